@@ -1,5 +1,10 @@
 import type {
+  Approval,
+  ApprovalDecision,
+  ApprovalPage,
+  ApprovalStatus,
   CancelResponse,
+  Feedback,
   JsonObject,
   LlmConfig,
   QueryResponse,
@@ -41,6 +46,8 @@ export interface Query {
   responseSchema?: JsonObject | undefined;
   /** Streams tokens and progress as live events. */
   includeDeltas?: boolean | undefined;
+  /** Cancels a run of the thread that waits for an approval. */
+  supersede?: boolean | undefined;
 }
 
 export interface RequestOptions {
@@ -53,6 +60,8 @@ export interface QueryOptions extends RequestOptions {
   idempotencyKey?: string | undefined;
   /** Cancels the run when its last reader has been gone for 5 s. */
   cancelOnDisconnect?: boolean | undefined;
+  /** Seconds, at most 240, that `query` waits for the end of a run that waits for an approval. Default: 0. */
+  waitSeconds?: number | undefined;
 }
 
 export interface QueryStreamOptions extends QueryOptions {
@@ -86,18 +95,27 @@ export interface AgentClient {
   /** Asks for the end of a run. Resolves with its status, which is final when the run had already ended. */
   cancelRun(runId: string, options?: RequestOptions): Promise<CancelResponse>;
   getRun(runId: string, options?: RequestOptions): Promise<RunDetail>;
+  /** Stores how good a run was, in place of what the same key said before. */
+  sendFeedback(runId: string, feedback: Feedback, options?: RequestOptions): Promise<void>;
   /** Lists threads, latest change first. */
   listThreads(options?: PageOptions & { sessionId?: string | undefined }): Promise<ThreadPage>;
   /** Reads a thread with one page of its messages, oldest first. */
   getThread(threadId: string, options?: PageOptions): Promise<ThreadDetail>;
   /** Deletes a thread with its messages, events and calls. */
   deleteThread(threadId: string, options?: RequestOptions): Promise<void>;
+  /** Lists approvals, newest first. This and the next methods need a key with the right to decide. */
+  listApprovals(
+    options?: PageOptions & { status?: ApprovalStatus | undefined; runId?: string | undefined },
+  ): Promise<ApprovalPage>;
+  getApproval(approvalId: string, options?: RequestOptions): Promise<Approval>;
+  /** Approves or rejects a call. Throws `conflict` if the approval is no longer pending. */
+  decideApproval(approvalId: string, decision: ApprovalDecision, options?: RequestOptions): Promise<Approval>;
 }
 
 interface Request {
   method?: "GET" | "POST" | "DELETE";
   headers?: Record<string, string>;
-  body?: Query;
+  body?: Query | Feedback | ApprovalDecision;
   search?: Record<string, string | number | undefined>;
   signal?: AbortSignal | undefined;
 }
@@ -149,6 +167,12 @@ export function createClient({ maxRetries, ...options }: ClientOptions): AgentCl
 
     getRun: (runId, { signal } = {}) => readJson(runPath(runId), { signal }),
 
+    async sendFeedback(runId, feedback, { signal } = {}) {
+      const headers = { "Content-Type": "application/json" };
+      const request = { method: "POST", headers, body: feedback, signal } as const;
+      await withRetries(() => send(`${runPath(runId)}/feedback`, request), maxRetries, signal);
+    },
+
     listThreads: ({ signal, ...search } = {}) => readJson("/threads", { search, signal }),
 
     getThread: (threadId, { signal, ...search } = {}) => readJson(threadPath(threadId), { search, signal }),
@@ -157,19 +181,33 @@ export function createClient({ maxRetries, ...options }: ClientOptions): AgentCl
       // Not retried: after a lost response the second attempt would report that the thread does not exist.
       await send(threadPath(threadId), { method: "DELETE", signal });
     },
+
+    listApprovals: ({ signal, ...search } = {}) => readJson("/approvals", { search, signal }),
+
+    getApproval: (approvalId, { signal } = {}) => readJson(approvalPath(approvalId), { signal }),
+
+    async decideApproval(approvalId, decision, { signal } = {}) {
+      const headers = { "Content-Type": "application/json" };
+      const path = `${approvalPath(approvalId)}/decision`;
+      // Not retried: after a lost response the second attempt would report that the approval is decided.
+      return parseJson(await send(path, { method: "POST", headers, body: decision, signal }));
+    },
   };
 }
 
 const EVENT_STREAM = "text/event-stream";
 const runPath = (runId: string): string => `/runs/${encodeURIComponent(runId)}`;
+const approvalPath = (approvalId: string): string => `/approvals/${encodeURIComponent(approvalId)}`;
 const threadPath = (threadId: string): string => `/threads/${encodeURIComponent(threadId)}`;
 
-function queryRequest(body: Query, { idempotencyKey, cancelOnDisconnect }: QueryOptions, accept = "application/json") {
+function queryRequest(body: Query, options: QueryOptions, accept = "application/json") {
+  const { idempotencyKey, cancelOnDisconnect, waitSeconds } = options;
   const headers = {
     Accept: accept,
     "Content-Type": "application/json",
     "Idempotency-Key": idempotencyKey ?? newKey(),
     ...(cancelOnDisconnect && { "X-On-Disconnect": "cancel" }),
+    ...(waitSeconds !== undefined && { Prefer: `wait=${Math.floor(waitSeconds)}` }),
   };
   return { method: "POST", headers, body } as const;
 }

@@ -172,10 +172,11 @@ test("abort rejects with the signal's reason, during the request and during the 
   }
 });
 
-test("runs and threads are read, cancelled and deleted at their paths", async () => {
+test("runs and threads are read, cancelled, rated and deleted at their paths", async () => {
   const bodies = [{ status: "cancelled" }, { runId: "run_1" }, { items: [] }, { threadId: "thr_1" }];
   await using service = await startFakeService([
     ...bodies.map((body) => json(200, body)),
+    (response) => void response.writeHead(204).end(),
     (response) => void response.writeHead(204).end(),
   ]);
   const client = clientFor(service.url);
@@ -186,14 +187,17 @@ test("runs and threads are read, cancelled and deleted at their paths", async ()
     await client.listThreads({ limit: 2, cursor: "c&1", sessionId: undefined }),
     await client.getThread("thr_1", { limit: 5 }),
     await client.deleteThread("thr_1"),
+    await client.sendFeedback("run_1", { score: -1, tags: ["late"] }),
   ];
 
-  expect(read).toEqual([...bodies, undefined]);
+  expect(read).toEqual([...bodies, undefined, undefined]);
+  expect(JSON.parse(service.requests.at(-1)?.body ?? "")).toEqual({ score: -1, tags: ["late"] });
   expect(service.requests.map(({ method, path }) => `${method} ${path.replace("/agents/agt%201", "")}`)).toEqual([
     "POST /runs/run_1/cancel",
     "GET /runs/run_1",
     "GET /threads?limit=2&cursor=c%261",
     "GET /threads/thr_1?limit=5",
     "DELETE /threads/thr_1",
+    "POST /runs/run_1/feedback",
   ]);
 });

@@ -90,6 +90,8 @@ export interface RuntimeChannel {
   cancel(call: ChannelCall, reason: CancelReason): void;
   /** Removes the call, whether queued or running, and frees its slot. */
   release(call: ChannelCall): void;
+  /** Confirms that the runtime's answer is stored, a little later: several confirmations leave together. */
+  acknowledge(callId: string): void;
   /** Undefined when the connection closed before the runtime answered, or `signal` aborted. */
   prepare(input: PrepareInput, signal: AbortSignal): Promise<PreparedContext | undefined>;
   /** As `prepare`. */

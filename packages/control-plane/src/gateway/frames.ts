@@ -47,7 +47,7 @@ export function encodeFrame(frame: ControlPlaneFrame): string | undefined {
 }
 
 export function callFrame(order: Omit<CallOrder, "fence">): ControlPlaneFrame {
-  const { callId, attempt, functionName, context, threadId, runId, timeoutMs, role, sessionId } = order;
+  const { callId, attempt, functionName, context, threadId, runId, timeoutMs, role, sessionId, unsure } = order;
   return {
     type: "call",
     callId,
@@ -60,6 +60,8 @@ export function callFrame(order: Omit<CallOrder, "fence">): ControlPlaneFrame {
     timeoutMs: Math.ceil(timeoutMs),
     ...(role !== undefined && { role }),
     ...(sessionId !== undefined && { sessionId }),
+    ...(unsure && { unsure }),
+    ...(order.approval && { approval: order.approval }),
   };
 }
 

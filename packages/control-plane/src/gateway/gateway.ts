@@ -190,7 +190,7 @@ function createParts(options: PartsOptions, closed: AbortSignal) {
 
   const times = { reconnectMs, stopGraceMs, silenceMs: SILENT_BEATS * heartbeatMs };
   const tracker = new CallTracker({ directory, calls, times, clock, closed });
-  const late = new LateResults({ calls, within, bus, log });
+  const late = new LateResults({ calls, within, bus, log, answerMs: callCheckMs });
   const server = new RemoteCallServer({
     bus,
     calls,
@@ -199,7 +199,8 @@ function createParts(options: PartsOptions, closed: AbortSignal) {
     clock,
     graceMs: 2 * stopGraceMs,
     abandonedMs: 4 * callCheckMs,
-    isStoring: (connection, callId) => late.has(connection, callId),
+    isKept: (connection, callId) => late.has(connection, callId),
+    acknowledged: (connection, callIds) => late.acknowledged(connection, callIds),
   });
 
   const running = new DisposableStack();

@@ -1,5 +1,15 @@
-import type { JsonValue, OperatorLimits, QueryResponse, RunEvent, ToolCall, Usage } from "@patchbay/protocol";
+import {
+  type CallOutcome,
+  type JsonValue,
+  MESSAGES,
+  type OperatorLimits,
+  type QueryResponse,
+  type RunEvent,
+  type ToolCall,
+  type Usage,
+} from "@patchbay/protocol";
 import type { CallRecord, RunRecord, TurnRecord } from "../ports/records.ts";
+import { isPending, requestOf } from "./calls/approval.ts";
 import type { RunFailure } from "./run-failure.ts";
 import type { Progress } from "./state.ts";
 
@@ -105,13 +115,32 @@ function toolCallOf(call: CallRecord): ToolCall {
 /** The arguments that the handler got, if the runtime sent them; else the arguments that the model wrote. */
 export const parametersOf = ({ arguments: asked, outcome }: CallRecord): JsonValue => outcome?.input ?? asked;
 
-/** How a call ended, in the fields that `toolInteractions` and `toolResult` share. */
+/** How a call ended, or that its run ended before it, in the fields that `toolInteractions` and `toolResult` share. */
 export function outcomeFields(call: CallRecord): Pick<ToolCall, "success" | "result" | "errorMessage" | "code"> {
   const { outcome } = call;
   if (!outcome)
     return { success: false, errorMessage: "The run ended before the function answered.", code: "cancelled" };
   if (outcome.ok) return { success: true, result: outcome.value };
   return { success: false, errorMessage: outcome.message, code: outcome.code };
+}
+
+const WAITS: CallOutcome = { ok: false, code: "approval_required", message: MESSAGES.approval_required };
+
+/** The response while a run waits for approvals. A call that is decided does not run before the last decision. */
+export function waitingFor(
+  state: Progress,
+  executionTimeMs: number,
+  { runResultBytes }: Pick<OperatorLimits, "runResultBytes">,
+): QueryResponse {
+  const calls = state.calls.map((call) => (call.outcome ? call : { ...call, outcome: WAITS }));
+  return {
+    success: false,
+    response: "",
+    errorMessage: MESSAGES.approval_required,
+    code: "approval_required",
+    approvals: state.calls.flatMap((call) => (isPending(call) && call.approval ? [requestOf(call.approval)] : [])),
+    ...common(state.run, executionTimeMs, { ...state, calls }, runResultBytes + ANSWER_ROOM_BYTES),
+  };
 }
 
 /** The sum of what these turns used. */

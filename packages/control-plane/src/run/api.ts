@@ -1,4 +1,17 @@
-import type { CancelResponse, JsonObject, LlmConfig, QueryResponse, RunDetail, RunStatus } from "@patchbay/protocol";
+import type {
+  Approval,
+  ApprovalDecision,
+  ApprovalPage,
+  ApprovalStatus,
+  CancelResponse,
+  Feedback,
+  JsonObject,
+  LlmConfig,
+  QueryResponse,
+  RunDetail,
+  RunStatus,
+} from "@patchbay/protocol";
+import type { CredentialRight } from "../ports/stores.ts";
 import type { RunRecord, TestCall } from "../ports/records.ts";
 
 export { promptParts } from "./loop/compact.ts";
@@ -16,6 +29,8 @@ export interface Principal {
   tier: string;
   /** Roles that the key is pinned to; undefined means any. */
   roles?: readonly string[];
+  /** Rights besides sending queries. */
+  can?: readonly CredentialRight[];
 }
 
 /** A parsed query, the same for every endpoint. */
@@ -33,8 +48,12 @@ export interface Query {
   /** A JSON Schema that the answer must meet. */
   responseSchema?: JsonObject;
   llm?: LlmConfig;
+  /** Replaces the agent's instructions. Only the console sets it. */
+  instructions?: string;
   /** Makes this call instead of asking a model. Only the console sets it. */
   testCall?: TestCall;
+  /** Cancels a run of the thread that waits for an approval. */
+  supersede?: boolean;
   /** Repeats this run, with its model and settings in place of the agent's. Only the console sets it. */
   repeats?: Pick<RunRecord, "runId" | "threadId" | "request">;
   idempotency?: { key: string; bodyHash: string };
@@ -47,6 +66,19 @@ export interface RunHandle {
   runId: string;
   threadId: string;
   agentId: string;
+}
+
+/** A reader of a run, until disposed. */
+export interface Reader extends Disposable {
+  /** The reader got its answer: that it leaves does not cancel the run. */
+  answered(): void;
+}
+
+/** How long to wait for a run. */
+export interface ResultOptions {
+  signal: AbortSignal;
+  /** Waits so long for the end of a run that waits for an approval. Default 0. */
+  waitMs?: number;
 }
 
 /** One event of a followed run: a stored event has an `id`, a live one does not. `body` is the event's JSON. */
@@ -75,14 +107,17 @@ export interface Runs {
    */
   follow(run: RunHandle, options: { after: number; deltas: boolean; signal: AbortSignal }): AsyncIterable<Followed>;
 
-  /** Waits for the end of the run. Undefined when the process drains first; the run continues at another replica. */
-  result(run: RunHandle, options: { signal: AbortSignal }): Promise<QueryResponse | undefined>;
+  /**
+   * Waits until the run ends or waits for an approval. Undefined when the process drains first; the run continues at another
+   * replica.
+   */
+  result(run: RunHandle, options: ResultOptions): Promise<QueryResponse | undefined>;
 
   /** Like `result`, as the JSON text of the query endpoint's body. */
-  resultText(run: RunHandle, options: { signal: AbortSignal }): Promise<string | undefined>;
+  resultText(run: RunHandle, options: ResultOptions): Promise<string | undefined>;
 
   /** Counts a reader of the run until disposed. With `cancelWhenGone`, the run is cancelled 5 s after its last reader has left. */
-  attach(run: RunHandle, options: { cancelWhenGone: boolean }): Disposable;
+  attach(run: RunHandle, options: { cancelWhenGone: boolean }): Reader;
 
   /** Undefined when the principal may not see such a run. */
   find(
@@ -91,6 +126,8 @@ export interface Runs {
   ): Promise<(RunHandle & { status: RunStatus; lastEventId: number; finishedAgoMs?: number }) | undefined>;
   /** Undefined when the principal may not see such a run. */
   detail(principal: Principal, runId: string): Promise<RunDetail | undefined>;
+  /** Stores the principal's feedback. False when it may not see such a run. */
+  recordFeedback(principal: Principal, runId: string, feedback: Feedback): Promise<boolean>;
   /** Undefined when the principal may not see such a run. */
   cancel(principal: Principal, runId: string): Promise<CancelResponse | undefined>;
 
@@ -107,4 +144,29 @@ export interface Runs {
    * replicas continue the runs.
    */
   drain(graceMs: number, followMs?: number): Promise<void>;
+}
+
+/** A filter of approvals. All given properties must match. */
+export interface ApprovalsAsked {
+  status?: ApprovalStatus;
+  runId?: string;
+  limit: number;
+  cursor?: string;
+}
+
+/**
+ * Approvals as people and keys read and decide them. Every decision, from whichever surface, is made by `decide`. Methods throw
+ * `role_not_allowed` for a principal without the right to decide.
+ */
+export interface Approvals {
+  /** Throws if the principal has no right to read and decide approvals. */
+  requireRight(principal: Principal): void;
+  list(principal: Principal, asked: ApprovalsAsked): Promise<ApprovalPage>;
+  /** Throws `not_found` for an unknown approval, and for one of a run that the principal may not read. */
+  get(principal: Principal, approvalId: string): Promise<Approval>;
+  /**
+   * Throws also `role_not_allowed` if the principal may not decide under `as`, `conflict` with the status if the approval is no
+   * longer pending, and `invalid_request` for changed arguments that may not be changed. Then nothing is decided.
+   */
+  decide(principal: Principal, approvalId: string, decision: ApprovalDecision): Promise<Approval>;
 }

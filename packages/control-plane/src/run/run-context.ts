@@ -6,7 +6,10 @@ import type { Metrics } from "../ports/metrics.ts";
 import type { ModelCatalog, ModelErrorKind } from "../ports/model-provider.ts";
 import type { CallRecord, RunRecord, TurnRecord } from "../ports/records.ts";
 import { type RunStore, StoreUnavailable } from "../ports/run-store.ts";
-import type { AccountStore, AuditStore, RuntimeStore, Store, ThreadStore } from "../ports/stores.ts";
+import type { ApprovalStore } from "../ports/approvals.ts";
+import type { AuditStore } from "../ports/audit.ts";
+import type { AccountStore, RuntimeStore, Store, ThreadStore } from "../ports/stores.ts";
+import type { Permits } from "./calls/permits.ts";
 import type { Feed } from "./follow/feed.ts";
 
 /** What the run layer works with. A process has one. */
@@ -15,10 +18,12 @@ export interface RunContext {
   threads: ThreadStore;
   runtimes: RuntimeStore;
   accounts: AccountStore;
+  approvals: ApprovalStore;
   audit: Pick<AuditStore, "record">;
   /** Runs work in the database scope of one organisation. */
   within: Store["within"];
   gateway: FunctionGateway;
+  permits: Permits;
   models: ModelCatalog;
   feed: Feed;
   clock: Clock;

@@ -1,13 +1,17 @@
 import { MESSAGES, type QueryResponse, type RunDetail, type RunStatus, type Usage } from "@patchbay/protocol";
 import type { Bus } from "../ports/bus.ts";
+import type { PermitStore } from "../ports/permit-store.ts";
 import type { RunRecord } from "../ports/records.ts";
 import { ends, type RunFacts, succeeds } from "../ports/run-store.ts";
 import { ServiceError } from "../ports/service-error.ts";
-import { answerIn, usageOf } from "./answer.ts";
-import type { Principal, RunHandle, Runs } from "./api.ts";
+import { answerIn, usageOf, waitingFor } from "./answer.ts";
+import type { Principal, ResultOptions, RunHandle, Runs } from "./api.ts";
 import { cancelWhenAbandoned, type Readers } from "./follow/cancel-when-abandoned.ts";
+import { createPermits } from "./calls/permits.ts";
 import { createFeed } from "./follow/feed.ts";
 import { createLogPoller, follow, type FollowContext, joining } from "./follow/follow.ts";
+import { isPending } from "./calls/approval.ts";
+import { createProgress } from "./state.ts";
 import { mayState } from "./role-check.ts";
 import { type RunContext, withRetry } from "./run-context.ts";
 import { Admission } from "./start/admission.ts";
@@ -15,11 +19,19 @@ import { Executor } from "./worker/executor.ts";
 
 /** How long the erasure of a thread waits for its cancelled runs to end. */
 const ERASE_WAIT_MS = 5_000;
-const hasEnded = (status: RunStatus): boolean => status !== "queued" && status !== "running";
+/** Pause before a response asks again for the state of a run whose approvals are decided. */
+const CONTINUES_MS = 50;
+const OPEN: ReadonlySet<RunStatus> = new Set(["queued", "running", "waiting"]);
+const hasEnded = (status: RunStatus): boolean => !OPEN.has(status);
 
 /** Creates the run layer of one replica. */
-export function createRuns({ owner, bus }: { owner: string; bus: Bus }, options: Omit<RunContext, "feed">): Runs {
-  const context: RunContext = { ...options, feed: createFeed(bus) };
+export function createRuns(
+  { owner, bus }: { owner: string; bus: Bus },
+  options: Omit<RunContext, "feed" | "permits"> & { permits: PermitStore },
+): Runs {
+  const retry = <T>(work: () => Promise<T>, signal: AbortSignal) => withRetry(work, { ...options, signal });
+  const permits = createPermits(options.permits, { bus, retry, ...options });
+  const context: RunContext = { ...options, permits, feed: createFeed(bus) };
   const { runs, threads, log } = context;
   const executor = new Executor(owner, bus, context);
   const admission = new Admission(executor, context);
@@ -27,7 +39,7 @@ export function createRuns({ owner, bus }: { owner: string; bus: Bus }, options:
   const closing = new AbortController();
   let polling: Promise<void> = Promise.resolve();
   const following: FollowContext = { runs, feed: context.feed, poller, orDraining: joining(executor.draining) };
-  const reads = readsOf(context, following);
+  const reads = readsOf(context, following, executor.draining);
 
   async function requestCancel(agentId: string, runId: string): Promise<RunStatus | undefined> {
     const status = await runs.requestCancel(agentId, runId);
@@ -50,6 +62,12 @@ export function createRuns({ owner, bus }: { owner: string; bus: Bus }, options:
       if (!(await reads.find(principal, runId))) return undefined;
       const status = await requestCancel(principal.agentId, runId);
       return status && { success: true, runId, status };
+    },
+    async recordFeedback(principal, runId, feedback) {
+      if (!(await reads.find(principal, runId))) return false;
+      const { orgId, keyId } = principal;
+      await runs.recordFeedback({ runId, orgId, keyId }, feedback);
+      return true;
     },
     async eraseThread({ agentId, roles }, threadId) {
       const readable = await threads.readable(agentId, threadId, roles);
@@ -82,6 +100,7 @@ export function createRuns({ owner, bus }: { owner: string; bus: Bus }, options:
 function readsOf(
   context: RunContext,
   following: FollowContext,
+  draining: AbortSignal,
 ): Pick<Runs, "result" | "resultText" | "find" | "detail"> {
   const { runs, clock } = context;
 
@@ -91,13 +110,33 @@ function readsOf(
     return run && mayState(principal, run.role) ? run : undefined;
   }
 
-  async function resultText(run: RunHandle, { signal }: { signal: AbortSignal }): Promise<string | undefined> {
-    const last = await lastEvent(follow(run, { after: 0, deltas: false, signal }, following));
-    // The last event of an answer contains all of it: the run need not be read.
-    if (last !== undefined && succeeds(last)) return answerIn(last);
-    const record = await withRetry(() => runs.get(run.agentId, run.runId), { ...context, signal });
-    if (!record) throw new ServiceError("not_found", "The run was erased with its thread");
-    return last === undefined || !record.result ? undefined : JSON.stringify(record.result);
+  async function resultText(run: RunHandle, { signal, waitMs = 0 }: ResultOptions): Promise<string | undefined> {
+    const options = { after: 0, deltas: false };
+    let last: string | undefined;
+    if (waitMs > 0) {
+      const patience = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
+      last = await lastEvent(follow(run, { ...options, signal: patience }, following));
+    }
+    for (;;) {
+      last ??= await lastEvent(follow(run, { ...options, signal, pauses: true }, following));
+      // The last event of an answer contains all of it: the run need not be read.
+      if (last !== undefined && succeeds(last)) return answerIn(last);
+      const record = await withRetry(() => runs.get(run.agentId, run.runId), { ...context, signal });
+      if (!record) throw new ServiceError("not_found", "The run was erased with its thread");
+      if (last !== undefined) return record.result && JSON.stringify(record.result);
+      const waits = record.status === "waiting" ? await whileWaiting(record) : undefined;
+      if (waits || signal.aborted || draining.aborted) return waits;
+      // Decided a moment ago: the run continues soon.
+      await clock.sleep(CONTINUES_MS, { signal });
+    }
+  }
+
+  /** The response of a run that waits for approvals; undefined once all are decided. */
+  async function whileWaiting(run: RunRecord): Promise<string | undefined> {
+    const { turns, calls } = await runs.checkpoint(run.runId);
+    if (!calls.some(isPending)) return undefined;
+    const state = createProgress(run, turns, calls);
+    return JSON.stringify(waitingFor(state, Math.max(0, clock.now() - run.createdAt), context.limits));
   }
 
   return {

@@ -144,11 +144,12 @@ export function pushTurn(state: RunState, turn: TurnRecord): void {
   delete state.next;
 }
 
-/** The functions that exist for a run, and the ones that its model is shown. */
+/** The functions that exist for a run, and the ones that its model is shown: without the deprecated ones. */
 export function functionsOf({ role, request: { responseSchema } }: RunRecord, manifest: Manifest) {
   const visible = visibleFunctions(manifest, role);
   const respond = responseSchema && respondFunction(responseSchema, visible);
-  return { visible, shown: [...visible.map(shownOf), ...(respond ? [respond] : [])], respond };
+  const offered = visible.filter(({ deprecated }) => deprecated === undefined);
+  return { visible, shown: [...offered.map(shownOf), ...(respond ? [respond] : [])], respond };
 }
 
 /** The earlier runs that a run's model may be sent: those of its thread, or for a repeated run those that its origin had. */
@@ -174,12 +175,13 @@ const shownFunctions = new WeakMap<FunctionManifest, ModelFunction>();
 function shownOf(one: FunctionManifest): ModelFunction {
   let shown = shownFunctions.get(one);
   if (!shown) {
-    const { name, description, inputSchema, effect, restrictedFields } = one;
+    const { name, description, inputSchema, effect, examples, restrictedFields } = one;
     shown = {
       name,
       description,
       inputSchema,
       effect,
+      ...(examples && { examples }),
       ...(restrictedFields && { [RESTRICTED_FIELDS]: restrictedFields }),
     };
     shownFunctions.set(one, shown);

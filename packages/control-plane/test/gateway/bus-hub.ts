@@ -34,6 +34,10 @@ export function createBusHub() {
     carried: [] as string[],
     fate: (() => "pass") as (message: Message) => Fate,
     join,
+    /** Loses the answers that hosts offer: the hosts then store them. */
+    loseAnswers() {
+      hub.fate = ({ label }) => (label === "publish answered" ? "drop" : "pass");
+    },
     set(name: string, state: Endpoint["state"]) {
       endpoints.get(name)!.state = state;
     },

@@ -147,7 +147,8 @@ test("a call that does not answer when asked to stop ends as timed_out", async (
 
   const delivery = deliver(orderFor("instance-1", { timeoutMs: 20 }));
 
-  expect(await delivery).toMatchObject({ kind: "outcome", outcome: { ok: false, code: "timed_out" } });
+  const outcome = { ok: false, code: "timed_out" };
+  expect(await delivery).toMatchObject({ kind: "outcome", outcome, unanswered: true });
   expect(runtime.socket.readyState).toBe(runtime.socket.OPEN);
 });
 

@@ -67,8 +67,20 @@ test("a call that runs when its host dies is queried over the next connection", 
   await once(desk, call);
 });
 
+test("a result whose host dies before it is acknowledged is sent again by the runtime", async () => {
+  const { x, desk, run, killHost } = await start();
+  cluster.hub.fate = ({ label }) => {
+    if (label === "publish answered") setTimeout(killHost, 0);
+    return "pass";
+  };
+
+  await once(desk, cluster.callToEnd(x, run));
+  await desk.connection.stop(); // waits for the acknowledgement
+});
+
 test("a result whose host dies before storing it is sent again by the runtime", async () => {
   const { x, y, desk, run, killHost } = await start();
+  cluster.hub.loseAnswers();
   y.before("arrive", killHost);
 
   await once(desk, cluster.callToEnd(x, run));
@@ -76,6 +88,7 @@ test("a result whose host dies before storing it is sent again by the runtime", 
 
 test("a result whose host dies between storing and announcing it is read from the store", async () => {
   const { x, y, desk, run, killHost } = await start();
+  cluster.hub.loseAnswers();
   y.after("arrive", killHost);
 
   await once(desk, cluster.callToEnd(x, run));
@@ -84,6 +97,7 @@ test("a result whose host dies between storing and announcing it is read from th
 test("a result whose announcement is lost is read from the store, although the runtime has forgotten it", async () => {
   const { x, desk, run, killHost } = await start();
   cluster.hub.fate = ({ label }) => {
+    if (label === "publish answered") return "drop";
     if (label !== "publish stored") return "pass";
     setTimeout(killHost, 20);
     return "drop";

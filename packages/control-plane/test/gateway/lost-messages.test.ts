@@ -39,7 +39,18 @@ const good: Ending = { ok: true, value: { text: "hello" } };
 test("when any single message between replicas is lost or repeated, both calls succeed and run once", async () => {
   const { endings, carried, times } = await scenario(() => "pass");
   expect({ endings, times }).toEqual({ endings: [good, good], times: [1, 1] });
-  const kinds = ["call", "query", "sent", "state", "stored", "released", "check", "runtimes"];
+  const kinds = [
+    "call",
+    "query",
+    "sent",
+    "state",
+    "answered",
+    "acknowledge",
+    "stored",
+    "released",
+    "check",
+    "runtimes",
+  ];
   const wanted = carried.filter((message) => kinds.includes(message.split(" ")[1]!));
 
   const hit = { drop: 0, twice: 0 };

@@ -58,6 +58,7 @@ test.each(MOVES)(
 test("a result is stored once when its runtime moves during the write", async () => {
   const { y, z, desk, deliver } = await start("x", "y", "z");
   const moved = Promise.withResolvers<void>();
+  cluster.hub.loseAnswers();
   y.before("arrive", async () => {
     desk.move(z);
     await desk.at(z).finally(moved.resolve);
@@ -99,6 +100,7 @@ test("a runtime that moves constantly runs each of its calls once", async () => 
 
 test("results that arrive while the store is unavailable are stored when it is available again", async () => {
   const { y, desk, deliver } = await start("x", "y");
+  cluster.hub.loseAnswers();
   y.before("arrive", () => {
     y.storeDown = true;
     setTimeout(() => (y.storeDown = false), 300);

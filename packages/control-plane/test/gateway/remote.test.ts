@@ -67,13 +67,6 @@ test("a hook is run by a runtime at another replica", async () => {
   });
 });
 
-test("a result is acknowledged once it is stored, also when another replica waits for it", async () => {
-  const { desk, deliver } = await startPair();
-  await deliver();
-
-  await desk.connection.stop(); // waits for the acknowledgement
-});
-
 test("progress of a call at another replica reaches the run", async () => {
   const { deliver } = await startPair({
     async answer(_, { onProgress }) {

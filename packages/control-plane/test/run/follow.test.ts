@@ -17,7 +17,8 @@ function growingLog() {
   const log: StoredEvent[] = [];
   const feed = createFeed(createMemoryBus());
   let reads = 0;
-  const runs: Pick<RunStore, "events"> = {
+  const runs: FollowContext["runs"] = {
+    heads: async () => [],
     async events(_, after, limit) {
       reads++;
       return log.filter((event) => event.seq > after).slice(0, limit);
@@ -154,7 +155,8 @@ test("a reader that stops waiting ends immediately", async () => {
 test("a reader waits while the store is unavailable, and then misses nothing", async () => {
   const { runs, append, reader, seqs } = growingLog();
   let failures = 2;
-  const failing: Pick<RunStore, "events"> = {
+  const failing: FollowContext["runs"] = {
+    ...runs,
     events: (...args) => (failures-- > 0 ? Promise.reject(new StoreUnavailable("unavailable")) : runs.events(...args)),
   };
   append(thought("a"), DONE);
@@ -167,7 +169,8 @@ test("a stream reads its log in the async context in which it was opened", async
   append(thought("a"), thought("b"), thought("c"), thought("d"), DONE);
   const scope = new AsyncLocalStorage<string>();
   const scopes: (string | undefined)[] = [];
-  const recording: Pick<RunStore, "events"> = {
+  const recording: FollowContext["runs"] = {
+    ...runs,
     events(...args) {
       scopes.push(scope.getStore());
       return runs.events(...args);
@@ -200,7 +203,7 @@ describe("the poller", () => {
 
   test.each([
     ["was erased", []],
-    ["ended before the event after which it resumes", [{ runId: "r", lastSeq: 1, ended: true }]],
+    ["ended before the event after which it resumes", [{ runId: "r", lastSeq: 1, waits: false, ended: true }]],
   ])("ends a reader of a run that %s", async (_, heads) => {
     const log = growingLog();
     log.append(thought("a"));
@@ -218,7 +221,7 @@ describe("the poller", () => {
       polls++;
       if (polls === 1) throw new StoreUnavailable("unavailable");
       if (polls === 2) log.append(DONE);
-      return [{ runId: "r", lastSeq: log.log.length, ended: log.log.length === 2 }];
+      return [{ runId: "r", lastSeq: log.log.length, waits: false, ended: log.log.length === 2 }];
     });
 
     expect((await reader.stream.next()).value).toMatchObject({ id: 2 });

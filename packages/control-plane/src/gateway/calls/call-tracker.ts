@@ -2,12 +2,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { CallOutcome } from "@patchbay/protocol";
 import type { Clock } from "../../ports/clock.ts";
 import type { CallOrder, DeliveryOptions, FunctionGateway } from "../../ports/function-gateway.ts";
-import type { CallStore } from "../../ports/run-store.ts";
+import type { ArrivedOutcome, CallStore } from "../../ports/run-store.ts";
 import type { RuntimeChannel } from "../channel.ts";
 import { callFrame, encodeFrame, type FrameOf } from "../frames.ts";
 import type { RuntimeConnection } from "../local/runtime-connection.ts";
 import type { Directory } from "../peers/directory.ts";
-import { PendingCall, type PendingCallOwner, type PendingCallTimes } from "./pending-call.ts";
+import { isOf, PendingCall, type PendingCallOwner, type PendingCallTimes } from "./pending-call.ts";
 
 /** A store that hangs must not keep the runtime from being asked about a call. */
 const STORED_MS = 1_000;
@@ -73,11 +73,11 @@ export class CallTracker {
 
   readonly recover: FunctionGateway["recover"] = async (order, options) => {
     this.#check(options);
-    const [outcome] = await Promise.all([
+    const [stored] = await Promise.all([
       this.storedOutcome(order.callId),
       this.#channelOf(order)?.open || this.#directory.refresh(order.agentId),
     ]);
-    if (outcome) return { kind: "outcome", outcome };
+    if (stored && isOf(stored, order)) return { kind: "outcome", outcome: stored.outcome };
     this.#check(options);
     const call = this.#track(order, "", options);
     call.detach();
@@ -103,7 +103,7 @@ export class CallTracker {
 
   /** A runtime has a new current channel: its detached calls are asked about there. */
   channelOpened(channel: RuntimeChannel): void {
-    for (const call of this.#detached) if (isAt(call, channel)) this.reattach(call);
+    for (const call of this.#detached) if (isAt(call, channel.identity)) this.reattach(call);
   }
 
   /** Detaches the calls of a connection that is no longer used; queued ones were not delivered and can go elsewhere. */
@@ -122,26 +122,30 @@ export class CallTracker {
   /**
    * Settles the call with the runtime's result. False when no run of this replica waits for it: another replica's may.
    */
-  result(connection: RuntimeConnection, frame: FrameOf<"result">, sentAt: number | undefined): boolean {
-    const call = this.#callAt(connection, frame.callId);
-    if (sentAt !== undefined && call?.order.attempt === frame.attempt) call.sentByHost(sentAt);
-    call?.answered(frame.outcome);
+  result(
+    runtime: Pick<CallOrder, "agentId" | "instanceId">,
+    answer: { callId: string; attempt: number; outcome: CallOutcome },
+    sentAt: number | undefined,
+  ): boolean {
+    const call = this.#callAt(runtime, answer.callId);
+    if (sentAt !== undefined && call?.order.attempt === answer.attempt) call.sentByHost(sentAt);
+    call?.answered(answer.outcome, answer.attempt);
     return call !== undefined;
   }
 
   state(connection: RuntimeConnection, { callId, attempt, state }: FrameOf<"callState">): void {
-    this.#callAt(connection, callId)?.stateReported(attempt, state, connection.identity.connectionId);
+    this.#callAt(connection.identity, callId)?.stateReported(attempt, state, connection.identity.connectionId);
   }
 
   progress(connection: RuntimeConnection, { callId, data }: FrameOf<"progress">): void {
-    this.#callAt(connection, callId)?.progress(data);
+    this.#callAt(connection.identity, callId)?.progress(data);
   }
 
   /**
    * What the store has of a call that was answered to another replica. Never rejects; retries an unavailable store
    * within `ms`.
    */
-  async storedOutcome(callId: string, ms = STORED_MS): Promise<CallOutcome | undefined> {
+  async storedOutcome(callId: string, ms = STORED_MS): Promise<ArrivedOutcome | undefined> {
     const done = new AbortController();
     const late = sleep(ms, undefined, { signal: done.signal }).catch(() => undefined);
     try {
@@ -151,10 +155,10 @@ export class CallTracker {
     }
   }
 
-  async #readOutcome(callId: string, signal: AbortSignal): Promise<CallOutcome | undefined> {
+  async #readOutcome(callId: string, signal: AbortSignal): Promise<ArrivedOutcome | undefined> {
     while (!signal.aborted) {
       try {
-        return (await this.#calls.arrivals([callId]))[0]?.outcome;
+        return (await this.#calls.arrivals([callId]))[0];
       } catch {
         await sleep(STORED_RETRY_MS, undefined, { signal }).catch(() => {});
       }
@@ -186,14 +190,14 @@ export class CallTracker {
    * The pending call that a frame names, if it was given to this runtime: a runtime cannot answer the calls of another
    * one.
    */
-  #callAt(channel: RuntimeChannel, callId: string): PendingCall | undefined {
+  #callAt(runtime: Pick<CallOrder, "agentId" | "instanceId">, callId: string): PendingCall | undefined {
     const call = this.#pending.get(callId);
-    return call && isAt(call, channel) ? call : undefined;
+    return call && isAt(call, runtime) ? call : undefined;
   }
 }
 
-function isAt({ order }: PendingCall, { identity }: RuntimeChannel): boolean {
-  return order.agentId === identity.agentId && order.instanceId === identity.instanceId;
+function isAt({ order }: PendingCall, runtime: Pick<CallOrder, "agentId" | "instanceId">): boolean {
+  return order.agentId === runtime.agentId && order.instanceId === runtime.instanceId;
 }
 
 const TOO_LARGE: CallOutcome = {

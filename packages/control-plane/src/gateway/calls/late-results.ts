@@ -11,21 +11,27 @@ const LAST_RETRY_MS = 2_000;
 /** Results stored at the same time. More would delay every other write of the replica after an outage of the store. */
 const MAX_STORING = 32;
 /**
- * Results kept in memory while the store is unavailable. Beyond it only the call's id is kept, and the runtime is asked
- * again.
+ * Results kept in memory until they are stored. Beyond it only the call's id is kept, and the runtime is asked again.
  */
 const MAX_KEPT = 10_000;
 const MAX_KEPT_BYTES = 33_554_432;
 
-interface LateResult {
-  connection: RuntimeConnection;
+interface Result {
   callId: string;
   attempt: number;
   /** Undefined when only the runtime has it. */
   outcome: CallOutcome | undefined;
   /** When the attempt was sent, if this replica sent it. */
   sentAt: number | undefined;
+  /** The replica that waits for it, if this replica sent the call for it. */
+  replyTo: string | undefined;
+}
+
+interface LateResult extends Result {
+  connection: RuntimeConnection;
   sizeBytes: number;
+  /** Until then the replica that waits for it may store it. */
+  offeredUntil: number | undefined;
   storing: boolean;
 }
 
@@ -34,21 +40,27 @@ interface LateResultsDeps {
   within: Store["within"];
   bus: Bus;
   log: Log;
+  /** How long the replica that waits for a result may take to store it. */
+  answerMs: number;
 }
 
 /**
- * Handles results that no run of this replica waits for: the run has moved to another replica, or has given up the
- * call. Stores each, then acknowledges it to its runtime and sends it to the replica that has the run. A result is
- * acknowledged only once it is stored, because the runtime forgets it then; until that, a result whose connection
- * closes comes again over the next one.
+ * Handles results that no run of this replica waits for: the run is on another replica, or has given up the call. A result of a
+ * call that this replica sent for another one is offered to that one, which stores it with its run. If it does not confirm that,
+ * and for every other result, this replica stores it and notifies the replica that has the run. A result is acknowledged to its
+ * runtime only once it is stored, because the runtime forgets it then; until that, a result whose connection closes comes again
+ * over the next one.
  */
 export class LateResults implements Disposable {
   readonly #deps: LateResultsDeps;
   readonly #waiting = new Map<string, LateResult>();
+  /** Results that another replica may store, in the order in which that time ends. */
+  readonly #offered = new Map<string, LateResult>();
   readonly #storing = new Set<Promise<void>>();
   #keptBytes = 0;
   #retryMs = FIRST_RETRY_MS;
   #timer: NodeJS.Timeout | undefined;
+  #offersTimer: NodeJS.Timeout | undefined;
   /** True from a failure of the store until the next retry: meanwhile no further write is tried. */
   #failing = false;
   #closed = false;
@@ -57,24 +69,49 @@ export class LateResults implements Disposable {
     this.#deps = deps;
   }
 
-  add(
-    connection: RuntimeConnection,
-    result: { callId: string; attempt: number; outcome: CallOutcome; sentAt: number | undefined },
-    sizeBytes: number,
-  ): void {
+  add(connection: RuntimeConnection, result: Result & { outcome: CallOutcome }, sizeBytes: number): void {
     const key = keyOf(connection, result.callId);
+    this.#forgetBefore(key, result.attempt);
+    const offered = this.#offered.get(key);
+    // Another replica has asked the runtime for the result, so the run has moved: its new owner reads the store.
+    if (offered) this.#withdraw(key, offered);
     if (this.#waiting.has(key)) return;
-    const fits = this.#waiting.size < MAX_KEPT && this.#keptBytes + sizeBytes <= MAX_KEPT_BYTES;
-    const kept = fits ? { outcome: result.outcome, sizeBytes } : { outcome: undefined, sizeBytes: 0 };
-    this.#waiting.set(key, { connection, ...result, ...kept, storing: false });
-    this.#keptBytes += kept.sizeBytes;
+    const fits = this.#waiting.size + this.#offered.size < MAX_KEPT && this.#keptBytes + sizeBytes <= MAX_KEPT_BYTES;
+    const kept = fits ? { sizeBytes } : { outcome: undefined, sizeBytes: 0 };
+    const late = { connection, ...result, ...kept, offeredUntil: undefined, storing: false };
+    this.#keptBytes += late.sizeBytes;
+    if (fits && this.#offer(key, late)) return;
+    this.#waiting.set(key, late);
     if (fits) this.#storeNext();
     else this.#retryLater();
   }
 
+  /** Drops the provisional result of an earlier attempt: the run has used it, because it began another attempt. */
+  #forgetBefore(key: string, attempt: number): void {
+    for (const results of [this.#offered, this.#waiting]) {
+      const earlier = results.get(key);
+      if (!earlier || earlier.attempt >= attempt) continue;
+      results.delete(key);
+      this.#keptBytes -= earlier.sizeBytes;
+    }
+  }
+
   /** True while the result is not stored. */
   has(connection: RuntimeConnection, callId: string): boolean {
-    return this.#waiting.has(keyOf(connection, callId));
+    const key = keyOf(connection, callId);
+    return this.#waiting.has(key) || this.#offered.has(key);
+  }
+
+  /** The replica that waits for these results has stored them. */
+  acknowledged(connection: RuntimeConnection, callIds: readonly string[]): void {
+    for (const callId of callIds) {
+      const key = keyOf(connection, callId);
+      const late = this.#offered.get(key);
+      if (!late) continue;
+      this.#offered.delete(key);
+      this.#keptBytes -= late.sizeBytes;
+      connection.acknowledge(callId);
+    }
   }
 
   /** Resolves when every write in progress has ended. */
@@ -85,6 +122,43 @@ export class LateResults implements Disposable {
   [Symbol.dispose](): void {
     this.#closed = true;
     clearTimeout(this.#timer);
+    clearTimeout(this.#offersTimer);
+  }
+
+  /** Returns false when the replica that waits for the result is unknown, or must read it from the store. */
+  #offer(key: string, late: LateResult): boolean {
+    const { bus, answerMs } = this.#deps;
+    const { connection, callId, attempt, outcome, replyTo, sentAt } = late;
+    if (this.#closed || replyTo === undefined || !bus.healthy) return false;
+    if (!outcome || !isSendable(outcome, late.sizeBytes)) return false;
+    const { agentId, instanceId } = connection.identity;
+    const sent = sentAt === undefined ? {} : { sentAt };
+    const update: HostUpdate = { type: "answered", callId, attempt, agentId, instanceId, outcome, ...sent };
+    late.offeredUntil = performance.now() + answerMs;
+    this.#offered.set(key, late);
+    this.#offersTimer ??= setTimeout(() => this.#endOffers(), answerMs);
+    bus.publish(replicaSubject(replyTo), update as JsonValue);
+    return true;
+  }
+
+  /** Stores what was offered for too long. */
+  #endOffers(): void {
+    this.#offersTimer = undefined;
+    const now = performance.now();
+    for (const [key, late] of this.#offered) {
+      const leftMs = late.offeredUntil! - now;
+      if (leftMs > 0) {
+        this.#offersTimer = setTimeout(() => this.#endOffers(), Math.ceil(leftMs));
+        break;
+      }
+      this.#withdraw(key, late);
+    }
+  }
+
+  #withdraw(key: string, late: LateResult): void {
+    this.#offered.delete(key);
+    this.#waiting.set(key, late);
+    this.#storeNext();
   }
 
   #storeNext(): void {
@@ -108,15 +182,18 @@ export class LateResults implements Disposable {
     const { agentId, instanceId, orgId } = connection.identity;
     late.storing = true;
     try {
-      const sent = sentAt === undefined ? undefined : { attempt, at: sentAt };
       const { over, owner } = await this.#deps.within(orgId, () =>
-        this.#deps.calls.arrive({ agentId, callId, instanceId }, outcome, sent),
+        this.#deps.calls.arrive({ agentId, callId, instanceId, attempt }, outcome, sentAt),
       );
-      this.#drop(late);
       this.#retryMs = FIRST_RETRY_MS;
+      // An acknowledgement names no attempt, so it must not follow the result of a later one.
+      if (!this.#drop(late)) return;
       connection.send({ type: "resultAck", callId });
       if (!over && owner !== undefined)
-        this.#deps.bus.publish(replicaSubject(owner), storedUpdate(callId, outcome) as JsonValue);
+        this.#deps.bus.publish(
+          replicaSubject(owner),
+          storedUpdate({ callId, attempt }, outcome, late.sizeBytes) as JsonValue,
+        );
     } catch (error) {
       late.storing = false;
       this.#failing = true;
@@ -144,20 +221,24 @@ export class LateResults implements Disposable {
     this.#storeNext();
   }
 
-  #drop(late: LateResult): void {
+  /** Returns false when the result of a later attempt has replaced this one. */
+  #drop(late: LateResult): boolean {
     const key = keyOf(late.connection, late.callId);
-    if (this.#waiting.get(key) !== late) return;
+    if (this.#waiting.get(key) !== late) return false;
     this.#waiting.delete(key);
     this.#keptBytes -= late.sizeBytes;
+    return true;
   }
 }
 
 const keyOf = (connection: RuntimeConnection, callId: string): string =>
   `${connection.identity.connectionId} ${callId}`;
 
-/** Contains the outcome unless it is large, or vague: for `outcome_unknown` the store may have a fuller one. */
-function storedUpdate(callId: string, outcome: CallOutcome): HostUpdate {
+/** False for an outcome that is large, or vague: for `outcome_unknown` the store may have a fuller one. */
+function isSendable(outcome: CallOutcome, sizeBytes: number): boolean {
   const isVague = !outcome.ok && outcome.code === "outcome_unknown";
-  const isLarge = JSON.stringify(outcome).length > INLINE_OUTCOME;
-  return isVague || isLarge ? { type: "stored", callId } : { type: "stored", callId, outcome };
+  return !isVague && sizeBytes <= INLINE_OUTCOME;
 }
+
+const storedUpdate = (id: { callId: string; attempt: number }, outcome: CallOutcome, sizeBytes: number): HostUpdate =>
+  isSendable(outcome, sizeBytes) ? { type: "stored", ...id, outcome } : { type: "stored", ...id };

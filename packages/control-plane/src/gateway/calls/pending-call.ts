@@ -1,5 +1,6 @@
-import type { CallOutcome, JsonValue } from "@patchbay/protocol";
+import { type CallOutcome, isProvisional, type JsonValue } from "@patchbay/protocol";
 import { RunMoved, type CallOrder, type Delivery, type DeliveryOptions } from "../../ports/function-gateway.ts";
+import type { ArrivedOutcome } from "../../ports/run-store.ts";
 import type { CancelReason, ChannelCall, RuntimeChannel } from "../channel.ts";
 
 export interface PendingCallTimes {
@@ -19,7 +20,7 @@ export interface PendingCallOwner {
   /**
    * What the store has of a call whose result went to another replica. Never rejects; resolves within `reconnectMs`.
    */
-  outcomeWithin(callId: string, ms: number): Promise<CallOutcome | undefined>;
+  outcomeWithin(callId: string, ms: number): Promise<ArrivedOutcome | undefined>;
   /** Called each time the call has lost its channel. */
   detached(call: PendingCall): void;
   /** Called once, before the delivery settles. */
@@ -159,9 +160,15 @@ export class PendingCall implements ChannelCall {
   }
 
   /** The runtime answered. `outcome_unknown` says only that it answered before: the store may have the full outcome. */
-  answered(outcome: CallOutcome): void {
+  answered(outcome: CallOutcome, attempt: number): void {
+    if (!isOf({ outcome, attempt }, this.order)) return;
     if (!outcome.ok && outcome.code === "outcome_unknown") this.#conclude({ kind: "outcome", outcome });
     else this.settle({ kind: "outcome", outcome });
+  }
+
+  /** The outcome is in the store. */
+  stored(stored: StoredOutcome): void {
+    if (isOf(stored, this.order)) this.settle({ kind: "outcome", outcome: stored.outcome });
   }
 
   settle(delivery: Delivery): void {
@@ -209,9 +216,10 @@ export class PendingCall implements ChannelCall {
     this.#phase = "concluding";
     clearTimeout(this.#timer);
     this.#leaveChannel();
-    void this.#owner
-      .outcomeWithin(this.callId, this.#owner.times.reconnectMs)
-      .then((outcome) => this.settle(outcome ? { kind: "outcome", outcome } : delivery));
+    void this.#owner.outcomeWithin(this.callId, this.#owner.times.reconnectMs).then((stored) => {
+      if (stored) this.stored(stored);
+      this.settle(delivery);
+    });
   }
 
   readonly #expire = (): void => {
@@ -220,7 +228,8 @@ export class PendingCall implements ChannelCall {
     this.#arm(this.#owner.times.stopGraceMs, this.#timeOut);
   };
 
-  readonly #timeOut = (): void => this.#conclude({ kind: "outcome", outcome: timedOut(this.order.timeoutMs) });
+  readonly #timeOut = (): void =>
+    this.#conclude({ kind: "outcome", outcome: timedOut(this.order.timeoutMs), unanswered: true });
 
   readonly #giveUp = (): void => this.#conclude({ kind: "unknown" });
 
@@ -249,6 +258,12 @@ export class PendingCall implements ChannelCall {
     this.#timer = setTimeout(then, ms);
   }
 }
+
+type StoredOutcome = Pick<ArrivedOutcome, "outcome" | "attempt">;
+
+/** False for a provisional outcome of another attempt. Any other outcome ends the call, whichever attempt it comes from. */
+export const isOf = ({ outcome, attempt }: StoredOutcome, order: Pick<CallOrder, "attempt">): boolean =>
+  !isProvisional(outcome) || attempt === order.attempt;
 
 function timedOut(timeoutMs: number): CallOutcome {
   return {

@@ -94,7 +94,7 @@ function firstMessage(socket: WebSocket, limitMs: number): Promise<{ text: strin
 async function register(
   socket: WebSocket,
   { keyId, agentId, orgId }: RuntimeKey,
-  { instanceId, deployment, manifest, concurrency, sdk }: FrameOf<"hello">,
+  { instanceId, deployment, manifest, concurrency, sdk, host }: FrameOf<"hello">,
   deps: HandshakeDeps,
   refuse: Refuse,
 ): Promise<LocalConnectionIdentity | undefined> {
@@ -109,7 +109,14 @@ async function register(
   try {
     await within(orgId, async () => {
       conflict = await registerSet(identity, manifest, keyId, deps);
-      if (conflict === undefined) await store.connectionOpened({ ...identity, replicaId, draining: false, sdk });
+      if (conflict === undefined)
+        await store.connectionOpened({
+          ...identity,
+          replicaId,
+          draining: false,
+          sdk,
+          ...(host !== undefined && { host }),
+        });
       await store.trimManifests(agentId, limits.functionSetsPerAgent);
     });
   } catch (error) {

@@ -115,14 +115,14 @@ export class Connections implements ConnectionEvents {
   #result(connection: RuntimeConnection, frame: FrameOf<"result">, sizeBytes: number): void {
     const { tracker, server, late } = this.#deps;
     const { callId, attempt, outcome } = frame;
-    const sentAt = server.ended(connection, frame);
-    if (!tracker.result(connection, frame, sentAt))
-      late.add(connection, { callId, attempt, outcome, sentAt }, sizeBytes);
+    const { sentAt, replyTo } = server.ended(connection, frame);
+    if (!tracker.result(connection.identity, frame, sentAt))
+      late.add(connection, { callId, attempt, outcome, sentAt, replyTo }, sizeBytes);
   }
 
-  /** Confirms a stored outcome to its runtime, if the runtime is connected to this replica. */
+  /** Confirms a stored outcome to its runtime, if the runtime is connected to any replica. */
   acknowledge({ agentId, instanceId, callId }: CallAddress): void {
-    this.#deps.registry.find(agentId, instanceId)?.sendDeferred({ type: "resultAck", callId });
+    this.#deps.directory.find(agentId, instanceId)?.acknowledge(callId);
   }
 
   /** Pings every connection, and renews their rows in the store: other replicas ignore rows that were not renewed. */

@@ -104,11 +104,9 @@ export class RuntimeConnection implements RuntimeChannel {
     else this.#write(JSON.stringify(frame));
   }
 
-  /**
-   * Sends a frame that nothing waits for together with the next one, or a little later: saves a write per
-   * acknowledgement.
-   */
-  sendDeferred(frame: ControlPlaneFrame): void {
+  /** Sends the frame, which nothing waits for, together with the next one, or a little later: saves a write. */
+  acknowledge(callId: string): void {
+    const frame: ControlPlaneFrame = { type: "resultAck", callId };
     this.#deferred.push(JSON.stringify(frame));
     this.#deferredTimer ??= setTimeout(this.#flushDeferred, DEFERRED_MS);
   }

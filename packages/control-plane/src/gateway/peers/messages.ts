@@ -10,7 +10,7 @@ import {
 } from "@patchbay/protocol";
 import { z } from "zod";
 
-/** Characters of an outcome as JSON: the replica that waits for a larger one reads it from the store. */
+/** Bytes of a frame with an outcome: the replica that waits for a larger one reads it from the store. */
 export const INLINE_OUTCOME = 65_536;
 
 /** Served by the replica that has the runtime's current connection, its host. */
@@ -39,6 +39,8 @@ export const HostRequest = z.discriminatedUnion("type", [
   /** Ask the runtime for the state of this call; its answer comes to `replyTo` as an update. */
   z.object({ type: z.literal("query"), ...attempt, timeoutMs: z.number(), replyTo }),
   z.object({ type: z.literal("cancel"), ...attempt, reason: z.enum(["timed_out", "cancelled"]) }),
+  /** The answers of these calls are stored: acknowledge them to the runtime. */
+  z.object({ type: z.literal("acknowledge"), callIds: z.array(z.string()) }),
   z.object({ type: z.literal("prepare"), role: z.string().optional(), context: jsonObject, timeoutMs: z.number() }),
   z.object({ type: z.literal("hook"), call: HookCall, timeoutMs: z.int() }),
 ]);
@@ -75,8 +77,20 @@ export const HostUpdate = z.discriminatedUnion("type", [
   z.object({ type: z.literal("progress"), callId: z.string(), data: json }),
   /** The host no longer has the call. `never`: the attempt was not sent and never will be. */
   z.object({ type: z.literal("released"), ...attempt, never: z.boolean() }),
-  /** The outcome is stored; the store has it if it is not in the update. */
-  z.object({ type: z.literal("stored"), callId: z.string(), outcome: CallOutcome.optional() }),
+  /**
+   * The runtime's answer, which the host keeps until it is asked to acknowledge it. After a time the host stores it by itself.
+   */
+  z.object({
+    type: z.literal("answered"),
+    ...attempt,
+    agentId: z.string(),
+    instanceId: z.string(),
+    outcome: CallOutcome,
+    /** When the host sent the attempt, by the database's clock. */
+    sentAt: z.number().exactOptional(),
+  }),
+  /** The outcome of an attempt is stored; the store has it if it is not in the update. */
+  z.object({ type: z.literal("stored"), ...attempt, outcome: CallOutcome.optional() }),
 ]);
 export type HostUpdate = z.infer<typeof HostUpdate>;
 

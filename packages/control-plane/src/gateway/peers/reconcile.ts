@@ -20,14 +20,15 @@ export function receiveHostUpdates(options: { bus: Bus; replicaId: string; track
   const { bus, replicaId, tracker } = options;
 
   async function readOutcome(call: PendingCall): Promise<void> {
-    const outcome = await tracker.storedOutcome(call.callId);
-    if (outcome) call.settle({ kind: "outcome", outcome });
+    const stored = await tracker.storedOutcome(call.callId);
+    if (stored) call.stored(stored);
   }
 
   function apply(call: PendingCall, update: HostUpdate): void {
     if (update.type === "progress") return call.progress(update.data);
+    if (update.type === "answered") return void tracker.result(update, update, update.sentAt);
     if (update.type === "stored") {
-      if (update.outcome) call.settle({ kind: "outcome", outcome: update.outcome });
+      if (update.outcome) call.stored({ outcome: update.outcome, attempt: update.attempt });
       else void readOutcome(call);
       return;
     }
@@ -67,7 +68,7 @@ export function reconcileCalls(options: {
   async function settleStored(waiting: readonly ChannelCall[]): Promise<void> {
     if (waiting.length === 0) return;
     const found = await calls.arrivals(waiting.map(({ order }) => order.callId));
-    for (const { callId, outcome } of found) tracker.find(callId)?.settle({ kind: "outcome", outcome });
+    for (const one of found) tracker.find(one.callId)?.stored(one);
   }
 
   async function reconcile(): Promise<void> {

@@ -34,8 +34,10 @@ export interface RemoteCallServerDeps {
   graceMs: number;
   /** A queued call is given back when the waiting replica has not asked about it for this time. */
   abandonedMs: number;
-  /** True while the runtime's result of the call is being stored. */
-  isStoring(connection: RuntimeConnection, callId: string): boolean;
+  /** True while the runtime's result of the call is not acknowledged. */
+  isKept(connection: RuntimeConnection, callId: string): boolean;
+  /** The replica that waits for these results has stored them. */
+  acknowledged(connection: RuntimeConnection, callIds: readonly string[]): void;
 }
 
 /** Serves the connections of this replica to runs that other replicas work on. */
@@ -68,11 +70,12 @@ export class RemoteCallServer {
     for (const call of this.#callsOf(connection)) if (!call.isSent) this.#giveBack(connection, call);
   }
 
-  /** Removes an ended call. Returns when this attempt was sent, if this replica sent it. */
-  ended(connection: RuntimeConnection, { callId, attempt }: FrameOf<"result">): number | undefined {
+  /** Removes an ended call. Returns which replica waits for it, and when this attempt was sent, if this replica sent it. */
+  ended(connection: RuntimeConnection, { callId, attempt }: FrameOf<"result">): { replyTo?: string; sentAt?: number } {
     const call = this.#find(connection, callId);
-    if (call) this.#remove(connection, call);
-    return call?.attempt === attempt ? call.sentAt : undefined;
+    if (!call) return {};
+    this.#remove(connection, call);
+    return { replyTo: call.replyTo, ...(call.attempt === attempt && sentAtOf(call)) };
   }
 
   state(connection: RuntimeConnection, { callId, state, attempt }: FrameOf<"callState">): void {
@@ -110,6 +113,9 @@ export class RemoteCallServer {
         return this.#query(connection, request);
       case "cancel":
         this.#cancel(connection, request);
+        return {};
+      case "acknowledge":
+        this.#deps.acknowledged(connection, request.callIds);
         return {};
       case "prepare": {
         const { type: _, timeoutMs, role, context } = request;
@@ -169,7 +175,7 @@ export class RemoteCallServer {
       if (call?.attempt === attempt) {
         call.asked(request.replyTo);
         reply[call.isSent ? "running" : "waiting"].push(callId);
-      } else if (this.#deps.isStoring(connection, callId)) reply.running.push(callId);
+      } else if (this.#deps.isKept(connection, callId)) reply.running.push(callId);
     }
     return reply;
   }

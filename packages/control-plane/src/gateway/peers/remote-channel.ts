@@ -13,6 +13,7 @@ import {
   type PrepareInput,
   type RuntimeChannel,
 } from "../channel.ts";
+import { Acknowledgements, BATCH } from "./acknowledgements.ts";
 import {
   CheckReply,
   HookReply,
@@ -33,8 +34,6 @@ const REST = 2;
 const CANCEL_ATTEMPTS = 3;
 /** Unanswered checks after which the host counts as silent. */
 const SILENT_CHECKS = 3;
-/** Calls in one check, whose ids stay far below the limit of the bus. */
-const CHECK_BATCH = 1_000;
 
 /** What every remote channel of a gateway works with. */
 export interface RemoteChannelDeps {
@@ -71,11 +70,13 @@ export class RemoteChannel implements RuntimeChannel {
   /** Until then the channel counts as unreachable: its host did not answer. */
   #unreachableUntil = 0;
   #unansweredChecks = 0;
+  readonly #acknowledgements: Acknowledgements;
 
   constructor(identity: ConnectionIdentity, deps: RemoteChannelDeps) {
     this.identity = identity;
     this.#deps = deps;
     this.#subject = runtimeSubject(identity.agentId, identity.instanceId);
+    this.#acknowledgements = new Acknowledgements((callIds) => this.#request({ type: "acknowledge", callIds }));
   }
 
   get open(): boolean {
@@ -128,6 +129,10 @@ export class RemoteChannel implements RuntimeChannel {
     void this.#sendCancel({ type: "cancel", callId, attempt, reason });
   }
 
+  acknowledge(callId: string): void {
+    this.#acknowledgements.add(callId);
+  }
+
   release(call: ChannelCall): void {
     this.#calls.delete(call);
     if (this.#calls.size === 0) this.#deps.busy.delete(this);
@@ -166,8 +171,8 @@ export class RemoteChannel implements RuntimeChannel {
   async check(): Promise<ChannelCall[]> {
     const taken = [...this.#calls].filter(([, state]) => state === "taken").map(([call]) => call);
     const missing: ChannelCall[] = [];
-    for (let at = 0; at < taken.length; at += CHECK_BATCH)
-      missing.push(...(await this.#checkBatch(taken.slice(at, at + CHECK_BATCH))));
+    for (let at = 0; at < taken.length; at += BATCH)
+      missing.push(...(await this.#checkBatch(taken.slice(at, at + BATCH))));
     return missing.filter((call) => this.#calls.has(call));
   }
 

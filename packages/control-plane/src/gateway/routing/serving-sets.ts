@@ -1,4 +1,10 @@
-import { type Manifest, type OperatorLimits, type Widening, widenings } from "@patchbay/protocol";
+import {
+  type FunctionManifest,
+  type Manifest,
+  type OperatorLimits,
+  type Widening,
+  widenings,
+} from "@patchbay/protocol";
 import type { ServiceSet } from "../../ports/function-gateway.ts";
 import type { Log } from "../../ports/log.ts";
 import type { PlacedSet, SetIdentity } from "../../ports/stores.ts";
@@ -105,8 +111,13 @@ export class ServingSets {
   #fits(own: Manifest, other: Manifest, functionName: string | undefined): boolean {
     const widened = this.#between(own, other);
     if (functionName === undefined) return widened.length === 0;
-    const has = ({ functions }: Manifest): boolean => functions.some(({ name }) => name === functionName);
-    if (!has(own) || !has(other)) return false;
+    const of = ({ functions }: Manifest) => functions.find(({ name }) => name === functionName);
+    const [before, after] = [of(own), of(other)];
+    if (!before || !after) return false;
+    // Such a runtime would run an interrupted call again without a question.
+    if (before.reconciles && !after.reconciles) return false;
+    // The run decides by its own set whether a call is repeated.
+    if (isRepeated(before) && !mayRepeat(after)) return false;
     const concerns = (one: Widening): boolean => one.functionName === undefined || one.functionName === functionName;
     return widened.every((one) => DECIDED.has(one.kind) || !concerns(one));
   }
@@ -178,6 +189,12 @@ export class ServingSets {
 
 /** Kinds of widening that concern whether a role may call a function at all, which a run decides by its own set. */
 const DECIDED: ReadonlySet<string> = new Set(["roles", "function", "defaultRole"] satisfies Widening["kind"][]);
+
+/** True for a function whose calls are delivered again after an unknown outcome or a failure. */
+const isRepeated = (one: FunctionManifest): boolean => one.idempotent || (one.retries !== undefined && mayRepeat(one));
+
+/** True for a function that may run twice for one call. */
+const mayRepeat = ({ effect, idempotent }: FunctionManifest): boolean => idempotent || effect === "read";
 
 function describeWidening([widening, ...more]: readonly Widening[]): string | undefined {
   if (!widening) return undefined;

@@ -1,4 +1,4 @@
-import type { Fault } from "@patchbay/protocol";
+import { present } from "@patchbay/protocol";
 import type { ConsoleProblem } from "@patchbay/protocol/console";
 import type { Log } from "../../ports/log.ts";
 import { StoreUnavailable } from "../../ports/run-store.ts";
@@ -32,17 +32,18 @@ export function errorBody(
   code: ServiceErrorCode,
   errorMessage: string,
   requestId: string,
-  details?: readonly Fault[],
+  { details, status }: Partial<Pick<ServiceError, "details" | "status">> = {},
 ): ConsoleProblem {
-  return { success: false, errorMessage, code, requestId, ...(details && { details: [...details] }) };
+  return { success: false, errorMessage, code, requestId, ...present({ status, details: details && [...details] }) };
 }
 
 /** The response to anything that was thrown. The client reads what `publicError` lets it see. */
 export function failure(exchange: Exchange, thrown: unknown, log: Log): Response {
   const { requestId, headers } = exchange;
-  const { code, message, details } = publicError(thrown, requestId, log);
+  const error = publicError(thrown, requestId, log);
+  const { code, message } = error;
   if (code === "unavailable") headers["Retry-After"] ??= RETRY_AFTER_SECONDS;
-  return json(exchange, STATUS_OF[code], errorBody(code, message, requestId, details));
+  return json(exchange, STATUS_OF[code], errorBody(code, message, requestId, error));
 }
 
 /** Logs errors that a client must not see and returns one in their place: their messages may contain data of others. */

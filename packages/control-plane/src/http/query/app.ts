@@ -3,6 +3,7 @@ import { codeOf } from "../kernel/errors.ts";
 import type { Exchange, Handler, HttpEnv } from "../kernel/exchange.ts";
 import { mountRoutes } from "../kernel/routes.ts";
 import { createHttpServer } from "../kernel/server.ts";
+import { approvalRoutes } from "./approval-routes.ts";
 import type { HttpDeps } from "./deps.ts";
 import { allowOrigin, guardLocal, preflight } from "./origins.ts";
 import { queryRoutes } from "./query-routes.ts";
@@ -23,6 +24,7 @@ export function createHttpApp(deps: HttpDeps, served: readonly RouteSpec[] = pub
     ...queryRoutes(deps),
     ...runRoutes(deps),
     ...threadRoutes(deps),
+    ...approvalRoutes(deps),
     ...serviceRoutes(deps, served),
   };
   const app = new Hono<HttpEnv>();

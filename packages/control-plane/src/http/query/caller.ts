@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { MESSAGES } from "@patchbay/protocol";
+import { MESSAGES, present } from "@patchbay/protocol";
 import { ServiceError } from "../../ports/service-error.ts";
 import type { Credential } from "../../ports/stores.ts";
 import type { Principal } from "../../run/api.ts";
@@ -67,6 +67,6 @@ function bearer(header: string | undefined): string | undefined {
   return header === undefined ? undefined : BEARER.exec(header)?.[1];
 }
 
-function callerOf({ credentialId, agentId, orgId, tier, roles }: Credential): Principal {
-  return { keyId: credentialId, agentId, orgId, tier, ...(roles && { roles }) };
+function callerOf({ credentialId, agentId, orgId, tier, roles, can }: Credential): Principal {
+  return { keyId: credentialId, agentId, orgId, tier, ...present({ roles, can }) };
 }

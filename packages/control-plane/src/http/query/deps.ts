@@ -4,7 +4,7 @@ import type { Log } from "../../ports/log.ts";
 import type { Metrics, MetricsPage } from "../../ports/metrics.ts";
 import type { Credential, CredentialKind, ThreadStore } from "../../ports/stores.ts";
 import type { Store } from "../../ports/stores.ts";
-import type { Runs } from "../../run/api.ts";
+import type { Approvals, Runs } from "../../run/api.ts";
 import type { FairQueue } from "../kernel/fair-queue.ts";
 import type { OpenStreams } from "./open-streams.ts";
 
@@ -20,6 +20,7 @@ export interface RateLimitState {
 /** Dependencies of the query API. */
 export interface HttpDeps {
   runs: Runs;
+  approvals: Approvals;
   threads: Pick<ThreadStore, "list" | "get">;
   /** The credential with this kind and secret; undefined when it is malformed, unknown, expired or revoked. */
   authenticate(kind: CredentialKind, secret: string): Promise<Credential | undefined>;
@@ -52,6 +53,6 @@ export interface HttpDeps {
   metricsToken?: string;
   /** Maximum silence of a stream, in milliseconds. */
   keepaliveMs?: number;
-  /** Maximum age of a stream, in milliseconds: the run timeout and 30 s. */
+  /** Maximum age of a stream, in milliseconds: 5 minutes, or the run timeout and 30 s if that is longer. */
   maxStreamAgeMs?: number;
 }

@@ -1,4 +1,4 @@
-import type { LiveEvent, LocalEvent, RunEvent } from "@patchbay/protocol";
+import { type LiveEvent, type LocalEvent, present, type RunEvent } from "@patchbay/protocol";
 import { ServiceError } from "../../ports/service-error.ts";
 
 /** An event in the form of the local development variant: the same values under other names, inside `data`. */
@@ -13,6 +13,16 @@ export function toLocalEvent(event: RunEvent | LiveEvent): LocalEvent {
       };
     case "toolResult":
       return { type: "function_result", data: functionResult(event) };
+    case "approvalRequest": {
+      const { approvalId, toolCallId, toolName, parameters, reason, by, expiresAt } = event;
+      const members = { approval_id: approvalId, id: toolCallId, name: toolName, arguments: parameters };
+      return { type: "approval_request", data: { ...members, ...present({ reason }), by, expires_at: expiresAt } };
+    }
+    case "approvalDecision": {
+      const { approvalId, toolCallId, decision, reason, parameters } = event;
+      const members = { approval_id: approvalId, id: toolCallId, decision };
+      return { type: "approval_decision", data: { ...members, ...present({ reason, arguments: parameters }) } };
+    }
     case "finalResponse":
       return { type: "final_response", data: finalResponse(event) };
     case "error":

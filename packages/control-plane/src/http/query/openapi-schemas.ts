@@ -1,6 +1,11 @@
 import {
+  Approval,
+  ApprovalDecision,
+  ApprovalPage,
+  ApprovalRequest,
   CancelResponse,
   ErrorBody,
+  Feedback,
   LIMITS,
   LiveEvent,
   LlmConfig,
@@ -33,9 +38,14 @@ const PUBLISHED = {
   ErrorBody,
   RunDetail,
   CancelResponse,
+  Feedback,
   ThreadSummary,
   ThreadPage,
   ThreadDetail,
+  ApprovalRequest,
+  Approval,
+  ApprovalPage,
+  ApprovalDecision,
 };
 /** Name of a schema of the document. */
 export type SchemaName = keyof typeof PUBLISHED;

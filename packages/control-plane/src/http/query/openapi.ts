@@ -8,6 +8,7 @@ const FAILURES: Record<string, string> = {
   "401": "Key or token missing or invalid",
   "403": "The key is another agent's, or may not state this role",
   "404": "The path, the run or the thread does not exist, or the key may not see it",
+  "409": "The approval is no longer pending; see `status`",
   "413": "The body is too large",
   "415": "The body is not JSON",
   "422": "The Idempotency-Key was used with another body",
@@ -20,6 +21,7 @@ const FAILURES: Record<string, string> = {
 const IN_PATH = {
   agent_id: "Id of the agent, such as `agt_…`. 403 if the key belongs to another agent",
   run_id: "Value of `X-Run-Id` or `runId`. 404 if the agent has no such run, or the key may not see it",
+  approval_id: "Value of `approvalId`. 404 if the agent has no such approval, or the key may not see its run",
   thread_id: "Value of `threadId` of an answer. 404 if the agent has no such thread, or the key may not see it",
 };
 

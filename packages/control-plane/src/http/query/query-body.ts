@@ -16,7 +16,17 @@ export function parseQuery(body: unknown, otherFaults: readonly Fault[] = []): A
 
 /** The query of a parsed QueryRequest. */
 export function askedBy(asked: QueryRequest): Asked {
-  const { query, threadId, sessionId, role, contextJson, analysisMode = false, llmConfig, responseSchema } = asked;
+  const {
+    query,
+    threadId,
+    sessionId,
+    role,
+    contextJson,
+    analysisMode = false,
+    llmConfig,
+    responseSchema,
+    supersede,
+  } = asked;
   return {
     query: {
       query,
@@ -29,6 +39,7 @@ export function askedBy(asked: QueryRequest): Asked {
         llm: llmConfig,
         maxTokens: llmConfig?.maxTokens,
         responseSchema,
+        supersede,
       }),
     },
     deltas: asked.includeDeltas ?? false,
@@ -47,6 +58,7 @@ export function parseLocalQuery(body: unknown): Asked {
     analysis_mode = false,
     llm_config,
     response_schema,
+    supersede,
   } = asked;
   const maxTokens = asked.max_tokens ?? llm_config?.maxTokens;
   if (context) requireSmall(context);
@@ -63,13 +75,15 @@ export function parseLocalQuery(body: unknown): Asked {
         llm: llm_config,
         maxTokens,
         responseSchema: response_schema,
+        supersede,
       }),
     },
     deltas: asked.include_deltas ?? false,
   };
 }
 
-function parse<Schema extends z.ZodType>(
+/** Parses a body. The error lists all faults, and `otherFaults`. */
+export function parse<Schema extends z.ZodType>(
   schema: Schema,
   body: unknown,
   otherFaults: readonly Fault[],

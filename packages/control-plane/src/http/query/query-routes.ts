@@ -4,7 +4,7 @@ import { ServiceError } from "../../ports/service-error.ts";
 import type { Principal, RunHandle } from "../../run/api.ts";
 import { hashBody, parseBody, readBody, requireJsonType } from "../kernel/body.ts";
 import { codeOf } from "../kernel/errors.ts";
-import { type Exchange, type Handler, text } from "../kernel/exchange.ts";
+import { type Exchange, type Handler, json, text } from "../kernel/exchange.ts";
 import { asApiCaller, asLocalCaller } from "./caller.ts";
 import type { HttpDeps } from "./deps.ts";
 import { inLocalNames, toLocalJson } from "./local-events.ts";
@@ -24,11 +24,15 @@ export function queryRoutes(deps: HttpDeps): Record<"query" | "queryStream" | "l
       counted(deps, "query", (begun) =>
         asApiCaller(exchange, deps, async (caller) => {
           const run = begun(await begin(deps, exchange, caller, await receive(deps, exchange, caller)));
-          using _reader = runs.attach(run, { cancelWhenGone: cancelsWhenGone(exchange) });
+          if (respondsAsync(exchange)) return acceptedRun(exchange, run);
+          using reader = runs.attach(run, { cancelWhenGone: cancelsWhenGone(exchange) });
           nameRun(exchange, run);
-          const answer = await runs.resultText(run, { signal: exchange.c.req.raw.signal });
-          if (answer !== undefined) return text(exchange, answer, "application/json");
-          throw handedOver();
+          const { signal } = exchange.c.req.raw;
+          const answer = await runs.resultText(run, { signal, waitMs: waitMsOf(exchange) });
+          if (answer === undefined) throw handedOver();
+          // A client that has its answer did not disconnect, although its run may wait for an approval.
+          if (!signal.aborted) reader.answered();
+          return text(exchange, answer, "application/json");
         }),
       ),
 
@@ -137,6 +141,23 @@ function handedOver(): ServiceError {
     "unavailable",
     "This replica is stopping and the run continues on another one. Repeat the request with its Idempotency-Key, or read the run by its id.",
   );
+}
+
+const MOST_WAIT_SECONDS = 240;
+
+/** How long the client waits for the end of a run that waits for an approval: `Prefer: wait=N`. Anything malformed counts as 0. */
+function waitMsOf({ c }: Exchange): number {
+  const [, seconds] = /(?:^|,)\s*wait\s*=\s*"?(\d{1,9})"?\s*(?:[,;]|$)/i.exec(c.req.header("Prefer") ?? "") ?? [];
+  return Math.min(Number(seconds ?? 0), MOST_WAIT_SECONDS) * 1_000;
+}
+
+/** True for `Prefer: respond-async` (RFC 7240): the client reads the run later, so that its leaving does not cancel the run. */
+const respondsAsync = ({ c }: Exchange): boolean =>
+  /(?:^|,)\s*respond-async\s*(?:[,;]|$)/i.test(c.req.header("Prefer") ?? "");
+
+function acceptedRun(exchange: Exchange, run: RunHandle): Response {
+  nameRun(exchange, run);
+  return json(exchange, 202, { runId: run.runId, threadId: run.threadId });
 }
 
 export function cancelsWhenGone({ c }: Exchange): boolean {

@@ -1,5 +1,7 @@
+import { ApprovalStatus } from "@patchbay/protocol";
 import type { Schema } from "../kernel/openapi.ts";
 import { ref, type SchemaName } from "./openapi-schemas.ts";
+import { IDEMPOTENCY, LAST_EVENT_ID, ON_DISCONNECT, inQuery, pageOf, PREFER, withDeltas } from "./route-parameters.ts";
 
 /** Secret that a route requires: an API key of the agent in the path, an access token, a runtime key, or none (`open`). */
 export type Access = "api" | "access" | "runtime" | "open";
@@ -32,52 +34,20 @@ export interface Answer {
 
 const OF_QUERIES = ["400", "401", "403", "413", "415", "422", "429", "500", "503"];
 const OF_RESOURCES = ["400", "401", "403", "404", "500", "503"];
+const OF_DECISIONS = ["400", "401", "403", "404", "409", "413", "415", "500", "503"];
 const OF_FOLLOWERS = ["400", "401", "403", "404", "429", "500", "503"];
-
-const header = (name: string, description: string, schema: Schema = { type: "string" }): Schema => ({
-  name,
-  in: "header",
-  description,
-  schema,
-});
-const inQuery = (name: string, description: string, schema: Schema): Schema => ({
-  name,
-  in: "query",
-  description,
-  schema,
-});
-const pageOf = (preset: number): Schema[] => [
-  inQuery("limit", `Entries of the page: 1 to 100, default ${preset}. Another value is answered with 400`, {
-    type: "integer",
-    minimum: 1,
-    maximum: 100,
-    default: preset,
-  }),
-  inQuery("cursor", "`nextCursor` of the page before. Default: the first page", { type: "string" }),
-];
-const withDeltas = (name: string): Schema =>
-  inQuery(name, "True adds live events from now on: parts of texts, and the progress of functions. Default: false", {
-    type: "boolean",
-  });
-
-const IDEMPOTENCY = header(
-  "Idempotency-Key",
-  "The same key and body within 24 h joins the first run. Keys of one API key, and of those that replace it by rotation, are apart from those of others",
-  {
-    type: "string",
-    minLength: 1,
-    maxLength: 255,
-  },
-);
-const ON_DISCONNECT = header("X-On-Disconnect", "Cancel the run when its last reader has been gone 5 s", {
-  type: "string",
-  enum: ["cancel"],
-});
-const LAST_EVENT_ID = header("Last-Event-ID", "Number of the last event received", { type: "integer", minimum: 0 });
 
 const stream = { description: "Server-sent events", stream: { anyOf: [ref("RunEvent"), ref("LiveEvent")] } };
 const localStream = { description: "Server-sent events", stream: ref("LocalEvent") };
 const drained = { description: "The run has ended and the client has all its events: nothing is left to send" };
+
+const id = (description: string): Schema => ({ type: "string", description });
+/** The answer to a query whose client does not wait. */
+const acceptedRun: Schema = {
+  type: "object",
+  properties: { runId: id("Names the run in the paths of its events and result."), threadId: id("The conversation.") },
+  required: ["runId", "threadId"],
+};
 
 /** Every route with what the OpenAPI document says of it, in the order of that document. */
 const TABLE = [
@@ -88,9 +58,12 @@ const TABLE = [
     access: "api",
     summary: "Send a query and wait for the whole answer",
     body: "QueryRequest",
-    answers: { "200": { description: "The run ended; see `success`", json: ref("QueryResponse") } },
+    answers: {
+      "200": { description: "The run ended, or waits for an approval; see `code`", json: ref("QueryResponse") },
+      "202": { description: "The run is stored. With `Prefer: respond-async` only", json: acceptedRun },
+    },
     failures: OF_QUERIES,
-    parameters: [IDEMPOTENCY, ON_DISCONNECT],
+    parameters: [IDEMPOTENCY, ON_DISCONNECT, PREFER],
   },
   {
     id: "queryStream",
@@ -152,6 +125,16 @@ const TABLE = [
     failures: OF_RESOURCES,
   },
   {
+    id: "sendFeedback",
+    method: "POST",
+    path: "/agents/:agent_id/runs/:run_id/feedback",
+    access: "api",
+    summary: "Say how good a run was; replaces what the key said before",
+    body: "Feedback",
+    answers: { "204": { description: "The feedback is stored" } },
+    failures: ["400", "401", "403", "404", "413", "415", "500", "503"],
+  },
+  {
     id: "getRun",
     method: "GET",
     path: "/agents/:agent_id/runs/:run_id",
@@ -191,6 +174,39 @@ const TABLE = [
     summary: "Erase a thread with its messages, events and calls",
     answers: { "204": { description: "Messages, events and calls of the thread are erased" } },
     failures: OF_RESOURCES,
+  },
+  {
+    id: "listApprovals",
+    method: "GET",
+    path: "/agents/:agent_id/approvals",
+    access: "api",
+    summary: "List approvals, newest first, with a key that may decide them",
+    answers: { "200": { description: "One page of approvals", json: ref("ApprovalPage") } },
+    failures: OF_RESOURCES,
+    parameters: [
+      inQuery("status", "Lists only approvals in this state", { type: "string", enum: ApprovalStatus.options }),
+      inQuery("runId", "Lists only approvals of this run", { type: "string" }),
+      ...pageOf(50),
+    ],
+  },
+  {
+    id: "getApproval",
+    method: "GET",
+    path: "/agents/:agent_id/approvals/:approval_id",
+    access: "api",
+    summary: "Read an approval, with a key that may decide it",
+    answers: { "200": { description: "The approval in its present state", json: ref("Approval") } },
+    failures: OF_RESOURCES,
+  },
+  {
+    id: "decideApproval",
+    method: "POST",
+    path: "/agents/:agent_id/approvals/:approval_id/decision",
+    access: "api",
+    summary: "Approve or reject a call, with a key that may decide",
+    body: "ApprovalDecision",
+    answers: { "200": { description: "The approval with its decision", json: ref("Approval") } },
+    failures: OF_DECISIONS,
   },
   {
     id: "connect",

@@ -1,19 +1,23 @@
-import type { Fault } from "@patchbay/protocol";
+import { type Fault, Feedback } from "@patchbay/protocol";
 import { invalid, ServiceError } from "../../ports/service-error.ts";
 import type { Principal } from "../../run/api.ts";
+import { parseBody, readBody, requireJsonType } from "../kernel/body.ts";
 import { type Exchange, type Handler, json, noContent } from "../kernel/exchange.ts";
 import { asStranger } from "../kernel/fair-queue.ts";
 import { asApiCaller, asLocalCaller } from "./caller.ts";
 import type { HttpDeps } from "./deps.ts";
 import { toLocalJson } from "./local-events.ts";
+import { parse } from "./query-body.ts";
 import { onPlace, ownerOf, streamRun, type StreamView } from "./stream-run.ts";
 
 /** How long after its end the events of a run can be replayed. */
 const REPLAY_MS = 24 * 3_600_000;
 const EVENT_ID = /^\d{1,15}$/;
 
-/** Routes of an existing run: follow, read and cancel it. */
-export function runRoutes(deps: HttpDeps): Record<"runEvents" | "localRunEvents" | "cancelRun" | "getRun", Handler> {
+/** Routes of an existing run: follow, read, cancel and rate it. */
+export function runRoutes(
+  deps: HttpDeps,
+): Record<"runEvents" | "localRunEvents" | "cancelRun" | "getRun" | "sendFeedback", Handler> {
   const { runs } = deps;
 
   async function resume(exchange: Exchange, caller: Principal, view: Pick<StreamView, "deltas" | "translate">) {
@@ -44,8 +48,16 @@ export function runRoutes(deps: HttpDeps): Record<"runEvents" | "localRunEvents"
       asApiCaller(exchange, deps, async (caller) => {
         const cancelled = await runs.cancel(caller, runId(exchange));
         if (!cancelled) throw unknownRun();
-        const stillEnding = cancelled.status === "queued" || cancelled.status === "running";
+        const stillEnding = ["queued", "running", "waiting"].includes(cancelled.status);
         return json(exchange, stillEnding ? 202 : 200, cancelled);
+      }),
+
+    sendFeedback: (exchange) =>
+      asApiCaller(exchange, deps, async (caller) => {
+        requireJsonType(exchange);
+        const feedback = parse(Feedback, parseBody(await readBody(exchange)), []);
+        if (!(await runs.recordFeedback(caller, runId(exchange), feedback))) throw unknownRun();
+        return noContent(exchange);
       }),
 
     getRun: (exchange) =>
@@ -105,7 +117,8 @@ export function threadRoutes(deps: HttpDeps): Record<"listThreads" | "getThread"
   };
 }
 
-function pageOf({ c }: Exchange, preset: number): { limit: number; cursor?: string } {
+/** The page that a list is asked for. */
+export function pageOf({ c }: Exchange, preset: number): { limit: number; cursor?: string } {
   const { limit: asked, cursor } = c.req.query();
   const limit = asked === undefined || asked === "" ? preset : Number(asked);
   const faults: Fault[] = [];

@@ -7,8 +7,8 @@ import type { StreamOwner, StreamPlace } from "./open-streams.ts";
 
 /** Below the 15 s of the contract, so that a late timer still meets it. */
 const KEEPALIVE_MS = 14_000;
-/** The default run timeout and 30 s. */
-const MAX_AGE_MS = 270_000;
+/** Streams of runs that wait for an approval close after 5 minutes; others end before. */
+const MAX_AGE_MS = 300_000;
 
 /** Streams stay open for minutes, so an earlier retry would rarely succeed. */
 const RETRY_AFTER_SECONDS = "5";

@@ -4,38 +4,35 @@ import {
   MESSAGES,
   type JsonValue,
   parseJson,
+  present,
   type RunEvent,
   unknownFunctionMessage,
 } from "@patchbay/protocol";
-import type { CallOrder, Delivery } from "../../ports/function-gateway.ts";
+import { grantOf } from "../../ports/approvals.ts";
+import type { CallAddress, CallOrder, Delivery } from "../../ports/function-gateway.ts";
 import type { ModelCall } from "../../ports/model-provider.ts";
-import { type CallRecord, callerOf, type EarlierAttempt, type RunRecord } from "../../ports/records.ts";
+import { type CallRecord, callerOf, isUnsure, type RunRecord } from "../../ports/records.ts";
 import { outcomeFields } from "../answer.ts";
 import { nextReservation } from "../loop/cost.ts";
 import { sessionNotFound } from "../run-failure.ts";
 import { newId } from "../start/new-run.ts";
 import { type ActiveRun, callsOf, type RunState } from "../state.ts";
-import { callEntries, disagreement } from "./journal.ts";
+import {
+  type Decided,
+  isPending,
+  readDecision,
+  readDecisions,
+  rejectedBefore,
+  requestApproval,
+  writeDecided,
+} from "./approval.ts";
+import { afterDelivery, type AttemptEnd, nextAttempt, notBefore, offersOf, outcomeSoFar } from "./attempts.ts";
+import { permittedCall } from "./permits.ts";
+import { callEntries, deprecatedUse, disagreement } from "./journal.ts";
 import { createCallCounter, limitResult, NOT_RUN } from "./limits.ts";
 
 /** Valid names have at most 64 characters. More of an invalid name says nothing useful. */
 const MAX_NAME_CHARS = 200;
-
-/** Attempts of an idempotent function whose outcome is unknown. */
-const MAX_ATTEMPTS = 3;
-/** A call is offered to one runtime after another with growing pauses. Without a limit a call that no runtime accepts would block the run. */
-const MAX_OFFERS = 10;
-/** Time for offers over all calls of a run: when no runtime has accepted calls for so long, a later turn would fail too. */
-const OFFERS_MS = 12_000;
-/** Offers that each call gets although that time is used up. */
-const MIN_OFFERS = 2;
-
-const UNKNOWN_OUTCOME: CallOutcome = {
-  ok: false,
-  code: "outcome_unknown",
-  message:
-    "The function may have run: its connection was lost before it answered. Do not call it again; check or report.",
-};
 
 /** The call was not run: the agent has no connected runtime. */
 const NO_RUNTIME: CallOutcome = {
@@ -43,13 +40,6 @@ const NO_RUNTIME: CallOutcome = {
   code: "function_failed",
   message: MESSAGES.agent_session_not_found,
   rule: NOT_RUN.noRuntime,
-};
-
-const NOT_ACCEPTED: CallOutcome = {
-  ok: false,
-  code: "function_failed",
-  message: "The function was not run: no runtime accepted the call.",
-  rule: NOT_RUN.notTaken,
 };
 
 const ANSWERED: CallOutcome = {
@@ -91,7 +81,7 @@ function checkCalls(state: RunState, calls: readonly ModelCall[], { limits }: Pi
       arguments: parsed.ok ? (parsed.value as JsonValue) : call.arguments,
       attempt: 1,
     };
-    const refusal = counter.refuse(record) ?? refuse(state, call.name, parsed);
+    const refusal = counter.refuse(record) ?? refuse(state, call.name, parsed) ?? rejectedBefore(state.calls, record);
     if (refusal) record.outcome = refusal;
     counter.add(record);
     records.push(record);
@@ -123,7 +113,7 @@ async function assign(
   { gateway, signal }: Pick<ActiveRun, "gateway" | "signal">,
 ): Promise<void> {
   const instanceId = await gateway.assign(run.agentId, run.manifestHash!, call.functionName, { signal });
-  if (instanceId === undefined) call.outcome = NO_RUNTIME;
+  if (instanceId === undefined) call.outcome = outcomeSoFar(call) ?? NO_RUNTIME;
   else call.instanceId = instanceId;
 }
 
@@ -156,80 +146,106 @@ function resultEvent(call: CallRecord): RunEvent {
 }
 
 /**
- * Runs the calls of one turn concurrently until each has an outcome, and stores each outcome when it arrives. `resumed`: an earlier
- * owner of the run may have sent the calls, so their runtime is asked first. Throws `agent_session_not_found` after all calls have
- * ended when no runtime is left.
+ * Runs the calls of one turn concurrently until each has an outcome or waits for an approval, and stores each outcome when it
+ * arrives. True when calls wait. `resumed`: an earlier owner of the run may have sent the calls, so their runtime is asked first.
+ * Throws `agent_session_not_found` after all calls have ended when no runtime is left.
  */
 export async function settle(
   state: RunState,
   calls: readonly CallRecord[],
   active: ActiveRun,
   { resumed }: { resumed: boolean },
-): Promise<void> {
-  const open = calls.filter((call) => !call.outcome);
+): Promise<boolean> {
+  if (resumed) await readDecisions(state, calls, active);
+  const open = calls.filter((call) => !call.outcome && !isPending(call));
   const done = await Promise.allSettled(open.map((call) => settleOne(state, call, active, resumed)));
   active.signal.throwIfAborted();
   for (const one of done) if (one.status === "rejected") throw one.reason;
   if (lostSession(calls)) throw sessionNotFound();
-  const isUnknown = open.some((call) => call.outcome === UNKNOWN_OUTCOME);
-  if (isUnknown && !(await active.gateway.connected(state.run.agentId))) throw sessionNotFound();
+  const mayBeLost = open.some(
+    ({ earlier, outcome }) =>
+      earlier?.some(({ ended }) => ended !== "approval") ||
+      (outcome?.ok === false && outcome.code === "outcome_unknown"),
+  );
+  if (mayBeLost && !(await active.gateway.connected(state.run.agentId))) throw sessionNotFound();
+  return calls.some(isPending);
 }
 
 async function settleOne(state: RunState, call: CallRecord, active: ActiveRun, resumed: boolean): Promise<void> {
-  const { clock, limits, journal, signal } = active;
+  const { clock, limits, remainingMs, signal } = active;
   const began = performance.now();
-  const { idempotent } = state.functions.get(call.functionName)!;
-  const offeredBefore = state.offeredMs;
-  let rejectedAt: number | undefined;
-  for (let recover = resumed; !call.outcome; recover = false) {
-    const delivery = await deliver(state, call, active, { recover });
-    if (delivery.kind === "outcome") {
-      Object.assign(call, limitResult(state, delivery.outcome, limits));
-    } else if (delivery.kind === "unknown" && !(idempotent && call.attempt < MAX_ATTEMPTS)) {
-      // The handler may have run. Running it again could, for example, refund an order twice.
-      call.outcome = UNKNOWN_OUTCOME;
-    } else if (call.attempt >= MAX_OFFERS || (call.attempt >= MIN_OFFERS && state.offeredMs > OFFERS_MS)) {
-      call.outcome = NOT_ACCEPTED;
-    } else {
-      rejectedAt ??= performance.now();
-      const endedAt = clock.now();
-      if (call.attempt > 1) await clock.sleep(offerPauseMs(call.attempt), { signal });
-      state.offeredMs = Math.max(state.offeredMs, offeredBefore + performance.now() - rejectedAt);
-      nextAttempt(call, delivery.kind, endedAt);
-      await assign(call, state.run, active);
-      // The next runtime is stored before anything is sent to it: after a crash the new owner must ask the right runtime.
-      if (!call.outcome) await journal.write({ calls: [call] });
+  const manifest = state.functions.get(call.functionName)!;
+  await using permitted = permittedCall(state.run, call, { ...active, manifest });
+  let offering: { since: number; offeredMs: number } | undefined;
+  const decided = await readDecision(state, call, active);
+  if (decided && !call.outcome)
+    await beginAttempt(state, call, active, { end: { ended: "approval" }, endedAt: clock.now(), decided });
+  for (let recover = resumed && !decided; !call.outcome; recover = false) {
+    // A recovered attempt may have been sent before.
+    const waitMs = recover ? 0 : notBefore(call) - clock.now();
+    if (waitMs > 0) await clock.sleep(waitMs, { signal });
+    const delivery = await permitted.deliver(() => deliver(state, call, active, { recover }), { recover });
+    if (await requestApproval(state, call, delivery, active))
+      return active.gateway.acknowledge(addressOf(state.run, call));
+    const { offeredMs } = state;
+    const next = afterDelivery(call, delivery, { manifest, remainingMs: remainingMs(), offeredMs });
+    if ("outcome" in next) {
+      Object.assign(call, delivery.kind === "outcome" ? limitResult(state, next.outcome, limits) : next);
+      continue;
     }
+    const endedAt = clock.now();
+    offering = delivery.kind === "undelivered" ? (offering ?? { since: performance.now(), offeredMs }) : undefined;
+    if (offering) {
+      const pauseMs = offerPauseMs(offersOf(call));
+      if (pauseMs > 0) await clock.sleep(pauseMs, { signal });
+      state.offeredMs = Math.max(state.offeredMs, offering.offeredMs + performance.now() - offering.since);
+    }
+    await beginAttempt(state, call, active, { end: next.again, endedAt });
   }
-  await storeOutcome(state, call, active);
+  await storeOutcome(state, call, active, decided);
   active.observer.callEnded(call, performance.now() - began);
 }
 
-async function storeOutcome(state: RunState, call: CallRecord, active: ActiveRun): Promise<void> {
+async function beginAttempt(
+  { run }: RunState,
+  call: CallRecord,
+  active: ActiveRun,
+  { end, endedAt, decided }: { end: AttemptEnd; endedAt: number; decided?: Decided },
+): Promise<void> {
+  const address = addressOf(run, call);
+  nextAttempt(call, end, endedAt);
+  await assign(call, run, active);
+  if (call.outcome) return;
+  // The next runtime is stored before anything is sent to it: after a crash the new owner must ask the right runtime.
+  await writeDecided(active.journal, call, { calls: [call] }, decided);
+  // A runtime that gets the next attempt too takes that for the acknowledgement; a late one could meet the next result.
+  const isElsewhere = call.instanceId !== address.instanceId;
+  if (end.ended === "failed" && isElsewhere) active.gateway.acknowledge(address);
+}
+
+async function storeOutcome(state: RunState, call: CallRecord, active: ActiveRun, decided?: Decided): Promise<void> {
   const { run } = state;
   const alarm = disagreement(run, call);
   if (alarm) active.observer.accessDisagreed(call, alarm.rule);
-  const audit = [...callEntries(run, call), ...(alarm ? [alarm] : [])];
+  const deprecated = deprecatedUse(run, call, state.functions.get(call.functionName));
+  const audit = [...callEntries(run, call), ...deprecated, ...(alarm ? [alarm] : [])];
   // The last outcome of a turn completes the next model request, so that its credit is reserved in the same commit.
   const reserve = callsOf(state, call.step).every(({ outcome }) => outcome) ? nextReservation(state) : undefined;
   const entry = { calls: [call], events: [resultEvent(call)], audit, ...(reserve && { reserve }) };
-  const { reservedMicros } = await active.journal.write(entry);
+  const { reservedMicros } = await writeDecided(active.journal, call, entry, decided);
   if (reserve) state.reservedMicros = reservedMicros;
   // Only now: a runtime forgets an acknowledged result, and a crash before the commit would lose it.
-  active.gateway.acknowledge({ agentId: run.agentId, callId: call.callId, instanceId: call.instanceId! });
+  active.gateway.acknowledge(addressOf(run, call));
 }
 
-/** Moves on to the next attempt and keeps how the last one ended. */
-function nextAttempt(call: CallRecord, ended: EarlierAttempt["ended"], endedAt: number): void {
-  const { attempt, instanceId, sentAt } = call;
-  const last = { attempt, instanceId: instanceId!, ...(sentAt !== undefined && { sentAt }), endedAt, ended };
-  call.earlier = [...(call.earlier ?? []), last];
-  delete call.sentAt;
-  call.attempt++;
-}
+const addressOf = ({ agentId }: RunRecord, { callId, instanceId }: CallRecord): CallAddress => ({
+  agentId,
+  callId,
+  instanceId: instanceId!,
+});
 
 /** The second offer follows without a pause: as a rule another runtime is connected. */
-const offerPauseMs = (attempt: number): number => Math.min(2_000, 25 * 2 ** attempt);
+const offerPauseMs = (offers: number): number => (offers === 1 ? 0 : Math.min(2_000, 25 * 2 ** offers));
 
 /** Sends the call to its runtime, or with `recover` asks the runtime for the outcome of a call that was sent before. */
 function deliver(
@@ -251,7 +267,9 @@ function deliver(
     fence: run.fence,
     timeoutMs: Math.max(0, Math.min(timeoutMs, remainingMs())),
     ...callerOf(run.request),
+    ...(isUnsure(call) && { unsure: true }),
     ...(run.sessionId !== undefined && { sessionId: run.sessionId }),
+    ...present({ approval: call.approval && grantOf(call.approval) }),
   };
   const options = {
     signal,

@@ -1,4 +1,4 @@
-import { FUNCTION_NAME, LIMITS, type LiveEvent, type RunEvent } from "@patchbay/protocol";
+import { FUNCTION_NAME, type FunctionManifest, LIMITS, type LiveEvent, type RunEvent } from "@patchbay/protocol";
 import type { AuditEntry, CallRecord, RunRecord } from "../../ports/records.ts";
 import { refusalOf, ruleOf } from "../../ports/refusal.ts";
 import type { NewRun, RunCommit, StoredEvent } from "../../ports/run-store.ts";
@@ -95,6 +95,12 @@ export function callEntries(run: RunRecord, call: CallRecord): AuditEntry[] {
   if (paths.length === 0) return entries;
   const members = paths.slice(0, MAX_PATHS).map((path) => path.slice(0, LIMITS.labelUnits));
   return [...entries, runEntry(run, "call.redacted", { ...about, detail: { members, count: paths.length } })];
+}
+
+/** The audit entry of a call of a function that is deprecated. */
+export function deprecatedUse(run: RunRecord, call: CallRecord, one: FunctionManifest | undefined): AuditEntry[] {
+  if (one?.deprecated === undefined) return [];
+  return [runEntry(run, "call.deprecated", { callId: call.callId, functionName: nameOf(call) })];
 }
 
 /** The audit entry of a call that the runtime denied although the control plane had allowed it by the same rule. */

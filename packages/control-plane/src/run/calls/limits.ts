@@ -14,11 +14,25 @@ type Failure = Extract<CallOutcome, { ok: false }>;
  * Codes of calls that did not reach a handler, which do not count. `unknown_function` counts, for hidden and for unknown names: a
  * difference between the two would reveal which names exist.
  */
-const UNCOUNTED: ReadonlySet<CallErrorCode> = new Set(["denied", "invalid_arguments", "call_limit", "repeated_call"]);
+const UNCOUNTED: ReadonlySet<CallErrorCode> = new Set([
+  "denied",
+  "invalid_arguments",
+  "call_limit",
+  "repeated_call",
+  "rejected",
+  "approval_expired",
+]);
+/** Codes of calls beyond a limit of the run. */
+const BEYOND: ReadonlySet<CallErrorCode> = new Set(["call_limit", "repeated_call"]);
 /** Codes that only the control plane may use. */
-const OWN: ReadonlySet<CallErrorCode> = new Set(["call_limit", "repeated_call"]);
+const OWN: ReadonlySet<CallErrorCode> = new Set([...BEYOND, "approval_required", "rejected", "approval_expired"]);
 /** Rules of failures that only the control plane may use. They are stored with the outcome. */
-export const NOT_RUN = { noRuntime: "no_runtime", notTaken: "not_taken", answered: "answered" } as const;
+export const NOT_RUN = {
+  noRuntime: "no_runtime",
+  notTaken: "not_taken",
+  answered: "answered",
+  changed: "changed",
+} as const;
 const NOT_RUN_RULES: ReadonlySet<string | undefined> = new Set(Object.values(NOT_RUN));
 const RUN_RESULTS = "run_results";
 
@@ -86,7 +100,7 @@ function isCounted({ outcome }: CallRecord): boolean {
 }
 
 /** True for a failure by a limit of the run. Its message was made here and contains no value of the call, so that it may be audited. */
-export const isBeyondLimit = ({ code, rule }: Failure): boolean => OWN.has(code) || rule === RUN_RESULTS;
+export const isBeyondLimit = ({ code, rule }: Failure): boolean => BEYOND.has(code) || rule === RUN_RESULTS;
 
 /** The outcome of a runtime, within the limits of one result and of all results of the run. */
 export function limitResult(

@@ -1,5 +1,5 @@
 import type { Bus } from "../../ports/bus.ts";
-import type { RunHandle } from "../api.ts";
+import type { Reader, RunHandle } from "../api.ts";
 
 /** How long a run continues after its last reader has left: a client that lost its connection may resume. */
 const GRACE_MS = 5_000;
@@ -15,7 +15,7 @@ interface Audience {
 /** The readers of runs on this replica. */
 export interface Readers extends Disposable {
   /** Counts a reader of the run until disposed. */
-  attach(run: RunHandle, options: { cancelWhenGone: boolean }): Disposable;
+  attach(run: RunHandle, options: { cancelWhenGone: boolean }): Reader;
 }
 
 /**
@@ -76,6 +76,9 @@ export function cancelWhenAbandoned(bus: Bus, cancel: (run: RunHandle) => void):
       clearTimeout(audience.leaving);
       let attached = true;
       return {
+        answered(): void {
+          if (audience.readers === 1) audience.cancelWhenGone = false;
+        },
         [Symbol.dispose]() {
           // A stream may be disposed twice. Counting it twice would cancel the run of another reader.
           if (!attached) return;

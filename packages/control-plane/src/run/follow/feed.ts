@@ -101,7 +101,10 @@ export function createFeed(bus: Bus) {
           // The process may have lost the lease and claimed the run again: the entry of the newer claim must stay.
           if (owned.get(runId) !== entry) return;
           owned.delete(runId);
-          if (!entry.ended) disown(runId);
+          if (entry.ended) return;
+          // The run may wait now, which no event says: followers read its state.
+          if (entry.followed) bus.publish(subjectOf(runId), { upTo: Number.MAX_SAFE_INTEGER });
+          disown(runId);
         },
       };
     },

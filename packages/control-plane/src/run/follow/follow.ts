@@ -14,21 +14,28 @@ const STORE_RETRY_MS = 250;
 
 /** What following runs needs. */
 export interface FollowContext {
-  runs: Pick<RunStore, "events">;
+  runs: Pick<RunStore, "events" | "heads">;
   feed: Feed;
   poller: Pick<LogPoller, "add">;
   /** Joins a reader's signal with the one that aborts when the process stops. */
   orDraining: ReturnType<typeof joining>;
 }
 
+interface FollowOptions {
+  after: number;
+  deltas: boolean;
+  signal: AbortSignal;
+  pauses?: boolean;
+}
+
 /**
  * A run's log after event `after`, then live, up to its last event. Ends earlier when the run was erased. Stored events are equal to
- * the log byte for byte. A slow reader costs no more memory than its inbox and one page of the log, and never slows the run. While
+ * the log byte for byte. `pauses`: ends also when the run waits for an approval. A slow reader costs no more memory than its inbox and one page of the log, and never slows the run. While
  * the store is unavailable the reader waits.
  */
 export function follow(
   run: Pick<RunHandle, "runId">,
-  options: { after: number; deltas: boolean; signal: AbortSignal },
+  options: FollowOptions,
   context: FollowContext,
 ): AsyncGenerator<Followed> {
   return inCallerContext(readLog(run, options, context));
@@ -55,18 +62,20 @@ function inCallerContext<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
 
 async function* readLog(
   { runId }: Pick<RunHandle, "runId">,
-  { after, deltas, signal: reader }: { after: number; deltas: boolean; signal: AbortSignal },
+  { after, deltas, signal: reader, pauses = false }: FollowOptions,
   { runs, feed, poller, orDraining }: FollowContext,
 ): AsyncGenerator<Followed> {
   using joined = orDraining(reader);
   const { signal } = joined;
-  const inbox = createInbox(after);
+  const inbox = createInbox(after, pauses);
   // Subscribe before reading: an event that is stored between the two would otherwise be missed.
   using _subscription = feed.subscribe(runId, inbox.receive, { live: deltas });
   using _polling = poller.add(runId, inbox.check);
   using _aborting = onAbort(signal, inbox.notify);
   // The log of a run that has just begun here is empty, and all of its events will arrive in the inbox.
   let behind = after > 0 || feed.lastPublished(runId) !== 0;
+  /** True when the run may wait for an approval. Other runs are never asked for their state. */
+  let mayWait = pauses && after > 0;
 
   while (!signal.aborted) {
     if (behind) {
@@ -78,6 +87,7 @@ async function* readLog(
       }
       for (const event of page) {
         inbox.last = event.seq;
+        mayWait ||= pauses && asksForApproval(event.body);
         yield { id: event.seq, body: event.body };
         if (ends(event.body)) return;
       }
@@ -93,11 +103,13 @@ async function* readLog(
         break;
       } else if (one.id === inbox.last + 1) {
         inbox.last = one.id;
+        mayWait ||= pauses && asksForApproval(one.body);
         yield one;
         if (ends(one.body)) return;
       }
     }
     if (behind || signal.aborted) continue;
+    if (mayWait && (await unlessUnavailable(() => runs.heads([runId])))?.[0]?.waits) return;
     behind = await inbox.arrived(signal);
   }
 }
@@ -111,7 +123,10 @@ async function unlessUnavailable<T>(read: () => Promise<T>): Promise<T | undefin
   }
 }
 
-function createInbox(after: number) {
+/** True for the JSON of the event of a request: `type` is the first property that the journal writes. */
+const asksForApproval = (body: string): boolean => body.startsWith('{"type":"approvalRequest"');
+
+function createInbox(after: number, pauses: boolean) {
   let items: Followed[] = [];
   let chars = 0;
   let mustRead = false;
@@ -149,7 +164,7 @@ function createInbox(after: number) {
     },
     check(head: RunHead | undefined): void {
       inbox.hasEnded = !head || head.ended;
-      if (inbox.hasEnded || (head && head.lastSeq > inbox.last)) readLog();
+      if (inbox.hasEnded || (head && (head.lastSeq > inbox.last || (pauses && head.waits)))) readLog();
     },
     take(): Followed[] {
       const taken = items;

@@ -22,11 +22,11 @@ export interface Answer {
 
 /**
  * The agent loop: model turns and their calls, until the model answers. Each step is stored before the next one begins, so that
- * another process can continue from the stored state after a crash. Throws `RunFailure`.
+ * another process can continue from the stored state after a crash. Undefined when calls wait for an approval. Throws `RunFailure`.
  */
-export async function converse(state: RunState, active: ActiveRun): Promise<Answer> {
+export async function converse(state: RunState, active: ActiveRun): Promise<Answer | undefined> {
   const { journal } = active;
-  await settlePending(state, active);
+  if (await settlePending(state, active)) return undefined;
   for (;;) {
     if (endsInMalformedCalls(state)) throw providerFailure(state.model, new ModelError("malformed", "malformed calls"));
     const response = await respond(state, active);
@@ -48,8 +48,9 @@ export async function converse(state: RunState, active: ActiveRun): Promise<Answ
       // Stored together with the end. If it were stored before, a run that resumes between the two would ask for another turn.
       state.asking.unstored = answerEntry(state, turn, verdict, active);
       throw verdict.failure;
-    } else if (turn.calls.length > 0) await runCalls(state, turn, active);
-    else if (turn.stop === "pause" && !next.lastChance) await journal.write(entryOf(state, turn, active));
+    } else if (turn.calls.length > 0) {
+      if (await runCalls(state, turn, active)) return undefined;
+    } else if (turn.stop === "pause" && !next.lastChance) await journal.write(entryOf(state, turn, active));
     else return { text: turn.text, last: entryOf(state, turn, active) };
   }
 }
@@ -126,13 +127,14 @@ function refused({ refusal = "" }: Pick<ModelTurn, "refusal">): RunFailure {
   return new RunFailure("model_refused", `The model refused to answer${reason === "" ? "" : `: ${reason}`}`);
 }
 
-/** Completes the calls that an earlier owner of the run had begun. */
-async function settlePending(state: RunState, active: ActiveRun): Promise<void> {
+/** Completes the calls that an earlier owner of the run had begun. True when calls wait for an approval. */
+async function settlePending(state: RunState, active: ActiveRun): Promise<boolean> {
   const last = state.turns.at(-1);
-  if (last) await settle(state, callsOf(state, last.step), active, { resumed: true });
+  return last !== undefined && (await settle(state, callsOf(state, last.step), active, { resumed: true }));
 }
 
-async function runCalls(state: RunState, turn: ModelTurn, active: ActiveRun): Promise<void> {
+/** True when calls wait for an approval. */
+async function runCalls(state: RunState, turn: ModelTurn, active: ActiveRun): Promise<boolean> {
   // Followers were shown this text as the beginning of an answer. Together with calls, it is a thought.
   if (turn.text !== "" && !state.respond) active.journal.live({ type: "deltaReset" });
   const calls = await plan(state, turn.calls, active).catch((error: unknown) => {
@@ -148,7 +150,7 @@ async function runCalls(state: RunState, turn: ModelTurn, active: ActiveRun): Pr
     calls,
     audit: calls.filter((call) => call.outcome).flatMap((call) => callEntries(state.run, call)),
   });
-  await settle(state, calls, active, { resumed: false });
+  return await settle(state, calls, active, { resumed: false });
 }
 
 /** Providers may ignore that a plan has no calls. Such calls are dropped, and the echo that repeats them. */

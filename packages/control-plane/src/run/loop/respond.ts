@@ -62,18 +62,25 @@ function attemptObserver(
   active: ActiveRun,
   noteRetry: (code: ModelRetry["code"], waitedMs: number) => void,
 ): AttemptObserver {
-  const { journal, observer } = active;
-  const { model, respond } = state;
+  const { clock, journal, observer } = active;
+  const { asking, model, respond } = state;
   // With a function for the answer, or in a plan, text is not the answer.
   const type = planning || respond ? "thoughtDelta" : "responseDelta";
   const discarded = (usage: TokenUsage): void => {
     learnRatio(state, request, usage);
     discard(state, usage);
   };
+  const show = (delta: Parameters<typeof journal.live>[0]): void => {
+    if (asking.turn) asking.turn.firstTokenMs ??= Math.max(0, clock.now() - asking.turn.beganAt);
+    journal.live(delta);
+  };
   return {
-    text: (content) => journal.live({ type, content }),
-    thought: (content) => journal.live({ type: "thoughtDelta", content }),
-    reset: () => journal.live({ type: "deltaReset" }),
+    text: (content) => show({ type, content }),
+    thought: (content) => show({ type: "thoughtDelta", content }),
+    reset() {
+      delete asking.turn?.firstTokenMs;
+      journal.live({ type: "deltaReset" });
+    },
     discarded,
     cut: (used) => discarded(billed(state, request, used)),
     ended: (outcome) => observer.attemptEnded(model.provider.name, outcome),

@@ -58,12 +58,27 @@ export class Admission {
     const { run, next } = complete(asked, checked, instructions, this.#pays(principal, query));
     const { manifest } = checked.prepared.set;
     const atHand = { manifest, ...(run.newThread && !query.repeats && { history: NO_HISTORY }), ...(next && { next }) };
-    const started = await this.#executor.start(run, atHand);
+    let started = await this.#executor.start(run, atHand);
+    if (started.kind === "busy" && started.waits && query.supersede && (await this.#cancelWaiting(principal, run)))
+      started = await this.#executor.start(run, atHand);
     if (started.kind === "thread_gone") throw noThread();
-    if (started.kind === "busy") return await this.#refuse(run, threadBusy());
+    if (started.kind === "busy") return await this.#refuse(run, threadBusy(started));
     if (started.kind === "joined") return await this.#joined(principal, started);
     observeRun(unstarted(run, 0), this.#context).started();
     return run;
+  }
+
+  /** Cancels the waiting run of a thread. False for a run that the principal may not see. */
+  async #cancelWaiting(principal: Principal, { agentId, threadId }: NewRun): Promise<boolean> {
+    const { runs } = this.#context;
+    for (const runId of await runs.active(threadId)) {
+      const run = await runs.facts(agentId, runId);
+      if (run?.status !== "waiting") continue;
+      if (!mayState(principal, run.role)) return false;
+      await runs.requestCancel(agentId, runId);
+      this.#executor.cancel(runId);
+    }
+    return true;
   }
 
   /** See `Runs.join`. */
@@ -192,8 +207,13 @@ const noThread = (): ServiceError =>
     details: [{ path: "threadId", message: "is not a thread of this agent" }],
   });
 
-const threadBusy = (): RunFailure =>
-  new RunFailure("thread_busy", "Too many queries wait on this thread. Try again when one has ended.");
+const threadBusy = ({ waits }: { waits?: true }): RunFailure =>
+  new RunFailure(
+    "thread_busy",
+    waits
+      ? "The last query of this thread waits for an approval. Decide it first, or send this query with supersede: true to cancel it."
+      : "Too many queries wait on this thread. Try again when one has ended.",
+  );
 
 const notConfigured = (name: string): RunFailure =>
   new RunFailure(

@@ -42,6 +42,7 @@ export function newRun(
     threadId,
     sessionId,
     idempotency,
+    instructions,
     testCall,
     repeats,
     requestId,
@@ -66,6 +67,7 @@ export function newRun(
       charged: false,
       warnings: [],
       ...(role !== undefined && { role }),
+      ...(instructions !== undefined && { instructions }),
       ...(testCall && { testCall }),
       ...(repeats && { rerunOf: originOf(repeats) }),
     },
@@ -82,7 +84,7 @@ export function newRun(
 export function complete(
   asked: NewRun,
   checked: Checked,
-  instructions: string,
+  agentInstructions: string,
   charged: boolean,
 ): { run: NewRun; next?: NextTurn } {
   const { chosen, fallback, prepared, caller } = checked;
@@ -100,7 +102,7 @@ export function complete(
       model: chosen.model,
       ...(fallback.models.length > 0 && { fallback: fallback.models }),
       system: systemText(
-        instructions,
+        request.instructions ?? agentInstructions,
         manifest.instructions,
         request.responseSchema && respondName(visibleFunctions(manifest, caller.role)),
       ),
@@ -108,7 +110,8 @@ export function complete(
       warnings: [...request.warnings, ...fallback.warnings, ...prepared.warnings],
     },
   };
-  run.audit = [runEntry(run, "run.started", { manifestHash })];
+  const detail = request.instructions !== undefined && { detail: { ownInstructions: true } };
+  run.audit = [runEntry(run, "run.started", { manifestHash, ...detail })];
   // A turn with earlier runs cannot be priced here: its history is not loaded.
   if (!charged || !run.newThread || run.request.rerunOf) return { run };
   const progress = createProgress(unstarted(run, 0));

@@ -9,6 +9,9 @@ import { createClaims } from "./claims.ts";
 import { createLeases, type Leases } from "./leases.ts";
 import { type AtHand, type Outcome, runToEnd } from "./run-to-end.ts";
 
+/** The subject of the bus for decisions on approvals; its bodies are ids of runs. */
+export const DECIDED = "decided";
+
 const POLL_MS = 1_000;
 const LEASE_WATCH_MS = 1_000;
 /** Upper limit on each step of a hand-over: followers must be served before the process ends. */
@@ -33,6 +36,8 @@ export class Executor {
   readonly #open = new DisposableStack();
   #accepting = true;
   #handedOver = false;
+  /** True while waiting runs are woken, and `again` when that was asked for meanwhile. */
+  #waking: boolean | "again" = false;
   #polling: Promise<void> = Promise.resolve();
 
   constructor(owner: string, bus: Bus, context: RunContext) {
@@ -49,6 +54,7 @@ export class Executor {
     };
     this.#claims = createClaims(host, context);
     this.#open.use(bus.subscribe("cancel", (runId) => this.#cancelHere(runId)));
+    this.#open.use(bus.subscribe(DECIDED, () => void this.#wake()));
     this.#open.use(bus.subscribe("waiting", (body) => this.#runWaits(body)));
     // A replica that stops has released its leases: claim its runs now instead of at the next poll.
     this.#open.use(
@@ -150,6 +156,8 @@ export class Executor {
    * again immediately, but only after its first failure: a run that can never be stored must not be claimed in a loop.
    */
   async #leave(run: RunRecord, how: Outcome): Promise<void> {
+    // A decision may have come before the run began to wait.
+    if (how === "waits") return void this.#wake();
     if (how === "ended" || this.#handedOver || (how === "left" && run.crashes > 0)) return;
     const { runs } = this.#context;
     await runs.release(this.owner, [run.runId], { crashed: how === "left" }).catch(this.#releaseFailed);
@@ -166,6 +174,7 @@ export class Executor {
         void this.#claims.claimSuspects().catch((error: unknown) => {
           if (!this.#stopped.signal.aborted) this.#warn("suspect runs could not be claimed")(error);
         });
+        await runs.wake();
         await this.#claims.claimAll();
       } catch (error) {
         this.#warn("run poll failed")(error);
@@ -174,11 +183,22 @@ export class Executor {
     }
   }
 
+  /** Continues waiting runs that are due. Decisions that come meanwhile share the next round. */
+  async #wake(): Promise<void> {
+    if (this.#waking !== false) return void (this.#waking = "again");
+    do {
+      this.#waking = true;
+      const orgs = await this.#context.runs.wake().catch(this.#warn("waiting runs could not be continued"));
+      for (const orgId of orgs ?? []) void this.#claims.fill(orgId);
+    } while ((this.#waking as boolean | "again") === "again" && this.#accepting);
+    this.#waking = false;
+  }
+
   #cancelHere(runId: JsonValue): void {
     const mine = typeof runId === "string" ? this.#running.get(runId) : undefined;
     if (mine) mine.abort.abort(cancelled());
-    // It may be queued. A queued run has no owner that could end it.
-    else this.#claims.claimExpired().catch(this.#warn("a queued run could not be cancelled yet"));
+    // It may be queued, or have waited for an approval: no owner could end it.
+    else this.#claims.claimExpired().catch(this.#warn("a run without an owner could not be cancelled yet"));
   }
 
   #runWaits(body: JsonValue): void {

@@ -5,6 +5,7 @@ import type { Log } from "../../ports/log.ts";
 import type { AuditEntry, RunRecord } from "../../ports/records.ts";
 import { type History, LeaseLost } from "../../ports/run-store.ts";
 import { answered, type Ending, failed } from "../answer.ts";
+import { closeApprovals, type Decided } from "../calls/approval.ts";
 import { callEntries, createJournal, detailOf, type Journal, type JournalEntry, runEntry } from "../calls/journal.ts";
 import { converse, unfinishedEntry } from "../loop/loop.ts";
 import { historyOf } from "../loop/request.ts";
@@ -34,13 +35,13 @@ export interface AtHand {
   reservedMicros?: number;
 }
 
-/** How the work on a run ended here. `left`: its end could not be stored. */
-export type Outcome = "ended" | "moved" | "left";
+/** How the work on a run ended here. `waits`: for an approval. `left`: its end could not be stored. */
+export type Outcome = "ended" | "waits" | "moved" | "left";
 
 const ALARMING: ReadonlySet<RunErrorCode> = new Set(["internal", "crash_loop"]);
 
 /**
- * Works on a leased run up to its last event, and stores that. Never rejects. Every error ends the run, except a lost lease and a
+ * Works on a leased run up to its last event, and stores that, or until it waits for an approval. Never rejects. Every error ends the run, except a lost lease and a
  * hand-over: the next owner continues the run then.
  */
 export async function runToEnd(
@@ -70,6 +71,11 @@ export async function runToEnd(
       // Deltas are sent before a turn is complete, so that no hook could check them.
       const shown = state.answerHooks.length > 0 ? withoutDeltas(journal) : journal;
       const answer = await converse(begun, { ...active, journal: shown });
+      if (!answer) {
+        await journal.write({ wait: { remainingMs: active.remainingMs() } });
+        log.info("run waits for an approval");
+        return "waits";
+      }
       entry = answer.last;
       ending = answered(begun, answer, elapsed(run, context.clock), context.limits);
     } catch (error) {
@@ -83,7 +89,8 @@ export async function runToEnd(
       ending = failed(run, failure, elapsed(run, context.clock), known);
       detail = detailOf(failure);
     }
-    await journal.write(finish(run, progress, ending, detail, entry));
+    const closed = await closeApprovals(run.runId, progress, active);
+    await journal.write(finish(run, progress, ending, detail, withDecisions(entry, closed)));
     observer.ended(ending.result);
     return "ended";
   } catch (error) {
@@ -148,6 +155,13 @@ async function restore(progress: Progress, atHand: AtHand, { runs, runtimes, mod
   const history = atHand.history ?? (await runs.history(threadId, { ...scope, maxBytes }));
   return createState(progress, { ...atHand, ...chosen, manifest, history });
 }
+
+/** The entry that is stored with the end of the run, with the decisions that the run did not come to. */
+const withDecisions = (entry: JournalEntry | undefined, decided: Decided | undefined): JournalEntry => ({
+  ...entry,
+  ...decided,
+  events: [...(entry?.events ?? []), ...(decided?.events ?? [])],
+});
 
 function finish(
   run: RunRecord,

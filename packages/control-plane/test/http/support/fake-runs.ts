@@ -113,6 +113,7 @@ export function createFakeRuns(): FakeRuns {
       run.readers.push(options);
       changed(run);
       return {
+        answered() {},
         [Symbol.dispose]() {
           run.readers.splice(run.readers.indexOf(options), 1);
           changed(run);
@@ -142,6 +143,8 @@ export function createFakeRuns(): FakeRuns {
         ...(run.result && { result: run.result }),
       };
     },
+
+    recordFeedback: async (caller, runId) => visible(caller, runId) !== undefined,
 
     async cancel(caller, runId) {
       const run = visible(caller, runId);

@@ -40,6 +40,9 @@ export interface TestHttp extends AsyncDisposable {
   get(path: string, headers?: Record<string, string>): Promise<Response>;
 }
 
+const unused = () => Promise.reject(new Error("not used here"));
+const unusedApprovals = { requireRight() {}, list: unused, get: unused, decide: unused };
+
 /** The HTTP layer on a real socket, over a fake core. */
 export async function startHttp(
   overrides: Partial<HttpDeps> = {},
@@ -52,6 +55,7 @@ export async function startHttp(
   const log = memoryLog(lines);
   const app = createHttpApp({
     runs,
+    approvals: unusedApprovals,
     threads: {
       list: async () => ({ items: [], nextCursor: null }),
       get: async () => undefined,
