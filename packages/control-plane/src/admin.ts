@@ -4,6 +4,7 @@ export { createAdmin, type Admin } from "./accounts/admin.ts";
 export { reachesNats } from "./bus/nats-server.ts";
 export type { Store } from "./ports/stores.ts";
 export { exportRun, type ExportedQuery, type ExportedRun } from "./recording/run-export.ts";
+export { createApprovals } from "./run/approvals.ts";
 export { startControlPlane, type StartedControlPlane } from "./start/control-plane.ts";
 export { endOpenRuns, restoreBackup, type Restored } from "./start/restore.ts";
 export { inspectPostgres, openStore } from "./store/open.ts";

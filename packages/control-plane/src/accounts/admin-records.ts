@@ -1,6 +1,7 @@
 import { rolesAllow, type RunStatus } from "@patchbay/protocol";
 import type { AuditEntry, RunRecord } from "../ports/records.ts";
-import type { AuditFilter, AuditRow, Store } from "../ports/stores.ts";
+import type { AuditFilter, AuditRow } from "../ports/audit.ts";
+import type { Store } from "../ports/stores.ts";
 import { usdOf } from "./admin-accounts.ts";
 import { AdminError, found } from "./admin-error.ts";
 

@@ -1,5 +1,5 @@
 import { present } from "@patchbay/protocol";
-import type { Credential, CredentialKind, Store } from "../ports/stores.ts";
+import type { Credential, CredentialKind, CredentialRight, Store } from "../ports/stores.ts";
 import { AdminError, found } from "./admin-error.ts";
 import { generateSecret, hashSecret, hintOf, randomBase62 } from "./secret.ts";
 
@@ -10,6 +10,8 @@ export interface NewSecret {
   agentId: string;
   label?: string;
   roles?: readonly string[];
+  /** Rights of an API key besides sending queries. `approve`: to read and decide approvals. */
+  can?: readonly CredentialRight[];
   /** Without it, API and runtime keys never expire. Access tokens always expire after 12 hours. */
   expiresInDays?: number;
 }
@@ -20,6 +22,7 @@ export interface Made {
   agentId: string;
   secret: string;
   roles: string[] | null;
+  can: CredentialRight[] | null;
   expiresAt: number | null;
 }
 
@@ -29,7 +32,7 @@ export interface Credentials {
   /** Without the hashes of the secrets. */
   list(kind: CredentialKind, agentId: string): Promise<Omit<Credential, "hash">[]>;
   /**
-   * Creates a credential with the same kind, label, roles and lifetime. The old one stays valid for `overlapMs`, never longer
+   * Creates a credential with the same kind, label, roles, rights and lifetime. The old one stays valid for `overlapMs`, never longer
    * than before; 0 revokes it.
    */
   rotate(
@@ -78,17 +81,18 @@ export function createCredentials(store: Store, by?: string): Credentials {
   }
 
   return {
-    async create(kind, { agentId, label, roles, expiresInDays }) {
+    async create(kind, { agentId, label, roles, can: rights, expiresInDays }) {
+      const can = rights && [...new Set(rights)];
       const pinned = roles && pinnedTo(roles);
       const { orgId } = await agentOf(agentId);
       const { secret, stored } = fresh(kind);
       const expiresAt = await endOf(kind, expiresInDays);
-      const optional = present({ label, roles: pinned, expiresAt });
+      const optional = present({ label, roles: pinned, can, expiresAt });
       await accounts.createCredential({ ...stored, ...optional, agentId, kind });
       const { credentialId } = stored;
       const action = `${WORDS[kind].action}.created`;
-      await audit.record([{ orgId, agentId, action, ...about(credentialId, pinned && { roles: pinned }) }]);
-      return { credentialId, agentId, secret, roles: pinned ?? null, expiresAt: expiresAt ?? null };
+      await audit.record([{ orgId, agentId, action, ...about(credentialId, present({ roles: pinned, can })) }]);
+      return { credentialId, agentId, secret, roles: pinned ?? null, can: can ?? null, expiresAt: expiresAt ?? null };
     },
 
     async list(kind, agentId) {
@@ -106,11 +110,12 @@ export function createCredentials(store: Store, by?: string): Credentials {
         command,
       );
       if (rotated.kind === "over") throw new AdminError(gone(what, credentialId));
-      const { orgId, agentId, roles, expiresAt, oldEndsAt } = rotated;
+      const { orgId, agentId, roles, can, expiresAt, oldEndsAt } = rotated;
       const detail = { replacedBy: stored.credentialId, overlapSeconds: Math.round(overlapMs / 1000) };
       await audit.record([{ orgId, agentId, action: `${action}.rotated`, ...about(credentialId, detail) }]);
       const { credentialId: id } = stored;
-      return { credentialId: id, agentId, secret, roles: roles ?? null, expiresAt: expiresAt ?? null, oldEndsAt };
+      const pins = { roles: roles ?? null, can: can ?? null };
+      return { credentialId: id, agentId, secret, ...pins, expiresAt: expiresAt ?? null, oldEndsAt };
     },
 
     async revoke(kind, credentialId) {
@@ -141,7 +146,7 @@ export interface CredentialAdmin {
   /** Creates an API key, which sends queries. Without `roles` the key may state any role. */
   createKey(
     options: Omit<NewSecret, "expiresInDays">,
-  ): Promise<{ keyId: string; agentId: string; apiKey: string; roles: string[] | null }>;
+  ): Promise<{ keyId: string; agentId: string; apiKey: string; roles: string[] | null; can?: CredentialRight[] }>;
   /** Creates a runtime key, which connects functions. */
   createRuntimeKey(
     options: Pick<NewSecret, "agentId" | "label">,
@@ -155,8 +160,8 @@ export interface CredentialAdmin {
 export function credentialAdmin({ create }: Credentials): CredentialAdmin {
   return {
     async createKey(options) {
-      const { credentialId: keyId, agentId, secret: apiKey, roles } = await create("api", options);
-      return { keyId, agentId, apiKey, roles };
+      const { credentialId: keyId, agentId, secret: apiKey, roles, can } = await create("api", options);
+      return { keyId, agentId, apiKey, roles, ...(can && { can }) };
     },
 
     async createRuntimeKey(options) {

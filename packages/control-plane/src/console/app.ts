@@ -16,6 +16,7 @@ import type { Visitor } from "./account/sessions.ts";
 import { requireSameOrigin } from "./account/transport.ts";
 import { agentRoutes, credentialRoutes } from "./agents/routes.ts";
 import { analyticsRoutes } from "./analytics/routes.ts";
+import { approvalRoutes } from "./approvals/routes.ts";
 import { auditRoutes } from "./audit/routes.ts";
 import { creditRoutes } from "./credits/routes.ts";
 import { functionRoutes } from "./functions/routes.ts";
@@ -25,6 +26,7 @@ import { memberRoutes } from "./members/routes.ts";
 import { consoleDocument } from "./openapi.ts";
 import { playgroundRoutes } from "./playground/routes.ts";
 import { runRoutes } from "./runs/routes.ts";
+import { viewRoutes } from "./runs/view-routes.ts";
 import { mountStaticFiles } from "./static-files.ts";
 import { threadRoutes } from "./threads/routes.ts";
 
@@ -43,7 +45,7 @@ export function mountConsole(app: Hono<HttpEnv>, deps: ConsoleDeps): void {
     return {
       method,
       path: `/api${path}`,
-      streams: route.answer === "events",
+      streams: isStream(route),
       handle: (exchange) => serve(exchange, guard),
     };
   });
@@ -101,7 +103,7 @@ async function handled(
     return handle({ params, query, body, by, agent, exchange, signal: c.req.raw.signal });
   }
   // Reads take turns between organisations. Streams do not: they would hold their turn for minutes.
-  const takesTurn = by && !isUnsafe(exchange) && route.answer !== "events";
+  const takesTurn = by && !isUnsafe(exchange) && !isStream(route);
   const answered = await (takesTurn ? deps.reads.run(asStranger(by.orgId), work) : work());
   if (answered instanceof Response) return answered;
   return route.answer === "nothing" ? noContent(exchange) : json(exchange, route.status ?? 200, answered);
@@ -127,6 +129,8 @@ function requireRole({ by }: Visitor, { needs }: ConsoleRoute): void {
   );
 }
 
+const isStream = ({ answer }: ConsoleRoute): boolean => answer === "events" || answer === "file";
+
 function isUnsafe({ c }: Exchange): boolean {
   return c.req.method !== "GET" && c.req.method !== "HEAD";
 }
@@ -150,6 +154,7 @@ function consoleHandlers(deps: ConsoleDeps, signIn: SignIn): ConsoleHandlers {
     ...accessRoutes(deps),
     ...agentRoutes(deps),
     ...analyticsRoutes(deps),
+    ...approvalRoutes(deps),
     ...auditRoutes(deps),
     ...credentialRoutes(deps),
     ...creditRoutes(deps),
@@ -159,7 +164,11 @@ function consoleHandlers(deps: ConsoleDeps, signIn: SignIn): ConsoleHandlers {
     ...memberRoutes(deps, signIn),
     ...playgroundRoutes(deps),
     ...runRoutes(deps),
+    async "GET /search"({ by, query: { q = "" } }) {
+      return { found: q === "" ? [] : await deps.queries.search.find(by.orgId, q) };
+    },
     ...sessionRoutes(deps, signIn),
     ...threadRoutes(deps),
+    ...viewRoutes(deps),
   };
 }

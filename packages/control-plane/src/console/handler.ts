@@ -7,7 +7,7 @@ import type { Exchange } from "../http/kernel/exchange.ts";
 import type { HttpDeps } from "../http/query/deps.ts";
 import type { StreamOwner } from "../http/query/open-streams.ts";
 import type { FunctionGateway } from "../ports/function-gateway.ts";
-import type { ModelCatalog } from "../ports/model-provider.ts";
+import type { ModelCatalog, ProviderList } from "../ports/model-provider.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import type { Agent, Store } from "../ports/stores.ts";
 import type { Principal } from "../run/api.ts";
@@ -20,7 +20,7 @@ export interface ConsoleDeps extends HttpDeps {
   /** An `Admin` that acts for a member: the audit log names the member. */
   adminOf(memberId: string): Admin;
   gateway: FunctionGateway;
-  models: ModelCatalog;
+  models: ModelCatalog & ProviderList;
   tiers: Tiers;
   /** Ends open streams with their session. */
   access: AccessWatch;

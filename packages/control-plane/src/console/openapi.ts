@@ -71,6 +71,7 @@ function success({ answer, status }: ConsoleRoute): Record<string, Schema> {
   if (answer === "events") {
     return { "200": { description: "Server-sent events", content: eventStreamContent({ type: "string" }) } };
   }
+  if (answer === "file") return { "200": { description: "A file" } };
   const content = jsonContent(schemaOf(answer, "output"));
   return { [status ?? 200]: { description: status === 201 ? "Created" : "OK", content } };
 }

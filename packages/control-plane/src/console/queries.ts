@@ -8,6 +8,7 @@ import { functionQueries } from "./functions/queries.ts";
 import { liveQueries } from "./live/queries.ts";
 import { organisationQueries } from "./members/queries.ts";
 import { runQueries } from "./runs/queries.ts";
+import { searchQueries } from "./search/queries.ts";
 import { threadQueries } from "./threads/queries.ts";
 import { sessionQueries } from "./threads/session-queries.ts";
 
@@ -30,6 +31,7 @@ export function createConsoleQueries(engine: Engine) {
     organisations: organisationQueries(engine),
     runs: runQueries(reading),
     runtimes: runtimeQueries(reading),
+    search: searchQueries(reading),
     sessions: sessionQueries(reading),
     threads: threadQueries(reading),
   };

@@ -16,8 +16,10 @@ export interface AnthropicConfig {
   baseUrl?: string;
 }
 
+const OWN = "https://api.anthropic.com";
+
 /** Claude over the Messages API. */
-export function createAnthropic({ apiKey, baseUrl = "https://api.anthropic.com" }: AnthropicConfig): ModelProvider {
+export function createAnthropic({ apiKey, baseUrl = OWN }: AnthropicConfig): ModelProvider {
   let client: Promise<Anthropic> | undefined;
   const connect = () =>
     (client ??= import("@anthropic-ai/sdk").then(({ Anthropic }) => {
@@ -27,7 +29,7 @@ export function createAnthropic({ apiKey, baseUrl = "https://api.anthropic.com" 
     }));
 
   return wireProvider<AnthropicEvent>("anthropic", (request) => {
-    const { body, headers, names, parameters, warnings } = anthropicRequest(request);
+    const { body, headers, names, parameters, warnings } = anthropicRequest(request, { isOwn: baseUrl === OWN });
     return {
       accumulator: anthropicAccumulator({ model: request.model, names, parameters, warnings }),
       async open(signal) {
@@ -51,7 +53,8 @@ interface AnthropicMessage {
   content: JsonObject[];
 }
 
-export function anthropicRequest(request: ModelRequest) {
+/** `isOwn`: the request goes to Anthropic itself. Gateways may refuse a request with a member that they do not know. */
+export function anthropicRequest(request: ModelRequest, { isOwn = true }: { isOwn?: boolean } = {}) {
   const { model, system, functions, maxTokens } = request;
   const names = wireNames(functions);
   const parameters = wireParameters(functions);
@@ -65,7 +68,7 @@ export function anthropicRequest(request: ModelRequest) {
   if (temperature !== undefined) body["temperature"] = temperature;
   else if (can.thinking !== "budget" || !isUnthought(list)) Object.assign(body, thinking(can.thinking, maxTokens));
   if (functions.length > 0) {
-    const declared = tools(functions);
+    const declared = isOwn && can.examples ? toolsWithExamples(functions) : tools(functions);
     const strict = can.strict && takesStrict(request.respond);
     body["tools"] = strict ? [...declared.slice(0, -1), { ...declared.at(-1), strict }] : declared;
     body["tool_choice"] = choiceOf(request, names, "thinking" in body);
@@ -104,6 +107,15 @@ const tools = oncePer((functions: readonly ModelFunction[]): JsonObject[] => {
     description: one.description,
     input_schema: parameters.schemaOf(one),
   }));
+});
+
+const toolsWithExamples = oncePer((functions: readonly ModelFunction[]): JsonObject[] => {
+  const parameters = wireParameters(functions);
+  return tools(functions).map((tool, i) => {
+    const { name, examples = [] } = functions[i]!;
+    if (examples.length === 0) return tool;
+    return { ...tool, input_examples: examples.map((one) => parameters.toWire(name, one)) };
+  });
 });
 
 function messages(request: ModelRequest): AnthropicMessage[] {

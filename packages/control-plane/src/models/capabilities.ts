@@ -5,6 +5,8 @@ export interface AnthropicCapabilities {
   temperature: boolean;
   /** Takes `strict` on a tool. */
   strict: boolean;
+  /** Takes `input_examples` on a tool. */
+  examples: boolean;
 }
 
 export interface OpenaiCapabilities {
@@ -53,14 +55,20 @@ function lookUp<Capabilities>(table: Table<Capabilities>, model: string, newest:
 }
 
 const ANTHROPIC: Table<AnthropicCapabilities> = [
-  [/^claude-(2|instant|3-5|3-(opus|sonnet|haiku))/, { thinking: "none", temperature: true, strict: false }],
-  [/^claude-(3-7|(opus|sonnet|haiku)-4(-[01]\b|-\d{8}|$))/, { thinking: "budget", temperature: true, strict: false }],
-  [/^claude-(opus|sonnet|haiku)-4-5/, { thinking: "budget", temperature: true, strict: true }],
-  [/^claude-(opus|sonnet|haiku)-4-6/, { thinking: "adaptive", temperature: true, strict: true }],
+  [
+    /^claude-(2|instant|3-5|3-(opus|sonnet|haiku))/,
+    { thinking: "none", temperature: true, strict: false, examples: false },
+  ],
+  [
+    /^claude-(3-7|(opus|sonnet|haiku)-4(-[01]\b|-\d{8}|$))/,
+    { thinking: "budget", temperature: true, strict: false, examples: false },
+  ],
+  [/^claude-(opus|sonnet|haiku)-4-5/, { thinking: "budget", temperature: true, strict: true, examples: true }],
+  [/^claude-(opus|sonnet|haiku)-4-6/, { thinking: "adaptive", temperature: true, strict: true, examples: true }],
 ];
 
 export function anthropicCapabilities(model: string): AnthropicCapabilities {
-  return lookUp(ANTHROPIC, model, { thinking: "adaptive", temperature: false, strict: true });
+  return lookUp(ANTHROPIC, model, { thinking: "adaptive", temperature: false, strict: true, examples: true });
 }
 
 const PLAIN: OpenaiCapabilities = { reasoning: false, temperature: true, chatWithoutReasoning: false, own: true };

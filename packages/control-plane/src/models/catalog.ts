@@ -1,4 +1,10 @@
-import type { ChosenModel, ModelCatalog, ModelProvider } from "../ports/model-provider.ts";
+import type {
+  ChosenModel,
+  ConfiguredProvider,
+  ModelCatalog,
+  ModelProvider,
+  ProviderList,
+} from "../ports/model-provider.ts";
 import { type AnthropicConfig, createAnthropic } from "./anthropic.ts";
 import { contextTokens } from "./capabilities.ts";
 import { createGemini, type GeminiConfig } from "./gemini.ts";
@@ -20,6 +26,8 @@ export interface ProviderConfig {
   prices?: ModelPrices;
 }
 
+type ListedCatalog = ModelCatalog & ProviderList;
+
 interface Entry {
   provider: ModelProvider;
   model: string;
@@ -29,7 +37,7 @@ interface Entry {
 const NO_KEY = "none";
 
 /** The configured providers. Nothing is loaded or connected before a model is first used. */
-export function createModelCatalog(config: ProviderConfig): ModelCatalog {
+export function createModelCatalog(config: ProviderConfig): ListedCatalog {
   const entries = new Map<string, Entry>();
   const { anthropic, openai, gemini, offline } = config;
   if (anthropic) entries.set("anthropic", entryOf(createAnthropic(anthropic), "claude-sonnet-5-5"));
@@ -49,7 +57,20 @@ export function createModelCatalog(config: ProviderConfig): ModelCatalog {
       if (!entry) return { missing: name ?? "none" };
       return chosenModel(entry.provider, wireModel(entry.provider, wanted.model ?? entry.model));
     },
+    providers: () =>
+      [...entries.values()]
+        .filter(({ provider }) => provider !== offline)
+        .map(({ provider: { name }, model }) => ({ name, model, priced: pricedModels(name) })),
   };
+
+  /** A compatible server has none of OpenAI's models, but those that the operator priced. */
+  function pricedModels(name: string): ConfiguredProvider["priced"] {
+    const known = name === "openai" && openai?.baseUrl ? Object.keys(config.prices ?? {}) : prices.models();
+    return known
+      .filter((model) => makerOf(model) === name)
+      .toSorted()
+      .flatMap((model) => prices.today(model) ?? []);
+  }
 
   function chosenModel(provider: ModelProvider, model: string): ChosenModel {
     return {
@@ -59,6 +80,12 @@ export function createModelCatalog(config: ProviderConfig): ModelCatalog {
       cost: (usage) => (provider === offline ? 0 : prices.cost(model, usage)),
     };
   }
+}
+
+/** The provider of a priced model. Names of no maker are those of servers that are compatible with OpenAI's. */
+function makerOf(model: string): string {
+  if (/\bclaude-/.test(model)) return "anthropic";
+  return /\bgemini-/.test(model) ? "gemini" : "openai";
 }
 
 /** The name that goes over the wire. Gemini's own pages write names as `models/...`, and its address has that part already. */
@@ -76,17 +103,18 @@ function openaiEntry({ api, apiKey = NO_KEY, baseUrl }: NonNullable<ProviderConf
 const entryOf = (provider: ModelProvider, model: string): Entry => ({ provider, model });
 
 /** Puts a model of the embedding program before the configured ones. Its turns are free. */
-export function withOwnModel(configured: ModelCatalog, provider: ModelProvider): ModelCatalog {
+export function withOwnModel(configured: ListedCatalog, provider: ModelProvider): ListedCatalog {
   const own: ChosenModel = { provider, model: provider.name, cost: () => 0 };
   return {
     choose(wanted = {}) {
       return wanted.provider === undefined || wanted.provider === provider.name ? own : configured.choose(wanted);
     },
+    providers: () => configured.providers(),
   };
 }
 
 /** The same models with wrapped providers. Each provider is wrapped once and keeps its name, because runs find it by name. */
-export function wrappedModels(catalog: ModelCatalog, wrap: (provider: ModelProvider) => ModelProvider): ModelCatalog {
+export function wrappedModels(catalog: ListedCatalog, wrap: (provider: ModelProvider) => ModelProvider): ListedCatalog {
   const wrapped = new Map<ModelProvider, ModelProvider>();
   return {
     choose(wanted) {
@@ -96,6 +124,7 @@ export function wrappedModels(catalog: ModelCatalog, wrap: (provider: ModelProvi
       if (!provider) wrapped.set(chosen.provider, (provider = named(chosen.provider.name, wrap(chosen.provider))));
       return { ...chosen, provider };
     },
+    providers: () => catalog.providers(),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { TokenUsage } from "../ports/model-provider.ts";
+import type { ConfiguredProvider, TokenUsage } from "../ports/model-provider.ts";
 import shipped from "./prices.json" with { type: "json" };
 import { isJsonObject, MODEL_NAME } from "@patchbay/protocol";
 import { z } from "zod";
@@ -40,13 +40,22 @@ export function createPrices(own: ModelPrices = {}, { now = Date.now }: { now?: 
       const price = models.get(model) ?? models.get(pricedName(model)) ?? models.get(undated(pricedName(model)));
       return price && costOf(ratesOf(price, usage, now()), cacheWritesOf(model), usage);
     },
+    /** Names of the priced models. */
+    models: (): string[] => [...models.keys()],
+    /** The price of an input of usual length; undefined for an unpriced model. */
+    today(model: string): ConfiguredProvider["priced"][number] | undefined {
+      const price = models.get(model);
+      if (!price) return undefined;
+      const { input, cachedInput, output } = ratesOf(price, { input: 0 }, now());
+      return { model, price: { input, cachedInput, output } };
+    },
   };
 }
 
 const pricedName = (model: string): string => model.slice(model.lastIndexOf("/") + 1).replace(/-latest$/, "");
 const undated = (model: string): string => model.replace(/-\d{4}-?\d{2}-?\d{2}$/, "");
 
-function ratesOf(price: ModelPrice, { input }: TokenUsage, at: number): Rates {
+function ratesOf(price: ModelPrice, { input }: Pick<TokenUsage, "input">, at: number): Rates {
   const today = price.from && at >= Date.parse(price.from.date) ? price.from : price;
   return today.above && input > today.above.inputTokens ? today.above : today;
 }

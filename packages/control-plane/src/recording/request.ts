@@ -109,8 +109,8 @@ function recordedCall({ id, name, arguments: text }: ModelCall, steady: Steadier
   return { id: steady.newCallId(id), name, arguments: parseObject(written) ?? written };
 }
 
-const hashOfFunction = oncePer(({ description, inputSchema, effect }: ModelFunction) =>
-  hash({ description, inputSchema, effect }, 12),
+const hashOfFunction = oncePer(({ description, inputSchema, effect, examples }: ModelFunction) =>
+  hash({ description, inputSchema, effect, ...(examples && { examples }) }, 12),
 );
 
 function hash(value: unknown, length: number): string {

@@ -149,6 +149,7 @@ test.each([
   ["GET", "/function-sets", undefined],
   ["GET", "/access", undefined],
   ["POST", "/functions/show_order/test-calls", { arguments: { id: 1 } }],
+  ["POST", "/functions/show_order/test-calls-stream", { arguments: { id: 1 } }],
   ["POST", "/playground", { query: "Show order 1" }],
 ])("%s %s of another organisation's agent is as of none", async (method, path, body) => {
   await using desk = await openDesk();

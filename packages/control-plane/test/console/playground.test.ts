@@ -1,3 +1,4 @@
+import type { AuditItem, RunTrace } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { parseSse } from "../../../../test/support/sse.ts";
 import { openDesk } from "./support/console-desk.ts";
@@ -27,6 +28,35 @@ test("a query streams like endpoint 2 with deltas, for the member", async () => 
   const hosted = (await desk.stream("Show order 3", { role: "customer" })).events;
   const types = (all: typeof events) => all.filter(({ id }) => id !== undefined).map(({ data }) => data.type);
   expect(types(events)).toEqual(types(hosted));
+});
+
+test("a member replaces the agent's instructions for one run, which keeps them; an API key cannot", async () => {
+  await using desk = await openDesk();
+  const developer = await desk.member("developer");
+  const query = { query: "Show order 3", role: "customer" };
+  const instructions = "Answer like a pirate.";
+
+  const sent = await developer.ask("POST", `${desk.agent}/playground`, { body: { ...query, instructions } });
+  await sent.text();
+  const runId = sent.headers.get("X-Run-Id")!;
+  const rerun = await developer.json<{ runId: string }>("POST", `${desk.agent}/runs/${runId}/reruns`);
+  const byKey = await desk.stream("Show order 3", { role: "customer", instructions });
+  const systemOf = async (id: string) => {
+    const { system, instructions: own } = (await desk.store.runs.get(desk.agentId, id))!.request;
+    return [system.includes(instructions), own];
+  };
+
+  expect(await systemOf(runId)).toEqual([true, instructions]);
+  expect(await systemOf(rerun.runId)).toEqual([true, instructions]);
+  expect(await systemOf(byKey.events.at(-1)!.data.runId as string)).toEqual([false, undefined]);
+  const trace = await developer.json<RunTrace>("GET", `${desk.agent}/runs/${runId}`);
+  expect(trace.instructions).toBe(instructions);
+  const { items } = await developer.json<{ items: AuditItem[] }>("GET", `/audit?runId=${runId}&action=run.started`);
+  expect(items.map(({ sentence }) => sentence)).toEqual([
+    "A query as customer was accepted with its own instructions.",
+  ]);
+  const empty = await developer.ask("POST", `${desk.agent}/playground`, { body: { ...query, instructions: "" } });
+  expect(await failureOf(empty)).toEqual([400, "invalid_request"]);
 });
 
 test("a repeated query with the same Idempotency-Key joins the run", async () => {

@@ -6,7 +6,7 @@ import { sqlitePlace, type SqlitePlace } from "../store/sqlite-place.ts";
 import { openConsole } from "./support/open-console.ts";
 
 /** Tables that grow with every query. */
-const GROWING = /^SCAN (runs|run_events|turns|calls|usage|ledger|audit|sessions|threads)\b/;
+const GROWING = /^SCAN (runs|run_facts|run_texts|run_events|turns|calls|usage|ledger|audit|sessions|threads)\b/;
 /** Holds only what has not ended. */
 const FEW = "USING INDEX runs_open";
 

@@ -81,6 +81,9 @@ test("a log contains the events as they were sent, in either dialect", async () 
   };
 
   expect(await log({})).toEqual(await desk.events(runId));
+  const { items } = await desk.ask("GET /agents/:agent_id/runs/:run_id/log", { run_id: runId }, { query: {} });
+  const { createdAt } = await desk.ask("GET /agents/:agent_id/runs/:run_id", { run_id: runId });
+  expect(items.map(({ afterMs }) => afterMs)).toEqual(items.map(({ at }) => Date.parse(at) - Date.parse(createdAt)));
   expect((await log({ dialect: "local" })).map(({ type }) => type)).toEqual([
     "function_call",
     "function_result",

@@ -2,6 +2,7 @@ import { CONSOLE_ROUTES, type ConsoleRoute } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { silentLog } from "../../src/ports/log.ts";
 import { startControlPlane } from "../../src/start/control-plane.ts";
+import { requestOf } from "../store/contract/asking-runs.ts";
 import { event, sampleCall, sampleRun, sampleTurn } from "../store/contract/world.ts";
 
 const routes = Object.entries(CONSOLE_ROUTES) as [string, ConsoleRoute][];
@@ -14,8 +15,12 @@ const BODIES: Record<string, object> = {
   "POST /agents/:agent_id/credentials": { kind: "api" },
   "POST /agents/:agent_id/credentials/:credential_id/rotate": { overlapSeconds: 0 },
   "POST /agents/:agent_id/functions/:function_name/test-calls": { arguments: {} },
+  "POST /agents/:agent_id/functions/:function_name/test-calls-stream": { arguments: {} },
   "POST /agents/:agent_id/access/confirmations": { manifestHash: "0123456789abcdef" },
+  "POST /agents/:agent_id/approvals/:approval_id/decision": { approved: true, as: "boss" },
+  "POST /agents/:agent_id/runs/:run_id/feedback": { score: 1 },
   "POST /agents/:agent_id/playground": { query: "Hello" },
+  "POST /agents/:agent_id/views": { name: "Late", shared: true, search: { q: "late" } },
 };
 
 /** A service with two organisations, each with an agent, a key, a thread, a run with a call, and an owner. */
@@ -29,10 +34,20 @@ async function openNeighbours() {
     await plane.store.runs.start(run);
     await plane.store.runs.commit(
       { runId: run.runId, fence: 1 },
-      { events: [event(1)], turn: sampleTurn(0), calls: [sampleCall(`call-${name}`)] },
+      {
+        events: [event(1)],
+        turn: sampleTurn(0),
+        calls: [sampleCall(`call_${name}`)],
+        approvals: { requested: [requestOf({ clock: { now: Date.now } }, name)] },
+      },
     );
+    const viewId = `view-${name}`;
+    const by = { orgId, agentId, memberId: member.memberId };
+    await plane.store.views.add({ viewId, ...by, name: "Late", shared: true, search: {} });
     return {
       orgId,
+      view_id: viewId,
+      approval_id: `apr_${name}`,
       agent_id: agentId,
       credential_id: keyId,
       member_id: member.memberId,
@@ -119,6 +134,8 @@ async function everythingOf(
     agents: await admin.listAgents(orgId),
     keys: await admin.credentials.list("api", agent_id),
     members: await admin.members.list(orgId),
+    views: await store.views.list(orgId, agent_id, ""),
+    approvals: await store.approvals.ofRun(run_id),
     run: await store.runs.get(agent_id, run_id),
     thread: await store.threads.get(agent_id, thread_id, { limit: 100 }),
     audit: (await store.audit.list({ agentId: agent_id, limit: 100 })).items.length,

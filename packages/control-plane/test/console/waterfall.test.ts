@@ -116,7 +116,7 @@ test("attempts with lost results are unknown, also during the next attempt", asy
   const trace = await desk.trace(runId);
 
   expect(attemptsOf(trace)).toMatchObject([
-    { state: "unknown", code: "outcome_unknown", errorMessage: expect.stringContaining("idempotent") },
+    { state: "unknown", code: "outcome_unknown", errorMessage: expect.stringContaining("delivered again") },
     { state: "running", endMs: null, waitMs: null },
   ]);
 });

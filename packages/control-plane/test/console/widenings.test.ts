@@ -61,7 +61,7 @@ test("a set that widens access is pending with its differences until a developer
     named: true,
     manifestHash: wider,
     replaces: first,
-    widenings: [{ functionName: "wipe_data", text: 'wipe_data: role "guest" is added to the roles.' }],
+    widenings: [{ functionName: "wipe_data", text: "guest gained wipe_data." }],
     confirmation: "pending",
     confirmedBy: null,
     confirmedAt: null,

@@ -25,6 +25,37 @@ test("the first provider with a key is the default, Anthropic before OpenAI befo
   expect(chosen(createModelCatalog({ gemini: { apiKey } }).choose())).toEqual(["gemini", "gemini-3.8-flash"]);
 });
 
+test("providers are listed with their models of a known price, and the offline model is not", () => {
+  const prices = { qwen3: { input: 0.1, output: 0.2 } };
+  const openai = { api: "chat" as const, baseUrl: "http://127.0.0.1:11434/v1" };
+  const catalog = createModelCatalog({
+    anthropic: { apiKey },
+    openai,
+    offline,
+    prices,
+    default: { provider: "offline" },
+  });
+
+  const [anthropic, compatible, ...others] = catalog.providers();
+
+  expect(others).toEqual([]);
+  expect(anthropic).toMatchObject({ name: "anthropic", model: "claude-sonnet-5-5" });
+  expect(anthropic?.priced.filter(({ model }) => !model.startsWith("claude-"))).toEqual([]);
+  expect(anthropic?.priced).toContainEqual({
+    model: "claude-sonnet-5-5",
+    price: { input: 2, cachedInput: 0.2, output: 10 },
+  });
+  // A server that is compatible with OpenAI's has none of its models.
+  expect(compatible).toEqual({
+    name: "openai",
+    model: "gpt-4.1-mini",
+    priced: [{ model: "qwen3", price: { input: 0.1, cachedInput: undefined, output: 0.2 } }],
+  });
+  const [first] = createModelCatalog({ openai: { api: "responses", apiKey } }).providers();
+  expect(first?.priced.map(({ model }) => model)).toEqual(expect.arrayContaining(["gpt-6.1-terra", "o3"]));
+  expect(createModelCatalog({ offline }).providers()).toEqual([]);
+});
+
 test("a configured default is chosen, and its model applies only to that provider", () => {
   const catalog = createModelCatalog({
     anthropic: { apiKey },

@@ -1,3 +1,4 @@
+import { PROVIDER_NAMES } from "@patchbay/protocol";
 import type { Credential } from "@patchbay/protocol/console";
 import { AdminError } from "../../accounts/admin-error.ts";
 import { invalid, ServiceError } from "../../ports/service-error.ts";
@@ -10,9 +11,12 @@ type AgentRoutes =
   | "GET /agents/:agent_id"
   | "PATCH /agents/:agent_id"
   | "DELETE /agents/:agent_id"
-  | "GET /agents/:agent_id/runtimes";
+  | "GET /agents/:agent_id/runtimes"
+  | "GET /models";
 
-export function agentRoutes({ queries, adminOf }: Pick<ConsoleDeps, "queries" | "adminOf">): HandlersOf<AgentRoutes> {
+type AgentDeps = Pick<ConsoleDeps, "queries" | "adminOf" | "models">;
+
+export function agentRoutes({ queries, adminOf, models }: AgentDeps): HandlersOf<AgentRoutes> {
   const { agents, credentials, runtimes } = queries;
 
   // Another request may delete the agent between two statements.
@@ -49,6 +53,18 @@ export function agentRoutes({ queries, adminOf }: Pick<ConsoleDeps, "queries" | 
 
     "GET /agents/:agent_id/runtimes": ({ agent: { orgId, agentId }, query }) =>
       runtimes.list(orgId, agentId, paged(query)),
+
+    async "GET /models"() {
+      const chosen = models.choose();
+      const missing = "missing" in chosen;
+      return {
+        default: missing ? null : { provider: chosen.provider.name, model: chosen.model },
+        providers: models.providers().flatMap(({ name, ...about }) => {
+          const known = PROVIDER_NAMES.find((one) => one === name);
+          return known === undefined ? [] : [{ name: known, ...about }];
+        }),
+      };
+    },
   };
 }
 
@@ -71,15 +87,18 @@ export function credentialRoutes({ queries, adminOf }: CredentialDeps): Handlers
       credentials.list(orgId, agentId, paged(query)),
 
     async "POST /agents/:agent_id/credentials"({ by, agent, body }) {
-      const { kind, label, roles, expiresInDays } = body;
+      const { kind, label, roles, can, expiresInDays } = body;
       if (roles && kind !== "api")
         throw invalid([{ path: "roles", message: "are for API keys only: other credentials send no queries" }]);
+      if (can && kind !== "api")
+        throw invalid([{ path: "can", message: "is for API keys only: other credentials decide no approvals" }]);
       if (expiresInDays !== undefined && kind === "access")
         throw invalid([{ path: "expiresInDays", message: "is not for access tokens, which always live 12 hours" }]);
       const { credentialId, secret } = await adminOf(by.memberId).credentials.create(kind, {
         agentId: agent.agentId,
         ...(label !== undefined && { label }),
         ...(roles && { roles }),
+        ...(can && { can }),
         ...(expiresInDays !== undefined && { expiresInDays }),
       });
       return { credential: await credentialOf(agent, credentialId), secret };

@@ -4,18 +4,9 @@ import { TEST_CALL } from "../../run/start/settings.ts";
 import type { Engine } from "../../store/engine.ts";
 import type { Schema } from "../../store/schema.ts";
 import { from } from "../runs/filter.ts";
+import { breakdowns } from "./breakdowns.ts";
 import { createTally } from "./tally.ts";
-import { binOf, type Buckets, extremesOf, inSlices, type TimeRange } from "./time-range.ts";
-
-/** Which queries are counted. */
-export interface FiguresOf extends TimeRange {
-  orgId: string;
-  /** Default: all agents of the organisation, deleted ones included. */
-  agentId?: string;
-  role?: string | undefined;
-  /** Default: every source. */
-  source?: FigureSource | undefined;
-}
+import { binOf, type Buckets, extremesOf, type FiguresOf, inSlices, within } from "./time-range.ts";
 
 /**
  * Figures over a range. The database groups and counts, so that the number of rows read does not grow with the number of queries.
@@ -28,27 +19,17 @@ export function analyticsQueries(engine: Engine) {
       const tally = createTally(buckets);
       await inSlices(of, buckets, async (slice) => {
         const part = { ...of, ...slice };
-        const [ended, spent, calls] = await Promise.all([
+        const [ended, spent, firstTokens, calls] = await Promise.all([
           endedQueries(engine, part, buckets),
           spentOnTurns(engine, part, buckets),
+          timesToFirstToken(engine, part, buckets),
           endedCalls(engine, part),
         ]);
-        tally.add({ ended, spent, calls });
+        tally.add({ ended, spent, firstTokens, calls });
       });
-      return tally.figures();
+      return { ...tally.figures(), ...(await breakdowns(engine, of)) };
     },
   };
-}
-
-/** Rows of the organisation and its agents in the range. */
-function within({ orgId, agentId, role, from, to }: FiguresOf, time: "created_at" | "finished_at") {
-  const agents =
-    agentId === undefined
-      ? sql<SqlBool>`agent_id in (select agents.id from agents where agents.org_id = ${orgId})`
-      : sql<SqlBool>`agent_id = ${agentId}`;
-  const ofRole = role === undefined ? sql`` : sql`and role = ${role}`;
-  const at = sql.ref(time);
-  return sql<SqlBool>`org_id = ${orgId} and ${agents} and ${at} >= ${from} and ${at} < ${to} ${ofRole}`;
 }
 
 const tookMs = sql<number>`(finished_at - created_at)`;
@@ -76,29 +57,45 @@ function endedQueries({ db }: Engine, of: FiguresOf, buckets: Buckets) {
     .execute();
 }
 
-function spentOnTurns({ db }: Engine, of: FiguresOf, buckets: Buckets) {
-  return (
-    db
-      .selectFrom("usage")
-      .select((eb) => [
-        "provider",
-        "model",
-        "role",
-        bucketIn(buckets).as("bucket"),
-        sum(eb.ref("turns")).as("turns"),
-        sum(eb.ref("input_tokens")).as("inputTokens"),
-        sum(eb.ref("cached_input_tokens")).as("cachedInputTokens"),
-        sum(eb.ref("cache_write_input_tokens")).as("cacheWriteInputTokens"),
-        sum(eb.ref("output_tokens")).as("outputTokens"),
-        sum(eb.ref("cost_micros")).as("costMicros"),
-      ])
-      .where(within(of, "created_at"))
-      // A test call has no model.
-      .where("provider", "!=", TEST_CALL)
-      .$if(of.source !== undefined, (some) => some.where((eb) => usageFrom(eb, of.source!)))
-      .groupBy(["bucket", "provider", "model", "role"])
-      .execute()
-  );
+/** Usage of turns of models: a test call has none. */
+const turnsOf = ({ db }: Engine, of: FiguresOf) =>
+  db
+    .selectFrom("usage")
+    .where(within(of, "created_at"))
+    .where("provider", "!=", TEST_CALL)
+    .$if(of.source !== undefined, (some) => some.where((eb) => usageFrom(eb, of.source!)));
+
+const spentOnTurns = (engine: Engine, of: FiguresOf, buckets: Buckets) =>
+  turnsOf(engine, of)
+    .select((eb) => [
+      "provider",
+      "model",
+      "role",
+      bucketIn(buckets).as("bucket"),
+      sum(eb.ref("turns")).as("turns"),
+      sum(eb.ref("input_tokens")).as("inputTokens"),
+      sum(eb.ref("cached_input_tokens")).as("cachedInputTokens"),
+      sum(eb.ref("cache_write_input_tokens")).as("cacheWriteInputTokens"),
+      sum(eb.ref("output_tokens")).as("outputTokens"),
+      sum(eb.ref("cost_micros")).as("costMicros"),
+    ])
+    .groupBy(["bucket", "provider", "model", "role"])
+    .execute();
+
+function timesToFirstToken(engine: Engine, of: FiguresOf, buckets: Buckets) {
+  const ms = sql<number>`first_token_ms`;
+  return turnsOf(engine, of)
+    .select((eb) => [
+      "provider",
+      "model",
+      bucketIn(buckets).as("bucket"),
+      binOf(ms).as("bin"),
+      eb.fn.countAll<number>().as("count"),
+      ...extremesOf(ms),
+    ])
+    .where("first_token_ms", "is not", null)
+    .groupBy(["bucket", "bin", "provider", "model"])
+    .execute();
 }
 
 function endedCalls({ db }: Engine, of: FiguresOf) {

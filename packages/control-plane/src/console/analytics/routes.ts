@@ -1,7 +1,7 @@
 import type { Analytics, FigureSource } from "@patchbay/protocol/console";
 import { type ConsoleDeps, type HandlersOf } from "../handler.ts";
-import type { FiguresOf } from "./queries.ts";
-import { bucketsOf, rangeOf } from "./time-range.ts";
+
+import { bucketsOf, type FiguresOf, rangeOf } from "./time-range.ts";
 
 interface RangeQuery {
   from?: string | undefined;

@@ -2,20 +2,22 @@ import { FUNCTION_NAME, type RunStatus } from "@patchbay/protocol";
 import type { Analytics } from "@patchbay/protocol/console";
 import { usdOf } from "../../accounts/admin-accounts.ts";
 import { addToBin, type Bin, type Buckets, bucketTime, type Histogram, percentile } from "./time-range.ts";
+import type { CallRow } from "../../store/run-record.ts";
 
 const FUNCTIONS_SHOWN = 50;
 
 /** Rows of counts, as the database groups them. */
 export interface Counts {
   ended: (Bin & { status: RunStatus; role: string | null; bucket: number })[];
-  spent: (Omit<Model, "costsMicros"> & { role: string | null; bucket: number })[];
+  spent: (Omit<Model, "costsMicros" | "firstTokens"> & { role: string | null; bucket: number })[];
+  firstTokens: (Bin & { provider: string; model: string; bucket: number })[];
   calls: CallCount[];
 }
 
 /** Calls of one function with the same state and about the same duration. */
 interface CallCount extends Bin {
   name: string;
-  state: "succeeded" | "failed" | "denied" | null;
+  state: CallRow["state"];
   ms: number;
 }
 
@@ -30,12 +32,14 @@ interface Model {
   costMicros: number;
   /** Cost of each bucket. */
   costsMicros: number[];
+  firstTokens: Histogram;
 }
 
 interface Totals {
   ended: Record<"succeeded" | "failed" | "cancelled", number>;
   times: Histogram;
-  spent: { inputTokens: number; outputTokens: number; costMicros: number };
+  firstTokens: Histogram;
+  spent: { inputTokens: number; cachedInputTokens: number; outputTokens: number; costMicros: number };
 }
 
 /** Adds up rows of counts; empty buckets are included. Sums are micro-USD until the end, so that none is rounded twice. */
@@ -50,7 +54,7 @@ export function createTally(buckets: Buckets) {
     getOrCreate(roles, role, () => ({ role, queries: 0, failed: 0, costMicros: 0 }));
 
   function addEnded({ status, role, bucket, ...bin }: Counts["ended"][number]): void {
-    if (status === "queued" || status === "running") return;
+    if (status === "queued" || status === "running" || status === "waiting") return;
     for (const totals of [all, each[bucket]!]) {
       totals.ended[status] += bin.count;
       addToBin(totals.times, bin);
@@ -60,17 +64,19 @@ export function createTally(buckets: Buckets) {
     if (status === "failed") ofRole.failed += bin.count;
   }
 
+  const modelOf = ({ provider, model }: Pick<Model, "provider" | "model">) =>
+    getOrCreate(models, JSON.stringify([provider, model]), () => newModel(provider, model, buckets.count));
+
   function addSpent({ role, bucket, ...row }: Counts["spent"][number]): void {
-    const { provider, model, costMicros } = row;
-    const key = JSON.stringify([provider, model]);
-    const ofModel = getOrCreate(models, key, () => newModel(provider, model, buckets.count));
+    const { costMicros } = row;
+    const ofModel = modelOf(row);
     for (const sums of [all.spent, each[bucket]!.spent, ofModel]) {
       sums.inputTokens += row.inputTokens;
+      sums.cachedInputTokens += row.cachedInputTokens;
       sums.outputTokens += row.outputTokens;
       sums.costMicros += costMicros;
     }
     ofModel.turns += row.turns;
-    ofModel.cachedInputTokens += row.cachedInputTokens;
     ofModel.cacheWriteInputTokens += row.cacheWriteInputTokens;
     ofModel.costsMicros[bucket]! += costMicros;
     roleOf(role).costMicros += costMicros;
@@ -80,16 +86,19 @@ export function createTally(buckets: Buckets) {
     add(counts: Counts): void {
       for (const row of counts.ended) addEnded(row);
       for (const row of counts.spent) addSpent(row);
+      for (const row of counts.firstTokens)
+        for (const { firstTokens } of [all, each[row.bucket]!, modelOf(row)]) addToBin(firstTokens, row);
       for (const row of counts.calls) calls.add(row);
     },
     /** Models by cost, functions by calls, roles by queries, the largest first. */
-    figures: (): Omit<Analytics, "from" | "to" | "bucketMs"> => ({
+    figures: (): Pick<Analytics, "totals" | "buckets" | "models" | "functions" | "roles"> => ({
       totals: figuresOf(all),
       buckets: each.map((totals, i) => ({ at: bucketTime(buckets, i), ...figuresOf(totals) })),
       models: [...models.values()]
         .toSorted((a, b) => b.costMicros - a.costMicros || b.turns - a.turns)
-        .map(({ costMicros, costsMicros, ...model }) => ({
+        .map(({ costMicros, costsMicros, firstTokens, ...model }) => ({
           ...model,
+          firstTokenP50Ms: percentile(firstTokens, 0.5),
           costUsd: usdOf(costMicros),
           costs: costsMicros.map(usdOf),
         })),
@@ -104,7 +113,8 @@ export function createTally(buckets: Buckets) {
 const newTotals = (): Totals => ({
   ended: { succeeded: 0, failed: 0, cancelled: 0 },
   times: new Map(),
-  spent: { inputTokens: 0, outputTokens: 0, costMicros: 0 },
+  firstTokens: new Map(),
+  spent: { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, costMicros: 0 },
 });
 
 const newModel = (provider: string, model: string, buckets: number): Model => ({
@@ -116,14 +126,17 @@ const newModel = (provider: string, model: string, buckets: number): Model => ({
   cacheWriteInputTokens: 0,
   outputTokens: 0,
   costMicros: 0,
+  firstTokens: new Map(),
   costsMicros: Array.from({ length: buckets }, () => 0),
 });
 
-const figuresOf = ({ ended, times, spent: { costMicros, ...tokens } }: Totals): Analytics["totals"] => ({
+const figuresOf = ({ ended, times, firstTokens, spent: { costMicros, ...tokens } }: Totals): Analytics["totals"] => ({
   ...ended,
   p50Ms: percentile(times, 0.5),
   p95Ms: percentile(times, 0.95),
   p99Ms: percentile(times, 0.99),
+  firstTokenP50Ms: percentile(firstTokens, 0.5),
+  firstTokenP95Ms: percentile(firstTokens, 0.95),
   ...tokens,
   costUsd: usdOf(costMicros),
 });

@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
-import { type Expression, sql } from "kysely";
+import type { FigureSource } from "@patchbay/protocol/console";
+import { type Expression, sql, type SqlBool } from "kysely";
 import { ServiceError } from "../../ports/service-error.ts";
 
 const MINUTE_MS = 60_000;
@@ -21,6 +22,27 @@ const MONDAY = Date.UTC(1970, 0, 5);
 export interface TimeRange {
   from: number;
   to: number;
+}
+
+/** Which queries are counted. */
+export interface FiguresOf extends TimeRange {
+  orgId: string;
+  /** Default: all agents of the organisation, deleted ones included. */
+  agentId?: string;
+  role?: string | undefined;
+  /** Default: every source. */
+  source?: FigureSource | undefined;
+}
+
+/** Rows of the organisation and its agents in the range. */
+export function within({ orgId, agentId, role, from, to }: FiguresOf, time: "created_at" | "finished_at") {
+  const agents =
+    agentId === undefined
+      ? sql<SqlBool>`agent_id in (select agents.id from agents where agents.org_id = ${orgId})`
+      : sql<SqlBool>`agent_id = ${agentId}`;
+  const ofRole = role === undefined ? sql`` : sql`and role = ${role}`;
+  const at = sql.ref(time);
+  return sql<SqlBool>`org_id = ${orgId} and ${agents} and ${at} >= ${from} and ${at} < ${to} ${ofRole}`;
 }
 
 /** Intervals of one width that cover a range. */

@@ -1,9 +1,10 @@
 import type { AuditItem } from "@patchbay/protocol/console";
-import type { AuditFilter } from "../../ports/stores.ts";
+import type { AuditFilter } from "../../ports/audit.ts";
 import { auditPage, toAuditRow } from "../../store/audit.ts";
 import { isoTime } from "../../store/columns.ts";
 import type { Engine } from "../../store/engine.ts";
 import type { PageOf } from "../../store/page-cursor.ts";
+import { namesOf } from "../names.ts";
 import { type NamedAuditRow, sentenceOf } from "./sentences.ts";
 
 type Asked = Omit<AuditFilter, "orgId"> & { limit: number; cursor?: string };
@@ -16,28 +17,20 @@ export function auditQueries(engine: Engine) {
       const { rows: page, nextCursor } = await auditPage(engine, asked, orgId);
       const names = await namesOf(engine, orgId, [...new Set(page.flatMap(({ key_id }) => key_id ?? []))]);
       const items = page.map((row) => {
-        const member = row.key_id === null ? undefined : names.get(row.key_id);
-        return toItem({ ...toAuditRow(row), ...(member !== undefined && { member }) });
+        const name = row.key_id === null ? undefined : names.get(row.key_id);
+        const isMember = row.key_id?.startsWith("mem_") === true;
+        const item = toItem({ ...toAuditRow(row), ...(isMember && name !== undefined && { member: name }) });
+        return { ...item, keyLabel: isMember ? null : (name ?? null) };
       });
       return { items, nextCursor };
     },
+
+    /** Names of the members among these ids. */
+    names: (orgId: string, ids: string[]) => namesOf(engine, orgId, ids),
   };
 }
 
-/** Names by member id. Removed members are included: their entries stay. */
-async function namesOf({ db }: Engine, orgId: string, keyIds: string[]): Promise<Map<string, string>> {
-  const memberIds = keyIds.filter((id) => id.startsWith("mem_"));
-  if (memberIds.length === 0) return new Map();
-  const rows = await db
-    .selectFrom("members")
-    .select(["id", "name", "email"])
-    .where("org_id", "=", orgId)
-    .where("id", "in", memberIds)
-    .execute();
-  return new Map(rows.map(({ id, name, email }) => [id, name || (email ?? id)]));
-}
-
-function toItem(entry: NamedAuditRow): AuditItem {
+function toItem(entry: NamedAuditRow): Omit<AuditItem, "keyLabel"> {
   return {
     id: entry.id,
     at: isoTime(entry.at),

@@ -1,5 +1,5 @@
 import { isJsonObject } from "@patchbay/protocol";
-import type { AuditRow } from "../../ports/stores.ts";
+import type { AuditRow } from "../../ports/audit.ts";
 
 /** An entry, with the name or address of the member who caused it. */
 export type NamedAuditRow = AuditRow & { member?: string };
@@ -78,14 +78,28 @@ function changedOf({ detail }: NamedAuditRow): string {
   return list(texts(detail?.["changed"]).map((name) => (name === "settings" ? `settings${names}` : name)));
 }
 
+/** The key or member that decided, and the role as which it did. */
+function decided(entry: NamedAuditRow, how: string): string {
+  const role = detail(entry, "as");
+  const edited = texts(entry.detail?.["edited"]);
+  const changes = edited.length > 0 ? ` with changes of ${list(edited)}` : "";
+  return `${entry.member ?? entry.keyId ?? "The operator"} ${how} a call of ${called(entry)}${role === undefined ? "" : ` as ${role}`}${changes}.`;
+}
+
 /** By action. */
 export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
-  "run.started": (entry) => `A query ${as(entry)} was accepted.`,
+  "run.started": (entry) =>
+    `A query ${as(entry)} was accepted${entry.detail?.["ownInstructions"] === true ? " with its own instructions" : ""}.`,
   "run.refused": (entry) => `A query ${as(entry)} ended before its first turn: ${why(entry)}.`,
   "run.resumed": (entry) => `A query ${as(entry)} was resumed after the loss of its replica.`,
   "run.succeeded": (entry) => `A query ${as(entry)} was answered.`,
   "run.failed": (entry) => `A query ${as(entry)} ${failed(entry)}.`,
   "run.cancel_requested": done(() => "requested the cancellation of a query"),
+  "approval.requested": (entry) => `A query ${as(entry)} waits for approval of a call of ${called(entry)}.`,
+  "approval.approved": (entry) => decided(entry, "approved"),
+  "approval.rejected": (entry) => decided(entry, "rejected"),
+  "approval.expired": (entry) => `The request for approval of a call of ${called(entry)} expired without a decision.`,
+  "approval.cancelled": (entry) => `The request for approval of a call of ${called(entry)} ended with its query.`,
   "query.refused": (entry) => `A query ${as(entry)} was rejected: ${why(entry)}.`,
 
   "call.succeeded": (entry) => `${called(entry)} was called ${as(entry)}.`,
@@ -95,6 +109,7 @@ export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
     const count = detail(entry, "count") ?? "Some";
     return `${count} restricted fields of the result of ${called(entry)} were removed for a query ${as(entry)}.`;
   },
+  "call.deprecated": (entry) => `${called(entry)}, which is deprecated, was called ${as(entry)}.`,
   "call.late": (entry) => `The result of ${called(entry)} arrived after its call had ended.`,
   "access.widened": (entry) =>
     `Deployment ${detail(entry, "deployment") ?? "unknown"} of service ${detail(entry, "service") ?? "unknown"} allows more than the function set before it.`,

@@ -83,7 +83,8 @@ export function functionQueries(engine: Engine) {
           functionName,
         )) {
           const sum = each[bucket]!;
-          if (state !== null) sum[state] += bin.count;
+          // Only calls that have ended are counted, and none of them waits for an approval.
+          if (state !== null && state !== "waiting") sum[state] += bin.count;
           if (state !== "denied") addToBin(sum.times, bin);
         }
       });

@@ -7,15 +7,16 @@ import { onPlace, streamRun, waitsForPlace } from "../../http/query/stream-run.t
 import { refusalOf } from "../../ports/refusal.ts";
 import { invalid, ServiceError } from "../../ports/service-error.ts";
 import { callerOf, type ConsoleDeps, type HandlersOf, ownerOf } from "../handler.ts";
+import type { RunHandle } from "../../run/api.ts";
 import type { TimedCall } from "../runs/queries.ts";
 
 const LONGEST_NAME = 200;
 /** Characters of the arguments in the query text of a test call, which lists and titles show. */
 const SHOWN_UNITS = 500;
 
-type PlaygroundRoutes =
-  | "POST /agents/:agent_id/playground"
-  | "POST /agents/:agent_id/functions/:function_name/test-calls";
+type PlaygroundRoutes = "POST /agents/:agent_id/playground" | TestCallRoute | `${TestCallRoute}-stream`;
+
+type TestCallRoute = "POST /agents/:agent_id/functions/:function_name/test-calls";
 
 /** Queries and single function calls by a member. */
 export function playgroundRoutes(deps: ConsoleDeps): HandlersOf<PlaygroundRoutes> {
@@ -32,7 +33,13 @@ export function playgroundRoutes(deps: ConsoleDeps): HandlersOf<PlaygroundRoutes
       if (!known) await countQuery(exchange, caller, deps.rateLimit);
       const wanted = { owner: ownerOf(by), wait: waitsForPlace(caller), ...(known && { runId: known.runId }) };
       return onPlace(deps, exchange, wanted, async (place) => {
-        const asked = { ...query, requestId: exchange.requestId, ...(idempotency && { idempotency }) };
+        const { instructions } = body;
+        const asked = {
+          ...query,
+          requestId: exchange.requestId,
+          ...(instructions !== undefined && { instructions }),
+          ...(idempotency && { idempotency }),
+        };
         const run = known ?? (await deps.runs.start(caller, asked));
         if (!known) place.follow(run.runId);
         const view = { after: 0, deltas: true, cancelWhenGone: cancelsWhenGone(exchange) };
@@ -42,34 +49,47 @@ export function playgroundRoutes(deps: ConsoleDeps): HandlersOf<PlaygroundRoutes
 
     /** Calls one function as a role, in a run like any other. */
     async "POST /agents/:agent_id/functions/:function_name/test-calls"(request) {
-      const {
-        by,
-        agent: { orgId, agentId },
-        params,
-        body,
-        exchange,
-        signal,
-      } = request;
-      const functionName = params.function_name.slice(0, LONGEST_NAME);
-      const caller = callerOf(by, agentId);
-      const input = body.arguments as JsonObject;
-      const context = contextOf(body.context as JsonObject | undefined);
-      await countQuery(exchange, caller, deps.rateLimit);
-      const run = await deps.runs.start(caller, {
-        query: testCallQuery(functionName, input),
-        ...(body.role && { role: body.role }),
-        ...(context && { context }),
-        analysisMode: false,
-        testCall: { functionName, arguments: input },
-        requestId: exchange.requestId,
-      });
-      const result = await deps.runs.result(run, { signal });
+      const { orgId, agentId } = request.agent;
+      const run = await startTestCall(deps, request);
+      const result = await deps.runs.result(run, { signal: request.signal });
       if (!result) throw handedOver(run.runId);
       const parts = await deps.queries.runs.parts(orgId, agentId, run.runId);
       const call = parts?.calls[0];
       return resultOf(result, call, call && parts.errors.get(call.callId));
     },
+
+    /** The same, for a page that shows the progress and can cancel. */
+    async "POST /agents/:agent_id/functions/:function_name/test-calls-stream"(request) {
+      const { by, agent, exchange } = request;
+      const wanted = { owner: ownerOf(by), wait: waitsForPlace(callerOf(by, agent.agentId)) };
+      return onPlace(deps, exchange, wanted, async (place) => {
+        const run = await startTestCall(deps, request);
+        place.follow(run.runId);
+        return streamRun(deps, exchange, run, { after: 0, deltas: true, cancelWhenGone: false }, place);
+      });
+    },
   };
+}
+
+type TestCallRequest = Parameters<HandlersOf<TestCallRoute>[TestCallRoute]>[0];
+
+async function startTestCall(
+  { runs, rateLimit }: Pick<ConsoleDeps, "runs" | "rateLimit">,
+  { by, agent: { agentId }, params, body, exchange }: Omit<TestCallRequest, "signal">,
+): Promise<RunHandle> {
+  const functionName = params.function_name.slice(0, LONGEST_NAME);
+  const caller = callerOf(by, agentId);
+  const input = body.arguments as JsonObject;
+  const context = contextOf(body.context as JsonObject | undefined);
+  await countQuery(exchange, caller, rateLimit);
+  return runs.start(caller, {
+    query: testCallQuery(functionName, input),
+    ...(body.role && { role: body.role }),
+    ...(context && { context }),
+    analysisMode: false,
+    testCall: { functionName, arguments: input },
+    requestId: exchange.requestId,
+  });
 }
 
 function testCallQuery(functionName: string, input: JsonObject): string {

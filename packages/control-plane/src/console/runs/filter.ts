@@ -1,29 +1,40 @@
 import type { RunStatus } from "@patchbay/protocol";
-import type { FigureSource, RunSource } from "@patchbay/protocol/console";
+import type { FigureSource } from "@patchbay/protocol/console";
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import type { StoreDialect } from "../../store/engine.ts";
+import { listed } from "../../store/run-facts.ts";
+import { searchedWords } from "../../store/run-words.ts";
 import { olderThan, type PageAsked } from "../../store/page-cursor.ts";
 import type { Schema } from "../../store/schema.ts";
 import { QUERY_MEMBER } from "../../store/thread-roles.ts";
+import { MICROS } from "./summary.ts";
 
 /** Runs that match every given property. Times are milliseconds of the database's clock; `from` is included, `to` is not. */
 export interface RunFilter {
   status?: RunStatus | undefined;
   /** Empty: runs without a role. */
   role?: string | undefined;
+  feedback?: "good" | "bad" | "any" | undefined;
+  tag?: string | undefined;
+  model?: string | undefined;
+  code?: string | undefined;
   functionName?: string | undefined;
   trouble?: "denied" | "failed" | undefined;
-  source?: RunSource | undefined;
+  source?: FigureSource | undefined;
   keyId?: string | undefined;
+  requestId?: string | undefined;
   sessionId?: string | undefined;
   threadId?: string | undefined;
+  minDurationMs?: number | undefined;
+  minCostUsd?: number | undefined;
   from?: number | undefined;
   to?: number | undefined;
-  /** Part of the query's text, in any case; `run_…` and `thr_…` are beginnings of ids. */
+  /** Words of the query, the answer or an error, the last one may be cut; `run_…` and `thr_…` are beginnings of ids. */
   q?: string | undefined;
 }
 
 type Runs = ExpressionBuilder<Schema, "runs">;
+type Facts = ExpressionBuilder<Schema, "run_facts">;
 type Where = Expression<SqlBool>;
 
 const BY_TIME = { at: "runs.created_at", id: "runs.id" } as const;
@@ -55,37 +66,80 @@ export function indexConditions(
   return eb.and(all);
 }
 
-/** True when rows must be read one by one. */
-export function searches({ status, role, functionName, trouble, source, keyId, q }: RunFilter): boolean {
-  const named = [status, role, functionName, trouble, source, keyId].some((value) => value !== undefined);
-  return named || (q !== undefined && !isWholeId(q));
+/** True when an index of `runs` finds the runs without reading others: for all other filters, the facts of runs are read. */
+export function isIndexed({ from: _from, to: _to, sessionId: _session, threadId: _thread, q, ...others }: RunFilter) {
+  return (q === undefined || isWholeId(q)) && Object.values(others).every((value) => value === undefined);
 }
 
-/** Conditions that are checked row by row. */
-export function rowConditions(eb: Runs, dialect: StoreDialect, filter: RunFilter): Where[] {
-  const { status, role, functionName, trouble, source, keyId, q } = filter;
-  const all: Where[] = [];
-  if (status !== undefined) all.push(eb("runs.status", "=", status));
-  if (role !== undefined) all.push(role === "" ? eb("runs.role", "is", null) : eb("runs.role", "=", role));
-  if (keyId !== undefined) all.push(eb("runs.key_id", "=", keyId));
+/** Conditions on a run itself, without an index: few of the runs that are read have no facts. */
+export function runConditions(eb: Runs, filter: RunFilter): Where[] {
+  const { status, role, keyId, requestId, sessionId, threadId, source } = filter;
+  const equal = {
+    "runs.status": status,
+    "runs.role": role === "" ? undefined : role,
+    "runs.key_id": keyId,
+    "runs.request_id": requestId,
+    "runs.session_id": sessionId,
+    "runs.thread_id": threadId,
+  } as const;
+  const all: Where[] = Object.entries(equal)
+    .filter(([, value]) => value !== undefined)
+    .map(([column, value]) => sql<SqlBool>`${sql.ref(column)} || '' = ${value}`);
+  if (role === "") all.push(eb("runs.role", "is", null));
   if (source !== undefined) all.push(from(eb, source));
-  if (functionName !== undefined) all.push(eb.exists(callsOf(eb).where("calls.function_name", "=", functionName)));
-  // A literal: only then does the database use the partial index of failed and denied calls.
-  if (trouble !== undefined) all.push(eb.exists(callsOf(eb).where("calls.state", "=", sql.lit(trouble))));
-  if (q !== undefined && !isWholeId(q)) all.push(ID_BEGINNING.test(q) ? idBegins(eb, q) : asks(eb, dialect, q));
   return all;
 }
 
-const callsOf = (eb: Runs) => eb.selectFrom("calls").select("calls.id").whereRef("calls.run_id", "=", "runs.id");
+/** Conditions on the facts of runs. Only stored facts have words: `words` are those of `q`. */
+export function factConditions(eb: Facts, filter: RunFilter): Where[] {
+  const { status, role, model, code, functionName, trouble, source, keyId, requestId, q } = filter;
+  const { sessionId, threadId, minDurationMs, minCostUsd, feedback, tag } = filter;
+  const equal = {
+    "run_facts.status": status,
+    "run_facts.role": role === "" ? undefined : role,
+    "run_facts.model": model,
+    "run_facts.code": code,
+    "run_facts.source": source === "production" ? undefined : source,
+    "run_facts.key_id": keyId,
+    "run_facts.request_id": requestId,
+    "run_facts.session_id": sessionId,
+    "run_facts.thread_id": threadId,
+  } as const;
+  const all: Where[] = Object.entries(equal)
+    .filter(([, value]) => value !== undefined)
+    .map(([column, value]) => eb(column as keyof typeof equal, "=", value!));
+  if (role === "") all.push(eb("run_facts.role", "is", null));
+  const said = eb.selectFrom("feedback").select("feedback.key_id").whereRef("feedback.run_id", "=", "run_facts.run_id");
+  if (feedback === "any") all.push(eb.exists(said));
+  else if (feedback !== undefined) all.push(eb.exists(said.where("score", feedback === "good" ? ">" : "<", 0)));
+  // A tag is found as it is written in the JSON of a list of tags.
+  if (tag !== undefined) all.push(eb.exists(said.where(contains(eb.ref("tags" as never), JSON.stringify(tag)))));
+  if (source === "production") all.push(eb("run_facts.source", "in", ["api", "local"]));
+  if (functionName !== undefined) all.push(contains(eb.ref("run_facts.functions"), listed([functionName])));
+  if (trouble !== undefined) all.push(eb(`run_facts.${trouble}_calls`, ">", 0));
+  if (minDurationMs !== undefined) all.push(eb("run_facts.duration_ms", ">=", minDurationMs));
+  if (minCostUsd !== undefined) all.push(eb("run_facts.cost_micros", ">=", Math.round(minCostUsd * MICROS)));
+  if (q !== undefined && isId(q))
+    all.push(begins(eb.ref(q.startsWith("run_") ? "run_facts.run_id" : "run_facts.thread_id"), q));
+  return all;
+}
+
+/** The words that `q` searches for; undefined when it is an id or absent. */
+export const wordsSearched = ({ q }: RunFilter): string[] | undefined =>
+  q === undefined || isId(q) ? undefined : searchedWords(q);
+
+const isId = (q: string): boolean => ID_BEGINNING.test(q);
 
 function isWholeId(q: string | undefined): q is string {
-  return q !== undefined && q.length === ID_UNITS && ID_BEGINNING.test(q);
+  return q !== undefined && q.length === ID_UNITS && isId(q);
 }
+
+/** `like` would ignore the case on SQLite only. */
+const contains = (column: Expression<string>, part: string) =>
+  sql<SqlBool>`replace(${column}, ${part}, '') <> ${column}`;
 
 const begins = (column: Expression<string>, prefix: string) =>
   sql<SqlBool>`substr(${column}, 1, ${sql.lit(prefix.length)}) = ${prefix}`;
-
-const idBegins = (eb: Runs, q: string): Where => begins(eb.ref(q.startsWith("run_") ? "runs.id" : "runs.thread_id"), q);
 
 /** Runs of one source. `production` is the queries of clients: all but those that members send from the console. */
 export function from(eb: Runs, source: FigureSource): Where {

@@ -1,6 +1,6 @@
 import type { ErrorReport } from "@patchbay/protocol";
-import type { LogEvent, RunSummary } from "@patchbay/protocol/console";
-import { sql } from "kysely";
+import type { RunFeedback, LogEvent, RunSummary, RunTotals, RunValues } from "@patchbay/protocol/console";
+import { type Selectable, sql } from "kysely";
 import type { CallRecord, RunEnding, RunRecord, TurnRecord, TurnTiming } from "../../ports/records.ts";
 import type { History } from "../../ports/run-store.ts";
 import { errorsOf } from "../../store/call-errors.ts";
@@ -8,14 +8,16 @@ import { fromJson, isoTime, present } from "../../store/columns.ts";
 import type { Engine } from "../../store/engine.ts";
 import { type HistoryScope, readHistory } from "../../store/history.ts";
 import { pageFrom, type PageAsked, type PageOf, parseCursor, toCursor } from "../../store/page-cursor.ts";
+import { feedbackOf } from "../../store/feedback.ts";
 import { rerunsOf } from "../../store/reruns.ts";
 import { RUN_COLUMNS, toRunRecord } from "../../store/run-record.ts";
 import { CALL_COLUMNS, toCallRecord, toTurnRecord, turnsOf } from "../../store/runs-read.ts";
-import { indexConditions, rowConditions, orderOf, type RunFilter, searches } from "./filter.ts";
+import type { Schema } from "../../store/schema.ts";
+import { listByFacts, type Sorted, totalsOf, valuesOf } from "./facts.ts";
+import { namesOf } from "../names.ts";
+import { indexConditions, isIndexed, orderOf, type RunFilter } from "./filter.ts";
 import { type SummarisedRun, summarised, toSummaries } from "./summary.ts";
 
-/** Rows that one page of an unindexed search reads. The next page continues there. */
-const ROWS_READ = 10_000;
 /** Characters of the events of one page; an event may have 256 KiB. */
 const LOG_UNITS = 1_048_576;
 
@@ -43,6 +45,9 @@ export interface RunParts {
   unanswered?: TurnTiming;
   /** Ids of the runs that repeat it, newest first. */
   reruns: string[];
+  feedback: RunFeedback[];
+  /** Name of the member or label of the key that sent the query. */
+  sender?: string;
   /** What the owner's code threw, by call. */
   errors: ReadonlyMap<string, ErrorReport>;
   /** When each replica that resumed the run stored its first step. */
@@ -52,9 +57,15 @@ export interface RunParts {
 /** Runs of an agent. */
 export function runQueries(engine: Engine) {
   return {
-    /** Newest first. */
-    list: (orgId: string, agentId: string, asked: RunFilter & PageAsked): Promise<PageOf<RunSummary>> =>
+    /** Newest first, or in the order of `sort`. */
+    list: (orgId: string, agentId: string, asked: RunFilter & Sorted & PageAsked): Promise<PageOf<RunSummary>> =>
       list(engine, orgId, agentId, asked),
+
+    totals: (orgId: string, agentId: string, filter: RunFilter): Promise<RunTotals> =>
+      totalsOf(engine, { orgId, agentId }, filter),
+
+    values: (orgId: string, agentId: string, filter: RunFilter): Promise<RunValues> =>
+      valuesOf(engine, { orgId, agentId }, filter),
 
     parts: (orgId: string, agentId: string, runId: string): Promise<RunParts | undefined> =>
       parts(engine, orgId, agentId, runId),
@@ -64,7 +75,8 @@ export function runQueries(engine: Engine) {
 
     /** Stored events, oldest first, at most about 1 MiB of them. Undefined for an unknown run. */
     async log(orgId: string, agentId: string, runId: string, asked: PageAsked): Promise<PageOf<LogEvent> | undefined> {
-      return (await exists(engine, orgId, agentId, runId)) ? log(engine, runId, asked) : undefined;
+      const run = await acceptedRun(engine, orgId, agentId, runId);
+      return run && log(engine, run, asked);
     },
   };
 }
@@ -73,52 +85,32 @@ async function list(
   engine: Engine,
   orgId: string,
   agentId: string,
-  { limit, ...filter }: RunFilter & PageAsked,
+  { sort, ...asked }: RunFilter & Sorted & PageAsked,
 ): Promise<PageOf<RunSummary>> {
+  const { limit, cursor: _cursor, ...filter } = asked;
+  if (sort !== undefined || !isIndexed(filter)) return listByFacts(engine, { orgId, agentId }, { sort, ...asked });
   const { at, id } = orderOf(filter);
-  const floor = await floorOf(engine, orgId, agentId, filter);
   const rows = await summarised(engine)
-    .where((eb) => indexConditions(eb, orgId, agentId, filter))
-    .where((eb) => eb.and(rowConditions(eb, engine.dialect, filter)))
-    .$if(floor !== undefined, (bounded) => bounded.where(at, ">=", floor!))
+    .where((eb) => indexConditions(eb, orgId, agentId, asked))
     .orderBy(at, "desc")
     .orderBy(id, "desc")
     .limit(limit + 1)
     .execute();
   const endOf = (row: SummarisedRun) => ({ at: at === "runs.position" ? row.position : row.created_at, id: row.id });
-  const page = pageFrom(rows, { limit, floor, endOf });
+  const page = pageFrom(rows, { limit, floor: undefined, endOf });
   return { items: await toSummaries(engine, page.rows), nextCursor: page.nextCursor };
 }
 
-/** Sort value of the oldest run that a search may read; undefined when it may read all runs. */
-async function floorOf(
-  { db }: Engine,
-  orgId: string,
-  agentId: string,
-  filter: Omit<RunFilter & PageAsked, "limit">,
-): Promise<number | undefined> {
-  if (!searches(filter)) return undefined;
-  const { at } = orderOf(filter);
-  const row = await db
-    .selectFrom("runs")
-    .select(`${at} as at`)
-    .where((eb) => indexConditions(eb, orgId, agentId, filter))
-    .orderBy(at, "desc")
-    .limit(1)
-    .offset(ROWS_READ)
-    .executeTakeFirst();
-  return row?.at;
-}
+type AcceptedRun = Pick<Selectable<Schema["runs"]>, "id" | "created_at">;
 
-async function exists({ db }: Engine, orgId: string, agentId: string, runId: string): Promise<boolean> {
-  const row = await db
+function acceptedRun(engine: Engine, orgId: string, agentId: string, runId: string): Promise<AcceptedRun | undefined> {
+  return engine.db
     .selectFrom("runs")
-    .select("id")
+    .select(["id", "created_at"])
     .where("id", "=", runId)
     .where("org_id", "=", orgId)
     .where("agent_id", "=", agentId)
     .executeTakeFirst();
-  return row !== undefined;
 }
 
 async function parts(engine: Engine, orgId: string, agentId: string, runId: string): Promise<RunParts | undefined> {
@@ -130,7 +122,7 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
     .where((eb) => indexConditions(eb, orgId, agentId, {}))
     .executeTakeFirst();
   if (!row) return undefined;
-  const [summaries, turns, calls, errors, reruns, resumed] = await Promise.all([
+  const [summaries, turns, calls, errors, reruns, feedback, names, resumed] = await Promise.all([
     toSummaries(engine, [row]),
     turnsOf({ db }, runId),
     db
@@ -142,6 +134,8 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
       .execute(),
     errorsOf({ db }, runId),
     rerunsOf({ db }, runId),
+    feedbackOf({ db }, runId),
+    namesOf(engine, orgId, [row.key_id]),
     db
       .selectFrom("audit")
       .select("created_at")
@@ -158,7 +152,11 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
       ...toTurnRecord(turn),
       endedAt: turn.created_at,
       ...(turn.began_at !== null && {
-        timing: { beganAt: turn.began_at, retries: turn.retries === null ? [] : fromJson(turn.retries) },
+        timing: {
+          beganAt: turn.began_at,
+          retries: turn.retries === null ? [] : fromJson(turn.retries),
+          ...present({ firstTokenMs: turn.first_token_ms }),
+        },
       }),
     })),
     calls: calls.map((call) => ({
@@ -168,17 +166,19 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
     })),
     errors,
     reruns,
+    feedback,
+    ...present({ sender: names.get(row.key_id) }),
     resumedAt: resumed.map((entry) => entry.created_at),
     ...(row.unanswered !== null && { unanswered: fromJson(row.unanswered) }),
   };
 }
 
-async function log({ db }: Engine, runId: string, { limit, cursor }: PageAsked): Promise<PageOf<LogEvent>> {
+async function log({ db }: Engine, run: AcceptedRun, { limit, cursor }: PageAsked): Promise<PageOf<LogEvent>> {
   const after = cursor === undefined ? 0 : parseCursor(cursor).at;
   const rows = await db
     .selectFrom("run_events")
     .select(["seq", "body", "created_at"])
-    .where("run_id", "=", runId)
+    .where("run_id", "=", run.id)
     // The number of a forged cursor may exceed the column's type.
     .where("seq", ">", sql<number>`cast(${after} as bigint)`)
     .orderBy("seq")
@@ -188,7 +188,12 @@ async function log({ db }: Engine, runId: string, { limit, cursor }: PageAsked):
   const page = rows.slice(0, limit).filter(({ body }, i) => (units += body.length) <= LOG_UNITS || i === 0);
   const last = page.at(-1);
   return {
-    items: page.map(({ seq, body, created_at }) => ({ seq, at: isoTime(created_at), body })),
-    nextCursor: last && rows.length > page.length ? toCursor({ at: last.seq, id: runId }) : null,
+    items: page.map(({ seq, body, created_at: at }) => ({
+      seq,
+      at: isoTime(at),
+      afterMs: Math.max(0, at - run.created_at),
+      body,
+    })),
+    nextCursor: last && rows.length > page.length ? toCursor({ at: last.seq, id: run.id }) : null,
   };
 }

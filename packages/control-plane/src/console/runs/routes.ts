@@ -1,32 +1,62 @@
-import type { LogEvent } from "@patchbay/protocol/console";
+import type { LogEvent, runFilter } from "@patchbay/protocol/console";
+import type { z } from "zod";
 import { noContent } from "../../http/kernel/exchange.ts";
 import { toLocalJson } from "../../http/query/local-events.ts";
+import { asStranger } from "../../http/kernel/fair-queue.ts";
 import { lastEventId } from "../../http/query/run-routes.ts";
 import { countQuery } from "../../http/query/query-routes.ts";
 import { onPlace, streamRun } from "../../http/query/stream-run.ts";
 import type { RunRecord } from "../../ports/records.ts";
 import { ServiceError } from "../../ports/service-error.ts";
 import type { Query } from "../../run/api.ts";
-import { callerOf, type ConsoleDeps, found, type HandlersOf, ownerOf, paged } from "../handler.ts";
+import { callerOf, type ConsoleDeps, found, type HandlersOf, notFound, ownerOf, paged } from "../handler.ts";
+import { fileOf } from "./export.ts";
+import type { RunFilter } from "./filter.ts";
 import { sentTurn } from "./sent-turn.ts";
 import { traceOf } from "./trace.ts";
 
+/** Runs that an export reads in one turn. */
+const EXPORTED_AT_ONCE = 1_000;
+
 type RunRoutes =
   | "GET /agents/:agent_id/runs"
+  | "GET /agents/:agent_id/run-totals"
+  | "GET /agents/:agent_id/run-values"
+  | "GET /agents/:agent_id/run-export"
   | "GET /agents/:agent_id/runs/:run_id"
   | "POST /agents/:agent_id/runs/:run_id/reruns"
   | "GET /agents/:agent_id/runs/:run_id/turns/:step/request"
   | "GET /agents/:agent_id/runs/:run_id/log"
   | "GET /agents/:agent_id/runs/:run_id/events"
+  | "POST /agents/:agent_id/runs/:run_id/feedback"
   | "POST /agents/:agent_id/runs/:run_id/cancel";
 
 export function runRoutes(deps: ConsoleDeps): HandlersOf<RunRoutes> {
   const { store, runs, queries } = deps;
   return {
     "GET /agents/:agent_id/runs"({ agent: { orgId, agentId }, query }) {
-      const { from, to, noRole, ...asked } = paged(query);
-      const role = noRole === undefined ? asked.role : "";
-      return queries.runs.list(orgId, agentId, { ...asked, role, from: msOf(from), to: msOf(to) });
+      const { limit, cursor, sort, ...filter } = paged(query);
+      return queries.runs.list(orgId, agentId, { ...filterOf(filter), limit, cursor, sort });
+    },
+
+    "GET /agents/:agent_id/run-totals": ({ agent: { orgId, agentId }, query }) =>
+      queries.runs.totals(orgId, agentId, filterOf(query)),
+
+    "GET /agents/:agent_id/run-values": ({ agent: { orgId, agentId }, query }) =>
+      queries.runs.values(orgId, agentId, filterOf(query)),
+
+    async "GET /agents/:agent_id/run-export"({ agent: { orgId, agentId }, query, exchange }) {
+      const { format, sort, ...filter } = query;
+      // Runs that begin during the export would move the pages of a sorted list.
+      const asked = filterOf({ to: new Date(await store.now()).toISOString(), ...filter });
+      // Only the order of time continues below the runs that one answer reads: more runs get that order.
+      const complete = sort === undefined || (await queries.runs.totals(orgId, agentId, asked)).since === null;
+      const page = { ...asked, limit: EXPORTED_AT_ONCE, sort: complete ? sort : undefined };
+      const read = (cursor: string | undefined) =>
+        deps.within(orgId, () =>
+          deps.reads.run(asStranger(orgId), () => queries.runs.list(orgId, agentId, { ...page, cursor })),
+        );
+      return fileOf(exchange, { name: `runs-${agentId}`, format, read });
     },
 
     async "GET /agents/:agent_id/runs/:run_id"({ agent: { orgId, agentId }, params }) {
@@ -71,6 +101,10 @@ export function runRoutes(deps: ConsoleDeps): HandlersOf<RunRoutes> {
       );
     },
 
+    async "POST /agents/:agent_id/runs/:run_id/feedback"({ by, agent: { agentId }, params, body }) {
+      if (!(await runs.recordFeedback(callerOf(by, agentId), params.run_id, body))) throw notFound("run");
+    },
+
     async "POST /agents/:agent_id/runs/:run_id/cancel"({ by, agent: { orgId, agentId }, params }) {
       const cancelled = found(await runs.cancel(callerOf(by, agentId), params.run_id), "run");
       const { runId, status } = cancelled;
@@ -85,9 +119,9 @@ export function runRoutes(deps: ConsoleDeps): HandlersOf<RunRoutes> {
 const notKept = (): ServiceError =>
   new ServiceError("conflict", "A hook refused this query, so that its text and context are not kept. Send it again.");
 
-/** The query of a run. Instructions and functions are those of now, as for any query. */
+/** The query of a run. The agent's instructions and functions are those of now, as for any query. */
 function repeated(origin: RunRecord): Query {
-  const { query, role, context, analysisMode, maxTokens, testCall } = origin.request;
+  const { query, role, context, analysisMode, maxTokens, instructions, testCall } = origin.request;
   return {
     query,
     context,
@@ -96,9 +130,19 @@ function repeated(origin: RunRecord): Query {
     repeats: origin,
     ...(role !== undefined && { role }),
     ...(origin.sessionId !== undefined && { sessionId: origin.sessionId }),
+    ...(instructions !== undefined && { instructions }),
     ...(testCall && { testCall }),
   };
 }
+
+type AskedFilter = z.output<z.ZodObject<typeof runFilter>>;
+
+const filterOf = ({ from, to, noRole, role, ...filter }: Partial<AskedFilter>): RunFilter => ({
+  ...filter,
+  role: noRole === undefined ? role : "",
+  from: msOf(from),
+  to: msOf(to),
+});
 
 const msOf = (time: string | undefined): number | undefined => (time === undefined ? undefined : Date.parse(time));
 

@@ -13,7 +13,7 @@ export async function sentTurn(
   parts: RunParts,
   turn: string,
   manifest: Manifest | undefined,
-  { models, queries }: Pick<ConsoleDeps, "models" | "queries">,
+  { models, queries }: Pick<ConsoleDeps, "queries"> & { models: ModelCatalog },
 ): Promise<SentTurn> {
   const { turns } = parts;
   const { result: _, ...run } = parts.run;

@@ -96,6 +96,7 @@ export function turnSpan(parts: ShownParts, turn: TimedTurn, stretch: Stretch, e
       cachedInputTokens: usage.cachedInput,
       cacheWriteInputTokens: usage.cacheWriteInput ?? 0,
       outputTokens: usage.output,
+      ...(turn.timing?.firstTokenMs !== undefined && { firstTokenMs: turn.timing.firstTokenMs }),
       costUsd: costMicros / 1_000_000,
       ...(isPlan(turn) && { plan: true }),
       ...(warnings.length > 0 && { warnings }),
@@ -180,7 +181,7 @@ function callEnding({ run }: RunParts, call: TimedCall, manifest: Manifest | und
 
 /** The ending of a run, which its open spans share. */
 export function runEnding({ status, result }: RunParts["run"]): Ending {
-  if (status === "queued" || status === "running") return { state: "running" };
+  if (status === "queued" || status === "running" || status === "waiting") return { state: "running" };
   if (status === "succeeded") return { state: "ok" };
   return { state: status, code: result?.code ?? null, errorMessage: result?.errorMessage ?? null };
 }
@@ -199,7 +200,7 @@ export function spanOf(
     input: input === undefined ? undefined : payloadOf(input, shownBytes),
     output: output === undefined ? undefined : payloadOf(output, shownBytes),
   };
-  const truncated = [shown.input, shown.output].some((payload) => payload?.truncated);
+  const truncated = (["input", "output"] as const).filter((side) => shown[side]?.truncated);
   const startMs = Math.max(0, from - acceptedAt);
   return {
     ...bar,
@@ -214,7 +215,7 @@ export function spanOf(
     ...(error && { error }),
     ...(shown.input && { input: shown.input.value }),
     ...(shown.output && { output: shown.output.value }),
-    attributes: { ...attributes, ...(truncated && { truncated }) },
+    attributes: { ...attributes, ...(truncated.length > 0 && { truncated }) },
   };
 }
 

@@ -1,13 +1,13 @@
-import type { RunSource, RunSummary } from "@patchbay/protocol/console";
-import { type Expression, type ExpressionBuilder, sql } from "kysely";
-import { fromJson, isoTime, idBatches } from "../../store/columns.ts";
+import type { RunSummary } from "@patchbay/protocol/console";
+import { fromJson, isoTime } from "../../store/columns.ts";
 import type { Engine } from "../../store/engine.ts";
+import { type Figures, figuresOf, sourceOf } from "../../store/run-facts.ts";
 import type { RunRow } from "../../store/run-record.ts";
-import type { Schema } from "../../store/schema.ts";
 import { beginningOf } from "../../store/thread-roles.ts";
 
 const QUERY_UNITS = 200;
-const MICROS = 1_000_000;
+/** Micro-USD of a dollar. */
+export const MICROS = 1_000_000;
 
 const COLUMNS = [
   "runs.id",
@@ -48,54 +48,7 @@ export async function toSummaries(engine: Engine, rows: readonly SummarisedRun[]
     engine,
     rows.map(({ id }) => id),
   );
-  return rows.map((row) => toSummary(row, figures.get(row.id) ?? NOTHING));
-}
-
-const NOTHING = { calls: 0, failed: 0, denied: 0, input: 0, output: 0, micros: 0 };
-type Figures = typeof NOTHING;
-
-async function figuresOf({ db }: Engine, runIds: readonly string[]): Promise<Map<string, Figures>> {
-  const found = new Map<string, Figures>();
-  for (const ids of idBatches(runIds)) {
-    const rows = await db
-      .selectFrom("runs")
-      .select("runs.id")
-      .select((eb) => [
-        calls(eb).as("calls"),
-        calls(eb).where("calls.state", "=", sql.lit("failed")).as("failed"),
-        calls(eb).where("calls.state", "=", sql.lit("denied")).as("denied"),
-        spent(eb, "usage.input_tokens").as("input"),
-        spent(eb, "usage.output_tokens").as("output"),
-        spent(eb, "usage.cost_micros").as("micros"),
-      ])
-      .where("runs.id", "in", ids)
-      .execute();
-    for (const { id, ...sums } of rows) found.set(id, numbers(sums));
-  }
-  return found;
-}
-
-const calls = (eb: ExpressionBuilder<Schema, "runs">) =>
-  eb
-    .selectFrom("calls")
-    .select((inner) => inner.fn.countAll<number>().as("count"))
-    .whereRef("calls.run_id", "=", "runs.id");
-
-const spent = (
-  eb: ExpressionBuilder<Schema, "runs">,
-  column: "usage.input_tokens" | "usage.output_tokens" | "usage.cost_micros",
-) =>
-  eb
-    .selectFrom("usage")
-    .select((inner) => sum(inner.ref(column)).as("sum"))
-    .whereRef("usage.run_id", "=", "runs.id");
-
-/** 0 without rows. The cast keeps sums of integers integers on Postgres. */
-export const sum = (column: Expression<number>) => sql<number>`cast(coalesce(sum(${column}), 0) as bigint)`;
-
-function numbers<T extends object>(sums: T): { [K in keyof T]: number } {
-  const entries = Object.entries(sums).map(([name, value]) => [name, Number(value)]);
-  return Object.fromEntries(entries) as { [K in keyof T]: number };
+  return rows.map((row) => toSummary(row, figures.get(row.id)!));
 }
 
 function toSummary(row: SummarisedRun, figures: Figures): RunSummary {
@@ -128,9 +81,3 @@ function toSummary(row: SummarisedRun, figures: Figures): RunSummary {
 
 /** The part of a query that lists show. */
 export const shownQuery = (query: string): string => beginningOf(query, QUERY_UNITS);
-
-/** The prefix of an id names its kind. */
-function sourceOf(keyId: string, provider: string): RunSource {
-  if (keyId.startsWith("mem_")) return provider === "test_call" ? "test_call" : "playground";
-  return keyId.startsWith("tok_") ? "local" : "api";
-}

@@ -40,7 +40,9 @@ export function traceOf(parts: RunParts, manifest: Manifest | undefined): RunTra
     response: result?.success ? result.response : null,
     errorMessage: result && !result.success ? result.errorMessage : null,
     warnings: result?.warnings ?? [...noted],
+    sender: parts.sender ?? null,
     context: request.context,
+    instructions: request.instructions ?? null,
     analysisMode: request.analysisMode,
     settings: settingsOf(request),
     manifestHash: manifestHash ?? null,
@@ -49,6 +51,7 @@ export function traceOf(parts: RunParts, manifest: Manifest | undefined): RunTra
     spans: spansOf({ ...parts, shownBytes: shownBytes(2 + turns.length + 2 * parts.calls.length) }, manifest),
     rerunOf: request.rerunOf?.runId ?? null,
     reruns: parts.reruns,
+    feedback: parts.feedback,
     visible: visible.map(({ name }) => name).toSorted(),
     hidden: hidden.map(({ name }) => name).toSorted(),
   };
@@ -63,7 +66,7 @@ function settingsOf(request: RunRequest): RunSettings {
     fallback: fallback.map(({ provider, model }) => `${provider}/${model}`),
     historyTokens,
     maxCostUsd: maxCostMicros === undefined ? null : usdOf(maxCostMicros),
-    hasResponseSchema: request.responseSchema !== undefined,
+    responseSchema: request.responseSchema ?? null,
   };
 }
 
@@ -175,13 +178,14 @@ function callAttempts(acceptedAt: number, call: Span, { earlier = [], ...last }:
   ]);
 }
 
-function reasonForAttempt({ ended }: EarlierAttempt): Ending {
+function reasonForAttempt({ ended, message }: EarlierAttempt): Ending {
+  if (ended === "failed")
+    return { state: "failed", code: "function_failed", errorMessage: `${message} It was called again.` };
   if (ended === "unknown")
     return {
       state: "unknown",
       code: "outcome_unknown",
-      errorMessage:
-        "The connection was lost before a result arrived. The function is idempotent, so it was called again.",
+      errorMessage: "The connection was lost before a result arrived. The call was delivered again.",
     };
   const errorMessage = "The runtime had not started the call. It was sent again.";
   return { state: "failed", code: "undelivered", errorMessage };

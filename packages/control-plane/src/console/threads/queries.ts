@@ -6,7 +6,8 @@ import { olderThan, type PageAsked, pageFrom, type PageOf, parseCursor } from ".
 import type { Schema } from "../../store/schema.ts";
 import { ofSession, toMessages, toSummary } from "../../store/threads.ts";
 import { indexConditions, likeLiteral } from "../runs/filter.ts";
-import { sum, summarised, toSummaries } from "../runs/summary.ts";
+import { summarised, toSummaries } from "../runs/summary.ts";
+import { sum } from "../../store/run-facts.ts";
 
 const ORDER = { at: "threads.updated_at", id: "threads.id" };
 /** Threads that one page of a search reads. */

@@ -5,7 +5,8 @@ import type { Engine } from "../../store/engine.ts";
 import { olderThan, pageFrom, type PageAsked, type PageOf } from "../../store/page-cursor.ts";
 import type { Schema } from "../../store/schema.ts";
 import { asks, likeLiteral } from "../runs/filter.ts";
-import { shownQuery, sum } from "../runs/summary.ts";
+import { shownQuery } from "../runs/summary.ts";
+import { sum } from "../../store/run-facts.ts";
 
 const ORDER = { at: "sessions.last_seen_at", id: "sessions.id" };
 /** Sessions that one page of a search reads. */

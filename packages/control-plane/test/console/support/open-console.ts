@@ -1,3 +1,5 @@
+import { createMemoryBus } from "../../../src/bus/memory-bus.ts";
+import { createApprovals } from "../../../src/run/approvals.ts";
 import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import type { ConsoleRole } from "@patchbay/protocol/console";
 import { Hono } from "hono";
@@ -48,12 +50,13 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
     queries,
     adminOf: (by) => createAdmin({ store, by }),
     runs: createFakeRuns(),
+    approvals: createApprovals({ ...store, bus: createMemoryBus() }),
     threads: store.threads,
     gateway: {
       connected: async () => false,
       serving: async () => ({ services: [] }),
     } as unknown as ConsoleDeps["gateway"],
-    models: { choose: () => ({ missing: "none" }) },
+    models: { choose: () => ({ missing: "none" }), providers: () => [] },
     tiers: DEFAULT_TIERS,
     retentionDays: 30,
     auditDays: 365,

@@ -1,0 +1,114 @@
+import type { Analytics } from "@patchbay/protocol/console";
+import { usdOf } from "../../accounts/admin-accounts.ts";
+import type { Engine } from "../../store/engine.ts";
+import { sum } from "../../store/run-facts.ts";
+import { type FiguresOf, within } from "./time-range.ts";
+
+const SHOWN = 50;
+
+type Breakdowns = Pick<Analytics, "agents" | "keys" | "sources" | "codes">;
+type Parts = Awaited<ReturnType<typeof partsOf>>;
+
+interface Share {
+  queries: number;
+  failed: number;
+  costMicros: number;
+}
+
+/** Ended queries by agent, key, source and error code, from the facts of runs: one narrow row for each run. */
+export async function breakdowns(engine: Engine, of: FiguresOf): Promise<Breakdowns> {
+  const parts = await partsOf(engine, of);
+  const agents = sharesOf(parts, ({ agent_id }) => [agent_id]);
+  const keys = sharesOf(parts, ({ agent_id, key_id }) => [agent_id, key_id]);
+  const failed = parts.filter(({ code }) => code !== null);
+  const [agentNames, keyNames] = await Promise.all([
+    agentNamesOf(engine, of.orgId, agents),
+    keyNamesOf(engine, of.orgId, keys),
+  ]);
+  return {
+    agents: agents.map(({ part: { agent_id }, share }) => ({
+      agentId: agent_id,
+      name: agentNames.get(agent_id) ?? agent_id,
+      ...share,
+    })),
+    keys: keys.map(({ part: { agent_id, key_id }, share }) => ({
+      agentId: agent_id,
+      keyId: key_id,
+      name: keyNames.get(key_id) ?? null,
+      ...share,
+    })),
+    sources: sharesOf(parts, ({ source }) => [source]).map(({ part: { source }, share }) => ({ source, ...share })),
+    codes: sharesOf(failed, ({ agent_id, code }) => [agent_id, code]).map(({ part: { agent_id, code }, share }) => ({
+      agentId: agent_id,
+      code: code!,
+      ...share,
+    })),
+  };
+}
+
+const partsOf = ({ db }: Engine, of: FiguresOf) =>
+  db
+    .selectFrom("run_facts")
+    .select(["agent_id", "key_id", "source", "code", "status"])
+    .select(({ fn, ref }) => [fn.countAll<number>().as("count"), sum(ref("cost_micros")).as("micros")])
+    .where(within(of, "created_at"))
+    .$if(of.source !== undefined, (some) =>
+      some.where("source", "in", of.source === "production" ? ["api", "local"] : [of.source as "api"]),
+    )
+    .groupBy(["agent_id", "key_id", "source", "code", "status"])
+    .execute();
+
+/** Sums the parts with the same values of `by`; those with the most queries. Sums are micro-USD until the end. */
+function sharesOf(parts: Parts, by: (part: Parts[number]) => (string | null)[]) {
+  const shares = new Map<string, Share & { part: Parts[number] }>();
+  for (const part of parts) {
+    const key = JSON.stringify(by(part));
+    const share = shares.get(key) ?? { part, queries: 0, failed: 0, costMicros: 0 };
+    shares.set(key, share);
+    share.queries += part.count;
+    if (part.status === "failed") share.failed += part.count;
+    share.costMicros += part.micros;
+  }
+  return [...shares.values()]
+    .toSorted((a, b) => b.queries - a.queries || b.costMicros - a.costMicros)
+    .slice(0, SHOWN)
+    .map(({ part, costMicros, ...counts }) => ({ part, share: { ...counts, costUsd: usdOf(costMicros) } }));
+}
+
+type Shown = ReturnType<typeof sharesOf>;
+
+async function agentNamesOf({ db }: Engine, orgId: string, shown: Shown): Promise<Map<string, string>> {
+  if (shown.length === 0) return new Map();
+  const ids = shown.map(({ part }) => part.agent_id);
+  const rows = await db
+    .selectFrom("agents")
+    .select(["id", "name"])
+    .where("org_id", "=", orgId)
+    .where("id", "in", ids)
+    .execute();
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
+/** Keys and tokens are credentials; queries from the console have the id of a member. */
+async function keyNamesOf({ db }: Engine, orgId: string, shown: Shown): Promise<Map<string, string>> {
+  if (shown.length === 0) return new Map();
+  const ids = shown.map(({ part }) => part.key_id);
+  const [keys, members] = await Promise.all([
+    db
+      .selectFrom("credentials")
+      .select(["id", "label", "hint"])
+      .where("org_id", "=", orgId)
+      .where("id", "in", ids)
+      .execute(),
+    db
+      .selectFrom("members")
+      .select(["id", "name", "email"])
+      .where("org_id", "=", orgId)
+      .where("id", "in", ids)
+      .execute(),
+  ]);
+  return new Map([
+    ...keys.map(({ id, label, hint }) => [id, label ?? hint] as const),
+    ...members.map(({ id, name, email }) => [id, name || (email ?? id)] as const),
+  ]);
+}
