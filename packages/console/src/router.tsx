@@ -143,6 +143,7 @@ const routeTree = root.addChildren([
     ]),
     page(shell, "/agents", () => import("./pages/agents/agents-page.tsx"), "AgentsPage", search.agents),
     page(shell, "/analytics", () => import("./pages/analytics/analytics-page.tsx"), "AnalyticsPage", search.analytics),
+    page(shell, "/approvals", () => import("./pages/approvals/approvals-page.tsx"), "ApprovalsPage", search.approvals),
     page(shell, "/audit", () => import("./pages/audit/audit-page.tsx"), "AuditPage", search.audit),
     page(shell, "/credits", () => import("./pages/credits/credits-page.tsx"), "CreditsPage", search.credits),
     page(shell, "/members", () => import("./pages/members/members-page.tsx"), "MembersPage", search.members),

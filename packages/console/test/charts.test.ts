@@ -1,12 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { csvOf } from "../src/charts/chart-table.tsx";
-import { segmentsOf, stackTotals, topOf, type Series } from "../src/charts/series.tsx";
+import { stackTotals, topOf, type Series, wideFirst } from "../src/charts/series.tsx";
 import { stepLabel, timeTicks, type TimeSteps } from "../src/charts/time-steps.ts";
-import { formatTick, valueTicks } from "../src/charts/units.ts";
+import { valueTicks } from "../src/charts/units.ts";
 import { rangeBefore } from "../src/format/time-range.ts";
 import type { Analytics } from "@patchbay/protocol/console";
-import { wideFirst } from "../src/charts/marks.tsx";
-import { sparklinePaths } from "../src/charts/small-charts.tsx";
 import { costSeries, latencySeries } from "../src/pages/analytics/series.ts";
 
 const HOUR_MS = 3_600_000;
@@ -29,9 +27,9 @@ describe("ticks of values", () => {
     [0, "count", [0, 1]],
     [3, "count", [0, 1, 2, 3]],
     [537, "count", [0, 200, 400, 600]],
-    [4_090, "ms", [0, 2_000, 4_000, 6_000]],
-    [100_000, "ms", [0, 30_000, 60_000, 90_000, 120_000]],
-    [0, "usd", [0, 0.01]],
+    [4_090, "ms", [0, 1_000, 2_000, 3_000, 4_000, 5_000]],
+    [200_000, "ms", [0, 60_000, 120_000, 180_000, 240_000]],
+    [0, "usd", [0, 0.002, 0.004, 0.006, 0.008, 0.01]],
     [0.029, "usd", [0, 0.01, 0.02, 0.03]],
   ] as const)("up to %d %s are round", (max, unit, values) => {
     expect(valueTicks(max, unit).values).toEqual(values);
@@ -39,31 +37,43 @@ describe("ticks of values", () => {
 
   test("reach the largest value", () => {
     for (let max = 1; max < 1e9; max *= 1.7)
-      for (const unit of ["count", "ms", "usd"] as const) expect(valueTicks(max, unit).top).toBeGreaterThanOrEqual(max);
+      for (const unit of ["count", "ms", "usd"] as const)
+        expect(valueTicks(max, unit).values.at(-1)).toBeGreaterThanOrEqual(max * (1 - 1e-9));
   });
 
-  test("of one axis have the same number of digits", () => {
-    expect([0, 0.005, 0.01].map((usd) => formatTick(usd, "usd", 0.005))).toEqual(["$0.000", "$0.005", "$0.010"]);
-    expect([0, 30_000, 60_000].map((ms) => formatTick(ms, "ms", 30_000))).toEqual(["0", "30 s", "1 min"]);
+  test.each([
+    [0.02, "usd", ["$0.000", "$0.005", "$0.010", "$0.015", "$0.020"]],
+    [120_000, "ms", ["0", "0.5 min", "1 min", "1.5 min", "2 min"]],
+    [4_000, "ms", ["0", "1 s", "2 s", "3 s", "4 s"]],
+  ] as const)("up to %d %s have one unit, and as many digits as they need", (max, unit, labels) => {
+    const { values, label } = valueTicks(max, unit);
+    expect(values.map(label)).toEqual(labels);
   });
 });
 
 describe("ticks of time", () => {
   test("are at round hours, with the date at the start of a day", () => {
-    const ticks = timeTicks(steps("2026-11-20T09:30:00Z", HOUR_MS / 2, 48), 6, "utc");
+    const ticks = timeTicks(steps("2026-11-20T09:30:00Z", HOUR_MS / 2, 48), 5, "utc");
     expect(ticks.map(({ label }) => label)).toEqual(["12:00", "18:00", "21 Nov", "06:00"]);
     expect(ticks.map(({ strong }) => strong)).toEqual([false, false, true, false]);
   });
 
-  test("are at Mondays for a month", () => {
-    const ticks = timeTicks(steps("2026-10-23T00:00:00Z", DAY_MS, 30), 6, "local");
-    expect(ticks.map(({ label }) => label)).toEqual(["26 Oct", "2 Nov", "9 Nov", "16 Nov"]);
+  test("are at the starts of weeks for a month", () => {
+    const ticks = timeTicks(steps("2026-10-23T00:00:00Z", DAY_MS, 30), 5, "local");
+    expect(ticks.map(({ label }) => label)).toEqual(["25 Oct", "1 Nov", "8 Nov", "15 Nov"]);
   });
 
-  test("never exceed the requested number", () => {
+  test("are at different steps, and not many more than requested", () => {
     for (const widthMs of [60_000, HOUR_MS, DAY_MS, 7 * DAY_MS])
-      for (const most of [2, 5, 10])
-        expect(timeTicks(steps("2026-01-03T00:00:00Z", widthMs, 90), most, "utc").length).toBeLessThanOrEqual(most);
+      for (const count of [2, 5, 10]) {
+        const at = timeTicks(steps("2026-01-03T00:00:00Z", widthMs, 90), count, "utc").map(({ index }) => index);
+        expect(new Set(at).size).toBe(at.length);
+        expect(at.length).toBeLessThanOrEqual(2 * count);
+      }
+  });
+
+  test("are absent without steps", () => {
+    expect(timeTicks(steps("2026-01-03T00:00:00Z", HOUR_MS, 0), 5, "utc")).toEqual([]);
   });
 });
 
@@ -87,13 +97,6 @@ describe("series", () => {
     expect(topOf([series("a", [1, null, 3])], "lines")).toBe(3);
   });
 
-  test("are split at missing values", () => {
-    expect(segmentsOf([null, 1, 2, null, 3])).toEqual([
-      { from: 1, to: 2 },
-      { from: 4, to: 4 },
-    ]);
-  });
-
   test("are exported as CSV with exact values", () => {
     const csv = csvOf(steps("2026-11-21T00:00:00Z", DAY_MS, 2), [series('of "x", y', [0.123456, null])]);
     expect(csv).toBe('from,"of ""x"", y"\n2026-11-21T00:00:00.000Z,0.123456\n2026-11-22T00:00:00.000Z,');
@@ -105,6 +108,7 @@ test("models after the five most expensive are combined, and free models are lef
     provider: "p",
     model: `m${costUsd}`,
     turns: 1,
+    firstTokenP50Ms: null,
     inputTokens: 0,
     cachedInputTokens: 0,
     cacheWriteInputTokens: 0,
@@ -135,12 +139,6 @@ describe("the previous range", () => {
       to: from,
     });
   });
-});
-
-test("a sparkline is interrupted where values are missing", () => {
-  const paths = sparklinePaths([1, 2, null, null, 4], 4);
-
-  expect(paths.map(({ line }) => line)).toEqual(["M0.00,17.75L25.00,12.50", "M100.00,2.00h1.5"]);
 });
 
 test("p99 is a wide line below p95, so that equal values show both", () => {

@@ -62,7 +62,7 @@ test("a text must match the pattern of its schema", () => {
 
   expect(readDraft(form, { code: "X1", mail: "ann" }).faults).toEqual([
     { path: "code", message: "Must match ^W\\d+$" },
-    { path: "mail", message: "Not a valid email" },
+    { path: "mail", message: "Not a valid email, for example ann@example.com" },
   ]);
   expect(readDraft(form, { code: "W1", mail: "ann@example.com" }).faults).toEqual([]);
 });
@@ -73,9 +73,9 @@ test("a pattern that the browser cannot read is left to the runtime", () => {
   expect(readDraft(form, { a: "y" }).faults).toEqual([]);
 });
 
-test("an optional group requires its properties only if one is set", () => {
+test("an optional group requires its properties only once it is set", () => {
   const within = z.object({ address: z.object({ city: z.string().min(1), zip: z.string() }).optional() });
-  expect(readDraft(formOf(within), { address: { city: "", zip: "" } })).toEqual({ value: {}, faults: [] });
+  expect(readDraft(formOf(within), {})).toEqual({ value: {}, faults: [] });
   expect(readDraft(formOf(within), { address: { zip: "04401" } }).faults).toEqual([
     { path: "address.city", message: "Required" },
   ]);
@@ -94,10 +94,100 @@ test.each([
 });
 
 test("a value without a form field is entered as JSON", () => {
-  const loose = z.object({ tags: z.record(z.string(), z.number()), either: z.union([z.string(), z.number()]) });
-  const given = readDraft(formOf(loose), { tags: '{"a": 1}', either: '"x"' });
-  expect(given).toEqual({ value: { tags: { a: 1 }, either: "x" }, faults: [] });
-  expect(readDraft(formOf(loose), { tags: "{", either: "2" }).faults).toMatchObject([{ path: "tags" }]);
+  const loose = z.object({ pair: z.tuple([z.string(), z.number()]), any: z.unknown() });
+  const given = readDraft(formOf(loose), { pair: '["a", 1]', any: '"x"' });
+  expect(given).toEqual({ value: { pair: ["a", 1], any: "x" }, faults: [] });
+  expect(readDraft(formOf(loose), { pair: "[", any: "2" }).faults).toMatchObject([{ path: "pair" }]);
+});
+
+const payment = z.object({
+  by: z.discriminatedUnion("type", [
+    z.object({ type: z.literal("card"), number: z.string().min(4) }),
+    z.object({ type: z.literal("invoice"), days: z.number().int() }),
+  ]),
+  size: z.union([z.string().regex(/^[SML]$/), z.number()]).optional(),
+});
+
+test("a union is a choice by its constant property, which has no field of its own", () => {
+  const form = formOf(payment);
+  expect(form).toMatchObject({
+    properties: [
+      { name: "by", shape: { kind: "union", options: [{ label: "card" }, { label: "invoice" }] } },
+      { name: "size", shape: { kind: "union", options: [{ label: "text" }, { label: "number" }] } },
+    ],
+  });
+
+  expect(readDraft(form, {}).faults).toEqual([{ path: "by", message: "Choose one" }]);
+  expect(readDraft(form, { by: { option: "1" } }).faults).toEqual([{ path: "by.days", message: "Required" }]);
+  const value = { by: { type: "invoice", days: 30 }, size: 4 };
+  const drafted = draftOf(form, value);
+  expect(drafted).toEqual({
+    draft: { by: { option: "1", value: { type: undefined, days: "30" } }, size: { option: "1", value: "4" } },
+    unfit: undefined,
+  });
+  expect(readDraft(form, drafted.draft)).toEqual({ value, faults: [] });
+  expect(draftOf(form, { by: { type: "cash" } }).unfit).toBe("by");
+});
+
+test("a union at the root is a form, too", () => {
+  const form = formOf(z.discriminatedUnion("on", [z.object({ on: z.literal("a") }), z.object({ on: z.literal("b") })]));
+
+  expect(readDraft(form, { option: "1" }).value).toEqual({ on: "b" });
+});
+
+test("a nullable group is null until it is set, and an optional one can be left out, null or set", () => {
+  const group = z.object({ city: z.string() }).nullable();
+  const form = formOf(z.object({ to: group, from: group.optional() }));
+
+  expect(readDraft(form, {})).toEqual({ value: { to: null }, faults: [] });
+  for (const value of [{ to: null, from: null }, { to: { city: "Rome" } }, { to: null, from: { city: "Oslo" } }]) {
+    const { draft, unfit } = draftOf(form, value);
+    expect([unfit, readDraft(form, draft)]).toEqual([undefined, { value, faults: [] }]);
+  }
+});
+
+test("a record has typed names, each of them once and by their pattern", () => {
+  const form = formOf(z.object({ tags: z.record(z.string().regex(/^[a-z]+$/), z.number()) }));
+  const value = { tags: { a: 1, b: 2 } };
+  const { draft, unfit } = draftOf(form, value);
+
+  expect([unfit, readDraft(form, draft)]).toEqual([undefined, { value, faults: [] }]);
+  const entries = [
+    { name: "a", value: "1" },
+    { name: "a", value: "2" },
+    { name: "", value: "x" },
+    { name: "B", value: "3" },
+  ];
+  expect(readDraft(form, { tags: entries }).faults).toEqual([
+    { path: "tags.1#", message: "“a” is used twice" },
+    { path: "tags.2#", message: "Enter a name" },
+    { path: "tags.2", message: "Enter a number, for example 12.5" },
+    { path: "tags.3#", message: "The name must match ^[a-z]+$" },
+  ]);
+});
+
+test("a record of known names is a group", () => {
+  const form = formOf(z.object({ stock: z.record(z.enum(["s", "m"]), z.number()) }));
+
+  expect(readDraft(form, { stock: { s: "1" } })).toEqual({
+    value: { stock: { s: 1 } },
+    faults: [{ path: "stock.m", message: "Required" }],
+  });
+});
+
+test.each([
+  [{ type: "string", format: "date" }, "2026-02-30x", "Not a valid date, for example 2026-12-31"],
+  [{ type: "string", format: "date-time" }, "tomorrow", "Not a valid date-time, for example 2026-12-31T23:59:00Z"],
+  [{ type: "string", format: "uri" }, "example", "Not a valid uri, for example https://example.com/page"],
+  [{ type: "string", format: "uuid" }, "1", "Not a valid uuid, for example 123e4567-e89b-12d3-a456-426614174000"],
+  [{ type: "string", format: "our-own" }, "x", undefined],
+  [{ type: "number", exclusiveMinimum: 0 }, "0", "More than 0"],
+  [{ type: "number", multipleOf: 0.1 }, "0.3", undefined],
+  [{ type: "integer", multipleOf: 5 }, "7", "Must be a multiple of 5"],
+])("%j: %j is %s", (schema, typed, message) => {
+  const form = shapeOf({ type: "object", properties: { a: schema }, required: ["a"] });
+
+  expect(readDraft(form, { a: typed }).faults).toEqual(message === undefined ? [] : [{ path: "a", message }]);
 });
 
 test.each(["#/%zz", "#/%", "#/$defs/none", "#/toString", "https://example.com/schema", 7])(

@@ -1,9 +1,17 @@
+import { runInNewContext } from "node:vm";
 import { execFile } from "node:child_process";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { connectSnippetsOf, localSnippetOf, operatorCommand, shellQuote, snippetsOf } from "../src/format/snippets.ts";
+import {
+  caseSnippet,
+  connectSnippetsOf,
+  localSnippetOf,
+  operatorCommand,
+  shellQuote,
+  snippetsOf,
+} from "../src/format/snippets.ts";
 
 const run = promisify(execFile);
 const body = { query: `Which of O'Neill's "late" orders cost $5?`, role: "support", analysisMode: true, note: null };
@@ -67,6 +75,19 @@ test.each([
   [{ name: "--database", value: null }, 'npx @patchbay/cli orgs list --database "$PATCHBAY_DATABASE"'],
 ] as const)("the operator's commands name the database %o", (option, command) => {
   expect(operatorCommand("orgs list", option)).toBe(command);
+});
+
+test("a call becomes a case of the service file", () => {
+  const input = JSON.parse('{"order_id": "#W1", "two words": [1, {"a": null}], "__proto__": {"x": true}}') as object;
+  const text = caseSnippet({ input, context: { customerId: "c-1" }, role: "customer" });
+
+  const { cases } = runInNewContext(`({ ${text} })`) as { cases: object };
+  expect(JSON.stringify(cases)).toBe(
+    JSON.stringify({ "as customer": { input, context: { customerId: "c-1" }, roles: ["customer"] } }),
+  );
+  expect(caseSnippet({ input: { id: 7 }, context: {}, role: undefined })).toBe(
+    "cases: {\n  call: {\n    input: {\n      id: 7,\n    },\n  },\n},",
+  );
 });
 
 test("connect snippets contain URL and agent, and the key only if it is inserted", () => {

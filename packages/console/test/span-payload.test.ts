@@ -2,7 +2,12 @@ import type { LogEvent } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { payloadIn } from "../src/pages/runs/span-payload.tsx";
 
-const event = (body: object): LogEvent => ({ seq: 1, at: "2026-11-22T00:00:00Z", body: JSON.stringify(body) });
+const event = (body: object): LogEvent => ({
+  seq: 1,
+  at: "2026-11-22T00:00:00Z",
+  afterMs: 0,
+  body: JSON.stringify(body),
+});
 
 const events = [
   event({ type: "toolCall", toolCallId: "other", parameters: { id: 0 } }),

@@ -2,6 +2,7 @@ import type { Change } from "@patchbay/protocol/console";
 import { focusManager, type QueryClient } from "@tanstack/react-query";
 import { createSignal } from "../state/signals.ts";
 import { pathOfKey, sessionQuery } from "./api.ts";
+import { refetchChanged } from "./refresh-list.ts";
 import type { PathOf } from "./routes.ts";
 
 type Topic = Change["topics"][number];
@@ -23,8 +24,10 @@ const PATHS: Record<Topic, PathOf<"GET">[]> = {
     "/agents",
     "/agents/:agent_id",
     "/agents/:agent_id/runs",
+    "/agents/:agent_id/run-totals",
     "/agents/:agent_id/runs/:run_id",
     "/agents/:agent_id/runs/:run_id/turns/:step/request",
+    "/approvals",
     "/agents/:agent_id/functions",
     "/agents/:agent_id/functions/:function_name/history",
     "/agents/:agent_id/threads",
@@ -71,10 +74,11 @@ export function followChanges(queries: QueryClient): () => void {
     timer = undefined;
     const paths = new Set<unknown>([...topics].flatMap((topic) => PATHS[topic] ?? []));
     topics.clear();
-    void queries.invalidateQueries({
-      predicate: ({ queryKey, meta, state }) =>
+    refetchChanged(
+      queries,
+      ({ queryKey, meta, state }) =>
         (paths.has(pathOfKey(queryKey)) && meta?.["past"] !== true) || (failed && state.status === "error"),
-    });
+    );
   };
   const onMessage = ({ data }: MessageEvent<string>): void => {
     for (const topic of (JSON.parse(data) as Change).topics) topics.add(topic);

@@ -8,8 +8,6 @@ import type { BodyOf } from "./routes.ts";
 export interface FollowedEvent extends Pick<StreamedEvent, "event" | "raw"> {
   /** Number in the run's log; undefined for live events, which are not stored. */
   seq: number | undefined;
-  /** Arrival, on the page's clock. */
-  receivedAt: number;
 }
 
 export interface FollowOptions {
@@ -21,14 +19,29 @@ export interface FollowOptions {
   pause?: (ms: number, signal?: AbortSignal) => Promise<void>;
 }
 
-/** Sends a query from the playground and follows it to its last event, across broken connections. `onRun` receives the run and its thread before the first event. */
-export async function* startQuery(
-  body: BodyOf<"POST", "/agents/:agent_id/playground">,
-  { onRun, ...options }: FollowOptions & { onRun?: (runId: string, threadId: string | undefined) => void },
+/** `onRun` receives the run and its thread before the first event. */
+type StartOptions = FollowOptions & { onRun?: (runId: string, threadId: string | undefined) => void };
+
+const QUERY_PATH = "/agents/:agent_id/playground";
+const TEST_CALL_PATH = "/agents/:agent_id/functions/:function_name/test-calls-stream";
+
+/** Sends a query from the playground and follows it to its last event, across broken connections. */
+export function startQuery(body: BodyOf<"POST", typeof QUERY_PATH>, options: StartOptions) {
+  return start(QUERY_PATH, { params: { agentId: options.agentId }, body }, options);
+}
+
+/** Calls a function by hand and follows the call to its end, in the same way. */
+export function startTestCall(name: string, body: BodyOf<"POST", typeof TEST_CALL_PATH>, options: StartOptions) {
+  return start(TEST_CALL_PATH, { params: { agentId: options.agentId, functionName: name }, body }, options);
+}
+
+async function* start(
+  path: string,
+  request: { params: Record<string, string>; body: unknown },
+  { onRun, ...options }: StartOptions,
 ): AsyncGenerator<FollowedEvent> {
-  const { agentId, signal, client = api } = options;
-  const params = { agentId };
-  const response = await client.open("POST", "/agents/:agent_id/playground", { params, body, signal });
+  const { signal, client = api } = options;
+  const response = await client.open("POST", path, { ...request, signal });
   const runId = response?.headers.get("x-run-id") ?? undefined;
   if (runId) onRun?.(runId, response?.headers.get("x-thread-id") ?? undefined);
   yield* follow(response, runId, undefined, options);
@@ -60,7 +73,7 @@ async function* follow(
     ...(pause && { pause }),
   });
   try {
-    for await (const { event, id, raw } of events) yield { event, seq: id, raw, receivedAt: performance.now() };
+    for await (const { event, id, raw } of events) yield { event, seq: id, raw };
   } catch (error) {
     throw error instanceof PatchbayError ? new ApiError("unreachable", error.message, { cause: error }) : error;
   }

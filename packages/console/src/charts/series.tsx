@@ -37,9 +37,13 @@ export interface Series {
 /** The stroke of a line. */
 export const strokeOf = ({ color, dash, wide = false }: Look) => ({
   stroke: cssColor(color),
-  strokeDasharray: dash,
+  ...(dash !== undefined && { strokeDasharray: dash }),
   ...(wide ? { strokeWidth: 6, strokeOpacity: 0.45 } : { strokeWidth: 1.75 }),
 });
+
+/** Wide lines are drawn first, below the others. */
+export const wideFirst = (series: readonly Series[]): Series[] =>
+  series.toSorted((a, b) => Number(b.look.wide ?? false) - Number(a.look.wide ?? false));
 
 export const cssColor = (color: Color): string => `var(--${color})`;
 
@@ -53,18 +57,6 @@ export function stackTotals(series: readonly Series[]): number[] {
 export function topOf(series: readonly Series[], kind: "bars" | "lines"): number {
   const values = kind === "bars" ? stackTotals(series) : series.flatMap(({ values }) => values.map((v) => v ?? 0));
   return values.reduce((top, value) => Math.max(top, value), 0);
-}
-
-/** Stretches of consecutive steps with a value: a line is interrupted where a value is missing. */
-export function segmentsOf(values: readonly (number | null)[]): { from: number; to: number }[] {
-  const runs: { from: number; to: number }[] = [];
-  values.forEach((value, i) => {
-    if (value === null) return;
-    const last = runs.at(-1);
-    if (last?.to === i - 1) last.to = i;
-    else runs.push({ from: i, to: i });
-  });
-  return runs;
 }
 
 /** A sample of the bar or line of a series, shown next to its name. */

@@ -1,11 +1,30 @@
-import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";
+import { type KeyboardEvent, type PointerEvent, useId, useRef, useState } from "react";
+import {
+  Area,
+  Bar,
+  BarChart,
+  CartesianGrid,
+  ComposedChart,
+  type DotItemDotProps,
+  Line,
+  Tooltip,
+  XAxis,
+  YAxis,
+} from "recharts";
 import { useSignal, zone } from "../state/signals.ts";
-import { useWidth } from "../ui/measure.ts";
-import { type Plot, plotOf, TimeAxis, ValueAxis } from "./axes.tsx";
-import { Lines, StackedBars } from "./marks.tsx";
-import { type Series, stackTotals, Swatch, topOf } from "./series.tsx";
-import { stepLabel, type TimeSteps, timeTicks } from "./time-steps.ts";
-import { formatTick, formatValue, type Unit, valueTicks } from "./units.ts";
+import {
+  cssColor,
+  fillOf,
+  LookPattern,
+  type Series,
+  stackTotals,
+  strokeOf,
+  Swatch,
+  topOf,
+  wideFirst,
+} from "./series.tsx";
+import { stepLabel, type TimeSteps, type TimeTick, timeTicks } from "./time-steps.ts";
+import { formatValue, type Unit, valueTicks } from "./units.ts";
 
 export interface TimeChartProps {
   /** The accessible name. */
@@ -26,95 +45,160 @@ export interface TimeChartProps {
 
 const HOW_TO_OPEN = matchMedia("(pointer: coarse)").matches ? "Tap again" : "Click or press Enter";
 
-/** Width of a label of the time axis, with space around it. */
-const LABEL_WIDTH = 64;
+/** The space around the plot, in pixels, so that the slider can cover it. */
+const PLOT = { left: 56, top: 8, right: 6, bottom: 24 };
+const TICKS = 5;
 
 /** Values over time. The pointer or the arrow keys show the values of one step. */
 export function TimeChart(props: TimeChartProps) {
-  const { steps, series, unit, kind, band, filled, title, height = 208 } = props;
-  const [ref, width] = useWidth<HTMLDivElement>();
+  const { steps, series, unit, kind, title, height = 208 } = props;
+  const id = useId();
   const shownZone = useSignal(zone);
   const [active, setActive] = useState<number>();
-  const ticks = valueTicks(topOf(series, kind), unit);
-  const labelled = ticks.values.map((value) => ({ value, label: formatTick(value, unit, ticks.step) }));
-  const plot = plotOf(
-    { width, height, steps: steps.at.length },
-    ticks,
-    labelled.map(({ label }) => label),
-  );
+  const { values, label: valueLabel } = valueTicks(topOf(series, kind), unit);
+  const times = timeTicks(steps, TICKS, shownZone);
   const index = active === undefined ? undefined : Math.min(active, steps.at.length - 1);
-  const label = index === undefined ? "" : stepLabel(steps, index, shownZone);
+  const step = index === undefined ? undefined : { index, label: stepLabel(steps, index, shownZone) };
+  const Chart = kind === "bars" ? BarChart : ComposedChart;
   return (
-    <div ref={ref} className="relative" style={{ height }}>
-      {width > 0 && (
-        <>
-          <svg role="img" aria-label={summaryOf(title, series)} width={width} height={height} className="block">
-            <ValueAxis plot={plot} ticks={labelled} />
-            <TimeAxis
-              plot={plot}
-              ticks={timeTicks(steps, Math.max(2, Math.floor(plot.width / LABEL_WIDTH)), shownZone)}
-            />
-            {index !== undefined && <Cursor plot={plot} index={index} kind={kind} />}
-            {kind === "bars" ? (
-              <StackedBars plot={plot} series={series} />
-            ) : (
-              <Lines plot={plot} series={series} band={band} filled={filled} />
-            )}
-          </svg>
-          <StepSlider
-            {...props}
-            plot={plot}
-            index={index}
-            onIndex={setActive}
-            text={
-              index === undefined
-                ? "Use the arrow keys to read the values"
-                : readoutText({ label, series, index, unit })
-            }
+    <div className="relative" style={{ height }}>
+      <Chart
+        responsive
+        role="img"
+        aria-label={summaryOf(title, series)}
+        accessibilityLayer={false}
+        className="text-2xs pointer-events-none size-full [&_.recharts-surface]:overflow-visible"
+        data={steps.at.map((_, i) => rowOf(i, props))}
+        margin={{ ...PLOT, left: 0, bottom: 0 }}
+        barCategoryGap="8%"
+      >
+        <CartesianGrid vertical={false} stroke="var(--line)" />
+        <XAxis
+          dataKey="step"
+          scale="band"
+          stroke="var(--edge)"
+          height={PLOT.bottom}
+          ticks={times.map(({ index }) => index)}
+          interval="preserveStart"
+          tick={<TimeLabel ticks={times} />}
+        />
+        <YAxis
+          width={PLOT.left}
+          domain={[0, values.at(-1) ?? 1]}
+          ticks={values}
+          tickFormatter={valueLabel}
+          tick={{ className: "fill-faint", fill: undefined }}
+          axisLine={false}
+          tickLine={false}
+          interval={0}
+        />
+        {step && series.length > 0 && (
+          <Tooltip
+            defaultIndex={step.index}
+            cursor={kind === "bars" ? { fill: "var(--hover)" } : { stroke: "var(--edge)", strokeDasharray: "3 3" }}
+            position={{ y: PLOT.top }}
+            isAnimationActive={false}
+            filterNull={false}
+            content={() => <Readout {...props} {...step} />}
           />
-          {index !== undefined && series.length > 0 && (
-            <Readout
-              {...{ plot, index, label, series, unit, kind }}
-              hint={props.open && `${HOW_TO_OPEN} to ${props.open.what}`}
-            />
-          )}
-        </>
-      )}
+        )}
+        {kind === "bars" ? barsOf(series, id) : linesOf(props)}
+      </Chart>
+      <StepSlider
+        {...props}
+        index={index}
+        onIndex={setActive}
+        text={step ? readoutText({ ...step, series, unit }) : "Use the arrow keys to read the values"}
+      />
     </div>
   );
 }
 
-const summaryOf = (title: string, series: readonly Series[]): string =>
-  `${title}: ${series.map(({ label, note = "" }) => `${label} ${note}`.trim()).join(", ")}`;
+interface TimeLabelProps {
+  ticks: readonly TimeTick[];
+  // Set by the axis.
+  x?: number;
+  y?: number;
+  payload?: { value: number };
+}
 
-function Cursor({ plot, index, kind }: { plot: Plot; index: number; kind: "bars" | "lines" }) {
-  const x = plot.x(index);
-  if (kind === "lines" || plot.band < 2)
-    return <line x1={x} x2={x} y1={plot.top} y2={plot.top + plot.height} stroke="var(--edge)" strokeDasharray="3 3" />;
+function TimeLabel({ ticks, x, y, payload }: TimeLabelProps) {
+  const tick = ticks.find(({ index }) => index === payload?.value);
   return (
-    <rect
-      x={x - plot.band / 2}
-      y={plot.top}
-      width={plot.band}
-      height={plot.height}
-      fill="var(--hover)"
-      shapeRendering="crispEdges"
-    />
+    <text x={x} y={y} dy="0.8em" textAnchor="middle" className={tick?.strong ? "fill-text font-medium" : "fill-faint"}>
+      {tick?.label}
+    </text>
   );
 }
 
+/** One bar per step with the series stacked, the first at the bottom. */
+const barsOf = (series: readonly Series[], id: string) =>
+  series.map(({ key, look, values }, i) => [
+    <LookPattern key={`${key} pattern`} id={`${id}${i}`} look={look} />,
+    <Bar
+      key={key}
+      dataKey={`values[${i}]`}
+      stackId="all"
+      fill={fillOf(`${id}${i}`, look)}
+      maxBarSize={40}
+      // One query among thousands must be visible.
+      minPointSize={(_, step) => ((values[step] ?? 0) > 0 ? 1 : 0)}
+      isAnimationActive={false}
+    />,
+  ]);
+
+/** A line per series, interrupted where a value is missing. Wide lines are first, below the others. */
+const linesOf = ({ series, band, filled = false }: TimeChartProps) => [
+  ...series.map(({ key, look }, i) => {
+    const isBand = key === band?.[0] && series.some((one) => one.key === band?.[1]);
+    if (!isBand && !filled) return null;
+    const area = { dataKey: isBand ? "band" : `values[${i}]`, fill: cssColor(look.color), fillOpacity: 0.13 };
+    return <Area key={`${key} area`} {...area} {...LINE} stroke="none" dot={false} activeDot={false} />;
+  }),
+  ...wideFirst(series).map((one) => (
+    <Line
+      key={one.key}
+      dataKey={`values[${series.indexOf(one)}]`}
+      {...LINE}
+      {...strokeOf(one.look)}
+      dot={dotOf(one)}
+      activeDot={false}
+    />
+  )),
+];
+
+const LINE = { type: "linear", isAnimationActive: false, strokeLinecap: "round", strokeLinejoin: "round" } as const;
+
+/** A dot for a step without neighbours, where there is no line. */
+const dotOf = ({ values, look: { color, wide = false } }: Series) =>
+  function Dot({ index, cx, cy }: DotItemDotProps) {
+    if (values[index] == null || values[index - 1] != null || values[index + 1] != null) return null;
+    return (
+      <circle key={index} cx={cx} cy={cy} r={wide ? 4.5 : 2.25} fill={cssColor(color)} opacity={wide ? 0.45 : 1} />
+    );
+  };
+
+/** The values of a step, as the chart reads them. */
+const rowOf = (step: number, { series, band }: TimeChartProps) => ({
+  step,
+  values: series.map(({ values }) => values[step] ?? null),
+  band: band?.map((key) => series.find((one) => one.key === key)?.values[step] ?? null),
+});
+
+const summaryOf = (title: string, series: readonly Series[]): string =>
+  `${title}: ${series.map(({ label, note = "" }) => `${label} ${note}`.trim()).join(", ")}`;
+
 interface StepSliderProps extends TimeChartProps {
-  plot: Plot;
   index: number | undefined;
   onIndex: (index: number | undefined) => void;
   text: string;
 }
 
 /** Covers the plot: a slider over the steps, so that screen readers announce the values of each step. */
-function StepSlider({ title, steps, plot, index, onIndex, open, text }: StepSliderProps) {
+function StepSlider({ title, steps, index, onIndex, open, text }: StepSliderProps) {
   const last = steps.at.length - 1;
   const shownBefore = useRef<number>(undefined);
-  const onPointer = (event: PointerEvent): void => onIndex(plot.indexAt(positionOf(event, plot)));
+  const onPointer = (event: PointerEvent): void => onIndex(stepAt(event, steps.at.length));
   const openStep = (): void => {
     if (!open || index === undefined) return;
     // The page may change its range: the same index would be another step.
@@ -140,11 +224,11 @@ function StepSlider({ title, steps, plot, index, onIndex, open, text }: StepSlid
       aria-valuetext={text}
       aria-orientation="horizontal"
       className={`absolute touch-pan-y rounded-sm ${open ? "cursor-pointer" : ""}`}
-      style={{ left: plot.left, top: plot.top, width: plot.width, height: plot.height }}
+      style={PLOT}
       onPointerMove={onPointer}
       onPointerDown={(event) => {
         // A mouse has already shown the step when it clicks; the first tap of a finger only shows it.
-        shownBefore.current = event.pointerType === "mouse" ? plot.indexAt(positionOf(event, plot)) : index;
+        shownBefore.current = event.pointerType === "mouse" ? stepAt(event, steps.at.length) : index;
         onPointer(event);
       }}
       onPointerLeave={({ pointerType }) => pointerType === "mouse" && onIndex(undefined)}
@@ -155,8 +239,11 @@ function StepSlider({ title, steps, plot, index, onIndex, open, text }: StepSlid
   );
 }
 
-const positionOf = ({ clientX, currentTarget }: PointerEvent, { left }: Plot): number =>
-  clientX - currentTarget.getBoundingClientRect().left + left;
+/** The step under the pointer. */
+function stepAt({ clientX, currentTarget }: PointerEvent, count: number): number {
+  const { left, width } = currentTarget.getBoundingClientRect();
+  return Math.min(count - 1, Math.max(0, Math.floor(((clientX - left) / width) * count)));
+}
 
 const PAGE = 10;
 
@@ -168,30 +255,20 @@ function keyTarget(key: string, index: number | undefined, last: number): number
   return step === undefined ? undefined : index === undefined ? last : index + step;
 }
 
-interface ReadoutProps {
-  plot: Plot;
+interface ReadoutProps extends Pick<TimeChartProps, "series" | "unit"> {
   index: number;
   /** The time of the step. */
   label: string;
-  series: readonly Series[];
-  unit: Unit;
-  kind: "bars" | "lines";
-  /** What Enter or a click does, as a sentence. */
-  hint?: string | undefined;
 }
 
 /** The values of one step, in a box next to it. */
-function Readout({ plot, index, label, series, unit, kind, hint }: ReadoutProps) {
-  const x = plot.x(index);
-  const atLeft = x < plot.left + plot.width / 2;
-  const side = atLeft ? { left: x + 12 } : { right: `calc(100% - ${x - 12}px)` };
+function Readout({ index, label, series, unit, kind, open }: ReadoutProps & Pick<TimeChartProps, "kind" | "open">) {
   // Topmost first, in the order of the stack.
   const rows = kind === "bars" ? series.toReversed() : series;
   return (
     <div
       aria-hidden="true"
-      style={{ top: plot.top, ...side }}
-      className="border-line bg-raised shadow-raised pointer-events-none absolute z-10 max-w-64 min-w-36 rounded-md border px-2.5 py-2 text-xs"
+      className="border-line bg-raised shadow-raised max-w-64 min-w-36 rounded-md border px-2.5 py-2 text-xs"
     >
       <p className="mb-1 font-medium whitespace-nowrap">{label}</p>
       <dl className="grid grid-cols-[auto_minmax(0,1fr)_auto] items-center gap-x-2 gap-y-0.5">
@@ -209,12 +286,12 @@ function Readout({ plot, index, label, series, unit, kind, hint }: ReadoutProps)
           </div>
         )}
       </dl>
-      {hint !== undefined && <p className="text-faint text-2xs mt-1.5 text-balance">{hint}</p>}
+      {open && <p className="text-faint text-2xs mt-1.5 text-balance">{`${HOW_TO_OPEN} to ${open.what}`}</p>}
     </div>
   );
 }
 
 /** The values of one step as a sentence, for screen readers. */
-function readoutText({ label, series, index, unit }: Omit<ReadoutProps, "plot" | "kind" | "hint">): string {
+function readoutText({ label, series, index, unit }: ReadoutProps): string {
   return `${label}: ${series.map(({ label, values }) => `${label} ${formatValue(values[index] ?? null, unit)}`).join(", ")}`;
 }

@@ -1,3 +1,4 @@
+import { timeDay, timeTicks as localTicks, utcDay, utcTicks } from "d3-time";
 import { formatBucket, formatDate } from "../format/times.ts";
 
 export type Zone = "local" | "utc";
@@ -14,14 +15,6 @@ export interface TimeSteps {
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** A Monday, so that ticks of weeks fall on Mondays. */
-const MONDAY = Date.UTC(1970, 0, 5);
-
-const TICK_STEPS_MS = [
-  ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * MINUTE_MS),
-  ...[1, 2, 3, 6, 12].map((hours) => hours * HOUR_MS),
-  ...[1, 2, 7, 14, 28, 56, 112].map((days) => days * DAY_MS),
-];
 
 export interface TimeTick {
   index: number;
@@ -31,33 +24,23 @@ export interface TimeTick {
 }
 
 /** Steps of days start at midnight UTC, so they are shown in UTC. */
-export const zoneOf = ({ widthMs }: TimeSteps, zone: Zone): Zone => (widthMs >= DAY_MS ? "utc" : zone);
+const zoneOf = ({ widthMs }: TimeSteps, zone: Zone): Zone => (widthMs >= DAY_MS ? "utc" : zone);
 
-/** At most `maxTicks` ticks, at the steps that contain a round time. */
-export function timeTicks(steps: TimeSteps, maxTicks: number, shownZone: Zone): TimeTick[] {
+/** About `count` ticks, at the steps that contain a round time. */
+export function timeTicks(steps: TimeSteps, count: number, shownZone: Zone): TimeTick[] {
   const zone = zoneOf(steps, shownZone);
-  const times = steps.at.map((at) => shiftToZone(at, zone));
-  for (const stepMs of TICK_STEPS_MS) {
-    if (stepMs < steps.widthMs) continue;
-    const firsts = times.flatMap((ms, index) => (startsUnit(ms, steps.widthMs, stepMs) ? [index] : []));
-    if (firsts.length > maxTicks) continue;
-    return firsts.map((index) => {
-      const day = startsUnit(times[index]!, steps.widthMs, DAY_MS);
-      const label = formatBucket(steps.at[index]!, stepMs >= DAY_MS || day ? DAY_MS : MINUTE_MS, zone);
-      return { index, label, strong: day && stepMs < DAY_MS };
-    });
-  }
-  return [];
-}
-
-/** True if `ms`, the start of a step, is the first start at or after a multiple of `stepMs`. */
-const startsUnit = (ms: number, widthMs: number, stepMs: number): boolean =>
-  Math.floor((ms - MONDAY) / stepMs) !== Math.floor((ms - widthMs - MONDAY) / stepMs);
-
-/** The epoch milliseconds of an instant, shifted so that UTC arithmetic gives local times. */
-function shiftToZone(iso: string, zone: Zone): number {
-  const date = new Date(iso);
-  return date.getTime() - (zone === "utc" ? 0 : date.getTimezoneOffset() * MINUTE_MS);
+  const begins = steps.at.map((at) => Date.parse(at));
+  const end = (begins.at(-1) ?? 0) + steps.widthMs - 1;
+  const ticks = zone === "utc" ? utcTicks : localTicks;
+  const rounds = begins.length === 0 ? [] : ticks(new Date(begins[0]!), new Date(end), count);
+  const isDay = (time: Date): boolean => (zone === "utc" ? utcDay : timeDay).floor(time).getTime() === time.getTime();
+  const days = rounds.every(isDay);
+  const byIndex = new Map(rounds.map((time) => [begins.findLastIndex((begin) => begin <= time.getTime()), time]));
+  return [...byIndex].map(([index, time]) => ({
+    index,
+    label: formatBucket(steps.at[index]!, isDay(time) ? DAY_MS : MINUTE_MS, zone),
+    strong: isDay(time) && !days,
+  }));
 }
 
 /** "21 Nov 2026", "14 Nov 2026 – 20 Nov 2026", "21 Nov, 14:00 – 14:30"; "so far" if the step has not ended. */

@@ -1,4 +1,5 @@
 import type { Session } from "@patchbay/protocol/console";
+
 /** The query that a snippet sends; `body` is the request body of the query API. */
 export interface SnippetQuery {
   baseUrl: string;
@@ -144,4 +145,38 @@ export function localSnippetOf({
     `  -H ${header} -H 'Content-Type: application/json' \\`,
     `  -d '{"query": "What can you do?"}'`,
   ].join("\n");
+}
+
+/** A call that the owner keeps as a case. */
+export interface CaseOfCall {
+  input: unknown;
+  context: object;
+  role: string | undefined;
+}
+
+/** The option `cases` of a function with one call. Without a role, the case applies to every role. */
+export function caseSnippet({ input, context, role }: CaseOfCall): string {
+  const one = { input, ...(Object.keys(context).length > 0 && { context }), ...(role && { roles: [role] }) };
+  return `cases: ${sourceOf({ [role ? `as ${role}` : "call"]: one })},`;
+}
+
+const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
+
+/** A JSON value as TypeScript, as a formatter would print it. */
+function sourceOf(value: unknown, before = ""): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const inner = `${before}  `;
+  if (Array.isArray(value)) {
+    const flat = `[${value.map((item) => sourceOf(item, inner)).join(", ")}]`;
+    if (flat.length <= 80 && !flat.includes("\n")) return flat;
+    return `[\n${value.map((item) => `${inner}${sourceOf(item, inner)},\n`).join("")}${before}]`;
+  }
+  const lines = Object.entries(value).map(([name, item]) => `${inner}${propertyOf(name)}: ${sourceOf(item, inner)},\n`);
+  return lines.length === 0 ? "{}" : `{\n${lines.join("")}${before}}`;
+}
+
+function propertyOf(name: string): string {
+  // As a plain property, it would set the prototype.
+  if (name === "__proto__") return '["__proto__"]';
+  return IDENTIFIER.test(name) ? name : JSON.stringify(name);
 }

@@ -12,7 +12,7 @@ export type Arguments = Record<string, unknown>;
 
 /** An empty draft: a form, or JSON for a schema that a form cannot show. */
 export const emptyArguments = (shape: FieldShape): ArgumentsDraft =>
-  shape.kind === "group" ? { as: "form", draft: undefined } : { as: "json", text: "{}" };
+  shape.kind === "json" ? { as: "json", text: "{}" } : { as: "form", draft: undefined };
 
 /** Reads the entered arguments. Returns faults of the form fields, or of JSON that is not an object; JSON is not checked against the schema. */
 export function readArguments(shape: FieldShape, written: ArgumentsDraft): { value: Arguments; faults: Fault[] } {
@@ -65,7 +65,7 @@ export function ArgumentsForm({ shape, written, onChange, faults }: ArgumentsFor
     <div className="grid min-w-0 gap-3">
       <div className="flex flex-wrap items-center justify-between gap-2">
         <h2 className="text-base font-semibold">Arguments</h2>
-        {shape.kind === "group" ? (
+        {shape.kind !== "json" ? (
           <Segmented
             label="Input format"
             options={[
@@ -86,7 +86,7 @@ export function ArgumentsForm({ shape, written, onChange, faults }: ArgumentsFor
           onChange={(text) => change({ as: "json", text })}
           error={switchError ?? faults[0]?.message}
         />
-      ) : shape.kind === "group" && shape.properties.length > 0 ? (
+      ) : shape.kind !== "group" || shape.properties.length > 0 ? (
         <SchemaFields
           shape={shape}
           draft={written.draft}

@@ -18,7 +18,7 @@ interface Read {
   faults: Fault[];
 }
 
-/** The value of a form and its faults. Formats without a pattern are not checked here; the runtime checks them. */
+/** The value of a form and its faults. The runtime checks what the form cannot, such as an unknown format. */
 export function readDraft(shape: FieldShape, draft: Draft | undefined, required = true, path = ""): Read {
   if (isBlank(draft)) return readBlank(shape, required, path);
   const fault = (message: string): Read => ({ value: undefined, faults: [{ path, message }] });
@@ -32,6 +32,14 @@ export function readDraft(shape: FieldShape, draft: Draft | undefined, required 
     }
     case "choice":
       return { value: JSON.parse(draft as string) as unknown, faults: [] };
+    case "constant":
+      return { value: shape.value, faults: [] };
+    case "union": {
+      const { option, value } = chosenOf(shape, draft);
+      return option ? readDraft(option.shape, value, true, path) : readBlank(shape, required, path);
+    }
+    case "record":
+      return readRecord(shape, draft as readonly Draft[], path);
     case "json":
       try {
         return { value: JSON.parse(draft as string) as unknown, faults: [] };
@@ -49,12 +57,14 @@ export function readDraft(shape: FieldShape, draft: Draft | undefined, required 
 function readBlank(shape: FieldShape, required: boolean, path: string): Read {
   if (!required) return { value: undefined, faults: [] };
   if (shape.nullable) return { value: null, faults: [] };
+  if (shape.kind === "constant") return { value: shape.value, faults: [] };
   if (shape.kind === "group") return readGroup(shape, {}, path);
   if (shape.kind === "list") return readList(shape, [], path);
+  if (shape.kind === "record") return readRecord(shape, [], path);
   const message =
-    shape.kind === "choice"
+    shape.kind === "choice" || shape.kind === "union"
       ? "Choose one"
-      : shape.kind === "text" && shape.minLength === 0
+      : shape.kind === "text" && textFault(shape, "") === undefined
         ? "Required. To send an empty string, use JSON"
         : "Required";
   return { value: undefined, faults: [{ path, message }] };
@@ -72,6 +82,38 @@ function readList(shape: FieldShape & { kind: "list" }, drafts: readonly Draft[]
   const own = message === undefined ? [] : [{ path, message }];
   return { value: items.map(({ value }) => value), faults: [...own, ...items.flatMap(({ faults }) => faults)] };
 }
+
+/** The chosen option of a union and its draft. */
+export function chosenOf(shape: FieldShape & { kind: "union" }, draft: Draft | undefined) {
+  const { option = "", value } = (typeof draft === "object" ? draft : {}) as { option?: string; value?: Draft };
+  return { index: option, option: option === "" ? undefined : shape.options[Number(option)], value };
+}
+
+/** The name and the draft of an entry of a record. */
+export function entryOf(draft: Draft): { name: string; value: Draft | undefined } {
+  const { name = "", value } = (typeof draft === "object" ? draft : {}) as { name?: string; value?: Draft };
+  return { name, value };
+}
+
+function readRecord(shape: FieldShape & { kind: "record" }, drafts: readonly Draft[], path: string): Read {
+  const entries = drafts.map(entryOf);
+  const read = entries.map(({ name, value }, index) => {
+    const at = join(path, String(index));
+    const repeated = entries.findIndex((one) => one.name === name) < index;
+    const message = name === "" ? "Enter a name" : repeated ? `“${name}” is used twice` : nameFault(shape.names, name);
+    const own = message === undefined ? [] : [{ path: nameOf(at), message }];
+    const { value: item, faults } = readDraft(shape.value, value, true, at);
+    return { entry: [name, item] as const, faults: [...own, ...faults] };
+  });
+  const value = Object.fromEntries(read.map(({ entry }) => entry));
+  return { value, faults: read.flatMap(({ faults }) => faults) };
+}
+
+/** The path of the name of an entry; no property has it. */
+export const nameOf = (path: string): string => `${path}#`;
+
+const nameFault = (names: RegExp | undefined, name: string): string | undefined =>
+  names === undefined || names.test(name) ? undefined : `The name must match ${names.source}`;
 
 function readGroup(
   shape: FieldShape & { kind: "group" },
@@ -99,18 +141,47 @@ function textFault(
 ): string | undefined {
   if (text.length < minLength) return `At least ${minLength} characters`;
   if (maxLength !== undefined && text.length > maxLength) return `At most ${maxLength} characters, got ${text.length}`;
-  if (pattern === undefined || pattern.test(text)) return undefined;
-  return format === undefined ? `Must match ${pattern.source}` : `Not a valid ${format}`;
+  const known = format === undefined ? undefined : FORMATS[format];
+  const isFormat = pattern ? pattern.test(text) : (known?.test(text) ?? true);
+  if (isFormat) return undefined;
+  if (format === undefined) return `Must match ${pattern?.source}`;
+  return `Not a valid ${format}${known ? `, for example ${known.example}` : ""}`;
 }
 
+const matching = (pattern: RegExp) => (text: string) => pattern.test(text);
+const isTime = (text: string): boolean => !Number.isNaN(Date.parse(text));
+
+/** Formats of texts without a pattern, checked as loosely as the loosest validator: what the form refuses, no runtime accepts. */
+const FORMATS: Partial<Record<string, { test: (text: string) => boolean; example: string }>> = {
+  date: { test: (text) => /^\d{4}-\d\d-\d\d$/.test(text) && isTime(text), example: "2026-12-31" },
+  "date-time": {
+    test: (text) => /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d/.test(text) && isTime(text),
+    example: "2026-12-31T23:59:00Z",
+  },
+  time: { test: matching(/^\d\d:\d\d(:\d\d)?/), example: "23:59:00Z" },
+  email: { test: matching(/^[^\s@]+@[^\s@]+$/), example: "ann@example.com" },
+  uri: { test: (text) => URL.canParse(text), example: "https://example.com/page" },
+  uuid: {
+    test: matching(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i),
+    example: "123e4567-e89b-12d3-a456-426614174000",
+  },
+  ipv4: { test: matching(/^\d{1,3}(\.\d{1,3}){3}$/), example: "192.0.2.1" },
+};
+
 function numberFault(
-  { integer, minimum, maximum }: FieldShape & { kind: "number" },
+  { integer, minimum, maximum, above, below, multipleOf }: FieldShape & { kind: "number" },
   value: number,
 ): string | undefined {
   if (integer && !Number.isInteger(value)) return "Enter a whole number";
   if (minimum !== undefined && value < minimum) return `At least ${minimum}`;
-  return maximum !== undefined && value > maximum ? `At most ${maximum}` : undefined;
+  if (maximum !== undefined && value > maximum) return `At most ${maximum}`;
+  if (above !== undefined && value <= above) return `More than ${above}`;
+  if (below !== undefined && value >= below) return `Less than ${below}`;
+  return multipleOf === undefined || isMultiple(value, multipleOf) ? undefined : `Must be a multiple of ${multipleOf}`;
 }
+
+/** 0.3 / 0.1 is not whole in binary fractions. */
+const isMultiple = (value: number, of: number): boolean => Math.abs(value / of - Math.round(value / of)) < 1e-9;
 
 /** The draft of a value, and the path of the first property that the form cannot represent. */
 export function draftOf(shape: FieldShape, value: unknown): { draft: Draft | undefined; unfit: string | undefined } {
@@ -121,15 +192,29 @@ export function draftOf(shape: FieldShape, value: unknown): { draft: Draft | und
 function write(shape: FieldShape, value: unknown): Draft | undefined {
   if (value === undefined) return undefined;
   if (shape.kind === "json") return JSON.stringify(value, null, 2);
-  if (value === null) return undefined;
+  if (shape.kind === "union") {
+    const index = shape.options.findIndex((option) => fits(option.shape, value));
+    const option = shape.options[index];
+    return option && { option: String(index), value: write(option.shape, value) };
+  }
+  if (value === null || shape.kind === "constant") return undefined;
+  if (shape.kind === "record" && typeof value === "object")
+    return Object.entries(value).map(([name, item]) => ({ name, value: write(shape.value, item) }));
   if (shape.kind === "list")
     return Array.isArray(value) ? value.map((item) => write(shape.item, item) ?? "") : undefined;
   if (shape.kind === "choice") return JSON.stringify(value);
-  if (typeof value === "string" || typeof value === "number") return shape.kind === "group" ? undefined : String(value);
+  if (typeof value === "string" || typeof value === "number")
+    return shape.kind === "text" || shape.kind === "number" ? String(value) : undefined;
   if (shape.kind !== "group" || typeof value !== "object") return undefined;
   return Object.fromEntries(
     shape.properties.map(({ name, shape: property }) => [name, write(property, own(value as JsonObject, name))]),
   );
+}
+
+/** Whether the option of a union is the one for a value. */
+function fits(shape: FieldShape, value: unknown): boolean {
+  const read = readDraft(shape, write(shape, value));
+  return read.faults.length === 0 && firstDifference(value, read.value, "") === undefined;
 }
 
 /** The path of the first difference of two JSON values; undefined if they are equal. */
@@ -144,12 +229,9 @@ function firstDifference(a: unknown, b: unknown, path: string): string | undefin
   return undefined;
 }
 
-/** True if every field is empty, at any depth. */
-function isBlank(draft: Draft | undefined): boolean {
-  if (draft === undefined || draft === "") return true;
-  if (typeof draft === "string") return false;
-  return Array.isArray(draft) ? draft.length === 0 : Object.values(draft).every(isBlank);
-}
+/** An empty text or list. A group is given as soon as it has a draft. */
+const isBlank = (draft: Draft | undefined): boolean =>
+  draft === undefined || draft === "" || (Array.isArray(draft) && draft.length === 0);
 
 /** An own property by name: `constructor` of a plain object is undefined. */
 function own<Value>(object: Readonly<Record<string, Value>>, name: string): Value | undefined {

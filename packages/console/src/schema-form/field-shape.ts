@@ -18,13 +18,33 @@ type Kind =
       /** Undefined also for a pattern that the browser cannot read. */
       pattern: RegExp | undefined;
     }
-  | { kind: "number"; integer: boolean; minimum: number | undefined; maximum: number | undefined }
+  | {
+      kind: "number";
+      integer: boolean;
+      minimum: number | undefined;
+      maximum: number | undefined;
+      /** Bounds that the value must not reach. */
+      above: number | undefined;
+      below: number | undefined;
+      multipleOf: number | undefined;
+    }
   | { kind: "choice"; values: readonly Scalar[] }
+  /** The only value of a required property: it has no field. */
+  | { kind: "constant"; value: Scalar | null }
+  | { kind: "union"; options: readonly Option[] }
+  /** Properties of any name. */
+  | { kind: "record"; value: FieldShape; names: RegExp | undefined }
   | { kind: "list"; item: FieldShape; minItems: number; maxItems: number | undefined }
   | { kind: "group"; properties: readonly Property[] }
   | { kind: "json" };
 
 type Scalar = string | number | boolean;
+
+/** One of the shapes that a value may have. */
+export interface Option {
+  label: string;
+  shape: FieldShape;
+}
 
 export interface Property {
   name: string;
@@ -37,7 +57,7 @@ type Schema = Record<string, unknown>;
 /** Schemas may be recursive: below this depth, values are entered as JSON. */
 const DEEPEST = 5;
 
-/** The form of a schema of arguments. The root is a group, or `json` if no form can represent it. */
+/** The form of a schema of arguments; `json` if no form can represent it. */
 export function shapeOf(schema: Schema): FieldShape {
   return read(schema, schema, 0);
 }
@@ -52,14 +72,32 @@ function read(given: unknown, root: Schema, depth: number): FieldShape {
     default: schema["default"],
     nullable,
   };
-  return { ...about, ...kindOf(rest, root, depth) };
+  const kind = kindOf(rest, root, depth);
+  // A field that is left empty is null; these have no such state.
+  if (nullable && (kind.kind === "group" || kind.kind === "list" || kind.kind === "record"))
+    return { ...about, kind: "union", options: optionsOf([NULL, { ...about, nullable: false, ...kind }]) };
+  if (nullable && kind.kind === "union")
+    return { ...about, kind: "union", options: optionsOf([NULL, ...shapesOf(kind)]) };
+  return { ...about, ...kind };
 }
+
+const NULL: FieldShape = { kind: "constant", value: null, nullable: false };
+const shapesOf = ({ options }: Kind & { kind: "union" }): FieldShape[] => options.map(({ shape }) => shape);
 
 function kindOf(schema: Schema, root: Schema, depth: number): Kind {
   const values = valuesOf(schema);
   if (values) return { kind: "choice", values };
-  if ("anyOf" in schema || "oneOf" in schema || "allOf" in schema || "not" in schema) return { kind: "json" };
-  switch (schema["type"]) {
+  if ("allOf" in schema || "not" in schema) return { kind: "json" };
+  const { type, anyOf = schema["oneOf"] } = schema;
+  if (Array.isArray(anyOf)) return unionOf(anyOf, schema, root, depth);
+  if (Array.isArray(type))
+    return unionOf(
+      type.map((one: unknown) => ({ type: one })),
+      schema,
+      root,
+      depth,
+    );
+  switch (type) {
     case "string":
       return {
         kind: "text",
@@ -75,6 +113,9 @@ function kindOf(schema: Schema, root: Schema, depth: number): Kind {
         integer: schema["type"] === "integer",
         minimum: boundOf(schema["minimum"]),
         maximum: boundOf(schema["maximum"]),
+        above: boundOf(schema["exclusiveMinimum"]),
+        below: boundOf(schema["exclusiveMaximum"]),
+        multipleOf: numberOf(schema["multipleOf"]),
       };
     case "boolean":
       return { kind: "choice", values: [true, false] };
@@ -97,19 +138,76 @@ function listOf(schema: Schema, root: Schema, depth: number): Kind {
   };
 }
 
-/** An object with arbitrary property names, such as a record, is entered as JSON. */
+/** An object with known and arbitrary property names is entered as JSON. */
 function groupOf(schema: Schema, root: Schema, depth: number): Kind {
-  const { properties, additionalProperties, required } = schema;
-  const open = isObject(additionalProperties) || additionalProperties === true || "patternProperties" in schema;
-  if (open) return { kind: "json" };
-  const names = Array.isArray(required) ? required : [];
-  const shapes = Object.entries(isObject(properties) ? properties : {}).map(([name, property]) => ({
-    name,
-    required: names.includes(name),
-    shape: read(property, root, depth + 1),
-  }));
+  const { properties, additionalProperties, required, propertyNames } = schema;
+  const listed = Object.entries(isObject(properties) ? properties : {});
+  const others = isObject(additionalProperties) ? additionalProperties : additionalProperties === true ? {} : undefined;
+  if ("patternProperties" in schema || (others && listed.length > 0)) return { kind: "json" };
+  const names = isObject(propertyNames) ? propertyNames : {};
+  if (others && !Array.isArray(names["enum"]))
+    return { kind: "record", value: read(others, root, depth + 1), names: patternOf(names["pattern"]) };
+  const known = others ? (names["enum"] as unknown[]).map((name) => [String(name), others] as const) : listed;
+  const needed = Array.isArray(required) ? required : [];
+  const shapes = known.map(([name, property]) => {
+    const shape = read(property, root, depth + 1);
+    return { name, required: needed.includes(name), shape: needed.includes(name) ? withoutChoice(shape) : shape };
+  });
   return { kind: "group", properties: shapes };
 }
+
+/** A required property with one value needs no field. */
+function withoutChoice(shape: FieldShape): FieldShape {
+  const [value, ...others] = shape.kind === "choice" && !shape.nullable ? shape.values : [];
+  return value === undefined || others.length > 0 ? shape : { ...shape, kind: "constant", value };
+}
+
+/** Alternatives of a schema, each with the keywords that apply to all of them. */
+function unionOf(alternatives: readonly unknown[], schema: Schema, root: Schema, depth: number): Kind {
+  const {
+    anyOf: _anyOf,
+    oneOf: _oneOf,
+    title: _title,
+    description: _description,
+    default: _default,
+    ...common
+  } = schema;
+  const shapes = alternatives.map((one) => {
+    const alternative = resolve(one, root);
+    return read(alternative && { ...common, ...alternative }, root, depth + 1);
+  });
+  if (shapes.every(({ kind }) => kind === "json")) return { kind: "json" };
+  return { kind: "union", options: optionsOf(shapes) };
+}
+
+/** Labels by the value of a constant property, by title, or by kind. */
+function optionsOf(shapes: readonly FieldShape[]): Option[] {
+  const labels = shapes.map(labelOf);
+  return shapes.map((shape, i) => {
+    const label = labels[i]!;
+    return { label: labels.indexOf(label) === labels.lastIndexOf(label) ? label : `${label} (${i + 1})`, shape };
+  });
+}
+
+function labelOf(shape: FieldShape): string {
+  if (shape.kind === "constant") return String(shape.value);
+  if (shape.kind === "choice" && shape.values.length === 1) return String(shape.values[0]);
+  const constant = shape.kind === "group" && shape.properties.find((one) => one.shape.kind === "constant")?.shape;
+  if (constant && constant.kind === "constant") return String(constant.value);
+  return shape.title ?? KIND_WORDS[shape.kind];
+}
+
+const KIND_WORDS: Record<FieldShape["kind"], string> = {
+  text: "text",
+  number: "number",
+  choice: "choice",
+  constant: "constant",
+  union: "choice of types",
+  list: "list",
+  group: "object",
+  record: "object",
+  json: "JSON",
+};
 
 /** The values of an enumeration of scalars, written as `enum`, as `const`, or as alternatives of `const`. */
 function valuesOf(schema: Schema): Scalar[] | undefined {

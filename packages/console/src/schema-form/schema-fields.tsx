@@ -2,8 +2,9 @@ import { type ReactNode, useId } from "react";
 import { Button, IconButton } from "../ui/button.tsx";
 import { Field, Input, Textarea } from "../ui/field.tsx";
 import { Select } from "../ui/select.tsx";
-import { type Draft, type Fault, join } from "./draft.ts";
+import { chosenOf, type Draft, entryOf, type Fault, join, nameOf } from "./draft.ts";
 import type { FieldShape, Property } from "./field-shape.ts";
+import { hintOf } from "./hints.ts";
 
 interface PartProps<Shape extends FieldShape = FieldShape> {
   shape: Shape;
@@ -13,8 +14,14 @@ interface PartProps<Shape extends FieldShape = FieldShape> {
   path: string;
 }
 
-/** The fields of a group. Each of `faults` is shown at the field of its path. */
-export function SchemaFields({ shape, draft, onChange, faults, path }: PartProps<FieldShape & { kind: "group" }>) {
+/** The fields of arguments. Each of `faults` is shown at the field of its path. */
+export function SchemaFields(props: PartProps) {
+  const { shape } = props;
+  if (shape.kind === "group") return <GroupFields {...props} shape={shape} />;
+  return <AnyField {...props} required name="Arguments" label="Arguments" />;
+}
+
+function GroupFields({ shape, draft, onChange, faults, path }: PartProps<FieldShape & { kind: "group" }>) {
   const drafts = (draft ?? {}) as Record<string, Draft | undefined>;
   return shape.properties.map((property) => (
     <PropertyField
@@ -30,6 +37,7 @@ export function SchemaFields({ shape, draft, onChange, faults, path }: PartProps
 
 function PropertyField({ property, ...rest }: Omit<PartProps, "shape"> & { property: Property }) {
   const { name, required, shape } = property;
+  if (shape.kind === "constant") return null;
   const label = (
     <>
       <code className="font-mono text-sm font-medium">{name}</code>{" "}
@@ -53,6 +61,8 @@ interface AnyFieldProps extends PartProps {
 function AnyField({ shape, ...rest }: AnyFieldProps) {
   if (shape.kind === "group") return <GroupField {...rest} shape={shape} />;
   if (shape.kind === "list") return <ListField {...rest} shape={shape} />;
+  if (shape.kind === "record") return <RecordField {...rest} shape={shape} />;
+  if (shape.kind === "union") return <UnionField {...rest} shape={shape} />;
   const { label, path, faults } = rest;
   return (
     <Field label={label} hint={hintOf(shape)} error={faults.find((fault) => fault.path === path)?.message}>
@@ -99,15 +109,118 @@ function placeholderOf(shape: FieldShape, required: boolean): string {
 const notGiven = ({ default: fallback }: FieldShape): string =>
   fallback === undefined ? "not set" : `default: ${JSON.stringify(fallback)}`;
 
-const GroupField = ({ shape, label, ...rest }: AnyFieldProps & { shape: FieldShape & { kind: "group" } }) => (
-  <Fieldset label={label} shape={shape} faults={rest.faults} path={rest.path}>
-    {shape.properties.length === 0 ? (
-      <p className="text-muted text-xs">No properties.</p>
-    ) : (
-      <SchemaFields {...rest} shape={shape} />
-    )}
-  </Fieldset>
-);
+function GroupField({ shape, ...rest }: AnyFieldProps & { shape: FieldShape & { kind: "group" } }) {
+  const { label, name, required, draft, onChange } = rest;
+  const omitted = !required && draft === undefined;
+  return (
+    <Fieldset label={label} shape={shape} faults={rest.faults} path={rest.path}>
+      {omitted ? (
+        <AddButton name={name} verb="Set" onClick={() => onChange({})} />
+      ) : shape.properties.length === 0 ? (
+        <p className="text-muted text-xs">No properties.</p>
+      ) : (
+        <GroupFields {...rest} shape={shape} />
+      )}
+      {!required && !omitted && (
+        <div>
+          <Button size="small" look="ghost" icon="close" onClick={() => onChange(undefined)}>
+            Remove <span className="sr-only">{name}</span>
+          </Button>
+        </div>
+      )}
+    </Fieldset>
+  );
+}
+
+/** A choice between the options of a union, and the fields of the chosen one. */
+function UnionField({ shape, label, ...rest }: AnyFieldProps & { shape: FieldShape & { kind: "union" } }) {
+  const { draft, onChange, faults, path, name, required } = rest;
+  const { index, option, value } = chosenOf(shape, draft);
+  const fault = option ? undefined : faults.find((one) => one.path === path);
+  const none = required ? (shape.nullable ? "null" : "Choose…") : notGiven(shape);
+  const shown = shape.options
+    .map((one, at) => ({ value: String(at), label: one.label, shape: one.shape }))
+    // Nothing chosen is null.
+    .filter((one) => !(required && shape.nullable && one.shape.kind === "constant" && one.shape.value === null));
+  return (
+    <div className="grid min-w-0 gap-2">
+      <Field label={label} hint={hintOf(shape)} error={fault?.message}>
+        <Select
+          options={[{ value: "", label: none }, ...shown]}
+          value={index}
+          onChange={(chosen) => onChange(chosen === "" ? undefined : { option: chosen })}
+          label={name}
+        />
+      </Field>
+      {option && option.shape.kind !== "constant" && (
+        <div role="group" aria-label={`${name}: ${option.label}`} className="border-line grid gap-3 border-l-2 pl-3">
+          {option.shape.kind === "group" ? (
+            <GroupFields
+              {...rest}
+              shape={option.shape}
+              draft={value}
+              onChange={(next) => onChange({ option: index, value: next })}
+            />
+          ) : (
+            <AnyField
+              {...rest}
+              shape={option.shape}
+              required
+              draft={value}
+              onChange={(next) => onChange({ option: index, value: next })}
+              name={`${name} (${option.label})`}
+              label={<span className="text-muted text-xs font-normal">{option.label}</span>}
+            />
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Names that the member types, each with the field of its value. */
+function RecordField({ shape, label, ...rest }: AnyFieldProps & { shape: FieldShape & { kind: "record" } }) {
+  const { draft, onChange, name, faults, path } = rest;
+  const entries = Array.isArray(draft) ? (draft as readonly Draft[]) : [];
+  const change = (index: number, changed: { name?: string; value?: Draft | undefined }) =>
+    onChange(entries.with(index, { ...entryOf(entries[index]!), ...changed }));
+  return (
+    <Fieldset label={label} shape={shape} faults={faults} path={path}>
+      {entries.map((entry, index) => {
+        const at = join(path, String(index));
+        const { name: own, value } = entryOf(entry);
+        const error = faults.find((fault) => fault.path === nameOf(at))?.message;
+        return (
+          // Entries have no identity other than their index: their names are typed.
+          <div key={index} className="flex items-start gap-1">
+            <div className="grid min-w-0 flex-1 gap-2 sm:grid-cols-2">
+              <Field label={<EntryLabel>{`${name} name ${index + 1}`}</EntryLabel>} error={error}>
+                <Input
+                  value={own}
+                  spellCheck={false}
+                  autoComplete="off"
+                  onChange={(event) => change(index, { name: event.target.value })}
+                />
+              </Field>
+              <AnyField
+                shape={shape.value}
+                draft={value}
+                required
+                onChange={(next) => change(index, { value: next })}
+                faults={faults}
+                path={at}
+                name={`${name} value ${index + 1}`}
+                label={<EntryLabel>{`${name} value ${index + 1}`}</EntryLabel>}
+              />
+            </div>
+            <RemoveButton name={`${name} ${index + 1}`} onClick={() => onChange(entries.toSpliced(index, 1))} />
+          </div>
+        );
+      })}
+      <AddButton name={name} onClick={() => onChange([...entries, { name: "" }])} />
+    </Fieldset>
+  );
+}
 
 function ListField({
   shape,
@@ -133,25 +246,32 @@ function ListField({
               faults={faults}
               path={join(path, String(index))}
               name={`${name} ${index + 1}`}
-              label={<span className="text-muted text-xs font-normal">{`${name} ${index + 1}`}</span>}
+              label={<EntryLabel>{`${name} ${index + 1}`}</EntryLabel>}
             />
           </div>
-          <IconButton
-            icon="close"
-            label={`Remove ${name} ${index + 1}`}
-            className="mt-5"
-            onClick={() => onChange(items.toSpliced(index, 1))}
-          />
+          <RemoveButton name={`${name} ${index + 1}`} onClick={() => onChange(items.toSpliced(index, 1))} />
         </div>
       ))}
-      <div>
-        <Button size="small" icon="plus" onClick={() => onChange([...items, ""])}>
-          Add <span className="sr-only">to {name}</span>
-        </Button>
-      </div>
+      <AddButton name={name} onClick={() => onChange([...items, ""])} />
     </Fieldset>
   );
 }
+
+const EntryLabel = ({ children }: { children: string }) => (
+  <span className="text-muted text-xs font-normal">{children}</span>
+);
+
+const RemoveButton = ({ name, onClick }: { name: string; onClick: () => void }) => (
+  <IconButton icon="close" label={`Remove ${name}`} className="mt-5" onClick={onClick} />
+);
+
+const AddButton = ({ name, verb = "Add", onClick }: { name: string; verb?: "Add" | "Set"; onClick: () => void }) => (
+  <div>
+    <Button size="small" icon="plus" onClick={onClick}>
+      {verb} <span className="sr-only">{verb === "Add" ? `to ${name}` : name}</span>
+    </Button>
+  </div>
+);
 
 function Fieldset({
   label,
@@ -173,33 +293,4 @@ function Fieldset({
       <div className="border-line grid gap-3 border-l-2 pl-3">{children}</div>
     </fieldset>
   );
-}
-
-/** The description by the owner and the limits of the schema. */
-function hintOf(shape: FieldShape): string | undefined {
-  const parts = [shape.description ?? shape.title, boundsOf(shape)].filter((part) => part !== undefined);
-  return parts.length === 0 ? undefined : parts.join(" · ");
-}
-
-function boundsOf(shape: FieldShape): string | undefined {
-  switch (shape.kind) {
-    case "text":
-      return shape.format ?? between(shape.minLength || undefined, shape.maxLength, "characters");
-    case "number":
-      return [shape.integer ? "whole number" : "number", between(shape.minimum, shape.maximum, "")]
-        .filter(Boolean)
-        .join(", ");
-    case "list":
-      return between(shape.minItems || undefined, shape.maxItems, "items");
-    case "json":
-      return "JSON";
-    default:
-      return undefined;
-  }
-}
-
-function between(min: number | undefined, max: number | undefined, unit: string): string | undefined {
-  if (min === undefined && max === undefined) return undefined;
-  const range = min === undefined ? `at most ${max}` : max === undefined ? `at least ${min}` : `${min} to ${max}`;
-  return `${range} ${unit}`.trim();
 }

@@ -1,18 +1,23 @@
 import type { Agent } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
-import { useParams } from "@tanstack/react-router";
+import { useParams, useSearch } from "@tanstack/react-router";
+import { useEffect } from "react";
+import { ApiError } from "../api/api-error.ts";
 import { resource } from "../api/api.ts";
+import type { RangeSearch } from "../format/time-range.ts";
+import { lastAgentId, useSignal } from "../state/signals.ts";
+import { chosenRange } from "../ui/chosen-range.ts";
 import type { IconName } from "../ui/icon.tsx";
 
 /** The pages of an agent in menu order. `g` and then `key` opens one. */
 export const AGENT_PAGES = [
   { to: "/agents/$agentId", label: "Overview", icon: "overview", key: "o" },
   { to: "/agents/$agentId/playground", label: "Playground", icon: "chat", key: "p" },
-  { to: "/agents/$agentId/runs", label: "Runs", icon: "run", key: "r" },
+  { to: "/agents/$agentId/runs", label: "Runs", icon: "run", key: "r", ranged: true },
   { to: "/agents/$agentId/threads", label: "Threads", icon: "thread", key: "t" },
-  { to: "/agents/$agentId/sessions", label: "Sessions", icon: "session", key: "s" },
-  { to: "/agents/$agentId/analytics", label: "Analytics", icon: "chart", key: "y" },
-  { to: "/agents/$agentId/functions", label: "Functions", icon: "function", key: "f" },
+  { to: "/agents/$agentId/sessions", label: "Sessions", icon: "session", key: "s", ranged: true },
+  { to: "/agents/$agentId/analytics", label: "Analytics", icon: "chart", key: "y", ranged: true },
+  { to: "/agents/$agentId/functions", label: "Functions", icon: "function", key: "f", ranged: true },
   { to: "/agents/$agentId/access", label: "Access", icon: "access", key: "x" },
   { to: "/agents/$agentId/keys", label: "Keys", icon: "key", key: "k" },
   { to: "/agents/$agentId/runtimes", label: "Runtimes", icon: "plug", key: "c" },
@@ -22,9 +27,10 @@ export const AGENT_PAGES = [
 /** The pages of the organisation. */
 export const ORGANISATION_PAGES = [
   { to: "/agents", label: "Agents", icon: "agent", key: "a" },
-  { to: "/analytics", label: "Analytics", icon: "chart", key: "n" },
-  { to: "/credits", label: "Credits", icon: "credit", key: "$" },
-  { to: "/audit", label: "Audit", icon: "audit", key: "l" },
+  { to: "/analytics", label: "Analytics", icon: "chart", key: "n", ranged: true },
+  { to: "/approvals", label: "Approvals", icon: "check", key: "v" },
+  { to: "/credits", label: "Credits", icon: "credit", key: "$", ranged: true },
+  { to: "/audit", label: "Audit", icon: "audit", key: "l", ranged: true },
   { to: "/members", label: "Members", icon: "members", key: "m" },
   { to: "/settings", label: "Organisation", icon: "organisation", key: "," },
 ] as const satisfies Page[];
@@ -34,13 +40,35 @@ interface Page {
   label: string;
   icon: IconName;
   key: string;
+  /** True for a page with a time range. */
+  ranged?: true;
 }
 
-/** The agent of the current page; undefined on pages of the organisation and while it loads. */
-export function useCurrentAgent(): Agent | undefined {
+/** The id of the agent of the page; on pages of the organisation, of the agent that was shown before. */
+export function useCurrentAgentId(): string | undefined {
   const { agentId } = useParams({ strict: false });
-  return useQuery({
+  const last = useSignal(lastAgentId);
+  return agentId ?? last;
+}
+
+/** Search parameters for a link to another page: the time range of this page, or else the one that the member chose last. */
+export function useCarriedRange(): (page: Page) => RangeSearch {
+  const { range, from, to }: RangeSearch = useSearch({ strict: false });
+  const chosen = useSignal(chosenRange) ?? {};
+  const carried = range === undefined && from === undefined ? chosen : { range, from, to };
+  return ({ ranged }) => (ranged ? carried : {});
+}
+
+/** The agent of `useCurrentAgentId`; undefined while it loads, and if it was deleted. */
+export function useCurrentAgent(): Agent | undefined {
+  const agentId = useCurrentAgentId();
+  const { data, error } = useQuery({
     ...resource("/agents/:agent_id", { params: { agentId: agentId ?? "" } }),
     enabled: agentId !== undefined,
-  }).data;
+  });
+  useEffect(() => {
+    if (data) lastAgentId.set(data.agentId);
+    else if (error instanceof ApiError && error.code === "not_found") lastAgentId.set(undefined);
+  }, [data, error]);
+  return data;
 }

@@ -6,7 +6,7 @@ import { AGENT_PAGES, ORGANISATION_PAGES } from "./navigation.ts";
 import { Sidebar } from "./sidebar.tsx";
 
 const GENERAL: [keys: string, does: string][] = [
-  ["mod K", "Search pages, agents and runs"],
+  ["mod K", "Search by name, text or ID"],
   ["/", "Search this list"],
   ["j", "Next row"],
   ["k", "Previous row"],

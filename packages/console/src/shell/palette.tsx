@@ -1,10 +1,10 @@
 import { Dialog } from "@base-ui/react/dialog";
-import type { Agent, ConsoleRole } from "@patchbay/protocol/console";
-import { useInfiniteQuery } from "@tanstack/react-query";
+import type { Agent, ConsoleRole, Found } from "@patchbay/protocol/console";
+import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { Command } from "cmdk";
+import { Command, defaultFilter } from "cmdk";
 import { type ReactNode, useDeferredValue } from "react";
-import { list, useHasRole } from "../api/api.ts";
+import { list, resource, useHasRole } from "../api/api.ts";
 import { formatRelative } from "../format/times.ts";
 import { zone } from "../state/signals.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";
@@ -18,7 +18,7 @@ interface PaletteProps {
   onClose: () => void;
 }
 
-/** Searches pages, agents and runs by text or ID and opens the chosen one. */
+/** Searches the pages, and everything of the organisation by name or ID, and opens the chosen one. */
 export function Palette({ typed, onTyped, onClose }: PaletteProps) {
   const agent = useCurrentAgent();
   const go = (to: () => Promise<void>) => () => {
@@ -31,7 +31,7 @@ export function Palette({ typed, onTyped, onClose }: PaletteProps) {
         <Dialog.Backdrop className="fades bg-veil fixed inset-0 z-40" />
         <Dialog.Popup className="rises border-line bg-raised shadow-raised fixed inset-x-3 top-[12vh] z-40 mx-auto max-w-xl overflow-hidden rounded-xl border outline-none">
           <Dialog.Title className="sr-only">Search</Dialog.Title>
-          <Command label="Search pages, agents and runs" loop>
+          <Command label="Search pages and everything of the organisation" loop filter={scoreOf}>
             <div className="border-line flex items-center gap-2.5 border-b px-4">
               <Icon name="search" className="text-faint" />
               <Command.Input
@@ -39,7 +39,7 @@ export function Palette({ typed, onTyped, onClose }: PaletteProps) {
                 onValueChange={onTyped}
                 // The dialog selects the text of its first field, which the next key would replace.
                 onFocus={({ currentTarget }) => currentTarget.setSelectionRange(typed.length, typed.length)}
-                placeholder="Search pages, agents and runs, or enter an ID"
+                placeholder="Search by name, text or ID"
                 className="h-12 w-full bg-transparent text-base outline-none"
               />
               <Kbd keys="Esc" />
@@ -47,9 +47,10 @@ export function Palette({ typed, onTyped, onClose }: PaletteProps) {
             <Command.List className="max-h-[50vh] overflow-y-auto p-1.5 pb-2">
               <Command.Empty className="text-muted px-3 py-8 text-center text-sm">No results</Command.Empty>
               {agent && <AgentPages agent={agent} onGo={go} />}
-              {agent && <Runs agentId={agent.agentId} typed={typed} onGo={go} />}
+              <FoundItems typed={typed} onGo={go} />
+              {agent && typed.trim() === "" && <RecentRuns agentId={agent.agentId} onGo={go} />}
               <OrganisationPages onGo={go} />
-              <Agents typed={typed} onGo={go} />
+              {typed.trim() === "" && <Agents onGo={go} />}
             </Command.List>
           </Command>
         </Dialog.Popup>
@@ -114,33 +115,90 @@ interface FoundProps extends GroupProps {
   typed: string;
 }
 
-function Agents({ typed, onGo }: FoundProps) {
+/** Begins the values of what the service found. */
+const FOUND = "\u0001";
+
+/** The service has chosen what it found, a run by a word of its answer say, so that it is shown whatever its name, below the pages. */
+const scoreOf: typeof defaultFilter = (value, ...searched) =>
+  value.startsWith(FOUND) ? Number.MIN_VALUE : defaultFilter(value, ...searched);
+
+/** What the organisation has of this id or name, and runs with these words. */
+function FoundItems({ typed, onGo }: FoundProps) {
   const navigate = useNavigate();
-  const q = useDeferredValue(typed.trim()).slice(0, 200) || undefined;
-  const { data = [] } = useInfiniteQuery(list("/agents", { query: { q, limit: 8 } }));
-  if (data.length === 0) return null;
-  return (
-    <Group heading="Agents">
-      {data.map(({ agentId, name }) => (
-        <Item
-          key={agentId}
-          value={`${name} ${agentId}`}
-          icon="agent"
-          onSelect={onGo(() => navigate({ to: "/agents/$agentId", params: { agentId } }))}
-        >
-          {name}
-        </Item>
-      ))}
-    </Group>
-  );
+  const q = useDeferredValue(typed.trim()).slice(0, 200);
+  const { data, error } = useQuery({
+    ...resource("/search", { query: { q } }),
+    enabled: q !== "",
+    placeholderData: keepPreviousData,
+  });
+  if (error && q !== "")
+    return (
+      <p role="alert" className="text-bad px-3 py-2 text-sm">
+        {error.message}
+      </p>
+    );
+  const found = q === "" ? [] : (data?.found ?? []);
+  return KINDS.map(({ kind, heading, icon }) => {
+    const items = found.filter((one) => one.kind === kind);
+    if (items.length === 0) return null;
+    return (
+      <Group key={kind} heading={heading}>
+        {items.map((one) => (
+          <Item
+            key={`${one.agentId ?? ""} ${one.id}`}
+            value={`${FOUND} ${kind} ${one.agentId ?? ""} ${one.id}`}
+            icon={icon}
+            hint={<span className="text-faint text-xs">{hintOf(one)}</span>}
+            onSelect={onGo(() => openFound(navigate, one))}
+          >
+            {one.name}
+          </Item>
+        ))}
+      </Group>
+    );
+  });
 }
 
-function Runs({ agentId, typed, onGo }: FoundProps & { agentId: string }) {
+const KINDS: { kind: Found["kind"]; heading: string; icon: IconName }[] = [
+  { kind: "agent", heading: "Agents", icon: "agent" },
+  { kind: "function", heading: "Functions", icon: "function" },
+  { kind: "run", heading: "Runs", icon: "run" },
+  { kind: "thread", heading: "Threads", icon: "thread" },
+  { kind: "session", heading: "Sessions", icon: "session" },
+  { kind: "key", heading: "Keys", icon: "key" },
+  { kind: "runtime", heading: "Runtimes", icon: "plug" },
+  { kind: "member", heading: "Members", icon: "members" },
+];
+
+const hintOf = ({ kind, id, name, at }: Found): string =>
+  at !== null ? formatRelative(at, Date.now(), zone.get()) : kind === "agent" || id === name ? "" : id.slice(0, 12);
+
+/** Opens the page of what was found. */
+function openFound(navigate: ReturnType<typeof useNavigate>, { kind, id, agentId, keyKind }: Found): Promise<void> {
+  if (agentId === null) return navigate({ to: "/members" });
+  const params = { agentId };
+  switch (kind) {
+    case "run":
+      return navigate({ to: "/agents/$agentId/runs/$runId", params: { agentId, runId: id } });
+    case "thread":
+      return navigate({ to: "/agents/$agentId/threads/$threadId", params: { agentId, threadId: id } });
+    case "function":
+      return navigate({ to: "/agents/$agentId/functions/$functionName", params: { agentId, functionName: id } });
+    case "session":
+      return navigate({ to: "/agents/$agentId/runs", params, search: { sessionId: id, range: "90d" } });
+    case "key":
+      return navigate({ to: "/agents/$agentId/keys", params, search: { key: id, kind: keyKind ?? "api" } });
+    case "runtime":
+      return navigate({ to: "/agents/$agentId/runtimes", params });
+    default:
+      return navigate({ to: "/agents/$agentId", params });
+  }
+}
+
+/** The newest runs of the agent, before anything is typed. */
+function RecentRuns({ agentId, onGo }: GroupProps & { agentId: string }) {
   const navigate = useNavigate();
-  const q = useDeferredValue(typed.trim()).slice(0, 200) || undefined;
-  const { data = [] } = useInfiniteQuery(
-    list("/agents/:agent_id/runs", { params: { agentId }, query: { q, limit: 5 } }),
-  );
+  const { data = [] } = useInfiniteQuery(list("/agents/:agent_id/runs", { params: { agentId }, query: { limit: 5 } }));
   if (data.length === 0) return null;
   return (
     <Group heading="Recent runs">
@@ -153,6 +211,26 @@ function Runs({ agentId, typed, onGo }: FoundProps & { agentId: string }) {
           onSelect={onGo(() => navigate({ to: "/agents/$agentId/runs/$runId", params: { agentId, runId } }))}
         >
           {query}
+        </Item>
+      ))}
+    </Group>
+  );
+}
+
+function Agents({ onGo }: GroupProps) {
+  const navigate = useNavigate();
+  const { data = [] } = useInfiniteQuery(list("/agents", { query: { limit: 8 } }));
+  if (data.length === 0) return null;
+  return (
+    <Group heading="Agents">
+      {data.map(({ agentId, name }) => (
+        <Item
+          key={agentId}
+          value={`${name} ${agentId}`}
+          icon="agent"
+          onSelect={onGo(() => navigate({ to: "/agents/$agentId", params: { agentId } }))}
+        >
+          {name}
         </Item>
       ))}
     </Group>

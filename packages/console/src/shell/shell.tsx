@@ -1,4 +1,4 @@
-import { Outlet, useNavigate, useParams } from "@tanstack/react-router";
+import { Outlet, useNavigate } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useEffect, useEffectEvent, useRef, useState } from "react";
 import { queryClient } from "../api/api.ts";
 import { followChanges } from "../api/live.ts";
@@ -6,7 +6,7 @@ import { ConnectionBar } from "./connection-bar.tsx";
 import { Header } from "./header.tsx";
 import { Sidebar } from "./sidebar.tsx";
 import { useHotkeys } from "../state/hotkeys.ts";
-import { AGENT_PAGES, ORGANISATION_PAGES } from "./navigation.ts";
+import { AGENT_PAGES, ORGANISATION_PAGES, useCarriedRange, useCurrentAgentId } from "./navigation.ts";
 
 const loadPalette = () => import("./palette.tsx");
 const loadOverlays = () => import("./overlays.tsx");
@@ -104,14 +104,16 @@ const SEQUENCE_MS = 1_500;
 /** The shortcuts that work on every page. */
 function useShortcuts({ onPalette, onList }: { onPalette: () => void; onList: () => void }): void {
   const navigate = useNavigate();
-  const { agentId } = useParams({ strict: false });
+  const agentId = useCurrentAgentId();
+  const rangeOf = useCarriedRange();
   const gAt = useRef(-Infinity);
 
   const goTo = (key: string): boolean => {
     const page = ORGANISATION_PAGES.find((page) => page.key === key);
-    if (page) void navigate({ to: page.to });
+    if (page) void navigate({ to: page.to, search: rangeOf(page) });
     const agentPage = agentId === undefined ? undefined : AGENT_PAGES.find((page) => page.key === key);
-    if (agentPage && agentId !== undefined) void navigate({ to: agentPage.to, params: { agentId } });
+    if (agentPage && agentId !== undefined)
+      void navigate({ to: agentPage.to, params: { agentId }, search: rangeOf(agentPage) });
     return page !== undefined || agentPage !== undefined;
   };
 

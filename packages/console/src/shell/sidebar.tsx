@@ -1,6 +1,8 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { resource } from "../api/api.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";
-import { AGENT_PAGES, ORGANISATION_PAGES, useCurrentAgent } from "./navigation.ts";
+import { AGENT_PAGES, ORGANISATION_PAGES, useCarriedRange, useCurrentAgent } from "./navigation.ts";
 
 const itemClass =
   "flex h-8 items-center gap-2.5 rounded-md px-2.5 text-sm font-medium text-muted transition-colors hover:bg-hover hover:text-text aria-[current=page]:bg-accent-soft aria-[current=page]:text-accent";
@@ -8,6 +10,7 @@ const itemClass =
 /** The pages of the current agent, then those of the organisation. */
 export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
   const agent = useCurrentAgent();
+  const rangeOf = useCarriedRange();
   return (
     <nav aria-label="Pages" className="grid grid-cols-[minmax(0,1fr)] gap-5" onClick={onNavigate}>
       {agent && (
@@ -17,6 +20,7 @@ export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
               <Link
                 to={page.to}
                 params={{ agentId: agent.agentId }}
+                search={rangeOf(page)}
                 activeOptions={{ exact: page.to === "/agents/$agentId", includeSearch: false }}
                 className={itemClass}
               >
@@ -31,15 +35,30 @@ export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
           <li key={page.to}>
             <Link
               to={page.to}
+              search={rangeOf(page)}
               activeOptions={{ exact: page.to === "/agents", includeSearch: false }}
               className={itemClass}
             >
               <Entry icon={page.icon} label={page.label} />
+              {page.to === "/approvals" && <PendingApprovals />}
             </Link>
           </li>
         ))}
       </Section>
     </nav>
+  );
+}
+
+/** The badge of the menu entry: how many approvals are pending. */
+function PendingApprovals() {
+  const { data } = useQuery(resource("/approvals", { query: { status: "pending", limit: 100 } }));
+  if (!data || data.items.length === 0) return null;
+  const count = `${data.items.length}${data.nextCursor === null ? "" : "+"}`;
+  return (
+    <span className="bg-warn-soft text-warn ml-auto rounded px-1.5 text-xs">
+      {count}
+      <span className="sr-only"> pending</span>
+    </span>
   );
 }
 

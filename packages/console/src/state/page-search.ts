@@ -12,6 +12,9 @@ export const oneOf =
   (value) =>
     values.find((one) => one === value);
 
+const number: Read<string> = (value) =>
+  typeof value === "string" && value !== "" && Number(value) >= 0 ? value : undefined;
+
 const instant: Read<string> = (value) =>
   typeof value === "string" && !Number.isNaN(Date.parse(value)) ? value : undefined;
 
@@ -78,10 +81,13 @@ export const playground = searchOf({
   maxTokens: text,
   temperature: text,
   context: text,
+  instructions: text,
+  schema: text,
   /** Of the second lane of a comparison; absent: as in the first one. */
   provider2: oneOf("anthropic", "openai", "gemini"),
   model2: text,
   context2: text,
+  instructions2: text,
   /** Text for the query field; it is not sent. */
   query: text,
   /** Id of a run whose request fills the form. */
@@ -92,16 +98,24 @@ export const playground = searchOf({
 });
 export const runs = searchOf({
   q: text,
-  status: oneOf("queued", "running", "succeeded", "failed", "cancelled"),
+  status: oneOf("queued", "running", "waiting", "succeeded", "failed", "cancelled"),
   role: text,
   noRole: flag,
   functionName: text,
   trouble: oneOf("denied", "failed"),
-  source: oneOf("api", "local", "playground", "test_call"),
+  feedback: oneOf("good", "bad", "any"),
+  tag: text,
+  model: text,
+  code: text,
+  source: oneOf("production", "api", "local", "playground", "test_call"),
   keyId: text,
+  requestId: text,
   sessionId: text,
   threadId: text,
+  minDurationMs: number,
+  minCostUsd: number,
   ...rangeSearch,
+  sort: oneOf("createdAt", "-createdAt", "durationMs", "-durationMs", "tokens", "-tokens", "costUsd", "-costUsd"),
 });
 export const run = searchOf({ span: text, tab: text, view: text });
 export const compare = searchOf({ a: text, b: text });
@@ -117,7 +131,7 @@ export const functions = searchOf({
 });
 export const oneFunction = searchOf({
   role: text,
-  tab: oneOf("try", "calls", "roles", "schema"),
+  tab: oneOf("try", "calls", "roles", "schema", "cases"),
   /** Ids of a run and of one of its calls, whose arguments and context fill the form. Default: the first call of the function. */
   again: text,
   call: text,
@@ -144,6 +158,11 @@ export const audit = searchOf({
   action: text,
   entry: text,
   ...rangeSearch,
+});
+export const approvals = searchOf({
+  status: oneOf("approved", "rejected", "expired", "cancelled", "all"),
+  agentId: text,
+  approval: text,
 });
 export const members = searchOf({ create: flag });
 export const credits = searchOf({ ...rangeSearch, kind: oneOf("grant", "reserve", "settle", "release") });

@@ -34,6 +34,48 @@ export function storedChoice<T extends string>(name: string, values: readonly [T
   return signal;
 }
 
+/** As `storedChoice`, for any number of `values`; `chosen` are the default. */
+export function storedChoices<T extends string>(
+  name: string,
+  values: readonly T[],
+  chosen: readonly T[],
+): Signal<readonly T[]> {
+  const stored = readStored(name)?.split(" ");
+  const signal = createSignal<readonly T[]>(stored ? values.filter((value) => stored.includes(value)) : chosen);
+  signal.subscribe(() => writeStored(name, signal.get().join(" ")));
+  return signal;
+}
+
+/** As `storedChoice`, for a number from `min` to `max`. */
+export function storedNumber(
+  name: string,
+  { preset, min, max }: { preset: number; min: number; max: number },
+): Signal<number> {
+  const stored = Number(readStored(name) ?? Number.NaN);
+  const signal = createSignal(stored >= min && stored <= max ? stored : preset);
+  signal.subscribe(() => writeStored(name, String(signal.get())));
+  return signal;
+}
+
+/** A JSON value that lasts as long as the browser's tab, or until reload if storage is forbidden. */
+export function tabState<T>(name: string): Signal<T | undefined> {
+  const key = `patchbay.${name}`;
+  const stored = attempt(() => sessionStorage.getItem(key)) ?? undefined;
+  const signal = createSignal(
+    stored === undefined ? undefined : attempt(() => (JSON.parse(stored) ?? undefined) as T | undefined),
+  );
+  signal.subscribe(() => attempt(() => sessionStorage.setItem(key, JSON.stringify(signal.get() ?? null))));
+  return signal;
+}
+
+function attempt<T>(task: () => T): T | undefined {
+  try {
+    return task();
+  } catch {
+    return undefined;
+  }
+}
+
 function readStored(name: string): string | undefined {
   try {
     return localStorage.getItem(`patchbay.${name}`) ?? undefined;
@@ -49,6 +91,9 @@ function writeStored(name: string, value: string): void {
     // See storedChoice.
   }
 }
+
+/** The id of the agent that was shown last. */
+export const lastAgentId = tabState<string>("agent");
 
 /** Whether times are shown in the browser's time zone or in UTC. */
 export const zone = storedChoice("zone", ["local", "utc"]);

@@ -1,4 +1,5 @@
 import { Autocomplete } from "@base-ui/react/autocomplete";
+import { useState } from "react";
 import { classNames, controlClass, itemClass, popupClass } from "./class-names.ts";
 
 import { Icon } from "./icon.tsx";
@@ -6,14 +7,18 @@ import { Icon } from "./icon.tsx";
 /** A text field with suggestions that accepts any text: a role, a function name. */
 export function Combobox({
   suggestions,
+  about,
   value,
   onChange,
   label,
   placeholder,
   className,
   clearable = false,
+  readOnly = false,
 }: {
   suggestions: readonly string[];
+  /** A few words after a suggestion, such as a price. */
+  about?: (suggestion: string) => string | undefined;
   value: string;
   onChange: (value: string) => void;
   label?: string;
@@ -21,12 +26,20 @@ export function Combobox({
   className?: string;
   /** Adds a button that clears the field. */
   clearable?: boolean;
+  readOnly?: boolean;
 }) {
+  const [open, setOpen] = useState(false);
+  const { contains } = Autocomplete.useFilter();
+  // An open list, even an empty one, hides the rest of the page from screen readers.
+  const matches = suggestions.includes(value) || suggestions.some((one) => contains(one, value));
   return (
     <Autocomplete.Root
+      open={open && matches}
+      onOpenChange={setOpen}
       items={suggestions}
       value={value}
       onValueChange={onChange}
+      readOnly={readOnly}
       openOnInputClick
       // Show all suggestions when the value is one of them, so that another can be chosen.
       {...(suggestions.includes(value) && { filter: null })}
@@ -49,11 +62,12 @@ export function Combobox({
       </span>
       <Autocomplete.Portal>
         <Autocomplete.Positioner sideOffset={4} className="z-50">
-          <Autocomplete.Popup className={classNames(popupClass, "data-empty:hidden")}>
+          <Autocomplete.Popup className={popupClass}>
             <Autocomplete.List>
               {(suggestion: string) => (
                 <Autocomplete.Item key={suggestion} value={suggestion} className={itemClass}>
-                  {suggestion}
+                  <span className="min-w-0 flex-1 truncate">{suggestion}</span>
+                  <span className="text-muted text-xs">{about?.(suggestion)}</span>
                 </Autocomplete.Item>
               )}
             </Autocomplete.List>

@@ -1,33 +1,25 @@
-import { type MouseEvent, type ReactElement, type ReactNode, type RefObject, useEffect, useRef } from "react";
+import { type ReactNode, type RefObject, useEffect, useRef } from "react";
 import { useHotkeys } from "../state/hotkeys.ts";
 import { Button } from "./button.tsx";
 import { classNames } from "./class-names.ts";
 import { Icon } from "./icon.tsx";
-import { ErrorState, Loading, Skeleton } from "./page.tsx";
-
-export interface Column<Row> {
-  head: string;
-  cell: (row: Row) => ReactNode;
-  /** Numbers align at the end. */
-  align?: "end";
-  /** Hidden in tables narrower than this, except in the stacked layout. */
-  from?: "md" | "lg" | "xl" | "2xl";
-  className?: string;
-  /** The sort key of this column, for tables with `sort`. */
-  sort?: string;
-}
+import { Card, type CardProps, ErrorState, Loading } from "./page.tsx";
+import {
+  AllRows,
+  CHECK,
+  type Column,
+  FROM,
+  historyEntry,
+  openedRows,
+  SkeletonRows,
+  TableRow,
+  type TableRowProps,
+} from "./table-rows.tsx";
 
 /** The order of a table: a column's `sort`, prefixed by a minus for descending order. */
 export interface Sort {
   by: string;
   onChange: (by: string) => void;
-}
-
-/** Props for the link or button of a row: it covers the whole row. */
-export interface RowLinkProps {
-  className: string;
-  "data-row-link": "";
-  children: ReactNode;
 }
 
 /** The part of an infinite query that the table needs. */
@@ -58,33 +50,30 @@ export const rowsOf = <Row,>(
   rows: Row[] | undefined,
 ): RowsQuery<Row> => ({ ...allRows([]), data: rows, error, isPending, refetch });
 
-interface DataTableProps<Row> {
-  /** The accessible name. */
-  caption: string;
+interface DataTableProps<Row> extends Pick<CardProps, "description">, Omit<TableRowProps<Row>, "row"> {
+  /** The heading. */
+  title?: string;
+  /** The accessible name. Default: the title. */
+  caption?: string;
+  /** Buttons and filters of the heading. */
+  titleActions?: ReactNode;
+  /** Shown below the table. */
+  children?: ReactNode;
   query: RowsQuery<Row>;
-  columns: readonly Column<Row>[];
-  rowKey: (row: Row) => string;
-  /** Renders the first cell as a link or button that covers the row. `j` and `k` move between rows. */
-  link?: (row: Row, props: RowLinkProps) => ReactElement;
-  /** Buttons at a row's end. */
-  actions?: (row: Row) => ReactNode;
   empty: ReactNode;
   sort?: Sort;
 }
 
-/** Widths of the table, not of the window: the navigation takes a part of wide windows only. */
-const FROM = {
-  md: "sm:@max-2xl:hidden",
-  lg: "sm:@max-4xl:hidden",
-  xl: "sm:@max-5xl:hidden",
-  "2xl": "sm:@max-6xl:hidden",
-};
-const LINK =
-  "after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 after:outline-focus after:-outline-offset-2 after:rounded-md";
+/** A card with a paged list of the API. On narrow screens, rows become cards. */
+export const DataTable = <Row,>({ title, description, titleActions, children, ...table }: DataTableProps<Row>) => (
+  <Card title={title} description={description} actions={titleActions} flush>
+    <Table caption={title ?? ""} {...table} />
+    {children}
+  </Card>
+);
 
-/** A paged list of the API. On narrow screens, rows become cards. */
-export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { caption, query, columns, rowKey, empty, actions, sort } = props;
+function Table<Row>(props: DataTableProps<Row>) {
+  const { caption = "", query, columns, rowKey, empty, actions, sort, selection } = props;
   const table = useRef<HTMLTableElement>(null);
   useOpenedRow(table, query.data !== undefined);
   useHotkeys((key) => (key === "j" || key === "k") && focusRow(table.current, key === "j" ? 1 : -1));
@@ -98,6 +87,15 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         {/* Explicit roles: display: block and grid of the stacked layout remove the implicit ones. */}
         <thead role="rowgroup" className="max-sm:sr-only">
           <tr role="row">
+            {selection && (
+              <th
+                role="columnheader"
+                scope="col"
+                className={classNames(CHECK, "bg-surface sticky top-12 z-10 border-b")}
+              >
+                <AllRows keys={query.data?.map(rowKey) ?? []} selection={selection} />
+              </th>
+            )}
             {columns.map((column) => (
               <th
                 key={column.head}
@@ -122,7 +120,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         </thead>
         <tbody role="rowgroup" className="max-sm:block">
           {query.data === undefined ? (
-            <SkeletonRows columns={columns} />
+            <SkeletonRows columns={columns} selectable={selection !== undefined} />
           ) : (
             query.data.map((row) => <TableRow key={rowKey(row)} row={row} {...props} />)
           )}
@@ -138,21 +136,6 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   );
 }
 
-const rowClass = "border-line relative border-b last:border-b-0 max-sm:grid max-sm:gap-1 max-sm:px-4 max-sm:py-3";
-
-/** Hints are above the link that covers the row, so that their tooltips open. `passToLink` forwards their clicks to the link. */
-const HINTS =
-  "[&_:is(time,[data-hint])]:relative [&_:is(time,[data-hint])]:z-1 [&_:is(time,[data-hint])]:cursor-pointer";
-
-function passToLink({ target, currentTarget, nativeEvent }: MouseEvent<HTMLTableRowElement>): void {
-  if (!(target instanceof Element) || target.closest("time, [data-hint]") === null) return;
-  currentTarget.querySelector("[data-row-link]")?.dispatchEvent(new globalThis.MouseEvent("click", nativeEvent));
-}
-
-/** The key of the row that was opened from each entry of the browser's history. */
-const openedRows = new Map<unknown, string>();
-const historyEntry = (): unknown => (history.state as { __TSR_key?: unknown } | null)?.__TSR_key;
-
 /** Focuses the row that was opened from this entry of the history, so that Back returns to its place. */
 function useOpenedRow(table: RefObject<HTMLTableElement | null>, loaded: boolean): void {
   useEffect(() => {
@@ -161,70 +144,6 @@ function useOpenedRow(table: RefObject<HTMLTableElement | null>, loaded: boolean
     const row = table.current?.querySelector(`[data-row="${CSS.escape(key)}"]`);
     row?.querySelector<HTMLElement>("[data-row-link]")?.focus({ preventScroll: true });
   }, [table, loaded]);
-}
-
-function TableRow<Row>({ row, columns, rowKey, link, actions }: DataTableProps<Row> & { row: Row }) {
-  const key = rowKey(row);
-  return (
-    <tr
-      role="row"
-      data-row={key}
-      onClickCapture={() => openedRows.set(historyEntry(), key)}
-      className={classNames(rowClass, link && `hover:bg-hover/60 ${HINTS}`)}
-      {...(link && { onClick: passToLink })}
-    >
-      {columns.map((column, index) => {
-        const content = column.cell(row);
-        return (
-          <td
-            key={column.head}
-            role="cell"
-            className={classNames(
-              "align-middle sm:px-3 sm:py-2.5 sm:first:pl-4 sm:last:pr-4",
-              "max-sm:flex max-sm:items-baseline max-sm:justify-between max-sm:gap-4",
-              column.align === "end" && "sm:text-right",
-              // Any word of the first column may break, but not into single letters.
-              index === 0 && "sm:min-w-32 sm:wrap-anywhere",
-              column.from && FROM[column.from],
-              column.className,
-            )}
-          >
-            {index > 0 && (
-              <span aria-hidden="true" className="text-muted shrink-0 text-xs sm:hidden">
-                {column.head}
-              </span>
-            )}
-            {index === 0 && link ? (
-              link(row, { className: LINK, "data-row-link": "", children: content })
-            ) : (
-              <span className="min-w-0 max-sm:text-right max-sm:only:text-left">{content}</span>
-            )}
-          </td>
-        );
-      })}
-      {actions && (
-        <td role="cell" className="relative z-1 text-right align-middle sm:py-1 sm:pr-3">
-          <div className="inline-flex items-center gap-1">{actions(row)}</div>
-        </td>
-      )}
-    </tr>
-  );
-}
-
-function SkeletonRows<Row>({ columns }: { columns: readonly Column<Row>[] }) {
-  return Array.from({ length: 6 }, (_, row) => (
-    <tr key={row} role="row" className={rowClass}>
-      {columns.map((column) => (
-        <td
-          key={column.head}
-          role="cell"
-          className={classNames("sm:px-3 sm:py-3 sm:first:pl-4", column.from && FROM[column.from])}
-        >
-          <Skeleton className="h-4 w-3/4" />
-        </td>
-      ))}
-    </tr>
-  ));
 }
 
 function orderOf<Row>({ sort: own }: Column<Row>, sort: Sort | undefined): "ascending" | "descending" | undefined {

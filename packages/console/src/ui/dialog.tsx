@@ -53,14 +53,15 @@ function Popup({ title, description, children, footer, className, bodyClassName 
 
 const backdrop = <Base.Backdrop className="fades bg-veil fixed inset-0 z-40" />;
 
-/** A modal dialog. A `sticky` one stays open on a click outside: for secrets and long forms. */
+/** A modal dialog. A `sticky` one stays open on a click outside: for secrets and long forms. A `full` one has the width of the page. */
 export function Dialog({
   open,
   onClose,
   wide = false,
+  full = false,
   sticky = false,
   ...content
-}: PanelProps & { wide?: boolean; sticky?: boolean }) {
+}: PanelProps & { wide?: boolean; full?: boolean; sticky?: boolean }) {
   return (
     <Base.Root open={open} onOpenChange={(next) => !next && onClose()} disablePointerDismissal={sticky}>
       <Base.Portal>
@@ -68,7 +69,7 @@ export function Dialog({
         <Base.Viewport className="fixed inset-0 z-40 grid place-items-center overflow-y-auto p-3 sm:p-6">
           <Popup
             {...content}
-            className={classNames("rises rounded-xl border", wide ? "max-w-3xl" : "max-w-lg")}
+            className={classNames("rises rounded-xl border", full ? "max-w-none" : wide ? "max-w-3xl" : "max-w-lg")}
             bodyClassName="min-w-0"
           />
         </Base.Viewport>

@@ -1,16 +1,23 @@
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { Button } from "./button.tsx";
 import { Combobox } from "./combobox.tsx";
+import { Menu, MenuItem } from "./popover.tsx";
 import { SearchField, useDraft } from "./search-field.tsx";
 import { type Option, Select } from "./select.tsx";
 
 type Values = Record<string, string | undefined>;
 
-export type Filter<Name extends string> =
-  | { kind: "search"; name: Name; label: string }
+export type Filter<Name extends string> = {
+  name: Name;
+  label: string;
+  /** Shown only while it has a value, or after it was chosen from the menu of further filters. */
+  further?: boolean;
+} & (
+  | { kind: "search" }
   /** `any` is the label of the choice without a value. */
-  | { kind: "choice"; name: Name; label: string; options: readonly (string | Option)[]; any?: string }
-  | { kind: "text"; name: Name; label: string; suggestions: readonly string[] };
+  | { kind: "choice"; options: readonly (string | Option)[]; any?: string }
+  | { kind: "text"; suggestions: readonly string[] }
+);
 
 interface FilterBarProps<Name extends string> {
   filters: readonly Filter<Name>[];
@@ -25,9 +32,13 @@ export function FilterBar<Name extends string>({ filters, values, onChange, chil
   const loose = values as Values;
   const change = onChange as (changed: Values) => void;
   const active = filters.filter(({ name }) => loose[name] !== undefined);
+  const [added, setAdded] = useState<readonly string[]>([]);
+  const isShown = ({ name, further = false }: Filter<Name>) =>
+    !further || loose[name] !== undefined || added.includes(name);
+  const hidden = filters.filter((filter) => !isShown(filter));
   return (
     <div role="search" className="flex flex-wrap items-center gap-2">
-      {filters.map((filter) => (
+      {filters.filter(isShown).map((filter) => (
         <OneFilter
           key={filter.name}
           filter={filter}
@@ -35,12 +46,24 @@ export function FilterBar<Name extends string>({ filters, values, onChange, chil
           onChange={(value) => change({ [filter.name]: value === "" ? undefined : value })}
         />
       ))}
+      {hidden.length > 0 && (
+        <Menu align="start" trigger={<Button icon="plus">Filter</Button>}>
+          {hidden.map(({ name, label }) => (
+            <MenuItem key={name} onSelect={() => setAdded([...added, name])}>
+              {label}
+            </MenuItem>
+          ))}
+        </Menu>
+      )}
       {children}
       {active.length > 0 && (
         <Button
           look="ghost"
           icon="close"
-          onClick={() => change(Object.fromEntries(active.map(({ name }) => [name, undefined])))}
+          onClick={() => {
+            setAdded([]);
+            change(Object.fromEntries(active.map(({ name }) => [name, undefined])));
+          }}
         >
           Clear {active.length === 1 ? "filter" : `${active.length} filters`}
         </Button>

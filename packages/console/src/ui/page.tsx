@@ -47,7 +47,7 @@ export function PageHeader({ title, name = title, description, actions, children
   );
 }
 
-interface CardProps {
+export interface CardProps {
   title?: ReactNode;
   description?: ReactNode;
   actions?: ReactNode;
@@ -154,6 +154,19 @@ export function ErrorState({ error, title = "Could not load this", onRetry }: Er
   );
 }
 
+interface LoadedProps<Data> {
+  query: { data: Data | undefined; error: unknown; refetch: () => unknown };
+  /** What is shown until the data arrives: skeletons. */
+  loading: ReactNode;
+  children: (data: Data) => ReactNode;
+}
+
+/** What a query loads, or its error with a retry button, or `loading`. Data stays visible when a later request fails. */
+export const Loaded = <Data,>({ query: { data, error, refetch }, loading, children }: LoadedProps<Data>) => {
+  if (data !== undefined) return children(data);
+  return error ? <ErrorState error={error} onRetry={() => void refetch()} /> : loading;
+};
+
 /** Limits of the pause before an automatic retry, in milliseconds. */
 const SHORTEST_MS = 1_000;
 const LONGEST_MS = 15_000;
@@ -205,11 +218,25 @@ export function Skeleton({ className = "h-4 w-full" }: { className?: string }) {
   return <span aria-hidden="true" className={classNames("bg-line animate-shimmer block rounded", className)} />;
 }
 
+interface LoadingProps {
+  label?: string;
+  /** The classes of equal placeholders, in place of `children`. */
+  block?: string;
+  blocks?: number;
+  children?: ReactNode;
+}
+
 /** Announces loading to screen readers, once for any number of skeletons. */
-export const Loading = ({ children, label = "Loading" }: { children: ReactNode; label?: string }) => (
+export const Loading = ({ label = "Loading", block = "h-4", blocks = 1, children }: LoadingProps) => (
   <div role="status" aria-busy="true">
     <span className="sr-only">{label}</span>
-    {children}
+    {children ?? (
+      <div className="grid gap-3">
+        {Array.from({ length: blocks }, (_, i) => (
+          <Skeleton key={i} className={classNames("w-full", block)} />
+        ))}
+      </div>
+    )}
   </div>
 );
 

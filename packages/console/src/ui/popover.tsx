@@ -109,6 +109,29 @@ export function MenuChoice<T extends string>({ value, options, onChange }: MenuC
   );
 }
 
+interface MenuChecksProps<T extends string> {
+  values: readonly T[];
+  options: readonly { value: T; label: string }[];
+  onChange: (values: T[]) => void;
+}
+
+/** Checkbox items within a menu, which stays open. */
+export const MenuChecks = <T extends string>({ values, options, onChange }: MenuChecksProps<T>) =>
+  options.map(({ value, label }) => (
+    <BaseMenu.CheckboxItem
+      key={value}
+      checked={values.includes(value)}
+      closeOnClick={false}
+      onCheckedChange={(checked) => onChange(checked ? [...values, value] : values.filter((one) => one !== value))}
+      className={itemClass}
+    >
+      <span className="flex-1">{label}</span>
+      <BaseMenu.CheckboxItemIndicator>
+        <Icon name="check" className="text-accent size-3.5" />
+      </BaseMenu.CheckboxItemIndicator>
+    </BaseMenu.CheckboxItem>
+  ));
+
 export const MenuSeparator = () => <BaseMenu.Separator className="bg-line mx-1 my-1 h-px" />;
 
 /** A group of menu items with a title. */

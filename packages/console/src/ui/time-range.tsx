@@ -3,6 +3,7 @@ import { type Preset, PRESETS, type RangeSearch } from "../format/time-range.ts"
 import { formatBucket, formatDate } from "../format/times.ts";
 import { useSignal, zone } from "../state/signals.ts";
 import { Button } from "./button.tsx";
+import { chosenRange } from "./chosen-range.ts";
 import { TextField } from "./field.tsx";
 import { Popover } from "./popover.tsx";
 import { Segmented } from "./toggle.tsx";
@@ -29,7 +30,15 @@ export function TimeRange({ value, onChange, preset = "24h" }: TimeRangeProps) {
         </Button>
       }
     >
-      <Choices key={label} value={value} preset={custom ? undefined : (value.range ?? preset)} onChange={onChange} />
+      <Choices
+        key={label}
+        value={value}
+        preset={custom ? undefined : (value.range ?? preset)}
+        onChange={(range) => {
+          chosenRange.set(range);
+          onChange(range);
+        }}
+      />
     </Popover>
   );
 }

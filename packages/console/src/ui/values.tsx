@@ -1,6 +1,6 @@
 import type { ConsoleFunction } from "@patchbay/protocol/console";
 import { type ReactNode, useEffect, useState } from "react";
-import { formatCompact, formatCount, formatUsd } from "../format/numbers.ts";
+import { formatCompact, formatCount, formatShare, formatUsd } from "../format/numbers.ts";
 import { formatDuration, formatInstant, formatRelative } from "../format/times.ts";
 import { createSignal, useSignal, zone } from "../state/signals.ts";
 import { classNames } from "./class-names.ts";
@@ -50,6 +50,11 @@ export function Time({ at, exact = false, none = "never" }: TimeProps) {
   );
 }
 
+/** True from the moment on; checked every 10 seconds. */
+export function useHasPassed(at: string): boolean {
+  return Math.max(useNow(), Date.now()) >= Date.parse(at);
+}
+
 const none = <span className="text-faint">–</span>;
 
 export function Duration({ ms }: { ms: number | null }) {
@@ -65,6 +70,34 @@ export function Count({ value, short = false }: { value: number | null; short?: 
   if (value === null) return none;
   return short ? <span title={formatCount(value)}>{formatCompact(value)}</span> : <span>{formatCount(value)}</span>;
 }
+
+interface TwoLinesProps {
+  first: ReactNode;
+  /** Smaller, below the first. */
+  second: ReactNode;
+  /** The second line is an id. */
+  id?: boolean;
+  /** The first line may have two lines on narrow screens, and is cut beyond. */
+  long?: boolean;
+}
+
+/** A name with its description or id below, as a cell of a table. */
+export const TwoLines = ({ first, second, id = false, long = false }: TwoLinesProps) => (
+  <span className="block min-w-0">
+    <span className={classNames("font-medium", long ? "line-clamp-2 sm:line-clamp-1" : "block")}>{first}</span>
+    <span className={classNames("text-muted block text-xs", id && "font-mono", long && "truncate")}>{second}</span>
+  </span>
+);
+
+/** How many of `of` failed, or were denied, with their share. */
+export const Failed = ({ count, of, tone = "text-bad" }: { count: number; of?: number; tone?: string }) =>
+  count === 0 ? (
+    <span className="text-faint">{of === 0 ? "–" : "0"}</span>
+  ) : (
+    <span className={`whitespace-nowrap ${tone}`}>
+      {formatCount(count)} {of !== undefined && <span className="text-xs">({formatShare(count, of)})</span>}
+    </span>
+  );
 
 /** Interval of updates with reduced motion. */
 const REDUCED_MOTION_MS = 1_000;
@@ -120,15 +153,21 @@ const STATES: Record<string, { tone: Tone; icon: IconName; word?: string }> = {
   // Runs.
   queued: { tone: "idle", icon: "clock" },
   running: { tone: "info", icon: "running" },
+  waiting: { tone: "warn", icon: "clock" },
   succeeded: { tone: "ok", icon: "succeeded" },
   failed: { tone: "bad", icon: "failed" },
   cancelled: { tone: "idle", icon: "stopped" },
+  // Approvals.
+  pending: { tone: "warn", icon: "clock" },
+  approved: { tone: "ok", icon: "succeeded" },
+  rejected: { tone: "bad", icon: "denied" },
   // Spans and access decisions.
   ok: { tone: "ok", icon: "succeeded" },
   denied: { tone: "warn", icon: "denied" },
   unknown: { tone: "warn", icon: "alert", word: "outcome unknown" },
   allowed: { tone: "ok", icon: "succeeded" },
   conditional: { tone: "info", icon: "branch" },
+  approval: { tone: "warn", icon: "clock", word: "needs approval" },
   // Keys and runtimes.
   active: { tone: "ok", icon: "succeeded" },
   expired: { tone: "idle", icon: "clock" },

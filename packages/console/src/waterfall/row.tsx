@@ -15,6 +15,8 @@ interface RowProps {
   /** The current time of the run, for open spans; 0 for others, so that they do not render again. */
   nowMs: number;
   gaps: readonly Interval[] | undefined;
+  /** What the handler reported last; shown in place of the hint. */
+  report: string | undefined;
   active: boolean;
   selected: boolean;
   onSelect: (id: string) => void;
@@ -29,12 +31,13 @@ export const Row = memo(function Row({
   height,
   active,
   selected,
+  report,
   onSelect,
   onOpen,
   ...bar
 }: RowProps) {
   const { span, level, open, parent, position, siblings } = row;
-  const hint = hintOf(span);
+  const hint = report ?? hintOf(span);
   const length = endOf(span, bar.nowMs) - span.startMs;
   return (
     <div
@@ -67,7 +70,11 @@ export const Row = memo(function Row({
           )}
         >
           {nameOf(span)}
-          {hint !== undefined && <span className="text-faint ml-2 font-sans">{hint}</span>}
+          {hint !== undefined && (
+            <span className={classNames("ml-2 font-sans", report === undefined ? "text-faint" : "text-info")}>
+              {hint}
+            </span>
+          )}
         </span>
         <Marks row={row} />
       </div>

@@ -3,6 +3,7 @@ import { defaultRangeExtractor, useWindowVirtualizer } from "@tanstack/react-vir
 import { type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useHotkeys } from "../state/hotkeys.ts";
 import { Button } from "../ui/button.tsx";
+import { oneLine } from "../format/one-line.ts";
 import { useMedia, useWidth } from "../ui/measure.ts";
 import { Kbd } from "../ui/values.tsx";
 import { axisEndOf, Cursor, TickLabels, TickLines } from "./axis.tsx";
@@ -16,6 +17,8 @@ interface WaterfallProps {
   running: boolean;
   /** The current time of the run, or its duration. */
   nowMs: number;
+  /** What the handlers of calls reported, by call. */
+  progress: ReadonlyMap<string, readonly unknown[]>;
   selected: string | undefined;
   onSelect: (id: string | undefined) => void;
   /** The selection follows the focus: for a panel next to the rows. */
@@ -29,7 +32,7 @@ const MIN_GAP = 0.02;
 
 /** The spans of a run as a tree of rows over one time axis. Only rows near the viewport are rendered. */
 export function Waterfall(props: WaterfallProps) {
-  const { spans, running, nowMs, selected } = props;
+  const { spans, running, nowMs, progress, selected } = props;
   const grid = useRef<HTMLDivElement>(null);
   const [axis, axisWidth] = useWidth<HTMLDivElement>();
   const narrow = useMedia("(width < 40rem)");
@@ -70,6 +73,9 @@ export function Waterfall(props: WaterfallProps) {
                 height={height}
                 axisMs={axisMs}
                 nowMs={span.endMs === null ? nowMs : 0}
+                report={
+                  span.endMs === null && progress.has(span.id) ? oneLine(progress.get(span.id)?.at(-1)) : undefined
+                }
                 gaps={span.kind === "query" ? gapsOf(span, spans, nowMs, axisMs) : undefined}
                 active={index === activeIndex}
                 selected={span.id === selected}

@@ -19,9 +19,11 @@ test("the form gets the arguments and the context of the chosen call, or of the 
 });
 
 test("arguments of which the trace has only a part are not used", () => {
-  const run = runWith([call("c1", "slow", { seconds: 4 }, { truncated: true })]);
+  const run = runWith([call("c1", "slow", { seconds: 4 }, { truncated: ["input", "output"] })]);
 
   expect(earlierCall(run, "slow")).toEqual({ arguments: undefined, context: "" });
+  const largeResult = runWith([call("c1", "slow", { seconds: 4 }, { truncated: ["output"] })]);
+  expect(earlierCall(largeResult, "slow")?.arguments).toEqual({ seconds: 4 });
 });
 
 test("arguments that fields cannot show are shown as JSON", () => {

@@ -78,8 +78,10 @@ test("functions without a figure come last in either direction", () => {
   expect(names("made_up")).toEqual(["fast", "never", "slow"]);
 });
 
-test("a search matches every word in name, description or roles", () => {
+test("a search matches every word in name, title, tags, description or roles", () => {
   const list = [fn("refund_order", { roles: ["admin"] }), fn("get_order"), fn("ping", { roles: "everyone" })];
   expect(searchFunctions(list, "ORDER admin").map(({ name }) => name)).toEqual(["refund_order", "get_order"]);
+  list.push(fn("wipe", { title: "Delete everything", tags: ["danger"] }));
+  expect(searchFunctions(list, "danger delete").map(({ name }) => name)).toEqual(["wipe"]);
   expect(searchFunctions(list, "everyone").map(({ name }) => name)).toEqual(["ping"]);
 });

@@ -8,7 +8,7 @@ type AnyEvent = RunEvent | LiveEvent;
 
 const transcriptOf = (...events: AnyEvent[]) =>
   events.reduce(
-    (before, event, at) => addEvent(before, { event, seq: at, raw: `data: ${at}`, atMs: at }),
+    (before, event, at) => addEvent(before, { event, seq: at, raw: `data: ${at}`, afterMs: at }),
     EMPTY_TRANSCRIPT,
   );
 
@@ -29,7 +29,7 @@ describe("a transcript", () => {
     };
 
     expect(tokens.answer).toBe("Two");
-    expect(addEvent(tokens, { event: final, seq: 1, raw: "", atMs: 9 })).toMatchObject({
+    expect(addEvent(tokens, { event: final, seq: 1, raw: "", afterMs: 9 })).toMatchObject({
       answer: "Two.",
       end: { ok: true, executionTimeMs: 9, costUsd: 0.5 },
     });
@@ -61,7 +61,7 @@ describe("a transcript", () => {
 
   test("replaces a streamed thought with the whole one", () => {
     const streaming = transcriptOf({ type: "thoughtDelta", content: "a" }, { type: "thoughtDelta", content: "b" });
-    const whole = addEvent(streaming, { event: { type: "thought", content: "abc" }, seq: 1, raw: "", atMs: 2 });
+    const whole = addEvent(streaming, { event: { type: "thought", content: "abc" }, seq: 1, raw: "", afterMs: 2 });
 
     expect(streaming.steps).toEqual([{ kind: "thought", text: "ab", live: true }]);
     expect(whole.steps).toEqual([{ kind: "thought", text: "abc", live: false }]);
@@ -101,7 +101,7 @@ describe("a transcript", () => {
       { type: "responseDelta", content: "c" },
     );
 
-    expect(entries.map(({ type, payloads, raw, atMs }) => [type, payloads.length, raw.length, atMs])).toEqual([
+    expect(entries.map(({ type, payloads, raw, afterMs }) => [type, payloads.length, raw.length, afterMs])).toEqual([
       ["responseDelta", 2, 2, 0],
       ["toolCall", 1, 1, 2],
       ["responseDelta", 1, 1, 3],

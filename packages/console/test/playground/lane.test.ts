@@ -7,7 +7,6 @@ const event = (event: FollowedEvent["event"]): FollowedEvent => ({
   event,
   seq: 1,
   raw: "",
-  receivedAt: performance.now(),
 });
 const failed = (code: "cancelled" | "internal") =>
   event({ type: "error", errorMessage: "It ended.", code, threadId: "thr_1", runId: "run_1" });
@@ -45,7 +44,7 @@ function laneOf({ streams, ...script }: ReturnType<typeof scripted>, cancel = vi
 test("the thread of a query is known once the control plane accepts it", async () => {
   const { lane, accept, requests } = laneOf(scripted());
 
-  lane.send({ query: "How many?", role: "support" });
+  lane.send({ query: "How many?", role: "support" }, "support");
   await accept();
 
   expect(requests).toEqual([{ query: "How many?", role: "support" }]);

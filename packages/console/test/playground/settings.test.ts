@@ -1,5 +1,5 @@
 import { LIMITS, QueryRequest } from "@patchbay/protocol";
-import type { RunTrace } from "@patchbay/protocol/console";
+import { PlaygroundQuery, type RunTrace } from "@patchbay/protocol/console";
 import { describe, expect, test } from "vitest";
 import { parseSearch, playground, stringifySearch } from "../../src/state/page-search.ts";
 import * as settings from "../../src/pages/playground/settings.ts";
@@ -29,9 +29,12 @@ test("the URL restores the settings", () => {
     maxTokens: "100",
     temperature: "0.5",
     context: '{"a": "b&c"}',
+    instructions: "Be brief.",
+    schema: '{"type": "object"}',
     provider2: "gemini",
     model2: "n",
     context2: '{"a": 2}',
+    instructions2: "Be long.",
   };
 
   expect(settingsOf(playground(parseSearch(stringifySearch(searchOfSettings(full)))))).toEqual(full);
@@ -73,6 +76,20 @@ test("the second lane has its own role, context and model, and otherwise those o
   expect(bodyOfLane({ ...first, role2: "customer" }, 1)).toEqual({ ...bodyOfLane(first, 0), role: "customer" });
   expect(bodyOfLane({ ...second, context2: "{}" }, 1)).toMatchObject({ contextJson: "{}" });
   expect(settings.validateSettings({ ...second, context2: "[" })).toHaveProperty("context2");
+});
+
+test("each lane has its own instructions, which only members send", () => {
+  const both = { ...plain, compare: true, instructions: "Be brief." };
+  const sentBy = (settings_: settings.Settings, lane: number) =>
+    settings.memberBodyOf(settingsOfLane(settings_, lane), { ...sent, threadId: undefined });
+
+  expect(sentBy(both, 0)).toMatchObject({ instructions: "Be brief." });
+  expect(sentBy(both, 1)).toMatchObject({ instructions: "Be brief." });
+  expect(sentBy({ ...both, instructions2: "Be long." }, 1)).toMatchObject({ instructions: "Be long." });
+  expect(sentBy({ ...both, instructions: " " }, 0)).not.toHaveProperty("instructions");
+  expect(bodyOf(both, sent)).not.toHaveProperty("instructions");
+  expect(validateSettings({ ...both, instructions2: "x".repeat(20_001) })).toHaveProperty("instructions2");
+  expect(settings.INSTRUCTIONS_UNITS).toBe(PlaygroundQuery.shape.instructions.unwrap().maxLength);
 });
 
 describe("the body of a query", () => {
@@ -136,6 +153,8 @@ describe("a repeated run", () => {
     provider: "gemini",
     model: "m",
     context: { customerId: "c_1" },
+    instructions: null,
+    settings: { responseSchema: null },
     spans: [query],
   } as unknown as RunTrace;
   const repeat = (changed: object = {}) =>
@@ -151,6 +170,17 @@ describe("a repeated run", () => {
       llmConfig: { provider: "gemini", model: "m", maxTokens: 900, temperature: 0 },
     });
     expect(QueryRequest.safeParse(repeat()).success).toBe(true);
+  });
+
+  test("has the run's own instructions and its answer schema", () => {
+    const schema = { type: "object", properties: {} };
+    const own = settingsOfRun({
+      ...run,
+      instructions: "Be brief.",
+      settings: { ...run.settings, responseSchema: schema },
+    });
+
+    expect(settings.memberBodyOf(own, sent)).toMatchObject({ instructions: "Be brief.", responseSchema: schema });
   });
 
   test("omits a model that queries cannot select", () => {

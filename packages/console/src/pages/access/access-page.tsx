@@ -11,7 +11,7 @@ import { Button } from "../../ui/button.tsx";
 import { download } from "../../ui/download.ts";
 import { FilterBar } from "../../ui/filter-bar.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Card, EmptyState, ErrorState, Loading, PageHeader, Skeleton } from "../../ui/page.tsx";
+import { Card, EmptyState, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
 import { Menu, MenuItem } from "../../ui/popover.tsx";
 import { NeverConnected } from "../runtimes/how-to-connect.tsx";
 import { CellPanel } from "./cell-panel.tsx";
@@ -45,21 +45,16 @@ export function AccessPage() {
         actions={access.data && <Export matrix={access.data} />}
       />
       <ServiceWarnings agentId={agentId} />
-      {access.data ? (
-        <LoadedMatrix matrix={access.data} />
-      ) : access.error instanceof ApiError && access.error.code === "not_found" ? (
+      {!access.data && access.error instanceof ApiError && access.error.code === "not_found" ? (
         <Card>
           <NeverConnected agentId={agentId}>
             Functions list their roles in code. Connect a runtime to see which role may call what.
           </NeverConnected>
         </Card>
-      ) : access.error ? (
-        <ErrorState error={access.error} onRetry={() => void access.refetch()} />
       ) : (
-        <Loading label="Loading the access matrix">
-          <Skeleton className="mb-4 h-8 w-full max-w-xl" />
-          <Skeleton className="h-96 w-full rounded-lg" />
-        </Loading>
+        <Loaded query={access} loading={<Loading block="h-96 rounded-lg" />}>
+          {(matrix) => <LoadedMatrix matrix={matrix} />}
+        </Loaded>
       )}
     </>
   );

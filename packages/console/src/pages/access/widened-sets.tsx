@@ -3,12 +3,12 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, pathOfKey, queryClient, resource, useList } from "../../api/api.ts";
 import { GuardedButton } from "../../ui/button.tsx";
-import { type Column, DataTable } from "../../ui/data-table.tsx";
+import { DataTable } from "../../ui/data-table.tsx";
+import type { Column } from "../../ui/table-rows.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Card } from "../../ui/page.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
-import { Badge, Time } from "../../ui/values.tsx";
+import { Badge, Time, TwoLines } from "../../ui/values.tsx";
 
 /** Lists deployments that widened access. A developer or an owner confirms those that wait for it. */
 export function WidenedSets({ agentId }: { agentId: string }) {
@@ -17,25 +17,26 @@ export function WidenedSets({ agentId }: { agentId: string }) {
   if (sets.data === undefined || sets.data.length === 0) return null;
   const all = sets.data;
   return (
-    <Card title="Widened access" description="Deployments that allow a role more than the functions before them" flush>
-      <DataTable
-        caption="Deployments that widened access"
-        query={sets}
-        columns={COLUMNS}
-        empty={null}
-        rowKey={({ service, deployment, named, manifestHash }) =>
-          JSON.stringify([service, deployment, named, manifestHash])
-        }
-        actions={(set) =>
-          isConfirmable(set, all) && (
-            <GuardedButton needs="developer" size="small" onClick={() => setConfirming(set)}>
-              Confirm<span className="sr-only"> {nameOfDeployment(set)}</span>
-            </GuardedButton>
-          )
-        }
-      />
+    <DataTable
+      title="Widened access"
+      caption="Deployments that widened access"
+      description="Deployments that allow a role more than the functions before them"
+      query={sets}
+      columns={COLUMNS}
+      empty={null}
+      rowKey={({ service, deployment, named, manifestHash }) =>
+        JSON.stringify([service, deployment, named, manifestHash])
+      }
+      actions={(set) =>
+        isConfirmable(set, all) && (
+          <GuardedButton needs="developer" size="small" onClick={() => setConfirming(set)}>
+            Confirm<span className="sr-only"> {nameOfDeployment(set)}</span>
+          </GuardedButton>
+        )
+      }
+    >
       {confirming && <Confirmation agentId={agentId} set={confirming} onClose={() => setConfirming(undefined)} />}
-    </Card>
+    </DataTable>
   );
 }
 
@@ -103,12 +104,7 @@ function State({ confirmation, confirmedBy }: WidenedSet) {
 const COLUMNS: Column<WidenedSet>[] = [
   {
     head: "Deployment",
-    cell: (set) => (
-      <>
-        <span className="font-medium">{nameOfDeployment(set)}</span>
-        <code className="text-muted block font-mono text-xs">{set.manifestHash.slice(0, 8)}</code>
-      </>
-    ),
+    cell: (set) => <TwoLines first={nameOfDeployment(set)} second={set.manifestHash.slice(0, 8)} id />,
   },
   { head: "Allows more", cell: Summary },
   { head: "Confirmation", cell: State },

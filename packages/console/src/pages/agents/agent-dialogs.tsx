@@ -3,6 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { api, refetch, useSession } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
+import { lastAgentId } from "../../state/signals.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
 import { Secret } from "../../ui/copy.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
@@ -105,6 +106,7 @@ export function DeleteAgent({ agent, onClose }: { agent: Agent; onClose: () => v
       send={() => api.delete("/agents/:agent_id", { params: { agentId } })}
       onSent={async () => {
         showSuccess(`Deleted ${name}`);
+        lastAgentId.set(undefined);
         await navigate({ to: "/agents", ignoreBlocker: true });
         void refetch("/agents", "/organisation");
       }}

@@ -8,7 +8,7 @@ import { formatCount } from "../../format/numbers.ts";
 import { GuardedButton } from "../../ui/button.tsx";
 import { CopyableText } from "../../ui/copy.tsx";
 import { Field, TextField } from "../../ui/field.tsx";
-import { Card, ErrorState, Facts, Loading, PageHeader, Skeleton } from "../../ui/page.tsx";
+import { Card, Facts, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
 import { Select } from "../../ui/select.tsx";
 import { Time } from "../../ui/values.tsx";
 import { AgentSettingsForm, useSaveAgent } from "./agent-settings-form.tsx";
@@ -22,24 +22,20 @@ const route = getRouteApi("/shell/agents/$agentId/settings");
 /** An agent's name, instructions, handling of widened access and model settings, and its deletion. */
 export function AgentSettingsPage() {
   const { agentId } = route.useParams();
-  const agent = useQuery(resource("/agents/:agent_id", { params: { agentId } }));
+  const query = useQuery(resource("/agents/:agent_id", { params: { agentId } }));
   return (
     <>
       <PageHeader title="Agent settings" />
-      {agent.data ? (
-        <div className="grid max-w-4xl gap-5">
-          <General agent={agent.data} />
-          <ModelSettings agent={agent.data} />
-          {agent.data.functions !== null && <ServiceInstructions agentId={agentId} />}
-          <DeleteCard agent={agent.data} />
-        </div>
-      ) : agent.error ? (
-        <ErrorState error={agent.error} onRetry={() => void agent.refetch()} />
-      ) : (
-        <Loading label="Loading the agent">
-          <Skeleton className="h-96 w-full max-w-4xl rounded-lg" />
-        </Loading>
-      )}
+      <Loaded query={query} loading={<Loading block="h-96 max-w-4xl rounded-lg" />}>
+        {(agent) => (
+          <div className="grid max-w-4xl gap-5">
+            <General agent={agent} />
+            <ModelSettings agent={agent} />
+            {agent.functions !== null && <ServiceInstructions agentId={agentId} />}
+            <DeleteCard agent={agent} />
+          </div>
+        )}
+      </Loaded>
     </>
   );
 }

@@ -2,13 +2,14 @@ import type { Agent } from "@patchbay/protocol/console";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import { useHasRole, useList } from "../../api/api.ts";
-import { countOf, formatShare } from "../../format/numbers.ts";
+import { countOf } from "../../format/numbers.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { GuardedButton } from "../../ui/button.tsx";
-import { type Column, DataTable } from "../../ui/data-table.tsx";
-import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
+import { DataTable } from "../../ui/data-table.tsx";
+import type { Column } from "../../ui/table-rows.tsx";
+import { EmptyState, PageHeader } from "../../ui/page.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
-import { Badge, Count, Time } from "../../ui/values.tsx";
+import { Badge, Count, Failed, Time, TwoLines } from "../../ui/values.tsx";
 
 const FirstSteps = lazy(async () => ({ default: (await import("./first-steps.tsx")).FirstSteps }));
 const CreateAgent = lazy(async () => ({ default: (await import("./agent-dialogs.tsx")).CreateAgent }));
@@ -47,20 +48,18 @@ export function AgentsPage() {
       <PageHeader title="Agents" description="Agents and their activity in the last 24 hours" actions={newAgent}>
         <SearchField label="Search agents" value={q} onChange={(value) => change({ q: value })} />
       </PageHeader>
-      <Card flush>
-        <DataTable
-          caption="Agents"
-          query={agents}
-          columns={COLUMNS}
-          rowKey={({ agentId }) => agentId}
-          link={({ agentId }, props) => <Link to="/agents/$agentId" params={{ agentId }} {...props} />}
-          empty={
-            <EmptyState icon="search" title="No matching agents">
-              Search matches names and IDs.
-            </EmptyState>
-          }
-        />
-      </Card>
+      <DataTable
+        caption="Agents"
+        query={agents}
+        columns={COLUMNS}
+        rowKey={({ agentId }) => agentId}
+        link={({ agentId }, props) => <Link to="/agents/$agentId" params={{ agentId }} {...props} />}
+        empty={
+          <EmptyState icon="search" title="No matching agents">
+            Search matches names and IDs.
+          </EmptyState>
+        }
+      />
       {createDialog}
     </>
   );
@@ -69,12 +68,7 @@ export function AgentsPage() {
 const COLUMNS: Column<Agent>[] = [
   {
     head: "Name",
-    cell: ({ name, agentId }) => (
-      <span className="block min-w-0">
-        <span className="block font-medium">{name}</span>
-        <span className="text-faint block font-mono text-xs">{agentId}</span>
-      </span>
-    ),
+    cell: ({ name, agentId }) => <TwoLines first={name} second={agentId} id />,
   },
   {
     head: "Runtimes",
@@ -91,18 +85,7 @@ const COLUMNS: Column<Agent>[] = [
   },
   { head: "Functions", align: "end", from: "md", cell: ({ functions }) => <Count value={functions} /> },
   { head: "Queries", align: "end", cell: ({ queries }) => <Count value={queries} /> },
-  {
-    head: "Failed",
-    align: "end",
-    cell: ({ failed, queries }) =>
-      failed === 0 ? (
-        <span className="text-faint">0</span>
-      ) : (
-        <span className="text-bad">
-          {failed} <span className="text-xs">({formatShare(failed, queries)})</span>
-        </span>
-      ),
-  },
+  { head: "Failed", align: "end", cell: ({ failed, queries }) => <Failed count={failed} of={queries} /> },
   { head: "Last query", align: "end", from: "lg", cell: ({ lastQueryAt }) => <Time at={lastQueryAt} /> },
   { head: "Created", align: "end", from: "xl", cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];

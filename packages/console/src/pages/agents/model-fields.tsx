@@ -1,9 +1,8 @@
 import { useHasRole } from "../../api/api.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { Field, Input, TextField } from "../../ui/field.tsx";
-import { Select } from "../../ui/select.tsx";
+import { Field, TextField } from "../../ui/field.tsx";
 import { Checkbox } from "../../ui/toggle.tsx";
-import { PROVIDERS } from "../playground/settings.ts";
+import { ModelField, ProviderSelect, useFirstProvider } from "./model-choice.tsx";
 import { BOUNDS, MAX_FALLBACKS, type ModelDraft, type ModelErrors, type Override, OVERRIDES } from "./model-draft.ts";
 
 interface ModelFieldsProps {
@@ -26,14 +25,15 @@ export function ModelFields(props: ModelFieldsProps) {
     <>
       <div className={columns}>
         <Field label="Provider" error={errors.provider}>
-          <Select<ModelDraft["provider"]>
-            options={[{ value: "", label: "Default" }, ...PROVIDERS]}
+          <ProviderSelect
+            label="Provider"
+            none="Default"
             disabled={readOnly}
             value={draft.provider}
             onChange={(provider) => onChange({ provider })}
           />
         </Field>
-        <TextField {...text("model")} label="Model" spellCheck={false} placeholder="Provider default" />
+        <ModelField {...text("model")} label="Model" provider={draft.provider} />
       </div>
       <div className={columns}>
         {NUMBERS.map(({ name, ...field }) => (
@@ -122,6 +122,7 @@ interface FallbackListProps {
 
 /** An editable list of models, in the order in which a run tries them. */
 function FallbackList({ models, error, readOnly, onChange }: FallbackListProps) {
+  const first = useFirstProvider();
   const replace = (index: number, changed: Partial<Models[number]>) =>
     onChange(models.map((one, at) => (at === index ? { ...one, ...changed } : one)));
   return (
@@ -131,21 +132,20 @@ function FallbackList({ models, error, readOnly, onChange }: FallbackListProps) 
       {models.map(({ provider, model }, index) => (
         // The index is the key: two entries may be equal.
         <div key={index} className="flex gap-2">
-          <Select
+          <ProviderSelect
             label={`Provider of fallback ${index + 1}`}
             className="w-32 shrink-0"
-            options={PROVIDERS}
             disabled={readOnly}
             value={provider}
             onChange={(next) => replace(index, { provider: next })}
           />
-          <Input
-            aria-label={`Model of fallback ${index + 1}`}
-            spellCheck={false}
+          <ModelField
+            bare
+            label={`Model of fallback ${index + 1}`}
+            provider={provider}
             readOnly={readOnly}
-            placeholder="Provider default"
             value={model}
-            onChange={(event) => replace(index, { model: event.target.value })}
+            onChange={(next) => replace(index, { model: next })}
           />
           {!readOnly && (
             <IconButton
@@ -163,11 +163,7 @@ function FallbackList({ models, error, readOnly, onChange }: FallbackListProps) 
       )}
       {!readOnly && models.length < MAX_FALLBACKS && (
         <div>
-          <Button
-            size="small"
-            icon="plus"
-            onClick={() => onChange([...models, { provider: PROVIDERS[0].value, model: "" }])}
-          >
+          <Button size="small" icon="plus" onClick={() => onChange([...models, { provider: first, model: "" }])}>
             Add fallback model
           </Button>
         </div>

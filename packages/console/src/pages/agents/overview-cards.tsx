@@ -2,50 +2,46 @@ import type { FunctionSet, RunSummary, Runtime } from "@patchbay/protocol/consol
 import type { UseQueryResult } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useList, useSession } from "../../api/api.ts";
-import { ShareBar } from "../../charts/small-charts.tsx";
+import { ShareBar } from "../../charts/share-bar.tsx";
 import { countOf } from "../../format/numbers.ts";
 import { connectSnippetsOf } from "../../format/snippets.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { Command } from "../../ui/code.tsx";
-import { DataTable, type RowLinkProps, rowsOf } from "../../ui/data-table.tsx";
+import { DataTable, rowsOf } from "../../ui/data-table.tsx";
+import type { RowLinkProps } from "../../ui/table-rows.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Card, EmptyState, ErrorState, Loading, Skeleton } from "../../ui/page.tsx";
+import { Card, EmptyState, Loaded, Loading } from "../../ui/page.tsx";
 import { Count, Status, Time } from "../../ui/values.tsx";
 import { callParts } from "../analytics/series.ts";
-import { runColumns } from "../runs/run-columns.tsx";
+import { type RunColumn, runColumns } from "../runs/run-columns.tsx";
 
 const RUNS_SHOWN = 8;
-const HEADS = new Set(["Query", "Role", "Duration", "Age"]);
+const COLUMNS: RunColumn[] = ["Role", "Duration", "Age"];
 
 /** The latest runs of an agent, updated live. */
 export function LatestRuns({ agentId }: { agentId: string }) {
   const runs = useList("/agents/:agent_id/runs", { params: { agentId }, query: { limit: RUNS_SHOWN } });
   const longestMs = Math.max(1, ...(runs.data ?? []).map(({ durationMs }) => durationMs));
   return (
-    <Card
+    <DataTable
       title="Latest runs"
-      flush
-      actions={
+      titleActions={
         <LinkButton to="/agents/$agentId/runs" params={{ agentId }} look="ghost" size="small">
           All runs
         </LinkButton>
       }
-    >
-      <DataTable
-        caption="Latest runs"
-        query={rowsOf(runs, runs.data?.slice(0, RUNS_SHOWN))}
-        columns={runColumns(longestMs).filter(({ head }) => HEADS.has(head))}
-        rowKey={({ runId }) => runId}
-        link={({ runId }: RunSummary, props: RowLinkProps) => (
-          <Link to="/agents/$agentId/runs/$runId" params={{ agentId, runId }} {...props} />
-        )}
-        empty={
-          <EmptyState icon="run" title="No runs yet">
-            Queries appear here with their model turns and function calls.
-          </EmptyState>
-        }
-      />
-    </Card>
+      query={rowsOf(runs, runs.data?.slice(0, RUNS_SHOWN))}
+      columns={runColumns(longestMs, COLUMNS)}
+      rowKey={({ runId }) => runId}
+      link={({ runId }: RunSummary, props: RowLinkProps) => (
+        <Link to="/agents/$agentId/runs/$runId" params={{ agentId, runId }} {...props} />
+      )}
+      empty={
+        <EmptyState icon="run" title="No runs yet">
+          Queries appear here with their model turns and function calls.
+        </EmptyState>
+      }
+    />
   );
 }
 
@@ -53,7 +49,7 @@ const FUNCTIONS_SHOWN = 6;
 
 /** The functions of an agent with the most calls in the last 24 hours. */
 export function FunctionsCard({ agentId, functions }: { agentId: string; functions: UseQueryResult<FunctionSet> }) {
-  const { data: set, error } = functions;
+  const { data: set } = functions;
   return (
     <Card
       title="Functions"
@@ -65,19 +61,9 @@ export function FunctionsCard({ agentId, functions }: { agentId: string; functio
         </LinkButton>
       }
     >
-      {set ? (
-        <MostCalled agentId={agentId} functions={set.functions} />
-      ) : error ? (
-        <ErrorState error={error} onRetry={() => void functions.refetch()} />
-      ) : (
-        <Loading label="Loading functions">
-          <div className="grid gap-3 p-4">
-            {Array.from({ length: FUNCTIONS_SHOWN }, (_, i) => (
-              <Skeleton key={i} className="h-4 w-full" />
-            ))}
-          </div>
-        </Loading>
-      )}
+      <Loaded query={functions} loading={<Loading block="mx-4 my-1 w-auto" blocks={FUNCTIONS_SHOWN} />}>
+        {({ functions }) => <MostCalled agentId={agentId} functions={functions} />}
+      </Loaded>
     </Card>
   );
 }
@@ -127,26 +113,19 @@ export function RuntimesCard({ agentId }: { agentId: string }) {
         </LinkButton>
       }
     >
-      {connected ? (
-        connected.length === 0 ? (
-          <NotConnected agentId={agentId} />
-        ) : (
-          <ul>
-            {connected.slice(0, RUNTIMES_SHOWN).map((runtime) => (
-              <RuntimeRow key={runtime.instanceId} {...runtime} />
-            ))}
-          </ul>
-        )
-      ) : runtimes.error ? (
-        <ErrorState error={runtimes.error} onRetry={() => void runtimes.refetch()} />
-      ) : (
-        <Loading label="Loading runtimes">
-          <div className="grid gap-2 p-4">
-            <Skeleton className="h-5 w-28" />
-            <Skeleton className="h-4 w-3/4" />
-          </div>
-        </Loading>
-      )}
+      <Loaded query={{ ...runtimes, data: connected }} loading={<Loading block="mx-4 my-2 w-auto" blocks={2} />}>
+        {(connected) =>
+          connected.length === 0 ? (
+            <NotConnected agentId={agentId} />
+          ) : (
+            <ul>
+              {connected.slice(0, RUNTIMES_SHOWN).map((runtime) => (
+                <RuntimeRow key={runtime.instanceId} {...runtime} />
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
     </Card>
   );
 }

@@ -3,8 +3,8 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { resource, useSession } from "../../api/api.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
-import { CopyButton } from "../../ui/copy.tsx";
-import { Card, ErrorState, PageHeader } from "../../ui/page.tsx";
+import { CopyableText } from "../../ui/copy.tsx";
+import { Card, Loaded, PageHeader } from "../../ui/page.tsx";
 import { Snippets } from "../../ui/snippet.tsx";
 import { Totals, TotalsSkeleton, useFigures } from "../analytics/totals.tsx";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
@@ -28,12 +28,7 @@ export function OverviewPage() {
     <>
       <PageHeader
         title={agent.name}
-        description={
-          <span className="flex items-center gap-1">
-            <code className="min-w-0 truncate font-mono text-xs">{agentId}</code>
-            <CopyButton text={agentId} label="Copy agent ID" />
-          </span>
-        }
+        description={<CopyableText text={agentId} label="Copy agent ID" />}
         actions={<PlaygroundLink agentId={agentId} icon="chat" />}
       />
       <div className="grid gap-4">
@@ -75,15 +70,9 @@ function LastDay({ agentId }: { agentId: string }) {
           Open analytics
         </Link>
       </div>
-      {figures.data ? (
-        <Totals figures={figures.data} before={before} />
-      ) : figures.error ? (
-        <Card>
-          <ErrorState error={figures.error} onRetry={() => void figures.refetch()} />
-        </Card>
-      ) : (
-        <TotalsSkeleton />
-      )}
+      <Loaded query={figures} loading={<TotalsSkeleton />}>
+        {(shown) => <Totals figures={shown} before={before} />}
+      </Loaded>
     </section>
   );
 }

@@ -9,11 +9,11 @@ import { useSearchChange } from "../../state/page-search.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
 import { FilterBar } from "../../ui/filter-bar.tsx";
-import { EmptyState, ErrorState, PageHeader } from "../../ui/page.tsx";
+import { EmptyState, Loaded, PageHeader } from "../../ui/page.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
 import { SOURCE_LABELS } from "../runs/run-columns.tsx";
-import { FunctionsTable, ModelsTable, RolesTable } from "./breakdowns.tsx";
+import { Breakdowns, FunctionsTable, ModelsTable, type Scope } from "./breakdowns.tsx";
 import { queriesOf, stepsOf } from "./series.ts";
 import { type AnalyticsSearch, Totals, TotalsSkeleton, Trends, TrendsSkeleton, useFigures } from "./totals.tsx";
 
@@ -91,21 +91,24 @@ function AnalyticsView(props: AnalyticsViewProps) {
           <TimeRange value={search} onChange={onSearch} preset={PRESET} />
         </FilterBar>
       </PageHeader>
-      {figures.data ? (
-        <div
-          aria-busy={figures.isPlaceholderData}
-          className={classNames("transition-opacity", figures.isPlaceholderData && "opacity-60")}
-        >
-          <Content {...props} figures={figures.data} />
-        </div>
-      ) : figures.error ? (
-        <ErrorState error={figures.error} onRetry={() => void figures.refetch()} />
-      ) : (
-        <div className="grid gap-4">
-          <TotalsSkeleton />
-          <TrendsSkeleton />
-        </div>
-      )}
+      <Loaded
+        query={figures}
+        loading={
+          <div className="grid gap-4">
+            <TotalsSkeleton />
+            <TrendsSkeleton />
+          </div>
+        }
+      >
+        {(shown) => (
+          <div
+            aria-busy={figures.isPlaceholderData}
+            className={classNames("transition-opacity", figures.isPlaceholderData && "opacity-60")}
+          >
+            <Content {...props} figures={shown} />
+          </div>
+        )}
+      </Loaded>
     </>
   );
 }
@@ -119,7 +122,7 @@ function Content({
   open,
   emptyAction,
 }: Omit<AnalyticsViewProps, "figures"> & { figures: Analytics }) {
-  const { totals, functions, roles, models } = figures;
+  const { totals, functions, models } = figures;
   if (queriesOf(totals) === 0 && functions.length === 0 && models.length === 0)
     return (
       <EmptyState
@@ -142,22 +145,29 @@ function Content({
       </EmptyState>
     );
   const { range, from, to } = search;
+  const scope: Scope = {
+    agentId,
+    search: { ...runsSearch(search), range: range ?? (from ? undefined : PRESET), from, to },
+    onSearch,
+  };
   return (
     <div className="grid gap-4">
       <Totals figures={figures} before={before} />
       <Trends figures={figures} open={open(figures)} />
-      <FunctionsTable
-        functions={functions}
-        agentId={agentId}
-        range={{ range: range ?? (from ? undefined : PRESET), from, to }}
-      />
+      <FunctionsTable functions={functions} scope={scope} />
       <div className="grid items-start gap-4 xl:grid-cols-2">
-        <RolesTable roles={roles} onRole={(role) => onSearch({ role })} />
-        <ModelsTable models={models} />
+        <Breakdowns figures={figures} scope={scope} />
       </div>
+      <ModelsTable models={models} scope={scope} />
     </div>
   );
 }
+
+/** The role and source of the page, as search parameters of a list of runs. */
+const runsSearch = ({ role, source = "production" }: AnalyticsSearch) => ({
+  role,
+  ...(source !== "all" && { source }),
+});
 
 const agentRoute = getRouteApi("/shell/agents/$agentId/analytics");
 
@@ -167,7 +177,6 @@ export function AgentAnalyticsPage() {
   const navigate = agentRoute.useNavigate();
   const { agentId } = agentRoute.useParams();
   const params = { agentId };
-  const { role, source } = search;
   const { figures, before } = useFigures({ agentId, search, preset: PRESET });
   const { data: agent } = useSuspenseQuery(resource("/agents/:agent_id", { params }));
   const functions = useQuery({
@@ -192,7 +201,7 @@ export function AgentAnalyticsPage() {
           void navigate({
             to: "/agents/$agentId/runs",
             params: { agentId },
-            search: { from: at, to: end, role, ...(source !== "all" && { source }) },
+            search: { from: at, to: end, ...runsSearch(search) },
           });
         },
       })}

@@ -1,100 +1,204 @@
 import type { Analytics } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
-import { ShareBar } from "../../charts/small-charts.tsx";
+import { type ReactElement, type ReactNode, useState } from "react";
+import { ShareBar } from "../../charts/share-bar.tsx";
 import { formatShare } from "../../format/numbers.ts";
-import type { RangeSearch } from "../../format/time-range.ts";
-import { Button } from "../../ui/button.tsx";
-import { allRows, type Column, DataTable, type RowLinkProps } from "../../ui/data-table.tsx";
-import { Card, EmptyState } from "../../ui/page.tsx";
-import { Count, Duration, Money } from "../../ui/values.tsx";
+import { Button, LinkButton } from "../../ui/button.tsx";
+import { allRows, DataTable } from "../../ui/data-table.tsx";
+import { EmptyState } from "../../ui/page.tsx";
+import type { Column, RowLinkProps } from "../../ui/table-rows.tsx";
+import { Count, Duration, Failed, Money, TwoLines } from "../../ui/values.tsx";
+import { SOURCE_LABELS } from "../runs/run-columns.tsx";
 import { callParts, OUTCOME_LOOKS, SERIES_LOOKS } from "./series.ts";
 
-type Role = Analytics["roles"][number];
-type Model = Analytics["models"][number];
+/** A part of the queries, such as those of one key. */
+interface Part {
+  key: string;
+  name: ReactNode;
+  queries: number;
+  failed: number;
+  costUsd: number;
+  /** Search parameters of its runs. */
+  runs: Partial<RunsSearch>;
+  /** Default: the agent of the page. */
+  agentId?: string;
+}
 
-/** Queries by role; a click on a role filters the page. */
-export function RolesTable({ roles, onRole }: { roles: Role[]; onRole: (role: string) => void }) {
-  const rows = roles.toSorted((a, b) => b.queries - a.queries);
-  const max = Math.max(0, ...rows.map(({ queries }) => queries));
+/** Search parameters of a list of runs. */
+export type RunsSearch = Record<
+  "role" | "noRole" | "keyId" | "source" | "code" | "model" | "functionName" | "status" | "range" | "from" | "to",
+  string | undefined
+>;
+
+export interface Scope {
+  /** Undefined for the figures of all agents. */
+  agentId: string | undefined;
+  /** Search parameters for the runs of the page's range, role and source. */
+  search: Partial<RunsSearch>;
+  /** Filters the page: used where the runs are of several agents. */
+  onSearch: (changed: { role?: string; source?: string }) => void;
+}
+
+/** A link to the runs of an agent in the range of the page. */
+const runsLink = (agentId: string, { search }: Scope, more: Partial<RunsSearch>, props: RowLinkProps): ReactElement => (
+  <Link to="/agents/$agentId/runs" params={{ agentId }} search={{ ...search, ...more } as never} {...props} />
+);
+
+/** Tables of the queries by agent, role, key, source and error code. Each row leads to its runs. */
+export const Breakdowns = ({ figures, scope }: { figures: Analytics; scope: Scope }) => {
+  const { agents, roles, keys, sources, codes } = figures;
+  const nameOf = (id: string): string | undefined =>
+    scope.agentId === undefined ? (agents.find(({ agentId }) => agentId === id)?.name ?? id) : undefined;
+  const tables: [title: string, head: string, parts: Part[]][] = [
+    [
+      "Roles",
+      "Role",
+      roles.map((part) => ({
+        ...part,
+        key: part.role ?? "",
+        name: part.role ?? "no role",
+        runs: part.role === null ? { role: undefined, noRole: "1" } : { role: part.role },
+      })),
+    ],
+    [
+      "Keys",
+      "Key",
+      keys.map((part) => ({
+        ...part,
+        key: part.keyId,
+        name: <TwoLines first={part.name ?? part.keyId} second={nameOf(part.agentId) ?? part.keyId} />,
+        runs: { keyId: part.keyId },
+      })),
+    ],
+    [
+      "Sources",
+      "Source",
+      sources.map((part) => ({
+        ...part,
+        key: part.source,
+        name: SOURCE_LABELS[part.source],
+        runs: { source: part.source },
+      })),
+    ],
+    [
+      "Error codes",
+      "Code",
+      codes.map((part) => ({
+        ...part,
+        key: `${part.agentId} ${part.code}`,
+        name: <TwoLines first={<code className="font-mono text-xs">{part.code}</code>} second={nameOf(part.agentId)} />,
+        runs: { code: part.code },
+      })),
+    ],
+  ];
+  if (scope.agentId === undefined)
+    tables.unshift([
+      "Agents",
+      "Agent",
+      agents.map((part) => ({ ...part, key: part.agentId, name: part.name, runs: {} })),
+    ]);
+  return tables.map(([title, head, parts]) => (
+    <PartTable key={title} title={title} head={head} parts={parts} scope={scope} />
+  ));
+};
+
+interface PartTableProps {
+  title: string;
+  head: string;
+  parts: Part[];
+  scope: Scope;
+}
+
+function PartTable({ title, head, parts, scope }: PartTableProps) {
+  const max = Math.max(0, ...parts.map(({ queries }) => queries));
   return (
-    <Card title="Roles" flush>
-      <DataTable
-        caption="Roles"
-        query={allRows(rows)}
-        columns={roleColumns(max, onRole)}
-        rowKey={({ role }) => role ?? ""}
-        empty={<EmptyState icon="access" title="No queries" />}
-      />
-    </Card>
+    <DataTable
+      title={title}
+      query={allRows(parts)}
+      columns={partColumns(head, max)}
+      rowKey={({ key }) => key}
+      link={(part, props) => linkOf(part, scope, props)}
+      empty={<EmptyState icon="chart" title={title === "Error codes" ? "No failed queries" : "No queries"} />}
+    />
   );
 }
 
-const roleColumns = (max: number, onRole: (role: string) => void): Column<Role>[] => [
-  {
-    head: "Role",
-    cell: ({ role }) =>
-      role === null ? (
-        <span className="text-muted">no role</span>
-      ) : (
-        <button type="button" className="text-accent max-w-56 truncate hover:underline" onClick={() => onRole(role)}>
-          {role}
-          <span className="sr-only">: show only this role</span>
-        </button>
-      ),
-  },
+/** To the runs of the part; on the page of all agents, parts of several agents filter the page. */
+function linkOf({ agentId, runs }: Part, scope: Scope, props: RowLinkProps): ReactElement {
+  const of = agentId ?? scope.agentId;
+  if (of !== undefined) return runsLink(of, scope, runs, props);
+  const { role, source } = runs;
+  if (role === undefined && source === undefined) return <span>{props.children}</span>;
+  return (
+    <button
+      type="button"
+      {...props}
+      onClick={() => scope.onSearch({ ...(role && { role }), ...(source && { source }) })}
+    />
+  );
+}
+
+const partColumns = (head: string, max: number): Column<Part>[] => [
+  { head, cell: ({ name }) => name },
   {
     head: "Queries",
     className: "sm:w-1/4 xl:w-2/5",
     cell: ({ queries, failed }) => (
-      <span className="flex items-center gap-3 max-sm:justify-end">
-        <span className="min-w-0 flex-1 max-sm:hidden">
-          <ShareBar
-            max={max}
-            parts={[
-              { value: queries - failed, look: SERIES_LOOKS[0]! },
-              { value: failed, look: OUTCOME_LOOKS.failed },
-            ]}
-          />
-        </span>
-        <span className="min-w-10 shrink-0 text-right">
-          <Count value={queries} />
-        </span>
-      </span>
+      <Bar
+        value={queries}
+        max={max}
+        parts={[
+          { value: queries - failed, look: SERIES_LOOKS[0]! },
+          { value: failed, look: OUTCOME_LOOKS.failed },
+        ]}
+      />
     ),
   },
-  {
-    head: "Failed",
-    align: "end",
-    cell: ({ failed, queries }) => <Part part={failed} of={queries} className="text-bad" />,
-  },
+  { head: "Failed", align: "end", cell: ({ failed, queries }) => <Failed count={failed} of={queries} /> },
   { head: "Cost", align: "end", cell: ({ costUsd }) => <Money usd={costUsd} /> },
+  {
+    head: "Per query",
+    align: "end",
+    from: "md",
+    cell: ({ costUsd, queries }) => <Money usd={queries === 0 ? null : costUsd / queries} />,
+  },
 ];
 
+/** A bar with its count; the bar is hidden on narrow screens. */
+const Bar = ({ value, ...bar }: { value: number } & Parameters<typeof ShareBar>[0]) => (
+  <span className="flex items-center gap-3 max-sm:justify-end">
+    <span className="min-w-0 flex-1 max-sm:hidden">
+      <ShareBar {...bar} />
+    </span>
+    <span className="min-w-10 shrink-0 text-right">
+      <Count value={value} />
+    </span>
+  </span>
+);
+
+type Model = Analytics["models"][number];
+
 /** Turns, tokens and cost by model. */
-export const ModelsTable = ({ models }: { models: Model[] }) => (
-  <Card title="Models" flush>
-    <DataTable
-      caption="Models"
-      query={allRows(models.toSorted((a, b) => b.costUsd - a.costUsd || b.turns - a.turns))}
-      columns={MODEL_COLUMNS}
-      rowKey={({ provider, model }) => `${provider}/${model}`}
-      empty={<EmptyState icon="agent" title="No model turns" />}
-    />
-  </Card>
+export const ModelsTable = ({ models, scope }: { models: Model[]; scope: Scope }) => (
+  <DataTable
+    title="Models"
+    query={allRows(models)}
+    columns={MODEL_COLUMNS}
+    rowKey={({ provider, model }) => `${provider}/${model}`}
+    {...(scope.agentId !== undefined && {
+      link: ({ model }: Model, props: RowLinkProps) => runsLink(scope.agentId!, scope, { model }, props),
+    })}
+    empty={<EmptyState icon="agent" title="No model turns" />}
+  />
 );
 
 const MODEL_COLUMNS: Column<Model>[] = [
   {
     head: "Model",
-    cell: ({ provider, model }) => (
-      <span className="block min-w-0">
-        <span className="block">{model}</span>
-        {provider !== model && <span className="text-faint block text-xs">{provider}</span>}
-      </span>
-    ),
+    cell: ({ provider, model }) => <TwoLines first={model} second={provider !== model && provider} />,
   },
   { head: "Turns", align: "end", cell: ({ turns }) => <Count value={turns} /> },
+  { head: "First token", align: "end", from: "md", cell: ({ firstTokenP50Ms }) => <Duration ms={firstTokenP50Ms} /> },
   { head: "Tokens in", align: "end", cell: ({ inputTokens }) => <Count value={inputTokens} short /> },
   {
     head: "From cache",
@@ -116,39 +220,35 @@ type Row = Analytics["functions"][number];
 
 const SHOWN = 10;
 
-interface FunctionsTableProps {
-  functions: Row[];
-  agentId: string | undefined;
-  range: RangeSearch;
-}
-
-/** The most called functions with their outcomes, linked if they are of one agent. */
-export function FunctionsTable({ functions, agentId, range }: FunctionsTableProps) {
+/** The most called functions with their outcomes. A row of one agent leads to its runs, a button to the function. */
+export function FunctionsTable({ functions, scope }: { functions: Row[]; scope: Scope }) {
   const [all, setAll] = useState(false);
-  const max = Math.max(0, ...functions.map(({ calls }) => calls));
+  const { agentId } = scope;
   return (
-    <Card title="Most called functions" flush>
-      <DataTable
-        caption="Most called functions"
-        query={allRows(all ? functions : functions.slice(0, SHOWN))}
-        columns={columnsOf(max)}
-        rowKey={({ name }) => name}
-        {...(agentId !== undefined && {
-          link: ({ name }: Row, props: RowLinkProps) => (
-            <Link
-              to="/agents/$agentId/functions/$functionName"
-              params={{ agentId, functionName: name }}
-              search={range}
-              {...props}
-            />
-          ),
-        })}
-        empty={
-          <EmptyState icon="function" title="No function calls">
-            Calls are counted when they end.
-          </EmptyState>
-        }
-      />
+    <DataTable
+      title="Most called functions"
+      query={allRows(all ? functions : functions.slice(0, SHOWN))}
+      columns={functionColumns(Math.max(0, ...functions.map(({ calls }) => calls)))}
+      rowKey={({ name }) => name}
+      {...(agentId !== undefined && {
+        link: ({ name }: Row, props: RowLinkProps) => runsLink(agentId, scope, { functionName: name }, props),
+        actions: ({ name }: Row) => (
+          <LinkButton
+            to="/agents/$agentId/functions/$functionName"
+            params={{ agentId, functionName: name }}
+            look="ghost"
+            size="small"
+          >
+            Function<span className="sr-only"> {name}</span>
+          </LinkButton>
+        ),
+      })}
+      empty={
+        <EmptyState icon="function" title="No function calls">
+          Calls are counted when they end.
+        </EmptyState>
+      }
+    >
       {functions.length > SHOWN && (
         <div className="border-line flex justify-center border-t p-2">
           <Button look="ghost" aria-expanded={all} onClick={() => setAll(!all)}>
@@ -156,43 +256,20 @@ export function FunctionsTable({ functions, agentId, range }: FunctionsTableProp
           </Button>
         </div>
       )}
-    </Card>
+    </DataTable>
   );
 }
 
-const columnsOf = (max: number): Column<Row>[] => [
+const functionColumns = (max: number): Column<Row>[] => [
   { head: "Function", cell: ({ name }) => <span className="font-mono text-xs">{name}</span> },
   {
     head: "Calls",
     className: "sm:w-1/4 xl:w-2/5",
-    cell: (row) => (
-      <span className="flex items-center gap-3 max-sm:justify-end">
-        <span className="min-w-0 flex-1 max-sm:hidden">
-          <ShareBar max={max} parts={callParts(row)} />
-        </span>
-        <span className="min-w-10 shrink-0 text-right">
-          <Count value={row.calls} />
-        </span>
-      </span>
-    ),
+    cell: (row) => <Bar value={row.calls} max={max} parts={callParts(row)} />,
   },
-  { head: "Failed", align: "end", cell: ({ failed, calls }) => <Part part={failed} of={calls} className="text-bad" /> },
-  {
-    head: "Denied",
-    align: "end",
-    cell: ({ denied, calls }) => <Part part={denied} of={calls} className="text-warn" />,
-  },
+  { head: "Failed", align: "end", cell: ({ failed, calls }) => <Failed count={failed} of={calls} /> },
+  { head: "Denied", align: "end", cell: ({ denied, calls }) => <Failed count={denied} of={calls} tone="text-warn" /> },
   { head: "p50", align: "end", from: "lg", cell: ({ p50Ms }) => <Duration ms={p50Ms} /> },
   { head: "p95", align: "end", from: "md", cell: ({ p95Ms }) => <Duration ms={p95Ms} /> },
   { head: "Total time", align: "end", from: "xl", cell: ({ totalMs }) => <Duration ms={totalMs} /> },
 ];
-
-/** A count with its share; a faint zero if it is zero. */
-function Part({ part, of, className }: { part: number; of: number; className: string }) {
-  if (part === 0) return <span className="text-faint">0</span>;
-  return (
-    <span className={`whitespace-nowrap ${className}`}>
-      <Count value={part} /> <span className="text-xs">({formatShare(part, of)})</span>
-    </span>
-  );
-}

@@ -28,8 +28,11 @@ export function outcomeSeries({ buckets, totals }: Analytics): Series[] {
   return [series("succeeded", "Succeeded"), series("failed", "Failed"), series("cancelled", "Cancelled")];
 }
 
-export function latencySeries({ buckets, totals }: Analytics): Series[] {
-  const series = (key: "p50Ms" | "p95Ms" | "p99Ms", label: string): Series => {
+type Percentile = keyof typeof LATENCY_LOOKS;
+
+/** A line per percentile. Null for no data. */
+const percentileSeries = ({ buckets, totals }: Analytics, lines: Partial<Record<Percentile, string>>): Series[] =>
+  (Object.entries(lines) as [Percentile, string][]).map(([key, label]) => {
     const total = totals[key];
     return {
       key,
@@ -38,9 +41,13 @@ export function latencySeries({ buckets, totals }: Analytics): Series[] {
       values: buckets.map((bucket) => bucket[key]),
       ...(total !== null && { note: formatDuration(total) }),
     };
-  };
-  return [series("p50Ms", "p50"), series("p95Ms", "p95"), series("p99Ms", "p99")];
-}
+  });
+
+export const latencySeries = (figures: Analytics): Series[] =>
+  percentileSeries(figures, { p50Ms: "p50", p95Ms: "p95", p99Ms: "p99" });
+
+export const firstTokenSeries = (figures: Analytics): Series[] =>
+  percentileSeries(figures, { firstTokenP50Ms: "p50", firstTokenP95Ms: "p95" });
 
 export function tokenSeries({ buckets, totals }: Analytics): Series[] {
   const series = (key: "inputTokens" | "outputTokens", label: string, n: number): Series => ({
@@ -90,6 +97,8 @@ export const LATENCY_LOOKS = {
   p95Ms: { color: "series-3", dash: "6 4" },
   // In small buckets, p95 and p99 are the same.
   p99Ms: { color: "series-6", wide: true },
+  firstTokenP50Ms: { color: "series-1" },
+  firstTokenP95Ms: { color: "series-3", dash: "6 4" },
 } as const satisfies Record<string, Look>;
 
 /** Looks of series without a fixed colour, such as models. Patterns distinguish neighbours without colour. */

@@ -1,21 +1,31 @@
-import type { Analytics, RunSource } from "@patchbay/protocol/console";
+import type { Analytics, FigureSource } from "@patchbay/protocol/console";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 import { resource } from "../../api/api.ts";
 import { PAST } from "../../api/live.ts";
 import { ChartCard, ChartSkeleton } from "../../charts/chart-card.tsx";
-import { Sparkline } from "../../charts/small-charts.tsx";
+import { Sparkline } from "../../charts/sparkline.tsx";
+import type { Color } from "../../charts/series.tsx";
 import type { TimeChartProps } from "../../charts/time-chart.tsx";
 import { formatCompact, formatShare } from "../../format/numbers.ts";
 import { type Preset, rangeBefore, rangeOf, type RangeSearch } from "../../format/time-range.ts";
 import { Card, EmptyState } from "../../ui/page.tsx";
 import { Change, StatTile, StatTiles, StatTilesSkeleton } from "../../ui/stat-tile.tsx";
 import { Count, Duration, Money } from "../../ui/values.tsx";
-import { costSeries, latencySeries, outcomeSeries, queriesOf, stepsOf, tokenSeries } from "./series.ts";
+import {
+  costSeries,
+  firstTokenSeries,
+  latencySeries,
+  outcomeSeries,
+  queriesOf,
+  stepsOf,
+  tokenSeries,
+} from "./series.ts";
 
 export interface AnalyticsSearch extends RangeSearch {
   role?: string | undefined;
   /** Default: the queries of clients. */
-  source?: "all" | RunSource | undefined;
+  source?: "all" | FigureSource | undefined;
 }
 
 interface FiguresOptions {
@@ -43,68 +53,110 @@ export function useFigures({ agentId, search, preset }: FiguresOptions) {
   return { figures, before: before.data?.totals };
 }
 
-/** The totals of a range, each with its change from the previous range. */
-export function Totals({ figures, before }: { figures: Analytics; before: Analytics["totals"] | undefined }) {
-  const { totals, buckets } = figures;
-  const queries = queriesOf(totals);
-  const failureRate = (of: Analytics["totals"]): number | null =>
-    queriesOf(of) === 0 ? null : of.failed / queriesOf(of);
-  const tokens = (of: { inputTokens: number; outputTokens: number }): number => of.inputTokens + of.outputTokens;
-  return (
-    <StatTiles>
-      <StatTile
-        label="Queries"
-        value={<Count value={queries} short={queries >= 100_000} />}
-        note={<Change now={queries} before={before && queriesOf(before)} />}
-      >
-        <Sparkline values={buckets.map(queriesOf)} color="series-1" />
-      </StatTile>
-      <StatTile
-        label="Failed"
-        value={
-          <>
-            <Count value={totals.failed} />{" "}
-            {queries > 0 && (
-              <span className="text-muted text-sm font-normal tracking-normal">
-                {formatShare(totals.failed, queries)}
-              </span>
-            )}
-          </>
-        }
-        note={<Change now={failureRate(totals)} before={before && failureRate(before)} better="less" />}
-      >
-        <Sparkline values={buckets.map(({ failed }) => failed)} color="mark-bad" />
-      </StatTile>
-      <StatTile
-        label="Latency, p95"
-        value={<Duration ms={totals.p95Ms} />}
-        note={<Change now={totals.p95Ms} before={before?.p95Ms} better="less" />}
-      >
-        <Sparkline values={buckets.map(({ p95Ms }) => p95Ms)} color="series-3" />
-      </StatTile>
-      <StatTile
-        label="Tokens"
-        value={
-          <span title={`${totals.inputTokens} in, ${totals.outputTokens} out`}>{formatCompact(tokens(totals))}</span>
-        }
-        note={<Change now={tokens(totals)} before={before && tokens(before)} />}
-      >
-        <Sparkline values={buckets.map(tokens)} color="series-2" />
-      </StatTile>
-      <StatTile
-        label="Model cost"
-        value={<Money usd={totals.costUsd} />}
-        note={<Change now={totals.costUsd} before={before?.costUsd} />}
-      >
-        <Sparkline values={buckets.map(({ costUsd }) => costUsd)} color="series-4" />
-      </StatTile>
-    </StatTiles>
-  );
+type Figures = Analytics["totals"];
+
+interface Tile {
+  label: string;
+  /** Compared with the previous range, and drawn over time. Null: unknown. */
+  figure: (of: Figures) => number | null;
+  shown: (of: Figures) => ReactNode;
+  better?: "less" | "more";
+  color: Color;
 }
 
-export const TotalsSkeleton = () => (
-  <StatTilesSkeleton labels={["Queries", "Failed", "Latency, p95", "Tokens", "Model cost"]} />
+const tokensOf = (of: Figures): number => of.inputTokens + of.outputTokens;
+const share = (part: number, of: number): number | null => (of === 0 ? null : part / of);
+const cachedShare = (of: Figures) => share(of.cachedInputTokens, of.inputTokens);
+const costPerQuery = (of: Figures) => share(of.costUsd, queriesOf(of));
+
+const TILES: Tile[] = [
+  {
+    label: "Queries",
+    figure: queriesOf,
+    shown: (of) => <Count value={queriesOf(of)} short={queriesOf(of) >= 100_000} />,
+    color: "series-1",
+  },
+  {
+    label: "Failed",
+    figure: (of) => share(of.failed, queriesOf(of)),
+    shown: (of) => (
+      <>
+        <Count value={of.failed} />{" "}
+        {queriesOf(of) > 0 && (
+          <span className="text-muted text-sm font-normal tracking-normal">
+            {formatShare(of.failed, queriesOf(of))}
+          </span>
+        )}
+      </>
+    ),
+    better: "less",
+    color: "mark-bad",
+  },
+  {
+    label: "Latency, p95",
+    figure: ({ p95Ms }) => p95Ms,
+    shown: ({ p95Ms }) => <Duration ms={p95Ms} />,
+    better: "less",
+    color: "series-3",
+  },
+  {
+    label: "First token, p50",
+    figure: ({ firstTokenP50Ms }) => firstTokenP50Ms,
+    shown: ({ firstTokenP50Ms }) => <Duration ms={firstTokenP50Ms} />,
+    better: "less",
+    color: "series-5",
+  },
+  {
+    label: "Tokens",
+    figure: tokensOf,
+    shown: (of) => <span title={`${of.inputTokens} in, ${of.outputTokens} out`}>{formatCompact(tokensOf(of))}</span>,
+    color: "series-2",
+  },
+  {
+    label: "From cache",
+    figure: cachedShare,
+    shown: (of) => formatShare(of.cachedInputTokens, of.inputTokens),
+    better: "more",
+    color: "series-2",
+  },
+  {
+    label: "Model cost",
+    figure: ({ costUsd }) => costUsd,
+    shown: (of) => <Money usd={of.costUsd} />,
+    color: "series-4",
+  },
+  {
+    label: "Cost per query",
+    figure: costPerQuery,
+    shown: (of) => <Money usd={costPerQuery(of)} />,
+    better: "less",
+    color: "series-4",
+  },
+];
+
+/** The totals of a range, each with its change from the previous range. */
+export const Totals = ({
+  figures: { totals, buckets },
+  before,
+}: {
+  figures: Analytics;
+  before: Figures | undefined;
+}) => (
+  <StatTiles>
+    {TILES.map(({ label, figure, shown, better, color }) => (
+      <StatTile
+        key={label}
+        label={label}
+        value={shown(totals)}
+        note={<Change now={figure(totals)} before={before && figure(before)} {...(better && { better })} />}
+      >
+        <Sparkline values={buckets.map(figure)} color={color} />
+      </StatTile>
+    ))}
+  </StatTiles>
 );
+
+export const TotalsSkeleton = () => <StatTilesSkeleton labels={TILES.map(({ label }) => label)} />;
 
 const GRID = "grid gap-4 xl:grid-cols-2";
 
@@ -124,6 +176,16 @@ export function Trends({ figures, open }: { figures: Analytics; open: TimeChartP
         band={["p50Ms", "p95Ms"]}
         open={open}
       />
+      <ChartCard
+        title="First token"
+        description="From the model request to the first text of a turn"
+        steps={steps}
+        series={firstTokenSeries(figures)}
+        unit="ms"
+        kind="lines"
+        band={["firstTokenP50Ms", "firstTokenP95Ms"]}
+        open={open}
+      />
       <ChartCard title="Tokens" steps={steps} series={tokenSeries(figures)} unit="count" kind="bars" open={open} />
       {costs.length > 0 ? (
         <ChartCard title="Cost by model" steps={steps} series={costs} unit="usd" kind="bars" open={open} />
@@ -140,7 +202,7 @@ export function Trends({ figures, open }: { figures: Analytics; open: TimeChartP
 
 export const TrendsSkeleton = () => (
   <div className={GRID}>
-    {["Queries", "Latency", "Tokens", "Cost by model"].map((title) => (
+    {["Queries", "Latency", "First token", "Tokens", "Cost by model"].map((title) => (
       <ChartSkeleton key={title} title={title} />
     ))}
   </div>

@@ -8,10 +8,11 @@ import { formatCount } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { Button } from "../../ui/button.tsx";
-import { type Column, DataTable } from "../../ui/data-table.tsx";
+import { DataTable } from "../../ui/data-table.tsx";
+import type { Column } from "../../ui/table-rows.tsx";
 import { download } from "../../ui/download.ts";
 import { FilterBar } from "../../ui/filter-bar.tsx";
-import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
+import { EmptyState, PageHeader } from "../../ui/page.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
 import { showError, showSuccess } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
@@ -45,31 +46,29 @@ export function AuditPage() {
           The linked entry is not in this list. Load more entries or clear filters.
         </p>
       )}
-      <Card flush>
-        <DataTable
-          caption="Audit entries"
-          query={entries}
-          columns={columnsOf(agentNames)}
-          rowKey={({ id }) => id}
-          link={({ id }, props) => (
-            <Link
-              to="/audit"
-              search={(before) => ({ ...before, entry: id })}
-              replace
-              resetScroll={false}
-              {...props}
-              className={`${props.className} block`}
-            />
-          )}
-          empty={
-            <EmptyState icon="audit" title="No entries">
-              {Object.keys(filters).length > 0
-                ? "Clear filters or choose a longer time range."
-                : "Queries, calls and changes of agents, keys and members appear here."}
-            </EmptyState>
-          }
-        />
-      </Card>
+      <DataTable
+        caption="Audit entries"
+        query={entries}
+        columns={columnsOf(agentNames)}
+        rowKey={({ id }) => id}
+        link={({ id }, props) => (
+          <Link
+            to="/audit"
+            search={(before) => ({ ...before, entry: id })}
+            replace
+            resetScroll={false}
+            {...props}
+            className={`${props.className} block`}
+          />
+        )}
+        empty={
+          <EmptyState icon="audit" title="No entries">
+            {Object.keys(filters).length > 0
+              ? "Clear filters or choose a longer time range."
+              : "Queries, calls and changes of agents, keys and members appear here."}
+          </EmptyState>
+        }
+      />
       {shown && (
         <EntryPanel
           entry={shown}
@@ -150,13 +149,15 @@ const columnsOf = (agentNames: Map<string, string>): Column<AuditItem>[] => [
   {
     head: "By",
     from: "md",
-    cell: ({ member, keyId }) =>
-      member === null && keyId !== null ? (
+    cell: ({ member, keyLabel, keyId }) =>
+      member === null && keyLabel === null && keyId !== null ? (
         <code className="block max-w-36 truncate font-mono text-xs" title={keyId}>
           {keyId}
         </code>
       ) : (
-        <span className="block max-w-36 truncate">{member ?? "operator"}</span>
+        <span className="block max-w-36 truncate" title={keyId ?? undefined}>
+          {member ?? keyLabel ?? "operator"}
+        </span>
       ),
   },
   { head: "When", align: "end", cell: ({ at }) => <Time at={at} /> },

@@ -1,10 +1,10 @@
 import type { AuditItem } from "@patchbay/protocol/console";
 import type { ReactNode } from "react";
 import { TextLink } from "../../ui/button.tsx";
-import { Json } from "../../ui/code.tsx";
-import { CopyButton } from "../../ui/copy.tsx";
+import { CopyableText } from "../../ui/copy.tsx";
 import { Drawer } from "../../ui/dialog.tsx";
 import type { IconName } from "../../ui/icon.tsx";
+import { Json } from "../../ui/json.tsx";
 import { Facts } from "../../ui/page.tsx";
 import type { Option } from "../../ui/select.tsx";
 import { Badge, Time, type Tone } from "../../ui/values.tsx";
@@ -49,7 +49,7 @@ function factsOf(entry: AuditItem, agentName: string | undefined): Fact[] {
     agentId !== null &&
       runId !== null && [
         "Run",
-        <Id id={runId}>
+        <CopyableText text={runId} label="Copy ID">
           <TextLink
             to="/agents/$agentId/runs/$runId"
             params={{ agentId, runId }}
@@ -57,9 +57,9 @@ function factsOf(entry: AuditItem, agentName: string | undefined): Fact[] {
           >
             {runId}
           </TextLink>
-        </Id>,
+        </CopyableText>,
       ],
-    callId !== null && ["Call", <Id id={callId} />],
+    callId !== null && ["Call", <CopyableText text={callId} label="Copy ID" />],
     (runId !== null || role !== null) && ["Role", role ?? <span className="text-faint">none</span>],
     functionName !== null && [
       "Function",
@@ -76,37 +76,28 @@ function factsOf(entry: AuditItem, agentName: string | undefined): Fact[] {
       ),
     ],
     rule !== null && ["Rule", <code className="font-mono text-xs">{rule}</code>],
-    ["Entry", <Id id={entry.id} />],
+    ["Entry", <CopyableText text={entry.id} label="Copy ID" />],
   ];
   return facts.filter((fact) => fact !== false);
 }
 
 /** The member by name, or the key or token with a link to it. */
-function By({ entry: { member, keyId, agentId } }: { entry: AuditItem }) {
+function By({ entry: { member, keyLabel, keyId, agentId } }: { entry: AuditItem }) {
   if (keyId === null) return <>{member ?? "operator (CLI)"}</>;
   const isMember = keyId.startsWith("mem_");
   return (
     <>
-      {member !== null && <span className="block">{member}</span>}
-      <Id id={keyId}>
+      {(member ?? keyLabel) !== null && <span className="block">{member ?? keyLabel}</span>}
+      <CopyableText text={keyId} label="Copy ID">
         {isMember || agentId === null ? undefined : (
           <TextLink to="/agents/$agentId/keys" params={{ agentId }} search={{ key: keyId }}>
             {keyId}
           </TextLink>
         )}
-      </Id>
+      </CopyableText>
     </>
   );
 }
-
-const Id = ({ id, children = id }: { id: string; children?: ReactNode }) => (
-  <span className="flex min-w-0 items-start gap-1">
-    <code className="min-w-0 font-mono text-xs leading-5 break-all">{children}</code>
-    <span className="-my-1">
-      <CopyButton text={id} label="Copy ID" />
-    </span>
-  </span>
-);
 
 /** Choices of the filter: an action, or the prefix of several. */
 export const ACTION_GROUPS: readonly Option[] = [
@@ -115,6 +106,8 @@ export const ACTION_GROUPS: readonly Option[] = [
   { value: "call", label: "Calls" },
   { value: "call.denied", label: "Denied calls" },
   { value: "call.redacted", label: "Removed fields" },
+  { value: "call.deprecated", label: "Deprecated functions" },
+  { value: "approval", label: "Approvals" },
   { value: "access", label: "Policy mismatches" },
   { value: "key", label: "API keys" },
   { value: "runtime_key", label: "Runtime keys" },

@@ -1,7 +1,8 @@
 import { useDeferredValue } from "react";
+import { oneLine } from "../../format/one-line.ts";
 import { classNames } from "../../ui/class-names.ts";
-import { Json } from "../../ui/code.tsx";
 import { Icon } from "../../ui/icon.tsx";
+import { Json } from "../../ui/json.tsx";
 import { Markdown } from "../../ui/markdown.tsx";
 import { Badge, Status } from "../../ui/values.tsx";
 import type { Call, CallOutcome, Transcript } from "./exchange.ts";
@@ -71,7 +72,7 @@ const Thought = ({ text, live }: { text: string; live: boolean }) => (
 
 /** One function call as a line; expanded, its arguments, progress and result. */
 function CallView({ call, ended, remark }: { call: Call; ended: boolean; remark?: string | undefined }) {
-  const { name, parameters, progress, outcome } = call;
+  const { name, parameters, progress, outcome, waits = false } = call;
   const failed = outcome && !outcome.ok;
   const latest = outcome === undefined && !ended ? progress.at(-1) : undefined;
   return (
@@ -79,15 +80,15 @@ function CallView({ call, ended, remark }: { call: Call; ended: boolean; remark?
       <summary className="hover:bg-hover/60 flex min-w-0 flex-wrap items-center gap-x-2 gap-y-1 rounded-lg px-2.5 py-1.5 text-sm">
         <Icon name="right" className="text-faint size-3.5 transition-transform group-open/call:rotate-90" />
         <code className="font-mono text-xs font-medium">{name}</code>
-        <code className="text-muted min-w-0 flex-1 basis-24 truncate font-mono text-xs">{summarize(parameters)}</code>
+        <code className="text-muted min-w-0 flex-1 basis-24 truncate font-mono text-xs">{oneLine(parameters)}</code>
         {remark !== undefined && (
           <Badge tone="accent" icon="branch">
             {remark}
           </Badge>
         )}
-        <Status state={stateOf(outcome, ended)} />
+        <Status state={waits && !outcome && !ended ? "waiting" : stateOf(outcome, ended)} />
         {latest !== undefined && (
-          <span className="text-info basis-full truncate pl-5.5 font-mono text-xs">{summarize(latest)}</span>
+          <span className="text-info basis-full truncate pl-5.5 font-mono text-xs">{oneLine(latest)}</span>
         )}
         {failed && (
           <span className="text-muted basis-full pl-5.5 text-xs group-open/call:hidden">{outcome.errorMessage}</span>
@@ -97,11 +98,7 @@ function CallView({ call, ended, remark }: { call: Call; ended: boolean; remark?
         <Part title="Arguments">
           <Json name={`Arguments of ${name}`} value={parameters} />
         </Part>
-        {progress.length > 0 && (
-          <Part title={`Progress (${progress.length})`}>
-            <Json name={`Progress of ${name}`} value={progress.length === 1 ? progress[0] : progress} />
-          </Part>
-        )}
+        {progress.length > 0 && <CallProgress progress={progress} />}
         {outcome?.ok && (
           <Part title="Result">
             <Json name={`Result of ${name}`} value={outcome.result} />
@@ -122,6 +119,13 @@ function CallView({ call, ended, remark }: { call: Call; ended: boolean; remark?
   );
 }
 
+/** What the handler reported so far, the latest first. */
+export const CallProgress = ({ progress }: { progress: readonly unknown[] }) => (
+  <Part title={`Progress (${progress.length})`}>
+    <Json name="Progress" value={progress.length === 1 ? progress[0] : progress.toReversed()} />
+  </Part>
+);
+
 const Part = ({ title, children }: { title: string; children: React.ReactNode }) => (
   <section aria-label={title} className="min-w-0">
     <p className="text-muted mb-1 text-xs font-medium">{title}</p>
@@ -138,14 +142,6 @@ function stateOf(outcome: CallOutcome | undefined, ended: boolean): string {
 }
 
 const toneOf = (code: string): string => (code === "denied" ? "text-warn" : "text-bad");
-
-/** Arguments on one line: `order_id: "#W1", reason: "…"`. */
-function summarize(parameters: unknown): string {
-  if (typeof parameters === "string") return parameters.slice(0, 300);
-  if (typeof parameters !== "object" || parameters === null) return JSON.stringify(parameters) ?? "";
-  const fields = Object.entries(parameters).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
-  return fields.join(", ").slice(0, 300);
-}
 
 /** The text of a query. */
 export const QueryText = ({ text, children }: { text: string; children?: React.ReactNode }) => (

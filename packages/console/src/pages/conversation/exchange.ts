@@ -8,8 +8,8 @@ export interface EventEntry {
   type: string;
   /** Number in the run's log; undefined for live events, which are not stored. */
   seq: number | undefined;
-  /** Milliseconds since the query was sent. */
-  atMs: number;
+  /** Milliseconds since the query was accepted, by the service's clock; only in transcripts from the log. */
+  afterMs: number | undefined;
   payloads: object[];
   /** The server-sent event blocks as received. */
   raw: string[];
@@ -21,6 +21,8 @@ export interface Call {
   name: string;
   parameters: unknown;
   progress: unknown[];
+  /** True while a person has to approve the call. */
+  waits?: boolean;
   outcome: CallOutcome | undefined;
 }
 
@@ -50,7 +52,7 @@ export interface ReceivedEvent {
   event: RunEvent | LiveEvent;
   seq: number | undefined;
   raw: string;
-  atMs: number;
+  afterMs?: number;
 }
 
 /** Returns the transcript with one more event. */
@@ -85,6 +87,11 @@ function changesFrom({ steps, answer, warnings }: Transcript, event: RunEvent | 
           outcome: outcomeOf(event),
         })),
       };
+    case "approvalRequest":
+    case "approvalDecision": {
+      const waits = event.type === "approvalRequest";
+      return { steps: changeCall(steps, event.toolCallId, (call) => ({ ...call, waits })) };
+    }
     case "finalResponse": {
       const { executionTimeMs, usage, response } = event;
       const { inputTokens, outputTokens, costUsd } = usage;
@@ -119,12 +126,12 @@ const changeCall = (steps: Step[], id: string, change: (call: Call) => Call): St
 
 const TOKENS = new Set(["responseDelta", "thoughtDelta"]);
 
-function addEntry(entries: EventEntry[], { event, seq, raw, atMs }: ReceivedEvent): EventEntry[] {
+function addEntry(entries: EventEntry[], { event, seq, raw, afterMs }: ReceivedEvent): EventEntry[] {
   const { type, ...payload } = event;
   const last = entries.at(-1);
   if (last?.type === type && TOKENS.has(type))
     return [...entries.slice(0, -1), { ...last, payloads: [...last.payloads, payload], raw: [...last.raw, raw] }];
-  return [...entries, { type, seq, atMs, payloads: [payload], raw: [raw] }];
+  return [...entries, { type, seq, afterMs, payloads: [payload], raw: [raw] }];
 }
 
 /** The calls of a transcript, in order. */
@@ -162,26 +169,20 @@ export const shownTitle = (title: string): string => (title.length >= TITLE_UNIT
 const MAX_PARTS = 50;
 
 /** Builds a transcript from the stored log. Only for ended runs: the log is fetched once. */
-export function recordedTranscript({ agentId, runId, createdAt }: Pick<RunSummary, "agentId" | "runId" | "createdAt">) {
+export function recordedTranscript({ agentId, runId }: Pick<RunSummary, "agentId" | "runId">) {
   return queryOptions({
     queryKey: ["transcript", agentId, runId],
     staleTime: Infinity,
     async queryFn({ signal }): Promise<Transcript> {
       const params = { agentId, runId };
-      const askedAt = Date.parse(createdAt);
       let transcript = EMPTY_TRANSCRIPT;
       let cursor: string | undefined;
       for (let part = 0; part < MAX_PARTS; part += 1) {
         const query = { limit: 100, cursor };
         const page = await api.get("/agents/:agent_id/runs/:run_id/log", { params, query, signal });
-        for (const { seq, at, body } of page.items) {
+        for (const { seq, afterMs, body } of page.items) {
           const event = JSON.parse(body) as RunEvent;
-          transcript = addEvent(transcript, {
-            event,
-            seq,
-            raw: `id: ${seq}\ndata: ${body}`,
-            atMs: Date.parse(at) - askedAt,
-          });
+          transcript = addEvent(transcript, { event, seq, raw: `id: ${seq}\ndata: ${body}`, afterMs });
         }
         if (page.nextCursor === null) break;
         cursor = page.nextCursor;

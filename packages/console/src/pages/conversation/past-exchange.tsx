@@ -6,14 +6,21 @@ import { api, keyOf } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { Button } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Fault, Loading, Skeleton } from "../../ui/page.tsx";
+import { Fault, Loading } from "../../ui/page.tsx";
 import { Count, Duration, Money, Status } from "../../ui/values.tsx";
 import { Answer, NoAnswer, TranscriptView } from "./exchange-view.tsx";
 import { type PastExchange, recordedTranscript } from "./exchange.ts";
 
+interface PastAnswerProps {
+  past: PastExchange;
+  actions?: React.ReactNode;
+  /** Shows thoughts and calls from the start. */
+  open?: boolean;
+}
+
 /** A stored answer; its thoughts and calls are fetched when expanded. */
-export function PastAnswer({ past: { run, answer }, actions }: { past: PastExchange; actions?: React.ReactNode }) {
-  const [open, setOpen] = useState(false);
+export function PastAnswer({ past: { run, answer }, actions, open: opened = false }: PastAnswerProps) {
+  const [open, setOpen] = useState(opened && run.finishedAt !== null);
   const log = useQuery({ ...recordedTranscript(run), enabled: open });
   const ended = run.finishedAt !== null;
   return (
@@ -30,11 +37,7 @@ export function PastAnswer({ past: { run, answer }, actions }: { past: PastExcha
           {run.calls > 0 ? callsInWords(run) : "No function calls"}
         </Button>
       )}
-      {open && log.isPending && (
-        <Loading label="Loading calls">
-          <Skeleton className="h-9 w-full rounded-lg" />
-        </Loading>
-      )}
+      {open && log.isPending && <Loading block="h-9 rounded-lg" />}
       <Fault error={open ? log.error : undefined} />
       {open && log.data ? (
         <TranscriptView transcript={log.data.end ? log.data : { ...log.data, answer: answer ?? "" }} />

@@ -1,5 +1,4 @@
 import type { Credits } from "@patchbay/protocol/console";
-import type { UseQueryResult } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useFiltered, useList, useSession } from "../../api/api.ts";
 import { ChartSkeleton } from "../../charts/chart-card.tsx";
@@ -10,7 +9,7 @@ import { LinkButton } from "../../ui/button.tsx";
 import { Command } from "../../ui/code.tsx";
 import { FilterBar } from "../../ui/filter-bar.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Card, ErrorState, PageHeader } from "../../ui/page.tsx";
+import { Card, Loaded, PageHeader } from "../../ui/page.tsx";
 import { StatTilesSkeleton } from "../../ui/stat-tile.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
 import { CreditCharts, CreditTiles } from "./credit-figures.tsx";
@@ -41,21 +40,20 @@ export function CreditsPage() {
         }
       />
       <div className="grid gap-4">
-        <Balance credits={credits} />
-        <Card
-          title="Ledger"
-          description="All entries, latest first"
-          flush
-          actions={
+        <Loaded query={credits} loading={BALANCE_SKELETON}>
+          {(data) => <Balance credits={data} />}
+        </Loaded>
+        <Ledger
+          ledger={ledger}
+          kind={kind}
+          filter={
             <FilterBar
               filters={[{ kind: "choice", name: "kind", label: "Kind", options: KINDS }]}
               values={{ kind }}
               onChange={change}
             />
           }
-        >
-          <Ledger ledger={ledger} kind={kind} />
-        </Card>
+        />
       </div>
     </>
   );
@@ -63,32 +61,23 @@ export function CreditsPage() {
 
 const KINDS = Object.entries(LEDGER_WORDS).map(([value, { label }]) => ({ value, label }));
 
-function Balance({ credits }: { credits: UseQueryResult<Credits> }) {
-  const { data, error } = credits;
-  if (data)
-    return (
-      <>
-        {!data.charged && <NotCharged />}
-        {data.charged && data.balanceUsd <= 0 && <NoCredits />}
-        <CreditTiles credits={data} />
-        {data.days.some(({ balanceUsd, spentUsd, grantedUsd }) => balanceUsd || spentUsd || grantedUsd) && (
-          <CreditCharts days={data.days} />
-        )}
-      </>
-    );
-  if (error)
-    return (
-      <Card>
-        <ErrorState error={error} onRetry={() => void credits.refetch()} />
-      </Card>
-    );
-  return (
-    <>
-      <StatTilesSkeleton labels={["Balance", "Reserved", "Spent", "Runway"]} trend={false} />
-      <ChartSkeleton title="Balance" />
-    </>
-  );
-}
+const BALANCE_SKELETON = (
+  <>
+    <StatTilesSkeleton labels={["Balance", "Reserved", "Spent", "Runway"]} trend={false} />
+    <ChartSkeleton title="Balance" />
+  </>
+);
+
+const Balance = ({ credits }: { credits: Credits }) => (
+  <>
+    {!credits.charged && <NotCharged />}
+    {credits.charged && credits.balanceUsd <= 0 && <NoCredits />}
+    <CreditTiles credits={credits} />
+    {credits.days.some(({ balanceUsd, spentUsd, grantedUsd }) => balanceUsd || spentUsd || grantedUsd) && (
+      <CreditCharts days={credits.days} />
+    )}
+  </>
+);
 
 /** Shown on tiers without charges, such as the sandbox. */
 function NotCharged() {

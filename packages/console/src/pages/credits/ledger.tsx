@@ -1,7 +1,9 @@
 import type { LedgerEntry } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 import { formatUsd } from "../../format/numbers.ts";
-import { type Column, DataTable, type RowsQuery } from "../../ui/data-table.tsx";
+import { DataTable, type RowsQuery } from "../../ui/data-table.tsx";
+import type { Column } from "../../ui/table-rows.tsx";
 import type { IconName } from "../../ui/icon.tsx";
 import { EmptyState } from "../../ui/page.tsx";
 import { Badge, Time, type Tone } from "../../ui/values.tsx";
@@ -26,10 +28,18 @@ export const LEDGER_WORDS: Record<LedgerEntry["kind"], Words> = {
   },
 };
 
+interface LedgerProps {
+  ledger: RowsQuery<LedgerEntry>;
+  kind: LedgerEntry["kind"] | undefined;
+  filter: ReactNode;
+}
+
 /** The entries of the ledger. */
-export const Ledger = ({ ledger, kind }: { ledger: RowsQuery<LedgerEntry>; kind: LedgerEntry["kind"] | undefined }) => (
+export const Ledger = ({ ledger, kind, filter }: LedgerProps) => (
   <DataTable
-    caption="Ledger"
+    title="Ledger"
+    description="All entries, latest first"
+    titleActions={filter}
     query={ledger}
     columns={COLUMNS}
     rowKey={({ id }) => id}

@@ -1,13 +1,13 @@
 import type { ConsoleFunction, FunctionHistory as History } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
-import type { ReactNode } from "react";
 import { useFiltered } from "../../api/api.ts";
 import { ChartCard, ChartSkeleton } from "../../charts/chart-card.tsx";
 import type { Series } from "../../charts/series.tsx";
 import { formatCount, formatShare } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { ErrorState } from "../../ui/page.tsx";
-import { Count, Duration, Time } from "../../ui/values.tsx";
+import { StatTile, StatTiles } from "../../ui/stat-tile.tsx";
+import { Count, Duration, Failed, Time } from "../../ui/values.tsx";
 import { LATENCY_LOOKS, OUTCOME_LOOKS } from "../analytics/series.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
@@ -92,42 +92,13 @@ export function FunctionFigures({ fn: { figures } }: { fn: ConsoleFunction }) {
   const { calls, failed, denied, p50Ms, p95Ms, lastCalledAt } = figures;
   const share = (part: number) => calls > 0 && part > 0 && formatShare(part, calls);
   return (
-    <dl className="border-line bg-line shadow-card grid grid-cols-2 gap-px overflow-hidden rounded-lg border sm:grid-cols-3 xl:grid-cols-6">
-      <Figure name="Calls">
-        <Count value={calls} />
-      </Figure>
-      <Figure name="Errors" note={share(failed)} tone={failed > 0 ? "text-bad" : ""}>
-        <Count value={failed} />
-      </Figure>
-      <Figure name="Denied" note={share(denied)} tone={denied > 0 ? "text-warn" : ""}>
-        <Count value={denied} />
-      </Figure>
-      <Figure name="p50">
-        <Duration ms={p50Ms} />
-      </Figure>
-      <Figure name="p95">
-        <Duration ms={p95Ms} />
-      </Figure>
-      <Figure name="Last call">
-        <Time at={lastCalledAt} />
-      </Figure>
-    </dl>
+    <StatTiles>
+      <StatTile label="Calls" value={<Count value={calls} />} />
+      <StatTile label="Errors" value={<Failed count={failed} />} note={share(failed)} />
+      <StatTile label="Denied" value={<Count value={denied} />} note={share(denied)} />
+      <StatTile label="p50" value={<Duration ms={p50Ms} />} />
+      <StatTile label="p95" value={<Duration ms={p95Ms} />} />
+      <StatTile label="Last call" value={<Time at={lastCalledAt} />} />
+    </StatTiles>
   );
 }
-
-interface FigureProps {
-  name: string;
-  note?: string | false;
-  tone?: string;
-  children: ReactNode;
-}
-
-const Figure = ({ name, note, tone = "", children }: FigureProps) => (
-  <div className="bg-surface px-4 py-2.5">
-    <dt className="text-muted text-xs">{name}</dt>
-    <dd className={`text-lg font-semibold ${tone}`}>
-      {children}
-      {note && <span className="ml-1.5 text-xs font-normal">{note}</span>}
-    </dd>
-  </div>
-);

@@ -9,8 +9,9 @@ import type { ArgumentsDraft } from "../../schema-form/arguments-form.tsx";
 import { shapeOf } from "../../schema-form/field-shape.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
-import { Json } from "../../ui/code.tsx";
-import { type Column, DataTable, rowsOf } from "../../ui/data-table.tsx";
+import { DataTable, rowsOf } from "../../ui/data-table.tsx";
+import { Json } from "../../ui/json.tsx";
+import type { Column } from "../../ui/table-rows.tsx";
 import { Card, EmptyState, ErrorState, PageHeader, PageSkeleton } from "../../ui/page.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
@@ -37,9 +38,10 @@ export function FunctionPage() {
   if (set.error && !set.data) return <ErrorState error={set.error} onRetry={() => void set.refetch()} />;
   if (!set.data || run.isLoading) return <PageSkeleton />;
   const fn = set.data.functions.find(({ name }) => name === functionName);
-  const earlier = run.data && earlierCall(run.data, functionName, call);
+  const earlier =
+    again === undefined ? undefined : ((run.data && earlierCall(run.data, functionName, call)) ?? "missing");
   return fn ? (
-    <LoadedFunction fn={fn} set={set.data} earlier={earlier} />
+    <LoadedFunction key={`${again} ${call}`} fn={fn} set={set.data} earlier={earlier} />
   ) : (
     <Missing name={functionName} agentId={agentId} />
   );
@@ -48,16 +50,17 @@ export function FunctionPage() {
 interface LoadedFunctionProps {
   fn: ConsoleFunction;
   set: FunctionSet;
-  /** Fills the form of the test call. */
-  earlier: EarlierCall | undefined;
+  /** Fills the form of the test call; `missing` if the call that the link names was not found. */
+  earlier: EarlierCall | "missing" | undefined;
 }
 
 function LoadedFunction({ fn, set, earlier }: LoadedFunctionProps) {
   const { tab = "try", range, from, to } = route.useSearch();
   const change = useSearchChange(route);
   const shape = shapeOf(fn.inputSchema);
-  const [written, setWritten] = useState<ArgumentsDraft>(() => argumentsDraft(shape, earlier?.arguments));
-  const [context, setContext] = useState(earlier?.context ?? "");
+  const found = earlier === "missing" ? undefined : earlier;
+  const [written, setWritten] = useState<ArgumentsDraft>(() => argumentsDraft(shape, found?.arguments));
+  const [context, setContext] = useState(found?.context ?? "");
   return (
     <>
       <PageHeader
@@ -82,7 +85,7 @@ function LoadedFunction({ fn, set, earlier }: LoadedFunctionProps) {
                   {...{ fn, set, shape, written, context }}
                   onWritten={setWritten}
                   onContext={setContext}
-                  incomplete={earlier !== undefined && earlier.arguments === undefined}
+                  notice={noticeOf(earlier)}
                 />
               ),
             },
@@ -91,8 +94,9 @@ function LoadedFunction({ fn, set, earlier }: LoadedFunctionProps) {
             {
               value: "schema",
               label: "Schema",
-              content: <Json value={fn.inputSchema} name={`JSON Schema of ${fn.name}`} />,
+              content: <Json value={fn.inputSchema} name={`JSON Schema of ${fn.name}`} open />,
             },
+            ...(fn.cases ? [{ value: "cases", label: "Cases", content: <Cases cases={fn.cases} /> } as const] : []),
           ]}
         />
       </div>
@@ -100,10 +104,27 @@ function LoadedFunction({ fn, set, earlier }: LoadedFunctionProps) {
   );
 }
 
+/** Why the form does not have the arguments of the earlier call. */
+function noticeOf(earlier: LoadedFunctionProps["earlier"]): string | undefined {
+  if (earlier === "missing") return "The earlier call was not found. It may have been erased. Enter arguments below.";
+  if (earlier === undefined || earlier.arguments !== undefined) return undefined;
+  return "The arguments of this call are too large to copy. Enter them below.";
+}
+
 function Facts({ fn }: { fn: ConsoleFunction }) {
-  const { restrictedFields = [] } = fn;
+  const { restrictedFields = [], title, tags = [], deprecated, approval } = fn;
   return (
     <div className="text-muted flex flex-wrap items-center gap-x-3 gap-y-2 text-sm">
+      {title !== undefined && <span className="text-text font-medium">{title}</span>}
+      {deprecated !== undefined && <Badge tone="warn">deprecated: {deprecated}</Badge>}
+      {approval && (
+        <Badge tone="warn" icon="clock">
+          {approval.conditional ? "some calls need" : "needs"} approval by {approval.by.join(", ")}
+        </Badge>
+      )}
+      {tags.map((tag) => (
+        <Badge key={tag}>{tag}</Badge>
+      ))}
       <Effect effect={fn.effect} />
       <RoleBadges {...fn} />
       <span>{fn.idempotent ? "Retried" : "Not retried"}</span>
@@ -121,6 +142,26 @@ function Facts({ fn }: { fn: ConsoleFunction }) {
     </div>
   );
 }
+
+/** The owner's cases, and how each role's call was decided when the runtime connected. */
+const Cases = ({ cases }: { cases: NonNullable<ConsoleFunction["cases"]> }) => (
+  <Card title="Cases" description="Decisions of the owner's code when the runtime connected, without a handler">
+    <dl className="grid gap-3 text-sm">
+      {cases.map(({ name, verdicts }) => (
+        <div key={name} className="grid gap-1">
+          <dt className="font-mono text-xs">{name}</dt>
+          <dd className="flex flex-wrap gap-x-4 gap-y-1">
+            {Object.entries(verdicts).map(([role, verdict]) => (
+              <span key={role} className="inline-flex items-center gap-1.5">
+                {role} <Status state={verdict} />
+              </span>
+            ))}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  </Card>
+);
 
 const Missing = ({ name, agentId }: { name: string; agentId: string }) => (
   <>
@@ -150,20 +191,20 @@ function FunctionRoles({ fn, manifestHash }: { fn: ConsoleFunction; manifestHash
   const access = useQuery(resource("/agents/:agent_id/access", { params: { agentId }, query: { manifestHash } }));
   const rows = access.data && rolesOfFunction(access.data, fn.name);
   return (
-    <Card flush title="Access by role" description="Calls of the last 30 days">
-      <DataTable
-        caption={`Roles and ${fn.name}`}
-        query={rowsOf(access, rows)}
-        columns={COLUMNS}
-        rowKey={({ role }) => role ?? ""}
-        actions={({ role }) => (
-          <Button look="ghost" size="small" onClick={() => change({ tab: undefined, role: role ?? undefined })}>
-            Test as {role ?? "no role"}
-          </Button>
-        )}
-        empty={null}
-      />
-    </Card>
+    <DataTable
+      title="Access by role"
+      description="Calls of the last 30 days"
+      caption={`Roles and ${fn.name}`}
+      query={rowsOf(access, rows)}
+      columns={COLUMNS}
+      rowKey={({ role }) => role ?? ""}
+      actions={({ role }) => (
+        <Button look="ghost" size="small" onClick={() => change({ tab: undefined, role: role ?? undefined })}>
+          Test as {role ?? "no role"}
+        </Button>
+      )}
+      empty={null}
+    />
   );
 }
 

@@ -3,7 +3,8 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useList } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { useSearchChange } from "../../state/page-search.ts";
-import { type Column, DataTable } from "../../ui/data-table.tsx";
+import { DataTable } from "../../ui/data-table.tsx";
+import type { Column } from "../../ui/table-rows.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Select } from "../../ui/select.tsx";
 import { Badge, Status, Time } from "../../ui/values.tsx";
@@ -25,28 +26,26 @@ export function FunctionSets() {
   const before = data.find((set) => set.manifestHash === base) ?? data[data.findIndex((set) => set === after) + 1];
   return (
     <div className="grid gap-5">
-      <Card flush>
-        <DataTable
-          caption="Function sets"
-          query={sets}
-          columns={columnsOf(data)}
-          rowKey={(set) => set.manifestHash}
-          link={(set, props) => (
-            <button
-              type="button"
-              {...props}
-              className={`text-left ${props.className}`}
-              aria-pressed={set === after}
-              onClick={() => change({ manifestHash: set.manifestHash, base: undefined })}
-            />
-          )}
-          empty={
-            <NeverConnected agentId={agentId}>
-              Function sets that runtimes register are stored and compared here.
-            </NeverConnected>
-          }
-        />
-      </Card>
+      <DataTable
+        caption="Function sets"
+        query={sets}
+        columns={columnsOf(data)}
+        rowKey={(set) => set.manifestHash}
+        link={(set, props) => (
+          <button
+            type="button"
+            {...props}
+            className={`text-left ${props.className}`}
+            aria-pressed={set === after}
+            onClick={() => change({ manifestHash: set.manifestHash, base: undefined })}
+          />
+        )}
+        empty={
+          <NeverConnected agentId={agentId}>
+            Function sets that runtimes register are stored and compared here.
+          </NeverConnected>
+        }
+      />
       {after && (
         <Card
           title="Changes"

@@ -2,16 +2,17 @@ import type { ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { ApiError } from "../../api/api-error.ts";
 import { useFiltered } from "../../api/api.ts";
-import { countOf, formatShare } from "../../format/numbers.ts";
+import { countOf } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { TextLink } from "../../ui/button.tsx";
-import { type Column, DataTable, rowsOf } from "../../ui/data-table.tsx";
+import { DataTable, rowsOf } from "../../ui/data-table.tsx";
+import type { Column } from "../../ui/table-rows.tsx";
 import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
-import { Count, Duration, Effect, RoleBadges, Status, Time } from "../../ui/values.tsx";
+import { Badge, Count, Duration, Effect, Failed, RoleBadges, Status, Time } from "../../ui/values.tsx";
 import { NeverConnected } from "../runtimes/how-to-connect.tsx";
 import { FunctionSets } from "./function-sets.tsx";
 
@@ -65,37 +66,35 @@ function FunctionList() {
         <SearchField label="Search functions" value={q} onChange={(value) => change({ q: value })} />
         {set.data && <SetLine set={set.data} selected={manifestHash !== undefined} />}
       </div>
-      <Card flush>
-        <DataTable
-          caption="Functions"
-          query={rowsOf(set, functions)}
-          columns={COLUMNS}
-          rowKey={({ name }) => name}
-          sort={{
-            by: sort,
-            onChange: (by) => change({ sort: by === "name" ? undefined : by }),
-          }}
-          link={({ name }, props) => (
-            <Link
-              to="/agents/$agentId/functions/$functionName"
-              params={{ agentId, functionName: name }}
-              search={{ ...search, manifestHash }}
-              {...props}
-            />
-          )}
-          empty={
-            q === undefined ? (
-              <EmptyState icon="function" title="This function set is empty">
-                Add functions to the service, then restart its runtime.
-              </EmptyState>
-            ) : (
-              <EmptyState icon="search" title="No matching functions">
-                Search matches all words in names, descriptions and roles.
-              </EmptyState>
-            )
-          }
-        />
-      </Card>
+      <DataTable
+        caption="Functions"
+        query={rowsOf(set, functions)}
+        columns={COLUMNS}
+        rowKey={({ name }) => name}
+        sort={{
+          by: sort,
+          onChange: (by) => change({ sort: by === "name" ? undefined : by }),
+        }}
+        link={({ name }, props) => (
+          <Link
+            to="/agents/$agentId/functions/$functionName"
+            params={{ agentId, functionName: name }}
+            search={{ ...search, manifestHash }}
+            {...props}
+          />
+        )}
+        empty={
+          q === undefined ? (
+            <EmptyState icon="function" title="This function set is empty">
+              Add functions to the service, then restart its runtime.
+            </EmptyState>
+          ) : (
+            <EmptyState icon="search" title="No matching functions">
+              Search matches all words in names, titles, tags, descriptions and roles.
+            </EmptyState>
+          )
+        }
+      />
     </div>
   );
 }
@@ -119,9 +118,18 @@ const COLUMNS: Column<ConsoleFunction>[] = [
     head: "Function",
     sort: "name",
     className: "sm:w-[28%]",
-    cell: ({ name, description }) => (
+    cell: ({ name, title, description, deprecated }) => (
       <span className="block min-w-0">
-        <span className="block font-mono text-sm font-medium">{name}</span>
+        <span className="block text-sm font-medium">
+          {title !== undefined && <>{title} </>}
+          <span className={`font-mono ${title === undefined ? "" : "text-muted text-xs font-normal"}`}>{name}</span>
+          {deprecated !== undefined && (
+            <>
+              {" "}
+              <Badge tone="warn">deprecated</Badge>
+            </>
+          )}
+        </span>
         <span className="text-muted line-clamp-2 text-xs sm:line-clamp-1" title={description}>
           {description}
         </span>
@@ -146,13 +154,7 @@ const COLUMNS: Column<ConsoleFunction>[] = [
 /** Failed calls with their share; denied calls do not count as errors. */
 const Errors = ({ calls, failed, denied }: ConsoleFunction["figures"]) => (
   <span className="whitespace-nowrap">
-    {failed === 0 ? (
-      <span className="text-faint">{calls === 0 ? "–" : "0"}</span>
-    ) : (
-      <span className="text-bad">
-        {failed} <span className="text-xs">({formatShare(failed, calls)})</span>
-      </span>
-    )}
+    <Failed count={failed} of={calls} />
     {denied > 0 && <span className="text-warn block text-xs">{denied} denied</span>}
   </span>
 );
@@ -179,11 +181,12 @@ export function sortFunctions(functions: readonly ConsoleFunction[], by: string)
   });
 }
 
-/** Functions whose name, description or roles contain every word of `q`. */
+/** Functions whose name, title, tags, description or roles contain every word of `q`. */
 export function searchFunctions(functions: readonly ConsoleFunction[], q: string): ConsoleFunction[] {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean);
-  return functions.filter(({ name, description, roles }) => {
-    const text = `${name} ${description} ${roles === "everyone" ? roles : roles.join(" ")}`.toLowerCase();
+  return functions.filter(({ name, title = "", tags = [], description, roles }) => {
+    const text =
+      `${name} ${title} ${tags.join(" ")} ${description} ${roles === "everyone" ? roles : roles.join(" ")}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });
 }

@@ -2,7 +2,7 @@ import type { ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { resource } from "../../api/api.ts";
-import { ErrorState, Loading, Skeleton } from "../../ui/page.tsx";
+import { ErrorState, Loading } from "../../ui/page.tsx";
 import { Badge, type Tone } from "../../ui/values.tsx";
 
 /** Shows the differences between two function sets, down to properties of schemas. */
@@ -22,12 +22,7 @@ export function SetComparison({ agentId, before, after }: { agentId: string; bef
         }}
       />
     );
-  if (!old.data || !now.data)
-    return (
-      <Loading>
-        <Skeleton className="h-24 w-full" />
-      </Loading>
-    );
+  if (!old.data || !now.data) return <Loading block="h-24" />;
   const { service, functions } = changesOf(old.data, now.data);
   if (service.length + functions.length === 0) return <p className="text-muted text-sm">No differences</p>;
   return (

@@ -1,44 +1,35 @@
 import type { ConsoleFunction, TestCallResult } from "@patchbay/protocol/console";
+import { useMutation } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { api } from "../../api/api.ts";
 import { formatDuration } from "../../format/times.ts";
-import type { Arguments } from "../../schema-form/arguments-form.tsx";
-import { LinkButton } from "../../ui/button.tsx";
-import { Json } from "../../ui/code.tsx";
-import { Card, EmptyState, Fault, Loading, Skeleton } from "../../ui/page.tsx";
-import { Badge, fieldLabel, Status } from "../../ui/values.tsx";
+import { Button, LinkButton } from "../../ui/button.tsx";
+import { Json } from "../../ui/json.tsx";
+import { Card, EmptyState, Fault } from "../../ui/page.tsx";
+import { showError } from "../../ui/toast.tsx";
+import { Badge, fieldLabel, Status, useRunClock } from "../../ui/values.tsx";
+import { callsOf } from "../conversation/exchange.ts";
+import { CallProgress } from "../conversation/exchange-view.tsx";
 import { OwnerError } from "../runs/owner-error.tsx";
+import { SaveCase } from "./save-case.tsx";
+import { isPending, type SentCall, type TestRun } from "./test-run.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
 
-/** A test call as it was sent. */
-export interface SentCall {
-  role: string | undefined;
-  arguments: Arguments;
-  context: Arguments | undefined;
-}
-
-interface TestCallOutcomeProps {
-  fn: ConsoleFunction;
-  sent: SentCall | undefined;
-  result: TestCallResult | undefined;
-  error: Error | null;
-  pending: boolean;
-}
-
-/** The result of a test call. */
-export function TestCallOutcome({ fn, sent, result, error, pending }: TestCallOutcomeProps) {
+/** A test call in progress, or its result. */
+export function TestCallOutcome({ fn, run }: { fn: ConsoleFunction; run: TestRun | undefined }) {
   const { agentId } = route.useParams();
+  const { sent, runId, result, error } = run ?? {};
   return (
     <Card
       title="Result"
       className="lg:sticky lg:top-16"
       actions={
-        result &&
-        !pending && (
+        runId !== undefined && (
           <LinkButton
             to="/agents/$agentId/runs/$runId"
-            params={{ agentId, runId: result.runId }}
+            params={{ agentId, runId }}
             look="ghost"
             size="small"
             icon="run"
@@ -49,14 +40,9 @@ export function TestCallOutcome({ fn, sent, result, error, pending }: TestCallOu
       }
     >
       <div aria-live="polite">
-        {pending ? (
-          <Loading label="Calling">
-            <div className="grid gap-3">
-              <Skeleton className="h-5 w-40" />
-              <Skeleton className="h-40 w-full rounded-lg" />
-            </div>
-          </Loading>
-        ) : error ? (
+        {run && isPending(run) ? (
+          <Pending agentId={agentId} run={run} />
+        ) : error !== undefined ? (
           <Fault error={error} />
         ) : result ? (
           <Outcome fn={fn} sent={sent} result={result} />
@@ -67,6 +53,38 @@ export function TestCallOutcome({ fn, sent, result, error, pending }: TestCallOu
         )}
       </div>
     </Card>
+  );
+}
+
+/** The time since the call was sent, the progress that its handler reported, and a button that cancels it. */
+function Pending({ agentId, run: { runId, sentAt, transcript } }: { agentId: string; run: TestRun }) {
+  const elapsedMs = useRunClock({ running: true, knownMs: 0, knownAt: sentAt });
+  const progress = callsOf(transcript)[0]?.progress ?? [];
+  const cancel = useMutation({
+    mutationFn: () => api.post("/agents/:agent_id/runs/:run_id/cancel", { params: { agentId, runId: runId ?? "" } }),
+    onError: (error) => showError("Couldn't cancel the call", error),
+  });
+  return (
+    <div className="grid gap-3">
+      <div className="flex flex-wrap items-center gap-2 text-sm">
+        <Status state="running" />
+        {/* Not announced: it changes many times a second. */}
+        <span role="timer" aria-live="off" aria-label="Elapsed" className="text-muted">
+          {formatDuration(elapsedMs)}
+        </span>
+        <Button
+          size="small"
+          icon="stopped"
+          className="ml-auto"
+          disabled={runId === undefined}
+          busy={cancel.isPending || cancel.isSuccess}
+          onClick={() => cancel.mutate()}
+        >
+          Cancel call
+        </Button>
+      </div>
+      {progress.length > 0 && <CallProgress progress={progress} />}
+    </div>
   );
 }
 
@@ -88,6 +106,7 @@ const Outcome = ({ fn, sent, result }: { fn: ConsoleFunction; sent: SentCall | u
         <OwnerError failure={result} />
       </>
     )}
+    {sent && <SaveCase functionName={fn.name} input={sent.arguments} context={sent.context ?? {}} role={sent.role} />}
   </div>
 );
 

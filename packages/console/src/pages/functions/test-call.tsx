@@ -1,9 +1,10 @@
-import type { ConsoleFunction, FunctionSet, TestCallResult } from "@patchbay/protocol/console";
-import { useMutation } from "@tanstack/react-query";
+import type { ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
-import { api, useHasRole } from "../../api/api.ts";
+import { oneLine } from "../../format/one-line.ts";
+import { useHasRole } from "../../api/api.ts";
 import {
+  type Arguments,
   type ArgumentsDraft,
   ArgumentsForm,
   JsonEditor,
@@ -12,13 +13,15 @@ import {
 } from "../../schema-form/arguments-form.tsx";
 import type { FieldShape } from "../../schema-form/field-shape.ts";
 import { useSearchChange } from "../../state/page-search.ts";
-import { GuardedButton } from "../../ui/button.tsx";
+import { Button, GuardedButton } from "../../ui/button.tsx";
 import { Combobox } from "../../ui/combobox.tsx";
 import { Field } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Kbd } from "../../ui/values.tsx";
-import { type SentCall, TestCallOutcome } from "./test-call-outcome.tsx";
+import { argumentsDraft } from "./earlier-call.ts";
+import { TestCallOutcome } from "./test-call-outcome.tsx";
+import { isPending, useTestRun } from "./test-run.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
 
@@ -30,14 +33,14 @@ interface TestCallProps {
   onWritten: (written: ArgumentsDraft) => void;
   context: string;
   onContext: (context: string) => void;
-  /** The arguments of the earlier call are too large for its trace. */
-  incomplete: boolean;
+  /** Shown above the form. */
+  notice: string | undefined;
 }
 
 /** Calls the function as a role, without a model; the runtime makes the same checks as for calls of a model. */
 export function TestCall(props: TestCallProps) {
-  const { fn, set, shape, written, onWritten, incomplete } = props;
-  const { call, submitted, input, caller, invalid, send } = useTestCall(props);
+  const { fn, set, shape, written, onWritten, notice } = props;
+  const { run, submitted, input, caller, invalid, send } = useTestCall(props);
   return (
     <div className="grid items-start gap-5 lg:grid-cols-2">
       <Card>
@@ -54,9 +57,8 @@ export function TestCall(props: TestCallProps) {
             send(event.currentTarget);
           }}
         >
-          {incomplete && (
-            <p className="text-muted text-sm">The arguments of this call are too large to copy. Enter them below.</p>
-          )}
+          {notice !== undefined && <p className="text-muted text-sm">{notice}</p>}
+          <Examples fn={fn} onPick={(example) => onWritten(argumentsDraft(shape, example))} />
           <ArgumentsForm shape={shape} written={written} onChange={onWritten} faults={submitted ? input.faults : []} />
           <CallerFields set={set} caller={caller} submitted={submitted} />
           {!set.connected && (
@@ -76,7 +78,7 @@ export function TestCall(props: TestCallProps) {
               type="submit"
               look={fn.effect === "destructive" ? "danger" : "primary"}
               icon="send"
-              busy={call.isPending}
+              busy={isPending(run)}
             >
               Call {caller.role === "" ? "without a role" : `as ${caller.role.length > 24 ? "this role" : caller.role}`}
               <span className="opacity-80 max-sm:hidden">
@@ -86,7 +88,22 @@ export function TestCall(props: TestCallProps) {
           </div>
         </form>
       </Card>
-      <TestCallOutcome fn={fn} sent={call.variables} result={call.data} error={call.error} pending={call.isPending} />
+      <TestCallOutcome fn={fn} run={run} />
+    </div>
+  );
+}
+
+/** The owner's examples of arguments; each fills the form. */
+function Examples({ fn: { examples = [] }, onPick }: { fn: ConsoleFunction; onPick: (example: Arguments) => void }) {
+  if (examples.length === 0) return null;
+  return (
+    <div role="group" aria-label="Examples" className="flex min-w-0 flex-wrap items-center gap-2">
+      <span className="text-muted text-xs">Examples</span>
+      {examples.map((example, index) => (
+        <Button key={index} size="small" className="max-w-full min-w-0" onClick={() => onPick(example)}>
+          <span className="truncate font-mono">{oneLine(example)}</span>
+        </Button>
+      ))}
     </div>
   );
 }
@@ -99,16 +116,10 @@ function useTestCall({ fn, shape, written, context, onContext }: TestCallProps) 
   const caller = useCaller(context, onContext);
   const input = readArguments(shape, written);
   const invalid = input.faults.length + caller.parsed.faults.length > 0;
-  const call = useMutation<TestCallResult, Error, SentCall>({
-    mutationFn: ({ role, arguments: given, context }) =>
-      api.post("/agents/:agent_id/functions/:function_name/test-calls", {
-        params: { agentId, functionName: fn.name },
-        body: { arguments: given, ...(role !== undefined && { role }), ...(context && { context }) },
-      }),
-  });
+  const { run, begin } = useTestRun(agentId, fn.name);
   const send = (form: HTMLFormElement): void => {
     // The keyboard submits the form even if its button is disabled.
-    if (!mayCall || call.isPending) return;
+    if (!mayCall || isPending(run)) return;
     setSubmitted(true);
     if (invalid) {
       // Errors are rendered in the next frame.
@@ -117,9 +128,9 @@ function useTestCall({ fn, shape, written, context, onContext }: TestCallProps) 
       );
       return;
     }
-    call.mutate({ role: caller.role || undefined, arguments: input.value, context: caller.parsed.value });
+    begin({ role: caller.role || undefined, arguments: input.value, context: caller.parsed.value });
   };
-  return { call, submitted, input, caller, invalid, send };
+  return { run, submitted, input, caller, invalid, send };
 }
 
 /** The role is in the URL, so that links can set it; the context is not. */

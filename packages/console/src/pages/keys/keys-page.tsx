@@ -5,10 +5,11 @@ import { useHasRole, useList, useSession } from "../../api/api.ts";
 import { operatorCommand } from "../../format/snippets.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { GuardedButton } from "../../ui/button.tsx";
-import { type Column, DataTable } from "../../ui/data-table.tsx";
-import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
+import { DataTable } from "../../ui/data-table.tsx";
+import type { Column } from "../../ui/table-rows.tsx";
+import { EmptyState, PageHeader } from "../../ui/page.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
-import { Badge, Status, Time } from "../../ui/values.tsx";
+import { Badge, Status, Time, TwoLines } from "../../ui/values.tsx";
 import { endsSoon, KINDS } from "./kinds.ts";
 
 const CreateKey = lazy(async () => ({ default: (await import("./create-key.tsx")).CreateKey }));
@@ -55,31 +56,29 @@ function KeyList({ kind }: { kind: CredentialKind }) {
   return (
     <>
       <p className="text-muted mb-3 max-w-prose text-sm">{KINDS[kind].about}</p>
-      <Card flush>
-        <DataTable
-          caption={KINDS[kind].plural}
-          query={keys}
-          columns={COLUMNS[kind]}
-          rowKey={({ credentialId }) => credentialId}
-          link={({ credentialId }, props) => (
-            <button
-              type="button"
-              {...props}
-              className={`text-left ${props.className}`}
-              onClick={() => change({ key: credentialId })}
-            />
-          )}
-          empty={
-            <EmptyState
-              icon="key"
-              title={`No ${KINDS[kind].singular} yet`}
-              command={operatorCommand(`${KINDS[kind].command} --agent ${agentId}`, databaseOption)}
-            >
-              Create one here, or with the CLI on the server.
-            </EmptyState>
-          }
-        />
-      </Card>
+      <DataTable
+        caption={KINDS[kind].plural}
+        query={keys}
+        columns={COLUMNS[kind]}
+        rowKey={({ credentialId }) => credentialId}
+        link={({ credentialId }, props) => (
+          <button
+            type="button"
+            {...props}
+            className={`text-left ${props.className}`}
+            onClick={() => change({ key: credentialId })}
+          />
+        )}
+        empty={
+          <EmptyState
+            icon="key"
+            title={`No ${KINDS[kind].singular} yet`}
+            command={operatorCommand(`${KINDS[kind].command} --agent ${agentId}`, databaseOption)}
+          >
+            Create one here, or with the CLI on the server.
+          </EmptyState>
+        }
+      />
       <Suspense>
         {selected && (
           <KeyPanel key={selected.credentialId} credential={selected} onClose={() => change({ key: undefined })} />
@@ -92,10 +91,7 @@ function KeyList({ kind }: { kind: CredentialKind }) {
 const NAME: Column<Credential> = {
   head: "Key",
   cell: ({ label, hint }) => (
-    <span className="block min-w-0">
-      <span className={`block font-medium ${label === null ? "text-muted italic" : ""}`}>{label ?? "no label"}</span>
-      <span className="text-faint block font-mono text-xs">{hint}</span>
-    </span>
+    <TwoLines first={label ?? <span className="text-muted italic">no label</span>} second={hint} id />
   ),
 };
 

@@ -4,12 +4,13 @@ import { lazy, Suspense, useState } from "react";
 import { api, useHasRole, useList, useSession } from "../../api/api.ts";
 import { operatorCommand } from "../../format/snippets.ts";
 import { GuardedButton, IconButton, useDisabledReason } from "../../ui/button.tsx";
-import { type Column, DataTable } from "../../ui/data-table.tsx";
+import { DataTable } from "../../ui/data-table.tsx";
+import type { Column } from "../../ui/table-rows.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { Card, EmptyState, Facts, PageHeader } from "../../ui/page.tsx";
 import { Menu, MenuItem, MenuSeparator } from "../../ui/popover.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
-import { Badge, Time } from "../../ui/values.tsx";
+import { Badge, Time, TwoLines } from "../../ui/values.tsx";
 import type { MemberAction } from "./change-member.tsx";
 import { refetchMembers, ROLES } from "./members.ts";
 
@@ -44,28 +45,26 @@ export function MembersPage() {
         }
       />
       <div className="grid gap-5">
-        <Card flush>
-          <DataTable
-            caption="Members"
-            query={members}
-            columns={COLUMNS}
-            rowKey={({ memberId }) => memberId}
-            actions={(member) => (
-              <Actions
-                member={member}
-                lastOwner={isLastOwner(member)}
-                onAction={(action) => setDialog({ member, action })}
-              />
-            )}
-            empty={
-              <EmptyState
-                icon="members"
-                title="No members"
-                command={operatorCommand("members invite EMAIL --role owner", databaseOption)}
-              />
-            }
-          />
-        </Card>
+        <DataTable
+          caption="Members"
+          query={members}
+          columns={COLUMNS}
+          rowKey={({ memberId }) => memberId}
+          actions={(member) => (
+            <Actions
+              member={member}
+              lastOwner={isLastOwner(member)}
+              onAction={(action) => setDialog({ member, action })}
+            />
+          )}
+          empty={
+            <EmptyState
+              icon="members"
+              title="No members"
+              command={operatorCommand("members invite EMAIL --role owner", databaseOption)}
+            />
+          }
+        />
         <PendingLinks />
         <Card title="Roles" className="max-w-3xl">
           <Facts items={ROLES.map(({ role, may }) => [role, may])} />
@@ -110,13 +109,15 @@ function Actions({ member, lastOwner, onAction }: ActionsProps) {
 function Named({ member }: { member: Member }) {
   const self = useSession().member.memberId === member.memberId;
   return (
-    <span className="block min-w-0">
-      <span className="flex items-center gap-2 font-medium">
-        {member.name || member.email}
-        {self && <Badge>you</Badge>}
-      </span>
-      <span className="text-muted block text-xs">{member.email ?? "signs in by link"}</span>
-    </span>
+    <TwoLines
+      first={
+        <span className="flex items-center gap-2">
+          {member.name || member.email}
+          {self && <Badge>you</Badge>}
+        </span>
+      }
+      second={member.email ?? "signs in by link"}
+    />
   );
 }
 
@@ -150,21 +151,21 @@ function PendingLinks() {
   const links = useList("/links", { query: { limit: 100 } });
   const [withdrawn, setWithdrawn] = useState<PendingLink>();
   return (
-    <Card title="Pending links" description="Each link works once; withdraw one that went to the wrong person" flush>
-      <DataTable
-        caption="Pending links"
-        query={links}
-        columns={LINK_COLUMNS}
-        rowKey={({ member }) => member.memberId}
-        actions={(link) => (
-          <GuardedButton needs="owner" size="small" onClick={() => setWithdrawn(link)}>
-            Withdraw<span className="sr-only"> the link for {nameOf(link.member)}</span>
-          </GuardedButton>
-        )}
-        empty={<EmptyState icon="key" title="No pending links" />}
-      />
+    <DataTable
+      title="Pending links"
+      description="Each link works once; withdraw one that went to the wrong person"
+      query={links}
+      columns={LINK_COLUMNS}
+      rowKey={({ member }) => member.memberId}
+      actions={(link) => (
+        <GuardedButton needs="owner" size="small" onClick={() => setWithdrawn(link)}>
+          Withdraw<span className="sr-only"> the link for {nameOf(link.member)}</span>
+        </GuardedButton>
+      )}
+      empty={<EmptyState icon="key" title="No pending links" />}
+    >
       {withdrawn && <Withdraw link={withdrawn} onClose={() => setWithdrawn(undefined)} />}
-    </Card>
+    </DataTable>
   );
 }
 

@@ -7,7 +7,7 @@ import { buttonClass, TextLink } from "../../ui/button.tsx";
 import { CopyableText } from "../../ui/copy.tsx";
 import { NameForm } from "../../ui/form.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Card, ErrorState, Facts, Loading, PageHeader, Skeleton } from "../../ui/page.tsx";
+import { Card, Facts, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 import { Badge, Money, Time } from "../../ui/values.tsx";
 
@@ -15,28 +15,20 @@ const organisationQuery = () => resource("/organisation");
 
 /** The organisation: its name, the limits of its tier, retention times and the API's address. */
 export function SettingsPage() {
-  const { data: organisation, error, refetch } = useQuery(organisationQuery());
+  const query = useQuery(organisationQuery());
   return (
     <>
       <PageHeader title="Organisation" />
-      {organisation ? (
-        <div className="grid max-w-5xl gap-5 lg:grid-cols-2">
-          <General organisation={organisation} />
-          <TierCard organisation={organisation} />
-          <Retention organisation={organisation} />
-          <Api />
-        </div>
-      ) : error ? (
-        <ErrorState error={error} onRetry={() => void refetch()} />
-      ) : (
-        <Loading label="Loading the organisation">
+      <Loaded query={query} loading={<Loading block="h-56 max-w-5xl rounded-lg" blocks={2} />}>
+        {(organisation) => (
           <div className="grid max-w-5xl gap-5 lg:grid-cols-2">
-            {[1, 2, 3, 4].map((card) => (
-              <Skeleton key={card} className="h-56 w-full rounded-lg" />
-            ))}
+            <General organisation={organisation} />
+            <TierCard organisation={organisation} />
+            <Retention organisation={organisation} />
+            <Api />
           </div>
-        </Loading>
-      )}
+        )}
+      </Loaded>
     </>
   );
 }

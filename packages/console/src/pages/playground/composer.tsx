@@ -29,7 +29,7 @@ export function Composer(props: ComposerProps) {
       <textarea
         ref={playground.fieldRef}
         aria-label="Query"
-        placeholder={settings.compare ? "Ask as both roles…" : "Ask the agent…"}
+        placeholder={settings.compare ? "Ask in both lanes…" : "Ask the agent…"}
         rows={1}
         value={draft}
         onChange={(event) => setDraft(event.target.value)}
@@ -47,7 +47,7 @@ export function Composer(props: ComposerProps) {
         <Switch
           label={
             <span>
-              Compare<span className="max-sm:sr-only"> roles</span>
+              Compare<span className="max-sm:sr-only"> lanes</span>
             </span>
           }
           checked={settings.compare}

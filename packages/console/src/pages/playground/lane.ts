@@ -65,10 +65,10 @@ export class Lane {
     this.state.set({ threadId, exchanges: [] });
   }
 
-  send(body: QueryBody & { query: string; role?: string }): void {
+  send(body: QueryBody, role = ""): void {
     const { agentId, streams } = this.#options;
     const { signal } = this.#streaming;
-    const key = this.#add({ query: body.query, role: body.role ?? "", runId: undefined });
+    const key = this.#add({ query: body.query, role, runId: undefined });
     const onRun = (runId: string, threadId: string | undefined): void => {
       if (signal.aborted) return; // another thread was opened
       this.#change(key, () => ({ runId }));
@@ -76,17 +76,16 @@ export class Lane {
       // Stop was pressed before the run had an id.
       if (this.state.get().exchanges.find((one) => one.key === key)?.stopping) this.#cancel(runId, key);
     };
-    void this.#show(key, streams.startQuery(body, { agentId, signal, onRun }), performance.now());
+    void this.#show(key, streams.startQuery(body, { agentId, signal, onRun }));
   }
 
   /** Follows a run that another page started, or this one before it was reloaded. */
-  follow({ run, query, askedAt }: PastExchange): void {
+  follow({ run, query }: PastExchange): void {
     if (this.state.get().exchanges.some(({ runId }) => runId === run.runId)) return;
     const { agentId, streams } = this.#options;
     const { signal } = this.#streaming;
     const key = this.#add({ query, role: run.role ?? "", runId: run.runId });
-    const agoMs = Math.max(0, Date.now() - Date.parse(askedAt));
-    void this.#show(key, streams.followRun(run.runId, { agentId, signal }), performance.now() - agoMs);
+    void this.#show(key, streams.followRun(run.runId, { agentId, signal }));
   }
 
   /** Cancels the runs in progress; one without an id yet is cancelled when it gets one. */
@@ -130,14 +129,14 @@ export class Lane {
   }
 
   /** Adds events to an exchange in batches; nothing is shown after the thread was left. */
-  async #show(key: string, events: AsyncIterable<FollowedEvent>, startedAt: number): Promise<void> {
+  async #show(key: string, events: AsyncIterable<FollowedEvent>): Promise<void> {
     const { signal } = this.#streaming;
     let batch: FollowedEvent[] = [];
     let timer: ReturnType<typeof setTimeout> | undefined;
     const flush = (): void => {
       clearTimeout(timer);
       timer = undefined;
-      const received = batch.map((one) => ({ ...one, atMs: Math.max(0, one.receivedAt - startedAt) }));
+      const received = batch;
       batch = [];
       if (received.length > 0 && !signal.aborted)
         this.#change(key, ({ transcript }) => ({ transcript: received.reduce(addEvent, transcript) }));

@@ -1,12 +1,15 @@
 import type { FunctionSet, RunTrace } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import { useState } from "react";
 import { resource, useHasRole } from "../../api/api.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
-import { classNames } from "../../ui/class-names.ts";
 import { Drawer } from "../../ui/dialog.tsx";
 import { useMedia } from "../../ui/measure.ts";
 import { Card, EmptyState, ErrorState, Loading, PageHeader, PageSkeleton, Skeleton } from "../../ui/page.tsx";
+import { QueryText } from "../conversation/exchange-view.tsx";
+import { PastAnswer } from "../conversation/past-exchange.tsx";
+import { panelWidth, Resizable } from "../../ui/resizable.tsx";
 import { Announcer, Composer } from "./composer.tsx";
 import { EmptyPlayground, NoRuntime } from "./empty-playground.tsx";
 import { ExchangeList } from "./exchange-list.tsx";
@@ -34,9 +37,13 @@ export function PlaygroundPage() {
   );
 }
 
+const settingsWidth = panelWidth("playground", 29);
+
 /** Starts with the query and settings of `repeated`, if given. */
 function Playground({ repeated }: { repeated: RunTrace | undefined }) {
-  const playground = usePlayground(repeated);
+  // The URL drops the run once a setting changes.
+  const [original] = useState(repeated);
+  const playground = usePlayground(original);
   const { agentId, settings, errors, changeSettings, draft, lanes, tab, openTab, shown } = playground;
   const functions = useQuery(resource("/agents/:agent_id/functions", { params: { agentId } }));
   const wide = useMedia(settings.compare ? "(min-width: 1536px)" : "(min-width: 1280px)");
@@ -58,18 +65,28 @@ function Playground({ repeated }: { repeated: RunTrace | undefined }) {
     <>
       <PageHeader title="Playground" actions={<Actions playground={playground} wide={wide} />} />
       {disconnected && <NoRuntime agentId={agentId} />}
-      <div className={classNames("grid min-w-0 items-start gap-6", wide && "grid-cols-[minmax(0,1fr)_24rem]")}>
-        <Main playground={playground} functions={functions.data} eventsShown={wide && tab === "events"} />
-        {wide ? (
-          <Card className="sticky top-17 flex max-h-[calc(100dvh-5.5rem)] min-h-0 flex-col overflow-y-auto">
-            {panel}
-          </Card>
-        ) : (
-          <Drawer open={playground.panelOpen} onClose={() => openTab(undefined)} title="Settings and events">
-            {panel}
-          </Drawer>
-        )}
-      </div>
+      <Resizable
+        width={settingsWidth}
+        panel={
+          wide && (
+            <Card className="sticky top-17 flex max-h-[calc(100dvh-5.5rem)] min-h-0 flex-col overflow-y-auto">
+              {panel}
+            </Card>
+          )
+        }
+      >
+        <Main
+          playground={playground}
+          functions={functions.data}
+          original={original}
+          eventsShown={wide && tab === "events"}
+        />
+      </Resizable>
+      {!wide && (
+        <Drawer open={playground.panelOpen} onClose={() => openTab(undefined)} title="Settings and events">
+          {panel}
+        </Drawer>
+      )}
       <Announcer shown={lanes.map(({ exchanges }) => exchanges.at(-1))} />
     </>
   );
@@ -101,12 +118,14 @@ function Actions({ playground, wide }: { playground: PlaygroundState; wide: bool
 interface MainProps {
   playground: PlaygroundState;
   functions: FunctionSet | undefined;
+  /** The run that was opened here. */
+  original: RunTrace | undefined;
   /** True while the panel next to the conversation shows events. */
   eventsShown: boolean;
 }
 
 /** The conversation, and the form that sends the next query. */
-function Main({ playground, functions, eventsShown }: MainProps) {
+function Main({ playground, functions, original, eventsShown }: MainProps) {
   const { agentId, settings, lanes, running, startThreads, shown } = playground;
   const maySend = useHasRole("developer");
   const end = useFollowEnd<HTMLDivElement>(running);
@@ -124,6 +143,8 @@ function Main({ playground, functions, eventsShown }: MainProps) {
               onSelect={(runId) => playground.openTab("events", runId)}
               onSend={maySend ? playground.send : undefined}
             />
+          ) : original ? (
+            <OriginalRun run={original} />
           ) : (
             <EmptyPlayground
               set={functions}
@@ -149,6 +170,17 @@ function Main({ playground, functions, eventsShown }: MainProps) {
     </div>
   );
 }
+
+/** The run that was opened here, as it was. */
+const OriginalRun = ({ run }: { run: RunTrace }) => (
+  <section aria-label="Original run" className="grid min-w-0 gap-3">
+    <p className="text-muted text-xs">
+      The run as it was. The query and the settings are filled in; sending them starts a new thread.
+    </p>
+    <QueryText text={run.fullQuery} />
+    <PastAnswer past={{ run, query: run.fullQuery, answer: run.response ?? undefined, askedAt: run.createdAt }} open />
+  </section>
+);
 
 interface ConversationProps {
   lanes: readonly LaneView[];

@@ -1,9 +1,11 @@
-import { useHasRole } from "../../api/api.ts";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { resource, useHasRole } from "../../api/api.ts";
 import { Button } from "../../ui/button.tsx";
 import { Field, TextField } from "../../ui/field.tsx";
-import { Select } from "../../ui/select.tsx";
 import { Switch } from "../../ui/toggle.tsx";
-import { PROVIDERS, type Settings, type SettingsErrors } from "./settings.ts";
+import { ModelField, ProviderSelect } from "../agents/model-choice.tsx";
+import type { Settings, SettingsErrors } from "./settings.ts";
 
 interface SettingsFormProps {
   settings: Settings;
@@ -11,18 +13,19 @@ interface SettingsFormProps {
   onChange: (changed: Partial<Settings>) => void;
 }
 
-const PROVIDER_OPTIONS = [{ value: "", label: "Default" }, ...PROVIDERS] as const;
-const SECOND_OPTIONS = [{ value: "", label: "As in lane A" }, ...PROVIDERS] as const;
-
-/** The settings of a query besides its text and role. */
-export function SettingsForm({ settings, errors, onChange }: SettingsFormProps) {
-  const { provider, context } = settings;
-  const maySend = useHasRole("developer");
-  const text = (name: "session" | "model" | "maxTokens" | "temperature" | "context" | "model2" | "context2") => ({
+/** Properties of a text field of a setting. */
+function textOf<Name extends keyof Settings>(name: Name, { settings, errors, onChange }: SettingsFormProps) {
+  return {
     error: errors[name],
     value: settings[name],
     onChange: (value: string) => onChange({ [name]: value }),
-  });
+  };
+}
+
+/** The settings of a query besides its text and role. */
+export function SettingsForm(props: SettingsFormProps) {
+  const { settings, onChange } = props;
+  const maySend = useHasRole("developer");
   return (
     <div className="grid gap-5">
       {!maySend && (
@@ -32,80 +35,151 @@ export function SettingsForm({ settings, errors, onChange }: SettingsFormProps) 
         <Switch label="Analysis mode" checked={settings.analysis} onChange={(analysis) => onChange({ analysis })} />
         <p className="text-muted text-xs">The model plans before it acts, and the events include its reasoning</p>
       </div>
-      <div className="relative">
-        <TextField
-          {...text("context")}
-          label="Context"
-          hint="JSON about the caller, which functions receive and the model reads as data"
-          rows={5}
-          spellCheck={false}
-          placeholder={'{"customerId": "…"}'}
-          className="font-mono text-xs leading-5"
-        />
-        {context.trim() !== "" && errors.context === undefined && (
-          <Button
-            size="small"
-            look="ghost"
-            className="absolute -top-1.5 right-0"
-            onClick={() => onChange({ context: JSON.stringify(JSON.parse(context), null, 2) })}
-          >
-            Format
-          </Button>
-        )}
-      </div>
-      {settings.compare && (
-        <fieldset className="grid min-w-0 gap-3">
-          <legend className="mb-2 text-sm font-semibold">Lane B</legend>
-          <TextField
-            {...text("context2")}
-            label="Context of B"
-            hint="Empty: as in lane A; {} for no context"
-            rows={3}
-            spellCheck={false}
-            className="font-mono text-xs leading-5"
-          />
-          <Field label="Provider of B">
-            <Select<Settings["provider2"]>
-              label="Provider of B"
-              options={SECOND_OPTIONS}
-              value={settings.provider2}
-              onChange={(provider2) => onChange({ provider2 })}
-            />
-          </Field>
-          {settings.provider2 !== "" && (
-            <TextField {...text("model2")} label="Model of B" spellCheck={false} placeholder="Provider default" />
-          )}
-        </fieldset>
-      )}
+      <JsonField
+        {...textOf("context", props)}
+        label="Context"
+        hint="JSON about the caller, which functions receive and the model reads as data"
+        rows={5}
+        placeholder={'{"userId": "…"}'}
+      />
+      <Instructions {...textOf("instructions", props)} label="Instructions" empty="those of the agent" />
+      {settings.compare && <SecondLane {...props} />}
       <TextField
-        {...text("session")}
+        {...textOf("session", props)}
         label="Session ID"
         hint="Optional; groups queries of one visit"
         spellCheck={false}
         placeholder="none"
       />
-      <fieldset className="grid min-w-0 gap-3">
-        <legend className="mb-2 text-sm font-semibold">Model</legend>
-        <Field label="Provider">
-          <Select<Settings["provider"]>
-            label="Provider"
-            options={PROVIDER_OPTIONS}
-            value={provider}
-            onChange={(next) => onChange({ provider: next })}
-          />
-        </Field>
-        {provider === "" ? (
-          <p className="text-muted text-xs">Pick a provider to set model and limits</p>
-        ) : (
-          <>
-            <TextField {...text("model")} label="Model" spellCheck={false} placeholder="Provider default" />
-            <div className="grid grid-cols-2 items-start gap-3">
-              <TextField {...text("maxTokens")} label="Max tokens" inputMode="numeric" placeholder="8192" />
-              <TextField {...text("temperature")} label="Temperature" inputMode="decimal" placeholder="default" />
-            </div>
-          </>
-        )}
-      </fieldset>
+      <ModelSettings {...props} />
+      <JsonField
+        {...textOf("schema", props)}
+        label="Answer schema"
+        hint="Optional; JSON Schema of type object that the answer meets"
+        rows={3}
+        placeholder={'{"type": "object", "properties": {}}'}
+      />
+    </div>
+  );
+}
+
+/** What the second lane has of its own. */
+function SecondLane(props: SettingsFormProps) {
+  const { settings, onChange } = props;
+  return (
+    <fieldset className="border-line grid min-w-0 gap-3 border-l-2 pl-3">
+      <legend className="mb-2 text-sm font-semibold">Lane B</legend>
+      <JsonField
+        {...textOf("context2", props)}
+        label="Context of B"
+        hint="Empty: as in lane A; {} for no context"
+        rows={3}
+      />
+      <Instructions {...textOf("instructions2", props)} label="Instructions of B" empty="as in lane A" />
+      <Field label="Provider of B">
+        <ProviderSelect
+          label="Provider of B"
+          none="As in lane A"
+          value={settings.provider2}
+          onChange={(provider2) => onChange({ provider2 })}
+        />
+      </Field>
+      {settings.provider2 !== "" && (
+        <ModelField {...textOf("model2", props)} label="Model of B" provider={settings.provider2} />
+      )}
+    </fieldset>
+  );
+}
+
+function ModelSettings(props: SettingsFormProps) {
+  const { provider } = props.settings;
+  return (
+    <fieldset className="grid min-w-0 gap-3">
+      <legend className="mb-2 text-sm font-semibold">Model</legend>
+      <Field label="Provider">
+        <ProviderSelect
+          label="Provider"
+          none="Default"
+          value={provider}
+          onChange={(next) => props.onChange({ provider: next })}
+        />
+      </Field>
+      {provider === "" ? (
+        <p className="text-muted text-xs">Pick a provider to set model and limits</p>
+      ) : (
+        <>
+          <ModelField {...textOf("model", props)} label="Model" provider={provider} />
+          <div className="grid grid-cols-2 items-start gap-3">
+            <TextField {...textOf("maxTokens", props)} label="Max tokens" inputMode="numeric" placeholder="8192" />
+            <TextField
+              {...textOf("temperature", props)}
+              label="Temperature"
+              inputMode="decimal"
+              placeholder="default"
+            />
+          </div>
+        </>
+      )}
+    </fieldset>
+  );
+}
+
+interface TextProps {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  error: string | undefined;
+}
+
+const JsonField = ({
+  value,
+  onChange,
+  error,
+  ...rest
+}: TextProps & { hint: string; rows: number; placeholder?: string }) => (
+  <div className="relative">
+    <TextField
+      {...rest}
+      value={value}
+      onChange={onChange}
+      error={error}
+      spellCheck={false}
+      className="font-mono text-xs leading-5"
+    />
+    {value.trim() !== "" && error === undefined && (
+      <Button
+        size="small"
+        look="ghost"
+        className="absolute -top-1.5 right-0"
+        onClick={() => onChange(JSON.stringify(JSON.parse(value), null, 2))}
+      >
+        Format<span className="sr-only"> {rest.label}</span>
+      </Button>
+    )}
+  </div>
+);
+
+const route = getRouteApi("/shell/agents/$agentId/playground");
+
+/** Instructions for runs of this page; the agent keeps its own. */
+function Instructions({ value, onChange, empty, ...rest }: TextProps & { empty: string }) {
+  const { agentId } = route.useParams();
+  const agent = useQuery(resource("/agents/:agent_id", { params: { agentId } }));
+  const { instructions = "" } = agent.data ?? {};
+  return (
+    <div className="relative">
+      <TextField
+        {...rest}
+        value={value}
+        onChange={onChange}
+        hint={`For queries of this page only. Empty: ${empty}`}
+        rows={4}
+      />
+      {value === "" && instructions !== "" && (
+        <Button size="small" look="ghost" className="absolute -top-1.5 right-0" onClick={() => onChange(instructions)}>
+          Copy the agent's<span className="sr-only"> to {rest.label}</span>
+        </Button>
+      )}
     </div>
   );
 }

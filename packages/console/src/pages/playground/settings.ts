@@ -3,6 +3,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import type { BodyOf } from "../../api/routes.ts";
 import type { playground } from "../../state/page-search.ts";
+import { PROVIDERS } from "../agents/model-choice.tsx";
 
 export type PlaygroundSearch = ReturnType<typeof playground>;
 export type QueryBody = BodyOf<"POST", "/agents/:agent_id/playground">;
@@ -20,34 +21,34 @@ export interface Settings {
   maxTokens: string;
   temperature: string;
   context: string;
+  /** Replaces the agent's instructions. */
+  instructions: string;
+  /** JSON Schema of the answer. */
+  schema: string;
   /** Of the second lane; empty: as in the first one. */
   provider2: "" | "anthropic" | "openai" | "gemini";
   model2: string;
   context2: string;
+  instructions2: string;
 }
 
 export type SettingsErrors = { [Name in keyof Settings]?: string | undefined };
-
-/** The providers that agents and queries can select. */
-export const PROVIDERS = [
-  { value: "anthropic", label: "Anthropic" },
-  { value: "openai", label: "OpenAI" },
-  { value: "gemini", label: "Gemini" },
-] as const;
 
 /** Copies of limits in `@patchbay/protocol`, whose schemas would add to the bundle; a test compares the two. */
 export const LABEL_UNITS = 200;
 export const QUERY_UNITS = 100_000;
 export const CONTEXT_BYTES = 65_536;
 export const MAX_TOKENS = 1_000_000;
+export const INSTRUCTIONS_UNITS = 20_000;
 
-/** A longer context is left out of the URL: servers and proxies limit its length. */
-const CONTEXT_IN_URL = 1_500;
+/** Longer texts are left out of the URL: servers and proxies limit its length. */
+const TEXT_IN_URL = 1_500;
 
 /** The settings in the URL. */
 export function settingsOf(search: PlaygroundSearch): Settings {
   const { role = "", role2 = "", session = "", provider = "", model = "", context = "" } = search;
-  const { maxTokens = "", temperature = "", provider2 = "", model2 = "", context2 = "" } = search;
+  const { maxTokens = "", temperature = "", instructions = "", schema = "" } = search;
+  const { provider2 = "", model2 = "", context2 = "", instructions2 = "" } = search;
   const compare = search.compare === "1" || role2 !== "";
   const analysis = search.mode === "analysis";
   return {
@@ -59,23 +60,27 @@ export function settingsOf(search: PlaygroundSearch): Settings {
     maxTokens,
     temperature,
     context,
+    instructions,
+    schema,
     compare,
     role2,
     provider2,
     model2,
     context2,
+    instructions2,
   };
 }
 
-/** The settings of a lane of a comparison: its role, and its context and model where they differ from the first lane's. */
+/** The settings of a lane of a comparison: its role, and its context, model and instructions where they differ from the first lane's. */
 export function settingsOfLane(settings: Settings, lane: number): Settings {
   if (lane === 0) return settings;
-  const { role2, provider2, model2, context2 } = settings;
+  const { role2, provider2, model2, context2, instructions2 } = settings;
   return {
     ...settings,
     role: role2,
     ...(context2.trim() && { context: context2 }),
     ...(provider2 && { provider: provider2, model: model2 }),
+    ...(instructions2.trim() && { instructions: instructions2 }),
   };
 }
 
@@ -94,14 +99,17 @@ export function settingsOfRun(run: RunTrace): Settings {
     maxTokens: typed(maxTokens),
     temperature: typed(temperature),
     context: Object.keys(run.context).length === 0 ? "" : JSON.stringify(run.context, null, 2),
+    instructions: run.instructions ?? "",
+    schema: run.settings.responseSchema === null ? "" : JSON.stringify(run.settings.responseSchema, null, 2),
   };
 }
 
 /** The search parameters for these settings; `settingsOf` reads them. */
 export function searchOfSettings(settings: Settings): PlaygroundSearch {
   const { role, role2, compare, session, analysis, provider, model, maxTokens, temperature, context } = settings;
-  const { provider2, model2, context2 } = settings;
+  const { instructions, schema, provider2, model2, context2, instructions2 } = settings;
   const ofSecond = (text: string) => (compare && text) || undefined;
+  const short = (text: string | undefined = "") => (text.length <= TEXT_IN_URL && text) || undefined;
   return {
     role: role || undefined,
     role2: (compare && role2) || undefined,
@@ -112,10 +120,13 @@ export function searchOfSettings(settings: Settings): PlaygroundSearch {
     model: model || undefined,
     maxTokens: maxTokens || undefined,
     temperature: temperature || undefined,
-    context: (context.length <= CONTEXT_IN_URL && context) || undefined,
+    context: short(context),
+    instructions: short(instructions),
+    schema: short(schema),
     provider2: (compare && provider2) || undefined,
     model2: ofSecond(provider2 && model2),
-    context2: context2.length <= CONTEXT_IN_URL ? ofSecond(context2) : undefined,
+    context2: short(ofSecond(context2)),
+    instructions2: short(ofSecond(instructions2)),
   };
 }
 
@@ -139,18 +150,28 @@ export function validateSettings(settings: Settings): SettingsErrors {
         ? "Enter a number from 0 to 2."
         : undefined,
     context: checkContext(settings.context),
+    instructions: checkInstructions(settings.instructions),
+    schema: checkObject(settings.schema, '{"type": "object"}'),
     model2: settings.compare ? label(settings.model2) : undefined,
     context2: settings.compare ? checkContext(settings.context2) : undefined,
+    instructions2: settings.compare ? checkInstructions(settings.instructions2) : undefined,
   });
 }
 
+const checkInstructions = (text: string): string | undefined =>
+  text.length > INSTRUCTIONS_UNITS ? "Enter at most 20,000 characters." : undefined;
+
 function checkContext(text: string): string | undefined {
-  if (text.trim() === "") return undefined;
   if (new TextEncoder().encode(text).byteLength > CONTEXT_BYTES) return "Enter at most 64 KiB.";
+  return checkObject(text, '{"userId": "u_1"}');
+}
+
+function checkObject(text: string, example: string): string | undefined {
+  if (text.trim() === "") return undefined;
   try {
     const value: unknown = JSON.parse(text);
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? undefined : 'Enter a JSON object such as {"customerId": "c_1"}.';
+    return isObject ? undefined : `Enter a JSON object such as ${example}.`;
   } catch (error) {
     return error instanceof Error ? error.message : "Invalid JSON.";
   }
@@ -159,9 +180,21 @@ function checkContext(text: string): string | undefined {
 const defined = (errors: SettingsErrors): SettingsErrors =>
   Object.fromEntries(Object.entries(errors).filter(([, error]) => error !== undefined));
 
-/** The body of a query for the API. The settings must be valid. */
-export function bodyOf(settings: Settings, sent: { query: string; role: string; threadId: string | undefined }) {
-  const { session, analysis, provider, model, maxTokens, temperature, context } = settings;
+interface Sent {
+  query: string;
+  role: string;
+  threadId: string | undefined;
+}
+
+/** The body of a query of a member. The settings must be valid. */
+export const memberBodyOf = (settings: Settings, sent: Sent): QueryBody => ({
+  ...bodyOf(settings, sent),
+  ...(settings.instructions.trim() && { instructions: settings.instructions }),
+});
+
+/** The body of a query for the API, which cannot replace instructions. The settings must be valid. */
+export function bodyOf(settings: Settings, sent: Sent) {
+  const { session, analysis, provider, model, maxTokens, temperature, context, schema } = settings;
   return {
     query: sent.query,
     ...(sent.threadId !== undefined && { threadId: sent.threadId }),
@@ -169,6 +202,7 @@ export function bodyOf(settings: Settings, sent: { query: string; role: string; 
     ...(sent.role && { role: sent.role }),
     ...(context.trim() && { contextJson: JSON.stringify(JSON.parse(context)) }),
     ...(analysis && { analysisMode: true }),
+    ...(schema.trim() && { responseSchema: JSON.parse(schema) as Record<string, unknown> }),
     ...(provider && {
       llmConfig: {
         provider,

@@ -2,14 +2,14 @@ import { useQuery } from "@tanstack/react-query";
 import { useSession } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
-import { Json } from "../../ui/code.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Icon } from "../../ui/icon.tsx";
+import { Json } from "../../ui/json.tsx";
 import { EmptyState, ErrorState, Loading, Skeleton } from "../../ui/page.tsx";
 import { Snippets } from "../../ui/snippet.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { type EventEntry, recordedTranscript } from "../conversation/exchange.ts";
-import { queryOf, roleOf, type ShownExchange } from "./lane.ts";
+import { type LiveExchange, queryOf, roleOf, type ShownExchange } from "./lane.ts";
 import { SettingsForm } from "./settings-form.tsx";
 import { bodyOf, type Settings, type SettingsErrors } from "./settings.ts";
 
@@ -41,7 +41,7 @@ export function SidePanel({ agentId, tab, onTab, settings, errors, onChange, sho
           label: "Settings",
           content: <SettingsForm settings={settings} errors={errors} onChange={onChange} />,
         },
-        { value: "events", label: "Events", content: <Events shown={shown} /> },
+        { value: "events", label: "Events", content: <Events agentId={agentId} shown={shown} /> },
         {
           value: "code",
           label: "Code",
@@ -52,7 +52,7 @@ export function SidePanel({ agentId, tab, onTab, settings, errors, onChange, sho
   );
 }
 
-function Events({ shown }: { shown: ShownExchange | undefined }) {
+function Events({ agentId, shown }: Pick<SidePanelProps, "agentId" | "shown">) {
   if (!shown)
     return (
       <EmptyState icon="thread" title="No events yet">
@@ -65,7 +65,7 @@ function Events({ shown }: { shown: ShownExchange | undefined }) {
         <span className="font-medium">{queryOf(shown)}</span>
         <span className="text-muted"> {roleOf(shown) === "" ? "without a role" : `as ${roleOf(shown)}`}</span>
       </p>
-      {shown.past ? <PastEvents past={shown.past} /> : <EventList entries={shown.live.transcript.entries} />}
+      {shown.past ? <PastEvents past={shown.past} /> : <LiveEvents agentId={agentId} live={shown.live} />}
     </div>
   );
 }
@@ -84,6 +84,18 @@ function PastEvents({ past }: { past: NonNullable<ShownExchange["past"]> }) {
       </Loading>
     );
   return <EventList entries={log.data.entries} />;
+}
+
+/** The events as they arrived. Their times come from the log once the run has ended: the browser's clock differs from the service's. */
+function LiveEvents({ agentId, live }: { agentId: string; live: LiveExchange }) {
+  const { runId = "", transcript } = live;
+  const log = useQuery({
+    ...recordedTranscript({ agentId, runId }),
+    enabled: runId !== "" && transcript.end !== undefined,
+  });
+  const times = new Map(log.data?.entries.map(({ seq, afterMs }) => [seq, afterMs]));
+  const timed = (entry: EventEntry) => (entry.seq === undefined ? entry : { ...entry, afterMs: times.get(entry.seq) });
+  return <EventList entries={transcript.entries.map(timed)} />;
 }
 
 function Code({
@@ -105,6 +117,7 @@ function Code({
     <div className="grid gap-3">
       <Snippets baseUrl={baseUrl} agentId={agentId} body={body} />
       <p className="text-muted text-xs">
+        {settings.instructions.trim() !== "" && "API keys cannot replace instructions: the code uses the agent's. "}
         The API key is read from the environment. Set proxy timeouts to 300 s, and add{" "}
         <code className="font-mono">"includeDeltas": true</code> to stream the answer.
       </p>
@@ -120,7 +133,7 @@ const TONES: Record<string, string> = {
   error: "text-bad",
 };
 
-/** The events of a run, each with the time since the query. */
+/** The events of a run, each with the time since the query was accepted. */
 function EventList({ entries }: { entries: readonly EventEntry[] }) {
   const events = entries.reduce((sum, { payloads }) => sum + payloads.length, 0);
   return (
@@ -141,12 +154,12 @@ function EventList({ entries }: { entries: readonly EventEntry[] }) {
   );
 }
 
-const Event = ({ entry: { type, seq, atMs, payloads } }: { entry: EventEntry }) => (
+const Event = ({ entry: { type, seq, afterMs, payloads } }: { entry: EventEntry }) => (
   <li className="min-w-0">
     <details className="group/event min-w-0">
       <summary className="hover:bg-hover/60 flex min-w-0 items-baseline gap-2 py-1.5 pr-1 text-xs">
         <Icon name="right" className="text-faint size-3 self-center transition-transform group-open/event:rotate-90" />
-        <span className="text-muted w-14 shrink-0 text-right">{formatDuration(atMs)}</span>
+        <span className="text-muted w-14 shrink-0 text-right">{afterMs !== undefined && formatDuration(afterMs)}</span>
         <code className={`shrink-0 font-mono font-medium ${TONES[type] ?? "text-text"}`}>{type}</code>
         {payloads.length > 1 && <span className="text-muted shrink-0">×{payloads.length}</span>}
         <span className="text-muted min-w-0 flex-1 truncate group-open/event:invisible">{summarize(payloads)}</span>

@@ -4,7 +4,14 @@ import { useEffect, useRef, useState } from "react";
 import { useSearchChange } from "../../state/page-search.ts";
 import { BLANK, type Example } from "./empty-playground.tsx";
 import { runIdOf, useLane } from "./lane.ts";
-import { bodyOf, type Settings, settingsOfLane, settingsOfRun, useSettings, validateSettings } from "./settings.ts";
+import {
+  memberBodyOf,
+  type Settings,
+  settingsOfLane,
+  settingsOfRun,
+  useSettings,
+  validateSettings,
+} from "./settings.ts";
 import type { PanelTab } from "./side-panel.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/playground");
@@ -41,7 +48,7 @@ export function usePlayground(repeated: RunTrace | undefined) {
     lanes.forEach(({ lane }, index) => {
       const { threadId } = lane.state.get();
       const own = settingsOfLane(settings, index);
-      lane.send(bodyOf(own, { query: query.trim(), role: own.role, threadId }));
+      lane.send(memberBodyOf(own, { query: query.trim(), role: own.role, threadId }), own.role);
     });
     changeSearch({ query: undefined, run: undefined, again: undefined });
   };

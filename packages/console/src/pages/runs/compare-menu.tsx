@@ -4,7 +4,7 @@ import { type ReactNode, useState } from "react";
 import { resource } from "../../api/api.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { ErrorState, Loading, Skeleton } from "../../ui/page.tsx";
+import { ErrorState, Loading } from "../../ui/page.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
 import { Duration, Status, Time } from "../../ui/values.tsx";
 
@@ -50,9 +50,7 @@ function Candidates({ run }: { run: RunTrace }) {
       {runs.error ? (
         <ErrorState error={runs.error} onRetry={() => void runs.refetch()} />
       ) : !others ? (
-        <Loading>
-          <Skeleton className="h-40 w-full" />
-        </Loading>
+        <Loading block="h-40" />
       ) : others.length === 0 ? (
         <p className="text-muted text-sm">No other run{q === "" ? " yet" : " found"}.</p>
       ) : (

@@ -6,7 +6,7 @@ import { resource } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { TextLink } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Card, EmptyState, ErrorState, Loading, PageHeader, PageSkeleton, Skeleton } from "../../ui/page.tsx";
+import { Card, EmptyState, ErrorState, Loading, PageHeader, PageSkeleton } from "../../ui/page.tsx";
 import { Badge, Count, Duration, Money, Status, Time } from "../../ui/values.tsx";
 import { TranscriptView } from "../conversation/exchange-view.tsx";
 import { callsOf, recordedTranscript } from "../conversation/exchange.ts";
@@ -64,8 +64,13 @@ interface Line {
 
 const settingsOf = ({ settings }: RunTrace) =>
   Object.entries(settings)
-    .map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(", ") || "none" : (value ?? "default")}`)
+    .map(([name, value]) => `${name} ${textOf(value)}`)
     .join(" · ");
+
+function textOf(value: RunTrace["settings"][keyof RunTrace["settings"]]): string {
+  if (Array.isArray(value)) return value.join(", ") || "none";
+  return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value ?? "default");
+}
 
 const LINES: Line[] = [
   { name: "Query", show: ({ query }) => query, value: ({ fullQuery }) => fullQuery },
@@ -161,12 +166,7 @@ function Transcripts({ a, b }: { a: RunTrace; b: RunTrace }) {
       </EmptyState>
     );
   if (failed) return <ErrorState error={failed.error} onRetry={() => void failed.refetch()} />;
-  if (!first.data || !second.data)
-    return (
-      <Loading>
-        <Skeleton className="h-60 w-full" />
-      </Loading>
-    );
+  if (!first.data || !second.data) return <Loading block="h-60" />;
   const remarks = callDifferences(
     { calls: callsOf(first.data), name: "A" },
     { calls: callsOf(second.data), name: "B" },

@@ -8,7 +8,7 @@ import { CodeBlock } from "../../ui/code.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { download } from "../../ui/download.ts";
 import { Icon } from "../../ui/icon.tsx";
-import { EmptyState, ErrorState, Loading, Skeleton } from "../../ui/page.tsx";
+import { EmptyState, ErrorState, Loading } from "../../ui/page.tsx";
 import { Segmented } from "../../ui/toggle.tsx";
 import { Badge, type Tone } from "../../ui/values.tsx";
 import { type Dialect, logOf } from "./use-run-trace.ts";
@@ -66,7 +66,7 @@ export function EventLog({ run }: { run: RunTrace }) {
       {log.error && !log.data ? (
         <ErrorState error={log.error} onRetry={() => void log.refetch()} />
       ) : (
-        <EventRows key={dialect} events={log.data} createdAt={run.createdAt} />
+        <EventRows key={dialect} events={log.data} />
       )}
       {log.hasNextPage && (
         <div className="border-line flex justify-center border-t p-3">
@@ -80,16 +80,12 @@ export function EventLog({ run }: { run: RunTrace }) {
 }
 
 /** A list of events; each expands to its block. */
-export function EventRows({ events, createdAt }: { events: readonly LogEvent[] | undefined; createdAt: string }) {
+export function EventRows({ events }: { events: readonly LogEvent[] | undefined }) {
   if (events === undefined)
     return (
-      <Loading label="Loading events">
-        <div className="grid gap-3 p-4">
-          {[1, 2, 3, 4].map((row) => (
-            <Skeleton key={row} className="h-5 w-full" />
-          ))}
-        </div>
-      </Loading>
+      <div className="p-4">
+        <Loading block="h-5" blocks={4} />
+      </div>
     );
   if (events.length === 0)
     return (
@@ -101,7 +97,7 @@ export function EventRows({ events, createdAt }: { events: readonly LogEvent[] |
     <ol className="divide-line @container divide-y">
       {events.map((event) => (
         <li key={event.seq}>
-          <EventRow event={event} createdAt={createdAt} />
+          <EventRow event={event} />
         </li>
       ))}
     </ol>
@@ -116,15 +112,14 @@ const TONES: Record<string, Tone> = {
   function_call: "accent",
 };
 
-function EventRow({ event, createdAt }: { event: LogEvent; createdAt: string }) {
+function EventRow({ event }: { event: LogEvent }) {
   const [open, setOpen] = useState(false);
   const { type, failed, preview } = readBody(event.body);
-  const offsetMs = Math.max(0, Date.parse(event.at) - Date.parse(createdAt));
   return (
     <details open={open} onToggle={(toggled) => setOpen(toggled.currentTarget.open)}>
       <summary className="hover:bg-hover/60 grid min-h-8.5 grid-cols-[1rem_4.5rem_minmax(0,1fr)] items-center gap-x-2 px-4 py-1.5 text-sm focus-visible:-outline-offset-2 @xl:grid-cols-[1rem_4.5rem_2.5rem_9rem_minmax(0,1fr)_auto]">
         <Icon name={open ? "down" : "right"} className="text-faint size-3.5" />
-        <span className="text-muted text-right text-xs whitespace-nowrap">+{formatDuration(offsetMs)}</span>
+        <span className="text-muted text-right text-xs whitespace-nowrap">+{formatDuration(event.afterMs)}</span>
         <span className="text-faint text-xs @max-xl:hidden">#{event.seq}</span>
         <span className="min-w-0">
           <Badge tone={failed ? "bad" : (TONES[type] ?? "idle")} {...(failed && { icon: "failed" as const })}>

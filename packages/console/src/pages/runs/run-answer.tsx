@@ -1,18 +1,27 @@
 import type { RunTrace } from "@patchbay/protocol/console";
 import { useState } from "react";
-import { Button } from "../../ui/button.tsx";
-import { Json } from "../../ui/code.tsx";
+import { oneLine } from "../../format/one-line.ts";
+import { Button, TextLink } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Icon } from "../../ui/icon.tsx";
+import { Json } from "../../ui/json.tsx";
 import { Markdown } from "../../ui/markdown.tsx";
 import { Card, Facts } from "../../ui/page.tsx";
 import { Time } from "../../ui/values.tsx";
+import type { Progress } from "./use-run-trace.ts";
 
 /** Longer answers are collapsed at first. */
 const LONG_UNITS = 800;
 
+interface RunAnswerProps {
+  run: RunTrace;
+  running: boolean;
+  partial: string;
+  progress: Progress;
+}
+
 /** The answer that the caller received; while the run continues, what was streamed so far. */
-export function RunAnswer({ run, running, partial }: { run: RunTrace; running: boolean; partial: string }) {
+export function RunAnswer({ run, running, partial, progress }: RunAnswerProps) {
   const text = run.response ?? partial;
   const [expanded, setExpanded] = useState(false);
   const long = text.length > LONG_UNITS;
@@ -21,7 +30,7 @@ export function RunAnswer({ run, running, partial }: { run: RunTrace; running: b
       {text === "" ? (
         <p className="text-muted">
           {running
-            ? "Running…"
+            ? `Running… ${activityOf(run, progress)}`.trim()
             : run.status === "cancelled"
               ? "No answer (cancelled)"
               : `No answer. ${run.errorMessage ?? ""}`}
@@ -42,6 +51,16 @@ export function RunAnswer({ run, running, partial }: { run: RunTrace; running: b
   );
 }
 
+/** What a run is doing: the newest of its open spans. */
+function activityOf({ spans }: RunTrace, progress: Progress): string {
+  const span = spans.findLast(({ kind, endMs }) => endMs === null && kind !== "query" && kind !== "attempt");
+  if (span?.kind === "queue") return "It waits to start.";
+  if (span?.kind === "turn") return "The model is writing.";
+  if (!span) return "";
+  const reports = progress.get(span.id);
+  return `Calling ${span.name}${reports ? `: ${oneLine(reports.at(-1))}` : "."}`;
+}
+
 /** The parameters of the query. */
 export function RunRequest({ run }: { run: RunTrace }) {
   const cut = run.fullQuery !== run.query;
@@ -52,7 +71,7 @@ export function RunRequest({ run }: { run: RunTrace }) {
         <Facts
           items={[
             ["Analysis mode", run.analysisMode ? "on" : "off"],
-            [run.keyId.startsWith("mem_") ? "Member" : "Key", <code className="font-mono text-xs">{run.keyId}</code>],
+            [run.keyId.startsWith("mem_") ? "Member" : "Key", <Sender run={run} />],
             ["Accepted", <Time at={run.createdAt} exact />],
             ["Deadline", <Time at={run.deadlineAt} exact />],
             [
@@ -73,6 +92,22 @@ export function RunRequest({ run }: { run: RunTrace }) {
         )}
       </div>
     </Card>
+  );
+}
+
+/** Who sent the query, by name; a key links to its settings. */
+function Sender({ run: { agentId, keyId, sender } }: { run: RunTrace }) {
+  const name = sender ?? <code className="font-mono text-xs">{keyId}</code>;
+  if (keyId.startsWith("mem_")) return <span title={keyId}>{name}</span>;
+  return (
+    <TextLink
+      to="/agents/$agentId/keys"
+      params={{ agentId }}
+      search={{ kind: keyId.startsWith("tok_") ? "access" : "api", key: keyId }}
+      title={keyId}
+    >
+      {name}
+    </TextLink>
   );
 }
 

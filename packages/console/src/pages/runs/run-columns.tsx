@@ -1,6 +1,7 @@
 import type { RunSource, RunSummary } from "@patchbay/protocol/console";
 import { formatDuration } from "../../format/times.ts";
-import type { Column } from "../../ui/data-table.tsx";
+import { storedChoices } from "../../state/signals.ts";
+import type { Column } from "../../ui/table-rows.tsx";
 import { Icon, type IconName } from "../../ui/icon.tsx";
 import { Tooltip } from "../../ui/tooltip.tsx";
 import { Badge, Count, Money, Status, Time } from "../../ui/values.tsx";
@@ -8,8 +9,37 @@ import { Badge, Count, Money, Status, Time } from "../../ui/values.tsx";
 /** Hidden in the cards of narrow screens to keep them short; the run page has these values. */
 const UNSTACKED = "max-sm:hidden!";
 
-/** Columns of a list of runs. Bars of durations are relative to `longestMs`. */
-export const runColumns = (longestMs: number): Column<RunSummary>[] => [
+/** Columns that members choose; the query is always shown. */
+export const RUN_COLUMNS = [
+  "Role",
+  "Source",
+  "Model",
+  "Key",
+  "Session",
+  "Calls",
+  "Duration",
+  "Tokens",
+  "Cost",
+  "Age",
+] as const;
+export type RunColumn = (typeof RUN_COLUMNS)[number];
+
+/** The chosen columns of lists of runs, kept in this browser. */
+export const chosenColumns = storedChoices<RunColumn>(
+  "runColumns",
+  RUN_COLUMNS,
+  RUN_COLUMNS.filter((name) => !["Model", "Key", "Session"].includes(name)),
+);
+
+/** Columns of a list of runs, of these names. Bars of durations are relative to `longestMs`, `keys` are labels by id. */
+export const runColumns = (
+  longestMs: number,
+  names: readonly RunColumn[],
+  keys: ReadonlyMap<string, string> = new Map(),
+): Column<RunSummary>[] =>
+  allColumns(longestMs, keys).filter(({ head }) => head === "Query" || names.some((name) => name === head));
+
+const allColumns = (longestMs: number, keys: ReadonlyMap<string, string>): Column<RunSummary>[] => [
   {
     head: "Query",
     className: "sm:w-full sm:max-w-0 sm:min-w-48 @2xl:min-w-72",
@@ -45,6 +75,9 @@ export const runColumns = (longestMs: number): Column<RunSummary>[] => [
     className: UNSTACKED,
     cell: ({ source }) => <span className="text-muted whitespace-nowrap">{SOURCE_LABELS[source]}</span>,
   },
+  { head: "Model", from: "xl", className: UNSTACKED, cell: ({ model }) => <Cut>{model}</Cut> },
+  { head: "Key", from: "xl", className: UNSTACKED, cell: ({ keyId }) => <Cut>{keys.get(keyId) ?? keyId}</Cut> },
+  { head: "Session", from: "xl", className: UNSTACKED, cell: ({ sessionId }) => <Cut>{sessionId ?? "–"}</Cut> },
   {
     head: "Calls",
     align: "end",
@@ -60,18 +93,33 @@ export const runColumns = (longestMs: number): Column<RunSummary>[] => [
   {
     head: "Duration",
     align: "end",
+    sort: "durationMs",
     cell: ({ durationMs }) => <DurationBar ms={durationMs} longestMs={longestMs} />,
   },
   {
     head: "Tokens",
     align: "end",
+    sort: "tokens",
     from: "lg",
     className: UNSTACKED,
     cell: ({ inputTokens, outputTokens }) => <Count value={inputTokens + outputTokens} short />,
   },
-  { head: "Cost", align: "end", from: "lg", className: UNSTACKED, cell: ({ costUsd }) => <Money usd={costUsd} /> },
-  { head: "Age", align: "end", cell: ({ createdAt }) => <Time at={createdAt} /> },
+  {
+    head: "Cost",
+    align: "end",
+    sort: "costUsd",
+    from: "lg",
+    className: UNSTACKED,
+    cell: ({ costUsd }) => <Money usd={costUsd} />,
+  },
+  { head: "Age", align: "end", sort: "createdAt", cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
+
+const Cut = ({ children }: { children: string }) => (
+  <span title={children} className="text-muted block max-w-32 truncate">
+    {children}
+  </span>
+);
 
 const DurationBar = ({ ms, longestMs }: { ms: number; longestMs: number }) => (
   <span className="inline-flex items-center gap-2 whitespace-nowrap">

@@ -8,6 +8,7 @@ import { Drawer } from "../../ui/dialog.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { useMedia } from "../../ui/measure.ts";
 import { Card, ErrorState, PageHeader, PageSkeleton } from "../../ui/page.tsx";
+import { panelWidth, Resizable } from "../../ui/resizable.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { Kbd, Status, useRunClock } from "../../ui/values.tsx";
 import { KIND_ICONS, nameOf } from "../../waterfall/span-look.ts";
@@ -15,17 +16,18 @@ import { Waterfall } from "../../waterfall/waterfall.tsx";
 import { NotFoundPage } from "../errors/error-pages.tsx";
 import { EventLog } from "./event-log.tsx";
 import { RunAnswer, RunNotices, RunRequest } from "./run-answer.tsx";
+import { RunFeedback } from "./run-feedback.tsx";
 import { RunFigures, RunHeader } from "./run-header.tsx";
 import { RunFunctions, RunSettings } from "./run-request.tsx";
 import { SpanPanel, type SpanTab } from "./span-panel.tsx";
-import { useRunTrace } from "./use-run-trace.ts";
+import { type Progress, useRunTrace } from "./use-run-trace.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/runs/$runId");
 
 /** One run: its query and answer, its waterfall, settings and events. */
 export function RunPage() {
   const { agentId, runId } = route.useParams();
-  const { query, running, partial } = useRunTrace(agentId, runId);
+  const { query, running, partial, progress } = useRunTrace(agentId, runId);
   const { data: run, error } = query;
   if (run === undefined && error === null) return <PageSkeleton />;
   if (run === undefined)
@@ -37,21 +39,22 @@ export function RunPage() {
         <ErrorState error={error} onRetry={() => void query.refetch()} />
       </>
     );
-  return <Run run={run} running={running} partial={partial} knownAt={query.dataUpdatedAt} />;
+  return <Run run={run} running={running} partial={partial} progress={progress} knownAt={query.dataUpdatedAt} />;
 }
 
 interface RunProps {
   run: RunTrace;
   running: boolean;
   partial: string;
+  progress: Progress;
   knownAt: number;
 }
 
-function Run({ run, running, partial, knownAt }: RunProps) {
+function Run({ run, running, partial, progress, knownAt }: RunProps) {
   const search = route.useSearch();
   const changeView = useSearchChange(route, { toTop: true });
   const nowMs = useRunClock({ running, knownMs: run.durationMs, knownAt });
-  const view = search.view === "events" ? "events" : "waterfall";
+  const view = (["events", "feedback"] as const).find((one) => one === search.view) ?? "waterfall";
   return (
     <>
       <RunHeader run={run} running={running} />
@@ -64,7 +67,7 @@ function Run({ run, running, partial, knownAt }: RunProps) {
           {
             value: "waterfall",
             label: "Waterfall",
-            content: <WaterfallView run={run} running={running} partial={partial} nowMs={nowMs} />,
+            content: <WaterfallView {...{ run, running, partial, progress, nowMs }} />,
           },
           {
             value: "events",
@@ -75,13 +78,20 @@ function Run({ run, running, partial, knownAt }: RunProps) {
               </Card>
             ),
           },
+          {
+            value: "feedback",
+            label: run.feedback.length === 0 ? "Feedback" : `Feedback (${run.feedback.length})`,
+            content: <RunFeedback run={run} />,
+          },
         ]}
       />
     </>
   );
 }
 
-function WaterfallView({ run, running, partial, nowMs }: Omit<RunProps, "knownAt"> & { nowMs: number }) {
+const spanWidth = panelWidth("span", 36);
+
+function WaterfallView({ run, running, partial, progress, nowMs }: Omit<RunProps, "knownAt"> & { nowMs: number }) {
   const { span: selected, tab } = route.useSearch();
   const navigate = route.useNavigate();
   const change = useSearchChange(route);
@@ -98,6 +108,7 @@ function WaterfallView({ run, running, partial, nowMs }: Omit<RunProps, "knownAt
       run={run}
       span={span}
       nowMs={nowMs}
+      progress={progress.get(span.id) ?? []}
       tab={tab}
       onTab={(next: SpanTab) => change({ tab: next })}
       onEvents={() => void navigate({ search: { view: "events" } })}
@@ -112,43 +123,49 @@ function WaterfallView({ run, running, partial, nowMs }: Omit<RunProps, "knownAt
   );
   return (
     <>
-      <div className={wide && span ? "grid grid-cols-[minmax(0,1fr)_minmax(20rem,36%)] items-start gap-4" : undefined}>
+      <Resizable
+        width={spanWidth}
+        panel={
+          wide &&
+          span && (
+            <Card
+              className="sticky top-16 max-h-[calc(100dvh-5rem)] overflow-y-auto"
+              title={title}
+              actions={
+                <IconButton
+                  icon="close"
+                  label="Close"
+                  keys={<Kbd keys="Esc" />}
+                  size="small"
+                  className="-mr-1.5"
+                  onClick={() => select(undefined)}
+                />
+              }
+            >
+              {panel}
+            </Card>
+          )
+        }
+      >
         <Card flush>
           <Waterfall
             spans={run.spans}
             running={running}
             nowMs={nowMs}
+            progress={progress}
             selected={span?.id}
             onSelect={select}
             follow={wide}
           />
         </Card>
-        {wide && span && (
-          <Card
-            className="sticky top-16 max-h-[calc(100dvh-5rem)] overflow-y-auto"
-            title={title}
-            actions={
-              <IconButton
-                icon="close"
-                label="Close"
-                keys={<Kbd keys="Esc" />}
-                size="small"
-                className="-mr-1.5"
-                onClick={() => select(undefined)}
-              />
-            }
-          >
-            {panel}
-          </Card>
-        )}
-      </div>
+      </Resizable>
       {!wide && (
         <Drawer open={span !== undefined} onClose={() => select(undefined)} title={title} wide>
           {panel}
         </Drawer>
       )}
       <div className="mt-4 grid items-start gap-4 min-[1100px]:grid-cols-[minmax(0,1fr)_minmax(20rem,36%)]">
-        <RunAnswer run={run} running={running} partial={partial} />
+        <RunAnswer run={run} running={running} partial={partial} progress={progress} />
         <div className="grid min-w-0 gap-4">
           <RunRequest run={run} />
           <RunSettings run={run} />

@@ -2,7 +2,9 @@ import type { RunTrace } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
 import { countOf, formatCount } from "../../format/numbers.ts";
 import { TextLink } from "../../ui/button.tsx";
+import { CodeBlock } from "../../ui/code.tsx";
 import { Icon } from "../../ui/icon.tsx";
+import { Json } from "../../ui/json.tsx";
 import { Card, Facts } from "../../ui/page.tsx";
 import { Money } from "../../ui/values.tsx";
 
@@ -84,8 +86,8 @@ const Names = ({ title, names, none, agentId, called, hidden = false }: NamesPro
 );
 
 /** The model settings of the run, fixed at its start from the query, the agent and the defaults. */
-export function RunSettings({ run: { provider, model, settings } }: { run: RunTrace }) {
-  const { temperature, maxTokens, steps, fallback, historyTokens, maxCostUsd, hasResponseSchema } = settings;
+export function RunSettings({ run: { provider, model, settings, instructions } }: { run: RunTrace }) {
+  const { temperature, maxTokens, steps, fallback, historyTokens, maxCostUsd, responseSchema } = settings;
   return (
     <Card title="Model settings" description="From the query, the agent and the defaults at the start of the run">
       <Facts
@@ -111,8 +113,12 @@ export function RunSettings({ run: { provider, model, settings } }: { run: RunTr
             "History",
             historyTokens === null ? "Half of the model's context window" : `${formatCount(historyTokens)} tokens`,
           ],
+          [
+            "Instructions",
+            instructions === null ? "The agent's" : <CodeBlock text={instructions} title="Of this run" wrap />,
+          ],
           ["Cost cap", maxCostUsd === null ? "none" : <Money usd={maxCostUsd} />],
-          ["Answer schema", hasResponseSchema ? "yes" : "none"],
+          ["Answer schema", responseSchema === null ? "none" : <Json value={responseSchema} name="Answer schema" />],
         ]}
       />
     </Card>

@@ -1,128 +1,148 @@
-import type { RunSummary } from "@patchbay/protocol/console";
-import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { list, resource, useSession } from "../../api/api.ts";
-import { countOf } from "../../format/numbers.ts";
-import { rangeOf } from "../../format/time-range.ts";
+import { useEffect, useState } from "react";
+import { list, pathOfKey, queryClient, useList, useSession } from "../../api/api.ts";
+import { refetchChanged } from "../../api/refresh-list.ts";
+import { urlOf } from "../../api/routes.ts";
 import { runs as searchOfRuns } from "../../state/page-search.ts";
+import { useSignal } from "../../state/signals.ts";
 import { Button } from "../../ui/button.tsx";
 import { DataTable } from "../../ui/data-table.tsx";
-import { download } from "../../ui/download.ts";
-import { type Filter, FilterBar } from "../../ui/filter-bar.tsx";
-import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
-import { Menu, MenuItem, MenuSection } from "../../ui/popover.tsx";
+import { EmptyState, PageHeader } from "../../ui/page.tsx";
+import { Menu, MenuChecks, MenuChoice, MenuItem, MenuSection, MenuSeparator } from "../../ui/popover.tsx";
 import { Snippets } from "../../ui/snippet.tsx";
-import { TimeRange } from "../../ui/time-range.tsx";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
-import { runColumns, SOURCE_LABELS } from "./run-columns.tsx";
+import { chosenColumns, RUN_COLUMNS, runColumns } from "./run-columns.tsx";
+import { filterOf, RunFilters, type RunsSearch } from "./run-filters.tsx";
+import { RunSums } from "./run-sums.tsx";
+import { RunViews } from "./run-views.tsx";
 import { isActive } from "./use-run-trace.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/runs");
 
-/** Longer than the default of figures, because many agents are not queried every day. */
-const PRESET = "30d";
 /** Refresh interval for the durations of running runs. */
 const ACTIVE_MS = 5_000;
+const NEWEST = "-createdAt";
 
-/** The runs of an agent, latest first. */
+/** The runs of an agent, latest first or in another order, with filters, sums and actions on several runs. */
 export function RunsPage() {
   const { agentId } = route.useParams();
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const { range, from, to, ...filters } = search;
-  const query = { ...filters, ...rangeOf({ range, from, to }, { preset: PRESET }) };
+  const filter = filterOf(search);
+  const { sort = NEWEST } = search;
   const runs = useInfiniteQuery({
-    ...list("/agents/:agent_id/runs", { params: { agentId }, query }),
+    ...list("/agents/:agent_id/runs", {
+      params: { agentId },
+      query: { ...filter, ...(sort !== NEWEST && { sort }) },
+    }),
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state }) =>
-      state.data?.pages.some(({ items }) => items.some(({ status }) => isActive(status))) ? ACTIVE_MS : false,
   });
-  const change = (changed: { [Name in keyof typeof search]?: string | undefined }) =>
-    void navigate({ search: (before) => searchOfRuns({ ...before, ...withoutRole(changed) }), replace: true });
+  useActiveRuns(runs.data?.some(({ status }) => isActive(status)) ?? false);
+  const [marked, setMarked] = useState<ReadonlySet<string>>(new Set());
+  const keys = useList("/agents/:agent_id/credentials", { params: { agentId }, query: { limit: 100 } }).data;
+  const labels = new Map(keys?.map(({ credentialId, label, hint }) => [credentialId, label ?? hint]));
+  const change = (changed: RunsSearch) =>
+    void navigate({ search: (before) => searchOfRuns({ ...before, ...changed }), replace: true });
+  const changeSort = (by: string) => change({ sort: by === NEWEST ? undefined : (by as typeof sort) });
+  const selected = runs.data?.filter(({ runId }) => marked.has(runId)) ?? [];
+  const columns = useSignal(chosenColumns);
   const longestMs = Math.max(1, ...(runs.data ?? []).map(({ durationMs }) => durationMs));
   return (
     <>
-      <PageHeader title="Runs" actions={<ExportRuns agentId={agentId} runs={runs.data ?? []} />}>
-        <FilterBar
-          filters={useFilters(agentId, search)}
-          values={{ ...search, ...(search.noRole && { role: NO_ROLE }) }}
-          onChange={change}
-        >
-          <TimeRange value={search} preset={PRESET} onChange={change} />
-        </FilterBar>
+      <PageHeader
+        title="Runs"
+        actions={
+          <>
+            <RunViews
+              agentId={agentId}
+              search={search}
+              onOpen={(view) => void navigate({ search: view, replace: true })}
+            />
+            <DisplayMenu sort={sort} onSort={changeSort} />
+            <ExportMenu agentId={agentId} query={{ ...filter, sort }} />
+          </>
+        }
+      >
+        <RunFilters agentId={agentId} search={search} keys={labels} onChange={change} />
       </PageHeader>
-      <Card flush>
-        <DataTable
-          caption="Runs"
-          query={runs}
-          columns={runColumns(longestMs)}
-          rowKey={({ runId }) => runId}
-          link={({ runId }, props) => <Link to="/agents/$agentId/runs/$runId" params={{ agentId, runId }} {...props} />}
-          empty={<NoRuns agentId={agentId} filtered={Object.keys(search).length > 0} />}
-        />
-      </Card>
+      <DataTable
+        caption="Runs"
+        query={runs}
+        columns={runColumns(longestMs, columns, labels)}
+        rowKey={({ runId }) => runId}
+        link={({ runId }, props) => <Link to="/agents/$agentId/runs/$runId" params={{ agentId, runId }} {...props} />}
+        sort={{ by: sort, onChange: changeSort }}
+        selection={{ keys: marked, onChange: setMarked }}
+        empty={<NoRuns agentId={agentId} filtered={Object.keys(search).length > 0} />}
+      >
+        <RunSums agentId={agentId} filter={filter} selected={selected} onClear={() => setMarked(new Set())} />
+      </DataTable>
     </>
   );
 }
 
-/** The suggestion of the role filter that finds runs without a role. */
-const NO_ROLE = "No role";
-
-/** A role can have any name, so "No role" is a parameter of its own. */
-const withoutRole = (changed: { role?: string | undefined }) =>
-  !("role" in changed)
-    ? changed
-    : changed.role === NO_ROLE
-      ? { ...changed, role: undefined, noRole: "1" }
-      : { ...changed, noRole: undefined };
-
-type FilterName = "q" | "status" | "role" | "functionName" | "trouble" | "source" | "sessionId" | "threadId" | "keyId";
-
-/** The filters of the list; those by thread and key appear only if a link set them. */
-function useFilters(agentId: string, search: { [Name in FilterName]?: string | undefined }): Filter<FilterName>[] {
-  const { data: set } = useQuery({
-    ...resource("/agents/:agent_id/functions", { params: { agentId } }),
-    // Fails for an agent that never had a runtime: then nothing is suggested.
-    retry: false,
-  });
-  const byId = [
-    { kind: "text", name: "threadId", label: "Thread", suggestions: [] },
-    { kind: "text", name: "keyId", label: "Key", suggestions: [] },
-  ] as const;
-  return [
-    { kind: "search", name: "q", label: "Search query or ID" },
-    {
-      kind: "choice",
-      name: "status",
-      label: "Status",
-      options: ["queued", "running", "succeeded", "failed", "cancelled"],
-    },
-    {
-      kind: "choice",
-      name: "trouble",
-      label: "Calls",
-      options: [
-        { value: "denied", label: "Has a denied call" },
-        { value: "failed", label: "Has a failed call" },
-      ],
-    },
-    {
-      kind: "choice",
-      name: "source",
-      label: "Source",
-      options: Object.entries(SOURCE_LABELS).map(([value, label]) => ({ value, label })),
-    },
-    { kind: "text", name: "role", label: "Role", suggestions: [NO_ROLE, ...(set?.roles ?? [])] },
-    {
-      kind: "text",
-      name: "functionName",
-      label: "Function",
-      suggestions: set?.functions.map(({ name }) => name) ?? [],
-    },
-    { kind: "text", name: "sessionId", label: "Session", suggestions: [] },
-    ...byId.filter(({ name }) => search[name] !== undefined),
-  ];
+/** Refreshes the durations of running runs. */
+function useActiveRuns(active: boolean): void {
+  useEffect(() => {
+    if (!active) return undefined;
+    const timer = setInterval(
+      () => refetchChanged(queryClient, ({ queryKey }) => pathOfKey(queryKey) === "/agents/:agent_id/runs"),
+      ACTIVE_MS,
+    );
+    return () => clearInterval(timer);
+  }, [active]);
 }
+
+const ORDERS = [
+  { value: NEWEST, label: "Newest" },
+  { value: "createdAt", label: "Oldest" },
+  { value: "-costUsd", label: "Most expensive" },
+  { value: "-durationMs", label: "Longest" },
+  { value: "-tokens", label: "Most tokens" },
+];
+
+/** The order, also for narrow screens, whose cards have no heads of columns, and the columns. */
+function DisplayMenu({ sort, onSort }: { sort: string; onSort: (by: string) => void }) {
+  const columns = useSignal(chosenColumns);
+  return (
+    <Menu trigger={<Button icon="table">Sort and columns</Button>}>
+      <MenuSection title="Sort by">
+        <MenuChoice value={sort} options={ORDERS} onChange={onSort} />
+      </MenuSection>
+      <MenuSeparator />
+      <MenuSection title="Columns">
+        <MenuChecks
+          values={columns}
+          options={RUN_COLUMNS.map((name) => ({ value: name, label: name }))}
+          onChange={(names) => chosenColumns.set(RUN_COLUMNS.filter((name) => names.includes(name)))}
+        />
+      </MenuSection>
+    </Menu>
+  );
+}
+
+const FORMATS = [
+  { format: "csv", label: "CSV" },
+  { format: "ndjson", label: "NDJSON, one run per line" },
+  { format: "json", label: "JSON" },
+];
+
+/** Downloads of all runs that match, also of those that are not loaded, in the order of the list. */
+const ExportMenu = ({ agentId, query }: { agentId: string; query: Record<string, string | number | undefined> }) => (
+  <Menu trigger={<Button icon="download">Export</Button>}>
+    <MenuSection title="All runs that match">
+      {FORMATS.map(({ format, label }) => (
+        <MenuItem
+          key={format}
+          link={<a download href={urlOf("/agents/:agent_id/run-export", { agentId }, { ...query, format })} />}
+        >
+          {label}
+        </MenuItem>
+      ))}
+    </MenuSection>
+  </Menu>
+);
 
 function NoRuns({ agentId, filtered }: { agentId: string; filtered: boolean }) {
   const { baseUrl } = useSession();
@@ -141,29 +161,5 @@ function NoRuns({ agentId, filtered }: { agentId: string; filtered: boolean }) {
         <Snippets baseUrl={baseUrl} agentId={agentId} body={{ query: "What can you do?" }} />
       </div>
     </div>
-  );
-}
-
-/** Saves the loaded runs as a file. */
-function ExportRuns({ agentId, runs }: { agentId: string; runs: readonly RunSummary[] }) {
-  const name = `runs-${agentId}`;
-  const lines = () => runs.map((run) => `${JSON.stringify(run)}\n`).join("");
-  return (
-    <Menu trigger={<Button icon="download">Export</Button>}>
-      <MenuSection title={`${countOf(runs.length, "run")} shown`}>
-        <MenuItem
-          disabled={runs.length === 0}
-          onSelect={() => download(`${name}.json`, "application/json", JSON.stringify(runs, null, 2))}
-        >
-          JSON
-        </MenuItem>
-        <MenuItem
-          disabled={runs.length === 0}
-          onSelect={() => download(`${name}.ndjson`, "application/x-ndjson", lines())}
-        >
-          NDJSON, one run per line
-        </MenuItem>
-      </MenuSection>
-    </Menu>
   );
 }

@@ -3,9 +3,10 @@ import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { resource } from "../../api/api.ts";
 import { formatCompact } from "../../format/numbers.ts";
-import { CodeBlock, Json } from "../../ui/code.tsx";
+import { CodeBlock } from "../../ui/code.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
-import { ErrorState, Facts, Loading, Skeleton } from "../../ui/page.tsx";
+import { Json } from "../../ui/json.tsx";
+import { ErrorState, Facts, Loading } from "../../ui/page.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { Switch } from "../../ui/toggle.tsx";
 import { Badge, Count } from "../../ui/values.tsx";
@@ -20,12 +21,7 @@ export function SentTurnView({ run, step }: { run: RunTrace; step: number }) {
   const params = { agentId, runId, step: String(step) };
   const sent = useQuery(resource("/agents/:agent_id/runs/:run_id/turns/:step/request", { params }));
   if (sent.error && !sent.data) return <ErrorState error={sent.error} onRetry={() => void sent.refetch()} />;
-  if (!sent.data)
-    return (
-      <Loading>
-        <Skeleton className="h-40 w-full" />
-      </Loading>
-    );
+  if (!sent.data) return <Loading block="h-40" />;
   const { data } = sent;
   const { system, functions, messages, parameters, tokens } = data;
   return (

@@ -1,17 +1,20 @@
 import type { LogEvent, RunTrace, Span } from "@patchbay/protocol/console";
-import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { formatShare } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
-import { Button } from "../../ui/button.tsx";
-import { CodeBlock, Json } from "../../ui/code.tsx";
+import { Button, LinkButton } from "../../ui/button.tsx";
+import { CodeBlock } from "../../ui/code.tsx";
 import { Icon } from "../../ui/icon.tsx";
+import { Json } from "../../ui/json.tsx";
 import { Markdown } from "../../ui/markdown.tsx";
 import { ErrorState, Facts } from "../../ui/page.tsx";
 import { type Tab, Tabs } from "../../ui/tabs.tsx";
 import { Count, Money, Status } from "../../ui/values.tsx";
 import { endOf } from "../../waterfall/rows.ts";
 import { KIND_WORDS } from "../../waterfall/span-look.ts";
+import { CallProgress } from "../conversation/exchange-view.tsx";
+import { wholeInput } from "../functions/earlier-call.ts";
+import { SaveCase } from "../functions/save-case.tsx";
 import { EventRows, useRunLog } from "./event-log.tsx";
 import { type CallFailure, OwnerError } from "./owner-error.tsx";
 import { SentTurnView } from "./sent-turn.tsx";
@@ -23,15 +26,17 @@ interface SpanPanelProps {
   run: RunTrace;
   span: Span;
   nowMs: number;
+  /** What the call reported while the page was open. */
+  progress: readonly unknown[];
   tab: string | undefined;
   onTab: (tab: SpanTab) => void;
   onEvents: () => void;
 }
 
 /** The details of one span, in tabs; empty tabs are omitted. */
-export function SpanPanel({ run, span, nowMs, tab, onTab, onEvents }: SpanPanelProps) {
+export function SpanPanel({ run, span, nowMs, progress, tab, onTab, onEvents }: SpanPanelProps) {
   const tabs: Tab<SpanTab>[] = [
-    { value: "overview", label: "Overview", content: <SpanOverview run={run} span={span} nowMs={nowMs} /> },
+    { value: "overview", label: "Overview", content: <SpanOverview {...{ run, span, nowMs, progress }} /> },
   ];
   const add = (value: SpanTab, label: string, content: ReactNode) => tabs.push({ value, label, content });
   const { step } = span.attributes;
@@ -93,7 +98,7 @@ function SpanEvents({
   return (
     <div className="grid gap-3">
       <div className="border-line overflow-hidden rounded-lg border">
-        <EventRows events={events} createdAt={run.createdAt} />
+        <EventRows events={events} />
       </div>
       <Button size="small" className="justify-self-start" onClick={onAll}>
         Show all events
@@ -103,17 +108,16 @@ function SpanEvents({
 }
 
 /** Whether an event belongs to a span: by the id of its call, or for a turn by the calls that it requested and by time. */
-function belongsTo({ at, body }: LogEvent, run: RunTrace, span: Span, nowMs: number): boolean {
+function belongsTo({ afterMs, body }: LogEvent, run: RunTrace, span: Span, nowMs: number): boolean {
   if (span.kind === "query") return true;
   const event = JSON.parse(body) as { type: string; toolCallId?: string };
   if (span.kind !== "turn") return event.toolCallId === span.id || event.toolCallId === span.parentId;
   if (event.type === "toolCall")
     return run.spans.some(({ id, parentId }) => id === event.toolCallId && parentId === span.id);
   if (event.type === "toolResult") return false;
-  const atMs = Date.parse(at) - Date.parse(run.createdAt);
   const turns = run.spans.filter(({ kind }) => kind === "turn");
   const next = turns[turns.indexOf(span) + 1];
-  return atMs >= span.startMs && atMs <= (next ? next.startMs : nowMs + END_TOLERANCE_MS);
+  return afterMs >= span.startMs && afterMs <= (next ? next.startMs : nowMs + END_TOLERANCE_MS);
 }
 
 /** The last event of a run may be stored shortly after its end. */
@@ -122,7 +126,7 @@ const END_TOLERANCE_MS = 1_000;
 type Fact = [name: string, value: ReactNode];
 
 /** The facts of a span; why it failed, and what a turn wrote and requested. */
-function SpanOverview({ run, span, nowMs }: { run: RunTrace; span: Span; nowMs: number }) {
+function SpanOverview({ run, span, nowMs, progress }: Pick<SpanPanelProps, "run" | "span" | "nowMs" | "progress">) {
   const lengthMs = endOf(span, nowMs) - span.startMs;
   const facts: Fact[] = [
     ["State", <Status state={span.state} />],
@@ -137,16 +141,40 @@ function SpanOverview({ run, span, nowMs }: { run: RunTrace; span: Span; nowMs: 
       <FailureNote span={span} />
       <OwnerError failure={failureOf(span)} />
       <Facts items={facts} />
-      {span.kind === "call" && (
-        <Link
-          to="/agents/$agentId/functions/$functionName"
-          params={{ agentId: run.agentId, functionName: span.name }}
-          className="text-accent inline-flex items-center gap-1.5 text-sm underline underline-offset-2"
-        >
-          <Icon name="function" className="size-3.5" /> Open {span.name}
-        </Link>
-      )}
+      {progress.length > 0 && <CallProgress progress={progress} />}
+      {span.kind === "call" && <CallActions run={run} span={span} />}
       {span.kind === "turn" && <TurnOutput span={span} />}
+    </div>
+  );
+}
+
+/** What a member may do with a call: open its function, call it again by hand, or keep it as a case. */
+function CallActions({ run: { agentId, runId, role, context }, span }: { run: RunTrace; span: Span }) {
+  const params = { agentId, functionName: span.name };
+  const input = wholeInput(span);
+  return (
+    <div className="grid gap-2">
+      <div className="flex flex-wrap gap-2">
+        <LinkButton
+          to="/agents/$agentId/functions/$functionName"
+          params={params}
+          search={{ again: runId, call: span.id, role: role ?? undefined }}
+          size="small"
+          icon="retry"
+        >
+          Try with these arguments
+        </LinkButton>
+        <LinkButton
+          to="/agents/$agentId/functions/$functionName"
+          params={params}
+          look="ghost"
+          size="small"
+          icon="function"
+        >
+          Open {span.name}
+        </LinkButton>
+      </div>
+      {input && <SaveCase functionName={span.name} input={input} context={context} role={role ?? undefined} />}
     </div>
   );
 }
@@ -188,6 +216,7 @@ function attributeFacts({ attributes }: Span): Fact[] {
     inputTokens,
     outputTokens,
     costUsd,
+    firstTokenMs,
     runtime,
     attempts,
     withheld: removed,
@@ -205,6 +234,7 @@ function attributeFacts({ attributes }: Span): Fact[] {
         <PartOfInput tokens={attributes["cacheWriteInputTokens"]} what="to cache" />, <Count value={outputTokens} /> out
       </>,
     ]);
+  if (typeof firstTokenMs === "number") facts.push(["First token", `after ${formatDuration(firstTokenMs)}`]);
   if (typeof costUsd === "number") facts.push(["Cost", <Money usd={costUsd} />]);
   add("Runtime", typeof runtime === "string", <span className="font-mono text-xs">{runtime}</span>);
   add("Attempts", typeof attempts === "number", attempts);

@@ -1,8 +1,9 @@
 import type { LogEvent, RunTrace, Span } from "@patchbay/protocol/console";
 import { useEffect, useState } from "react";
 import { Button } from "../../ui/button.tsx";
-import { CodeBlock, Json } from "../../ui/code.tsx";
-import { ErrorState, Loading, Skeleton } from "../../ui/page.tsx";
+import { CodeBlock } from "../../ui/code.tsx";
+import { Json } from "../../ui/json.tsx";
+import { ErrorState, Loading } from "../../ui/page.tsx";
 import { useRunLog } from "./event-log.tsx";
 
 /** A payload as a tree, or as text. */
@@ -24,7 +25,7 @@ export function SpanPayload({ run, span, side }: SpanPayloadProps) {
   return (
     <div className="grid gap-3">
       <Payload value={span[side]} name={PAYLOAD_NAMES[side]} />
-      {span.attributes["truncated"] === true &&
+      {isTruncated(span, side) &&
         (span.kind === "call" ? (
           <Button size="small" className="justify-self-start" onClick={() => setWhole(true)}>
             Load all
@@ -34,6 +35,14 @@ export function SpanPayload({ run, span, side }: SpanPayloadProps) {
         ))}
     </div>
   );
+}
+
+/** Whether the trace has only a part of a payload. */
+export function isTruncated(
+  { attributes: { truncated } }: Pick<Span, "attributes">,
+  side: "input" | "output",
+): boolean {
+  return Array.isArray(truncated) && truncated.includes(side);
 }
 
 const PAYLOAD_NAMES = { input: "Input", output: "Output" };
@@ -49,11 +58,7 @@ function WholePayload({ run, span, side }: SpanPayloadProps) {
   if (payload !== undefined) return <Payload value={payload} name={PAYLOAD_NAMES[side]} />;
   if (log.error) return <ErrorState error={log.error} onRetry={() => void log.refetch()} />;
   if (missing && !hasNextPage) return <p className="text-muted text-sm">The events of the run do not contain it.</p>;
-  return (
-    <Loading label="Loading all">
-      <Skeleton className="h-40 w-full rounded-lg" />
-    </Loading>
-  );
+  return <Loading block="h-40 rounded-lg" />;
 }
 
 /** The arguments or the result of a call, from the stored events of its run. */

@@ -12,13 +12,21 @@ interface FollowedTrace {
   running: boolean;
   /** The streamed part of an answer that is not complete yet. */
   partial: string;
+  progress: Progress;
 }
+
+/** What the handlers of calls reported since the page was opened, by call; it is not stored. */
+export type Progress = ReadonlyMap<string, readonly unknown[]>;
+
+/** Reports that are kept of each call. */
+const MAX_REPORTS = 100;
 
 export const isActive = (status: RunTrace["status"]): boolean => status === "queued" || status === "running";
 
 /** A run with its waterfall, refetched on every stored event until it ends. */
 export function useRunTrace(agentId: string, runId: string): FollowedTrace {
   const [partial, setPartial] = useState("");
+  const [progress, setProgress] = useState<Progress>(new Map());
   const [polling, setPolling] = useState(false);
   const params = { agentId, runId };
   const options = resource("/agents/:agent_id/runs/:run_id", { params });
@@ -44,6 +52,7 @@ export function useRunTrace(agentId: string, runId: string): FollowedTrace {
         for await (const { event, seq } of followRun(runId, { agentId, signal })) {
           if (event.type === "responseDelta") setPartial((before) => before + event.content);
           if (event.type === "deltaReset") setPartial("");
+          if (event.type === "toolProgress") setProgress((before) => withReport(before, event.toolCallId, event.data));
           if (seq === undefined) continue;
           // A stored event has the streamed text in full.
           setPartial("");
@@ -58,8 +67,11 @@ export function useRunTrace(agentId: string, runId: string): FollowedTrace {
     // `options` depends only on these ids.
   }, [running, agentId, runId]);
 
-  return { query, running, partial };
+  return { query, running, partial, progress };
 }
+
+const withReport = (before: Progress, callId: string, data: unknown): Progress =>
+  new Map(before).set(callId, [...(before.get(callId) ?? []), data].slice(-MAX_REPORTS));
 
 const DIALECTS = ["hosted", "local"] as const;
 export type Dialect = (typeof DIALECTS)[number];

@@ -6,9 +6,10 @@ import { list } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
 import { classNames } from "../../ui/class-names.ts";
-import { type Column, DataTable } from "../../ui/data-table.tsx";
+import { DataTable } from "../../ui/data-table.tsx";
+import type { Column } from "../../ui/table-rows.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Card, PageHeader } from "../../ui/page.tsx";
+import { PageHeader } from "../../ui/page.tsx";
 import { Status, Time } from "../../ui/values.tsx";
 import { HowToConnect } from "./how-to-connect.tsx";
 
@@ -36,18 +37,18 @@ export function RuntimesPage() {
       <div className="grid gap-5">
         {none && <NoneConnected seenBefore={data.length > 0} />}
         {(data === undefined || data.length > 0 || runtimes.error) && (
-          <Card flush title="Connections" description={data && `${countOf(connected, "runtime")} connected`}>
-            <DataTable
-              caption="Runtimes"
-              query={runtimes}
-              columns={columnsOf(fetchedAt)}
-              rowKey={({ instanceId }) => instanceId}
-              link={({ manifestHash }, props) => (
-                <Link to="/agents/$agentId/functions" params={{ agentId }} search={{ manifestHash }} {...props} />
-              )}
-              empty={null}
-            />
-          </Card>
+          <DataTable
+            title="Connections"
+            description={data && `${countOf(connected, "runtime")} connected`}
+            caption="Runtimes"
+            query={runtimes}
+            columns={columnsOf(fetchedAt)}
+            rowKey={({ instanceId }) => instanceId}
+            link={({ manifestHash }, props) => (
+              <Link to="/agents/$agentId/functions" params={{ agentId }} search={{ manifestHash }} {...props} />
+            )}
+            empty={null}
+          />
         )}
         {data && <HowToConnect agentId={agentId} open={none} />}
       </div>
@@ -71,10 +72,21 @@ const NoneConnected = ({ seenBefore }: { seenBefore: boolean }) => (
 const columnsOf = (fetchedAt: number): Column<Runtime>[] => [
   {
     head: "Runtime",
-    cell: ({ instanceId }) => (
-      <code className="font-mono text-xs" title={instanceId}>
-        {instanceId.slice(0, 8)}
-      </code>
+    cell: ({ instanceId, host }) => (
+      <span className="grid min-w-0" title={instanceId}>
+        {host !== null && <span className="max-w-56 truncate font-medium">{host}</span>}
+        <code className="text-muted font-mono text-xs">{instanceId.slice(0, 8)}</code>
+      </span>
+    ),
+  },
+  {
+    head: "Deployment",
+    from: "md",
+    cell: ({ service, deployment }) => (
+      <span className="grid min-w-0">
+        <span className="max-w-48 truncate">{service}</span>
+        <span className="text-muted max-w-48 truncate text-xs">{deployment ?? "unnamed"}</span>
+      </span>
     ),
   },
   {
@@ -95,7 +107,7 @@ const columnsOf = (fetchedAt: number): Column<Runtime>[] => [
   },
   {
     head: "Package",
-    from: "md",
+    from: "xl",
     cell: ({ sdk }) => <span className={sdk === null ? "text-faint" : ""}>{sdk ?? "unknown"}</span>,
   },
   {

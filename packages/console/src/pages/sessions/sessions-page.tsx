@@ -5,11 +5,12 @@ import { snippetsOf } from "../../format/snippets.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { buttonClass } from "../../ui/button.tsx";
-import { type Column, DataTable } from "../../ui/data-table.tsx";
-import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
+import { DataTable } from "../../ui/data-table.tsx";
+import type { Column } from "../../ui/table-rows.tsx";
+import { EmptyState, PageHeader } from "../../ui/page.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
-import { Count, Money, Time } from "../../ui/values.tsx";
+import { Count, Failed, Money, Time, TwoLines } from "../../ui/values.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/sessions");
 
@@ -30,29 +31,27 @@ export function SessionsPage() {
           <TimeRange value={range} preset="7d" onChange={change} />
         </div>
       </PageHeader>
-      <Card flush>
-        <DataTable
-          caption="Sessions"
-          query={sessions}
-          columns={COLUMNS}
-          rowKey={({ sessionId }) => sessionId}
-          link={({ sessionId }, props) => (
-            <Link to="/agents/$agentId/threads" params={{ agentId }} search={{ sessionId }} {...props} />
-          )}
-          actions={({ sessionId }) => (
-            <Link
-              to="/agents/$agentId/runs"
-              params={{ agentId }}
-              search={{ sessionId }}
-              aria-label={`Runs of session ${sessionId}`}
-              className={buttonClass("ghost", "small")}
-            >
-              Runs
-            </Link>
-          )}
-          empty={q === undefined ? <NoSessions agentId={agentId} /> : <NothingFound />}
-        />
-      </Card>
+      <DataTable
+        caption="Sessions"
+        query={sessions}
+        columns={COLUMNS}
+        rowKey={({ sessionId }) => sessionId}
+        link={({ sessionId }, props) => (
+          <Link to="/agents/$agentId/threads" params={{ agentId }} search={{ sessionId }} {...props} />
+        )}
+        actions={({ sessionId }) => (
+          <Link
+            to="/agents/$agentId/runs"
+            params={{ agentId }}
+            search={{ sessionId }}
+            aria-label={`Runs of session ${sessionId}`}
+            className={buttonClass("ghost", "small")}
+          >
+            Runs
+          </Link>
+        )}
+        empty={q === undefined ? <NoSessions agentId={agentId} /> : <NothingFound />}
+      />
     </>
   );
 }
@@ -79,21 +78,16 @@ const COLUMNS: Column<ConsoleSession>[] = [
     head: "Session",
     className: "sm:w-full sm:max-w-0",
     cell: ({ sessionId, firstQuery }) => (
-      <span className="block min-w-0">
-        <span className="line-clamp-2 font-medium sm:line-clamp-1">
-          {firstQuery === "" ? <span className="text-muted italic">Threads erased</span> : firstQuery}
-        </span>
-        <span className="text-faint block truncate font-mono text-xs">{sessionId}</span>
-      </span>
+      <TwoLines
+        first={firstQuery === "" ? <span className="text-muted italic">Threads erased</span> : firstQuery}
+        second={sessionId}
+        id
+        long
+      />
     ),
   },
   { head: "Queries", align: "end", cell: ({ queries }) => <Count value={queries} /> },
-  {
-    head: "Failed",
-    align: "end",
-    cell: ({ failed }) =>
-      failed === 0 ? <span className="text-faint">0</span> : <span className="text-bad">{failed}</span>,
-  },
+  { head: "Failed", align: "end", cell: ({ failed }) => <Failed count={failed} /> },
   { head: "Cost", align: "end", from: "md", cell: ({ costUsd }) => <Money usd={costUsd} /> },
   { head: "Started", align: "end", from: "xl", cell: ({ createdAt }) => <Time at={createdAt} /> },
   { head: "Last query", align: "end", cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },

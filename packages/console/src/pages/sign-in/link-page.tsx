@@ -6,7 +6,7 @@ import { api, setSession } from "../../api/api.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
 import { NewPasswordField, TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
-import { Fault, Loading, Skeleton } from "../../ui/page.tsx";
+import { Fault, Loading } from "../../ui/page.tsx";
 import { Time } from "../../ui/values.tsx";
 import { pageAfterSignIn, rememberBack, rememberedBack } from "./back.ts";
 import { SignInFrame } from "./sign-in-page.tsx";
@@ -42,9 +42,7 @@ export function LinkPage() {
   if (!opened.data || signedIn)
     return (
       <SignInFrame title="Signing in">
-        <Loading>
-          <Skeleton className="h-8" />
-        </Loading>
+        <Loading block="h-8" />
       </SignInFrame>
     );
   return <AcceptForm link={link} offer={opened.data.offer} />;

@@ -5,7 +5,7 @@ import { type ReactNode, useState } from "react";
 import { api, refetch } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { Button, GuardedButton, TextLink } from "../../ui/button.tsx";
-import { CopyButton } from "../../ui/copy.tsx";
+import { CopyableText } from "../../ui/copy.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { Card, ErrorState, Fault, Loading, PageHeader, Skeleton } from "../../ui/page.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
@@ -110,13 +110,7 @@ function About({ agentId, threadId, thread }: AboutProps) {
   const figures = thread?.figures;
   const loading = <Skeleton className="h-4 w-24" />;
   const facts: [name: string, value: ReactNode][] = [
-    [
-      "Thread",
-      <span className="flex items-start gap-1">
-        <code className="min-w-0 font-mono text-xs leading-5 break-all">{threadId}</code>
-        <CopyButton text={threadId} label="Copy thread ID" />
-      </span>,
-    ],
+    ["Thread", <CopyableText text={threadId} label="Copy thread ID" />],
     ["Session", thread ? <SessionLink agentId={agentId} id={thread.sessionId} /> : loading],
     [
       "Queries",

@@ -2,10 +2,11 @@ import type { ConsoleThread } from "@patchbay/protocol/console";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useList } from "../../api/api.ts";
 import { useSearchChange } from "../../state/page-search.ts";
-import { type Column, DataTable } from "../../ui/data-table.tsx";
+import { DataTable } from "../../ui/data-table.tsx";
+import type { Column } from "../../ui/table-rows.tsx";
 import { type Filter, FilterBar } from "../../ui/filter-bar.tsx";
-import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
-import { Count, Money, Time } from "../../ui/values.tsx";
+import { EmptyState, PageHeader } from "../../ui/page.tsx";
+import { Count, Money, Time, TwoLines } from "../../ui/values.tsx";
 import { shownTitle } from "../conversation/exchange.ts";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
 
@@ -28,18 +29,16 @@ export function ThreadsPage() {
       <PageHeader title="Threads" description="Conversations: queries that include the messages before them">
         <FilterBar filters={FILTERS} values={search} onChange={change} />
       </PageHeader>
-      <Card flush>
-        <DataTable
-          caption="Threads"
-          query={threads}
-          columns={COLUMNS}
-          rowKey={({ threadId }) => threadId}
-          link={({ threadId }, props) => (
-            <Link to="/agents/$agentId/threads/$threadId" params={{ agentId, threadId }} {...props} />
-          )}
-          empty={filtered ? <NothingFound /> : <NoThreads agentId={agentId} />}
-        />
-      </Card>
+      <DataTable
+        caption="Threads"
+        query={threads}
+        columns={COLUMNS}
+        rowKey={({ threadId }) => threadId}
+        link={({ threadId }, props) => (
+          <Link to="/agents/$agentId/threads/$threadId" params={{ agentId, threadId }} {...props} />
+        )}
+        empty={filtered ? <NothingFound /> : <NoThreads agentId={agentId} />}
+      />
     </>
   );
 }
@@ -60,12 +59,7 @@ const COLUMNS: Column<ConsoleThread>[] = [
   {
     head: "Thread",
     className: "sm:w-full sm:max-w-0",
-    cell: ({ title, threadId }) => (
-      <span className="block min-w-0">
-        <span className="line-clamp-2 font-medium sm:line-clamp-1">{shownTitle(title)}</span>
-        <span className="text-faint block truncate font-mono text-xs">{threadId}</span>
-      </span>
-    ),
+    cell: ({ title, threadId }) => <TwoLines first={shownTitle(title)} second={threadId} id long />,
   },
   {
     head: "Session",

@@ -1,0 +1,104 @@
+import type { ConsoleApproval } from "@patchbay/protocol/console";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useList } from "../../api/api.ts";
+import { useSearchChange } from "../../state/page-search.ts";
+import { DataTable } from "../../ui/data-table.tsx";
+import { FilterBar } from "../../ui/filter-bar.tsx";
+import { EmptyState, PageHeader } from "../../ui/page.tsx";
+import type { Column } from "../../ui/table-rows.tsx";
+import { Status, Time, TwoLines } from "../../ui/values.tsx";
+import { ApprovalPanel } from "./approval-panel.tsx";
+
+const route = getRouteApi("/shell/approvals");
+
+const STATUSES = ["pending", "approved", "rejected", "expired", "cancelled"] as const;
+
+/** The approvals that runs wait for, and earlier ones. */
+export function ApprovalsPage() {
+  const { approval: opened, status = "pending", agentId } = route.useSearch();
+  const change = useSearchChange(route);
+  const shownStatus = status === "all" ? undefined : status;
+  const approvals = useList("/approvals", { query: { status: shownStatus, agentId } });
+  const agents = useList("/agents", { query: { limit: 100 } }).data ?? [];
+  const names = new Map(agents.map(({ agentId, name }) => [agentId, name]));
+  const shown = approvals.data?.find(({ approvalId }) => approvalId === opened);
+  return (
+    <>
+      <PageHeader title="Approvals" description="Calls that wait for a person, of all agents">
+        <FilterBar
+          filters={[
+            {
+              kind: "choice",
+              name: "status",
+              label: "Status",
+              any: "pending",
+              options: [...STATUSES.slice(1), { value: "all", label: "all" }],
+            },
+            {
+              kind: "choice",
+              name: "agentId",
+              label: "Agent",
+              options: [...names].map(([value, label]) => ({ value, label })),
+            },
+          ]}
+          values={{ status: status === "pending" ? undefined : status, agentId }}
+          onChange={change}
+        />
+      </PageHeader>
+      <DataTable
+        caption="Approvals"
+        query={approvals}
+        columns={columnsOf(names)}
+        rowKey={({ approvalId }) => approvalId}
+        link={({ approvalId }, props) => (
+          <Link
+            to="/approvals"
+            search={(before) => ({ ...before, approval: approvalId })}
+            replace
+            resetScroll={false}
+            {...props}
+            className={`${props.className} block`}
+          />
+        )}
+        empty={
+          <EmptyState icon="succeeded" title={status === "pending" ? "Nothing to decide" : "No approvals"}>
+            Calls of functions with <code className="font-mono">approval</code> appear here until a person decides.
+          </EmptyState>
+        }
+      />
+      {shown && (
+        <ApprovalPanel
+          key={shown.approvalId}
+          approval={shown}
+          agentName={names.get(shown.agentId) ?? shown.agentId}
+          onClose={() => change({ approval: undefined })}
+        />
+      )}
+    </>
+  );
+}
+
+const columnsOf = (names: Map<string, string>): Column<ConsoleApproval>[] => [
+  {
+    head: "Call",
+    cell: ({ toolName, parameters }) => <TwoLines first={toolName} second={JSON.stringify(parameters)} />,
+  },
+  {
+    head: "Reason",
+    from: "lg",
+    cell: ({ reason }) => <span className="block max-w-80 truncate">{reason ?? "–"}</span>,
+  },
+  {
+    head: "Agent",
+    from: "md",
+    cell: ({ agentId }) => <span className="block max-w-40 truncate">{names.get(agentId) ?? agentId}</span>,
+  },
+  { head: "Requested", from: "md", cell: ({ requestedAt }) => <Time at={requestedAt} /> },
+  { head: "Status", cell: ({ status }) => <Status state={status} /> },
+  {
+    head: "Expires or decided",
+    align: "end",
+    cell: ({ status, expiresAt, decidedAt }) =>
+      status === "pending" ? <Time at={expiresAt} /> : <Time at={decidedAt ?? null} none="–" />,
+  },
+];

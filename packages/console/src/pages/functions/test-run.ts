@@ -1,0 +1,93 @@
+import type { RunTrace, TestCallResult } from "@patchbay/protocol/console";
+import { useEffect, useRef, useState } from "react";
+import { api } from "../../api/api.ts";
+import { startTestCall } from "../../api/stream.ts";
+import type { Arguments } from "../../schema-form/arguments-form.tsx";
+import { addEvent, callsOf, EMPTY_TRANSCRIPT, type Transcript } from "../conversation/exchange.ts";
+
+/** A test call as it was sent. */
+export interface SentCall {
+  role: string | undefined;
+  arguments: Arguments;
+  context: Arguments | undefined;
+}
+
+/** A test call from its start to its result. */
+export interface TestRun {
+  sent: SentCall;
+  /** When it was sent, in milliseconds since 1970 on the page's clock. */
+  sentAt: number;
+  /** Undefined until the control plane has accepted it. */
+  runId: string | undefined;
+  transcript: Transcript;
+  /** Undefined while it runs. */
+  result: TestCallResult | undefined;
+  error: unknown;
+}
+
+export const isPending = (run: TestRun | undefined): boolean =>
+  run !== undefined && run.result === undefined && run.error === undefined;
+
+/** The last test call of the page, and a function that begins another one. A call continues when the page is left. */
+export function useTestRun(agentId: string, functionName: string) {
+  const [run, setRun] = useState<TestRun>();
+  const leaving = useRef(new AbortController());
+  useEffect(() => {
+    // Effects run twice in development: the second run needs a signal of its own.
+    const left = new AbortController();
+    leaving.current = left;
+    return () => left.abort();
+  }, []);
+
+  const begin = async (sent: SentCall): Promise<void> => {
+    const { signal } = leaving.current;
+    let current: TestRun = {
+      sent,
+      sentAt: Date.now(),
+      runId: undefined,
+      transcript: EMPTY_TRANSCRIPT,
+      result: undefined,
+      error: undefined,
+    };
+    const change = (changed: Partial<TestRun>): void => {
+      current = { ...current, ...changed };
+      if (!signal.aborted) setRun(current);
+    };
+    change({});
+    const { role, arguments: given, context } = sent;
+    const body = { arguments: given, ...(role !== undefined && { role }), ...(context && { context }) };
+    try {
+      const onRun = (runId: string): void => change({ runId });
+      for await (const event of startTestCall(functionName, body, { agentId, signal, onRun }))
+        change({ transcript: addEvent(current.transcript, event) });
+      const params = { agentId, runId: current.runId ?? "" };
+      const trace = await api.get("/agents/:agent_id/runs/:run_id", { params, signal });
+      change({ result: resultOf(trace, current.transcript) });
+    } catch (error) {
+      change({ error });
+    }
+  };
+  return { run, begin: (sent: SentCall) => void begin(sent) };
+}
+
+/** The outcome of the run's call. The trace has its checks and times, the events its whole value. */
+export function resultOf(trace: RunTrace, transcript: Transcript): TestCallResult {
+  const { runId, code, errorMessage, durationMs } = trace;
+  const call = trace.spans.find(({ kind }) => kind === "call");
+  const outcome = callsOf(transcript)[0]?.outcome;
+  if (!call || !outcome) {
+    const nowhere = { callId: null, runtime: null, rule: null, redacted: [] };
+    return { runId, ok: false, code, errorMessage, durationMs, ...nowhere };
+  }
+  const { runtime, withheld } = call.attributes;
+  const about = {
+    runId,
+    callId: call.id,
+    runtime: typeof runtime === "string" ? runtime : null,
+    redacted: Array.isArray(withheld) ? withheld : [],
+    durationMs: (call.endMs ?? call.startMs) - call.startMs,
+  };
+  if (outcome.ok) return { ...about, ok: true, value: outcome.result, code: null, errorMessage: null, rule: null };
+  const failure = { code: call.code, errorMessage: call.errorMessage, rule: call.rule };
+  return { ...about, ok: false, ...failure, ...(call.error && { error: call.error }) };
+}

@@ -1,0 +1,177 @@
+import type { RunSummary } from "@patchbay/protocol/console";
+import { type ReactNode, useState } from "react";
+import { api, refetch, useFiltered } from "../../api/api.ts";
+import { countOf } from "../../format/numbers.ts";
+import { Button, GuardedButton, LinkButton } from "../../ui/button.tsx";
+import { FormDialog } from "../../ui/dialog.tsx";
+import { showError, showSuccess } from "../../ui/toast.tsx";
+import { Count, Duration, Money, Time } from "../../ui/values.tsx";
+import type { filterOf } from "./run-filters.tsx";
+import { isActive } from "./use-run-trace.ts";
+
+interface RunSumsProps {
+  agentId: string;
+  filter: ReturnType<typeof filterOf>;
+  selected: readonly RunSummary[];
+  onClear: () => void;
+}
+
+/** The sums of all runs that match, or of the selected ones with what can be done with them. Keeps its height. */
+export function RunSums({ agentId, filter, selected, onClear }: RunSumsProps) {
+  const { data: totals } = useFiltered("/agents/:agent_id/run-totals", { params: { agentId }, query: filter });
+  const sums = selected.length > 0 ? sumsOf(selected) : totals;
+  return (
+    <div
+      role="group"
+      aria-label={selected.length > 0 ? "Selected runs" : "All runs that match"}
+      className="border-line bg-surface sticky bottom-0 z-10 flex min-h-12 flex-wrap items-center gap-x-5 gap-y-1 rounded-b-lg border-t px-4 py-2 text-sm"
+    >
+      {sums && (
+        <>
+          <span className="font-medium">
+            {selected.length > 0 ? `${selected.length} selected` : countOf(sums.runs, "run")}
+          </span>
+          <Sum name="Failed" value={<Count value={sums.failed} />} />
+          <Sum name="Average" value={<Duration ms={sums.runs === 0 ? null : sums.durationMs / sums.runs} />} />
+          <Sum name="Tokens" value={<Count value={sums.inputTokens + sums.outputTokens} short />} />
+          <Sum name="Cost" value={<Money usd={sums.costUsd} />} />
+        </>
+      )}
+      {selected.length === 0 && totals?.since != null && (
+        <span className="text-muted text-xs">
+          Only runs since <Time at={totals.since} />: choose a shorter time range to include all.
+        </span>
+      )}
+      {selected.length > 0 && (
+        <span className="ml-auto flex flex-wrap items-center gap-2">
+          <Actions agentId={agentId} selected={selected} />
+          <Button size="small" look="ghost" icon="close" onClick={onClear}>
+            Clear selection
+          </Button>
+        </span>
+      )}
+    </div>
+  );
+}
+
+const Sum = ({ name, value }: { name: string; value: ReactNode }) => (
+  <span className="whitespace-nowrap">
+    <span className="text-muted">{name}</span> {value}
+  </span>
+);
+
+function sumsOf(runs: readonly RunSummary[]) {
+  const sum = (of: (run: RunSummary) => number) => runs.reduce((total, run) => total + of(run), 0);
+  return {
+    runs: runs.length,
+    failed: runs.filter(({ status }) => status === "failed").length,
+    durationMs: sum(({ durationMs }) => durationMs),
+    inputTokens: sum(({ inputTokens }) => inputTokens),
+    outputTokens: sum(({ outputTokens }) => outputTokens),
+    costUsd: sum(({ costUsd }) => costUsd),
+  };
+}
+
+function Actions({ agentId, selected }: Pick<RunSumsProps, "agentId" | "selected">) {
+  const [asked, setAsked] = useState<"cancel" | "rerun">();
+  const open = selected.filter(({ status }) => isActive(status));
+  // The older run is on the left; ids begin with their time.
+  const [a, b] = selected.map(({ runId }) => runId).toSorted();
+  return (
+    <>
+      {selected.length === 2 && (
+        <LinkButton size="small" icon="branch" to="/agents/$agentId/compare" params={{ agentId }} search={{ a, b }}>
+          Compare
+        </LinkButton>
+      )}
+      {open.length > 0 && (
+        <GuardedButton needs="developer" size="small" icon="stopped" onClick={() => setAsked("cancel")}>
+          Cancel {countOf(open.length, "run")}
+        </GuardedButton>
+      )}
+      <GuardedButton needs="developer" size="small" icon="retry" onClick={() => setAsked("rerun")}>
+        Run again
+      </GuardedButton>
+      {asked === "cancel" && (
+        <ForAll
+          {...BULK.cancel}
+          runs={open}
+          send={(runId) => api.post("/agents/:agent_id/runs/:run_id/cancel", { params: { agentId, runId } })}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+      {asked === "rerun" && (
+        <ForAll
+          {...BULK.rerun}
+          runs={selected}
+          send={(runId) => api.post("/agents/:agent_id/runs/:run_id/reruns", { params: { agentId, runId } })}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+    </>
+  );
+}
+
+interface BulkWords {
+  title: (count: string) => string;
+  description: string;
+  submit: string;
+  done: (count: string) => string;
+  failed: string;
+}
+
+const BULK: Record<"cancel" | "rerun", BulkWords> = {
+  cancel: {
+    title: (count) => `Cancel ${count}?`,
+    description: "Calls that have begun may still take effect.",
+    submit: "Cancel them",
+    done: (count) => `Cancelling ${count}`,
+    failed: "Couldn't cancel",
+  },
+  rerun: {
+    title: (count) => `Run ${count} again?`,
+    description: "Each is a new query in its own thread, with real function calls, and costs credit.",
+    submit: "Run again",
+    done: (count) => `Started ${count}`,
+    failed: "Couldn't run again",
+  },
+};
+
+/** Requests at the same time. */
+const AT_ONCE = 4;
+
+interface ForAllProps extends BulkWords {
+  runs: readonly RunSummary[];
+  send: (runId: string) => Promise<unknown>;
+  onClose: () => void;
+}
+
+/** Asks for a confirmation, then sends one request for each run, also when some fail, and shows how many did. */
+function ForAll({ runs, send, onClose, title, description, submit, done, failed }: ForAllProps) {
+  async function sendAll(): Promise<PromiseSettledResult<unknown>[]> {
+    const results: PromiseSettledResult<unknown>[] = [];
+    for (let at = 0; at < runs.length; at += AT_ONCE)
+      results.push(...(await Promise.allSettled(runs.slice(at, at + AT_ONCE).map(({ runId }) => send(runId)))));
+    return results;
+  }
+  return (
+    <FormDialog
+      title={title(countOf(runs.length, "run"))}
+      description={description}
+      submit={submit}
+      send={sendAll}
+      onSent={(results) => {
+        const failures = results.filter(({ status }) => status === "rejected");
+        const sent = results.length - failures.length;
+        if (sent > 0) showSuccess(done(countOf(sent, "run")));
+        const [first] = failures;
+        if (first?.status === "rejected") showError(`${failed} ${countOf(failures.length, "run")}`, first.reason);
+        void refetch("/agents/:agent_id/runs", "/agents/:agent_id/run-totals");
+        onClose();
+      }}
+      onClose={onClose}
+    >
+      {null}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,146 @@
+import type { RunView } from "@patchbay/protocol/console";
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+import { api, refetch, useFiltered, useHasRole } from "../../api/api.ts";
+import { formatCompact } from "../../format/numbers.ts";
+import { runs as searchOfRuns } from "../../state/page-search.ts";
+import { Button, IconButton, useDisabledReason } from "../../ui/button.tsx";
+import { Dialog, FormDialog } from "../../ui/dialog.tsx";
+import { TextField } from "../../ui/field.tsx";
+import { ErrorState } from "../../ui/page.tsx";
+import { Menu, MenuItem, MenuSection, MenuSeparator } from "../../ui/popover.tsx";
+import { showError, showSuccess } from "../../ui/toast.tsx";
+import { Checkbox } from "../../ui/toggle.tsx";
+import { filterOf, type RunsSearch } from "./run-filters.tsx";
+
+const PATH = "/agents/:agent_id/views";
+
+interface RunViewsProps {
+  agentId: string;
+  search: RunsSearch;
+  /** Replaces the search of the page. */
+  onOpen: (search: RunsSearch) => void;
+}
+
+/** The kept views of the list, each with the number of its runs, and what keeps the present one. */
+export function RunViews({ agentId, search, onOpen }: RunViewsProps) {
+  const [dialog, setDialog] = useState<"save" | "manage">();
+  const { data, error, refetch: again } = useFiltered(PATH, { params: { agentId } });
+  const views = data?.views ?? [];
+  const isEmpty = Object.keys(search).length === 0;
+  return (
+    <>
+      <Menu trigger={<Button icon="filter">Views</Button>}>
+        {error && !data && <ErrorState error={error} onRetry={() => void again()} />}
+        <Group title="Yours" views={views.filter(({ own }) => own)} agentId={agentId} onOpen={onOpen} />
+        <Group title="Shared by others" views={views.filter(({ own }) => !own)} agentId={agentId} onOpen={onOpen} />
+        {views.length > 0 && <MenuSeparator />}
+        <MenuItem
+          icon="plus"
+          reason={isEmpty ? "Choose a filter or an order first." : undefined}
+          onSelect={() => setDialog("save")}
+        >
+          Save this view
+        </MenuItem>
+        {views.length > 0 && (
+          <MenuItem icon="trash" onSelect={() => setDialog("manage")}>
+            Delete views
+          </MenuItem>
+        )}
+      </Menu>
+      {dialog === "save" && <SaveView agentId={agentId} search={search} onClose={() => setDialog(undefined)} />}
+      {dialog === "manage" && <DeleteViews agentId={agentId} views={views} onClose={() => setDialog(undefined)} />}
+    </>
+  );
+}
+
+interface GroupProps extends Pick<RunViewsProps, "agentId" | "onOpen"> {
+  title: string;
+  views: readonly RunView[];
+}
+
+function Group({ title, views, agentId, onOpen }: GroupProps) {
+  if (views.length === 0) return null;
+  return (
+    <MenuSection title={title}>
+      {views.map(({ viewId, name, search }) => {
+        // A view of another version can have parameters that this page does not know.
+        const known = searchOfRuns(search);
+        return (
+          <MenuItem key={viewId} hint={<ViewCount agentId={agentId} search={known} />} onSelect={() => onOpen(known)}>
+            {name}
+          </MenuItem>
+        );
+      })}
+    </MenuSection>
+  );
+}
+
+/** Counted when the menu opens. */
+function ViewCount({ agentId, search }: Pick<RunViewsProps, "agentId" | "search">) {
+  const { data } = useFiltered("/agents/:agent_id/run-totals", { params: { agentId }, query: filterOf(search) });
+  return <span className="text-faint text-xs">{data ? formatCompact(data.runs) : "…"}</span>;
+}
+
+function SaveView({ agentId, search, onClose }: Pick<RunViewsProps, "agentId" | "search"> & { onClose: () => void }) {
+  const [name, setName] = useState("");
+  const [shared, setShared] = useState(false);
+  const reason = useDisabledReason("developer");
+  const kept = Object.fromEntries(Object.entries(search).filter(([, value]) => value !== undefined)) as Record<
+    string,
+    string
+  >;
+  return (
+    <FormDialog
+      title="Save this view"
+      description="Keeps the filters, the time range and the order under a name."
+      submit="Save"
+      disabled={name.trim() === ""}
+      send={() => api.post(PATH, { params: { agentId }, body: { name: name.trim(), shared, search: kept } })}
+      onSent={() => {
+        showSuccess("Saved the view");
+        void refetch(PATH);
+        onClose();
+      }}
+      onClose={onClose}
+    >
+      <TextField label="Name" value={name} onChange={setName} required maxLength={200} />
+      <Checkbox label="Share with all members" checked={shared} onChange={setShared} disabled={reason !== undefined} />
+      {reason !== undefined && <p className="text-muted text-xs">{reason}</p>}
+    </FormDialog>
+  );
+}
+
+interface DeleteViewsProps {
+  agentId: string;
+  views: readonly RunView[];
+  onClose: () => void;
+}
+
+function DeleteViews({ agentId, views, onClose }: DeleteViewsProps) {
+  const isOwner = useHasRole("owner");
+  const remove = useMutation({
+    mutationFn: (viewId: string) => api.delete(`${PATH}/:view_id`, { params: { agentId, viewId } }),
+    onError: (error) => showError("Couldn't delete the view", error),
+    onSettled: () => refetch(PATH),
+  });
+  return (
+    <Dialog open onClose={onClose} title="Delete views">
+      <ul aria-label="Views" className="grid gap-1">
+        {views.map(({ viewId, name, shared, own }) => (
+          <li key={viewId} className="flex items-center gap-3 text-sm">
+            <span className="min-w-0 flex-1 truncate">{name}</span>
+            {shared && <span className="text-muted text-xs">{own ? "shared" : "shared by another member"}</span>}
+            <IconButton
+              icon="trash"
+              label={`Delete ${name}`}
+              size="small"
+              disabled={!own && !isOwner}
+              onClick={() => remove.mutate(viewId)}
+            />
+          </li>
+        ))}
+      </ul>
+    </Dialog>
+  );
+}
