@@ -14,6 +14,8 @@ export type FigureName =
   | "firstTokenMs"
   | `history${10 | 100 | 1000}CpuMs`
   | `retained${0 | 200000}${"CpuMs" | "Kb"}`
+  | "listMs"
+  | "searchMs"
   | `call${"200B" | "10KB" | "200KB"}${"P50Ms" | "PerSecond" | "CpuUs"}`;
 
 /** The median of each figure across the rounds. */

@@ -33,6 +33,8 @@ export interface Deployment {
 export interface Deployed extends Target {
   storage: Storage;
   startOn(copy: Copy, options: TargetOptions): Promise<System>;
+  /** The agent, and the link with which the owner signs in to the console, once for each copy. */
+  console: { agentId: string; link: string };
 }
 
 export const isDeployed = (target: Target): target is Deployed => "startOn" in target;
@@ -63,11 +65,13 @@ export async function patchbay(
   await admin("credits", "grant", "1000000", "--org", orgId);
   const { agentId = "", apiKey = "" } = await admin("agents", "create", "Orders", "--org", orgId);
   const { runtimeKey = "" } = await admin("runtime-keys", "create", "--agent", agentId);
+  const { link = "" } = await admin("members", "invite", "owner@example.com", "--org", orgId, "--role", "owner");
 
   const deployed: Deployed = {
     letter,
     name,
     storage,
+    console: { agentId, link },
     ...(queriesOnly && { queriesOnly }),
     async start(options) {
       await using opening = new AsyncDisposableStack();

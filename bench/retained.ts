@@ -1,4 +1,5 @@
 import type { Figures } from "./figures.ts";
+import { consoleLists } from "./console-lists.ts";
 import type { Generator } from "./generator.ts";
 import { median } from "./jobs.ts";
 import type { Deployed } from "./patchbay.ts";
@@ -14,7 +15,7 @@ const QUESTION = { model: "short", form: "json" } as const;
 
 /** The cost of a query on an empty database and on one with 200,000 stored runs, alternating. */
 export async function retained(
-  { letter, storage, startOn }: Deployed,
+  { letter, storage, startOn, console }: Deployed,
   provider: string,
   generator: Generator,
   note: (text: string) => void,
@@ -37,14 +38,22 @@ export async function retained(
     const { cpuPerQueryMs, done } = await measured(QUESTION, 16, MEASURE);
     return { cpuMs: cpuPerQueryMs, kb: ((await copy.bytes()) - before) / 1024 / done };
   }
+  async function listing(): Promise<Figures> {
+    await using system = await startOn(full, { provider });
+    await firstAnswer(system);
+    return await consoleLists(`http://127.0.0.1:${system.ports[0]}`, console);
+  }
   const rounds: { without: { cpuMs: number; kb: number }; with: { cpuMs: number; kb: number } }[] = [];
   for (let i = 1; i <= ROUNDS; i++) {
     note(`${letter}: queries with and without stored runs, ${i} of ${ROUNDS}`);
     await using empty = await storage.copy();
     rounds.push({ without: await measure(empty), with: await measure(full) });
   }
+  note(`${letter}: lists of runs`);
+  const lists = await listing();
   const over = (value: (round: (typeof rounds)[number]) => number): number => median(rounds.map(value));
   return {
+    ...lists,
     retained0CpuMs: over((round) => round.without.cpuMs),
     retained200000CpuMs: over((round) => round.with.cpuMs),
     retained0Kb: over((round) => round.without.kb),

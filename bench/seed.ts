@@ -31,10 +31,22 @@ export function seedStatements(tables: readonly Table[], { runs, newest }: Seed)
       with recursive counted (n) as (select 1 union all select n + 1 from counted where n < ${copies})
       select n, '_' || (${10_000_000 + copies} - n) as suffix from counted`,
     ...inOrder(tables).map((table) => copyRows(table, newest / SAMPLE)),
+    ...(tables.some(({ name }) => name === "run_texts") ? [COPY_WORDS] : []),
     "drop table copies",
     "drop table sampled",
   ];
 }
+
+/** The words of a run have the number of its facts, which the database gave to the copy. */
+const COPY_WORDS = `
+  insert into run_texts (id, org_id, words)
+    select copied.id, stored.org_id, stored.words from sampled cross join copies
+    join run_facts original on original.run_id = sampled.id
+    join run_texts stored on stored.id = original.id
+    join run_facts copied on copied.run_id = sampled.id || copies.suffix`;
+
+/** Lists of the console show them. */
+const SHOWN = ["request", "ending"];
 
 /** Rows after those that they refer to. */
 function inOrder(tables: readonly Table[]): Table[] {
@@ -54,7 +66,7 @@ function copyRows({ name, columns: all }: Table, newest: number): string {
     const source = `stored.${column.name}`;
     if (/^(?:id|(?:run|thread|call)_id)$/.test(column.name)) return `${source} || copies.suffix`;
     if (column.name.endsWith("_at")) return `${source} - copies.n * ${SAMPLE * APART_MS}`;
-    if (!isText(column) || column.name.endsWith("_id")) return source;
+    if (!isText(column) || column.name.endsWith("_id") || SHOWN.includes(column.name)) return source;
     return `case when copies.n > ${newest} and length(${source}) > ${LONG} then '{}' else ${source} end`;
   });
   const on = (column: string): string => {

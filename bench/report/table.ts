@@ -30,6 +30,8 @@ const ROWS: readonly [string, FigureName][] = [
   ["CPU ms per query, 16 at a time, 200,000 stored runs", "retained200000CpuMs"],
   ["KB stored per query, no stored runs", "retained0Kb"],
   ["KB stored per query, 200,000 stored runs", "retained200000Kb"],
+  ["slowest first page of a list, ms, 200,000 stored runs", "listMs"],
+  ["slowest search of runs, ms, 200,000 stored runs", "searchMs"],
   ["function call of 200 B, ms p50", "call200BP50Ms"],
   ["function call of 10 KB, ms p50", "call10KBP50Ms"],
   ["function call of 200 KB, ms p50", "call200KBP50Ms"],

@@ -14,7 +14,7 @@ async function opened(gate: string, signal: AbortSignal): Promise<void> {
   while (!existsSync(file)) await sleep(50, undefined, { signal });
 }
 
-function counted(name: string, more: { idempotent?: true; effect?: "read" }) {
+function counted(name: string, more: { idempotent?: true; effect?: "read"; approval?: { by: string[] } }) {
   return defineFunction({
     name,
     description: `Does ${name} for an id.`,
@@ -37,5 +37,10 @@ function counted(name: string, more: { idempotent?: true; effect?: "read" }) {
 
 export default defineService({
   name: "counting",
-  functions: [counted("charge", {}), counted("fetch_record", { idempotent: true, effect: "read" })],
+  roles: ["manager"],
+  functions: [
+    counted("charge", {}),
+    counted("fetch_record", { idempotent: true, effect: "read" }),
+    counted("approved_charge", { approval: { by: ["manager"] } }),
+  ],
 });

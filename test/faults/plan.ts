@@ -1,6 +1,6 @@
 /** One function call in the plan of a query. */
 export interface PlannedCall {
-  name: "charge" | "fetch_record";
+  name: "charge" | "fetch_record" | "approved_charge";
   /** Identifies the piece of work across processes, to detect a second run of it under another call id. */
   id: string;
   /** Duration of the function. */

@@ -18,6 +18,8 @@ import { repeatedKey, resumedStreams } from "./repeated-requests.ts";
 import type { Scenario } from "./scenario.ts";
 import { soak } from "./soak.ts";
 
+import { waitingRuns } from "./waiting-runs.ts";
+
 import { throughput } from "./throughput.ts";
 
 /** The scenarios of the long lane, with the size for which the figures are guaranteed. Default seconds: the lane's. */
@@ -43,6 +45,7 @@ export const LONG: readonly { scenario: Scenario; terms: { rate: number; seconds
   { scenario: reconnectedFleet, terms: { rate: 2_000 } },
   { scenario: idleStreams, terms: { rate: 10_000, seconds: 300 } },
   { scenario: fairShare, terms: { rate: 1, seconds: 20 } },
+  { scenario: waitingRuns, terms: { rate: 1_000 } },
   { scenario: fullDisk, terms: { rate: 10, seconds: 10 } },
   { scenario: failingDisk, terms: { rate: 10, seconds: 30 } },
   { scenario: wrongClocks, terms: { rate: 20 } },
