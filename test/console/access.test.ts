@@ -41,7 +41,7 @@ describeConsole("roles in the console", { service: DESK }, (suite) => {
     const page = await suite.open(`${suite.desk.agentPath}/functions/show_order`);
     await callAs(page, "customer", "id", "7");
     await page.getByText("Removed for customer").waitFor();
-    const result = page.getByRole("region", { name: "Result" }).first();
+    const result = page.getByRole("region", { name: "Value returned" });
     expect(await result.innerText()).toMatch(/\{\s+id: 7\s+\}$/);
     await callAs(page, "manager", "id", "7");
     await result.getByText(/^cost: 7$/).waitFor();

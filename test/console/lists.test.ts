@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
+import { ending, sampleResult, sampleRun } from "../../packages/control-plane/test/store/contract/world.ts";
 import { deliveredOrder, pendingOrder } from "../support/retail.ts";
 import { askAround, describeConsole, type DeskConsole } from "./support/desk-console.ts";
 import { settled, sidewaysScroll } from "./support/page-checks.ts";
@@ -31,6 +32,33 @@ describeConsole("lists", { prepare }, (suite) => {
       expect(await spaceForQueries(page), `pixels for a query at ${width}`).toBeGreaterThan(240);
       expect(await sidewaysScroll(page), `horizontal scrolling at ${width}`).toBe(0);
     }
+  });
+
+  test("a cancelled run shows as cancelled and not as failed, in the list of runs and in the audit log", async () => {
+    const { orgId, agentId, agentPath, store } = suite.desk;
+    const started = await store.runs.start(sampleRun({ orgId, agentId }));
+    if (started.kind !== "started") throw new Error(started.kind);
+    const { runId, keyId } = started.run;
+    const { finish, ...rest } = ending(started.run);
+    const result = {
+      ...sampleResult(started.run, ""),
+      success: false,
+      errorMessage: "Cancelled.",
+      code: "cancelled" as const,
+    };
+    await store.runs.commit(started.run, { ...rest, finish: { ...finish!, status: "cancelled", result } });
+    await store.audit.record([{ action: "run.failed", rule: "cancelled", orgId, agentId, runId, keyId }]);
+
+    const runs = await suite.open(`${agentPath}/runs`, { viewport: { width: 1600, height: 900 } });
+    const row = runs.getByRole("row").filter({ has: runs.locator(`a[href*="${runId}"]`) });
+    await row.waitFor();
+    expect(await row.getByText("cancelled").count()).toBe(1);
+    expect(await row.locator(".text-bad, .bg-bad-soft").count()).toBe(0);
+
+    const audit = await suite.open(`/console/audit?runId=${runId}`);
+    const entry = audit.getByRole("row").filter({ hasText: "was cancelled" });
+    await entry.getByText("run.cancelled").waitFor();
+    expect(await entry.locator(".text-bad, .bg-bad-soft").count()).toBe(0);
   });
 
   test("names of roles keep to one line in the roles of a function", async () => {

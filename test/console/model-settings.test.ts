@@ -2,7 +2,9 @@ import { expect, test } from "vitest";
 import { describeConsole } from "./support/desk-console.ts";
 import { expectAccessible, settled } from "./support/page-checks.ts";
 
-describeConsole("model settings in the console", {}, (suite) => {
+const providers = { offline: true, openai: { apiKey: "key", api: "chat" }, default: { provider: "offline" } } as const;
+
+describeConsole("model settings in the console", { providers }, (suite) => {
   const stored = async () => (await suite.desk.store.accounts.getAgent(suite.desk.agentId))?.settings;
 
   test("an owner changes them, sees faults at their fields, and a run shows the settings that it used", async () => {
@@ -21,7 +23,9 @@ describeConsole("model settings in the console", {}, (suite) => {
     await form.getByLabel("Steps").fill("5");
     await form.getByLabel("Cost cap in USD").fill("0.5");
     await form.getByRole("button", { name: "Add fallback model" }).click();
+    // The first configured provider; the others are not offered.
     await form.getByLabel("Provider of fallback 1").click();
+    expect(await page.getByRole("option").allInnerTexts()).toEqual(["OpenAI"]);
     await page.getByRole("option", { name: "OpenAI" }).click();
     await form.getByLabel("Model of fallback 1").fill("not a name");
     await form.getByRole("checkbox", { name: "Max tokens" }).click();
@@ -31,6 +35,7 @@ describeConsole("model settings in the console", {}, (suite) => {
     await form.getByText(/^Model 1: must be a model name/).waitFor();
     expect(await stored()).toEqual({});
     await form.getByLabel("Model of fallback 1").fill("gpt-6-luna");
+    await form.getByLabel("Model of fallback 1").press("Tab"); // closes the suggestions
     await save.click();
     await page.getByText("Saved", { exact: true }).waitFor();
     expect(await stored()).toEqual({

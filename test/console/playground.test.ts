@@ -3,6 +3,7 @@ import { pendingOrder, retailRecords } from "../support/retail.ts";
 import { parseSse } from "../support/sse.ts";
 import { runCurl } from "./support/commands.ts";
 import { describeConsole } from "./support/desk-console.ts";
+import { expectAccessible, sidewaysScroll } from "./support/page-checks.ts";
 
 const email = retailRecords.users[pendingOrder.ownerId]?.email ?? "";
 
@@ -94,6 +95,83 @@ describeConsole("the playground", {}, (suite) => {
     await conversation.getByText("Not permitted: customers may use only their own orders.").first().waitFor();
   });
 
+  test("each lane has its own instructions, and a run opens as it was", async () => {
+    const { page, ask } = await open("?compare=1&role=agent&role2=agent&tab=settings");
+    await page.getByRole("textbox", { name: "Instructions", exact: true }).fill("Be brief.");
+    await page.getByRole("textbox", { name: "Instructions of B" }).fill("x".repeat(20_001));
+    await page.getByText("Enter at most 20,000 characters.").waitFor();
+    expect(await page.getByRole("button", { name: "Send" }).isDisabled()).toBe(true);
+    await page.getByRole("textbox", { name: "Instructions of B" }).fill("Be long.");
+    await ask(`What is the status of order ${pendingOrder.orderId}?`);
+    await page.getByText("Same calls with the same results").waitFor();
+    const runs = await page.getByRole("link", { name: "Waterfall" }).all();
+    const ids = await Promise.all(runs.map(async (link) => (await link.getAttribute("href"))!.split("/").at(-1)!));
+    const systems = await Promise.all(
+      ids.map(async (id) => (await suite.desk.store.runs.get(suite.desk.agentId, id))!.request.system),
+    );
+    expect(systems.map((system) => [system.includes("Be brief."), system.includes("Be long.")])).toEqual([
+      [true, false],
+      [false, true],
+    ]);
+
+    await page.goto(`${suite.desk.agentPath}/playground?again=${ids[1]}&tab=settings`);
+    const original = page.getByRole("region", { name: "Original run" });
+    await original.getByText("get_order_details", { exact: true }).waitFor();
+    await original.getByText(`pending (${pendingOrder.orderId})`).waitFor();
+    expect(await page.getByRole("textbox", { name: "Instructions", exact: true }).inputValue()).toBe("Be long.");
+    expect(await page.getByRole("combobox", { name: "Role" }).inputValue()).toBe("agent");
+    await page.getByRole("textbox", { name: "Query" }).press("Enter");
+    await page.getByRole("list", { name: "Conversation" }).getByText(`pending (${pendingOrder.orderId})`).waitFor();
+    expect(await original.count()).toBe(0);
+  });
+
+  test.each([
+    [390, "light"],
+    [1024, "dark"],
+    [1440, "light"],
+    [1440, "dark"],
+  ] as const)("its settings and a comparison are accessible at %i px, %s", async (width, colorScheme) => {
+    const page = await suite.open(`${suite.desk.agentPath}/playground?compare=1&tab=settings&provider2=openai`, {
+      viewport: { width, height: 900 },
+      colorScheme,
+    });
+    await page.getByRole("textbox", { name: "Instructions of B" }).waitFor();
+
+    expect(await sidewaysScroll(page)).toBe(0);
+    await expectAccessible(page);
+  });
+
+  test("events have the service's times once the run has ended, as on the run page", async () => {
+    const { page, conversation, ask } = await open("?role=agent&tab=events");
+    await ask(`What is the status of order ${pendingOrder.orderId}?`);
+    await conversation.getByRole("link", { name: "Waterfall" }).waitFor();
+    const rows = page.getByRole("tabpanel", { name: "Events" }).getByRole("listitem").filter({ hasText: /#\d/ });
+    await rows
+      .filter({ hasText: "finalResponse" })
+      .getByText(/\d m?s/)
+      .waitFor();
+    const times = await rows.locator("summary > span:first-of-type").allInnerTexts();
+    const shown = times.filter((time) => time !== ""); // parts of texts are not in the log
+
+    await conversation.getByRole("link", { name: "Waterfall" }).click();
+    await page.getByRole("tab", { name: "Events" }).click();
+    const log = page.getByRole("tabpanel", { name: "Events" }).locator("summary > span:first-of-type");
+    await log.first().waitFor();
+
+    expect((await log.allInnerTexts()).map((text) => text.replace("+", ""))).toEqual(shown);
+  });
+
+  test("a provider that is not configured is offered nowhere, and marked where a link selects it", async () => {
+    const { page } = await open("?tab=settings&provider=anthropic");
+    await page.getByText("Anthropic (not configured)").waitFor();
+
+    await page.getByRole("combobox", { name: "Provider" }).click();
+    expect(await page.getByRole("option").allInnerTexts()).toEqual(["Default", "Anthropic (not configured)"]);
+    await page.getByRole("option", { name: "Default" }).click();
+    await page.getByRole("combobox", { name: "Provider" }).click();
+    expect(await page.getByRole("option").allInnerTexts()).toEqual(["Default"]);
+  });
+
   test("the field has the focus on arrival", async () => {
     const { page } = await suite.visit({ viewport: { width: 1600, height: 1000 } });
     await page.goto(`${suite.desk.agentPath}/runs`);
@@ -147,5 +225,31 @@ describeConsole("the playground", {}, (suite) => {
       type: "finalResponse",
       response: expect.stringContaining("4") as string,
     });
+  });
+});
+
+const providers = { offline: true, gemini: { apiKey: "key" }, default: { provider: "offline" } } as const;
+
+describeConsole("the models of the playground", { providers }, (suite) => {
+  test("are those of the configured providers, each with its price", async () => {
+    const page = await suite.open(`${suite.desk.agentPath}/playground?tab=settings`, {
+      viewport: { width: 1600, height: 1000 },
+    });
+    await page.getByRole("combobox", { name: "Provider" }).click();
+    expect(await page.getByRole("option").allInnerTexts()).toEqual(["Default", "Gemini"]);
+    await page.getByRole("option", { name: "Gemini" }).click();
+    await page.getByText("per million tokens").waitFor();
+
+    const model = page.getByRole("combobox", { name: "Model" });
+    await model.fill("gemini-2.5-f");
+    const suggestions = page.getByRole("option");
+    expect((await suggestions.allInnerTexts()).map((text) => text.replaceAll("\n", " "))).toEqual([
+      "gemini-2.5-flash $0.30 in, $2.50 out",
+      "gemini-2.5-flash-lite $0.10 in, $0.40 out",
+    ]);
+    await suggestions.first().click();
+    await page.getByText("$0.30 in, $2.50 out per million tokens").waitFor();
+    await page.waitForURL(({ searchParams }) => searchParams.get("model") === "gemini-2.5-flash");
+    await expectAccessible(page);
   });
 });

@@ -1,11 +1,15 @@
+import { defineFunction, defineService } from "@patchbay/functions";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { pendingOrder } from "../support/retail.ts";
 import { describeConsole } from "./support/desk-console.ts";
+import { expectAccessible, settled, sidewaysScroll } from "./support/page-checks.ts";
 
 describeConsole("the run of a test call", {}, (suite) => {
+  const path = () => `${suite.desk.agentPath}/functions/get_order_details`;
+
   test("leads back to its function with the same arguments and role, not to a query", async () => {
-    const path = `${suite.desk.agentPath}/functions/get_order_details`;
-    const page = await suite.open(`${path}?role=agent`);
+    const page = await suite.open(`${path()}?role=agent`);
     await page.getByRole("textbox", { name: /order_id|orderId/ }).fill(pendingOrder.orderId);
     await page.getByRole("button", { name: /^Call as agent/ }).click();
     await page.getByRole("link", { name: "Open run" }).click();
@@ -17,7 +21,129 @@ describeConsole("the run of a test call", {}, (suite) => {
     await again.click();
 
     await page.getByRole("button", { name: /^Call as agent/ }).waitFor();
-    expect(new URL(page.url()).pathname).toBe(path);
+    expect(new URL(page.url()).pathname).toBe(path());
     expect(await page.getByRole("textbox", { name: /order_id|orderId/ }).inputValue()).toBe(pendingOrder.orderId);
+  });
+
+  test("a call of a run is tried with its arguments, role and context, and saved as a case", async () => {
+    const context = { customerId: pendingOrder.ownerId };
+    const { runId } = await suite.desk.query(`What is the status of order ${pendingOrder.orderId}?`, {
+      role: "customer",
+      contextJson: JSON.stringify(context),
+    });
+    const page = await suite.open(`${suite.desk.agentPath}/runs/${runId}`);
+    await page.getByRole("row", { name: /get_order_details/ }).click();
+    await page.getByRole("button", { name: "Save as case" }).click();
+    const snippet = page.locator("pre").filter({ hasText: "cases: {" });
+    expect(await snippet.innerText()).toContain(`order_id: "${pendingOrder.orderId}"`);
+    expect(await snippet.innerText()).toContain('roles: ["customer"]');
+    await expectAccessible(page);
+    await page.getByRole("link", { name: "Try with these arguments" }).click();
+
+    await page.getByRole("button", { name: /^Call as customer/ }).click();
+    await page.getByRole("region", { name: "Value returned" }).getByText(pendingOrder.orderId).first().waitFor();
+    expect(await page.getByRole("textbox", { name: "Context as JSON" }).inputValue()).toContain(context.customerId);
+  });
+
+  test("an earlier call that does not exist leaves an empty form that says so", async () => {
+    const { page } = await suite.visit({ expects: [/^404 GET /] });
+    await page.goto(`${path()}?again=run_none&call=call_none&role=agent`);
+    await settled(page);
+
+    await page.getByText("The earlier call was not found.").waitFor();
+    expect(await page.getByRole("textbox", { name: /order_id|orderId/ }).inputValue()).toBe("");
+  });
+});
+
+const address = z.object({
+  city: z.string(),
+  zip: z
+    .string()
+    .regex(/^\d{5}$/)
+    .optional(),
+});
+const bookTrip = defineFunction({
+  name: "book_trip",
+  description: "Books a trip.",
+  input: z.object({
+    by: z.discriminatedUnion("type", [
+      z.object({ type: z.literal("train"), seat: z.enum(["window", "aisle"]) }),
+      z.object({ type: z.literal("car"), doors: z.number().int().min(2) }),
+    ]),
+    to: address.nullable(),
+    billTo: address.optional(),
+    labels: z.record(z.string(), z.string()),
+    day: z.iso.date(),
+  }),
+  roles: "everyone",
+  handler: (input) => ({ booked: input }),
+});
+const examples = [{ by: { type: "car", doors: 5 }, to: { city: "Rome" }, labels: { a: "b" }, day: "2026-12-31" }];
+const trips = defineService({ name: "trips", functions: [bookTrip] });
+const withExamples = trips.manifest.functions.map((fn) => ({ ...fn, examples }));
+const service = { ...trips, manifest: { ...trips.manifest, functions: withExamples } };
+
+describeConsole("the form of a test call", { service }, (suite) => {
+  const open = (width = 1280, colorScheme: "light" | "dark" = "light") =>
+    suite.open(`${suite.desk.agentPath}/functions/book_trip`, { viewport: { width, height: 900 }, colorScheme });
+
+  test("has fields for unions, records and nullable groups, and checks patterns and formats", async () => {
+    const page = await open();
+    const call = page.getByRole("button", { name: "Call without a role" });
+    await call.click();
+    await page.getByText("Choose one").waitFor();
+    expect(await page.getByText("Required", { exact: true }).count()).toBe(1); // day; billTo is not set
+
+    await page.getByRole("combobox", { name: "by" }).click();
+    await page.getByRole("option", { name: "train" }).click();
+    await page.getByRole("combobox", { name: "seat" }).click();
+    await page.getByRole("option", { name: "aisle" }).click();
+    await page.getByRole("button", { name: "Set billTo" }).click();
+    const billTo = page.getByRole("group", { name: /^billTo/ });
+    await billTo.getByRole("textbox", { name: /^city/ }).fill("Oslo");
+    await billTo.getByRole("textbox", { name: /^zip/ }).fill("12");
+    await page.getByRole("button", { name: "Add to labels" }).click();
+    await page.getByRole("textbox", { name: "labels value 1" }).fill("urgent");
+    await page.getByRole("textbox", { name: /^day/ }).fill("soon");
+    await call.click();
+
+    await page.getByText("Enter a name").waitFor();
+    await page.getByText("Must match ^\\d{5}$").waitFor();
+    await page.getByText("Not a valid date, for example 2026-12-31").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("textbox", { name: "labels name 1" }).fill("kind");
+    await billTo.getByRole("textbox", { name: /^zip/ }).fill("12345");
+    await page.getByRole("textbox", { name: /^day/ }).fill("2026-12-01");
+    await page.keyboard.press("Control+Enter");
+
+    await page.getByRole("region", { name: "Value returned" }).getByText("booked:").waitFor();
+    await page
+      .getByRole("radio", { name: "JSON" })
+      .or(page.getByRole("button", { name: "JSON" }))
+      .first()
+      .click();
+    expect(JSON.parse(await page.getByRole("textbox", { name: "Arguments as JSON" }).inputValue())).toEqual({
+      by: { type: "train", seat: "aisle" },
+      to: null,
+      billTo: { city: "Oslo", zip: "12345" },
+      labels: { kind: "urgent" },
+      day: "2026-12-01",
+    });
+  });
+
+  test.each([
+    [390, "light"],
+    [1024, "dark"],
+    [1440, "light"],
+    [1440, "dark"],
+  ] as const)("is filled by an example of the owner at %i px, %s", async (width, scheme) => {
+    const page = await open(width, scheme);
+    await page.getByRole("group", { name: "Examples" }).getByRole("button").click();
+    await page.getByRole("group", { name: "to: object" }).waitFor();
+
+    expect(await page.getByRole("textbox", { name: /^doors/ }).inputValue()).toBe("5");
+    expect(await page.getByRole("textbox", { name: "labels name 1" }).inputValue()).toBe("a");
+    expect(await sidewaysScroll(page)).toBe(0);
+    await expectAccessible(page);
   });
 });

@@ -35,12 +35,12 @@ describeConsole("widened access in the console", { service: shop(["admin"]) }, (
     await page.goto(`${desk.agentPath}/access`);
     await settled(page);
     const table = page.getByRole("table", { name: "Deployments that widened access" });
-    await table.getByText('wipe_data: role "guest" is added to the roles.').waitFor();
+    await table.getByText("guest gained wipe_data.").waitFor();
     await table.getByText("waiting for confirmation").waitFor();
     await expectAccessible(page);
     await table.getByRole("button", { name: "Confirm deployment 2026-11-22 of shop" }).click();
     const dialog = page.getByRole("dialog", { name: "Confirm deployment 2026-11-22 of shop?" });
-    await dialog.getByText('wipe_data: role "guest" is added to the roles.').waitFor();
+    await dialog.getByText("guest gained wipe_data.").waitFor();
     await dialog.getByRole("button", { name: "Confirm" }).click();
     await table.getByText(/^confirmed by /).waitFor();
 
@@ -56,6 +56,6 @@ describeConsole("widened access in the console", { service: shop(["admin"]) }, (
     const page = await suite.open(`${desk.agentPath}/access`);
     const reason = page.getByText(/^Queries do not use the functions of shop: .*2026-11-23/);
     await reason.waitFor();
-    expect(await reason.innerText()).toContain('role "guest" is added to the roles');
+    expect(await reason.innerText()).toContain("guest gained wipe_data");
   });
 });

@@ -22,6 +22,12 @@ const PROVOKED: Record<(typeof HTTP_ERROR_CODES)[number], (system: ContractSyste
   payload_too_large: (system) => system.post(system.path(), "x".repeat(1_048_577)),
   not_found: (system) => system.get(`/agents/${system.agentId}/runs/run_nobody`),
   method_not_allowed: (system) => system.get(system.path()),
+  async conflict({ agentId, plane, post }) {
+    const { apiKey } = await plane.admin.createKey({ agentId, can: ["approve"] });
+    plane.store.approvals.get = async () => DECIDED;
+    const headers = { "x-api-key": apiKey };
+    return post(`/agents/${agentId}/approvals/apr_1/decision`, { approved: true, as: "manager" }, headers);
+  },
   async idempotency_mismatch(system) {
     const key = { "idempotency-key": "k" };
     await system.post(system.path(), { query: "hi" }, key);
@@ -38,6 +44,26 @@ const PROVOKED: Record<(typeof HTTP_ERROR_CODES)[number], (system: ContractSyste
   rate_limited: (system) => system.post(system.path(), { query: "hi" }),
 };
 
+const DECIDED: Awaited<ReturnType<ContractSystem["plane"]["store"]["approvals"]["get"]>> = {
+  approvalId: "apr_1",
+  orgId: "org_1",
+  agentId: "agt_1",
+  runId: "run_1",
+  threadId: "thr_1",
+  callId: "call_1",
+  functionName: "refund",
+  arguments: {},
+  argumentsHash: "",
+  by: ["manager"],
+  edit: [],
+  fourEyes: false,
+  status: "rejected",
+  requestedBy: "key_1",
+  requestedAt: 0,
+  expiresAt: 1,
+  reported: false,
+};
+
 const STATUSES: Record<string, number> = {
   authentication_failed: 401,
   agent_mismatch: 403,
@@ -48,6 +74,7 @@ const STATUSES: Record<string, number> = {
   payload_too_large: 413,
   not_found: 404,
   method_not_allowed: 405,
+  conflict: 409,
   idempotency_mismatch: 422,
   unavailable: 503,
   internal: 500,
@@ -148,7 +175,7 @@ describe("codes (closed set)", () => {
     expect([...HTTP_ERROR_CODES].sort()).toEqual(
       (
         "authentication_failed agent_mismatch role_not_allowed rate_limited invalid_request unsupported_media_type " +
-        "payload_too_large not_found method_not_allowed idempotency_mismatch model_not_allowed unavailable internal"
+        "payload_too_large not_found method_not_allowed conflict idempotency_mismatch model_not_allowed unavailable internal"
       )
         .split(" ")
         .sort(),
@@ -158,7 +185,7 @@ describe("codes (closed set)", () => {
     expect([...RUN_ERROR_CODES].sort()).toEqual(
       (
         "agent_session_not_found insufficient_credits budget_exceeded provider_not_configured provider_error model_not_allowed model_refused " +
-        "output_limit output_invalid step_limit refused deadline_exceeded cancelled thread_busy crash_loop internal"
+        "output_limit output_invalid step_limit refused deadline_exceeded cancelled thread_busy approval_required crash_loop internal"
       )
         .split(" ")
         .sort(),
@@ -166,7 +193,10 @@ describe("codes (closed set)", () => {
   });
   test("of a failed call", () => {
     expect([...CALL_ERROR_CODES].sort()).toEqual(
-      "denied unknown_function invalid_arguments function_failed timed_out outcome_unknown result_too_large call_limit repeated_call cancelled"
+      (
+        "denied unknown_function invalid_arguments function_failed timed_out outcome_unknown result_too_large call_limit " +
+        "repeated_call approval_required rejected approval_expired cancelled"
+      )
         .split(" ")
         .sort(),
     );

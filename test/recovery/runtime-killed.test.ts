@@ -50,6 +50,25 @@ test.concurrent("an idempotent call goes to another runtime under its id", async
   expectSoundRuns(deployment.databaseFile);
 });
 
+test.concurrent.each([
+  ["charged", ["charged", "reconcile"], { success: true, result: { did: "found" } }],
+  ["uncharged", ["uncharged", "reconcile", "uncharged"], { success: true, result: { did: "uncharged" } }],
+  ["unclear", ["unclear", "reconcile"], { success: false, code: "outcome_unknown" }],
+])("a call of %s whose runtime is killed asks once what it did", async (query, steps, interaction) => {
+  await using standIn = await startStandIn("anthropic", script);
+  await using deployment = await startDeployment({ env: standIn.env });
+  const runtimes = [await deployment.connect(), await deployment.connect()];
+
+  const { asked } = await killInMidCall(deployment, runtimes, query);
+  await deployment.open("held");
+
+  expect(await asked).toMatchObject({ success: true, toolInteractions: [interaction] });
+  const runs = deployment.functionRuns();
+  expect(runs.map(({ name }) => name)).toEqual(steps);
+  expect(new Set(runs.map(({ callId }) => callId)).size).toBe(1);
+  expectSoundRuns(deployment.databaseFile);
+});
+
 const VICTIMS = 10;
 /** Number of queries for each of the two functions. */
 const QUERIES = 100;

@@ -4,17 +4,27 @@ const functionsPackage = fileURLToPath(new URL("../../packages/functions/src/ind
 
 /**
  * Source of a service whose functions first record each of their runs in the file `function-runs` of `folder`. A call for an id
- * that begins with `held` ends once the file `gate-<id>` exists; other calls end immediately.
+ * that begins with `held` ends once the file `gate-<id>` exists; other calls end immediately. Calls of `flaky` and `flaky_charge`
+ * fail with an error that asks for another attempt. A manager approves each call of `approved_charge`. `charged`, `uncharged` and `unclear` are named after what they know of an interrupted call.
  */
 export function countingSource(folder: string): string {
   return `
 import { appendFileSync, existsSync } from "node:fs";
-import { defineFunction, defineService, everyone } from ${JSON.stringify(functionsPackage)};
+import { defineFunction, defineService, everyone, RetryableError } from ${JSON.stringify(functionsPackage)};
 
 const folder = ${JSON.stringify(folder)};
 const input = { type: "object", properties: { id: { type: "string" } }, required: ["id"] };
 
-function counted(name, more) {
+/** A charge whose book says what an earlier attempt did. */
+function reconciled(name, answer) {
+  const reconcile = ({ callId, input }) => {
+    appendFileSync(folder + "/function-runs", JSON.stringify({ name: "reconcile", id: input.id, callId, attempt: 0, pid: process.pid }) + "\\n");
+    return answer;
+  };
+  return counted(name, { reconcile });
+}
+
+function counted(name, { fails = false, ...more }) {
   return defineFunction({
     name,
     description: "Does " + name + " for an id.",
@@ -27,6 +37,8 @@ function counted(name, more) {
         signal.throwIfAborted();
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
+      if (name === "limited") appendFileSync(folder + "/function-runs", JSON.stringify({ name: "limited-end", id, callId, attempt, pid: process.pid }) + "\\n");
+      if (fails) throw new RetryableError({ afterMs: 300, message: name + " is busy" });
       return { did: name, id };
     },
   });
@@ -34,7 +46,18 @@ function counted(name, more) {
 
 export default defineService({
   name: "counting",
-  functions: [counted("charge", {}), counted("fetch_record", { idempotent: true, effect: "read" })],
+  roles: ["manager"],
+  functions: [
+    counted("charge", {}),
+    counted("fetch_record", { idempotent: true, effect: "read" }),
+    counted("flaky", { effect: "read", retries: { max: 3 }, fails: true }),
+    counted("flaky_charge", { fails: true }),
+    counted("limited", { concurrency: 2, effect: "read" }),
+    counted("approved_charge", { approval: { by: ["manager"], edit: ["id"] } }),
+    reconciled("charged", { done: true, result: { did: "found" } }),
+    reconciled("uncharged", { done: false }),
+    reconciled("unclear", "unknown"),
+  ],
 });
 `;
 }

@@ -27,6 +27,7 @@ export function fakeService(
       call.hook === "beforeAnswer" ? { verdict: "replaced", text: `checked ${call.answer}` } : { verdict: "passed" },
     check: async () => ({ ok: true }),
     access: new Map(),
+    code: () => ({}),
   };
 }
 

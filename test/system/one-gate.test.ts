@@ -61,10 +61,14 @@ const HARMLESS: Record<Exclude<RouteId, keyof typeof STARTING>, string> = {
   runEvents: "reads the log of a run",
   localRunEvents: "reads the log of a run",
   cancelRun: "stops a run",
+  sendFeedback: "stores an opinion about a run",
   getRun: "reads a run",
   listThreads: "reads threads",
   getThread: "reads a thread",
   deleteThread: "erases a thread",
+  listApprovals: "reads approvals",
+  getApproval: "reads an approval",
+  decideApproval: "lets a waiting run continue, whose call passes the gate again",
   connect: "brings functions, calls none",
   healthz: "reads the state of the process",
   readyz: "reads the state of the process",
@@ -158,18 +162,21 @@ test("no harmless route starts a handler", async () => {
   const desk = createTracedService();
   await using system = await startWith(desk);
   const { runId, threadId } = await system.query("hi", asClerk);
+  const { apiKey } = await system.plane.admin.createKey({ agentId: system.agentId, can: ["approve"] });
 
   for (const { id, method, path } of ROUTES) {
     if (!Object.hasOwn(HARMLESS, id)) continue;
     const url = path.replace(":agent_id", system.agentId).replace(":run_id", runId).replace(":thread_id", threadId);
+    const body = id === "sendFeedback" ? { body: '{"score":1}' } : {};
     const headers = {
-      "x-api-key": system.apiKey,
+      "content-type": "application/json",
+      "x-api-key": apiKey,
       authorization: `Bearer ${id === "connect" ? system.runtimeKey : system.accessToken}`,
     };
-    const response = await fetch(`${system.url}${url}`, { method, headers });
+    const response = await fetch(`${system.url}${url}`, { method, headers, ...body });
     await response.text();
-    // A runtime connects by WebSocket; every other route exists and accepts the request.
-    expect(response.ok, id).toBe(id !== "connect");
+    // A runtime connects by WebSocket, and no call waits for an approval; every other route accepts the request.
+    expect(response.ok, id).toBe(!["connect", "getApproval", "decideApproval"].includes(id));
   }
 
   expect(desk.trail).toEqual(ALLOWED_TRACE);

@@ -19,6 +19,7 @@ export const PAGES = {
   runtimes: "/agents/$agentId/runtimes",
   "agent-settings": "/agents/$agentId/settings",
   analytics: "/analytics",
+  approvals: "/approvals",
   audit: "/audit",
   credits: "/credits",
   members: "/members",

@@ -1,0 +1,120 @@
+import { expect, test } from "vitest";
+import { PICTURES } from "../support/browser.ts";
+import { askAround, type DeskConsole, describeConsole } from "./support/desk-console.ts";
+import { settled } from "./support/page-checks.ts";
+
+const WIDE = { viewport: { width: 1440, height: 900 } };
+
+async function prepare(desk: DeskConsole): Promise<void> {
+  await askAround(desk);
+  await desk.store.index.record();
+}
+
+describeConsole("analytics", { prepare }, (suite) => {
+  const path = () => `${suite.desk.agentPath}/analytics`;
+  const readout = "Use the arrow keys to read the values";
+
+  test("the arrow keys read the values of each interval, and Enter opens its runs", async () => {
+    const page = await suite.open(path(), WIDE);
+    const slider = page.getByRole("slider", { name: "Queries, by time" });
+    expect(await slider.getAttribute("aria-valuetext")).toBe(readout);
+
+    await slider.focus();
+    await page.keyboard.press("ArrowLeft");
+    expect(await slider.getAttribute("aria-valuetext")).toMatch(/Succeeded 5, Failed 0, Cancelled 0$/);
+    const box = page.locator(".recharts-tooltip-wrapper").filter({ hasText: "Succeeded" });
+    await expect.poll(() => box.isVisible()).toBe(true);
+    expect(await box.innerText()).toMatch(/Total\s+5/);
+    await page.screenshot({ path: `${PICTURES}chart-readout.png` });
+    await page.keyboard.press("Home");
+    expect(await slider.getAttribute("aria-valuetext")).toMatch(/Succeeded 0/);
+    await page.keyboard.press("Escape");
+    expect(await slider.getAttribute("aria-valuetext")).toBe(readout);
+    expect(await box.count()).toBe(0);
+
+    await page.keyboard.press("End");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
+    await settled(page);
+    expect(await page.getByRole("row").count()).toBe(1 + 5);
+  });
+
+  test("the pointer shows the values of the bar below it, and a click opens its runs", async () => {
+    const page = await suite.open(path(), WIDE);
+    const slider = page.getByRole("slider", { name: "Queries, by time" });
+    const bar = page
+      .getByRole("img", { name: /^Queries:/ })
+      .locator(".recharts-bar-rectangle path")
+      .last();
+    const [at, area] = [await bar.boundingBox(), await slider.boundingBox()];
+    if (!at || !area) throw new Error("The chart has no bar.");
+
+    await slider.hover({ position: { x: at.x + at.width / 2 - area.x, y: 20 } });
+    expect(await slider.getAttribute("aria-valuetext")).toMatch(/Succeeded 5/);
+    await page.mouse.move(10, 10);
+    expect(await slider.getAttribute("aria-valuetext")).toBe(readout);
+
+    await slider.click({ position: { x: at.x + at.width / 2 - area.x, y: 20 } });
+    await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
+  });
+
+  test("a latency without neighbours is a dot, a legend entry hides its series, and a table has the values", async () => {
+    const page = await suite.open(path(), WIDE);
+    const chart = page.getByRole("img", { name: /^Latency:/ });
+    expect(await chart.locator("circle").count()).toBe(3);
+
+    const card = page.getByRole("region", { name: "Latency" });
+    await card.getByRole("button", { name: /^p99/ }).click();
+    await expect.poll(() => chart.locator("circle").count()).toBe(2);
+
+    await card.getByRole("button", { name: "Show as table" }).click();
+    const table = card.getByRole("table", { name: "Latency" });
+    expect(await table.getByRole("columnheader").allInnerTexts()).toEqual(["Time", "p50", "p95", "p99"]);
+    expect(await table.getByRole("cell", { name: /ms$/ }).count()).toBe(3);
+  });
+
+  test("rows of roles, keys, sources and functions lead to their runs", async () => {
+    const page = await suite.open(path(), WIDE);
+    for (const [table, row, figures, runs] of [
+      ["Roles", /^agent/, /^2\s+0\s/, 2],
+      ["Keys", /key_/, /^5\s+0\s/, 5],
+      ["Sources", /^API/, /^5\s+0\s/, 5],
+      ["Most called functions", /^get_order_details/, /^2\s+0\s+1 \(50%\)/, 2],
+    ] as const) {
+      await page.goto(path());
+      await settled(page);
+      const line = page.getByRole("table", { name: table }).getByRole("row").filter({ hasText: row }).first();
+      const cells = await line.getByRole("cell").allInnerTexts();
+      expect(cells.slice(1).join(" "), table).toMatch(figures);
+
+      await line.locator("[data-row-link]").click();
+      await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
+      await settled(page);
+      expect(await page.getByRole("table", { name: "Runs" }).getByRole("row").count(), table).toBe(1 + runs);
+    }
+    await page.goto(path());
+    await page.getByText("No failed queries").waitFor();
+  });
+
+  test("the page of all agents has a row for each agent, which leads to its runs", async () => {
+    const page = await suite.open("/console/analytics", WIDE);
+    const agents = page.getByRole("table", { name: "Agents" });
+
+    expect(await agents.getByRole("row").count()).toBe(2);
+    await agents.locator("[data-row-link]").click();
+
+    await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
+    expect(new URL(page.url()).pathname).toBe(`${suite.desk.agentPath}/runs`);
+    expect(new URL(page.url()).searchParams.get("source")).toBe("production");
+  });
+
+  test("a range without queries says so, and offers those of the console", async () => {
+    const page = await suite.open(`${path()}?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z`, WIDE);
+
+    await page.getByText("No queries in this time range").waitFor();
+    await page.getByRole("button", { name: "Include queries from the console" }).click();
+    await page.waitForURL(/source=all/);
+    await page.getByText("No queries in this time range").waitFor();
+    expect(await page.getByRole("img").count()).toBe(0);
+  });
+});

@@ -1,0 +1,117 @@
+import { defineFunction, defineService } from "@patchbay/functions";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { describeConsole } from "./support/desk-console.ts";
+import { memberState } from "./support/members.ts";
+import { expectAccessible } from "./support/page-checks.ts";
+
+const ran: unknown[] = [];
+const shop = defineService({
+  name: "shop",
+  roles: ["agent", "manager", "director"],
+  functions: [
+    defineFunction({
+      name: "refund_order",
+      description: "Refunds an amount of an order.",
+      input: z.object({ order: z.string(), amount: z.number() }),
+      roles: ["agent"],
+      title: "Refund an order",
+      tags: ["money"],
+      cases: { small: { input: { order: "o-1", amount: 5 } } },
+      approval: { by: ["manager", "director"], when: () => "Refunds change money.", edit: ["amount"], fourEyes: false },
+      handler: async (input) => {
+        ran.push(input);
+        return { refunded: input.amount };
+      },
+    }),
+  ],
+});
+
+describeConsole("approvals in the console", { service: shop }, (suite) => {
+  /** Starts a run that calls the function by hand as a role, and waits for its approval. */
+  async function ask(order: string): Promise<string> {
+    const page = await suite.open(`${suite.desk.agentPath}/functions/refund_order?tab=try`);
+    const input = { order, amount: 50 };
+    const started = await page.evaluate(
+      async ([path, body]) => {
+        const response = await fetch(`/api${path}`, {
+          method: "POST",
+          headers: { "Content-Type": "application/json" },
+          body: JSON.stringify(body),
+        });
+        const reader = response.body!.getReader();
+        let text = "";
+        while (!text.includes("approvalRequest")) {
+          const { value, done } = await reader.read();
+          if (done) break;
+          text += new TextDecoder().decode(value);
+        }
+        return text;
+      },
+      [
+        `/agents/${suite.desk.agentId}/functions/refund_order/test-calls-stream`,
+        { role: "agent", arguments: input },
+      ] as const,
+    );
+    await page.context().close();
+    expect(started).toContain('"approvalId"');
+    return order;
+  }
+
+  test("a member changes an argument and approves a call, and its handler runs once", async () => {
+    await ask("o-1");
+    const page = await suite.open("/console/agents");
+    await page.getByRole("link", { name: "Approvals 1 pending" }).click();
+    await page.getByText('{"order":"o-1","amount":50}').waitFor();
+    await page.locator("[data-row-link]").first().click();
+    const panel = page.getByRole("dialog", { name: "refund_order" });
+    await panel.getByText("Refunds change money.").waitFor();
+    await expectAccessible(page);
+    await panel.getByLabel("Change amount").fill("30");
+    await panel.getByRole("list", { name: "Changed arguments" }).getByText("amount: 50 → 30").waitFor();
+    await panel.getByLabel("Decide as").click();
+    await page.getByRole("option", { name: "director" }).click();
+    await panel.getByRole("button", { name: "Approve" }).click();
+
+    await page.getByText("Nothing to decide").waitFor();
+    await expect.poll(() => ran).toEqual([{ order: "o-1", amount: 30 }]);
+    await page.goto("/console/approvals?status=approved");
+    await page.locator("[data-row-link]").first().click();
+    await panel.getByText(/ as director$/).waitFor();
+  });
+
+  test("a member rejects a call with a reason, and its handler does not run", async () => {
+    const before = ran.length;
+    await ask("o-2");
+    const page = await suite.open("/console/approvals");
+    await page.locator("[data-row-link]").first().click();
+    const panel = page.getByRole("dialog", { name: "refund_order" });
+    await panel.getByLabel("Reason").fill("The order was not delivered.");
+    await panel.getByRole("button", { name: "Reject" }).click();
+    await page.getByText("Nothing to decide").waitFor();
+
+    await page.goto("/console/approvals?status=rejected");
+    await page.locator("[data-row-link]").first().click();
+    await panel.getByRole("link", { name: /^run_/ }).click();
+    await page.getByText("The order was not delivered.", { exact: false }).first().waitFor();
+    expect(ran.length).toBe(before);
+  });
+
+  test("the page of a function shows its title, tags, approval and cases", async () => {
+    const page = await suite.open(`${suite.desk.agentPath}/functions/refund_order?tab=cases`);
+    for (const text of ["Refund an order", "money", "some calls need approval by manager, director"])
+      await page.getByText(text, { exact: true }).waitFor();
+    const small = page.getByRole("tabpanel").locator("dl > div").filter({ hasText: "small" });
+    expect(await small.innerText()).toMatch(/agent\s+needs approval/);
+    await expectAccessible(page);
+  });
+
+  test("a viewer reads approvals and cannot decide", async () => {
+    await ask("o-3");
+    const { page } = await suite.visit({ storageState: await memberState(suite.desk, suite.desk.orgId, "viewer") });
+    await page.goto("/console/approvals");
+    await page.locator("[data-row-link]").first().click();
+    const panel = page.getByRole("dialog", { name: "refund_order" });
+    expect(await panel.getByRole("button", { name: "Approve" }).getAttribute("aria-disabled")).toBe("true");
+  });
+});

@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import { askAround, describeConsole } from "./support/desk-console.ts";
+import { memberState } from "./support/members.ts";
+import { expectAccessible, settled } from "./support/page-checks.ts";
+
+const WIDE = { viewport: { width: 1440, height: 900 } };
+
+describeConsole("feedback on runs", {}, (suite) => {
+  test("a member scores, tags and notes a run, changes it, and finds it by score and tag", async () => {
+    const { answered } = await askAround(suite.desk);
+    const page = await suite.open(`${suite.desk.agentPath}/runs/${answered.runId}?view=feedback`, WIDE);
+    await page.getByText("No feedback yet").waitFor();
+    await page.getByRole("button", { name: "Bad", exact: true }).click();
+    await page.getByLabel("Tags").fill('late, "odd" tag,');
+    await page.getByLabel("Note").fill("The wrong order.");
+    await page.getByRole("button", { name: "Save feedback" }).click();
+
+    const list = page.getByRole("list", { name: "Feedback" });
+    await list.getByText("The wrong order.").waitFor();
+    expect(await list.innerText()).toMatch(/bad\s+late\s+"odd" tag/);
+    await page.getByRole("tab", { name: "Feedback (1)" }).waitFor();
+    await expectAccessible(page);
+
+    await page.getByRole("button", { name: "Good", exact: true }).click();
+    await page.getByRole("button", { name: "Save feedback" }).click();
+    await list.getByText("good", { exact: true }).waitFor();
+    expect(await list.getByRole("listitem").count()).toBe(1);
+
+    for (const [search, rows] of [
+      ["feedback=good", 1],
+      ["feedback=bad", 0],
+      ["feedback=any&tag=late", 1],
+      ["tag=%22odd%22%20tag", 1],
+      ["tag=lat", 0],
+    ] as const) {
+      await page.goto(`${suite.desk.agentPath}/runs?${search}`);
+      await settled(page);
+      expect(await page.locator("[data-row-link]").count(), search).toBe(rows);
+    }
+  });
+
+  test("a viewer reads feedback and cannot give it", async () => {
+    const { answered } = await askAround(suite.desk);
+    const storageState = await memberState(suite.desk, suite.desk.orgId, "viewer");
+    const page = await suite.open(`${suite.desk.agentPath}/runs/${answered.runId}?view=feedback`, {
+      ...WIDE,
+      storageState,
+    });
+
+    await page.getByRole("button", { name: "Good", exact: true }).click();
+    expect(await page.getByRole("button", { name: "Save feedback" }).isDisabled()).toBe(true);
+  });
+});

@@ -1,0 +1,59 @@
+import { describe, expect, test } from "vitest";
+import { consoleOf } from "../../packages/control-plane/test/store/contract/world.ts";
+import type { OpenStore } from "../../packages/control-plane/src/store/open.ts";
+import { scriptFor } from "../support/providers/index.ts";
+import { type ContractSystem, startContractSystem } from "./contract-system.ts";
+
+describe("POST /agents/{agent_id}/runs/{run_id}/feedback", () => {
+  const path = (system: ContractSystem, runId: string) => `/agents/${system.agentId}/runs/${runId}/feedback`;
+
+  const stored = async ({ plane, orgId, agentId }: ContractSystem, runId: string) =>
+    (await consoleOf(plane.store as OpenStore).runs.parts(orgId, agentId, runId))?.feedback;
+
+  test("-> 204; the newest of a key counts", async () => {
+    await using system = await startContractSystem(scriptFor({ text: "Hello." }));
+    const { runId } = await system.query("hi");
+    const long = { score: -1, tags: Array.from({ length: 20 }, () => "t".repeat(64)), comment: "c".repeat(10_000) };
+
+    for (const body of [{ score: 1 }, { tags: [], comment: null }, { comment: "Fine.", score: null }, long]) {
+      const response = await system.post(path(system, runId), body);
+      expect([response.status, await response.text()]).toEqual([204, ""]);
+    }
+
+    expect(await stored(system, runId)).toMatchObject([{ score: -1, tags: long.tags, comment: long.comment }]);
+  });
+
+  test("400 with the path of each invalid member, and nothing is stored", async () => {
+    await using system = await startContractSystem(scriptFor({ text: "Hello." }));
+    const { runId } = await system.query("hi");
+
+    for (const [body, path] of [
+      [{ score: 1.01 }, "score"],
+      [{ score: "1" }, "score"],
+      [{ tags: Array.from({ length: 21 }, () => "t") }, "tags"],
+      [{ tags: ["t".repeat(65)] }, "tags.0"],
+      [{ tags: [""] }, "tags.0"],
+      [{ comment: "c".repeat(10_001) }, "comment"],
+      [{}, ""],
+      [{ score: null, comment: "" }, ""],
+      [{ rating: 5 }, ""],
+    ] as const) {
+      const response = await system.post(`/agents/${system.agentId}/runs/${runId}/feedback`, body);
+      expect(response.status, JSON.stringify(body)).toBe(400);
+      expect(await response.json()).toMatchObject({ code: "invalid_request", details: [{ path }] });
+    }
+    expect(await stored(system, runId)).toEqual([]);
+  });
+
+  test("404 for a run that the key cannot read", async () => {
+    await using system = await startContractSystem(scriptFor({ text: "Hello." }));
+    const { runId } = await system.query("hi", { role: "agent" });
+    const pinned = await system.plane.admin.createKey({ agentId: system.agentId, roles: ["clerk"] });
+
+    const headers = { "x-api-key": pinned.apiKey };
+    expect((await system.post(path(system, runId), { score: 1 }, headers)).status).toBe(404);
+    expect((await system.post(path(system, "run_none"), { score: 1 })).status).toBe(404);
+    expect((await system.post(path(system, runId), { score: 1 }, { "x-api-key": "wrong" })).status).toBe(401);
+    expect(await stored(system, runId)).toEqual([]);
+  });
+});

@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { callThenAnswer } from "../support/providers/index.ts";
+import { startContractSystem } from "./contract-system.ts";
+
+const waiting = callThenAnswer([{ name: "wait", arguments: { id: "a" } }]);
+
+test.each(["respond-async", "RESPOND-ASYNC; x=1", "wait=5, respond-async"])(
+  "a query with Prefer: %s is answered with the ids of its run, which continues without its client",
+  async (prefer) => {
+    await using system = await startContractSystem(waiting);
+    const headers = { prefer, "x-on-disconnect": "cancel", "idempotency-key": "k-1" };
+
+    const response = await system.post(system.path("query"), { query: "hi" }, headers);
+    const accepted = (await response.json()) as { runId: string; threadId: string };
+
+    expect(response.status).toBe(202);
+    expect(Object.keys(accepted)).toEqual(["runId", "threadId"]);
+    expect(response.headers.get("x-run-id")).toBe(accepted.runId);
+    expect(response.headers.get("x-thread-id")).toBe(accepted.threadId);
+    const again = await system.post(system.path("query"), { query: "hi" }, headers);
+    expect([again.status, await again.json()]).toEqual([202, accepted]);
+    system.desk.release("a");
+    expect(await system.query("hi", {}, { "idempotency-key": "k-1" })).toMatchObject({ success: true, ...accepted });
+    expect(system.desk.handled).toHaveLength(1);
+  },
+);
+
+test("a query with another preference is answered at its end, and a refused one as without it", async () => {
+  await using system = await startContractSystem(waiting);
+  system.desk.release("a");
+
+  const other = await system.post(system.path("query"), { query: "hi" }, { prefer: "respond-asynchronously" });
+  const refused = await system.post(system.path("query"), { query: "" }, { prefer: "respond-async" });
+
+  expect(other.status).toBe(200);
+  expect(refused.status).toBe(400);
+});
