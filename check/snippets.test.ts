@@ -17,6 +17,7 @@ const PAGES = globSync(["README.md", "docs/**/*.md", "packages/*/README.md"], {
 const EMBEDDED = 'declare const apiKey: string; declare const service: import("@patchbay/functions").Service;';
 const ASSUMED: Record<string, string> = {
   "README.md": `${EMBEDDED} declare const payments: { refund(id: string, more: object): Promise<{ id: string }> };`,
+  "docs/guides/approval.md": EMBEDDED,
   "docs/guides/deploying.md": EMBEDDED,
   "docs/guides/hooks.md": `declare const getOrder: import("@patchbay/functions").FunctionDefinition;
     declare const moderation: { flags(text: string, options: { signal: AbortSignal }): Promise<boolean> };`,

@@ -13,6 +13,7 @@ export const sidebar = [
     items: [
       { text: "Functions, schemas and results", link: "/guides/functions" },
       { text: "Roles and authorize", link: "/guides/access" },
+      { text: "Approval by people", link: "/guides/approval" },
       { text: "Context and subject", link: "/guides/context" },
       { text: "Testing", link: "/guides/testing" },
       { text: "Testing access in CI", link: "/guides/access-in-ci" },

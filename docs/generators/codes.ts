@@ -28,7 +28,7 @@ export function codeSections(): Section[] {
     {
       heading: "Close codes of a runtime's connection",
       columns: ["close code", "name", "meaning"],
-      entries: entriesOf("packages/protocol/src/frames.ts", "CLOSE_CODES").map(({ name, type, description }) => ({
+      entries: entriesOf(CODES_FILE, "CLOSE_CODES").map(({ name, type, description }) => ({
         name: `[${type}](../guides/troubleshooting.md#${type})`,
         facts: `\`${name}\``,
         description,

@@ -8,6 +8,7 @@ const INTERFACES = {
   "define-function": [
     ["Options of defineFunction", `${SOURCES}/function.ts`, "FunctionOptions"],
     ["What authorize receives", `${SOURCES}/function.ts`, "Access"],
+    ["An approval", `${SOURCES}/approval.ts`, "ApprovalOptions"],
     ["What the handler receives", `${SOURCES}/invocation.ts`, "CallContext"],
     ["A case", `${SOURCES}/definition-checks.ts`, "FunctionCase"],
   ],
@@ -19,6 +20,7 @@ const INTERFACES = {
   ],
   connect: [
     ["Options of connect", `${SOURCES}/runtime/connect.ts`, "ConnectOptions"],
+    ["What onApproval receives", `${SOURCES}/runtime/notices.ts`, "ApprovalNotice"],
     ["Waits between attempts", `${SOURCES}/runtime/backoff.ts`, "BackoffOptions"],
     ["The connection", `${SOURCES}/runtime/connect.ts`, "Connection"],
   ],
