@@ -44,7 +44,7 @@ const refund = defineFunction({
 });
 export default defineService({
   name: "desk", functions: [refund],
-  context: z.object({ userId: z.string().optional() }),
+  context: z.object({ userId: z.string().optional().catch(undefined) }),
   subject: ({ userId }) => userId,
 });`,
 };
@@ -99,6 +99,9 @@ describe("a change of code that decides on access", () => {
     expect(
       await service.edit("service.ts", "subject: ({ userId }) => userId", 'subject: ({ userId }) => userId ?? "all"'),
     ).toEqual(["unproven   subject changed, and no case shows a difference"]);
+    expect(await service.edit("service.ts", "catch(undefined)", 'catch("ada")')).toEqual([
+      "unproven   code in the schema of the context changed, which the comparison cannot judge",
+    ]);
   });
 
   test("is a widening if a case shows it", async () => {
@@ -148,7 +151,7 @@ test("a schema that cannot be written as JSON Schema is compared by the code of 
     "output: v.object({ id: v.string() })",
   )
     .replace(
-      "context: z.object({ userId: z.string().optional() })",
+      "context: z.object({ userId: z.string().optional().catch(undefined) })",
       "context: v.object({ userId: v.optional(v.string()) })",
     )
     .replace("import { z }", `import * as v from ${JSON.stringify(valibot)};\nimport { z }`);

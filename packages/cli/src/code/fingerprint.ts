@@ -2,29 +2,38 @@ import { createHash } from "node:crypto";
 import { parseExpressionAt } from "acorn";
 import type { Node } from "estree";
 import type { Fingerprint } from "@patchbay/functions/access";
+import { Links } from "./links.ts";
 import { dataOf, isCode, isFunction, nodesIn, normalForm, parseModules } from "./modules.ts";
-import { bodyOf, functionsLike, Slice } from "./slice.ts";
+import { bodyOf, Slice } from "./slice.ts";
 
 /** Fingerprints code by its text and by all code in the owner's `files` that it uses. Comments and layout do not count. */
 export function fingerprintOf(files: ReadonlySet<string>): Fingerprint {
+  const slice = slicesOf(files);
+  return (code) => (code.length === 0 ? undefined : hashOf([...slice(code).parts].sort()));
+}
+
+/** The code of functions in the owner's `files`, with all code that it uses. All files if some of it cannot be followed. */
+export function slicesOf(files: ReadonlySet<string>): (code: Parameters<Fingerprint>[0]) => Slice {
   const modules = parseModules(files);
+  const links = new Links(modules);
   const whole = () => {
     const parsed = [...modules.values()].map(({ ast }) => normalForm(ast));
     return [...parsed, ...[...files].filter((path) => isCode(path) && !modules.has(path)).map(dataOf)];
   };
   return (code) => {
-    if (code.length === 0) return undefined;
-    const slice = new Slice(modules);
+    const slice = new Slice(modules, links);
     for (const { run, isWrapped } of code) {
       const text = String(run);
       const written = isWrapped ? undefined : parseFunction(text);
-      // The text is not the owner's: built in, bound, wrapped by a library, or compiled to CommonJS. All files could be its code.
-      if (written === undefined || text.includes("__vite_ssr_")) for (const form of whole()) slice.parts.add(form);
-      if (written === undefined) continue;
-      slice.parts.add(bodyOf(written));
-      for (const { module, node } of functionsLike(modules, bodyOf(written))) slice.add(module, node);
+      // The text is not the owner's: built in, bound, wrapped by a library, or compiled to CommonJS.
+      if (written === undefined || text.includes("__vite_ssr_")) slice.isOpen = true;
+      else if (slice.addFunctions(bodyOf(written))) continue;
+      // zod wraps the value of `.catch(value)` like this.
+      if (/^\(\) => [\w.]+$/.test(text)) slice.parts.add(`value ${JSON.stringify(run())}`);
+      else slice.isOpen = true;
     }
-    return hashOf([...slice.parts].sort());
+    if (slice.isOpen) for (const form of whole()) slice.parts.add(form);
+    return slice;
   };
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { parse } from "acorn";
-import { analyze, type Scope, type ScopeManager, type Variable } from "eslint-scope";
-import type { Node, Program } from "estree";
+import { analyze, type Reference, type Scope, type ScopeManager, type Variable } from "eslint-scope";
+import type { ImportExpression, Node, Program } from "estree";
 import { isOwners } from "../owners.ts";
 import { javaScriptOf } from "../loading/compile.ts";
 
@@ -13,6 +13,10 @@ export interface Module {
   /** The scope of its top level. */
   top: Scope;
   parents: Map<Node, Node>;
+  /** Names that refer to variables, by their position. */
+  references: Reference[];
+  /** Dynamic imports. */
+  imports: ImportExpression[];
 }
 
 type Position = { start: number; end: number };
@@ -49,11 +53,32 @@ function parseModule(path: string): Module | undefined {
     }) as Program;
     const scopes = analyze(ast, { ecmaVersion: 2022, sourceType: "module" });
     const parents = new Map<Node, Node>();
-    for (const node of nodesIn(ast)) for (const child of childrenOf(node)) parents.set(child, node);
-    return { path, ast, scopes, top: scopes.scopes.find(({ type }) => type === "module")!, parents };
+    const imports: ImportExpression[] = [];
+    for (const node of nodesIn(ast)) {
+      if (node.type === "ImportExpression") imports.push(node);
+      for (const child of childrenOf(node)) parents.set(child, node);
+    }
+    const references = scopes.scopes.flatMap((scope) => scope.references);
+    references.sort((a, b) => startOf(a) - startOf(b));
+    const top = scopes.scopes.find(({ type }) => type === "module")!;
+    return { path, ast, scopes, top, parents, references, imports };
   } catch {
     return undefined;
   }
+}
+
+const startOf = ({ identifier }: Reference): number => placeOf(identifier as Node).start;
+
+/** The references within a node. A module has thousands. */
+export function* referencesIn({ references }: Module, node: Node): Iterable<Reference> {
+  const { start, end } = placeOf(node);
+  let [low, high] = [0, references.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (startOf(references[middle]!) < start) low = middle + 1;
+    else high = middle;
+  }
+  for (; low < references.length && startOf(references[low]!) < end; low++) yield references[low]!;
 }
 
 /** A node and everything below it, outer nodes first. */

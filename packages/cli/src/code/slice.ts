@@ -1,99 +1,122 @@
-import type { Variable } from "eslint-scope";
-import type { Identifier, Node } from "estree";
-import { isOwners } from "../owners.ts";
-import { findImported } from "../loading/source-files.ts";
-import { type Binding, dataOf, isFunction, isWithin, type Module, nodesIn, normalForm } from "./modules.ts";
+import type { Definition, Variable } from "eslint-scope";
+import type { Node } from "estree";
+import { GLOBALS } from "../loading/resolved.ts";
+import { changeOf } from "./changes.ts";
+import { Links, type Origin } from "./links.ts";
+import {
+  type Binding,
+  dataOf,
+  isFunction,
+  isWithin,
+  type Module,
+  nodesIn,
+  normalForm,
+  referencesIn,
+} from "./modules.ts";
 
 /** Collects the owner's code that a function uses: declarations, in all modules, and the arguments of the factories around it. */
 export class Slice {
   readonly #modules: ReadonlyMap<string, Module>;
-  readonly #seen = new Set<Node | Variable | string>();
+  readonly #links: Links;
+  readonly #seen = new Set<Node | Variable | Module>();
   /** Code in its normal form, and names of what other packages provide. */
   readonly parts = new Set<string>();
+  /** The code itself, outer nodes before what they use. */
+  readonly code: { module: Module; node: Node }[] = [];
+  /** True if the function uses code that cannot be followed, so that any of the owner's code may decide. */
+  isOpen = false;
 
-  constructor(modules: ReadonlyMap<string, Module>) {
+  constructor(modules: ReadonlyMap<string, Module>, links: Links) {
     this.#modules = modules;
+    this.#links = links;
+  }
+
+  /** Adds the functions with a given normal form, and everything that they use. False if the owner's files have none. */
+  addFunctions(form: string): boolean {
+    this.parts.add(form);
+    const found = [...functionsLike(this.#modules, form)];
+    for (const { module, node } of found) {
+      // The class or the instance that `this` is has state that no name leads to.
+      if (usesThis(node)) this.isOpen = true;
+      this.#add(module, node);
+    }
+    return found.length > 0;
   }
 
   /** Adds a part of a module and everything that it uses. */
-  add(module: Module, node: Node): void {
+  #add(module: Module, node: Node): void {
     if (this.#seen.has(node)) return;
     this.#seen.add(node);
     this.parts.add(normalForm(node));
-    for (const scope of module.scopes.scopes)
-      for (const { identifier, resolved } of scope.references)
-        if (isWithin(identifier as Node, node) && resolved && !isDefinedIn(resolved, node))
-          this.#use({ module, variable: resolved });
+    this.code.push({ module, node });
+    for (const { identifier, resolved } of referencesIn(module, node))
+      if (resolved === null) this.#global(identifier.name);
+      else if (!isDefinedIn(resolved, node)) this.#use({ module, variable: resolved });
+    for (const one of module.imports) if (isWithin(one, node)) this.#import(module, literalOf(one.source), "*");
+  }
+
+  #global(name: string): void {
+    // What the owner's code puts there has no declaration.
+    if (name === "require" || name === "globalThis" || name === "global" || !GLOBALS.has(name)) this.isOpen = true;
   }
 
   #use({ module, variable }: Binding): void {
     if (this.#seen.has(variable)) return;
     this.#seen.add(variable);
+    if (variable.defs.length === 0) this.isOpen = true;
     for (const definition of variable.defs) {
       if (definition.type === "ImportBinding")
-        this.#import(module, definition.node, definition.parent.source.value as string);
+        for (const origin of this.#links.origins(module, variable)) this.#follow(origin);
       else if (definition.type === "Parameter") this.#passedTo(module, definition.node, variable);
-      else this.add(module, definition.node);
+      else this.#define(module, definition);
     }
     this.#changes(module, variable);
   }
 
-  /** Assignments to a variable, and statements at the top level that use it, such as `roles.push("boss")`. */
+  #define(module: Module, { node, type }: Definition): void {
+    this.#add(module, node);
+    if (type === "CatchClause") this.isOpen = true;
+    const loop = module.parents.get(module.parents.get(node) as Node);
+    if (node.type !== "VariableDeclarator" || node.init) return;
+    if (loop?.type === "ForOfStatement" || loop?.type === "ForInStatement") this.#add(module, loop.right);
+  }
+
+  #import(module: Module, source: string | undefined, name: string): void {
+    if (source === undefined) this.isOpen = true;
+    else for (const origin of this.#links.imported(module, source, name)) this.#follow(origin);
+  }
+
+  #follow(origin: Origin): void {
+    if (origin.kind === "variable") this.#use(origin);
+    else if (origin.kind === "node") this.#add(origin.module, origin.node);
+    else if (origin.kind === "module") this.#whole(origin.module);
+    else if (origin.kind === "data") this.parts.add(dataOf(origin.path));
+    else if (origin.kind === "package") this.parts.add(`import ${origin.name}`);
+    else this.isOpen = true;
+  }
+
+  /** Adds all of a module, with what it imports and exports again. */
+  #whole(module: Module): void {
+    if (this.#seen.has(module)) return;
+    this.#seen.add(module);
+    this.#add(module, module.ast);
+    for (const variable of module.top.variables) this.#use({ module, variable });
+    for (const statement of module.ast.body)
+      if (statement.type === "ExportAllDeclaration") this.#import(module, statement.source.value as string, "*");
+      else if (statement.type === "ExportNamedDeclaration" && statement.source)
+        for (const { local } of statement.specifiers)
+          this.#import(module, statement.source.value as string, (local as { name: string }).name);
+  }
+
+  /** Code that changes a variable or what it holds, such as `roles.push("boss")`, in any module. */
   #changes(module: Module, variable: Variable): void {
-    for (const { identifier, writeExpr, from } of variable.references) {
-      if (writeExpr) this.add(module, writeExpr);
-      if (from !== module.top) continue;
-      let statement = identifier as Node | undefined;
-      while (statement && !statement.type.endsWith("Statement")) statement = module.parents.get(statement);
-      if (statement?.type === "ExpressionStatement") this.add(module, statement);
+    for (const { writeExpr } of variable.references) if (writeExpr) this.#add(module, writeExpr);
+    for (const { module: place, node } of this.#links.uses(module, variable)) {
+      const code = changeOf(place, node);
+      if (code === undefined) continue;
+      this.#add(place, code);
+      if (isFunction(code) && variableOf(place, code)) this.#addCalls(place, code);
     }
-  }
-
-  #import(module: Module, specifier: Node, source: string): void {
-    const path = findImported(source, module.path);
-    const target = path === undefined ? undefined : this.#modules.get(path);
-    const name = importedName(specifier);
-    if (target === undefined) this.parts.add(path === undefined || !isOwners(path) ? `import ${name}` : dataOf(path));
-    else if (name === "*") this.add(target, target.ast);
-    else this.#export(target, name);
-  }
-
-  /** Adds what a module exports under a name. */
-  #export(module: Module, name: string): void {
-    const key = `${module.path} ${name}`;
-    if (this.#seen.has(key)) return;
-    this.#seen.add(key);
-    const own = module.ast.body.flatMap((statement): (() => void)[] => {
-      if (statement.type === "ExportDefaultDeclaration" && name === "default")
-        return [() => this.add(module, statement.declaration as Node)];
-      if (statement.type === "ExportAllDeclaration")
-        return [() => this.#reexport(module, statement.source.value as string, name)];
-      if (statement.type !== "ExportNamedDeclaration") return [];
-      const { declaration } = statement;
-      const declared = declaration ? module.scopes.getDeclaredVariables(declaration) : [];
-      const variables = declared.filter((one) => one.name === name);
-      const specifiers = statement.specifiers.filter(({ exported }) => nameOf(exported) === name);
-      return [
-        ...variables.map((variable) => () => this.#use({ module, variable })),
-        ...specifiers.map(({ local }) => () => {
-          if (statement.source) this.#reexport(module, statement.source.value as string, nameOf(local));
-          else this.#named(module, nameOf(local));
-        }),
-      ];
-    });
-    for (const add of own) add();
-  }
-
-  #named(module: Module, name: string): void {
-    const variable = module.top.set.get(name);
-    if (variable) this.#use({ module, variable });
-  }
-
-  #reexport(module: Module, source: string, name: string): void {
-    const path = findImported(source, module.path);
-    const target = path === undefined ? undefined : this.#modules.get(path);
-    if (target) this.#export(target, name);
-    else this.parts.add(`import ${name}`);
   }
 
   /** Adds the values of a parameter: the arguments of every call of its function. */
@@ -102,63 +125,64 @@ export class Slice {
     const outer = module.parents.get(code);
     if (outer?.type === "CallExpression" && outer.callee !== code) {
       // A callback, such as that of `roles.map((role) => ...)`: its arguments come from the function that receives it.
-      this.add(module, outer.callee);
-      for (const argument of outer.arguments) if (argument !== code) this.add(module, argument);
+      this.#add(module, outer.callee);
+      for (const argument of outer.arguments) if (argument !== code) this.#add(module, argument);
       return;
     }
-    for (const { caller, call } of this.#callsOf(module, code))
-      for (const argument of call.arguments) this.add(caller, argument);
+    this.#addCalls(module, code);
   }
 
-  *#callsOf(module: Module, code: Node) {
+  #addCalls(module: Module, code: Node): void {
     const name = variableOf(module, code);
-    if (name === undefined) return;
-    for (const caller of this.#modules.values())
-      for (const variable of caller === module ? [name] : this.#importsOf(caller, module, name))
-        for (const { identifier } of variable.references) {
-          const call = caller.parents.get(identifier as Identifier);
-          if ((call?.type === "CallExpression" || call?.type === "NewExpression") && call.callee === identifier)
-            yield { caller, call };
-        }
+    if (name === undefined) {
+      this.isOpen = true;
+      return;
+    }
+    for (const { module: caller, node } of this.#links.uses(module, name)) {
+      const outer = caller.parents.get(node);
+      if ((outer?.type === "CallExpression" || outer?.type === "NewExpression") && outer.callee === node)
+        for (const argument of outer.arguments) this.#add(caller, argument);
+      // Used as a value, so it may be called anywhere.
+      else if (!isNaming(outer, node)) this.isOpen = true;
+    }
   }
+}
 
-  /** The variables of a module that import a variable of another one, also through a module that exports it again. */
-  #importsOf(caller: Module, module: Module, { name }: Variable): Variable[] {
-    return caller.top.variables.filter((one) =>
-      one.defs.some((definition) => {
-        if (definition.type !== "ImportBinding") return false;
-        const path = findImported(definition.parent.source.value as string, caller.path);
-        const imported = importedName(definition.node);
-        // Without following what modules between them rename: more calls than needed do no harm.
-        return path === module.path ? imported === name || imported === "default" : imported === name;
-      }),
-    );
-  }
+/** True where a name is declared, exported, or gets another name. */
+function isNaming(outer: Node | undefined, node: Node): boolean {
+  if (outer?.type === "VariableDeclarator") return outer.init !== node || outer.id.type === "Identifier";
+  return outer?.type === "ExportSpecifier" || outer?.type === "ExportDefaultDeclaration" || outer?.type === "Program";
 }
 
 /** The variable that names a function or class: its own name, or the variable that it initialises. */
 function variableOf(module: Module, code: Node): Variable | undefined {
   const outer = module.parents.get(code);
-  const declared = outer?.type === "VariableDeclarator" ? outer : code;
-  const all = module.scopes.getDeclaredVariables(declared);
-  if (outer?.type === "VariableDeclarator") return all[0];
-  return code.type === "FunctionDeclaration" ? all.find(({ name }) => name === code.id?.name) : undefined;
+  if (outer?.type === "VariableDeclarator")
+    return outer.id.type === "Identifier" ? module.scopes.getDeclaredVariables(outer)[0] : undefined;
+  if (outer?.type === "MethodDefinition" && outer.kind === "constructor") {
+    const owner = module.parents.get(module.parents.get(outer) as Node);
+    return owner && variableOf(module, owner);
+  }
+  if (code.type !== "FunctionDeclaration" && code.type !== "ClassDeclaration") return undefined;
+  return module.scopes.getDeclaredVariables(code).find(({ name }) => name === code.id?.name);
 }
 
 function isDefinedIn(variable: Variable, node: Node): boolean {
   return variable.identifiers.some((one) => isWithin(one, node));
 }
 
-function importedName(specifier: Node): string {
-  if (specifier.type === "ImportSpecifier") return nameOf(specifier.imported);
-  return specifier.type === "ImportDefaultSpecifier" ? "default" : "*";
+const literalOf = (node: Node): string | undefined =>
+  node.type === "Literal" && typeof node.value === "string" ? node.value : undefined;
+
+/** True if a function refers to the object that it is a member of. */
+function usesThis(node: Node): boolean {
+  return [...nodesIn(node)].some(
+    ({ type }) => type === "ThisExpression" || type === "Super" || (type as string) === "PrivateIdentifier",
+  );
 }
 
-const nameOf = (name: Node): string =>
-  name.type === "Identifier" ? name.name : String((name as { value?: unknown }).value);
-
 /** Every function in the modules with a given normal form. */
-export function* functionsLike(modules: ReadonlyMap<string, Module>, form: string) {
+function* functionsLike(modules: ReadonlyMap<string, Module>, form: string) {
   for (const module of modules.values())
     for (const node of nodesIn(module.ast)) if (isFunction(node) && bodyOf(node) === form) yield { module, node };
 }

@@ -10,6 +10,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { isOwners } from "../owners.ts";
 import { compile, withPlace } from "./compile.ts";
 import { notePlace } from "./load-error.ts";
+import { noteResolved } from "./resolved.ts";
 import { findImported, tsconfigOf } from "./source-files.ts";
 
 export { withPlace };
@@ -37,7 +38,10 @@ const resolve: ResolveHookSync = (specifier, context, nextResolve) => {
   if (specifier.startsWith("@oxc-project/runtime/")) return nextResolve(address(require.resolve(specifier)), context);
   const imported = findImported(specifier, parent);
   try {
-    return nextResolve(imported === undefined ? specifier : address(imported), context);
+    const resolved = nextResolve(imported === undefined ? specifier : address(imported), context);
+    const path = pathOf(resolved.url);
+    if (path !== undefined) noteResolved(specifier, parent, path);
+    return resolved;
   } catch (error) {
     const place = placeOfImport(specifier, parent);
     if (error instanceof Error && place) notePlace(error, place);
