@@ -1,34 +1,24 @@
-import type { Log, LogFields, QueryLine } from "@patchbay/control-plane";
+import type { QueryLine } from "@patchbay/control-plane";
+import { LOG_LEVELS, type Log, type LogFields, type LogLevel, logTo } from "@patchbay/protocol";
 import type { Environment } from "./config.ts";
 import { oneLine, paintStatus, printStatus } from "./output.ts";
-
-const LEVELS = ["debug", "info", "warn", "error"] as const;
-type Level = (typeof LEVELS)[number];
 
 const LEVEL_STYLES = { debug: "dim", info: "cyan", warn: "yellow", error: "red" } as const;
 
 /** The lowest level to log, from PATCHBAY_LOG. */
-export function logLevel(env: Environment, preset: Level = "info"): Level {
-  return LEVELS.find((level) => level === env["PATCHBAY_LOG"]) ?? preset;
+export function logLevel(env: Environment, preset: LogLevel = "info"): LogLevel {
+  return LOG_LEVELS.find((level) => level === env["PATCHBAY_LOG"]) ?? preset;
 }
 
 /** A log for people: one line per event on stderr, `12:03:11 warn  message  field=value`, and below it the stacks of errors. */
-export function createHumanLog(lowest: () => Level, bound: LogFields = {}): Log {
-  const write = (level: Level) => (message: string, fields?: LogFields) => {
-    if (LEVELS.indexOf(level) < LEVELS.indexOf(lowest())) return;
-    const all = Object.entries({ ...bound, ...fields });
-    const rest = all.flatMap(([name, value]) => (value instanceof Error ? [] : [`${name}=${show(value)}`]));
-    const levelText = paintStatus(LEVEL_STYLES[level], level.padEnd(5));
-    const line = `${clock()} ${levelText} ${message}  ${paintStatus("dim", rest.join(" "))}`.trimEnd();
-    printStatus([line, ...all.flatMap(([, value]) => (value instanceof Error ? [stackOf(value)] : []))].join("\n"));
-  };
-  return {
-    debug: write("debug"),
-    info: write("info"),
-    warn: write("warn"),
-    error: write("error"),
-    child: (fields) => createHumanLog(lowest, { ...bound, ...fields }),
-  };
+export const createHumanLog = (lowest: () => LogLevel): Log => logTo(printLine, lowest);
+
+function printLine(level: LogLevel, message: string, fields: LogFields): void {
+  const all = Object.entries(fields);
+  const rest = all.flatMap(([name, value]) => (value instanceof Error ? [] : [`${name}=${show(value)}`]));
+  const levelText = paintStatus(LEVEL_STYLES[level], level.padEnd(5));
+  const line = `${clock()} ${levelText} ${message}  ${paintStatus("dim", rest.join(" "))}`.trimEnd();
+  printStatus([line, ...all.flatMap(([, value]) => (value instanceof Error ? [stackOf(value)] : []))].join("\n"));
 }
 
 /** The time of day of a log line. */

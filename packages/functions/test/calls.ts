@@ -1,4 +1,4 @@
-import type { CallOutcome, JsonObject, JsonValue } from "@patchbay/protocol";
+import { type CallOutcome, type JsonObject, type JsonValue, logTo } from "@patchbay/protocol";
 import {
   defineService,
   type FunctionDefinition,
@@ -15,17 +15,12 @@ export interface Line {
 }
 
 /** A log with a list of its lines. */
-export function memoryLog(lines: Line[] = [], common: LogFields = {}): Log & { lines: Line[] } {
-  const write = (level: Line["level"]) => (message: string, fields?: LogFields) =>
-    void lines.push({ level, message, fields: { ...common, ...fields } });
-  return {
-    lines,
-    debug: write("debug"),
-    info: write("info"),
-    warn: write("warn"),
-    error: write("error"),
-    child: (fields) => memoryLog(lines, { ...common, ...fields }),
-  };
+export function memoryLog(): Log & { lines: Line[] } {
+  const lines: Line[] = [];
+  return Object.assign(
+    logTo((level, message, fields) => lines.push({ level, message, fields })),
+    { lines },
+  );
 }
 
 export interface CallOptions {

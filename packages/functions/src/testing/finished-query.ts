@@ -1,17 +1,20 @@
 import type { ModelRequest } from "@patchbay/control-plane";
-import type {
-  AgentSettingsChange,
-  CallOutcome,
-  Fault,
-  JsonObject,
-  JsonValue,
-  LlmConfig,
-  QueryResponse,
-  RunEvent,
-  ThreadDetail,
+import {
+  type AgentSettingsChange,
+  type CallOutcome,
+  type Fault,
+  type JsonObject,
+  type JsonValue,
+  type LlmConfig,
+  type Log,
+  type LogFields,
+  type LogLevel,
+  logTo,
+  type QueryResponse,
+  type RunEvent,
+  type ThreadDetail,
 } from "@patchbay/protocol";
 import type { Approver } from "./approver.ts";
-import type { Log, LogFields, LogLevel } from "../log.ts";
 
 /** A query of a test: the properties of the HTTP body, and settings of its agent. */
 export interface TestQuery {
@@ -86,14 +89,5 @@ export interface LogLine {
 }
 
 /** A log that appends its lines to a list. */
-export function keepLines(lines: LogLine[], from: LogLine["from"], common: LogFields = {}): Log {
-  const write = (level: LogLevel) => (message: string, fields?: LogFields) =>
-    void lines.push({ from, level, message, fields: { ...common, ...fields } });
-  return {
-    debug: write("debug"),
-    info: write("info"),
-    warn: write("warn"),
-    error: write("error"),
-    child: (fields) => keepLines(lines, from, { ...common, ...fields }),
-  };
-}
+export const keepLines = (lines: LogLine[], from: LogLine["from"]): Log =>
+  logTo((level, message, fields) => lines.push({ from, level, message, fields }));
