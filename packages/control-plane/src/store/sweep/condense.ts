@@ -75,18 +75,11 @@ async function addToDay({ db }: Pick<Engine, "db">, sum: Usage): Promise<void> {
     .insertInto("usage")
     .values(sum)
     .onConflict((conflict) =>
-      conflict.columns(["run_id", "step"]).doUpdateSet((eb) => ({
-        turns: eb("usage.turns", "+", eb.ref("excluded.turns")),
-        input_tokens: eb("usage.input_tokens", "+", eb.ref("excluded.input_tokens")),
-        cached_input_tokens: eb("usage.cached_input_tokens", "+", eb.ref("excluded.cached_input_tokens")),
-        cache_write_input_tokens: eb(
-          "usage.cache_write_input_tokens",
-          "+",
-          eb.ref("excluded.cache_write_input_tokens"),
+      conflict
+        .columns(["run_id", "step"])
+        .doUpdateSet((eb) =>
+          Object.fromEntries(AMOUNTS.map((name) => [name, eb(`usage.${name}`, "+", eb.ref(`excluded.${name}`))])),
         ),
-        output_tokens: eb("usage.output_tokens", "+", eb.ref("excluded.output_tokens")),
-        cost_micros: eb("usage.cost_micros", "+", eb.ref("excluded.cost_micros")),
-      })),
     )
     .execute();
 }
