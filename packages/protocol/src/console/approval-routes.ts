@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Approval, ApprovalDecision, ApprovalStatus } from "../approval.ts";
 import { isJsonObject, type JsonObject } from "../json.ts";
-import { pageOf, paging, time } from "./route.ts";
+import { pageOf, paging, read, time } from "./route.ts";
 import type { ConsoleRoute } from "./route.ts";
 
 const jsonObject = z.custom<JsonObject>(isJsonObject);
@@ -24,17 +24,16 @@ export type ConsoleApproval = z.infer<typeof ConsoleApproval>;
 
 /** Routes of the approvals that runs of the organisation wait for. */
 export const APPROVAL_ROUTES = {
-  "GET /approvals": {
-    needs: "viewer",
-    summary: "Approvals of all agents, newest first",
-    query: z.object({
+  "GET /approvals": read(
+    "Approvals of all agents, newest first",
+    {
       ...paging,
       status: ApprovalStatus.optional(),
       agentId: z.string().max(64).optional(),
       runId: z.string().max(64).optional(),
-    }),
-    answer: pageOf(ConsoleApproval),
-  },
+    },
+    pageOf(ConsoleApproval),
+  ),
   "POST /agents/:agent_id/approvals/:approval_id/decision": {
     needs: "developer",
     summary: "Approve or reject a call as one of the roles that may decide",

@@ -1,6 +1,5 @@
-import { z } from "zod";
 import * as organisation from "./organisation.ts";
-import { paging, range } from "./route.ts";
+import { pageOf, paging, range, read } from "./route.ts";
 import type { ConsoleRoute } from "./route.ts";
 
 const nothing = "nothing";
@@ -54,12 +53,7 @@ export const MEMBER_ROUTES = {
     body: organisation.OrganisationChange,
     answer: organisation.Organisation,
   },
-  "GET /members": {
-    needs: "viewer",
-    summary: "List members",
-    query: z.object(paging),
-    answer: z.object({ items: z.array(organisation.Member), nextCursor: z.string().nullable() }),
-  },
+  "GET /members": read("List members", paging, pageOf(organisation.Member)),
   "POST /members": {
     needs: "owner",
     confirmed: true,
@@ -87,23 +81,12 @@ export const MEMBER_ROUTES = {
     summary: "Withdraw a member's link; an invited member who never joined is removed",
     answer: nothing,
   },
-  "GET /links": {
-    needs: "viewer",
-    summary: "List unused links, newest first",
-    query: z.object(paging),
-    answer: organisation.PendingLinkPage,
-  },
+  "GET /links": read("List unused links, newest first", paging, organisation.PendingLinkPage),
   "DELETE /members/:member_id": { needs: "owner", confirmed: true, summary: "Remove a member", answer: nothing },
-  "GET /credits": {
-    needs: "viewer",
-    summary: "Balance and spending",
-    query: z.object(range),
-    answer: organisation.Credits,
-  },
-  "GET /credits/ledger": {
-    needs: "viewer",
-    summary: "The ledger, newest first",
-    query: z.object({ ...paging, kind: organisation.LedgerKind.optional() }),
-    answer: organisation.LedgerPage,
-  },
+  "GET /credits": read("Balance and spending", range, organisation.Credits),
+  "GET /credits/ledger": read(
+    "The ledger, newest first",
+    { ...paging, kind: organisation.LedgerKind.optional() },
+    organisation.LedgerPage,
+  ),
 } as const satisfies Record<string, ConsoleRoute>;

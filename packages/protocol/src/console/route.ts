@@ -25,6 +25,13 @@ export interface ConsoleRoute {
   confirmed?: true;
 }
 
+/** A route that all members may read, with its query parameters. */
+export const read = <Query extends z.ZodRawShape, Answer extends ConsoleRoute["answer"]>(
+  summary: string,
+  query: Query,
+  answer: Answer,
+) => ({ needs: "viewer" as const, summary, query: z.object(query), answer });
+
 /** Error codes that only the console's API has. */
 export const CONSOLE_ERROR_CODES = [
   /** The browser does not state that the request comes from the console's own pages. */

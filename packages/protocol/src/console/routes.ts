@@ -4,7 +4,7 @@ import * as agents from "./agents.ts";
 import { APPROVAL_ROUTES } from "./approval-routes.ts";
 import * as insight from "./insight.ts";
 import { MEMBER_ROUTES } from "./member-routes.ts";
-import { paging, range, time } from "./route.ts";
+import { paging, range, read, time } from "./route.ts";
 import type { ConsoleRoute } from "./route.ts";
 import * as lists from "./run-lists.ts";
 import * as runs from "./runs.ts";
@@ -18,12 +18,7 @@ export const CONSOLE_ROUTES = {
   ...MEMBER_ROUTES,
   ...APPROVAL_ROUTES,
 
-  "GET /agents": {
-    needs: "viewer",
-    summary: "Agents",
-    query: z.object({ ...paging, q: z.string().max(200).optional() }),
-    answer: agents.AgentPage,
-  },
+  "GET /agents": read("Agents", { ...paging, q: z.string().max(200).optional() }, agents.AgentPage),
   "POST /agents": {
     needs: "developer",
     confirmed: true,
@@ -48,12 +43,11 @@ export const CONSOLE_ROUTES = {
 
   "GET /models": { needs: "viewer", summary: "Configured providers, their models and prices", answer: agents.Models },
 
-  "GET /agents/:agent_id/credentials": {
-    needs: "viewer",
-    summary: "Keys and tokens of an agent, newest first",
-    query: z.object({ ...paging, kind: agents.CredentialKind.optional() }),
-    answer: agents.CredentialPage,
-  },
+  "GET /agents/:agent_id/credentials": read(
+    "Keys and tokens of an agent, newest first",
+    { ...paging, kind: agents.CredentialKind.optional() },
+    agents.CredentialPage,
+  ),
   "POST /agents/:agent_id/credentials": {
     needs: "developer",
     confirmed: true,
@@ -76,30 +70,22 @@ export const CONSOLE_ROUTES = {
     answer: nothing,
   },
 
-  "GET /agents/:agent_id/runtimes": {
-    needs: "viewer",
-    summary: "Runtimes of an agent",
-    query: z.object(paging),
-    answer: agents.RuntimePage,
-  },
-  "GET /agents/:agent_id/functions": {
-    needs: "viewer",
-    summary: "Functions of an agent with figures of their calls",
-    query: z.object({ ...range, manifestHash: z.string().max(64).optional() }),
-    answer: agents.FunctionSet,
-  },
-  "GET /agents/:agent_id/function-sets": {
-    needs: "viewer",
-    summary: "Function sets that were connected, newest first",
-    query: z.object(paging),
-    answer: agents.FunctionSetPage,
-  },
-  "GET /agents/:agent_id/functions/:function_name/history": {
-    needs: "viewer",
-    summary: "Calls of a function over a range",
-    query: z.object(range),
-    answer: agents.FunctionHistory,
-  },
+  "GET /agents/:agent_id/runtimes": read("Runtimes of an agent", paging, agents.RuntimePage),
+  "GET /agents/:agent_id/functions": read(
+    "Functions of an agent with figures of their calls",
+    { ...range, manifestHash: z.string().max(64).optional() },
+    agents.FunctionSet,
+  ),
+  "GET /agents/:agent_id/function-sets": read(
+    "Function sets that were connected, newest first",
+    paging,
+    agents.FunctionSetPage,
+  ),
+  "GET /agents/:agent_id/functions/:function_name/history": read(
+    "Calls of a function over a range",
+    range,
+    agents.FunctionHistory,
+  ),
   "POST /agents/:agent_id/functions/:function_name/test-calls": {
     needs: "developer",
     summary: "Call a function as a role, without a model",
@@ -120,34 +106,22 @@ export const CONSOLE_ROUTES = {
     answer: events,
   },
 
-  "GET /agents/:agent_id/runs": {
-    needs: "viewer",
-    summary: "Runs, newest first",
-    query: z.object({ ...paging, ...lists.runFilter, sort: lists.RunSort.optional() }),
-    answer: runs.RunPage,
-  },
-  "GET /agents/:agent_id/run-totals": {
-    needs: "viewer",
-    summary: "Sums over the runs that match",
-    query: z.object(lists.runFilter),
-    answer: lists.RunTotals,
-  },
-  "GET /agents/:agent_id/run-export": {
-    needs: "viewer",
-    summary: "All runs that match, as a file",
-    query: z.object({
+  "GET /agents/:agent_id/runs": read(
+    "Runs, newest first",
+    { ...paging, ...lists.runFilter, sort: lists.RunSort.optional() },
+    runs.RunPage,
+  ),
+  "GET /agents/:agent_id/run-totals": read("Sums over the runs that match", lists.runFilter, lists.RunTotals),
+  "GET /agents/:agent_id/run-export": read(
+    "All runs that match, as a file",
+    {
       ...lists.runFilter,
       sort: lists.RunSort.optional(),
       format: z.enum(["ndjson", "json", "csv"]).default("ndjson"),
-    }),
-    answer: "file",
-  },
-  "GET /agents/:agent_id/run-values": {
-    needs: "viewer",
-    summary: "Models, failures, keys and roles of runs",
-    query: z.object(range),
-    answer: lists.RunValues,
-  },
+    },
+    "file",
+  ),
+  "GET /agents/:agent_id/run-values": read("Models, failures, keys and roles of runs", range, lists.RunValues),
   "GET /agents/:agent_id/views": {
     needs: "viewer",
     summary: "Views of runs: the member's own and the shared ones, oldest first",
@@ -177,12 +151,11 @@ export const CONSOLE_ROUTES = {
     summary: "What the model was sent for a turn",
     answer: runs.SentTurn,
   },
-  "GET /agents/:agent_id/runs/:run_id/log": {
-    needs: "viewer",
-    summary: "Stored events of a run",
-    query: z.object({ ...paging, dialect: z.enum(["hosted", "local"]).optional() }),
-    answer: runs.LogPage,
-  },
+  "GET /agents/:agent_id/runs/:run_id/log": read(
+    "Stored events of a run",
+    { ...paging, dialect: z.enum(["hosted", "local"]).optional() },
+    runs.LogPage,
+  ),
   "GET /agents/:agent_id/runs/:run_id/events": {
     needs: "viewer",
     summary: "Follow a run after Last-Event-ID, tokens included",
@@ -196,59 +169,44 @@ export const CONSOLE_ROUTES = {
   },
   "POST /agents/:agent_id/runs/:run_id/cancel": { needs: "developer", summary: "Cancel a run", answer: CancelResponse },
 
-  "GET /agents/:agent_id/threads": {
-    needs: "viewer",
-    summary: "Threads, latest change first",
-    query: z.object({ ...paging, sessionId: z.string().max(200).optional(), q: z.string().max(200).optional() }),
-    answer: runs.ConsoleThreadPage,
-  },
-  "GET /agents/:agent_id/threads/:thread_id": {
-    needs: "viewer",
-    summary: "A thread with its messages and runs, the newest part first",
-    query: z.object(paging),
-    answer: runs.ConsoleThreadDetail,
-  },
+  "GET /agents/:agent_id/threads": read(
+    "Threads, latest change first",
+    { ...paging, sessionId: z.string().max(200).optional(), q: z.string().max(200).optional() },
+    runs.ConsoleThreadPage,
+  ),
+  "GET /agents/:agent_id/threads/:thread_id": read(
+    "A thread with its messages and runs, the newest part first",
+    paging,
+    runs.ConsoleThreadDetail,
+  ),
   "DELETE /agents/:agent_id/threads/:thread_id": {
     needs: "developer",
     summary: "Erase a thread with its messages, events and calls",
     answer: nothing,
   },
-  "GET /agents/:agent_id/sessions": {
-    needs: "viewer",
-    summary: "Sessions, last seen first",
-    query: z.object({ ...paging, ...range, q: z.string().max(200).optional() }),
-    answer: runs.ConsoleSessionPage,
-  },
+  "GET /agents/:agent_id/sessions": read(
+    "Sessions, last seen first",
+    { ...paging, ...range, q: z.string().max(200).optional() },
+    runs.ConsoleSessionPage,
+  ),
 
-  "GET /agents/:agent_id/analytics": {
-    needs: "viewer",
-    summary: "Queries of an agent over a range",
-    query: z.object(figures),
-    answer: insight.Analytics,
-  },
-  "GET /analytics": {
-    needs: "viewer",
-    summary: "Queries of all agents over a range",
-    query: z.object(figures),
-    answer: insight.Analytics,
-  },
-  "GET /agents/:agent_id/access": {
-    needs: "viewer",
-    summary: "Which role may call which function, and why",
-    query: z.object({ manifestHash: z.string().max(64).optional() }),
-    answer: insight.AccessMatrix,
-  },
+  "GET /agents/:agent_id/analytics": read("Queries of an agent over a range", figures, insight.Analytics),
+  "GET /analytics": read("Queries of all agents over a range", figures, insight.Analytics),
+  "GET /agents/:agent_id/access": read(
+    "Which role may call which function, and why",
+    { manifestHash: z.string().max(64).optional() },
+    insight.AccessMatrix,
+  ),
   "GET /agents/:agent_id/access/services": {
     needs: "viewer",
     summary: "Connected services, and why one does not serve",
     answer: z.object({ services: z.array(insight.ServingService) }),
   },
-  "GET /agents/:agent_id/access/widenings": {
-    needs: "viewer",
-    summary: "Function sets that widened access, newest first",
-    query: z.object(paging),
-    answer: insight.WidenedSetPage,
-  },
+  "GET /agents/:agent_id/access/widenings": read(
+    "Function sets that widened access, newest first",
+    paging,
+    insight.WidenedSetPage,
+  ),
   "POST /agents/:agent_id/access/confirmations": {
     needs: "developer",
     confirmed: true,
@@ -256,16 +214,14 @@ export const CONSOLE_ROUTES = {
     body: z.object({ manifestHash: z.string().min(8).max(64) }),
     answer: nothing,
   },
-  "GET /search": {
-    needs: "viewer",
-    summary: "Everything of the organisation with this id or name, at most 5 of a kind; runs also by their words",
-    query: z.object({ q: z.string().trim().max(200).optional() }),
-    answer: z.object({ found: z.array(lists.Found) }),
-  },
-  "GET /audit": {
-    needs: "viewer",
-    summary: "The audit log, newest first",
-    query: z.object({
+  "GET /search": read(
+    "Everything of the organisation with this id or name, at most 5 of a kind; runs also by their words",
+    { q: z.string().trim().max(200).optional() },
+    z.object({ found: z.array(lists.Found) }),
+  ),
+  "GET /audit": read(
+    "The audit log, newest first",
+    {
       ...paging,
       agentId: z.string().max(128).optional(),
       runId: z.string().max(128).optional(),
@@ -274,15 +230,10 @@ export const CONSOLE_ROUTES = {
       action: z.string().max(64).optional(),
       from: time.optional(),
       to: time.optional(),
-    }),
-    answer: insight.AuditPage,
-  },
-  "GET /live": {
-    needs: "viewer",
-    summary: "Follow which lists change",
-    query: z.object({ agentId: z.string().max(128).optional() }),
-    answer: events,
-  },
+    },
+    insight.AuditPage,
+  ),
+  "GET /live": read("Follow which lists change", { agentId: z.string().max(128).optional() }, events),
 } as const satisfies Record<string, ConsoleRoute>;
 
 export type ConsoleRoutes = typeof CONSOLE_ROUTES;
