@@ -73,6 +73,8 @@ describeConsole("a page with data", { prepare }, (suite) => {
       dialog: "get_order_details",
       by: (page) => page.getByRole("button", { name: /^get_order_details, customer/ }).click(),
     },
+    "access-model": { route: "/agents/$agentId/access?view=model&as=customer" },
+    "access-changes": { route: "/agents/$agentId/access?view=changes" },
     palette: { route: "/audit", dialog: "Search", by: (page) => page.keyboard.press("Control+k") },
     answer: { route: "/agents/$agentId/playground?thread=$threadId&tab=events" },
   };

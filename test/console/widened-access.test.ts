@@ -34,6 +34,7 @@ describeConsole("widened access in the console", { service: shop(["admin"]) }, (
 
     await page.goto(`${desk.agentPath}/access`);
     await settled(page);
+    await page.getByRole("tab", { name: "Changes 1 waiting for confirmation" }).click();
     const table = page.getByRole("table", { name: "Deployments that widened access" });
     await table.getByText("guest gained wipe_data.").waitFor();
     await table.getByText("waiting for confirmation").waitFor();

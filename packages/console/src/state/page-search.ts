@@ -139,7 +139,11 @@ export const oneFunction = searchOf({
   ...rangeSearch,
 });
 export const access = searchOf({
+  /** Default: the matrix. */
+  view: oneOf("model", "changes"),
   manifestHash: text,
+  /** Hash of the function set that the changes are since. Default: the one before. */
+  base: text,
   q: text,
   as: text,
   verdict: oneOf("allowed", "conditional", "denied"),

@@ -24,6 +24,7 @@ const matrix: AccessMatrix = {
       restrictedFields: ["card", "notes"],
       roles: "everyone",
       conditional: false,
+      cases: [],
       calls: [],
     },
     {
@@ -32,12 +33,30 @@ const matrix: AccessMatrix = {
       restrictedFields: [],
       roles: [2],
       conditional: true,
+      cases: [
+        { name: "own", allowed: [2], approval: [], denied: [] },
+        { name: "foreign", allowed: [], approval: [], denied: [2] },
+        { name: "other", allowed: [], approval: [1], denied: [] },
+      ],
       calls: [{ role: 2, calls: 3, denied: 1, lastAt: "2026-01-02T03:04:05.000Z" }],
     },
   ],
   callsOmitted: false,
+  casesOmitted: 0,
 };
 const rows = rowsOf(matrix);
+
+test("a cell has the cases that were decided for its role, and the CSV names them", () => {
+  expect(rows[1]!.cells.map(({ cases }) => cases)).toEqual([
+    [],
+    [{ name: "other", verdict: "approval" }],
+    [
+      { name: "own", verdict: "allowed" },
+      { name: "foreign", verdict: "denied" },
+    ],
+  ]);
+  expect(matrixToCsv(matrix)).toContain(",own: allowed; foreign: denied\r\n");
+});
 
 test("verdicts follow from the role list, and cells with calls have counts", () => {
   expect(rows.map(({ cells }) => cells.map(({ verdict }) => verdict))).toEqual([

@@ -17,7 +17,7 @@ import type { RunRecord, TestCall } from "../ports/records.ts";
 export { promptParts } from "./loop/compact.ts";
 export { type SentRequest, sentRequests } from "./loop/rebuild.ts";
 export { outcomeFields, parametersOf } from "./answer.ts";
-export { historyScope } from "./state.ts";
+export { historyScope, shownFunctions } from "./state.ts";
 export { visibleFunctions } from "./role-check.ts";
 export type { Observer, QueryLine } from "./run-context.ts";
 

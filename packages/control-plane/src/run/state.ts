@@ -148,9 +148,12 @@ export function pushTurn(state: RunState, turn: TurnRecord): void {
 export function functionsOf({ role, request: { responseSchema } }: RunRecord, manifest: Manifest) {
   const visible = visibleFunctions(manifest, role);
   const respond = responseSchema && respondFunction(responseSchema, visible);
-  const offered = visible.filter(({ deprecated }) => deprecated === undefined);
-  return { visible, shown: [...offered.map(shownOf), ...(respond ? [respond] : [])], respond };
+  return { visible, shown: [...shownFunctions(visible), ...(respond ? [respond] : [])], respond };
 }
+
+/** Of the functions that exist for a role, what a model is shown. */
+export const shownFunctions = (visible: readonly FunctionManifest[]): ModelFunction[] =>
+  visible.filter(({ deprecated }) => deprecated === undefined).map(shownOf);
 
 /** The earlier runs that a run's model may be sent: those of its thread, or for a repeated run those that its origin had. */
 export const historyScope = ({ role, subject, threadId, request: { rerunOf } }: RunRecord) => ({
@@ -169,11 +172,11 @@ function answerHooksOf({ request, manifestHash = "" }: RunRecord, manifest: Mani
   return request.testCall ? [] : hooksOf({ manifest, manifestHash }).filter((one) => one.beforeAnswer);
 }
 
-const shownFunctions = new WeakMap<FunctionManifest, ModelFunction>();
+const shownBefore = new WeakMap<FunctionManifest, ModelFunction>();
 
 /** Returns the same object for the same function in every run, because adapters cache what they make of its schema. */
 function shownOf(one: FunctionManifest): ModelFunction {
-  let shown = shownFunctions.get(one);
+  let shown = shownBefore.get(one);
   if (!shown) {
     const { name, description, inputSchema, effect, examples, restrictedFields } = one;
     shown = {
@@ -184,7 +187,7 @@ function shownOf(one: FunctionManifest): ModelFunction {
       ...(examples && { examples }),
       ...(restrictedFields && { [RESTRICTED_FIELDS]: restrictedFields }),
     };
-    shownFunctions.set(one, shown);
+    shownBefore.set(one, shown);
   }
   return shown;
 }

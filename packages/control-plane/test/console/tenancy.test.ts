@@ -17,6 +17,7 @@ const BODIES: Record<string, object> = {
   "POST /agents/:agent_id/functions/:function_name/test-calls": { arguments: {} },
   "POST /agents/:agent_id/functions/:function_name/test-calls-stream": { arguments: {} },
   "POST /agents/:agent_id/access/confirmations": { manifestHash: "0123456789abcdef" },
+  "POST /agents/:agent_id/access/lock-changes": { lock: { version: 2, functions: {} } },
   "POST /agents/:agent_id/approvals/:approval_id/decision": { approved: true, as: "boss" },
   "POST /agents/:agent_id/runs/:run_id/feedback": { score: 1 },
   "POST /agents/:agent_id/playground": { query: "Hello" },
@@ -102,9 +103,11 @@ test("the same routes find the organisation's own data", async () => {
   // Neither has connected functions yet, so there is no set to show.
   const missing = statuses.filter(([, status]) => status !== 200).map(([name]) => name);
   expect(missing).toEqual([
+    "GET /agents/:agent_id/access",
+    "GET /agents/:agent_id/access/model-view",
+    "GET /agents/:agent_id/access/changes",
     "GET /agents/:agent_id/functions",
     "GET /agents/:agent_id/runs/:run_id/turns/:step/request",
-    "GET /agents/:agent_id/access",
   ]);
 });
 

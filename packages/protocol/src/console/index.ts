@@ -1,4 +1,5 @@
 /** The console's API: its routes with their request and response shapes. */
+export * from "./access-routes.ts";
 export * from "./agents.ts";
 export * from "./approval-routes.ts";
 export * from "./insight.ts";

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { CancelResponse } from "../response.ts";
+import { ACCESS_ROUTES } from "./access-routes.ts";
 import * as agents from "./agents.ts";
 import { APPROVAL_ROUTES } from "./approval-routes.ts";
 import * as insight from "./insight.ts";
@@ -16,6 +17,7 @@ const figures = { ...range, role: z.string().max(200).optional(), source: runs.F
 /** Every route, by method and path. Paths are under `/api`; `:names` are ids in the member's organisation. */
 export const CONSOLE_ROUTES = {
   ...MEMBER_ROUTES,
+  ...ACCESS_ROUTES,
   ...APPROVAL_ROUTES,
 
   "GET /agents": read("Agents", { ...paging, q: z.string().max(200).optional() }, agents.AgentPage),
@@ -192,28 +194,6 @@ export const CONSOLE_ROUTES = {
 
   "GET /agents/:agent_id/analytics": read("Queries of an agent over a range", figures, insight.Analytics),
   "GET /analytics": read("Queries of all agents over a range", figures, insight.Analytics),
-  "GET /agents/:agent_id/access": read(
-    "Which role may call which function, and why",
-    { manifestHash: z.string().max(64).optional() },
-    insight.AccessMatrix,
-  ),
-  "GET /agents/:agent_id/access/services": {
-    needs: "viewer",
-    summary: "Connected services, and why one does not serve",
-    answer: z.object({ services: z.array(insight.ServingService) }),
-  },
-  "GET /agents/:agent_id/access/widenings": read(
-    "Function sets that widened access, newest first",
-    paging,
-    insight.WidenedSetPage,
-  ),
-  "POST /agents/:agent_id/access/confirmations": {
-    needs: "developer",
-    confirmed: true,
-    summary: "Confirm a function set that widens access",
-    body: z.object({ manifestHash: z.string().min(8).max(64) }),
-    answer: nothing,
-  },
   "GET /search": read(
     "Everything of the organisation with this id or name, at most 5 of a kind; runs also by their words",
     { q: z.string().trim().max(200).optional() },

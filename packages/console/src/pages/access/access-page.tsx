@@ -1,231 +1,95 @@
-import type { AccessMatrix } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
-import { useMemo } from "react";
 import { ApiError } from "../../api/api-error.ts";
 import { useFiltered, useList } from "../../api/api.ts";
-import { formatCount } from "../../format/numbers.ts";
-import { formatRelative } from "../../format/times.ts";
 import { useSearchChange } from "../../state/page-search.ts";
-import { useSignal, zone } from "../../state/signals.ts";
-import { Button } from "../../ui/button.tsx";
-import { download } from "../../ui/download.ts";
-import { FilterBar } from "../../ui/filter-bar.tsx";
-import { Icon } from "../../ui/icon.tsx";
-import { Card, EmptyState, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
-import { Menu, MenuItem } from "../../ui/popover.tsx";
+import { Card, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
+import { type Tab, Tabs } from "../../ui/tabs.tsx";
+import { Badge } from "../../ui/values.tsx";
 import { NeverConnected } from "../runtimes/how-to-connect.tsx";
-import { CellPanel } from "./cell-panel.tsx";
-import { VERDICT_LOOKS } from "./matrix-cell.tsx";
-import {
-  countVerdicts,
-  findCell,
-  findRows,
-  type MatrixRow,
-  matrixToCsv,
-  roleKey,
-  roleLabel,
-  rowsOf,
-  VERDICTS,
-} from "./matrix-model.ts";
-import { Matrix } from "./matrix.tsx";
+import { AccessChanges } from "./changes-view.tsx";
+import { MatrixExport, MatrixView } from "./matrix-view.tsx";
+import { ModelViewOfRole } from "./model-view.tsx";
 import { ServiceWarnings, WidenedSets } from "./widened-sets.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/access");
 
-/** Which role may call which function, and why. */
+type View = "matrix" | "model" | "changes";
+
+/** Which role may call which function, and why; what its model receives; and what changed. */
 export function AccessPage() {
   const { agentId } = route.useParams();
-  const { manifestHash } = route.useSearch();
+  const { manifestHash, view = "matrix" } = route.useSearch();
+  const change = useSearchChange(route, { toTop: true });
   const access = useFiltered("/agents/:agent_id/access", { params: { agentId }, query: { manifestHash } });
+  const isEmpty = !access.data && access.error instanceof ApiError && access.error.code === "not_found";
+  const tabs: Tab<View>[] = [
+    {
+      value: "matrix",
+      label: "Matrix",
+      content: (
+        <Loaded query={access} loading={<Loading block="h-96 rounded-lg" />}>
+          {(matrix) => <MatrixView matrix={matrix} />}
+        </Loaded>
+      ),
+    },
+    {
+      value: "model",
+      label: "What a role sees",
+      content: (
+        <Loaded query={access} loading={<Loading block="h-96 rounded-lg" />}>
+          {(matrix) => <ModelViewOfRole matrix={matrix} />}
+        </Loaded>
+      ),
+    },
+    {
+      value: "changes",
+      label: <ChangesLabel agentId={agentId} />,
+      content: (
+        <div className="grid gap-4">
+          <WidenedSets agentId={agentId} />
+          <AccessChanges />
+        </div>
+      ),
+    },
+  ];
   return (
     <>
       <PageHeader
         title="Access"
         description="Which role may call which function, and why"
-        actions={access.data && <Export matrix={access.data} />}
+        actions={access.data && <MatrixExport agentId={agentId} matrix={access.data} />}
       />
       <ServiceWarnings agentId={agentId} />
-      {!access.data && access.error instanceof ApiError && access.error.code === "not_found" ? (
+      {isEmpty ? (
         <Card>
           <NeverConnected agentId={agentId}>
             Functions list their roles in code. Connect a runtime to see which role may call what.
           </NeverConnected>
         </Card>
       ) : (
-        <Loaded query={access} loading={<Loading block="h-96 rounded-lg" />}>
-          {(matrix) => <LoadedMatrix matrix={matrix} />}
-        </Loaded>
+        <Tabs
+          value={view}
+          onChange={(next) => change({ view: next === "matrix" ? undefined : next, cell: undefined })}
+          tabs={tabs}
+        />
       )}
     </>
   );
 }
 
-function LoadedMatrix({ matrix }: { matrix: AccessMatrix }) {
-  const { agentId } = route.useParams();
-  const { q, as, verdict, cell } = route.useSearch();
-  const change = useSearchChange(route);
-  const column = as === undefined ? -1 : matrix.roles.findIndex((role) => roleKey(role) === as);
-  const highlighted = column === -1 ? undefined : column;
-  const all = useMemo(() => rowsOf(matrix), [matrix]);
-  const rows = findRows(all, { q, verdict, column: highlighted });
-  const found = findCell(all, matrix.roles, cell);
+/** With the number of deployments that wait for a confirmation. */
+function ChangesLabel({ agentId }: { agentId: string }) {
+  const { data = [] } = useList("/agents/:agent_id/access/widenings", { params: { agentId }, query: { limit: 20 } });
+  const pending = data.filter(({ confirmation }) => confirmation === "pending").length;
   return (
-    <div className="grid gap-4">
-      <FilterBar
-        filters={[
-          { kind: "search", name: "q", label: "Search functions" },
-          {
-            kind: "choice",
-            name: "as",
-            label: "Role",
-            options: matrix.roles.map((role) => ({ value: roleKey(role), label: roleLabel(role) })),
-          },
-          { kind: "choice", name: "verdict", label: "Verdict", options: VERDICTS },
-        ]}
-        values={{ q, as, verdict }}
-        onChange={change}
-      >
-        <Versions shown={matrix} onChange={(manifestHash) => change({ manifestHash, cell: undefined })} />
-      </FilterBar>
-      <Summary rows={all} roles={matrix.roles} highlighted={highlighted} />
-      <Card flush>
-        {rows.length > 0 ? (
-          <Matrix
-            agentId={agentId}
-            matrix={matrix}
-            rows={rows}
-            highlighted={highlighted}
-            onHighlight={(role) => change({ as: role === undefined ? undefined : roleKey(role) })}
-            onOpen={(opened) => change({ cell: opened })}
-          />
-        ) : matrix.functions.length === 0 ? (
-          <EmptyState icon="function" title="This function set is empty">
-            Add functions to the service, then restart its runtime.
-          </EmptyState>
-        ) : (
-          <EmptyState icon="search" title="No matching functions">
-            Names must contain every word of the search.
-          </EmptyState>
-        )}
-      </Card>
-      <WidenedSets agentId={agentId} />
-      <Legend matrix={matrix} />
-      {found && <CellPanel agentId={agentId} found={found} onClose={() => change({ cell: undefined })} />}
-    </div>
-  );
-}
-
-interface SummaryProps {
-  rows: readonly MatrixRow[];
-  roles: AccessMatrix["roles"];
-  highlighted: number | undefined;
-}
-
-/** Counts the verdicts of the highlighted role, also for screen readers. */
-function Summary({ rows, roles, highlighted }: SummaryProps) {
-  const counts = highlighted === undefined ? undefined : countVerdicts(rows, highlighted);
-  return (
-    <p role="status" className={counts ? "text-sm" : "sr-only"}>
-      {counts && highlighted !== undefined && (
-        <>
-          <strong className="font-semibold">{roleLabel(roles[highlighted] ?? null)}</strong>
-          {`: ${counts.allowed} allowed, ${counts.conditional} conditional, ${counts.denied} denied of ${rows.length} functions.`}
-        </>
+    <span className="inline-flex items-center gap-1.5">
+      Changes
+      {pending > 0 && (
+        <Badge tone="warn">
+          {pending}
+          <span className="sr-only"> waiting for confirmation</span>
+        </Badge>
       )}
-    </p>
-  );
-}
-
-const LATEST = "";
-
-/** Selects the function set whose matrix is shown. Hidden while the agent has only one. */
-function Versions({ shown, onChange }: { shown: AccessMatrix; onChange: (hash: string | undefined) => void }) {
-  const { agentId } = route.useParams();
-  const { manifestHash = LATEST } = route.useSearch();
-  const shownZone = useSignal(zone);
-  const { data: sets = [] } = useList("/agents/:agent_id/function-sets", { params: { agentId }, query: { limit: 20 } });
-  if (sets.length < 2 && manifestHash === LATEST) return null;
-  const ago = (iso: string) => formatRelative(iso, Date.now(), shownZone);
-  const older = sets.slice(1).map((set) => ({
-    value: set.manifestHash,
-    label: `${set.manifestHash.slice(0, 8)}, first seen ${ago(set.firstSeenAt)}`,
-  }));
-  const known = manifestHash === LATEST || older.some(({ value }) => value === manifestHash);
-  return (
-    <Menu
-      align="start"
-      trigger={
-        <Button icon="clock">
-          {manifestHash === LATEST ? "Latest functions" : `Functions ${shown.manifestHash.slice(0, 8)}`}
-        </Button>
-      }
-    >
-      <MenuItem icon={manifestHash === LATEST ? "check" : "plug"} onSelect={() => onChange(undefined)}>
-        Latest functions
-      </MenuItem>
-      {!known && <MenuItem icon="check">{manifestHash.slice(0, 8)}</MenuItem>}
-      {older.map(({ value, label }) => (
-        <MenuItem key={value} icon={value === manifestHash ? "check" : "clock"} onSelect={() => onChange(value)}>
-          {label}
-        </MenuItem>
-      ))}
-    </Menu>
-  );
-}
-
-const Legend = ({ matrix: { defaultRole, rolesOmitted, callsOmitted } }: { matrix: AccessMatrix }) => (
-  <section aria-label="Legend" className="text-muted grid gap-x-8 gap-y-3 text-sm lg:grid-cols-2">
-    <dl className="grid content-start gap-1.5">
-      {VERDICTS.map((verdict) => {
-        const { icon, className, meaning } = VERDICT_LOOKS[verdict];
-        return (
-          <div key={verdict} className="flex gap-2">
-            <dt className="w-26 shrink-0">
-              <span className={`inline-flex h-5 items-center gap-1.5 rounded px-1.5 text-xs font-medium ${className}`}>
-                <Icon name={icon} className="size-3.5" />
-                {verdict}
-              </span>
-            </dt>
-            <dd>{meaning}</dd>
-          </div>
-        );
-      })}
-    </dl>
-    <div className="grid max-w-prose content-start gap-1.5 text-pretty">
-      <p>
-        Enforced twice: the control plane hides denied functions from the model, and your runtime checks every call
-        again.
-      </p>
-      {rolesOmitted > 0 && <p>{formatCount(rolesOmitted)} more roles are not shown.</p>}
-      <p>
-        Cells count allowed and denied calls of the last 30 days.
-        {callsOmitted && " Only the functions and roles with the most calls are counted."}
-        {defaultRole !== null && (
-          <>
-            {" "}
-            Queries without a role use <strong className="text-text font-medium">{defaultRole}</strong>; “no role” is
-            for unknown roles.
-          </>
-        )}
-      </p>
-    </div>
-  </section>
-);
-
-function Export({ matrix }: { matrix: AccessMatrix }) {
-  const { agentId } = route.useParams();
-  const name = `access-${agentId}-${matrix.manifestHash.slice(0, 8)}`;
-  return (
-    <Menu trigger={<Button icon="download">Export</Button>}>
-      <MenuItem icon="table" onSelect={() => download(`${name}.csv`, "text/csv", matrixToCsv(matrix))}>
-        CSV, one line per function and role
-      </MenuItem>
-      <MenuItem
-        icon="function"
-        onSelect={() => download(`${name}.json`, "application/json", JSON.stringify(matrix, null, 2))}
-      >
-        JSON
-      </MenuItem>
-    </Menu>
+    </span>
   );
 }

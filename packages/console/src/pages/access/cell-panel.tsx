@@ -21,6 +21,18 @@ export function CellPanel({ agentId, found, onClose }: { agentId: string; found:
           <Status state={cell.verdict} />
           <p className="mt-2 text-pretty">{whyOf(row, cell, role)}</p>
         </section>
+        {cell.cases.length > 0 && (
+          <section aria-label="Cases">
+            <h3 className="mb-1 font-semibold">Cases</h3>
+            <p className="text-muted mb-2 text-sm">Decided by the owner's code when the runtime connected.</p>
+            <Facts
+              items={cell.cases.map(({ name, verdict }) => [
+                <span className="font-mono text-xs">{name}</span>,
+                <Status state={verdict} />,
+              ])}
+            />
+          </section>
+        )}
         <section>
           <h3 className="mb-2 font-semibold">Last 30 days</h3>
           <Facts

@@ -29,7 +29,7 @@ interface MatrixCellButtonProps {
 
 /** One verdict with its calls of 30 days. A tooltip gives the reason; a click opens the panel. */
 export function MatrixCellButton({ place, focusable, cell, why, label, onOpen }: MatrixCellButtonProps) {
-  const { verdict, calls, denied } = cell;
+  const { verdict, calls, denied, cases } = cell;
   const { icon, className } = VERDICT_LOOKS[verdict];
   return (
     <Tooltip content={why}>
@@ -46,6 +46,13 @@ export function MatrixCellButton({ place, focusable, cell, why, label, onOpen }:
         <span className="sr-only">{label}, </span>
         <Icon name={icon} className="size-3.5" />
         {verdict}
+        {verdict === "conditional" && cases.length > 0 && (
+          <span className="font-normal">
+            <span className="sr-only">, </span>
+            {cases.filter((one) => one.verdict === "allowed").length}/{cases.length} cases
+            <span className="sr-only"> allowed</span>
+          </span>
+        )}
         <span className="ml-auto flex items-center gap-1.5 font-normal">
           {calls > 0 && <Figure count={calls} word="call" />}
           {denied > 0 && (

@@ -8,10 +8,15 @@ export interface MatrixCell {
   calls: number;
   denied: number;
   lastAt: string | null;
+  /** The owner's cases with the decision for the role. */
+  cases: { name: string; verdict: CaseVerdict }[];
 }
 
+const CASE_VERDICTS = ["allowed", "approval", "denied"] as const;
+type CaseVerdict = (typeof CASE_VERDICTS)[number];
+
 /** A function with a cell for each role, in the order of the matrix's roles. */
-export interface MatrixRow extends FunctionAccess {
+export interface MatrixRow extends Omit<FunctionAccess, "cases"> {
   /** The role list, for sentences. */
   listed: string;
   cells: MatrixCell[];
@@ -29,6 +34,10 @@ export function rowsOf({ functions, roles }: Pick<AccessMatrix, "functions" | "r
     const cells = roles.map((_role, index): MatrixCell => ({
       verdict: !may.has(index) ? "denied" : one.conditional ? "conditional" : "allowed",
       ...(figures.get(index) ?? { calls: 0, denied: 0, lastAt: null }),
+      cases: one.cases.flatMap(({ name, ...decided }) => {
+        const verdict = CASE_VERDICTS.find((some) => decided[some].includes(index));
+        return verdict === undefined ? [] : [{ name, verdict }];
+      }),
     }));
     return { ...one, listed: listOf(one, roles), cells };
   });
@@ -119,6 +128,7 @@ const HEAD = [
   "denied_30_days",
   "last_at",
   "restricted_fields",
+  "cases",
 ];
 
 /** One line per function and role; the role is empty for queries without one. */
@@ -136,6 +146,7 @@ export function matrixToCsv(matrix: AccessMatrix): string {
         cell.denied,
         cell.lastAt ?? "",
         row.restrictedFields.join(" "),
+        cell.cases.map(({ name, verdict }) => `${name}: ${verdict}`).join("; "),
       ];
     }),
   );

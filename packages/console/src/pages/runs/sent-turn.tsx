@@ -2,7 +2,6 @@ import type { ModelMessage, ModelParameters, RunTrace, SentTurn } from "@patchba
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { resource } from "../../api/api.ts";
-import { formatCompact } from "../../format/numbers.ts";
 import { CodeBlock } from "../../ui/code.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Json } from "../../ui/json.tsx";
@@ -10,6 +9,7 @@ import { ErrorState, Facts, Loading } from "../../ui/page.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { Switch } from "../../ui/toggle.tsx";
 import { Badge, Count } from "../../ui/values.tsx";
+import { Estimate, ModelFunctions } from "../functions/model-functions.tsx";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
 
 type Part = "messages" | "system" | "functions" | "parameters";
@@ -70,13 +70,6 @@ function Total({ tokens: { system, functions, messages, input, cachedInput } }: 
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
-
-/** An upper estimate, by size. */
-const Estimate = ({ tokens }: { tokens: number }) => (
-  <span className="text-muted text-xs whitespace-nowrap" title="Upper estimate by size">
-    ≤ {formatCompact(tokens)} tokens
-  </span>
-);
 
 function Messages({ turn }: { turn: SentTurn }) {
   const { messages, earlierMessages, difference, tokens, step } = turn;
@@ -207,23 +200,7 @@ const System = ({ turn: { system, tokens } }: { turn: SentTurn }) => (
 
 function Functions({ turn: { functions, tokens } }: { turn: SentTurn }) {
   if (functions.length === 0) return <p className="text-muted text-sm">The role sees no functions.</p>;
-  return (
-    <ul aria-label="Functions" className="grid gap-2">
-      {functions.map(({ name, description, inputSchema }, at) => (
-        <li key={name}>
-          <details>
-            <summary className="text-sm">
-              <code className="font-mono text-xs">{name}</code> <Estimate tokens={tokens.functions[at] ?? 0} />
-            </summary>
-            <div className="mt-2 grid gap-2 pl-4">
-              <p className="text-sm">{description}</p>
-              <Json value={inputSchema} name={`Parameters of ${name}`} />
-            </div>
-          </details>
-        </li>
-      ))}
-    </ul>
-  );
+  return <ModelFunctions functions={functions.map((one, at) => ({ ...one, tokens: tokens.functions[at] ?? 0 }))} />;
 }
 
 const PARAMETER_WORDS: Record<keyof ModelParameters, string> = {

@@ -1,4 +1,4 @@
-import type { FunctionManifest } from "@patchbay/protocol";
+import { type FunctionManifest, roleOfColumn } from "@patchbay/protocol";
 import type { AccessMatrix } from "@patchbay/protocol/console";
 import { functionSetOf, rolesOf } from "../functions/routes.ts";
 import { type ConsoleDeps, type HandlersOf, paged } from "../handler.ts";
@@ -7,6 +7,9 @@ import type { RoleCalls } from "./queries.ts";
 const SHOWN_MS = 30 * 86_400_000;
 /** Pairs of a function and a role with figures: about 240 KB of the response. */
 const MOST_PAIRS = 3_000;
+/** Characters of the cases in the response. */
+const MOST_CASE_UNITS = 120_000;
+const UNITS_PER_VERDICT = 4;
 
 type Row = AccessMatrix["functions"][number];
 
@@ -35,6 +38,7 @@ export function accessRoutes({ store, queries, gateway, limits, adminOf }: Acces
       });
       const indexes = new Map(roles.map((role, index) => [role, index]));
       const callsOf = figuresOf(called.items, indexes);
+      const cases = casesOf(manifest.functions, indexes);
       return {
         manifestHash,
         connected,
@@ -47,9 +51,11 @@ export function accessRoutes({ store, queries, gateway, limits, adminOf }: Acces
           restrictedFields: one.restrictedFields ?? [],
           roles: indexesOf(one.roles, indexes),
           conditional: one.conditional,
+          cases: cases.listed.get(one.name) ?? [],
           calls: callsOf.get(one.name) ?? [],
         })),
         callsOmitted: called.cut,
+        casesOmitted: cases.omitted,
       };
     },
 
@@ -72,6 +78,33 @@ type Indexes = ReadonlyMap<string | null, number>;
 function indexesOf(roles: FunctionManifest["roles"], indexes: Indexes): Row["roles"] {
   if (roles === "everyone") return roles;
   return roles.flatMap((role) => indexes.get(role) ?? []);
+}
+
+/** The cases of functions by function name, with the decided roles by verdict. */
+function casesOf(functions: readonly FunctionManifest[], indexes: Indexes) {
+  const listed = new Map<string, Row["cases"]>();
+  let units = 0;
+  let omitted = 0;
+  for (const { name: functionName, cases = [] } of functions) {
+    const some = cases.filter(({ name, verdicts }) => {
+      units += name.length + UNITS_PER_VERDICT * Object.keys(verdicts).length;
+      return units <= MOST_CASE_UNITS;
+    });
+    omitted += cases.length - some.length;
+    listed.set(
+      functionName,
+      some.map(({ name, verdicts }) => {
+        const decided = { allowed: [] as number[], approval: [] as number[], denied: [] as number[] };
+        for (const [column, verdict] of Object.entries(verdicts)) {
+          const index = indexes.get(roleOfColumn(column) ?? null);
+          if (index !== undefined && Object.hasOwn(decided, verdict))
+            decided[verdict as keyof typeof decided].push(index);
+        }
+        return { name, ...decided };
+      }),
+    );
+  }
+  return { listed, omitted };
 }
 
 function figuresOf(rows: readonly RoleCalls[], indexes: Indexes): Map<string, Row["calls"]> {

@@ -108,6 +108,9 @@ const NONE: FunctionFigures = { calls: 0, failed: 0, denied: 0, p50Ms: null, p95
 
 const NO_CALLS = { succeeded: 0, failed: 0, denied: 0 };
 
+/** Other services of the agent may have connected sets in between. */
+const SETS_SEARCHED = 20;
+
 function setQueries(engine: Engine) {
   const { db } = engine;
   /** When the newest connection of a runtime with the set opened. */
@@ -137,6 +140,22 @@ function setQueries(engine: Engine) {
         .limit(1)
         .executeTakeFirst();
       return row && toSet(row);
+    },
+
+    /** The newest set of the same services that was first connected before this one. */
+    async setBefore(orgId: string, agentId: string, { manifestHash, manifest, firstSeenAt }: StoredFunctionSet) {
+      const rows = await db
+        .selectFrom(ofAgent(orgId, agentId).as("listed"))
+        .selectAll()
+        .where((eb) => {
+          const at = Date.parse(firstSeenAt);
+          return eb.or([eb("first_seen", "<", at), eb.and([eb("first_seen", "=", at), eb("hash", "<", manifestHash)])]);
+        })
+        .orderBy("first_seen", "desc")
+        .orderBy("hash", "desc")
+        .limit(SETS_SEARCHED)
+        .execute();
+      return rows.map(toSet).find((set) => set.manifest.name === manifest.name);
     },
 
     /** Newest first. */

@@ -1,0 +1,170 @@
+import { z } from "zod";
+import { Effect } from "../manifest.ts";
+import { pageOf, paging, read, time } from "./route.ts";
+import type { ConsoleRoute } from "./route.ts";
+
+/**
+ * Who may call what. Each function has its role list once, and figures only for roles that called it: a cell for each of 200
+ * functions and 200 roles would make a response of tens of megabytes.
+ */
+export const AccessMatrix = z.object({
+  manifestHash: z.string(),
+  connected: z.boolean(),
+  /** The first is null, for queries without a role. */
+  roles: z.array(z.string().nullable()),
+  /** Number of further roles, in a set that is older than the limit on roles. */
+  rolesOmitted: z.number(),
+  defaultRole: z.string().nullable(),
+  functions: z.array(
+    z.object({
+      name: z.string(),
+      effect: Effect,
+      /** Result fields that only some roles receive. */
+      restrictedFields: z.array(z.string()),
+      /** The roles that may call it, as indexes of `roles`. */
+      roles: z.union([z.literal("everyone"), z.array(z.number())]),
+      /** True when the owner's `authorize` also decides each call. */
+      conditional: z.boolean(),
+      /** The owner's cases, with the roles for which the runtime decided each, as indexes of `roles`. */
+      cases: z.array(
+        z.object({
+          name: z.string(),
+          allowed: z.array(z.number()),
+          approval: z.array(z.number()),
+          denied: z.array(z.number()),
+        }),
+      ),
+      /** Calls of the last 30 days, by the roles that made any. */
+      calls: z.array(
+        z.object({
+          /** Index of `roles`. */
+          role: z.number(),
+          /** Calls that the checks allowed, and calls that they denied. */
+          calls: z.number(),
+          denied: z.number(),
+          lastAt: time,
+        }),
+      ),
+    }),
+  ),
+  /** True when only the pairs of function and role with the most calls have figures. */
+  callsOmitted: z.boolean(),
+  /** Number of cases that are not listed. */
+  casesOmitted: z.number(),
+});
+export type AccessMatrix = z.infer<typeof AccessMatrix>;
+
+/** A service with a connected runtime, and which of its deployments new runs get. */
+export const ServingService = z.discriminatedUnion("serves", [
+  z.object({
+    service: z.string(),
+    serves: z.literal(true),
+    deployment: z.string(),
+    manifestHash: z.string(),
+    /** True for an older set that serves because no runtime with the newest one is connected. */
+    isFallback: z.boolean(),
+  }),
+  z.object({ service: z.string(), serves: z.literal(false), reason: z.string() }),
+]);
+export type ServingService = z.infer<typeof ServingService>;
+
+/** A function set that widens access, as a deployment connected it. */
+export const WidenedSet = z.object({
+  service: z.string(),
+  /** The deployment's name, or without one (`named`) the instance id of its runtime. */
+  deployment: z.string(),
+  named: z.boolean(),
+  manifestHash: z.string(),
+  /** Hash of the set that was in use before; null for a new service. */
+  replaces: z.string().nullable(),
+  firstSeenAt: time,
+  /** One sentence each, at most 50. */
+  widenings: z.array(z.object({ functionName: z.string().nullable(), text: z.string() })),
+  /** Widenings that are not listed. */
+  omitted: z.number(),
+  /** `none`: the set was used without a confirmation. `pending`: the set before it serves until a member confirms this one. */
+  confirmation: z.enum(["none", "pending", "confirmed"]),
+  /** Name or address of the member; null for a command. */
+  confirmedBy: z.string().nullable(),
+  confirmedAt: time.nullable(),
+});
+export type WidenedSet = z.infer<typeof WidenedSet>;
+/** One page of sets that widen access. */
+export const WidenedSetPage = pageOf(WidenedSet);
+
+/** The functions of a model request for one role: all that the model knows of them. */
+export const ModelView = z.object({
+  manifestHash: z.string(),
+  functions: z.array(
+    z.object({
+      name: z.string(),
+      description: z.string(),
+      inputSchema: z.record(z.string(), z.unknown()),
+      /** Estimate by size. */
+      tokens: z.number(),
+    }),
+  ),
+  /** Functions that the role may call and that the model is not shown. */
+  deprecated: z.array(z.string()),
+  /** Number of functions that the role may not call. */
+  hidden: z.number(),
+});
+export type ModelView = z.infer<typeof ModelView>;
+
+/** What a function set allows more or less than an earlier state of access. */
+export const AccessComparison = z.object({
+  manifestHash: z.string(),
+  /** The function set that it is compared with; null for a lock, and for the first set of a service. */
+  base: z.string().nullable(),
+  changes: z.array(
+    z.object({
+      /** `widening`: a role may call or see more. `unproven`: the comparison cannot decide. `narrowing`: everything else. */
+      kind: z.enum(["widening", "unproven", "narrowing"]),
+      functionName: z.string().nullable(),
+      sentence: z.string(),
+    }),
+  ),
+  /** Changes that are not listed. */
+  omitted: z.number(),
+});
+export type AccessComparison = z.infer<typeof AccessComparison>;
+
+const ofSet = { manifestHash: z.string().max(64).optional() };
+
+/** Routes of what roles may call and see. */
+export const ACCESS_ROUTES = {
+  "GET /agents/:agent_id/access": read("Which role may call which function, and why", ofSet, AccessMatrix),
+  "GET /agents/:agent_id/access/services": {
+    needs: "viewer",
+    summary: "Connected services, and why one does not serve",
+    answer: z.object({ services: z.array(ServingService) }),
+  },
+  "GET /agents/:agent_id/access/widenings": read(
+    "Function sets that widened access, newest first",
+    paging,
+    WidenedSetPage,
+  ),
+  "POST /agents/:agent_id/access/confirmations": {
+    needs: "developer",
+    confirmed: true,
+    summary: "Confirm a function set that widens access",
+    body: z.object({ manifestHash: z.string().min(8).max(64) }),
+    answer: "nothing",
+  },
+  "GET /agents/:agent_id/access/model-view": read(
+    "The functions that a model receives for a role, or without one",
+    { ...ofSet, role: z.string().max(200).optional() },
+    ModelView,
+  ),
+  "GET /agents/:agent_id/access/changes": read(
+    "What a function set allows more or less than the one before it, or than `base`",
+    { ...ofSet, base: z.string().max(64).optional() },
+    AccessComparison,
+  ),
+  "POST /agents/:agent_id/access/lock-changes": {
+    needs: "viewer",
+    summary: "What a function set allows more or less than a lock file; the lock is not stored",
+    body: z.object({ ...ofSet, lock: z.record(z.string(), z.unknown()) }),
+    answer: AccessComparison,
+  },
+} as const satisfies Record<string, ConsoleRoute>;

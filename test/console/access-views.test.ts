@@ -1,0 +1,98 @@
+import { defineFunction, defineService } from "@patchbay/functions";
+import { lockOf } from "@patchbay/functions/access";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { describeConsole } from "./support/desk-console.ts";
+import { expectAccessible, settled } from "./support/page-checks.ts";
+
+const shop = (limit: number, roles = ["agent"]) =>
+  defineService({
+    name: "shop",
+    roles: ["agent", "manager"],
+    functions: [
+      defineFunction({
+        name: "refund",
+        description: "Refunds an amount of an order.",
+        input: z.object({ amount: z.number().describe("In euros.") }),
+        roles,
+        authorize: ({ input }) => input.amount <= limit,
+        cases: { small: { input: { amount: 5 } }, large: { input: { amount: 500 } } },
+        handler: async ({ amount }) => amount,
+      }),
+    ],
+  });
+
+const before = shop(100);
+
+describeConsole("ground of access in the console", { service: before }, (suite) => {
+  const access = (search = "") => suite.open(`${suite.desk.agentPath}/access${search}`);
+  const choose = (page: Page, name: string, text: string) =>
+    page
+      .getByLabel("Lock file", { exact: true })
+      .setInputFiles({ name, mimeType: "application/json", buffer: Buffer.from(text) });
+
+  test("a cell counts its cases, and its panel has their verdicts", async () => {
+    const page = await access();
+    await page.getByRole("button", { name: /refund, agent, conditional.*1\/2 cases allowed/ }).click();
+    const cases = page.getByRole("dialog", { name: "refund" }).getByRole("region", { name: "Cases" });
+    await cases.getByText("small", { exact: true }).waitFor();
+    expect(await cases.innerText()).toMatch(/small\s+allowed\s+large\s+denied/);
+    await expectAccessible(page);
+  });
+
+  test("a role sees names, descriptions and parameters of its functions, and another role sees none", async () => {
+    const page = await access();
+    await page.getByRole("tab", { name: "What a role sees" }).click();
+    const seen = page.getByRole("tabpanel").getByRole("list", { name: "Functions" });
+    await seen.getByText("Refunds an amount of an order.").waitFor();
+    await seen.getByText("Parameters", { exact: false }).click();
+    await seen.getByText('"In euros."').waitFor();
+    await expectAccessible(page);
+
+    await page.getByRole("combobox", { name: "Role" }).click();
+    await page.getByRole("option", { name: "manager" }).click();
+    await page.getByText("The role sees no functions").waitFor();
+    await page.getByText("1 function hidden from the model").waitFor();
+    expect(new URL(page.url()).search).toContain("as=manager");
+  });
+
+  test("the page compares functions with a lock file and with the set before them", async () => {
+    const page = await access("?view=changes");
+    await page.getByText("This is the first function set of the service.").waitFor();
+    await choose(page, "access.lock.json", JSON.stringify(await lockOf(before)));
+    await page.getByText("Access matches access.lock.json.").waitFor();
+
+    await suite.desk.connect(shop(1_000, ["agent", "manager"]), { deployment: "2026-11-22" });
+    await page.reload();
+    await settled(page);
+    const changes = page.getByRole("region", { name: "Since an earlier function set" });
+    await changes.getByText("manager gained refund, decided call by call.").waitFor();
+    await choose(page, "access.lock.json", JSON.stringify(await lockOf(before)));
+    const lock = page.getByRole("region", { name: "Since a lock file" });
+    await lock.getByText("agent gained case large of refund.").waitFor();
+    expect(await lock.getByText("widening", { exact: true }).count()).toBe(2);
+    await expectAccessible(page);
+  });
+
+  test("a file that is not a lock is refused with the reason", async () => {
+    const { page, expect: allow } = await suite.visit();
+    allow(/^400 POST /);
+    await page.goto(`${suite.desk.agentPath}/access?view=changes`);
+    await settled(page);
+    const lock = page.getByRole("region", { name: "Since a lock file" });
+
+    await choose(page, "notes.json", "{not json");
+    await lock.getByText("notes.json is not JSON.", { exact: false }).waitFor();
+    await choose(page, "package.json", '{"name":"shop"}');
+    await lock.getByText(/^This is not an access lock: version: /).waitFor();
+  });
+
+  test("an agent without functions shows how to connect them", async () => {
+    const { agentId } = await suite.desk.admin.createAgent("Empty", { orgId: suite.desk.orgId });
+    const { page, expect: allow } = await suite.visit();
+    allow(/^404 GET /);
+    await page.goto(`/console/agents/${agentId}/access?view=model`);
+    await page.getByText("No functions yet").waitFor();
+  });
+});
