@@ -1,11 +1,14 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startCommand, temporaryFolder, type Running } from "../../packages/cli/test/support/command.ts";
-import { hasBrowser, visit } from "../support/browser.ts";
+import { hasBrowser, PICTURES, visit } from "../support/browser.ts";
 import { runCurl, shellEnvironment } from "./support/commands.ts";
 import { builtConsole } from "./support/desk-console.ts";
+import { expectAccessible } from "./support/page-checks.ts";
 
 const desk = fileURLToPath(new URL("../../examples/retail-desk/", import.meta.url));
 
@@ -13,9 +16,13 @@ describe.skipIf(!hasBrowser)("from `patchbay dev` to an agent's first query", ()
   const stack = new AsyncDisposableStack();
   afterAll(() => stack.disposeAsync());
   let service: { baseUrl: string; consoleUrl: string };
+  /** In the clone, so that the file of the page finds the packages. */
+  let folder: string;
 
   beforeAll(async () => {
     await builtConsole();
+    folder = await mkdtemp(`${PICTURES}first-service-`);
+    stack.defer(() => rm(folder, { recursive: true }));
     const data = stack.use(await temporaryFolder());
     const args = ["dev", `${desk}service.ts`, "--port", "0", "--json", "--no-watch", "--data-dir", data.path];
     const dev: Running = stack.use(startCommand(args));
@@ -26,7 +33,7 @@ describe.skipIf(!hasBrowser)("from `patchbay dev` to an agent's first query", ()
   function start(command: string): void {
     const installed = command.replace("npx @patchbay/cli", "patchbay");
     const child: ChildProcess = spawn("sh", ["-c", `exec env ${installed}`], {
-      cwd: desk,
+      cwd: folder,
       env: shellEnvironment(),
       stdio: "ignore",
     });
@@ -58,18 +65,22 @@ describe.skipIf(!hasBrowser)("from `patchbay dev` to an agent's first query", ()
       const query = await curl.innerText();
       expect(query).toContain(key);
 
-      // Connect a runtime with the command of its new key.
+      // Save the page's service file, and connect it with the command of a new key.
       await created.getByRole("link", { name: "Connect functions" }).click();
-      await page.getByText("No runtime is connected").first().waitFor();
-      await page.getByRole("link", { name: "New runtime key" }).click();
-      await page.getByRole("button", { name: "Create runtime key" }).click();
-      const runtimeKey = page.getByRole("dialog", { name: "Your new runtime key" });
-      await runtimeKey.getByRole("switch", { name: "Insert my key" }).click();
-      const connect = await runtimeKey.getByRole("tabpanel", { name: "Command" }).locator("pre").innerText();
-      await runtimeKey.getByRole("button", { name: "Done" }).click();
-      await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Runtimes" }).click();
-      start(connect);
-      await page.getByRole("table", { name: "Runtimes" }).getByText("connected", { exact: true }).waitFor();
+      const steps = page.getByRole("region", { name: "First steps" });
+      await steps.getByText("Waiting for a runtime to connect").waitFor();
+      const file = steps.getByRole("region", { name: "Save your functions as service.ts" }).locator("pre");
+      await writeFile(join(folder, "service.ts"), await file.innerText());
+      await expectAccessible(page);
+      await steps.getByRole("button", { name: "Create runtime key" }).click();
+      await steps.getByRole("switch", { name: "Insert my key" }).click();
+      start(await steps.getByRole("tabpanel", { name: "Command" }).locator("pre").innerText());
+      await steps.getByText("1 function connected").waitFor();
+      await steps.getByText("Connect your functions (done)").waitFor();
+
+      // The next step leads to the playground with a query of the service, in its role.
+      const ask = steps.getByRole("link", { name: "Ask “What is the status of order A-1001?”" });
+      expect(new URL((await ask.getAttribute("href")) ?? "", service.baseUrl).searchParams.get("role")).toBe("support");
 
       // The open list shows the run of a query.
       await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Runs" }).click();

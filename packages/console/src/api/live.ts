@@ -17,6 +17,8 @@ const PATHS: Record<Topic, PathOf<"GET">[]> = {
     "/agents/:agent_id/functions",
     "/agents/:agent_id/function-sets",
     "/agents/:agent_id/access",
+    "/agents/:agent_id/access/changes",
+    "/agents/:agent_id/access/model-view",
     "/agents/:agent_id/access/services",
     "/agents/:agent_id/access/widenings",
   ],

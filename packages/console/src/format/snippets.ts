@@ -93,6 +93,25 @@ const indent = (text: string, spaces: number): string => text.replaceAll("\n", `
 /** The command of the CLI where it is not installed. */
 export const CLI = "npx @patchbay/cli";
 
+/** A service file with one function, to start from. */
+export const FIRST_SERVICE = `import { defineFunction, defineService } from "@patchbay/functions";
+import { z } from "zod";
+
+const getOrder = defineFunction({
+  name: "get_order",
+  description: "Gets the status of an order.",
+  input: z.object({ orderId: z.string().describe("Such as A-1001") }),
+  roles: ["customer", "support"],
+  handler: ({ orderId }) => ({ orderId, status: "shipped" }),
+});
+
+export default defineService({
+  name: "shop",
+  functions: [getOrder],
+  exampleQueries: [{ query: "What is the status of order A-1001?", role: "support" }],
+});
+`;
+
 export interface ConnectSnippet {
   baseUrl: string;
   agentId: string;

@@ -46,6 +46,7 @@ function SinceSet() {
           <Select
             label="Since"
             named
+            className="w-48"
             options={[
               { value: BEFORE, label: "the set before" },
               ...(known ? others : [...others, { manifestHash: base }]).map((set) => ({

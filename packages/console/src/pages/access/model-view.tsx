@@ -31,6 +31,7 @@ export function ModelViewOfRole({ matrix }: { matrix: AccessMatrix }) {
         <Select
           label="Role"
           named
+          className="w-48"
           options={roles.map((one) => ({ value: roleKey(one), label: roleLabel(one) }))}
           value={roleKey(role)}
           onChange={(next) => change({ as: next })}

@@ -62,7 +62,7 @@ function Created({ created: { agent, key }, onClose }: { created: CreatedAgent; 
       footer={
         <>
           <Button onClick={onClose}>Close</Button>
-          <LinkButton to="/agents/$agentId/runtimes" params={{ agentId: agent.agentId }} look="primary">
+          <LinkButton to="/agents/$agentId" params={{ agentId: agent.agentId }} look="primary">
             Connect functions
           </LinkButton>
         </>

@@ -1,17 +1,24 @@
-import type { Agent } from "@patchbay/protocol/console";
+import type { Agent, CreatedCredential } from "@patchbay/protocol/console";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { useSession } from "../../api/api.ts";
-import { connectSnippetsOf, KEY_VARIABLE, shellQuote } from "../../format/snippets.ts";
-import { GuardedLink, LinkButton } from "../../ui/button.tsx";
-import { Command } from "../../ui/code.tsx";
+import { api, resource, useSession } from "../../api/api.ts";
+import { countOf } from "../../format/numbers.ts";
+import { FIRST_SERVICE, KEY_VARIABLE, shellQuote } from "../../format/snippets.ts";
+import { GuardedButton, LinkButton } from "../../ui/button.tsx";
+import { CodeBlock, Command } from "../../ui/code.tsx";
+import { Secret } from "../../ui/copy.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Card } from "../../ui/page.tsx";
+import { Card, Fault } from "../../ui/page.tsx";
+import { refetchKeys } from "../keys/key-panel.tsx";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
+import { ConnectSnippets } from "../runtimes/how-to-connect.tsx";
 
 interface Step {
   title: string;
   done: boolean;
   why: string;
+  /** What the step has led to; shown when it is done. */
+  result?: string;
   /** How to do it; shown for the first open step. */
   how: ReactNode;
 }
@@ -39,6 +46,9 @@ export function FirstSteps({ agent, create }: { agent?: Agent; create?: ReactNod
                 <p className={step.done ? "text-muted" : "font-medium"}>
                   {step.title}
                   {step.done && <span className="sr-only"> (done)</span>}
+                  {step.done && step.result !== undefined && (
+                    <span className="text-ok ml-2 text-sm">{step.result}</span>
+                  )}
                 </p>
                 {index === next && <p className="text-muted max-w-prose text-sm text-pretty">{step.why}</p>}
               </div>
@@ -62,6 +72,7 @@ function useSteps(agent: Agent | undefined, create: ReactNode): Step[] {
     {
       title: "Connect your functions",
       done: agent !== undefined && (agent.runtimes > 0 || agent.functions !== null),
+      result: `${countOf(agent?.functions ?? 0, "function")} connected`,
       why: "Your functions stay on your machines: a runtime connects out with a runtime key and opens no port.",
       how: agent && <HowToConnect agentId={agent.agentId} />,
     },
@@ -74,44 +85,83 @@ function useSteps(agent: Agent | undefined, create: ReactNode): Step[] {
   ];
 }
 
+/** The file to write, the command that connects it with a new key, and whether it has connected. */
 function HowToConnect({ agentId }: { agentId: string }) {
-  const { baseUrl } = useSession();
+  const create = useMutation({
+    mutationFn: (): Promise<CreatedCredential> =>
+      api.post("/agents/:agent_id/credentials", {
+        params: { agentId },
+        body: { kind: "runtime", label: "first runtime" },
+      }),
+    onSuccess: refetchKeys,
+  });
+  const secret = create.data?.secret;
   return (
-    <>
-      <Command text={connectSnippetsOf({ baseUrl, agentId }).cli} />
-      <div className="flex flex-wrap gap-2">
-        <GuardedLink
-          needs="developer"
-          look="primary"
-          link={
-            <LinkButton
-              to="/agents/$agentId/keys"
-              params={{ agentId }}
-              search={{ kind: "runtime", create: "runtime" }}
-            />
-          }
-        >
-          Create runtime key
-        </GuardedLink>
-        <LinkButton to="/agents/$agentId/runtimes" params={{ agentId }}>
-          How to connect
+    <div className="grid min-w-0 gap-4">
+      <Part title="Save your functions as service.ts">
+        <CodeBlock text={FIRST_SERVICE} />
+        <Command text="npm install @patchbay/functions zod" />
+      </Part>
+      <Part title="Connect them with a runtime key">
+        {secret === undefined ? (
+          <div>
+            <GuardedButton
+              needs="developer"
+              look="primary"
+              icon="key"
+              busy={create.isPending}
+              onClick={() => create.mutate()}
+            >
+              Create runtime key
+            </GuardedButton>
+          </div>
+        ) : (
+          <Secret label="Runtime key" secret={secret} />
+        )}
+        <Fault error={create.error} />
+        <ConnectSnippets agentId={agentId} runtimeKey={secret} />
+      </Part>
+      <div className="flex flex-wrap items-center justify-between gap-2">
+        <p role="status" className="text-muted flex items-center gap-2 text-sm">
+          <Icon name="running" className="animate-turn size-3.5" />
+          Waiting for a runtime to connect
+        </p>
+        <LinkButton to="/agents/$agentId/runtimes" params={{ agentId }} look="ghost" size="small">
+          Troubleshoot
         </LinkButton>
       </div>
+    </div>
+  );
+}
+
+const Part = ({ title, children }: { title: string; children: ReactNode }) => (
+  <section aria-label={title} className="grid min-w-0 gap-2">
+    <h3 className="text-sm font-semibold">{title}</h3>
+    {children}
+  </section>
+);
+
+/** With a query that the connected service gives as an example. */
+function HowToQuery({ agentId }: { agentId: string }) {
+  const { baseUrl } = useSession();
+  const { data } = useQuery({ ...resource("/agents/:agent_id/functions", { params: { agentId } }), retry: false });
+  const { query = "What can you do?", role = data?.roles[0] } = data?.exampleQueries[0] ?? {};
+  const body = JSON.stringify({ query, ...(role !== undefined && { role }) });
+  const url = `${baseUrl}/agents/${encodeURIComponent(agentId)}/query`;
+  return (
+    <>
+      <PlaygroundLink agentId={agentId} search={{ query, role }} className="justify-self-start">
+        {`Ask “${query.length > QUERY_UNITS ? `${query.slice(0, QUERY_UNITS)}…` : query}”`}
+      </PlaygroundLink>
+      <Command
+        text={`curl ${shellQuote(url)} -H "X-API-Key: $${KEY_VARIABLE}" -H 'Content-Type: application/json' -d ${shellQuote(body)}`}
+      />
     </>
   );
 }
 
-function HowToQuery({ agentId }: { agentId: string }) {
-  const { baseUrl } = useSession();
-  const url = `${baseUrl}/agents/${encodeURIComponent(agentId)}/query`;
-  const body = `-H 'Content-Type: application/json' -d '{"query":"What can you do?"}'`;
-  return (
-    <>
-      <Command text={`curl ${shellQuote(url)} -H "X-API-Key: $${KEY_VARIABLE}" ${body}`} />
-      <PlaygroundLink agentId={agentId} className="justify-self-start" />
-    </>
-  );
-}
+/** Characters of the query on the button. */
+const QUERY_UNITS = 60;
 
 function Mark({ number, done, current }: { number: number; done: boolean; current: boolean }) {
   if (done)

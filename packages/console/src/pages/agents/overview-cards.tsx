@@ -130,7 +130,7 @@ export function RuntimesCard({ agentId }: { agentId: string }) {
   );
 }
 
-const RuntimeRow = ({ instanceId, draining, inFlight, concurrency, sdk, lastSeenAt }: Runtime) => (
+const RuntimeRow = ({ instanceId, host, deployment, draining, inFlight, concurrency, sdk, lastSeenAt }: Runtime) => (
   <li className="border-line border-b px-4 py-2.5 last:border-b-0">
     <div className="flex items-center justify-between gap-3">
       <Status state={draining ? "draining" : "connected"} />
@@ -138,8 +138,9 @@ const RuntimeRow = ({ instanceId, draining, inFlight, concurrency, sdk, lastSeen
         heartbeat <Time at={lastSeenAt} />
       </span>
     </div>
-    <p className="mt-1.5 truncate font-mono text-xs" title={instanceId}>
-      {instanceId}
+    <p className={`mt-1.5 truncate text-xs ${host === null ? "font-mono" : "font-medium"}`} title={instanceId}>
+      {host ?? instanceId}
+      {deployment !== null && <span className="text-muted font-normal"> · {deployment}</span>}
     </p>
     <p className="text-muted mt-0.5 text-xs">
       {inFlight}

@@ -112,7 +112,7 @@ const Address = ({ baseUrl }: { baseUrl: string }) => (
 );
 
 /** The command and the code that connect a runtime. */
-export function ConnectSnippets({ agentId, runtimeKey }: { agentId: string; runtimeKey?: string }) {
+export function ConnectSnippets({ agentId, runtimeKey }: { agentId: string; runtimeKey?: string | undefined }) {
   const { baseUrl } = useSession();
   return (
     <SnippetTabs
