@@ -12,7 +12,7 @@ const MOST = 5;
 
 type Search = (engine: Engine, orgId: string, q: string) => Promise<Found[]>;
 
-/** Everything of an organisation that has this id, or whose name contains this text; runs also by their words. */
+/** Everything of an organisation whose id or name contains this text; runs by their whole id or their words. */
 export function searchQueries(engine: Engine) {
   return {
     async find(orgId: string, q: string): Promise<Found[]> {
@@ -75,25 +75,58 @@ const toRun = ({
   at: isoTime(created_at),
 });
 
-const threads: Search = async ({ db }, orgId, q) => {
+/** Rows whose names are read, divided among the agents: a search must not read a table that grows without end. */
+const ROWS_READ = 20_000;
+const AGENTS_READ = 50;
+
+/** The agents of an organisation, the newest first, and the rows to read of each. */
+async function readable({ db }: Engine, orgId: string): Promise<{ agentIds: string[]; each: number }> {
   const rows = await db
-    .selectFrom("threads")
-    .select(["id", "agent_id", "title"])
-    .where("id", "=", q)
+    .selectFrom("agents")
+    .select("id")
     .where("org_id", "=", orgId)
+    .where("deleted_at", "is", null)
+    .orderBy("created_at", "desc")
+    .limit(AGENTS_READ)
+    .execute();
+  return { agentIds: rows.map(({ id }) => id), each: Math.ceil(ROWS_READ / Math.max(1, rows.length)) };
+}
+
+/** Threads by a part of the id or the title, of those that changed last; by their whole id of all. */
+const threads: Search = async (engine, orgId, q) => {
+  const { db } = engine;
+  const { agentIds, each } = await readable(engine, orgId);
+  const all = db.selectFrom("threads").select(["id", "agent_id", "title", "updated_at"]).where("org_id", "=", orgId);
+  const newest = agentIds.map((agentId) =>
+    db
+      .selectFrom(all.where("agent_id", "=", agentId).orderBy("updated_at", "desc").limit(each).as("newest"))
+      .selectAll(),
+  );
+  const rows = await db
+    .selectFrom(newest.reduce((some, more) => some.union(more), all.where("id", "=", q)).as("read"))
+    .selectAll()
+    .where((eb) => eb.or([contains(eb.ref("id"), q), contains(eb.ref("title"), q)]))
+    .orderBy("updated_at", "desc")
+    .limit(MOST)
     .execute();
   return rows.map(({ id, agent_id, title }) => ({ kind: "thread", id, agentId: agent_id, name: title, at: null }));
 };
 
-/** The key of a session begins with the agent, of which an organisation has few. */
-const sessions: Search = async ({ db }, orgId, q) => {
+/** Sessions by a part of the id, which is the owner's; by their whole id of all. The key of the table begins with the agent. */
+const sessions: Search = async (engine, orgId, q) => {
+  const { db } = engine;
+  const { agentIds, each } = await readable(engine, orgId);
+  if (agentIds.length === 0) return [];
+  const all = db.selectFrom("sessions").select(["id", "agent_id", "last_seen_at"]).where("org_id", "=", orgId);
+  const read = agentIds.map((agentId) =>
+    db.selectFrom(all.where("agent_id", "=", agentId).orderBy("id").limit(each).as("some")).selectAll(),
+  );
+  const exact = all.where("agent_id", "in", agentIds).where("id", "=", q);
   const rows = await db
-    .selectFrom("sessions")
-    .innerJoin("agents", "agents.id", "sessions.agent_id")
-    .select(["sessions.id", "sessions.agent_id"])
-    .where("agents.org_id", "=", orgId)
-    .where("sessions.org_id", "=", orgId)
-    .where("sessions.id", "=", q)
+    .selectFrom(read.reduce((some, more) => some.union(more), exact).as("read"))
+    .selectAll()
+    .where((eb) => contains(eb.ref("id"), q))
+    .orderBy("last_seen_at", "desc")
     .limit(MOST)
     .execute();
   return rows.map(({ id, agent_id }) => ({ kind: "session", id, agentId: agent_id, name: id, at: null }));
@@ -110,7 +143,7 @@ const keys: Search = async ({ db }, orgId, q) => {
       eb.or([
         eb("credentials.id", "=", q),
         contains(eb.fn.coalesce("credentials.label", sql.lit("")), q),
-        eb("credentials.hint", "=", q),
+        contains(eb.ref("credentials.hint"), q),
       ]),
     )
     .orderBy("credentials.created_at", "desc")
@@ -171,20 +204,30 @@ const functions: Search = async ({ db }, orgId, q) => {
     .map(({ agentId, name }) => ({ kind: "function", id: name, agentId, name, at: null }));
 };
 
+/** Runtimes by a part of their id, host, service or deployment. The store keeps those of the last days. */
 const runtimes: Search = async ({ db }, orgId, q) => {
   const rows = await db
     .selectFrom("runtimes")
     .innerJoin("agents", "agents.id", "runtimes.agent_id")
-    .select(["runtimes.instance_id", "runtimes.agent_id", "runtimes.service"])
+    .select(["runtimes.instance_id", "runtimes.agent_id", "runtimes.service", "runtimes.host", "runtimes.deployment"])
     .where("agents.org_id", "=", orgId)
-    .where("runtimes.instance_id", "=", q)
+    .where("agents.deleted_at", "is", null)
+    .where((eb) =>
+      eb.or([
+        contains(eb.ref("runtimes.instance_id"), q),
+        contains(eb.ref("runtimes.service"), q),
+        contains(eb.fn.coalesce("runtimes.host", sql.lit("")), q),
+        contains(eb.fn.coalesce("runtimes.deployment", sql.lit("")), q),
+      ]),
+    )
+    .orderBy("runtimes.last_seen_at", "desc")
     .limit(MOST)
     .execute();
-  return rows.map(({ instance_id, agent_id, service }) => ({
+  return rows.map(({ instance_id, agent_id, service, host, deployment }) => ({
     kind: "runtime",
     id: instance_id,
     agentId: agent_id,
-    name: service,
+    name: [host ?? instance_id.slice(0, 8), service, ...(deployment === null ? [] : [deployment])].join(" · "),
     at: null,
   }));
 };

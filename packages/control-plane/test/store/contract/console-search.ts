@@ -54,16 +54,22 @@ export function consoleSearchContract(place: MakePlace): void {
       manifest,
       { keyId: "key_7" },
     );
-    await store.runtimes.connectionOpened(sampleLink({ agentId, instanceId: "rt_7", manifestHash: "set_1" }));
+    await store.runtimes.connectionOpened({
+      ...sampleLink({ agentId, instanceId: "rt_7", manifestHash: "set_1", deployment: "green" }),
+      host: "Till-2",
+    });
     const found = async (q: string, org = orgId) =>
       (await world.console.search.find(org, q)).map(({ kind, id }) => `${kind} ${id}`);
 
     const expected: Record<string, string[]> = {
       run_own: ["run run_own"],
-      albatross: ["run run_own"],
+      albatross: ["thread thr_own", "run run_own"],
       landed: ["run run_own"],
       thr_own: ["thread thr_own"],
+      hr_OW: ["thread thr_own"],
+      "the albat": ["thread thr_own", "run run_own"],
       "visit-3": ["session visit-3"],
+      VISIT: ["session visit-3"],
       key_7: ["key key_7"],
       website_: ["key key_7"],
       mem_1: ["member mem_1"],
@@ -72,6 +78,10 @@ export function consoleSearchContract(place: MakePlace): void {
       [agentId]: [`agent ${agentId}`],
       cler: [`agent ${agentId}`],
       rt_7: ["runtime rt_7"],
+      t_7: ["runtime rt_7"],
+      "till-": ["runtime rt_7"],
+      gree: ["runtime rt_7"],
+      "_1…": ["key key_7"],
       "no such": [],
       "%": [],
       "'\u0000": [],
