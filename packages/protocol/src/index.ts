@@ -2,7 +2,7 @@
 export { accessColumns, accessSurface, byName, NO_ROLE, roleOfColumn } from "./access-surface.ts";
 export { compareAccess, widenings, type Widening } from "./access-changes.ts";
 export { AccessLock, type CaseDecision, type LockedCell, type LockedFunction } from "./access-lock.ts";
-export { type AccessChange, cellFor, isRemoved, quote } from "./access-sentences.ts";
+export { type AccessChange, cellFor, isRemoved, quote, RANK } from "./access-sentences.ts";
 export {
   Approval,
   APPROVAL_REQUIRED,
@@ -103,6 +103,7 @@ export {
   type Fault,
 } from "./response.ts";
 export { createMatcher, validateAnswer } from "./response-schema/validate.ts";
+export { redactedFor } from "./schema-redaction.ts";
 export { compareSchemas, widerPlaces, type SchemaChange, type Verdict, type Wider } from "./schema-widening.ts";
 export {
   followRef,
@@ -115,4 +116,5 @@ export {
   withoutTexts,
   withOpenObjects,
 } from "./subschemas.ts";
+export type { StoredCall } from "./stored-call.ts";
 export { escapeControls, isClearText, isLoopback } from "./text.ts";

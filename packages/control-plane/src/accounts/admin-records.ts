@@ -1,4 +1,4 @@
-import { rolesAllow, type RunStatus } from "@patchbay/protocol";
+import { type Manifest, rolesAllow, type RunStatus, type StoredCall } from "@patchbay/protocol";
 import type { AuditEntry, RunRecord } from "../ports/records.ts";
 import type { AuditFilter, AuditRow } from "../ports/audit.ts";
 import type { Store } from "../ports/stores.ts";
@@ -20,6 +20,8 @@ function parseSince(text: string, now: number): number {
 const NEWEST = 100;
 const AT_ONCE = 8;
 const ALL_EVENTS = 10_000;
+/** Results of up to 256 KiB are read with them. */
+const CALLS_AT_ONCE = 200;
 
 export interface ListedRun {
   runId: string;
@@ -66,6 +68,12 @@ export interface RecordAdmin {
   listAdministration(orgId: string, query?: AuditQuery): Promise<ListedAuditPage>;
   /** Undefined when the audit log has no entry of the run, or when the run had no functions. */
   runAccess(agentId: string, runId: string): Promise<RunAccess | undefined>;
+  /** The last ended calls of an agent, the newest first, each with the function set of its run if that is stored. */
+  storedCalls(agentId: string, last: number): AsyncIterable<StoredCallOfSet>;
+}
+
+export interface StoredCallOfSet extends StoredCall {
+  manifest: Manifest | undefined;
 }
 
 export function recordAdmin(store: Store): RecordAdmin {
@@ -126,6 +134,22 @@ export function recordAdmin(store: Store): RecordAdmin {
     },
 
     runAccess: (agentId, runId) => readAccess(store, agentId, runId),
+
+    async *storedCalls(agentId, last) {
+      found(await accounts.getAgent(agentId), "agent", agentId, "agents list");
+      const manifests = new Map<string, Manifest | undefined>();
+      let cursor: string | null | undefined;
+      for (let left = last; left > 0 && cursor !== null; left -= CALLS_AT_ONCE) {
+        const limit = Math.min(left, CALLS_AT_ONCE);
+        const page = await store.calls.newest(agentId, { limit, ...(cursor !== undefined && { cursor }) });
+        for (const call of page.items) {
+          const hash = call.manifestHash ?? "";
+          if (!manifests.has(hash)) manifests.set(hash, await store.runtimes.getManifest(agentId, hash));
+          yield { ...call, manifest: manifests.get(hash) };
+        }
+        cursor = page.nextCursor;
+      }
+    },
   };
 }
 

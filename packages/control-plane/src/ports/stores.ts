@@ -1,3 +1,4 @@
+import type { StoredCalls } from "./stored-calls.ts";
 import type {
   AccessChanges,
   AgentSettings,
@@ -262,7 +263,7 @@ export interface Store extends ServiceAddress {
   runs: RunStore;
   index: RunIndex;
   views: ViewStore;
-  calls: CallStore;
+  calls: CallStore & StoredCalls;
   approvals: ApprovalStore;
   permits: PermitStore;
   accounts: AccountStore;

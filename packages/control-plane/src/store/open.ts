@@ -18,6 +18,7 @@ import { type Engine, NO_FILES, ping } from "./engine.ts";
 import { memberStore } from "./members.ts";
 import { migrate } from "./migrate.ts";
 import { feedbackStore } from "./feedback.ts";
+import { newestCalls } from "./newest-calls.ts";
 import { permitStore } from "./permits.ts";
 import { rerunStore } from "./reruns.ts";
 import { runIndex } from "./run-index.ts";
@@ -117,7 +118,7 @@ function assemble(engine: Engine): OpenStore {
     engine,
     index,
     approvals: approvalStore(engine),
-    calls: { ...callStore(engine), ...callErrors(engine) },
+    calls: { ...callStore(engine), ...callErrors(engine), ...newestCalls(engine) },
     runs: {
       ...remembering({ ...runStarts(engine), ...runCommits(engine) }),
       ...runClaims(engine),
