@@ -17,3 +17,4 @@ export {
 export { findForbidden, parseNever, type NeverList } from "./never.ts";
 export { findUnrefused } from "./strict.ts";
 export { renderMatrix } from "./render.ts";
+export { whatIf, type JudgedCall, type WhatIfChange, type WhatIfReport } from "./what-if.ts";
