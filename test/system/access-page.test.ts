@@ -3,7 +3,9 @@ import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
+import quickstart from "../../examples/quickstart/service.ts";
 import { runCommand, temporaryFolder } from "../../packages/cli/test/support/command.ts";
+import { AGENT, seedCalls, type SeededCall } from "../../packages/cli/test/support/stored-calls.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const page = readFileSync(join(root, "docs/guides/access.md"), "utf8");
@@ -29,8 +31,10 @@ test.each(shown)("the output on the page is correct: $command", async ({ command
   expect(code).toBe(0);
 });
 
-test("the page's sentences describe its widening correctly", async () => {
-  await using folder = await temporaryFolder();
+const times = <T>(count: number, one: T): T[] => Array.from({ length: count }, () => one);
+
+/** Writes the quickstart with the widening of the page. */
+async function writeWidened(folder: string): Promise<void> {
   const code = await readFile(join(root, "examples/quickstart/service.ts"), "utf8");
   const widened = code
     .replace('"@patchbay/functions"', JSON.stringify(join(root, "packages/functions/src/index.ts")))
@@ -38,10 +42,43 @@ test("the page's sentences describe its widening correctly", async () => {
     .replace('roles: ["support"]', 'roles: ["staff", "support"]')
     .replace('role === "support" || isOwn', "role !== undefined || isOwn")
     .replace('visibleTo(z.string(), ["support"])', 'visibleTo(z.string(), ["staff", "support"])');
-  await writeFile(join(folder.path, "service.ts"), widened);
+  await writeFile(join(folder, "service.ts"), widened);
+}
+
+test("the page's sentences describe its widening correctly", async () => {
+  await using folder = await temporaryFolder();
+  await writeWidened(folder.path);
   await copyFile(join(root, "examples/quickstart/access.lock.json"), join(folder.path, "access.lock.json"));
 
   const { stdout } = await runCommand(["access", "--check"], { cwd: folder.path });
+
+  expect(page).toContain(`\`\`\`\n${stdout}\`\`\``);
+});
+
+test("the page shows what its widening does to stored calls", async () => {
+  await using folder = await temporaryFolder();
+  await writeWidened(folder.path);
+  const get = (ticketId: string, outcome: SeededCall["outcome"]): SeededCall => ({
+    functionName: "get_ticket",
+    role: "staff",
+    context: { userId: "ada" },
+    arguments: { ticketId },
+    outcome,
+  });
+  const own = get("T-100", { ok: true, value: { id: "T-100" }, redacted: ["internalNote"] });
+  const refused = { ok: false, code: "denied", message: "x", rule: "authorize" } as const;
+  const hidden = { ok: false, code: "unknown_function", message: "x", rule: "roles" } as const;
+  const close = { functionName: "close_ticket", role: "staff", arguments: { ticketId: "T-100" }, outcome: hidden };
+  const hours = { functionName: "list_opening_hours", arguments: {}, outcome: { ok: true, value: {} } as const };
+  await seedCalls(`sqlite:${join(folder.path, "patchbay.db")}`, quickstart.manifest, [
+    ...times(3, own),
+    ...times(2, get("T-101", refused)),
+    close,
+    ...times(4, hours),
+  ]);
+
+  const args = ["access", "service.ts", "--what-if", "--agent", AGENT, "--data-dir", "."];
+  const { stdout } = await runCommand(args, { cwd: folder.path });
 
   expect(page).toContain(`\`\`\`\n${stdout}\`\`\``);
 });

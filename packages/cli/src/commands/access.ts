@@ -5,9 +5,10 @@ import { CommandFailure } from "../failure.ts";
 import { examples, jsonOption, option } from "../options.ts";
 import { keepStdoutForResults, paint, paintStatus, printJson, print, printStatus } from "../output.ts";
 import { checkLock, lockFileOf, saveLock } from "./access-lock.ts";
+import { addWhatIfOptions, whatIf, type WhatIfOptions } from "./access-what-if.ts";
 import { findServiceFile, loadService, refuseExit } from "../service-file.ts";
 
-interface AccessOptions {
+interface AccessOptions extends WhatIfOptions {
   markdown?: true;
   check?: true;
   write?: true;
@@ -50,12 +51,14 @@ export function addAccessCommand(program: Command): void {
     .addOption(option("--context <json>", "with --explain and --attack: the context of the query"))
     .addOption(jsonOption())
     .action(access);
+  addWhatIfOptions(command);
   examples(
     command,
     "patchbay access service.ts                                   # the table",
     "patchbay access service.ts --write                           # store it in access.lock.json",
     "patchbay access service.ts --check                           # in CI: fails when access changed",
     "patchbay access service.ts --attack                          # try to reach what a role must not reach",
+    "patchbay access service.ts --what-if --agent agt_... --base ../main/service.ts",
     `patchbay access service.ts --explain get_ticket --role staff --input '{"ticketId":"T-100"}'`,
   );
 }
@@ -68,6 +71,7 @@ async function access(file: string | undefined, options: AccessOptions): Promise
   using _guard = refuseExit(path);
   if (options.explain !== undefined) return await explain(service, options.explain, options);
   if (options.attack) return await attack(service, options);
+  if (options.whatIf) return await whatIf(path, service, options);
   const { accessMatrix } = await import("@patchbay/functions/access");
   const matrix = await accessMatrix(service);
   if (options.check) return await checkLock(path, await currentLock(service, matrix, files), options);

@@ -1,0 +1,167 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { loadService } from "../src/service-file.ts";
+import { runCommand, temporaryFolder } from "./support/command.ts";
+import { AGENT, seedCalls, type SeededCall } from "./support/stored-calls.ts";
+
+const functionsPackage = fileURLToPath(new URL("../../functions/src/index.ts", import.meta.url));
+
+interface Shop {
+  name?: string;
+  wipe?: string[];
+  operand?: string;
+  note?: string;
+}
+
+function source({ name = "shop", wipe = ["manager"], operand = "false", note = "manager" }: Shop = {}): string {
+  return `
+import { defineFunction, defineService } from ${JSON.stringify(functionsPackage)};
+import { appendFileSync } from "node:fs";
+const handler = () => appendFileSync(new URL("ran.txt", import.meta.url), "ran");
+const input = { type: "object", properties: { orderId: { type: "string" } }, required: ["orderId"] };
+export default defineService({ name: ${JSON.stringify(name)}, roles: ["customer", "manager"], functions: [
+  defineFunction({
+    name: "get_order", description: "Gets.", input, roles: ["customer"], handler, effect: "read",
+    output: { type: "object", properties: { id: { type: "string" }, note: { type: "string", "x-visible-to": [${JSON.stringify(note)}] } } },
+    authorize: ({ input, context }) => ${operand} || input.orderId === context.orderId,
+  }),
+  defineFunction({ name: "wipe_data", description: "Wipes.", input: { type: "object" }, roles: ${JSON.stringify(wipe)}, handler }),
+] });
+`;
+}
+
+const denied = { ok: false, code: "denied", message: "x", rule: "authorize" } as const;
+const hidden = { ok: false, code: "unknown_function", message: "x", rule: "roles" } as const;
+const get = (orderId: string, outcome: SeededCall["outcome"]): SeededCall => ({
+  functionName: "get_order",
+  role: "customer",
+  context: { orderId: "1" },
+  arguments: { orderId },
+  outcome,
+});
+
+const CALLS: SeededCall[] = [
+  get("1", { ok: true, value: { id: "1" }, redacted: ["note"] }),
+  get("1", { ok: true, value: { id: "1" } }),
+  get("2", denied),
+  get("3", denied),
+  { functionName: "wipe_data", arguments: {}, outcome: hidden },
+  { functionName: "wipe_data", role: "customer", arguments: {}, outcome: hidden },
+];
+
+/** A folder with the service, its stored calls, and the service before a change in base.ts. */
+async function shopWith(changes: Shop = {}, base: Shop = {}) {
+  const folder = await temporaryFolder();
+  const [path, basePath] = ["service.ts", "base.ts"].map((name) => join(folder.path, name)) as [string, string];
+  await writeFile(basePath, source(base));
+  const { manifest } = await loadService(basePath);
+  const file = join(folder.path, "patchbay.db");
+  await seedCalls(`sqlite:${file}`, manifest, CALLS);
+  await writeFile(path, source(changes));
+  return {
+    ...folder,
+    whatIf: (...args: string[]) =>
+      runCommand(["access", "--what-if", "--data-dir", folder.path, ...args], { cwd: folder.path }),
+    ran: () => readFile(join(folder.path, "ran.txt"), "utf8").catch(() => "nothing"),
+    rows() {
+      using database = new DatabaseSync(file, { readOnly: true });
+      const tables = database.prepare("select name from sqlite_master where type = 'table' order by name").all();
+      return tables.map(({ name }) => [name, database.prepare(`select * from "${String(name)}"`).all()]);
+    },
+  };
+}
+
+test("the same service gives no difference; nothing is written and no handler runs", async () => {
+  await using shop = await shopWith();
+  const before = shop.rows();
+
+  const { code, stdout, stderr } = await shop.whatIf("--agent", AGENT);
+  const last = await shop.whatIf("--agent", AGENT, "--last", "2");
+
+  expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "6 calls: 6 unchanged; 0 changed.\n", stderr: "" });
+  expect(last.stdout).toBe("2 calls: 2 unchanged; 0 changed.\n");
+  expect(shop.rows()).toEqual(before);
+  expect(await shop.ran()).toBe("nothing");
+});
+
+test("calls that would be allowed are listed by function and role, and fail the command until they are accepted", async () => {
+  await using shop = await shopWith({
+    wipe: ["manager", "customer"],
+    operand: "input.orderId === '3'",
+    note: "customer",
+  });
+
+  const { code, stdout, stderr } = await shop.whatIf("--agent", AGENT);
+  const half = await shop.whatIf("--agent", AGENT, "--accept", "wipe_data:customer,get_order:manager");
+  const accepted = await shop.whatIf("--agent", AGENT, "--accept", "wipe_data:customer, get_order:*");
+
+  expect(stdout).toBe(
+    `
+change       calls  function   role      decision or member            newest run
+would allow  1      get_order  customer  denied (authorize) → allowed  run_3
+would allow  1      wipe_data  customer  denied (roles) → allowed      run_5
+would show   1      get_order  customer  note                          run_0
+
+6 calls: 3 unchanged; 3 changed.
+Without --base FILE, records that changed since count as changes of the service.
+`.trimStart(),
+  );
+  expect(code).toBe(1);
+  expect(stderr).toBe(
+    "error: 2 calls would be allowed that were not. If intended, run with --accept get_order:customer,wipe_data:customer\n",
+  );
+  expect(half).toMatchObject({ code: 1, stderr: expect.stringContaining("One call would be allowed that was not.") });
+  expect(accepted).toMatchObject({ code: 0, stdout: expect.stringMatching(/^accepted +1 +get_order/m) });
+});
+
+test("with --base, records on which the base differs today are drifted", async () => {
+  const changed = { operand: "input.orderId === '2'" };
+  await using shop = await shopWith({ ...changed, wipe: ["customer"] });
+  await writeFile(join(shop.path, "base.ts"), source(changed));
+
+  const { code, stdout } = await shop.whatIf("--agent", AGENT, "--base", "base.ts", "--json");
+
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout)).toEqual({
+    ok: false,
+    service: "shop",
+    calls: 6,
+    unchanged: 4,
+    changed: 1,
+    drifted: 1,
+    otherServices: 0,
+    unjudged: 0,
+    otherDefaultRoles: [],
+    changes: [
+      {
+        kind: "allow",
+        functionName: "wipe_data",
+        role: "customer",
+        was: "denied (roles)",
+        is: "allowed",
+        calls: 1,
+        examples: [{ runId: "run_5", callId: "call_5" }],
+        accepted: false,
+      },
+    ],
+  });
+  expect(await shop.whatIf("--agent", AGENT, "--base", "service.ts")).toMatchObject({ code: 0 });
+});
+
+test("a missing agent, database, base or service is refused with what to do", async () => {
+  await using shop = await shopWith();
+  await writeFile(join(shop.path, "other.ts"), source({ name: "crm" }));
+  const said = async (...args: string[]) => (await shop.whatIf(...args)).stderr;
+
+  expect(await said()).toBe("error: --what-if needs the agent whose calls it judges: --agent ID.\n");
+  expect(await said("--agent", "agt_9")).toContain('Run "patchbay agents list"');
+  expect(await said("--agent", AGENT, "--data-dir", "nowhere")).toContain("No database at ");
+  expect(await said("--agent", AGENT, "--accept", "wipe_data")).toContain("expected function:role");
+  expect(await said("--agent", AGENT, "--base", "other.ts")).toContain("other.ts defines the service crm, and ");
+  expect(await said("other.ts", "--agent", AGENT)).toBe(
+    "error: None of the last 6 calls of agt_1 is one of the service crm. Check --agent and the name of the service.\n",
+  );
+});
