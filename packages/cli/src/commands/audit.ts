@@ -1,9 +1,10 @@
 import { present } from "@patchbay/protocol";
 import type { Admin } from "@patchbay/control-plane";
 import type { Command } from "commander";
+import { CommandFailure } from "../failure.ts";
 import { agentOption, examples, option, parseCount } from "../options.ts";
 import { table } from "../table.ts";
-import { oneLine } from "../output.ts";
+import { oneLine, paint } from "../output.ts";
 import { adminCommand, administer, type AdminOptions } from "./administer.ts";
 
 interface AuditOptions extends AdminOptions {
@@ -23,11 +24,16 @@ type Entry = Page["items"][number];
 /** `access` comes with the entries of one run: the functions that its role saw. */
 type Shown = Page & { access?: Awaited<ReturnType<Admin["runAccess"]>> };
 
+interface VerifyOptions extends AdminOptions {
+  org?: string;
+  head?: string;
+}
+
 /** `audit`: the log of calls, refusals and administration. */
 export function addAuditCommand(program: Command): void {
   const audit = program
     .command("audit")
-    .description("read the audit log: calls, refusals with their rule, administration");
+    .description("read and verify the audit log: calls, refusals with their rule, administration");
   const command = adminCommand(audit, "list", "list an agent's entries, newest first")
     .addOption(agentOption("agent whose entries are shown, as `agents list` shows its id"))
     .addOption(option("--org <id>", "administration of this organisation, in place of an agent's entries"))
@@ -49,6 +55,62 @@ export function addAuditCommand(program: Command): void {
     "patchbay audit list --agent agt_... --run run_...   # with the visible and hidden functions of its role",
     "patchbay audit list --org org_...                   # keys, agents, credits, tokens",
   );
+  addVerifyCommand(audit);
+}
+
+function addVerifyCommand(audit: Command): void {
+  const command = adminCommand(audit, "verify", "check that sealed entries are unchanged and complete; exit 1 if not")
+    .addOption(option("--org <id>", "only this organisation"))
+    .addOption(
+      option("--head <head>", "with --org: a head that an earlier check printed, which the chain must contain"),
+    )
+    .action(async (options: VerifyOptions) => {
+      const { org, head } = options;
+      if (head !== undefined && org === undefined)
+        command.error("error: name the organisation of --head with --org ID");
+      let faults = 0;
+      const work = async (admin: Admin) => {
+        const items = await verify(admin, org, head);
+        faults = items.reduce((sum, one) => sum + one.faults.length + one.omittedFaults, 0);
+        return { items };
+      };
+      await administer(options, work, ({ items }) => items.flatMap(linesOf).join("\n"));
+      if (faults > 0) throw new CommandFailure(faults === 1 ? "1 fault." : `${faults} faults.`);
+    });
+  examples(command, "patchbay audit verify", "patchbay audit verify --org org_... --head 12:9f86d081...");
+}
+
+type Verified = Awaited<ReturnType<Admin["verifyAudit"]>>;
+
+async function verify(admin: Admin, org: string | undefined, head: string | undefined): Promise<Verified[]> {
+  const orgs = org === undefined ? (await admin.listOrgs()).map(({ orgId }) => orgId) : [org];
+  const items: Verified[] = [];
+  for (const orgId of orgs) items.push(await admin.verifyAudit(orgId, present({ head })));
+  return items;
+}
+
+function linesOf({
+  orgId,
+  head,
+  seals,
+  entries,
+  deleted,
+  unsealed,
+  faults,
+  omittedFaults,
+  sealedTo,
+}: Verified): string[] {
+  const verdict = faults.length === 0 ? paint("green", "verified") : paint("red", "changed");
+  return [
+    `${orgId}  ${verdict}  ${entries} entries in ${seals} seals${sealedTo === null ? "" : ` to ${sealedTo}`}`,
+    ...(head === null ? [] : [`  head ${head}`]),
+    ...(deleted.to === null
+      ? []
+      : [`  ${deleted.entries} entries until ${deleted.to} are deleted: past their retention`]),
+    ...(unsealed === 0 ? [] : [`  ${unsealed} newer entries are not sealed yet: a server seals them within a minute`]),
+    ...faults.map((fault) => `  ${paint("red", "fault")}  ${oneLine(fault)}`),
+    ...(omittedFaults === 0 ? [] : [`  ${omittedFaults} more faults`]),
+  ];
 }
 
 async function list(admin: Admin, options: AuditOptions): Promise<Shown> {

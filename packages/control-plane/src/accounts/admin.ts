@@ -1,6 +1,7 @@
 import type { ModelPrices } from "../models/prices.ts";
 import type { Store } from "../ports/stores.ts";
 import { accessAdmin, type AccessAdmin } from "./admin-access.ts";
+import { auditAdmin, type AuditAdmin } from "./admin-audit.ts";
 import { accountAdmin, type AccountAdmin } from "./admin-accounts.ts";
 import { agentAdmin, type AgentAdmin } from "./admin-agents.ts";
 import { createCredentials, credentialAdmin, type CredentialAdmin, type Credentials } from "./credentials.ts";
@@ -13,6 +14,7 @@ import { DEFAULT_TIERS, type Tiers } from "./limits.ts";
 export type Admin = AccountAdmin &
   AgentAdmin &
   AccessAdmin &
+  AuditAdmin &
   CredentialAdmin &
   RecordAdmin & {
     readonly credentials: Credentials;
@@ -37,6 +39,7 @@ export function createAdmin({ store, tiers = DEFAULT_TIERS, by, prices }: AdminO
     ...accounts,
     ...agentAdmin(store, { ...context, orgFor: accounts.orgFor, credentials, prices }),
     ...accessAdmin(store, by),
+    ...auditAdmin(store),
     ...credentialAdmin(credentials),
     ...recordAdmin(store),
     credentials,

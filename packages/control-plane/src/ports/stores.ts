@@ -10,6 +10,7 @@ import type {
 } from "@patchbay/protocol";
 import type { ApprovalStore } from "./approvals.ts";
 import type { AuditStore } from "./audit.ts";
+import type { AuditSealStore } from "./audit-seals.ts";
 import type { MemberStore, ServiceAddress, SignInStore } from "./members.ts";
 import type { RunIndex } from "./run-index.ts";
 import type { CallStore, RunStore } from "./run-store.ts";
@@ -269,7 +270,7 @@ export interface Store extends ServiceAddress {
   accounts: AccountStore;
   threads: ThreadStore;
   runtimes: RuntimeStore;
-  audit: AuditStore;
+  audit: AuditStore & AuditSealStore;
   members: MemberStore;
   signIn: SignInStore;
   /** Rejects when a query would fail now. */

@@ -23,6 +23,7 @@ import { createMetrics } from "./metrics.ts";
 import { type ControlPlaneOptions, type Settings, withDefaults } from "./options.ts";
 import { openResources, type Resources } from "./resources.ts";
 import { startIndexing } from "./indexing.ts";
+import { startSealing } from "./sealing.ts";
 import { startSweeping } from "./sweeping.ts";
 
 /** A running control plane. Its creator closes it. */
@@ -117,6 +118,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
   await store.recordAddress(settings.publicUrl ?? urlOf(host, port));
   await core.runs.open();
   opening.use(startIndexing(store.index, { clock: resources.clock, log }));
+  opening.use(startSealing(store.audit, { clock: resources.clock, log }));
   opening.use(startSweeping((sweepOptions) => store.sweep(settings.retention, sweepOptions), log));
 
   const opened = opening.move();

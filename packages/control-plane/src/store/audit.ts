@@ -3,7 +3,8 @@ import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kyse
 import type { AuditEntry } from "../ports/records.ts";
 import type { AuditFilter, AuditRow, AuditStore } from "../ports/audit.ts";
 import { type Engine, transact } from "./engine.ts";
-import type { AuditTableRow, Schema } from "./schema.ts";
+import type { Schema } from "./schema.ts";
+import type { AuditTableRow } from "./schema-of-audit.ts";
 import { fromJson, present, sortableId, toJson } from "./columns.ts";
 
 import { insertion } from "./statement.ts";

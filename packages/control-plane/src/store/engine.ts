@@ -49,6 +49,8 @@ export interface StoreDialect {
   reads?: Dialect;
   /** The database's time in whole milliseconds since the epoch. */
   now: RawBuilder<number>;
+  /** Milliseconds since the beginning of the oldest open transaction that may still commit rows with a time since then. */
+  oldestWriteMs: RawBuilder<number>;
   /** Locks the selected runs for a claim and skips runs that another replica is claiming. */
   lockForClaim<T extends keyof Schema, O>(query: SelectQueryBuilder<Schema, T, O>): SelectQueryBuilder<Schema, T, O>;
   /** Locks the rows against changes until the end of the transaction. Waits for transactions that are changing them. */

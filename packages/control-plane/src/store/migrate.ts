@@ -14,6 +14,7 @@ import { runViews } from "./migrations/0010-run-views.ts";
 import { feedback } from "./migrations/0011-feedback.ts";
 import { permits } from "./migrations/0012-permits.ts";
 import { runtimeHost } from "./migrations/0013-runtime-host.ts";
+import { auditSeals } from "./migrations/0016-audit-seals.ts";
 import type { Schema } from "./schema.ts";
 
 /** How the migrations of a database run, and where it is. */
@@ -48,6 +49,7 @@ function migrations(options: MigrationOptions): Record<string, Migration> {
     "0011-feedback": { up: (db) => feedback(db, options) },
     "0012-permits": { up: (db) => permits(db, options) },
     "0013-runtime-host": { up: runtimeHost },
+    "0016-audit-seals": { up: (db) => auditSeals(db, options) },
   };
 }
 

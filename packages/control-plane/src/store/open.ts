@@ -7,6 +7,7 @@ import type { Store } from "../ports/stores.ts";
 import { accountStore } from "./accounts.ts";
 import { approvalStore } from "./approvals.ts";
 import { auditStore } from "./audit.ts";
+import { auditSealStore } from "./audit-seals.ts";
 import { backup } from "./backup.ts";
 import { callErrors } from "./call-errors.ts";
 import { callStore } from "./calls.ts";
@@ -132,7 +133,7 @@ function assemble(engine: Engine): OpenStore {
     views: viewStore(engine),
     threads: threadStore(engine),
     runtimes: runtimeStore(engine),
-    audit: auditStore(engine),
+    audit: { ...auditStore(engine), ...auditSealStore(engine) },
     members: memberStore(engine),
     signIn: signInStore(engine),
     ping: () => ping(engine),

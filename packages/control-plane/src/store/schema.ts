@@ -1,17 +1,18 @@
 import type { Generated } from "kysely";
-import type { AccessChanges, AgentSettings, JsonObject, Manifest, Widening } from "@patchbay/protocol";
+import type { AccessChanges, AgentSettings, Manifest, Widening } from "@patchbay/protocol";
 import type { Message } from "../ports/model-provider.ts";
 import type { ModelRetry } from "../ports/records.ts";
 import type { CredentialKind, CredentialRight } from "../ports/stores.ts";
 import type { ApprovalRow } from "./approval-row.ts";
 import type { Json } from "./columns.ts";
 import type { CallTable, RunRow } from "./run-record.ts";
+import type { AuditTables } from "./schema-of-audit.ts";
 import type { RunTables } from "./schema-of-runs.ts";
 import type { ConsoleRole } from "@patchbay/protocol/console";
 import type { LinkKind } from "../ports/members.ts";
 
 /** The tables. Times are milliseconds of the database's clock, flags are 0 or 1, JSON is text, money is micro-USD. */
-export interface Schema extends RunTables {
+export interface Schema extends RunTables, AuditTables {
   orgs: { id: string; name: string; tier: string; created_at: number };
   /** Credit of organisations; none without a row. All runs of an organisation update its row, so no foreign key may point at it. */
   balances: { org_id: string; micros: number };
@@ -127,7 +128,6 @@ export interface Schema extends RunTables {
     micros: number;
     created_at: number;
   };
-  audit: AuditTableRow;
   members: MemberTableRow;
   console_sessions: SessionTableRow;
   sign_in_links: LinkTableRow;
@@ -234,21 +234,4 @@ export interface LinkTableRow {
   created_at: number;
   expires_at: number;
   used_at: number | null;
-}
-
-/** An entry of the audit log. */
-export interface AuditTableRow {
-  id: string;
-  org_id: string;
-  agent_id: string | null;
-  run_id: string | null;
-  call_id: string | null;
-  action: string;
-  role: string | null;
-  key_id: string | null;
-  function_name: string | null;
-  rule: string | null;
-  manifest_hash: string | null;
-  detail: Json<JsonObject> | null;
-  created_at: number;
 }

@@ -2,6 +2,8 @@ import { describe } from "vitest";
 import { accountContract } from "./contract/accounts.ts";
 import { approvalContract } from "./contract/approvals.ts";
 import { auditContract } from "./contract/audit.ts";
+import { auditSealContract } from "./contract/audit-seals.ts";
+import { auditUseContract } from "./contract/audit-use.ts";
 import { callErrorContract } from "./contract/call-errors.ts";
 import { feedbackContract } from "./contract/feedback.ts";
 import { permitContract } from "./contract/permits.ts";
@@ -73,6 +75,8 @@ export function storeContract(makePlace: MakePlace): void {
   describe("races", () => raceContract(makePlace));
   describe("odd texts", () => textContract(makePlace));
   describe("the audit log", () => auditContract(makePlace));
+  describe("seals of the audit log", () => auditSealContract(makePlace));
+  describe("sums of the audit log", () => auditUseContract(makePlace));
   describe("agents in the console", () => consoleAgentContract(makePlace));
   describe("functions in the console", () => consoleFunctionContract(makePlace));
   describe("versions of the console's lists", () => consoleLiveContract(makePlace));

@@ -98,6 +98,15 @@ async function fill(store: OpenStore, name: string): Promise<Tenant> {
   await store.index.record();
   const permit = { agentId, functionName: "list_orders", callId, start: 1, orgId };
   await store.permits.acquire(permit, { limit: 1, holdMs: 60_000, waitMs: 60_000 });
+  await store.audit.record([{ orgId, agentId, action: "call.succeeded", functionName: "list_orders" }]);
+  const { db } = store.engine;
+  // Entries of the last seconds are not sealed.
+  await db
+    .updateTable("audit")
+    .set((eb) => ({ created_at: eb("created_at", "-", 60_000) }))
+    .where("org_id", "=", orgId)
+    .execute();
+  await store.audit.seal({ orgId });
   const { memberId } = tenant;
   await store.views.add({ viewId: `view_${name}`, orgId, agentId, memberId, name, shared: true, search: {} });
   const member = { memberId, orgId, email: `${name}@example.com`, name, role: "owner" as const, passwordHash: "x" };

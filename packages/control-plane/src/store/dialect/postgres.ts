@@ -52,6 +52,7 @@ export async function postgresDialect(
     ),
     urgent: new ScopedPostgresDialect(await openPool({ ...address, poolSize: URGENT_POOL }, { log }), scope),
     now: clock ? timeOf(clock) : serverTime,
+    oldestWriteMs,
     lockForClaim: (query) => lockOnce(query),
     lockShared: (query) => query.forShare(),
     indexOf: (text, part) => sql`strpos(${text}, ${sql.lit(part)})`,
@@ -77,6 +78,13 @@ export async function postgresDialect(
 
 /** A sub-select: a statement then reads the clock once, and the planner can use the value with an index. */
 const serverTime = sql<number>`(select cast(floor(extract(epoch from clock_timestamp()) * 1000) as bigint))`;
+
+/** A transaction without an id that executes nothing reads the clock again before it writes. */
+const oldestWriteMs = sql<number>`(
+  select cast(coalesce(max(ceil(extract(epoch from clock_timestamp() - xact_start) * 1000)), 0) as bigint)
+  from pg_stat_activity
+  where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
+    and (backend_xid is not null or state = 'active'))`;
 
 /** The driver calls `toPostgres` each time it sends the parameter, also in cached statements. */
 function timeOf(clock: Clock) {

@@ -33,6 +33,8 @@ export function sqliteDialect(
     }),
     ...(path !== MEMORY && { reads: sqliteReader(path, now) }),
     now: clock ? sql`now_ms()` : sql`cast(unixepoch('subsec') * 1000 as integer)`,
+    // Commits follow one another, and none takes seconds.
+    oldestWriteMs: sql`0`,
     // SQLite has one writer at a time, so rows need no locks.
     lockForClaim: (query) => query,
     lockShared: (query) => query,

@@ -55,24 +55,6 @@ async function sweepRoles(engine: Engine, days: number, threadIds: string[]): Pr
     .execute();
 }
 
-/** Deletes audit entries: those of runs by agent, the others by organisation, as their indexes are ordered. */
-export async function sweepAudit(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<void> {
-  const { db } = engine;
-  const old = db
-    .selectFrom("audit")
-    .select("id")
-    .where("created_at", "<", ago(engine, days * DAY_MS))
-    .orderBy("created_at")
-    .limit(BATCH);
-  const sweep = (some: typeof old) =>
-    inFull(BATCH, signal, async () => {
-      const entries = db.deleteFrom("audit").where("id", "in", some).returning("id");
-      return (await repeat(engine, () => entries.execute())).length;
-    });
-  await forEachAgent(engine, signal, ({ id }) => sweep(old.where("agent_id", "=", id)));
-  await forEachOrg(engine, signal, (id) => sweep(old.where("org_id", "=", id).where("run_id", "is", null)));
-}
-
 /** Deletes old threads without runs. A run that has not ended keeps its thread. */
 export async function sweepThreads(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<void> {
   const { db } = engine;

@@ -1,8 +1,8 @@
 import type { Retention, SweepOptions } from "../../ports/stores.ts";
 import type { Engine } from "../engine.ts";
 import { condenseLedger, condenseUsage } from "./condense.ts";
+import { sweepAudit } from "./audit.ts";
 import {
-  sweepAudit,
   sweepIdempotencyKeys,
   sweepManifests,
   sweepRateWindows,

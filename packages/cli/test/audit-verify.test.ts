@@ -1,0 +1,34 @@
+import { DatabaseSync } from "node:sqlite";
+import { join } from "node:path";
+import { openStore } from "@patchbay/control-plane/admin";
+import { expect, test, vi } from "vitest";
+import { administration } from "./support/administration.ts";
+
+vi.setConfig({ testTimeout: 180_000 });
+
+test("the audit log is verified, against a noted head too, and a change of it exits 1", async () => {
+  await using admin = await administration();
+  const { orgId = "" } = await admin.json("orgs", "create", "Acme");
+  await admin.json("credits", "grant", "--org", orgId, "5");
+  const file = join(admin.folder, "patchbay.db");
+  const fresh = await admin.run("audit", "verify", "--json");
+  const store = await openStore(`sqlite:${file}`);
+  await store.audit.seal({ settleMs: 0 });
+  await store.close();
+
+  const sealed = await admin.run("audit", "verify", "--json");
+  const [verified] = (JSON.parse(sealed.stdout) as { items: { head: string }[] }).items;
+  const noted = await admin.run("audit", "verify", "--org", orgId, "--head", verified!.head);
+  const foreign = await admin.run("audit", "verify", "--org", orgId, "--head", `1:${"0".repeat(64)}`);
+  using database = new DatabaseSync(file);
+  database.exec("update audit set detail = null where action = 'credits.granted'");
+  const changed = await admin.run("audit", "verify");
+
+  expect(JSON.parse(fresh.stdout)).toMatchObject({ items: [{ orgId, head: null, seals: 0, unsealed: 2 }] });
+  expect(verified).toMatchObject({ orgId, seals: 1, entries: 2, unsealed: 0, faults: [] });
+  expect(noted).toMatchObject({ code: 0, stdout: expect.stringContaining("verified  2 entries in 1 seals") });
+  expect(foreign).toMatchObject({ code: 1, stdout: expect.stringContaining("the chain was written again") });
+  expect(changed).toMatchObject({ code: 1, stderr: expect.stringContaining("1 fault.") });
+  expect(changed.stdout).toMatch(/fault {2}Entry aud_\S+ \(.*\) was changed after it was sealed\./);
+  expect(await admin.run("audit", "verify", "--head", verified!.head)).toMatchObject({ code: 2 });
+});

@@ -1,0 +1,86 @@
+import type { Store } from "../ports/stores.ts";
+import { AdminError, found } from "./admin-error.ts";
+
+/** Faults that a verification lists for an organisation. */
+const LISTED = 1_000;
+
+/** The verified audit log of an organisation. */
+export interface VerifiedAudit {
+  orgId: string;
+  /** Number and head of the last seal, as `SEQ:HASH`; null while nothing was sealed. */
+  head: string | null;
+  /** Seals whose entries were checked. */
+  seals: number;
+  /** Entries in them. */
+  entries: number;
+  /** Time of the last sealed entry. */
+  sealedTo: string | null;
+  /** Entries that retention deleted, and the time of the last one. */
+  deleted: { entries: number; to: string | null };
+  /** Entries that are not sealed yet: nothing shows a change of them. */
+  unsealed: number;
+  /** One sentence for each. */
+  faults: string[];
+  omittedFaults: number;
+}
+
+/** Verifies the audit log. */
+export interface AuditAdmin {
+  /**
+   * Checks that the sealed entries are unchanged and complete. `head`: a `SEQ:HASH` that was noted before; the chain must still
+   * contain it.
+   */
+  verifyAudit(orgId: string, options?: { head?: string }): Promise<VerifiedAudit>;
+}
+
+export function auditAdmin({ accounts, audit }: Store): AuditAdmin {
+  return {
+    async verifyAudit(orgId, { head: noted } = {}) {
+      found(await accounts.getOrg(orgId), "organisation", orgId, "orgs list");
+      const expected = noted === undefined ? undefined : parseHead(noted);
+      const chain = await audit.chain(orgId);
+      const sum = { seals: 0, entries: 0 };
+      const faults: string[] = [];
+      const heads = new Map([[chain.deleted.seq, chain.deleted.head]]);
+      for await (const one of audit.check(orgId)) {
+        faults.push(...one.faults);
+        if (!("seq" in one)) continue;
+        sum.seals++;
+        sum.entries += one.found.length;
+        if (one.seq === expected?.seq) heads.set(one.seq, one.head);
+      }
+      if (expected) faults.push(...missingHead(expected, heads.get(expected.seq), chain.deleted.seq));
+      const deletedTo = chain.deleted.seq > 0 ? timeOf(chain.deleted.to) : null;
+      return {
+        orgId,
+        ...sum,
+        head: chain.seq > 0 ? `${chain.seq}:${chain.head}` : null,
+        sealedTo: chain.seq > 0 ? timeOf(chain.sealedTo) : null,
+        deleted: { entries: chain.deleted.entries, to: deletedTo },
+        unsealed: chain.unsealed,
+        faults: faults.slice(0, LISTED),
+        omittedFaults: Math.max(0, faults.length - LISTED),
+      };
+    },
+  };
+}
+
+const timeOf = (at: number): string => new Date(at).toISOString();
+
+function parseHead(text: string): { seq: number; hash: string } {
+  const [, seq, hash] = /^([1-9]\d{0,14}):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (seq !== undefined && hash !== undefined) return { seq: Number(seq), hash };
+  throw new AdminError(`"${text}" is not a head. Give SEQ:HASH, as an earlier verification printed it.`);
+}
+
+function missingHead(
+  { seq, hash }: { seq: number; hash: string },
+  now: string | undefined,
+  deletedSeq: number,
+): string[] {
+  if (now === hash) return [];
+  if (now !== undefined) return [`Seal ${seq} has the head ${now} instead of ${hash}: the chain was written again.`];
+  if (seq <= deletedSeq)
+    return [`Seal ${seq} was deleted with its entries, so its head cannot be compared. Note heads more often.`];
+  return [`The chain has no seal ${seq}: its end was removed, or it was written again.`];
+}
