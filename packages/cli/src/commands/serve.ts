@@ -36,7 +36,6 @@ interface ServeOptions extends DatabaseOptions {
 export function addServeCommand(program: Command): void {
   const seconds = (text: string) =>
     flags.parseWithin(text, 1, 86_400, "expected seconds, a whole number from 1 to 86400");
-  const days = (text: string) => flags.parseWithin(text, 1, 36_500, "expected days, a whole number from 1 to 36500");
   const command = program
     .command("serve")
     .description("run the control plane only; functions connect from elsewhere")
@@ -67,30 +66,9 @@ export function addServeCommand(program: Command): void {
     .addOption(
       flags.option("--trust-proxy", "trust the X-Forwarded-* headers; only behind a proxy that sets them itself"),
     )
-    .addOption(
-      flags
-        .option(
-          "--retention-days <days>",
-          "days to keep ended queries with their events, 1 to 36500; then they are deleted",
-        )
-        .argParser(days)
-        .default(30),
-    )
-    .addOption(
-      flags
-        .option("--audit-days <days>", "days to keep entries of the audit log, 1 to 36500; then they are deleted")
-        .argParser(days)
-        .default(365),
-    )
-    .addOption(
-      flags
-        .option(
-          "--usage-days <days>",
-          "days to keep usage and credits by turn, 1 to 36500; then only daily sums remain",
-        )
-        .argParser(days)
-        .default(90),
-    )
+    .addOption(keptDays("--retention-days", "ended queries with their events", "they are deleted", 30))
+    .addOption(keptDays("--audit-days", "entries of the audit log", "they are deleted", 365))
+    .addOption(keptDays("--usage-days", "usage and credits by turn", "only daily sums remain", 90))
     .addOption(flags.tiersOption())
     .addOption(flags.limitsOption())
     .addOption(flags.pricesOption())
@@ -114,6 +92,12 @@ export function addServeCommand(program: Command): void {
     "PATCHBAY_PROVIDER=offline patchbay serve   # no language model, for trying it out",
   );
 }
+
+const keptDays = (name: string, what: string, then: string, preset: number) =>
+  flags
+    .option(`${name} <days>`, `days to keep ${what}, 1 to 36500; then ${then}`)
+    .argParser((text) => flags.parseWithin(text, 1, 36_500, "expected days, a whole number from 1 to 36500"))
+    .default(preset);
 
 async function serve(options: ServeOptions): Promise<void> {
   if (options.nats !== undefined && isEmbedded(options))

@@ -63,6 +63,16 @@ const bounds = (values: readonly number[], chosen: string | undefined, format: (
     .toSorted((a, b) => a - b)
     .map((value) => ({ value: String(value), label: `at least ${format(value)}` }));
 
+const STATUSES = ["queued", "running", "waiting", "succeeded", "failed", "cancelled"];
+const TROUBLES = [
+  { value: "denied", label: "Has a denied call" },
+  { value: "failed", label: "Has a failed call" },
+];
+const SOURCES = Object.entries({ production: "Production", ...SOURCE_LABELS }).map(([value, label]) => ({
+  value,
+  label,
+}));
+
 type FilterName = Exclude<keyof RunsSearch, "range" | "from" | "to" | "sort" | "noRole">;
 
 function useFilters({ agentId, search, keys }: Omit<RunFiltersProps, "onChange">): Filter<FilterName>[] {
@@ -79,30 +89,9 @@ function useFilters({ agentId, search, keys }: Omit<RunFiltersProps, "onChange">
   const roles = new Set([...(set?.roles ?? []), ...values(seen?.roles)]);
   return [
     { kind: "search", name: "q", label: "Search text or ID" },
-    {
-      kind: "choice",
-      name: "status",
-      label: "Status",
-      options: ["queued", "running", "waiting", "succeeded", "failed", "cancelled"],
-    },
-    {
-      kind: "choice",
-      name: "trouble",
-      label: "Calls",
-      options: [
-        { value: "denied", label: "Has a denied call" },
-        { value: "failed", label: "Has a failed call" },
-      ],
-    },
-    {
-      kind: "choice",
-      name: "source",
-      label: "Source",
-      options: Object.entries({ production: "Production", ...SOURCE_LABELS }).map(([value, label]) => ({
-        value,
-        label,
-      })),
-    },
+    { kind: "choice", name: "status", label: "Status", options: STATUSES },
+    { kind: "choice", name: "trouble", label: "Calls", options: TROUBLES },
+    { kind: "choice", name: "source", label: "Source", options: SOURCES },
     { kind: "text", name: "role", label: "Role", suggestions: [NO_ROLE, ...roles] },
     {
       kind: "text",

@@ -1,4 +1,4 @@
-import type { RunTrace } from "@patchbay/protocol/console";
+import type { RunTrace, Span } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback } from "react";
 import { ApiError } from "../../api/api-error.ts";
@@ -114,13 +114,7 @@ function WaterfallView({ run, running, partial, progress, nowMs }: Omit<RunProps
       onEvents={() => void navigate({ search: { view: "events" } })}
     />
   );
-  const title = span && (
-    <span className="flex min-w-0 items-center gap-2">
-      <Icon name={KIND_ICONS[span.kind]} className="text-muted" />
-      <span className="truncate">{nameOf(span)}</span>
-      <Status state={span.state} />
-    </span>
-  );
+  const title = span && <SpanTitle span={span} />;
   return (
     <>
       <Resizable
@@ -175,3 +169,11 @@ function WaterfallView({ run, running, partial, progress, nowMs }: Omit<RunProps
     </>
   );
 }
+
+const SpanTitle = ({ span }: { span: Span }) => (
+  <span className="flex min-w-0 items-center gap-2">
+    <Icon name={KIND_ICONS[span.kind]} className="text-muted" />
+    <span className="truncate">{nameOf(span)}</span>
+    <Status state={span.state} />
+  </span>
+);

@@ -33,6 +33,15 @@ type RunRoutes =
 
 export function runRoutes(deps: ConsoleDeps): HandlersOf<RunRoutes> {
   const { store, runs, queries } = deps;
+
+  /** What the store keeps of a run, and the functions that it used. */
+  async function recorded({ orgId, agentId }: { orgId: string; agentId: string }, runId: string) {
+    const parts = found(await queries.runs.parts(orgId, agentId, runId), "run");
+    const { manifestHash } = parts.run;
+    const manifest = manifestHash === undefined ? undefined : await store.runtimes.getManifest(agentId, manifestHash);
+    return { parts, manifest };
+  }
+
   return {
     "GET /agents/:agent_id/runs"({ agent: { orgId, agentId }, query }) {
       const { limit, cursor, sort, ...filter } = paged(query);
@@ -59,10 +68,8 @@ export function runRoutes(deps: ConsoleDeps): HandlersOf<RunRoutes> {
       return fileOf(exchange, { name: `runs-${agentId}`, format, read });
     },
 
-    async "GET /agents/:agent_id/runs/:run_id"({ agent: { orgId, agentId }, params }) {
-      const parts = found(await queries.runs.parts(orgId, agentId, params.run_id), "run");
-      const { manifestHash } = parts.run;
-      const manifest = manifestHash === undefined ? undefined : await store.runtimes.getManifest(agentId, manifestHash);
+    async "GET /agents/:agent_id/runs/:run_id"({ agent, params }) {
+      const { parts, manifest } = await recorded(agent, params.run_id);
       return traceOf(parts, manifest);
     },
 
@@ -76,10 +83,8 @@ export function runRoutes(deps: ConsoleDeps): HandlersOf<RunRoutes> {
       return { runId, threadId };
     },
 
-    async "GET /agents/:agent_id/runs/:run_id/turns/:step/request"({ agent: { orgId, agentId }, params }) {
-      const parts = found(await queries.runs.parts(orgId, agentId, params.run_id), "run");
-      const { manifestHash } = parts.run;
-      const manifest = manifestHash === undefined ? undefined : await store.runtimes.getManifest(agentId, manifestHash);
+    async "GET /agents/:agent_id/runs/:run_id/turns/:step/request"({ agent, params }) {
+      const { parts, manifest } = await recorded(agent, params.run_id);
       return sentTurn(parts, params.step, manifest, deps);
     },
 

@@ -34,13 +34,67 @@ interface Follower {
   listening?: Disposable | undefined;
 }
 
+/** The followers on this replica. Those of runs that other processes own listen on the bus. */
+function createFollowers(bus: Bus, isOwned: (runId: string) => boolean) {
+  const followers = new Map<string, Set<Follower>>();
+
+  function listen(runId: string, follower: Follower): void {
+    const take = (body: JsonValue): void => follower.receive(body as unknown as FeedMessage);
+    const subscriptions = new DisposableStack();
+    subscriptions.use(bus.subscribe(subjectOf(runId), take));
+    if (follower.live) subscriptions.use(bus.subscribe(liveSubjectOf(runId), take));
+    follower.listening = subscriptions;
+  }
+
+  function announce(runIds: readonly string[]): void {
+    const elsewhere = runIds.filter((runId) => followers.has(runId) && !isOwned(runId));
+    if (elsewhere.length > 0) bus.publish(FOLLOWED, elsewhere);
+  }
+
+  return {
+    of: (runId: string): Iterable<Follower> => followers.get(runId) ?? [],
+    /** This process owns the run now, and calls its followers directly. */
+    owned(runId: string, lastSeq: number): void {
+      for (const follower of followers.get(runId) ?? []) {
+        follower.listening?.[Symbol.dispose]();
+        follower.listening = undefined;
+        follower.receive({ upTo: lastSeq });
+      }
+    },
+    /** The run now belongs to another replica, or to none. */
+    disowned(runId: string): void {
+      for (const follower of followers.get(runId) ?? []) {
+        listen(runId, follower);
+        follower.receive({ upTo: Infinity });
+      }
+      announce([runId]);
+    },
+    add(runId: string, follower: Follower): Disposable {
+      const others = followers.get(runId) ?? new Set();
+      followers.set(runId, others.add(follower));
+      if (!isOwned(runId)) {
+        listen(runId, follower);
+        announce([runId]);
+      }
+      return {
+        [Symbol.dispose]() {
+          follower.listening?.[Symbol.dispose]();
+          others.delete(follower);
+          if (others.size === 0 && followers.get(runId) === others) followers.delete(runId);
+        },
+      };
+    },
+    announce,
+  };
+}
+
 /**
  * Brings the events of runs to their followers on all replicas. Stored events are published only after their commit. A run that
  * is followed only on the replica that works on it sends nothing over the bus.
  */
 export function createFeed(bus: Bus) {
   const owned = new Map<string, Owned>();
-  const followers = new Map<string, Set<Follower>>();
+  const followers = createFollowers(bus, (runId) => owned.has(runId));
   const early = new Set<string>();
 
   bus.subscribe(FOLLOWED, (runIds) => {
@@ -58,30 +112,8 @@ export function createFeed(bus: Bus) {
     if (early.size > MOST_EARLY) early.delete(early.values().next().value!);
   }
 
-  function listen(runId: string, follower: Follower): void {
-    const take = (body: JsonValue): void => follower.receive(body as unknown as FeedMessage);
-    const subscriptions = new DisposableStack();
-    subscriptions.use(bus.subscribe(subjectOf(runId), take));
-    if (follower.live) subscriptions.use(bus.subscribe(liveSubjectOf(runId), take));
-    follower.listening = subscriptions;
-  }
-
   /** Followers that are called directly: all of a run of this process, none of another. */
-  const called = (runId: string, entry: Owned | undefined): Iterable<Follower> => (entry && followers.get(runId)) ?? [];
-
-  /** The run now belongs to another replica, or to none. */
-  function disown(runId: string): void {
-    for (const follower of followers.get(runId) ?? []) {
-      listen(runId, follower);
-      follower.receive({ upTo: Infinity });
-    }
-    announce([runId]);
-  }
-
-  function announce(runIds: readonly string[]): void {
-    const elsewhere = runIds.filter((runId) => followers.has(runId) && !owned.has(runId));
-    if (elsewhere.length > 0) bus.publish(FOLLOWED, elsewhere);
-  }
+  const called = (runId: string, entry: Owned | undefined) => (entry ? followers.of(runId) : []);
 
   return {
     /**
@@ -91,11 +123,7 @@ export function createFeed(bus: Bus) {
     own(runId: string, lastSeq: number, { begun }: { begun: boolean }): Disposable {
       const entry = { lastSeq, ended: false, followed: !begun || early.delete(runId) };
       owned.set(runId, entry);
-      for (const follower of followers.get(runId) ?? []) {
-        follower.listening?.[Symbol.dispose]();
-        follower.listening = undefined;
-        follower.receive({ upTo: lastSeq });
-      }
+      followers.owned(runId, lastSeq);
       return {
         [Symbol.dispose]() {
           // The process may have lost the lease and claimed the run again: the entry of the newer claim must stay.
@@ -104,7 +132,7 @@ export function createFeed(bus: Bus) {
           if (entry.ended) return;
           // The run may wait now, which no event says: followers read its state.
           if (entry.followed) bus.publish(subjectOf(runId), { upTo: Number.MAX_SAFE_INTEGER });
-          disown(runId);
+          followers.disowned(runId);
         },
       };
     },
@@ -132,24 +160,10 @@ export function createFeed(bus: Bus) {
       const subject = liveSubjectOf(runId);
       if (bus.reaches(subject)) bus.publish(subject, (message ??= { live: JSON.stringify(event) }));
     },
-    subscribe(runId: string, receive: (message: FeedMessage) => void, { live }: { live: boolean }): Disposable {
-      const follower: Follower = { receive, live };
-      const others = followers.get(runId) ?? new Set();
-      followers.set(runId, others.add(follower));
-      if (!owned.has(runId)) {
-        listen(runId, follower);
-        announce([runId]);
-      }
-      return {
-        [Symbol.dispose]() {
-          follower.listening?.[Symbol.dispose]();
-          others.delete(follower);
-          if (others.size === 0 && followers.get(runId) === others) followers.delete(runId);
-        },
-      };
-    },
+    subscribe: (runId: string, receive: (message: FeedMessage) => void, { live }: { live: boolean }): Disposable =>
+      followers.add(runId, { receive, live }),
     /** Announces again which of these runs are followed here: the bus may have lost it. */
-    announce,
+    announce: followers.announce,
     get healthy(): boolean {
       return bus.healthy;
     },
