@@ -34,7 +34,7 @@ describeConsole("roles in the console", { service: DESK }, (suite) => {
     await panel.getByRole("link", { name: "Test as this role" }).click();
 
     await page.getByRole("heading", { level: 1, name: "close_shop" }).waitFor();
-    expect(await page.getByLabel("Role", { exact: true }).inputValue()).toBe("agent");
+    await expect.poll(() => page.getByLabel("Role", { exact: true }).inputValue()).toBe("agent");
   });
 
   test("a test call shows the result without restricted fields, or the rule that denied it", async () => {
@@ -42,7 +42,7 @@ describeConsole("roles in the console", { service: DESK }, (suite) => {
     await callAs(page, "customer", "id", "7");
     await page.getByText("Removed for customer").waitFor();
     const result = page.getByRole("region", { name: "Value returned" });
-    expect(await result.innerText()).toMatch(/\{\s+id: 7\s+\}$/);
+    await expect.poll(() => result.innerText()).toMatch(/\{\s+id: 7\s+\}$/);
     await callAs(page, "manager", "id", "7");
     await result.getByText(/^cost: 7$/).waitFor();
 

@@ -24,19 +24,18 @@ describeConsole("analytics", { prepare }, (suite) => {
     expect(await slider.getAttribute("aria-valuetext")).toMatch(/Succeeded 5, Failed 0, Cancelled 0$/);
     const box = page.locator(".recharts-tooltip-wrapper").filter({ hasText: "Succeeded" });
     await expect.poll(() => box.isVisible()).toBe(true);
-    expect(await box.innerText()).toMatch(/Total\s+5/);
+    await expect.poll(() => box.innerText()).toMatch(/Total\s+5/);
     await page.screenshot({ path: `${PICTURES}chart-readout.png` });
     await page.keyboard.press("Home");
     expect(await slider.getAttribute("aria-valuetext")).toMatch(/Succeeded 0/);
     await page.keyboard.press("Escape");
     expect(await slider.getAttribute("aria-valuetext")).toBe(readout);
-    expect(await box.count()).toBe(0);
+    await expect.poll(() => box.count()).toBe(0);
 
     await page.keyboard.press("End");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
-    await settled(page);
-    expect(await page.getByRole("row").count()).toBe(1 + 5);
+    await expect.poll(() => page.getByRole("table", { name: "Runs" }).getByRole("row").count()).toBe(1 + 5);
   });
 
   test("the pointer shows the values of the bar below it, and a click opens its runs", async () => {
@@ -50,9 +49,9 @@ describeConsole("analytics", { prepare }, (suite) => {
     if (!at || !area) throw new Error("The chart has no bar.");
 
     await slider.hover({ position: { x: at.x + at.width / 2 - area.x, y: 20 } });
-    expect(await slider.getAttribute("aria-valuetext")).toMatch(/Succeeded 5/);
+    await expect.poll(() => slider.getAttribute("aria-valuetext")).toMatch(/Succeeded 5/);
     await page.mouse.move(10, 10);
-    expect(await slider.getAttribute("aria-valuetext")).toBe(readout);
+    await expect.poll(() => slider.getAttribute("aria-valuetext")).toBe(readout);
 
     await slider.click({ position: { x: at.x + at.width / 2 - area.x, y: 20 } });
     await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
@@ -61,7 +60,7 @@ describeConsole("analytics", { prepare }, (suite) => {
   test("a latency without neighbours is a dot, a legend entry hides its series, and a table has the values", async () => {
     const page = await suite.open(path(), WIDE);
     const chart = page.getByRole("img", { name: /^Latency:/ });
-    expect(await chart.locator("circle").count()).toBe(3);
+    await expect.poll(() => chart.locator("circle").count()).toBe(3);
 
     const card = page.getByRole("region", { name: "Latency" });
     await card.getByRole("button", { name: /^p99/ }).click();
@@ -69,6 +68,7 @@ describeConsole("analytics", { prepare }, (suite) => {
 
     await card.getByRole("button", { name: "Show as table" }).click();
     const table = card.getByRole("table", { name: "Latency" });
+    await table.waitFor();
     expect(await table.getByRole("columnheader").allInnerTexts()).toEqual(["Time", "p50", "p95", "p99"]);
     expect(await table.getByRole("cell", { name: /ms$/ }).count()).toBe(3);
   });
@@ -84,13 +84,14 @@ describeConsole("analytics", { prepare }, (suite) => {
       await page.goto(path());
       await settled(page);
       const line = page.getByRole("table", { name: table }).getByRole("row").filter({ hasText: row }).first();
-      const cells = await line.getByRole("cell").allInnerTexts();
-      expect(cells.slice(1).join(" "), table).toMatch(figures);
+      await expect
+        .poll(async () => (await line.getByRole("cell").allInnerTexts()).slice(1).join(" "), { message: table })
+        .toMatch(figures);
 
       await line.locator("[data-row-link]").click();
       await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
-      await settled(page);
-      expect(await page.getByRole("table", { name: "Runs" }).getByRole("row").count(), table).toBe(1 + runs);
+      const shown = page.getByRole("table", { name: "Runs" }).getByRole("row");
+      await expect.poll(() => shown.count(), { message: table }).toBe(1 + runs);
     }
     await page.goto(path());
     await page.getByText("No failed queries").waitFor();
@@ -100,7 +101,7 @@ describeConsole("analytics", { prepare }, (suite) => {
     const page = await suite.open("/console/analytics", WIDE);
     const agents = page.getByRole("table", { name: "Agents" });
 
-    expect(await agents.getByRole("row").count()).toBe(2);
+    await expect.poll(() => agents.getByRole("row").count()).toBe(2);
     await agents.locator("[data-row-link]").click();
 
     await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();

@@ -93,6 +93,8 @@ describeConsole("approvals in the console", { service: shop }, (suite) => {
     await page.goto("/console/approvals?status=rejected");
     await page.locator("[data-row-link]").first().click();
     await panel.getByRole("link", { name: /^run_/ }).click();
+    // The panel, shown until the page of the run is loaded, has the reason too.
+    await page.getByRole("treegrid", { name: "Waterfall" }).waitFor();
     await page.getByText("The order was not delivered.", { exact: false }).first().waitFor();
     expect(ran.length).toBe(before);
   });

@@ -20,7 +20,7 @@ describeConsole(
       await page.keyboard.press("Enter");
 
       await page.getByRole("heading", { level: 1, name: "Audit" }).waitFor();
-      expect(await page.getByRole("dialog").count()).toBe(0);
+      await page.getByRole("dialog").waitFor({ state: "detached" });
     });
 
     test("keys typed after Ctrl-K reach the search while its code loads, and do not open pages", async () => {
@@ -68,9 +68,9 @@ describeConsole(
 
       await page.keyboard.press("j");
       await page.keyboard.press("j");
-      expect(await focused(page)).toBe(rows[1]);
+      await expect.poll(() => focused(page)).toBe(rows[1]);
       await page.keyboard.press("k");
-      expect(await focused(page)).toBe(rows[0]);
+      await expect.poll(() => focused(page)).toBe(rows[0]);
       await page.keyboard.press("Enter");
 
       const waterfall = page.getByRole("treegrid", { name: "Waterfall" });
@@ -88,10 +88,10 @@ describeConsole(
       const page = await suite.open("/console/agents");
 
       await page.keyboard.press("Tab");
-      expect(await focused(page)).toBe("Skip to content");
+      await expect.poll(() => focused(page)).toBe("Skip to content");
       await page.keyboard.press("Enter");
 
-      expect(await page.evaluate<string>("document.activeElement.id")).toBe("main");
+      await expect.poll(() => page.evaluate<string>("document.activeElement.id")).toBe("main");
     });
 
     test("a dialog traps the focus and returns it", async () => {
@@ -103,11 +103,11 @@ describeConsole(
       const dialog = page.getByRole("dialog", { name: "New agent" });
       await dialog.getByLabel("Name", { exact: true }).waitFor();
       for (let press = 0; press < 8; press++) await page.keyboard.press("Tab");
-      expect(await dialog.locator(":focus").count()).toBe(1);
+      await expect.poll(() => dialog.locator(":focus").count()).toBe(1);
       await page.keyboard.press("Escape");
 
       await dialog.waitFor({ state: "detached" });
-      expect(await focused(page)).toBe("New agent");
+      await expect.poll(() => focused(page)).toBe("New agent");
     });
 
     test("nothing is animated with reduced motion", async () => {

@@ -87,7 +87,7 @@ describeConsole("lists", { prepare }, (suite) => {
 
     await expect.poll(focused).toBe(rows[2]);
     await page.keyboard.press("j");
-    expect(await focused()).toBe(rows[3]);
+    await expect.poll(focused).toBe(rows[3]);
   });
 
   test("runs without a role are found, and filters show their names", async () => {
@@ -95,9 +95,9 @@ describeConsole("lists", { prepare }, (suite) => {
     const page = await suite.open(`${suite.desk.agentPath}/runs?noRole=1&status=succeeded`);
 
     await page.getByRole("link", { name: /What is 1 \+ 1/ }).waitFor();
-    expect(await page.locator("[data-row-link]").count()).toBe(1);
+    await expect.poll(() => page.locator("[data-row-link]").count()).toBe(1);
     const filters = page.getByRole("search");
-    expect(await filters.getByRole("combobox", { name: "Role" }).inputValue()).toBe("No role");
+    await expect.poll(() => filters.getByRole("combobox", { name: "Role" }).inputValue()).toBe("No role");
     expect(await filters.getByRole("combobox", { name: "Status" }).innerText()).toBe("Status: succeeded");
     expect(await filters.innerText()).toContain("Role:");
   });

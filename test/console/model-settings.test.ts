@@ -25,7 +25,7 @@ describeConsole("model settings in the console", { providers }, (suite) => {
     await form.getByRole("button", { name: "Add fallback model" }).click();
     // The first configured provider; the others are not offered.
     await form.getByLabel("Provider of fallback 1").click();
-    expect(await page.getByRole("option").allInnerTexts()).toEqual(["OpenAI"]);
+    await expect.poll(() => page.getByRole("option").allInnerTexts()).toEqual(["OpenAI"]);
     await page.getByRole("option", { name: "OpenAI" }).click();
     await form.getByLabel("Model of fallback 1").fill("not a name");
     await form.getByRole("checkbox", { name: "Max tokens" }).click();
@@ -55,6 +55,6 @@ describeConsole("model settings in the console", { providers }, (suite) => {
     await page.goto(`${desk.agentPath}/runs/${runId}`);
     await settled(page);
     const used = page.getByRole("region", { name: "Model settings" });
-    expect(await used.getByText(/^(900|25|\$0\.50)$/).allInnerTexts()).toEqual(["900", "25", "$0.50"]);
+    await expect.poll(() => used.getByText(/^(900|25|\$0\.50)$/).allInnerTexts()).toEqual(["900", "25", "$0.50"]);
   });
 });

@@ -31,7 +31,7 @@ describeConsole("narrow places of pages", { prepare }, (suite) => {
       const start = await suite.open(`${suite.desk.agentPath}/playground?tab=code`, {
         viewport: { width, height: 800 },
       });
-      expect(await start.locator("pre").count()).toBeGreaterThan(0);
+      await start.locator("pre").first().waitFor();
       expect(await covered(start), `at ${width}`).toEqual([]);
     }
   });

@@ -55,28 +55,29 @@ describeConsole("the panel of a run", {}, (suite) => {
       colorScheme,
     });
     expect(await page.getByRole("separator").count()).toBe(0);
-    await page.getByRole("row", { name: /get_order_details/ }).click();
+    const waterfall = page.getByRole("treegrid", { name: "Waterfall" });
+    await waterfall.getByRole("row", { name: /get_order_details/ }).click();
     const handle = page.getByRole("separator", { name: "Width of the panel" });
     const percent = async () => Number(await handle.getAttribute("aria-valuenow"));
-    expect(await percent()).toBe(36);
+    await expect.poll(percent).toBe(36);
     await expectAccessible(page);
 
     await handle.focus();
     await page.keyboard.press("ArrowLeft");
-    expect(await percent()).toBe(38);
+    await expect.poll(percent).toBe(38);
     const { x, y } = (await handle.boundingBox())!;
     await page.mouse.move(x + 8, y + 20);
     await page.mouse.down();
     await page.mouse.move(x - 150, y + 20);
     await page.mouse.up();
+    await expect.poll(percent).toBeGreaterThan(45);
     const wide = await percent();
-    expect(wide).toBeGreaterThan(45);
     expect(await sidewaysScroll(page)).toBe(0);
 
     await page.reload();
     await settled(page);
-    expect(await percent()).toBe(wide);
+    await expect.poll(percent).toBe(wide);
     await handle.dblclick();
-    expect(await percent()).toBe(36);
+    await expect.poll(percent).toBe(36);
   });
 });

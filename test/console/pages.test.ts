@@ -58,15 +58,22 @@ describeConsole("a page with data", { prepare }, (suite) => {
   );
 
   /** Dialogs, panels and states that need an action: the route, the accessible name of the dialog, and the action. */
-  const OPENED: Record<string, { route: string; dialog?: string; by?: (page: Page) => Promise<void> }> = {
+  const OPENED: Record<string, { route: string; dialog?: string | RegExp; by?: (page: Page) => Promise<void> }> = {
     "new-agent": { route: "/agents?create=1", dialog: "New agent" },
     "new-key": { route: "/agents/$agentId/keys?create=api", dialog: "New API key" },
     "new-member": { route: "/members?create=1", dialog: "Invite a member" },
-    "one-key": { route: "/agents/$agentId/keys", by: (page) => page.locator("[data-row-link]").first().click() },
-    "audit-entry": { route: "/audit", by: (page) => page.locator("[data-row-link]").first().click() },
+    "one-key": {
+      route: "/agents/$agentId/keys",
+      dialog: /./,
+      by: (page) => page.locator("[data-row-link]").first().click(),
+    },
+    "audit-entry": { route: "/audit", dialog: /./, by: (page) => page.locator("[data-row-link]").first().click() },
     "one-span": {
       route: "/agents/$agentId/runs/$runId",
-      by: (page) => page.getByRole("row", { name: /get_order_details/ }).click(),
+      by: async (page) => {
+        await page.getByRole("row", { name: /get_order_details/ }).click();
+        await page.getByRole("separator", { name: "Width of the panel" }).waitFor();
+      },
     },
     "matrix-cell": {
       route: "/agents/$agentId/access",

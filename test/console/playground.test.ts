@@ -51,11 +51,12 @@ describeConsole("the playground", {}, (suite) => {
   test("offers the service's example queries, each with its role and context", async () => {
     const { page, conversation } = await open();
     const examples = page.getByRole("list", { name: "Example queries" }).getByRole("button");
-    await examples.first().waitFor();
-    expect(await examples.count()).toBe(6);
+    await expect.poll(() => examples.count()).toBe(6);
 
     await examples.filter({ hasText: "What is my address?" }).click();
-    const context = await page.getByRole("textbox", { name: "Context" }).inputValue();
+    const field = page.getByRole("textbox", { name: "Context" });
+    await expect.poll(() => field.inputValue()).toContain("customerId");
+    const context = await field.inputValue();
     await page.getByRole("button", { name: "Send" }).click();
 
     // Only as a customer with that id may the query read the account.
@@ -70,9 +71,9 @@ describeConsole("the playground", {}, (suite) => {
 
     await page.getByText("Differences are highlighted").waitFor();
     const call = conversation.getByText("find_user_id_by_email", { exact: true });
-    expect(await call.count()).toBe(1);
-    expect(await conversation.getByText("as agent").count()).toBe(1);
-    expect(await conversation.getByText(pendingOrder.ownerId).count()).toBeGreaterThan(0);
+    await expect.poll(() => call.count()).toBe(1);
+    await expect.poll(() => conversation.getByText("as agent").count()).toBe(1);
+    await expect.poll(() => conversation.getByText(pendingOrder.ownerId).count()).toBeGreaterThan(0);
   });
 
   test("compares two customers, each lane with its own context, and Enter sends", async () => {
@@ -104,7 +105,9 @@ describeConsole("the playground", {}, (suite) => {
     await page.getByRole("textbox", { name: "Instructions of B" }).fill("Be long.");
     await ask(`What is the status of order ${pendingOrder.orderId}?`);
     await page.getByText("Same calls with the same results").waitFor();
-    const runs = await page.getByRole("link", { name: "Waterfall" }).all();
+    const links = page.getByRole("link", { name: "Waterfall" });
+    await expect.poll(() => links.count()).toBe(2);
+    const runs = await links.all();
     const ids = await Promise.all(runs.map(async (link) => (await link.getAttribute("href"))!.split("/").at(-1)!));
     const systems = await Promise.all(
       ids.map(async (id) => (await suite.desk.store.runs.get(suite.desk.agentId, id))!.request.system),
@@ -118,11 +121,12 @@ describeConsole("the playground", {}, (suite) => {
     const original = page.getByRole("region", { name: "Original run" });
     await original.getByText("get_order_details", { exact: true }).waitFor();
     await original.getByText(`pending (${pendingOrder.orderId})`).waitFor();
-    expect(await page.getByRole("textbox", { name: "Instructions", exact: true }).inputValue()).toBe("Be long.");
-    expect(await page.getByRole("combobox", { name: "Role" }).inputValue()).toBe("agent");
+    const instructions = page.getByRole("textbox", { name: "Instructions", exact: true });
+    await expect.poll(() => instructions.inputValue()).toBe("Be long.");
+    await expect.poll(() => page.getByRole("combobox", { name: "Role" }).inputValue()).toBe("agent");
     await page.getByRole("textbox", { name: "Query" }).press("Enter");
     await page.getByRole("list", { name: "Conversation" }).getByText(`pending (${pendingOrder.orderId})`).waitFor();
-    expect(await original.count()).toBe(0);
+    await original.waitFor({ state: "detached" });
   });
 
   test.each([
@@ -154,11 +158,13 @@ describeConsole("the playground", {}, (suite) => {
     const shown = times.filter((time) => time !== ""); // parts of texts are not in the log
 
     await conversation.getByRole("link", { name: "Waterfall" }).click();
+    // The playground, shown until the page of the run is loaded, has such a tab too.
+    await page.getByRole("treegrid", { name: "Waterfall" }).waitFor();
     await page.getByRole("tab", { name: "Events" }).click();
     const log = page.getByRole("tabpanel", { name: "Events" }).locator("summary > span:first-of-type");
     await log.first().waitFor();
 
-    expect((await log.allInnerTexts()).map((text) => text.replace("+", ""))).toEqual(shown);
+    await expect.poll(async () => (await log.allInnerTexts()).map((text) => text.replace("+", ""))).toEqual(shown);
   });
 
   test("a provider that is not configured is offered nowhere, and marked where a link selects it", async () => {
@@ -166,10 +172,11 @@ describeConsole("the playground", {}, (suite) => {
     await page.getByText("Anthropic (not configured)").waitFor();
 
     await page.getByRole("combobox", { name: "Provider" }).click();
-    expect(await page.getByRole("option").allInnerTexts()).toEqual(["Default", "Anthropic (not configured)"]);
+    const options = () => page.getByRole("option").allInnerTexts();
+    await expect.poll(options).toEqual(["Default", "Anthropic (not configured)"]);
     await page.getByRole("option", { name: "Default" }).click();
     await page.getByRole("combobox", { name: "Provider" }).click();
-    expect(await page.getByRole("option").allInnerTexts()).toEqual(["Default"]);
+    await expect.poll(options).toEqual(["Default"]);
   });
 
   test("the field has the focus on arrival", async () => {
@@ -202,8 +209,7 @@ describeConsole("the playground", {}, (suite) => {
     await page.getByRole("link", { name: "Edit and run again" }).click();
 
     const field = page.getByRole("textbox", { name: "Query" });
-    await field.waitFor();
-    expect(await field.inputValue()).toBe(question);
+    await expect.poll(() => field.inputValue()).toBe(question);
     await field.fill(`${question} Thanks!`);
     await page.getByRole("button", { name: "Send" }).click();
 
@@ -236,17 +242,16 @@ describeConsole("the models of the playground", { providers }, (suite) => {
       viewport: { width: 1600, height: 1000 },
     });
     await page.getByRole("combobox", { name: "Provider" }).click();
-    expect(await page.getByRole("option").allInnerTexts()).toEqual(["Default", "Gemini"]);
+    await expect.poll(() => page.getByRole("option").allInnerTexts()).toEqual(["Default", "Gemini"]);
     await page.getByRole("option", { name: "Gemini" }).click();
     await page.getByText("per million tokens").waitFor();
 
     const model = page.getByRole("combobox", { name: "Model" });
     await model.fill("gemini-2.5-f");
     const suggestions = page.getByRole("option");
-    expect((await suggestions.allInnerTexts()).map((text) => text.replaceAll("\n", " "))).toEqual([
-      "gemini-2.5-flash $0.30 in, $2.50 out",
-      "gemini-2.5-flash-lite $0.10 in, $0.40 out",
-    ]);
+    await expect
+      .poll(async () => (await suggestions.allInnerTexts()).map((text) => text.replaceAll("\n", " ")))
+      .toEqual(["gemini-2.5-flash $0.30 in, $2.50 out", "gemini-2.5-flash-lite $0.10 in, $0.40 out"]);
     await suggestions.first().click();
     await page.getByText("$0.30 in, $2.50 out per million tokens").waitFor();
     await page.waitForURL(({ searchParams }) => searchParams.get("model") === "gemini-2.5-flash");

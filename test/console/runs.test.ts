@@ -43,6 +43,7 @@ describeConsole("runs as a tool", { prepare }, (suite) => {
     const page = await suite.open(suite.desk.agentPath, WIDE);
     const clicks = countedClicks();
     await clicks.click(page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Runs" }));
+    await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
     await clicks.click(page.getByRole("columnheader", { name: "Cost" }).getByRole("button"));
 
     await expect
@@ -122,9 +123,11 @@ describeConsole("runs as a tool", { prepare }, (suite) => {
   test("an export has every run that matches, not only the loaded ones", async () => {
     const page = await suite.open(`${runsPath()}?model=grand&sort=-costUsd`, WIDE);
     await page.getByRole("button", { name: "Export" }).click();
-    const download = page.waitForEvent("download");
-    await page.getByRole("menuitem", { name: "CSV" }).click();
-    const file = await (await download).path();
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("menuitem", { name: "CSV" }).click(),
+    ]);
+    const file = await download.path();
     const lines = readFileSync(file, "utf8").trimEnd().split("\r\n");
 
     expect(lines[0]).toMatch(/^runId,/);
@@ -209,7 +212,11 @@ describeConsole("ten thousand runs", { prepare: fill, database }, (suite) => {
   test("are sorted, added up and searched", async () => {
     const page = await suite.open(`${suite.desk.agentPath}/runs?range=90d`, WIDE);
     await page.getByRole("group", { name: "All runs that match" }).getByText("10,080 runs").waitFor();
+    const first = () => page.evaluate<string>(`${rowTexts}[0]`);
+    const newest = await first();
     await page.getByRole("columnheader", { name: "Cost" }).getByRole("button").click();
+    // The rows of the earlier order stay until those of the new one are loaded.
+    await expect.poll(first).not.toBe(newest);
     await page.getByRole("button", { name: "Load more" }).click();
     await expect.poll(() => page.evaluate<number>(`${rowTexts}.length`)).toBe(100);
 
@@ -237,6 +244,6 @@ describeConsole("ten thousand runs", { prepare: fill, database }, (suite) => {
       .toEqual(["Just now"]);
     expect(await page.evaluate<number>(`${rowTexts}.length`)).toBe(101);
     expect(asked.filter((url) => url.includes("cursor="))).toEqual([]);
-    expect(await top()).toBe(before);
+    await expect.poll(top).toBe(before);
   });
 });

@@ -168,9 +168,10 @@ describe.skipIf(!hasBrowser)("signing in to a served control plane", { timeout: 
         ),
       );
     }, `${origin}/api/agents`);
-    const posted = attacker.waitForResponse((answer) => answer.url() === `${origin}/api/agents`);
-    await attacker.getByRole("button", { name: "Win" }).click();
-    const answer = await posted;
+    const [answer] = await Promise.all([
+      attacker.waitForResponse((response) => response.url() === `${origin}/api/agents`),
+      attacker.getByRole("button", { name: "Win" }).click(),
+    ]);
     evil.close();
 
     // The response to a no-cors request is opaque: the page cannot read it.

@@ -22,7 +22,9 @@ describeConsole("the run of a test call", {}, (suite) => {
 
     await page.getByRole("button", { name: /^Call as agent/ }).waitFor();
     expect(new URL(page.url()).pathname).toBe(path());
-    expect(await page.getByRole("textbox", { name: /order_id|orderId/ }).inputValue()).toBe(pendingOrder.orderId);
+    await expect
+      .poll(() => page.getByRole("textbox", { name: /order_id|orderId/ }).inputValue())
+      .toBe(pendingOrder.orderId);
   });
 
   test("a call of a run is tried with its arguments, role and context, and saved as a case", async () => {
@@ -40,6 +42,8 @@ describeConsole("the run of a test call", {}, (suite) => {
     await expectAccessible(page);
     await page.getByRole("link", { name: "Try with these arguments" }).click();
 
+    const argument = page.getByRole("textbox", { name: /order_id|orderId/ });
+    await expect.poll(() => argument.inputValue()).toBe(pendingOrder.orderId);
     await page.getByRole("button", { name: /^Call as customer/ }).click();
     await page.getByRole("region", { name: "Value returned" }).getByText(pendingOrder.orderId).first().waitFor();
     expect(await page.getByRole("textbox", { name: "Context as JSON" }).inputValue()).toContain(context.customerId);
