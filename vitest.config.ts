@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Module tests that need a database server or a bus. */
 const SERVICES = [
@@ -34,6 +35,29 @@ const shared = (...files: Parameters<typeof project>) => {
   return { ...rest, test: { ...test, isolate: false, restoreMocks: true } };
 };
 
+/**
+ * Starts files of the system lane, which mostly wait for leases, time limits and reconnects, between files that compute: three
+ * workers then keep two cores busy. Files that share a process follow one another, at the end.
+ */
+class Alternating extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const {
+      waiting = [],
+      computing = [],
+      sharing = [],
+    } = Object.groupBy(sorted, ({ project: { name, config } }) => {
+      if (!config.isolate) return "sharing";
+      return name === "system" ? "waiting" : "computing";
+    });
+    const turns = Array.from({ length: Math.max(waiting.length, computing.length) }, (_, i) => [
+      waiting[i],
+      computing[i],
+    ]);
+    return [...turns.flat().filter((file) => file !== undefined), ...sharing];
+  }
+}
+
 // oxlint-disable-next-line import/no-default-export -- the form of a configuration file
 export default defineConfig({
   test: {
@@ -67,7 +91,8 @@ export default defineConfig({
     hookTimeout: 180_000,
     expect: { poll: { timeout: 60_000 } },
     pool: "forks",
-    maxWorkers: 2,
+    maxWorkers: 3,
+    sequence: { sequencer: Alternating },
     reporters: ["default"],
   },
 });
