@@ -1,4 +1,5 @@
 import { expect, test, vi } from "vitest";
+import { startCommand } from "../../packages/cli/test/support/command.ts";
 import { until } from "../support/inbox.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { type Deployment, startDeployment } from "../support/processes.ts";
@@ -84,4 +85,27 @@ test("the command shows an approval, and refuses a role that may not decide and 
   await desk.admin("approvals", "reject", id, "--as", "manager", "--reason", "Not now.");
   await expect(desk.admin("approvals", "approve", id, "--as", "manager")).rejects.toThrow("is rejected");
   await expect(desk.admin("approvals", "show", "apr_none")).rejects.toThrow("Approval apr_none was not found");
+});
+
+test("a query in a terminal asks for the confirmation of its own role, edits the arguments and shows the answer", async () => {
+  await using standIn = await startStandIn(
+    "anthropic",
+    callThenAnswer([{ name: "confirmed_charge", arguments: { id: "1" } }]),
+  );
+  await using deployment = await startDeployment({ env: standIn.env });
+  await deployment.connect();
+  const { agentId, url } = deployment;
+  const { apiKey = "" } = await deployment.admin("keys", "create", "--agent", agentId, "--can", "approve");
+  const target = ["--url", url, "--agent", agentId, "--key", apiKey];
+
+  for (const more of [[], ["--stream"]]) {
+    await using query = startCommand(["query", "Charge 1", "--role", "clerk", ...more, ...target], { terminal: true });
+    await query.seen("Run it as clerk?");
+    query.type("e\r");
+    await query.seen('id ("1"; empty keeps it): ');
+    query.type("2\r");
+    expect((await query.finished).code).toBe(0);
+  }
+
+  expect(deployment.functionRuns()).toMatchObject([{ id: "2" }, { id: "2" }]);
 });

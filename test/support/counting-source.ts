@@ -5,7 +5,7 @@ const functionsPackage = fileURLToPath(new URL("../../packages/functions/src/ind
 /**
  * Source of a service whose functions first record each of their runs in the file `function-runs` of `folder`. A call for an id
  * that begins with `held` ends once the file `gate-<id>` exists; other calls end immediately. Calls of `flaky` and `flaky_charge`
- * fail with an error that asks for another attempt. A manager approves each call of `approved_charge`. `charged`, `uncharged` and `unclear` are named after what they know of an interrupted call.
+ * fail with an error that asks for another attempt. A manager approves each call of `approved_charge`, and the role of the query each of `confirmed_charge`. `charged`, `uncharged` and `unclear` are named after what they know of an interrupted call.
  */
 export function countingSource(folder: string): string {
   return `
@@ -46,7 +46,7 @@ function counted(name, { fails = false, ...more }) {
 
 export default defineService({
   name: "counting",
-  roles: ["manager"],
+  roles: ["clerk", "manager"],
   functions: [
     counted("charge", {}),
     counted("fetch_record", { idempotent: true, effect: "read" }),
@@ -54,6 +54,7 @@ export default defineService({
     counted("flaky_charge", { fails: true }),
     counted("limited", { concurrency: 2, effect: "read" }),
     counted("approved_charge", { approval: { by: ["manager"], edit: ["id"] } }),
+    counted("confirmed_charge", { approval: { by: ["caller"], edit: ["id"] } }),
     reconciled("charged", { done: true, result: { did: "found" } }),
     reconciled("uncharged", { done: false }),
     reconciled("unclear", "unknown"),

@@ -1,3 +1,4 @@
+import { CALLER } from "@patchbay/protocol";
 import { type DatabaseOptions, withoutPassword } from "./database.ts";
 
 /** An argument as a shell reads it back. */
@@ -12,6 +13,19 @@ export function connectCommand({ url, agent }: { url: string; agent: string }): 
 /** The command that queries an agent. */
 export function queryCommand({ url, agent }: { url: string; agent: string }): string {
   return `PATCHBAY_API_KEY=... patchbay query "What can you do?" --url ${shellQuote(url)} --agent ${shellQuote(agent)}`;
+}
+
+/** The ways to decide an approval: on the server, and with a key. */
+export function decisionCommands(
+  { approvalId, by }: { approvalId: string; by: readonly string[] },
+  { url, agent }: { url: string; agent: string },
+): string {
+  const role = by.find((name) => name !== CALLER) ?? "ROLE";
+  const path = `${url}/agents/${agent}/approvals/${approvalId}/decision`;
+  return [
+    `On the server: patchbay approvals approve ${shellQuote(approvalId)} --as ${shellQuote(role)} (or reject)`,
+    `With a key that may approve: curl ${shellQuote(path)} -H "X-API-Key: $APPROVER_KEY" -H "Content-Type: application/json" -d ${shellQuote(JSON.stringify({ approved: true, as: role }))}`,
+  ].join("\n");
 }
 
 /** `patchbay COMMAND` with the options that name the present command's database, so that it finds the same one. */

@@ -30,7 +30,7 @@ export function devKeys(service: DevService, ask: Ask): Record<string, KeyComman
 }
 
 /** Reads a line from the terminal; undefined when the question was ended. */
-type Ask = (question: string) => Promise<string | undefined> | undefined;
+type Ask = (question: string, options?: { signal: AbortSignal }) => Promise<string | undefined>;
 
 const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: "open", win32: "explorer" };
 
@@ -58,6 +58,7 @@ async function askQuery({ url, credentials, manifest }: DevService, ask: Ask): P
   await queryFromTerminal(
     { url, agent: credentials.agentId, key: credentials.apiKey },
     { query, role, ...(context && { contextJson: JSON.stringify(context) }) },
+    ask,
   );
 }
 

@@ -108,7 +108,7 @@ async function announce(service: Announced, file: string, { json, watch }: DevOp
     return new DisposableStack();
   }
   const help = () => print(`\n${serviceDetails(plane.url, credentials, manifest())}\n`);
-  const commands = devKeys({ ...service, signInLink, help }, (question) => keys?.ask(question));
+  const commands = devKeys({ ...service, signInLink, help }, async (question, options) => keys?.ask(question, options));
   const keys = TerminalKeys.available ? new TerminalKeys(commands) : undefined;
   print(readyBlock({ baseUrl: plane.url, consoleUrl, provider: plane.provider, manifest: manifest() }));
   if (!keys) help();

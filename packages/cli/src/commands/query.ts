@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { createClient, PatchbayError, type AgentClient, type Query, type StreamedEvent } from "@patchbay/client";
 import { isClearText, isLoopback, type QueryResponse, type RunEvent, type ToolCall } from "@patchbay/protocol";
 import type { Command } from "commander";
@@ -7,6 +8,7 @@ import { codeOf, CommandFailure, reasonOf } from "../failure.ts";
 import * as flags from "../options.ts";
 import { connectCommand } from "../printed-commands.ts";
 import { oneLine, paintStatus, print, printJson, printStatus } from "../output.ts";
+import { type Ask, askInTerminal, type Confirmations, createConfirmations } from "./query-approvals.ts";
 
 interface QueryOptions extends Partial<QueryTarget>, DatabaseOptions {
   role?: string;
@@ -84,10 +86,11 @@ type QueryOnceOptions = QueryOptions & { target: QueryTarget };
 async function queryOnce(client: AgentClient, text: string, options: QueryOnceOptions): Promise<void> {
   const body: Query = { query: text, role: options.role, contextJson: options.context, threadId: options.thread };
   using interrupt = announceOnInterrupt();
+  using confirmations = createConfirmations(client, options.target, options.json ? undefined : askInTerminal());
   try {
     const answer = options.stream
-      ? await streamQuery(client, body, (runId) => (interrupt.runId = runId))
-      : await client.query(body);
+      ? await streamQuery(client, body, { confirmations, onRun: (runId) => (interrupt.runId = runId) })
+      : await queryToEnd(client, body, confirmations);
     if (options.json) printJson(answer);
     else showAnswer(answer);
     if (!answer.success) throw new CommandFailure(oneLine(hintFor(answer, options.target)));
@@ -97,11 +100,25 @@ async function queryOnce(client: AgentClient, text: string, options: QueryOnceOp
   }
 }
 
+/** The answer of a query. While its run waits for calls that were decided here, it is asked for again. */
+async function queryToEnd(client: AgentClient, body: Query, confirmations: Confirmations): Promise<QueryResponse> {
+  const options = { idempotencyKey: randomUUID() };
+  for (;;) {
+    const answer = await client.query(body, options);
+    if (answer.code !== "approval_required") return answer;
+    let decided = 0;
+    for (const request of answer.approvals ?? []) if (await confirmations.decide(request)) decided++;
+    if (decided === 0) return answer;
+  }
+}
+
 /** Sends one query and shows its progress and answer. A run that fails is shown too, and not thrown. */
-export async function queryFromTerminal(target: QueryTarget, body: Query): Promise<void> {
+export async function queryFromTerminal(target: QueryTarget, body: Query, ask: Ask): Promise<void> {
   const { url, agent, key } = target;
   try {
-    const answer = await streamQuery(createClient({ baseUrl: url, agentId: agent, apiKey: key }), body, () => {});
+    const client = createClient({ baseUrl: url, agentId: agent, apiKey: key });
+    using confirmations = createConfirmations(client, target, ask);
+    const answer = await streamQuery(client, body, { confirmations, onRun() {} });
     if (answer.success) showAnswer(answer);
     else printStatus(`${paintStatus("red", "error:")} ${oneLine(hintFor(answer, target))}`);
   } catch (error) {
@@ -110,11 +127,18 @@ export async function queryFromTerminal(target: QueryTarget, body: Query): Promi
 }
 
 /** Shows each event as it arrives; resolves with the answer in the form that `query` returns. */
-async function streamQuery(client: AgentClient, body: Query, onRun: (runId: string) => void): Promise<QueryResponse> {
+async function streamQuery(
+  client: AgentClient,
+  body: Query,
+  { confirmations, onRun }: { confirmations: Confirmations; onRun: (runId: string) => void },
+): Promise<QueryResponse> {
   const startedAt = Date.now();
   const calls = new Map<string, ToolCall>();
   for await (const { event } of client.queryStream(body, { onStart: ({ runId }) => onRun(runId) })) {
     showEvent(event);
+    // Not awaited: the decision may be made elsewhere while the question is open.
+    if (event.type === "approvalRequest") confirmations.decide(event).catch(showFailure);
+    if (event.type === "approvalDecision") confirmations.decided(event.approvalId);
     if (event.type === "toolCall" || event.type === "toolResult") noteCall(calls, event);
     if (event.type === "finalResponse") return answerOf(event);
     if (event.type === "error") return failureOf(event, [...calls.values()], Date.now() - startedAt);
@@ -195,11 +219,16 @@ function hintFor({ errorMessage, code }: QueryResponse, target: QueryTarget): st
   return `${errorMessage}: no functions are connected. Start them with \`${connectCommand(target)}\`.`;
 }
 
+const showFailure = (error: unknown): void =>
+  printStatus(`${paintStatus("red", "error:")} ${oneLine(reasonOf(error))}`);
+
 function showEvent(event: StreamedEvent["event"]): void {
   // Further lines are indented, so that a line of a thought cannot look like a call.
   if (event.type === "thought") printStatus(paintStatus("dim", `· ${event.content.replaceAll("\n", "\n  ")}`));
   if (event.type === "toolCall")
     printStatus(`${paintStatus("cyan", "→")} ${oneLine(event.toolName)} ${brief(event.parameters)}`);
+  if (event.type === "approvalDecision")
+    printStatus(paintStatus("dim", `  ${event.decision}${event.reason ? `: ${oneLine(event.reason)}` : ""}`));
   if (event.type === "toolResult" && event.success)
     printStatus(`${paintStatus("green", "✓")} ${oneLine(event.toolName)} ${brief(event.result)}`);
   if (event.type === "toolResult" && !event.success)

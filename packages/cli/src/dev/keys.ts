@@ -37,17 +37,18 @@ export class TerminalKeys implements Disposable {
       .join(" · ");
   }
 
-  /** Reads a line. Undefined when Ctrl-C or Ctrl-D ends the question, or the keys are closed. */
-  async ask(question: string): Promise<string | undefined> {
+  /** Reads a line. Undefined when Ctrl-C, Ctrl-D or `signal` ends the question, or the keys are closed. */
+  async ask(question: string, { signal }: { signal?: AbortSignal } = {}): Promise<string | undefined> {
     const asking = new AbortController();
+    const ended = AbortSignal.any([asking.signal, ...(signal ? [signal] : [])]);
     const lines = createInterface({ input: process.stdin, output: process.stdout });
     for (const end of ["SIGINT", "close"] as const) lines.once(end, () => asking.abort());
     this.#asking.add(asking);
     try {
-      return (await lines.question(question, { signal: asking.signal })).trim();
+      return (await lines.question(question, { signal: ended })).trim();
     } catch (error) {
-      if (!asking.signal.aborted) throw error;
-      print("\nCancelled.");
+      if (!ended.aborted) throw error;
+      print(signal?.aborted ? "" : "\nCancelled.");
       return undefined;
     } finally {
       this.#asking.delete(asking);
