@@ -55,7 +55,7 @@ async function echo(text: string): Promise<void> {
   const delivery = await gateway.deliver(order, { signal });
   if (delivery.kind !== "outcome" || !delivery.outcome.ok)
     throw new Error(`a call failed: ${JSON.stringify(delivery).slice(0, 300)}`);
-  gateway.acknowledge({ agentId, callId, instanceId });
+  gateway.acknowledge(order);
 }
 
 report(await drive(echo, functions.pid));

@@ -63,7 +63,12 @@ test("query asks in a terminal for the confirmation of a call with its arguments
 });
 
 test("query edits the members that may be changed, and shows why a change is refused", async () => {
-  const refusal = { success: false, errorMessage: "Invalid request: arguments.amount", code: "invalid_request", requestId: "r1" };
+  const refusal = {
+    success: false,
+    errorMessage: "Invalid request: arguments.amount",
+    code: "invalid_request",
+    requestId: "r1",
+  };
   await using service = await startFakeService([
     json(200, waits(request())),
     json(200, approval),

@@ -28,10 +28,7 @@ export {
 } from "./codes.ts";
 export { outputSchemaFor } from "./output-schema.ts";
 export {
-  CallOutcome,
-  isProvisional,
   ControlPlaneFrame,
-  ErrorReport,
   FRAME_DEPTH,
   FRAMES_VERSION,
   HookCall,
@@ -40,6 +37,7 @@ export {
   RuntimeFrame,
   type CallFrame,
 } from "./frames.ts";
+export { CallOutcome, isProvisional, ErrorReport } from "./outcome.ts";
 export { LiveEvent, LocalEvent, RunEvent } from "./events.ts";
 export {
   canonicalJson,

@@ -39,6 +39,8 @@ export interface QueuedCall {
 /** A call that a run of this replica waits for, as its channel reports to it. */
 export interface ChannelCall extends QueuedCall {
   readonly order: CallOrder;
+  /** Milliseconds since this attempt could begin. Undefined for the first attempt. */
+  readonly ageMs: number | undefined;
   /** True while the runtime has not answered `queryState`. */
   readonly awaitsState: boolean;
   /** True when no run waits for the call any more. */
@@ -52,6 +54,12 @@ export interface ChannelCall extends QueuedCall {
    * call.
    */
   detach(options?: { hostSilent: boolean }): void;
+}
+
+/** The newest attempt of a call whose result is stored. */
+export interface StoredAttempt {
+  callId: string;
+  attempt: number;
 }
 
 /** Why a call is cancelled. */
@@ -90,8 +98,8 @@ export interface RuntimeChannel {
   cancel(call: ChannelCall, reason: CancelReason): void;
   /** Removes the call, whether queued or running, and frees its slot. */
   release(call: ChannelCall): void;
-  /** Confirms that the runtime's answer is stored, a little later: several confirmations leave together. */
-  acknowledge(callId: string): void;
+  /** Confirms that the runtime's answers up to this attempt are stored, a little later: several confirmations leave together. */
+  acknowledge(stored: StoredAttempt): void;
   /** Undefined when the connection closed before the runtime answered, or `signal` aborted. */
   prepare(input: PrepareInput, signal: AbortSignal): Promise<PreparedContext | undefined>;
   /** As `prepare`. */

@@ -200,7 +200,7 @@ function createParts(options: PartsOptions, closed: AbortSignal) {
     graceMs: 2 * stopGraceMs,
     abandonedMs: 4 * callCheckMs,
     isKept: (connection, callId) => late.has(connection, callId),
-    acknowledged: (connection, callIds) => late.acknowledged(connection, callIds),
+    acknowledged: (connection, stored) => late.acknowledged(connection, stored),
   });
 
   const running = new DisposableStack();

@@ -88,10 +88,13 @@ export interface CallOrder extends Caller {
   fence: number;
   /** Time that the handler has. */
   timeoutMs: number;
+  /** When the attempt before ended, by the database's clock. This one did not begin earlier. Absent for the first one. */
+  afterMs?: number;
 }
 
 /** Identifies a call and its runtime. Runtimes choose their instance ids, so those of two agents may be equal. */
 export type CallAddress = Pick<CallOrder, "agentId" | "callId" | "instanceId">;
+export type AttemptAddress = CallAddress & Pick<CallOrder, "attempt">;
 
 /**
  * How a delivery ended. `undelivered`: the handler did not start, and this attempt will not run later (it was not sent,
@@ -180,10 +183,10 @@ export interface FunctionGateway {
   recover(order: CallOrder, options: DeliveryOptions): Promise<Delivery>;
 
   /**
-   * Confirms to the runtime that the outcome is stored. Best effort: the runtime sends an unconfirmed result again
+   * Confirms to the runtime that the outcomes up to this attempt are stored. Best effort: the runtime sends an unconfirmed result again
    * after a reconnect.
    */
-  acknowledge(call: CallAddress): void;
+  acknowledge(stored: AttemptAddress): void;
 
   /** True when any runtime of the agent is connected now, to any replica. */
   connected(agentId: string): Promise<boolean>;

@@ -142,7 +142,8 @@ function results(engine: Engine): Pick<CallStore, "arrive" | "arrivals"> {
       if (!ended && provisional && call.attempt !== attempt) return { over: true };
       if (!ended) return { over: false, ...present({ owner: call.owner }) };
       if (isLateResult(call, outcome)) await noteLate(engine, call);
-      await db.deleteFrom("permits").where("agent_id", "=", address.agentId).where("call_id", "=", call.id).execute();
+      if (outcome.ok || !outcome.stillRuns)
+        await db.deleteFrom("permits").where("agent_id", "=", address.agentId).where("call_id", "=", call.id).execute();
       return { over: true };
     },
 

@@ -66,8 +66,8 @@ test("acknowledgements are sent without a further frame", async () => {
   one.acknowledge();
   two.acknowledge();
 
-  expect(await runtime.next("resultAck")).toEqual({ type: "resultAck", callId: one.callId });
-  expect(await runtime.next("resultAck")).toEqual({ type: "resultAck", callId: two.callId });
+  expect(await runtime.next("resultAck")).toEqual({ type: "resultAck", callId: one.callId, attempt: 1 });
+  expect(await runtime.next("resultAck")).toEqual({ type: "resultAck", callId: two.callId, attempt: 1 });
 });
 
 test("an acknowledgement is sent before the next frame, and before the connection closes", async () => {
@@ -79,13 +79,13 @@ test("an acknowledgement is sent before the next frame, and before the connectio
   const next = orderFor("instance-1");
   const delivery = deliver(next).catch(() => "closed");
   await runtime.next("call");
-  expect(runtime.inbox.rest).toEqual([{ type: "resultAck", callId: one.callId }]);
+  expect(runtime.inbox.rest).toEqual([{ type: "resultAck", callId: one.callId, attempt: 1 }]);
   two.acknowledge();
   await server.gateway.close();
 
   expect(await delivery).toBe("closed");
   await runtime.closed;
-  expect(runtime.inbox.rest).toContainEqual({ type: "resultAck", callId: two.callId });
+  expect(runtime.inbox.rest).toContainEqual({ type: "resultAck", callId: two.callId, attempt: 1 });
 });
 
 test("calls above a runtime's concurrency are queued, and are undelivered when the connection closes before they are sent", async () => {

@@ -257,7 +257,7 @@ export async function startCluster(names: string[], options: Partial<FunctionGat
       }
       const ending = delivery.kind === "outcome" ? delivery.outcome : "unknown";
       await commit(run, { ...call, outcome: ending === "unknown" ? UNKNOWN : ending });
-      replica.gateway.acknowledge({ agentId: "agent-a", callId: call.callId, instanceId });
+      replica.gateway.acknowledge({ agentId: "agent-a", callId: call.callId, instanceId, attempt: call.attempt });
       return { callId: call.callId, ending, attempts: call.attempt };
     }
     return { callId: call.callId, ending: "not taken", attempts: call.attempt };

@@ -48,7 +48,7 @@ test("another instance cannot answer the call of a disconnected one", async () =
 
   expect(await delivery).toEqual({ kind: "unknown" });
   // The answer is acknowledged, so that the other runtime does not keep it.
-  expect(other.inbox.rest).toEqual([{ type: "resultAck", callId: order.callId }]);
+  expect(other.inbox.rest).toEqual([{ type: "resultAck", callId: order.callId, attempt: 1 }]);
 });
 
 test("a runtime of another agent with the same instance id cannot answer", async () => {
@@ -133,6 +133,17 @@ test("a call of an earlier process is recovered from its runtime", async () => {
   answer(runtime, order.callId);
 
   expect(await delivery).toEqual(done);
+});
+
+test("a query of a later attempt says how long ago it could begin", async () => {
+  const runtime = await joinGateway(server.port);
+  const delivery = recover(orderFor("instance-1", { attempt: 2, afterMs: Date.now() - 5_000 }));
+
+  const { callId, attempt, ageMs = 0 } = await runtime.next("callQuery");
+  runtime.send({ type: "callState", callId, attempt, state: "unseen" });
+
+  expect(ageMs).toBeGreaterThanOrEqual(5_000);
+  expect(await delivery).toEqual({ kind: "undelivered" });
 });
 
 test("recovery waits for a runtime that has not reconnected", async () => {

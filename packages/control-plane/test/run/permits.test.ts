@@ -120,6 +120,27 @@ test("a permit outlasts a timeout that the runtime did not answer, until its lat
   expect(await pair.permits(1)).toEqual([]);
 });
 
+test("a permit outlasts a timeout after which the handler still runs, until the runtime reports its return", async () => {
+  const timedOut = { ok: false, code: "timed_out", message: "Too slow." } as const;
+  await using pair = await startPair(
+    () => ({ kind: "outcome", outcome: { ...timedOut, stillRuns: true } }),
+    undefined,
+    1,
+  );
+
+  expect((await pair.one.query("Charge")).toolInteractions).toEqual([
+    expect.not.objectContaining({ stillRuns: expect.anything() }),
+  ]);
+  expect(await pair.permits(1)).toHaveLength(1);
+
+  const [{ callId, agentId, instanceId } = { callId: "", agentId: "", instanceId: "" }] = pair.runtime.orders;
+  const address = { callId, agentId, instanceId, attempt: 1 };
+  await pair.store.calls.arrive(address, { ...timedOut, stillRuns: true });
+  expect(await pair.permits(1)).toHaveLength(1);
+  await pair.store.calls.arrive(address, timedOut);
+  expect(await pair.permits(1)).toEqual([]);
+});
+
 test("a timeout that the runtime answered ends the permit of its call", async () => {
   const timedOut = { ok: false, code: "timed_out", message: "Too slow." } as const;
   await using pair = await startPair(() => ({ kind: "outcome", outcome: timedOut }), undefined, 1);

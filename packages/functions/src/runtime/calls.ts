@@ -16,13 +16,11 @@ import { reportOf } from "./error-report.ts";
 import { encodeFrame, encodeResult } from "./frames.ts";
 import { type ApprovalNotice, createNotices, type Notices } from "./notices.ts";
 import { CANCELLED, FORGOTTEN, MAY_HAVE_RUN, TIMED_OUT } from "./outcomes.ts";
+import { overrunEnds, returnsSoon, whileRunning } from "./overrun.ts";
 import { RunningHandlers } from "./running.ts";
 import { createLedger } from "./ledger.ts";
 
 const RESEND_EVERY_MS = 1_000;
-/** How long a handler may run after its abort before the log mentions it. */
-const OVERRUN_MS = 1_000;
-
 /** A call that waits for a free slot or runs. */
 interface OpenCall {
   /** The first frame of the call, with the highest attempt that the control plane has named. */
@@ -94,9 +92,11 @@ export class Calls {
   }
 
   query(frame: Extract<ControlPlaneFrame, { type: "callQuery" }>, connection: ControlPlaneConnection): void {
-    const { callId, attempt } = frame;
+    const { callId, attempt, ageMs } = frame;
     if (this.#answerKnown(frame, connection)) return;
-    if (this.#ledger.mayHaveForgotten(callId)) connection.send(encodeResult(callId, attempt, MAY_HAVE_RUN));
+    // Of a call that it remembers, this runtime knows that no later attempt has run.
+    const isForgotten = this.#ledger.finished(callId) === undefined && this.#ledger.mayHaveForgotten(callId, ageMs);
+    if (isForgotten) connection.send(encodeResult(callId, attempt, MAY_HAVE_RUN));
     else this.#refuse(frame, connection);
   }
 
@@ -111,9 +111,10 @@ export class Calls {
     this.#finish(call, { outcome: reason === "timed_out" ? TIMED_OUT : CANCELLED });
   }
 
-  acknowledge(callId: string): void {
+  /** The results of attempts up to this one are stored. Without `attempt`: that of every attempt. */
+  acknowledge(callId: string, attempt?: number): void {
+    if (!this.#ledger.acknowledge(callId, attempt)) return;
     this.#notices.send(callId);
-    this.#ledger.acknowledge(callId);
     this.#settleDrain();
   }
 
@@ -209,26 +210,20 @@ export class Calls {
   /** Frees the slot when the handler returns and not when the call ends: a handler that ignores its abort still uses the process. */
   async #run(call: OpenCall): Promise<void> {
     let overrun: Promise<void> | undefined;
-    this.#finish(call, await this.#invoke(call, (handler) => (overrun = handler)));
-    if (overrun) await this.#waitForOverrun(call, overrun);
+    const ended = await this.#invoke(call, (handler) => (overrun = handler));
+    const stillRuns = overrun !== undefined && !(await returnsSoon(overrun));
+    this.#finish(call, stillRuns ? { ...ended, outcome: whileRunning(ended.outcome) } : ended);
+    if (stillRuns) await overrunEnds(overrun!, call.frame, this.#options);
     this.#running.end(call.frame.function);
     this.#startNext();
+    if (stillRuns) this.#reportReturn(call, ended.outcome);
   }
 
-  async #waitForOverrun({ frame }: OpenCall, handler: Promise<void>): Promise<void> {
-    const { log, concurrency } = this.#options;
-    const fields = { function: frame.function, runId: frame.runId, callId: frame.callId, concurrency };
-    let warned = false;
-    const timer = setTimeout(() => {
-      warned = true;
-      log.warn(
-        "a handler is still running after its call ended, and uses a slot; return when its signal aborts",
-        fields,
-      );
-    }, OVERRUN_MS).unref();
-    await handler;
-    clearTimeout(timer);
-    if (warned) log.info("a handler returned after its call had ended; its slot is free", fields);
+  /** Repeats the result of a call whose handler has returned late, which ends its permit. If it is lost, the permit expires. */
+  #reportReturn({ frame: { callId, attempt, function: name }, connection }: OpenCall, outcome: CallOutcome): void {
+    if (this.#running.limitOf(name) === undefined) return;
+    const sender = connection.open ? connection : this.#options.currentConnection();
+    sender?.send(encodeResult(callId, attempt, outcome));
   }
 
   async #invoke(call: OpenCall, onOverrun: (handler: Promise<void>) => void): Promise<Ended> {
@@ -259,7 +254,7 @@ export class Calls {
   #finish(call: OpenCall, { outcome, error }: Ended): void {
     const { callId, attempt } = call.frame;
     const sender = call.connection.open ? call.connection : this.#options.currentConnection();
-    const result = { frame: encodeResult(callId, attempt, outcome, error), sender };
+    const result = { frame: encodeResult(callId, attempt, outcome, error), attempt, sender };
     this.#open.delete(callId);
     this.#ledger.keep(callId, result, claimOf(call.frame, outcome));
     sender?.send(result.frame);

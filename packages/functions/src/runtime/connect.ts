@@ -216,7 +216,7 @@ class Runtime implements Connection {
 
   #receive(connection: ControlPlaneConnection, frame: ControlPlaneFrame): void {
     if (frame.type === "call") this.#calls.receive(frame, connection);
-    else if (frame.type === "resultAck") this.#calls.acknowledge(frame.callId);
+    else if (frame.type === "resultAck") this.#calls.acknowledge(frame.callId, frame.attempt);
     else if (frame.type === "cancel") this.#calls.cancel(frame.callId, frame.reason);
     else if (frame.type === "callQuery") this.#calls.query(frame, connection);
     else if (frame.type === "prepare") void this.#prepare(frame, connection);

@@ -1,6 +1,8 @@
 /** How long the ids of acknowledged and of refused calls are remembered, and how many of each. */
 const KEEP_MS = 600_000;
 const KEEP_COUNT = 10_000;
+/** How long a frame about the age of an attempt may be on its way. */
+const LATE_MS = 60_000;
 /** How often old ids are removed, and how many more than necessary when there are too many. */
 const SWEEP_MS = 1_000;
 const SWEEP_COUNT = 500;
@@ -13,11 +15,15 @@ export interface Ledger<Sender, Claim> {
   /** Results without an acknowledgement, oldest first. */
   unacknowledged(): Iterable<KeptResult<Sender>>;
   readonly unacknowledgedCount: number;
-  acknowledge(callId: string): void;
+  /** `attempt`: the newest one whose result is stored. False if the result of a later one is kept, which stays. */
+  acknowledge(callId: string, attempt?: number): boolean;
   /** The claim of a call that ended here, acknowledged or not. Undefined for any other call. */
   finished(callId: string): Claim | undefined;
-  /** True if the call may have run here: this id, or a newer one, was forgotten. Ids begin with their time. */
-  mayHaveForgotten(callId: string): boolean;
+  /**
+   * True if the attempt may have run here: this id, or a newer one, was forgotten. Ids begin with their time. `ageMs`: since the
+   * attempt could begin, if that is later than its id says.
+   */
+  mayHaveForgotten(callId: string, ageMs?: number): boolean;
   /** Promises that this attempt, and older ones, will never run here. */
   refuse(callId: string, attempt: number): void;
   refuses(callId: string, attempt: number): boolean;
@@ -26,6 +32,7 @@ export interface Ledger<Sender, Claim> {
 /** A result that the control plane has not acknowledged. */
 export interface KeptResult<Sender> {
   readonly frame: string;
+  readonly attempt: number;
   /** The connection that sent it last. */
   sender: Sender | undefined;
 }
@@ -35,8 +42,9 @@ export function createLedger<Sender, Claim>(now: () => number = () => performanc
   const acknowledged = new Map<string, { claim: Claim; at: number }>();
   const refused = new Map<string, { attempt: number; at: number }>();
   let nextSweepAt = 0;
-  /** The greatest id that was forgotten. */
+  /** The greatest id that was forgotten, and the newest acknowledgement among those that were. */
   let forgotten = "";
+  let forgottenAt = -Infinity;
 
   /**
    * Maps keep their insertion order, so the oldest entries come first. Removes many entries at a time, and seldom: iterating from
@@ -47,6 +55,7 @@ export function createLedger<Sender, Claim>(now: () => number = () => performanc
     if (time < nextSweepAt && acknowledged.size <= KEEP_COUNT && refused.size <= KEEP_COUNT) return;
     nextSweepAt = time + SWEEP_MS;
     for (const callId of oldOf(acknowledged, time)) {
+      forgottenAt = Math.max(forgottenAt, acknowledged.get(callId)!.at);
       acknowledged.delete(callId);
       if (callId > forgotten) forgotten = callId;
     }
@@ -66,15 +75,18 @@ export function createLedger<Sender, Claim>(now: () => number = () => performanc
     get unacknowledgedCount() {
       return results.size;
     },
-    acknowledge(callId) {
+    acknowledge(callId, attempt = Infinity) {
       const kept = results.get(callId);
-      if (!kept) return;
+      if (!kept) return true;
+      if (kept.result.attempt > attempt) return false;
       results.delete(callId);
       acknowledged.set(callId, { claim: kept.claim, at: now() });
       forgetOld();
+      return true;
     },
     finished: (callId) => (results.get(callId) ?? acknowledged.get(callId))?.claim,
-    mayHaveForgotten: (callId) => callId <= forgotten && !refused.has(callId),
+    mayHaveForgotten: (callId, ageMs = Infinity) =>
+      callId <= forgotten && !refused.has(callId) && now() - ageMs - LATE_MS <= forgottenAt,
     refuse(callId, attempt) {
       const older = refused.get(callId)?.attempt ?? 0;
       refused.delete(callId);

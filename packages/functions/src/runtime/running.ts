@@ -2,13 +2,13 @@
 export class RunningHandlers {
   readonly #most: number;
   /** Most handlers of a function. Undefined: as many as in all. */
-  readonly #mostOf: (functionName: string) => number | undefined;
+  readonly limitOf: (functionName: string) => number | undefined;
   readonly #ofFunction = new Map<string, number>();
   #count = 0;
 
-  constructor(most: number, mostOf: (functionName: string) => number | undefined) {
+  constructor(most: number, limitOf: (functionName: string) => number | undefined) {
     this.#most = most;
-    this.#mostOf = mostOf;
+    this.limitOf = limitOf;
   }
 
   /** True when no handler of any function may start. */
@@ -19,7 +19,7 @@ export class RunningHandlers {
   /** Counts a handler of the function. False when it may not start. */
   start(functionName: string): boolean {
     const ofFunction = this.#ofFunction.get(functionName) ?? 0;
-    if (this.full || ofFunction >= (this.#mostOf(functionName) ?? Infinity)) return false;
+    if (this.full || ofFunction >= (this.limitOf(functionName) ?? Infinity)) return false;
     this.#count++;
     this.#ofFunction.set(functionName, ofFunction + 1);
     return true;

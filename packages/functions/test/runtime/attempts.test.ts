@@ -35,6 +35,21 @@ test.each([true, false])(
   },
 );
 
+test("a late acknowledgement of the attempt before leaves the result for its repetition", async () => {
+  const service = fakeService({ answer: async ({ attempt }) => (attempt === 1 ? BUSY : { ok: true, value: attempt }) });
+  const { connection } = await connected(service);
+  connection.send(callFrame("c1"));
+  await connection.next("result");
+  connection.send(callFrame("c1", { attempt: 2 }));
+  const second = await connection.next("result");
+
+  connection.send({ type: "resultAck", callId: "c1", attempt: 1 });
+  connection.send({ type: "callQuery", callId: "c1", attempt: 2 });
+
+  expect(await connection.next("callState")).toMatchObject({ attempt: 2, state: "done" });
+  expect(await connection.next("result")).toEqual(second);
+});
+
 test("a runtime that stops does not wait for the acknowledgement of a failure that was followed by an attempt elsewhere", async () => {
   const { connection, runtime } = await connected(fakeService({ answer: async () => BUSY }));
   connection.send(callFrame("c1"));

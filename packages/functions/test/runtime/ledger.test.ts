@@ -15,7 +15,7 @@ function ledgerAt() {
 
 test("a result is kept until its acknowledgement, and its id after that", () => {
   const { ledger } = ledgerAt();
-  ledger.keep("c1", { frame: "result", sender: "connection" }, "claim");
+  ledger.keep("c1", { frame: "result", attempt: 1, sender: "connection" }, "claim");
 
   ledger.acknowledge("c1");
 
@@ -23,9 +23,20 @@ test("a result is kept until its acknowledgement, and its id after that", () => 
   expect(ledger.finished("c1")).toBe("claim");
 });
 
+test("the acknowledgement of an earlier attempt leaves the result of a later one", () => {
+  const { ledger } = ledgerAt();
+  const result = { frame: "result", attempt: 2, sender: undefined };
+  ledger.keep("c1", result, "claim");
+
+  expect(ledger.acknowledge("c1", 1)).toBe(false);
+  expect(ledger.kept("c1")).toBe(result);
+  expect(ledger.acknowledge("c1", 2)).toBe(true);
+  expect(ledger.kept("c1")).toBe(undefined);
+});
+
 /** Adds a call that ended and was acknowledged. */
 function acknowledged(ledger: Ledger<string, string>, callId: string): void {
-  ledger.keep(callId, { frame: "", sender: undefined }, "claim");
+  ledger.keep(callId, { frame: "", attempt: 1, sender: undefined }, "claim");
   ledger.acknowledge(callId);
 }
 
@@ -60,7 +71,7 @@ test("at most 10,000 acknowledged ids are remembered, and the oldest are forgott
 
 test("a result without an acknowledgement is never forgotten", () => {
   const { time, ledger } = ledgerAt();
-  const result = { frame: "result", sender: "connection" };
+  const result = { frame: "result", attempt: 1, sender: "connection" };
   ledger.keep("c0", result, "claim");
   time.now = 60 * MINUTE;
 
@@ -83,6 +94,20 @@ test("an id may have been forgotten if a newer one was", () => {
   const doubtful = ["call_03", "call_04", "call_05", "call_06"].filter((callId) => ledger.mayHaveForgotten(callId));
 
   expect(doubtful).toEqual(["call_03", "call_05"]);
+});
+
+test("an attempt that began after the newest forgotten acknowledgement was not forgotten", () => {
+  const { time, ledger } = ledgerAt();
+  acknowledged(ledger, "call_05");
+  time.now = 15 * MINUTE;
+  acknowledged(ledger, "call_09");
+
+  const ages = { recent: MINUTE, early: 13 * MINUTE, beforeIt: 15 * MINUTE, unstated: undefined };
+  const doubtful = Object.entries(ages).filter(([, ageMs]) => ledger.mayHaveForgotten("call_05", ageMs));
+
+  // A frame that states an age may have been on its way for a minute.
+  expect(doubtful.map(([name]) => name)).toEqual(["beforeIt", "unstated"]);
+  expect(ledger.mayHaveForgotten("call_05", 14 * MINUTE + 1)).toBe(true);
 });
 
 test("a refusal covers its attempt and older ones, also after a refusal of an older one", () => {

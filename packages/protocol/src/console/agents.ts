@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ErrorReport } from "../frames.ts";
+import { ErrorReport } from "../outcome.ts";
 import { AgentSettings, AgentSettingsChange, QueryRequest } from "../query.ts";
 import { ExampleQuery, FunctionManifest } from "../manifest.ts";
 import { ACCESS_CHANGES, PROVIDER_NAMES } from "../limits.ts";

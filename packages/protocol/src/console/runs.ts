@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 export { Feedback } from "../feedback.ts";
-import { ErrorReport } from "../frames.ts";
+import { ErrorReport } from "../outcome.ts";
 import { RunStatus, ThreadDetail } from "../response.ts";
 import { pageOf, time } from "./route.ts";
 

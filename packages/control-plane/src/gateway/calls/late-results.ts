@@ -3,6 +3,7 @@ import type { Bus } from "../../ports/bus.ts";
 import type { Log } from "../../ports/log.ts";
 import type { CallStore } from "../../ports/run-store.ts";
 import type { Store } from "../../ports/stores.ts";
+import type { StoredAttempt } from "../channel.ts";
 import type { RuntimeConnection } from "../local/runtime-connection.ts";
 import { type HostUpdate, INLINE_OUTCOME, replicaSubject } from "../peers/messages.ts";
 
@@ -103,14 +104,14 @@ export class LateResults implements Disposable {
   }
 
   /** The replica that waits for these results has stored them. */
-  acknowledged(connection: RuntimeConnection, callIds: readonly string[]): void {
-    for (const callId of callIds) {
-      const key = keyOf(connection, callId);
+  acknowledged(connection: RuntimeConnection, stored: readonly StoredAttempt[]): void {
+    for (const one of stored) {
+      const key = keyOf(connection, one.callId);
       const late = this.#offered.get(key);
-      if (!late) continue;
+      if (!late || late.attempt > one.attempt) continue;
       this.#offered.delete(key);
       this.#keptBytes -= late.sizeBytes;
-      connection.acknowledge(callId);
+      connection.acknowledge(one);
     }
   }
 
@@ -186,9 +187,8 @@ export class LateResults implements Disposable {
         this.#deps.calls.arrive({ agentId, callId, instanceId, attempt }, outcome, sentAt),
       );
       this.#retryMs = FIRST_RETRY_MS;
-      // An acknowledgement names no attempt, so it must not follow the result of a later one.
       if (!this.#drop(late)) return;
-      connection.send({ type: "resultAck", callId });
+      connection.send({ type: "resultAck", callId, attempt });
       if (!over && owner !== undefined)
         this.#deps.bus.publish(
           replicaSubject(owner),

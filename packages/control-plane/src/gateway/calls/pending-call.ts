@@ -75,6 +75,11 @@ export class PendingCall implements ChannelCall {
     return this.order.callId;
   }
 
+  get ageMs(): number | undefined {
+    const { afterMs } = this.order;
+    return afterMs === undefined ? undefined : Math.max(0, this.#owner.now() - afterMs);
+  }
+
   get awaitsState(): boolean {
     return this.#phase === "querying";
   }

@@ -1,6 +1,6 @@
 import { CLOSE_CODES } from "@patchbay/protocol";
 import type { WebSocket } from "ws";
-import type { CallAddress } from "../../ports/function-gateway.ts";
+import type { AttemptAddress } from "../../ports/function-gateway.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Metrics } from "../../ports/metrics.ts";
 import type { CallStore } from "../../ports/run-store.ts";
@@ -121,8 +121,8 @@ export class Connections implements ConnectionEvents {
   }
 
   /** Confirms a stored outcome to its runtime, if the runtime is connected to any replica. */
-  acknowledge({ agentId, instanceId, callId }: CallAddress): void {
-    this.#deps.directory.find(agentId, instanceId)?.acknowledge(callId);
+  acknowledge({ agentId, instanceId, ...stored }: AttemptAddress): void {
+    this.#deps.directory.find(agentId, instanceId)?.acknowledge(stored);
   }
 
   /** Pings every connection, and renews their rows in the store: other replicas ignore rows that were not renewed. */

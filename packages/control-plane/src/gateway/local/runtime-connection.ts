@@ -19,6 +19,7 @@ import {
   type ConnectionIdentity,
   type PrepareInput,
   type QueuedCall,
+  type StoredAttempt,
   type RuntimeChannel,
 } from "../channel.ts";
 import { closeSocket, type FrameOf } from "../frames.ts";
@@ -105,8 +106,8 @@ export class RuntimeConnection implements RuntimeChannel {
   }
 
   /** Sends the frame, which nothing waits for, together with the next one, or a little later: saves a write. */
-  acknowledge(callId: string): void {
-    const frame: ControlPlaneFrame = { type: "resultAck", callId };
+  acknowledge({ callId, attempt }: StoredAttempt): void {
+    const frame: ControlPlaneFrame = { type: "resultAck", callId, attempt };
     this.#deferred.push(JSON.stringify(frame));
     this.#deferredTimer ??= setTimeout(this.#flushDeferred, DEFERRED_MS);
   }
@@ -147,13 +148,13 @@ export class RuntimeConnection implements RuntimeChannel {
 
   queryState(call: ChannelCall): void {
     this.adopt(call);
-    this.queryCall(call.callId, call.order.attempt);
+    this.queryCall(call.callId, call.order.attempt, call.ageMs);
   }
 
-  /** Asks the runtime for a call's state and, if it has ended, for its result. */
-  queryCall(callId: string, attempt: number): void {
+  /** Asks the runtime for a call's state and, if it has ended, for its result. `ageMs`: since the attempt could begin. */
+  queryCall(callId: string, attempt: number, ageMs?: number): void {
     this.#expect(callId);
-    this.send({ type: "callQuery", callId, attempt });
+    this.send({ type: "callQuery", callId, attempt, ...(ageMs !== undefined && { ageMs: Math.round(ageMs) }) });
   }
 
   #expect(callId: string): void {

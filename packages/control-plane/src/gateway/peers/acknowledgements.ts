@@ -1,3 +1,5 @@
+import type { StoredAttempt } from "../channel.ts";
+
 /** Calls in one message, whose ids stay far below the limit of the bus. */
 export const BATCH = 1_000;
 /** Acknowledgements of this time share a message. */
@@ -5,22 +7,22 @@ const GATHER_MS = 10;
 
 /** Reports to the host of a runtime which results are stored. A lost message loses nothing: the host then finds them in the store. */
 export class Acknowledgements {
-  readonly #send: (callIds: string[]) => Promise<unknown>;
-  #callIds: string[] = [];
+  readonly #send: (calls: StoredAttempt[]) => Promise<unknown>;
+  #calls: StoredAttempt[] = [];
 
-  constructor(send: (callIds: string[]) => Promise<unknown>) {
+  constructor(send: (calls: StoredAttempt[]) => Promise<unknown>) {
     this.#send = send;
   }
 
-  add(callId: string): void {
-    this.#callIds.push(callId);
-    if (this.#callIds.length === 1) setTimeout(this.#flush, GATHER_MS);
-    else if (this.#callIds.length === BATCH) this.#flush();
+  add({ callId, attempt }: StoredAttempt): void {
+    this.#calls.push({ callId, attempt });
+    if (this.#calls.length === 1) setTimeout(this.#flush, GATHER_MS);
+    else if (this.#calls.length === BATCH) this.#flush();
   }
 
   readonly #flush = (): void => {
-    const callIds = this.#callIds;
-    this.#callIds = [];
-    if (callIds.length > 0) this.#send(callIds).catch(() => {});
+    const calls = this.#calls;
+    this.#calls = [];
+    if (calls.length > 0) this.#send(calls).catch(() => {});
   };
 }

@@ -37,10 +37,16 @@ export const HostRequest = z.discriminatedUnion("type", [
   /** Which of these calls do you have? */
   z.object({ type: z.literal("check"), calls: z.array(z.object(attempt)), replyTo }),
   /** Ask the runtime for the state of this call; its answer comes to `replyTo` as an update. */
-  z.object({ type: z.literal("query"), ...attempt, timeoutMs: z.number(), replyTo }),
+  z.object({
+    type: z.literal("query"),
+    ...attempt,
+    timeoutMs: z.number(),
+    ageMs: z.number().optional(),
+    replyTo,
+  }),
   z.object({ type: z.literal("cancel"), ...attempt, reason: z.enum(["timed_out", "cancelled"]) }),
   /** The answers of these calls are stored: acknowledge them to the runtime. */
-  z.object({ type: z.literal("acknowledge"), callIds: z.array(z.string()) }),
+  z.object({ type: z.literal("acknowledge"), calls: z.array(z.object(attempt)) }),
   z.object({ type: z.literal("prepare"), role: z.string().optional(), context: jsonObject, timeoutMs: z.number() }),
   z.object({ type: z.literal("hook"), call: HookCall, timeoutMs: z.int() }),
 ]);

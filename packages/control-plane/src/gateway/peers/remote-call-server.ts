@@ -3,7 +3,7 @@ import type { Bus } from "../../ports/bus.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { CallStore } from "../../ports/run-store.ts";
 import type { Store } from "../../ports/stores.ts";
-import { HOOK_GRACE_MS } from "../channel.ts";
+import { HOOK_GRACE_MS, type StoredAttempt } from "../channel.ts";
 import { callFrame, encodeFrame, type FrameOf } from "../frames.ts";
 import type { RuntimeConnection } from "../local/runtime-connection.ts";
 import { HostedCall } from "./hosted-call.ts";
@@ -37,7 +37,7 @@ export interface RemoteCallServerDeps {
   /** True while the runtime's result of the call is not acknowledged. */
   isKept(connection: RuntimeConnection, callId: string): boolean;
   /** The replica that waits for these results has stored them. */
-  acknowledged(connection: RuntimeConnection, callIds: readonly string[]): void;
+  acknowledged(connection: RuntimeConnection, stored: readonly StoredAttempt[]): void;
 }
 
 /** Serves the connections of this replica to runs that other replicas work on. */
@@ -115,7 +115,7 @@ export class RemoteCallServer {
         this.#cancel(connection, request);
         return {};
       case "acknowledge":
-        this.#deps.acknowledged(connection, request.callIds);
+        this.#deps.acknowledged(connection, request.calls);
         return {};
       case "prepare": {
         const { type: _, timeoutMs, role, context } = request;
@@ -193,7 +193,7 @@ export class RemoteCallServer {
       call.phase = "sent";
       connection.adopt(call);
     }
-    connection.queryCall(callId, attempt);
+    connection.queryCall(callId, attempt, request.ageMs);
     return { asked: true };
   }
 

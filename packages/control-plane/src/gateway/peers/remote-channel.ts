@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { HookVerdict, JsonValue, PreparedContext } from "@patchbay/protocol";
+import { type HookVerdict, type JsonValue, type PreparedContext, present } from "@patchbay/protocol";
 import { type Bus, NoResponders } from "../../ports/bus.ts";
 import type { HookInput } from "../../ports/function-gateway.ts";
 import type { Log } from "../../ports/log.ts";
@@ -12,6 +12,7 @@ import {
   HOOK_GRACE_MS,
   type PrepareInput,
   type RuntimeChannel,
+  type StoredAttempt,
 } from "../channel.ts";
 import { Acknowledgements, BATCH } from "./acknowledgements.ts";
 import {
@@ -76,7 +77,7 @@ export class RemoteChannel implements RuntimeChannel {
     this.identity = identity;
     this.#deps = deps;
     this.#subject = runtimeSubject(identity.agentId, identity.instanceId);
-    this.#acknowledgements = new Acknowledgements((callIds) => this.#request({ type: "acknowledge", callIds }));
+    this.#acknowledgements = new Acknowledgements((calls) => this.#request({ type: "acknowledge", calls }));
   }
 
   get open(): boolean {
@@ -129,9 +130,7 @@ export class RemoteChannel implements RuntimeChannel {
     void this.#sendCancel({ type: "cancel", callId, attempt, reason });
   }
 
-  acknowledge(callId: string): void {
-    this.#acknowledgements.add(callId);
-  }
+  readonly acknowledge = (stored: StoredAttempt): void => this.#acknowledgements.add(stored);
 
   release(call: ChannelCall): void {
     this.#calls.delete(call);
@@ -253,8 +252,9 @@ export class RemoteChannel implements RuntimeChannel {
 
   async #query(call: ChannelCall): Promise<void> {
     const { callId, attempt, timeoutMs } = call.order;
+    const asked = { callId, attempt, timeoutMs, ...present({ ageMs: call.ageMs }) };
     try {
-      const request = { type: "query", callId, attempt, timeoutMs, replyTo: this.#deps.replicaId } as const;
+      const request = { type: "query", ...asked, replyTo: this.#deps.replicaId } as const;
       if (QueryReply.parse(await this.#request(request)).asked) return;
       this.#closeForNow();
     } catch (error) {

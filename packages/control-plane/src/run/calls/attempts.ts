@@ -47,7 +47,7 @@ export function afterDelivery(
   // Running a handler that may have run again could, for example, refund an order twice.
   if (delivery.kind === "unknown") return mayRepeat ? { again: { ended: "unknown" } } : { outcome: UNKNOWN_OUTCOME };
   if (delivery.outcome.ok) return delivery;
-  const { retryAfterMs, ...outcome } = delivery.outcome;
+  const { retryAfterMs, stillRuns: _, ...outcome } = delivery.outcome;
   // The runtime no longer has the result. Its answer to an unsure attempt is what the owner's code found out.
   if (outcome.code === "outcome_unknown" && manifest.reconciles && !isUnsure(call) && mayRepeat)
     return { again: { ended: "unknown" } };

@@ -9,7 +9,7 @@ import {
   unknownFunctionMessage,
 } from "@patchbay/protocol";
 import { grantOf } from "../../ports/approvals.ts";
-import type { CallAddress, CallOrder, Delivery } from "../../ports/function-gateway.ts";
+import type { AttemptAddress, CallOrder, Delivery } from "../../ports/function-gateway.ts";
 import type { ModelCall } from "../../ports/model-provider.ts";
 import { type CallRecord, callerOf, isUnsure, type RunRecord } from "../../ports/records.ts";
 import { outcomeFields } from "../answer.ts";
@@ -238,9 +238,10 @@ async function storeOutcome(state: RunState, call: CallRecord, active: ActiveRun
   active.gateway.acknowledge(addressOf(run, call));
 }
 
-const addressOf = ({ agentId }: RunRecord, { callId, instanceId }: CallRecord): CallAddress => ({
+const addressOf = ({ agentId }: RunRecord, { callId, attempt, instanceId }: CallRecord): AttemptAddress => ({
   agentId,
   callId,
+  attempt,
   instanceId: instanceId!,
 });
 
@@ -269,7 +270,7 @@ function deliver(
     ...callerOf(run.request),
     ...(isUnsure(call) && { unsure: true }),
     ...(run.sessionId !== undefined && { sessionId: run.sessionId }),
-    ...present({ approval: call.approval && grantOf(call.approval) }),
+    ...present({ approval: call.approval && grantOf(call.approval), afterMs: call.earlier?.at(-1)?.endedAt }),
   };
   const options = {
     signal,

@@ -171,9 +171,9 @@ export function permittedCall(
   };
 }
 
-/** True if the handler may still run and no answer of its runtime says that the call ended. */
+/** True if the handler may still run: its runtime did not answer, or says so. */
 function mayRun(delivery: Delivery): boolean {
   if (delivery.kind !== "outcome") return delivery.kind === "unknown";
   const { outcome, unanswered } = delivery;
-  return unanswered === true || (!outcome.ok && outcome.code === "outcome_unknown");
+  return unanswered === true || (!outcome.ok && (outcome.stillRuns === true || outcome.code === "outcome_unknown"));
 }

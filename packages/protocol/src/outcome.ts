@@ -1,0 +1,73 @@
+import { z } from "zod";
+import { CALL_ERROR_CODES } from "./codes.ts";
+import type { JsonValue } from "./json.ts";
+import { LIMITS } from "./limits.ts";
+
+const json = z.custom<JsonValue>((value) => value !== undefined);
+
+const input = json
+  .optional()
+  .describe(
+    "The arguments that the handler received, if they differ from those of the call: with defaults, without dropped members.",
+  );
+
+/** The outcome of one function call, as the runtime reports it and the log stores it. */
+export const CallOutcome = z.discriminatedUnion("ok", [
+  z.object({
+    ok: z.literal(true),
+    value: json.describe(`What the handler returned: at most ${LIMITS.resultBytes} bytes, else \`result_too_large\`.`),
+    redacted: z
+      .array(z.string())
+      .optional()
+      .describe(
+        "Paths of the restricted fields that the runtime removed from the value, because the role may not see them.",
+      ),
+    input,
+  }),
+  z.object({
+    ok: z.literal(false),
+    code: z
+      .enum(CALL_ERROR_CODES)
+      .describe("Which failure it was. `call_limit` and `repeated_call` of a runtime count as `function_failed`."),
+    message: z.string().describe("Why the call failed, for the model and the caller."),
+    rule: z
+      .string()
+      .optional()
+      .describe(
+        "The rule that refused the call: `unknown`, `roles`, `context`, `input`, `authorize` or `approval`. Not sent to callers.",
+      ),
+    retryAfterMs: z
+      .number()
+      .nonnegative()
+      .optional()
+      .describe(
+        "Set if the handler failed in a way that the function retries: milliseconds until the next attempt may be delivered.",
+      ),
+    stillRuns: z
+      .literal(true)
+      .optional()
+      .describe(
+        "Set if the handler had not returned when its call timed out or was cancelled: the call keeps its permit of `concurrency`.",
+      ),
+    input,
+  }),
+]);
+export type CallOutcome = z.infer<typeof CallOutcome>;
+
+/** True for an outcome that ends one attempt and not the call: another delivery of the call may follow it. */
+export const isProvisional = (outcome: CallOutcome): boolean =>
+  !outcome.ok && (outcome.retryAfterMs !== undefined || outcome.code === "approval_required");
+
+/** An error of the owner's code, for members of the console only. */
+export const ErrorReport = z.object({
+  name: z.string().max(LIMITS.labelUnits).describe("The kind of the error, such as `TypeError`."),
+  message: z
+    .string()
+    .max(LIMITS.errorMessageUnits)
+    .describe("What the owner's code threw, as it is in the runtime's log."),
+  stack: z
+    .string()
+    .max(LIMITS.errorStackUnits)
+    .describe("Where it was thrown, with the stacks of its causes; empty if it has none."),
+});
+export type ErrorReport = z.infer<typeof ErrorReport>;
