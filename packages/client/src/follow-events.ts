@@ -24,10 +24,14 @@ export interface FollowEventsOptions {
   signal?: AbortSignal | undefined;
   /** For tests. Default: waits `ms`. */
   pause?: typeof pause;
+  /** For tests. Default: `performance.now()`. */
+  now?: () => number;
 }
 
 const RETRY_MS = 250;
 const MAX_PAUSE_MS = 8_000;
+/** A stream that was open for so long did not fail: that of a run that waits for a person ends every few minutes. */
+const HELD_MS = 30_000;
 
 /**
  * Follows a run to its last event (`finalResponse` or `error`), each stored event once and in order. A stream that breaks is
@@ -38,15 +42,21 @@ const MAX_PAUSE_MS = 8_000;
  */
 export async function* followEvents(
   first: Response | undefined,
-  { resume, after, signal, maxRetries = 8, isTransient = mayPass, pause: wait = pause }: FollowEventsOptions,
+  { resume, after, signal, maxRetries = 8, isTransient = mayPass, ...more }: FollowEventsOptions,
 ): AsyncGenerator<StreamedEvent, void, undefined> {
+  const { pause: wait = pause, now = () => performance.now() } = more;
   let response = first;
+  let openedAt: number | undefined = now();
   let lastId = after;
   let retryMs = RETRY_MS;
   let cause: unknown;
   for (let tries = 0; tries <= maxRetries; tries += 1) {
     try {
-      if (tries > 0) response = await resume(lastId);
+      if (tries > 0) {
+        openedAt = undefined;
+        response = await resume(lastId);
+        openedAt = now();
+      }
       if (!response?.body) return;
       for await (const { id, data, raw } of readServerSentEvents(response.body, (ms) => (retryMs = ms))) {
         const followed = { event: parseEvent(data), id: id === undefined ? undefined : Number(id), raw };
@@ -63,6 +73,7 @@ export async function* followEvents(
       cause = error;
     }
     signal?.throwIfAborted();
+    if (openedAt !== undefined && now() - openedAt >= HELD_MS) tries = 0;
     if (tries < maxRetries) await wait(Math.min(retryMs * 2 ** tries, MAX_PAUSE_MS), signal);
   }
   throw new PatchbayError(

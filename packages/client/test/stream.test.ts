@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { expect, test } from "vitest";
-import { createClient, type ClientOptions, type StreamedEvent } from "../src/index.ts";
+import { createClient, followEvents, type ClientOptions, type StreamedEvent } from "../src/index.ts";
 import { events, json, startFakeService } from "./support/fake-service.ts";
 
 const thought = (content: string) => ({ type: "thought", content });
@@ -170,4 +170,29 @@ test("a consumer that leaves the loop closes the connection", async () => {
   for await (const _event of clientFor(service.url).queryStream({ query: "Which?" })) break;
 
   await closed.promise;
+});
+
+test.each([
+  [300_000, Array<number>(12).fill(1_000)],
+  [1_000, [1_000, 2_000, 4_000, 8_000, 8_000, 8_000, 8_000, 8_000]],
+])("streams that end after %d ms without an event are resumed after pauses of %j", async (heldMs, expected) => {
+  let time = 0;
+  const held = (): Response => {
+    const pull = (stream: ReadableStreamDefaultController) => {
+      time += heldMs;
+      stream.enqueue(new TextEncoder().encode("retry: 1000\n\n"));
+      stream.close();
+    };
+    return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }));
+  };
+  const pauses: number[] = [];
+  const done = new AbortController();
+  const pause = async (ms: number) => {
+    if (pauses.push(ms) === 12) done.abort(new Error("enough"));
+  };
+
+  const followed = followEvents(held(), { resume: async () => held(), signal: done.signal, now: () => time, pause });
+
+  await expect(all(followed)).rejects.toThrow(/enough|could not be resumed/);
+  expect(pauses).toEqual(expected);
 });

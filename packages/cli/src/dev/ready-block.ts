@@ -56,10 +56,23 @@ export function serviceDetails(baseUrl: string, credentials: DevCredentials, man
   ].join("\n");
 }
 
-/** The connected functions with their roles, effects and arguments. */
-function functionTable({ functions }: Manifest): string {
-  const rows = functions.map((one) => [one.name, describeRoles(one), one.effect, describeArguments(one.inputSchema)]);
-  return table(["function", "roles", "effect", "arguments"], rows, "No functions are defined yet.");
+/** The connected functions with their roles, effects, arguments and, if any has one, approvals. */
+export function functionTable({ functions }: Pick<Manifest, "functions">): string {
+  const asks = functions.some(({ approval }) => approval !== undefined);
+  const rows = functions.map((one) => [
+    one.name,
+    describeRoles(one),
+    one.effect,
+    ...(asks ? [describeApproval(one)] : []),
+    describeArguments(one.inputSchema),
+  ]);
+  const names = ["function", "roles", "effect", ...(asks ? ["approval"] : []), "arguments"];
+  return table(names, rows, "No functions are defined yet.");
+}
+
+function describeApproval({ approval }: FunctionManifest): string {
+  if (approval === undefined) return "";
+  return `by ${approval.by.join(", ")}${approval.conditional ? " (some calls)" : ""}`;
 }
 
 function describeRoles({ roles, conditional }: FunctionManifest): string {
