@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { defineFunction, defineService, everyone } from "@patchbay/functions";
+import { defineFunction, defineService, everyone, type Reconciled, RetryableError } from "@patchbay/functions";
 import { z } from "zod";
 
 // Loaded by `patchbay connect` in processes that are killed: each start and end is written to the file before anything else.
@@ -14,7 +14,28 @@ async function opened(gate: string, signal: AbortSignal): Promise<void> {
   while (!existsSync(file)) await sleep(50, undefined, { signal });
 }
 
-function counted(name: string, more: { idempotent?: true; effect?: "read"; approval?: { by: string[] } }) {
+interface Call {
+  name: string;
+  id: string;
+  callId: string;
+  /** 0 for a question about an earlier attempt. */
+  attempt: number;
+}
+
+function note(phase: "begin" | "end" | "reconcile", call: Call): void {
+  appendFileSync(file, `${JSON.stringify({ phase, tenant, ...call, pid: process.pid, at: Date.now() })}\n`);
+}
+
+interface Options {
+  idempotent?: true;
+  effect?: "read";
+  approval?: { by: string[] };
+  retries?: { max: number };
+  concurrency?: number;
+  reconcile?: (call: { callId: string; input: { id: string } }) => Reconciled<{ did: string; id: string }>;
+}
+
+function counted(name: string, { fails = false, ...more }: Options & { fails?: boolean }) {
   return defineFunction({
     name,
     description: `Does ${name} for an id.`,
@@ -22,15 +43,27 @@ function counted(name: string, more: { idempotent?: true; effect?: "read"; appro
     roles: everyone,
     ...more,
     async handler({ id, ms, gate }, { callId, attempt, signal }) {
-      const note = (phase: string) => {
-        const run = { phase, tenant, name, id, callId, attempt, pid: process.pid, at: Date.now() };
-        appendFileSync(file, `${JSON.stringify(run)}\n`);
-      };
-      note("begin");
+      const call = { name, id, callId, attempt };
+      note("begin", call);
       if (gate !== undefined) await opened(gate, signal);
       if (ms !== undefined) await sleep(ms, undefined, { signal });
-      note("end");
+      note("end", call);
+      if (fails) throw new RetryableError({ afterMs: 500, message: `${name} is busy` });
       return { did: name, id };
+    },
+  });
+}
+
+/** A charge whose records tell what an interrupted attempt did. */
+function recorded(name: string, tookEffect: boolean | undefined) {
+  return counted(name, {
+    reconcile({ callId, input: { id } }) {
+      const call = { name, id, callId, attempt: 0 };
+      note("reconcile", call);
+      if (tookEffect === undefined) return "unknown";
+      if (!tookEffect) return { done: false };
+      note("end", call);
+      return { done: true, result: { did: name, id } };
     },
   });
 }
@@ -42,5 +75,11 @@ export default defineService({
     counted("charge", {}),
     counted("fetch_record", { idempotent: true, effect: "read" }),
     counted("approved_charge", { approval: { by: ["manager"] } }),
+    counted("flaky_read", { effect: "read", retries: { max: 3 }, fails: true }),
+    counted("flaky_charge", { fails: true }),
+    counted("limited_charge", { concurrency: 3 }),
+    recorded("charged", true),
+    recorded("uncharged", false),
+    recorded("unclear_charge", undefined),
   ],
 });

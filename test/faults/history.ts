@@ -46,7 +46,8 @@ export function longestSilence(noted: readonly Noted[]): number {
 
 /** A record that a counting function wrote before or after its work. */
 export interface FunctionNote {
-  phase: "begin" | "end";
+  /** `reconcile`: the owner's code was asked about an earlier attempt. */
+  phase: "begin" | "end" | "reconcile";
   tenant: string;
   name: string;
   id: string;

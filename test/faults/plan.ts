@@ -1,6 +1,15 @@
 /** One function call in the plan of a query. */
 export interface PlannedCall {
-  name: "charge" | "fetch_record" | "approved_charge";
+  name:
+    | "charge"
+    | "fetch_record"
+    | "approved_charge"
+    | "flaky_read"
+    | "flaky_charge"
+    | "limited_charge"
+    | "charged"
+    | "uncharged"
+    | "unclear_charge";
   /** Identifies the piece of work across processes, to detect a second run of it under another call id. */
   id: string;
   /** Duration of the function. */

@@ -12,6 +12,7 @@ import { fairShare } from "./fair-share.ts";
 
 import { idleStreams } from "./idle-streams.ts";
 
+import { limitedCalls, reconciledCalls, retriedCalls } from "./call-options.ts";
 import { rateLimit, spentCredits } from "./account-limits.ts";
 import { repeatedKey, resumedStreams } from "./repeated-requests.ts";
 
@@ -34,6 +35,9 @@ export const LONG: readonly { scenario: Scenario; terms: { rate: number; seconds
   { scenario: adoptedCalls, terms: { rate: 10 } },
   { scenario: killedRuntimes, terms: { rate: 50 } },
   { scenario: redeliveredCalls, terms: { rate: 50 } },
+  { scenario: retriedCalls, terms: { rate: 50 } },
+  { scenario: reconciledCalls, terms: { rate: 20 } },
+  { scenario: limitedCalls, terms: { rate: 100 } },
   { scenario: movedConnections, terms: { rate: 20 } },
   { scenario: rollingRestart, terms: { rate: 50 } },
   { scenario: drainedRuntime, terms: { rate: 0 } },
