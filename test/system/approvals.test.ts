@@ -1,4 +1,4 @@
-import { connect, defineFunction, defineService, silentLog } from "@patchbay/functions";
+import { connect, defineFunction, defineService, RetryableError, silentLog } from "@patchbay/functions";
 import type { Approval, ApprovalPage, QueryResponse } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -219,6 +219,49 @@ test("caller stands for the role of the run", async () => {
   ]);
   expect((await desk.decide(asked!.approvalId, { approved: true, as: "clerk" })).status).toBe(200);
 });
+
+test.for(Object.entries(REPLICAS))(
+  "%s: an approved call that fails is tried again with its approval, without a second request",
+  async ([, open]) => {
+    const attempts: unknown[] = [];
+    const book = defineFunction({
+      name: "book",
+      description: "Books an amount.",
+      input: z.object({ amount: z.number() }),
+      roles: ["clerk"],
+      idempotent: true,
+      retries: { max: 3 },
+      approval: { by: ["manager"], edit: ["amount"] },
+      handler({ amount }, { attempt, approval }) {
+        attempts.push({ attempt, amount, by: approval?.decidedAs });
+        if (attempts.length < 3) throw new RetryableError({ afterMs: 1, message: "busy" });
+        return { booked: amount };
+      },
+    });
+    const service = defineService({ name: "desk", roles: ["clerk", "manager"], functions: [book] });
+    await using standIn = await startStandIn(
+      "anthropic",
+      callThenAnswer([{ name: "book", arguments: { amount: 200 } }], () => "Done."),
+    );
+    await using replicas = await open({ providers: standIn.config });
+    if (!replicas) return;
+    const { agentId, runtimeKey: key } = replicas;
+    const { apiKey } = await replicas.planes[0]!.admin.createKey({ agentId, can: ["approve"] });
+    const runtime = connect(service, { url: replicas.planes.at(-1)!.url, agentId, key, log: silentLog });
+    await runtime.ready;
+    const keyed = { "idempotency-key": "k" };
+    const waits = await replicas.clients[0]!.query("Book", { role: "clerk" }, keyed);
+
+    const decision = { approved: true, as: "manager", arguments: { amount: 150 } };
+    const path = `/agents/${agentId}/approvals/${waits.approvals![0]!.approvalId}/decision`;
+    expect((await replicas.clients[0]!.post(path, decision, { "x-api-key": apiKey })).status).toBe(200);
+    const answer = await replicas.clients[0]!.query("Book", { role: "clerk" }, { ...keyed, prefer: "wait=60" });
+
+    expect(answer).toMatchObject({ success: true, toolInteractions: [{ success: true, parameters: { amount: 150 } }] });
+    expect(attempts).toEqual([2, 3, 4].map((attempt) => ({ attempt, amount: 150, by: "manager" })));
+    await runtime.stop({ drainMs: 0 });
+  },
+);
 
 test.for(Object.entries(REPLICAS))(
   "%s: a run that waited over a restart continues, and its handler runs once",

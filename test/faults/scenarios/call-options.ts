@@ -123,10 +123,11 @@ export const limitedCalls: Scenario = {
   lab: { replicas: 2 },
   async run(lab, { rate }) {
     const called = callEach(lab, ["limited_charge"], { queries: Math.round(rate), ms: 250 });
-    let kills = 0;
+    let [kills, isOver] = [0, false];
+    void called.endings.then(() => (isOver = true));
     for (const replica of lab.replicas.slice(0, 2)) {
       const before = called.notes().length;
-      await until(() => called.notes().length > before + 2 * LIMIT, "calls run", 60_000);
+      await until(() => isOver || called.notes().length > before + 2 * LIMIT, "calls run", 60_000);
       await replica.kill();
       await replica.start();
       kills++;

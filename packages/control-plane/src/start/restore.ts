@@ -5,6 +5,7 @@ import { AdminError } from "../accounts/admin-error.ts";
 import type { RunRecord } from "../ports/records.ts";
 import type { Store } from "../ports/stores.ts";
 import { failed } from "../run/answer.ts";
+import { decided } from "../run/calls/approval.ts";
 import { runEntry } from "../run/calls/journal.ts";
 import { RunFailure } from "../run/run-failure.ts";
 import { embeddedFile, lockStore, openStore } from "../store/open.ts";
@@ -81,10 +82,12 @@ export async function endOpenRuns(url: string): Promise<number> {
 
 async function end({ runs, approvals }: Store, run: RunRecord): Promise<void> {
   // Decisions may have been made after the backup.
-  await approvals.close(run.runId, { cancel: true });
+  const closed = await approvals.close(run.runId, { cancel: true });
+  const last = decided(closed.filter(({ reported }) => !reported));
   const { result, event } = failed(run, new RunFailure("cancelled", RESTORED), 0);
   await runs.commit(run, {
-    events: [{ seq: run.lastSeq + 1, body: JSON.stringify(event) }],
+    events: [...last.events, event].map((one, index) => ({ seq: run.lastSeq + 1 + index, body: JSON.stringify(one) })),
+    approvals: last.approvals,
     finish: { status: "cancelled", result, history: [], releaseIdempotencyKey: false },
     audit: [runEntry(run, "run.failed", { rule: "restored" })],
   });

@@ -6,6 +6,7 @@ import { endOpenRuns, restoreBackup } from "../../src/start/restore.ts";
 import { BackupFailed } from "../../src/store/backup.ts";
 import { StoreInUse } from "../../src/store/dialect/sqlite-files.ts";
 import { lockStore, openStore } from "../../src/store/open.ts";
+import { requestOf, yes } from "../store/contract/asking-runs.ts";
 import { event, sampleCall, sampleRun, sampleTurn } from "../store/contract/world.ts";
 import { postgresPlace } from "../store/postgres-place.ts";
 import { sqlitePlace } from "../store/sqlite-place.ts";
@@ -74,6 +75,39 @@ test("open runs of a restored Postgres database are ended, also suspects and que
 
   expect(await endOpenRuns(url)).toBe(0);
   expect(await place.rows("select distinct status from runs")).toEqual([{ status: "cancelled" }]);
+});
+
+test("a restore ends a run that waited for an approval, and its approval cannot be decided any more", async () => {
+  await using place = await backedUp();
+  const { store, run, backup } = place;
+  const lease = { runId: run.runId, fence: 1 };
+  const requested = ["a", "b"].map((name) => requestOf({ clock: Date }, name));
+  const calls = requested.map(({ callId, approvalId }, position) => ({
+    ...sampleCall(callId, { position }),
+    approval: { approvalId } as never,
+  }));
+  await store.runs.commit(lease, { events: [event(1)], turn: sampleTurn(0), calls, approvals: { requested } });
+  await store.runs.commit(lease, { wait: { remainingMs: 100_000 } });
+  await store.approvals.decide(owned.agentId, "apr_a", yes);
+  await store.backup(backup);
+  await store.close();
+
+  expect(await restoreBackup(place.url, backup, { force: true })).toMatchObject({ endedRuns: 1 });
+
+  const restored = await openStore(place.url);
+  expect(await restored.runs.get(owned.agentId, run.runId)).toMatchObject({ status: "cancelled", lastSeq: 4 });
+  const bodies = (await restored.runs.events(run.runId, 1, 9)).map(({ body }) => JSON.parse(body));
+  expect(bodies).toMatchObject([
+    { type: "approvalDecision", approvalId: "apr_a", decision: "approved" },
+    { type: "approvalDecision", approvalId: "apr_b", decision: "cancelled" },
+    { type: "error", code: "cancelled" },
+  ]);
+  expect(await restored.approvals.decide(owned.agentId, "apr_b", yes)).toMatchObject({
+    decided: false,
+    approval: { status: "cancelled" },
+  });
+  expect(await restored.runs.wake({ all: true })).toEqual([]);
+  await restored.close();
 });
 
 test("an existing database is kept unless the restore is forced, and while a server uses it", async () => {

@@ -112,7 +112,8 @@ export interface Decided {
   approvals: { reported: string[] };
 }
 
-const decided = (approvals: readonly ApprovalRecord[]): Decided => ({
+/** Reports the decisions, also those on approvals that the end of their run has cancelled. */
+export const decided = (approvals: readonly ApprovalRecord[]): Decided => ({
   events: approvals.map(decisionEvent),
   approvals: { reported: approvals.map(({ approvalId }) => approvalId) },
 });
