@@ -239,10 +239,8 @@ test.for(Object.entries(REPLICAS))(
       },
     });
     const service = defineService({ name: "desk", roles: ["clerk", "manager"], functions: [book] });
-    await using standIn = await startStandIn(
-      "anthropic",
-      callThenAnswer([{ name: "book", arguments: { amount: 200 } }], () => "Done."),
-    );
+    const call = { name: "book", arguments: { amount: 200 } };
+    await using standIn = await startStandIn("anthropic", callThenAnswer([call]));
     await using replicas = await open({ providers: standIn.config });
     if (!replicas) return;
     const { agentId, runtimeKey: key } = replicas;

@@ -129,7 +129,7 @@ async function editArguments({ parameters, edit }: Approval, { ask, signal }: As
   return changed;
 }
 
-/** Text replaces text as it is typed. Any other value is JSON, and text if it is none. */
+/** Text replaces text as it is typed. Any other value is JSON, and text where it is not. */
 function valueOf(typed: string, before: JsonValue | undefined): JsonValue {
   const parsed = parseJson(typed);
   return typeof before === "string" || !parsed.ok ? typed : (parsed.value as JsonValue);
