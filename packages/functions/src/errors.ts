@@ -22,6 +22,15 @@ export class RetryableError extends Error {
   }
 }
 
+/**
+ * An error of a handler that cannot know whether its call took effect, such as a lost connection to the system that it called. The call
+ * ends with `outcome_unknown`, and the model reads not to repeat it. If the function reads only or is idempotent, it ends like any
+ * other failed call. The message stays in the owner's log.
+ */
+export class OutcomeUnknownError extends Error {
+  override readonly name = "OutcomeUnknownError";
+}
+
 /** A mistake in the definition of a function or a service. Thrown by the define functions, so that a program with a mistake does not start. */
 export class DefinitionError extends Error {
   override readonly name = "DefinitionError";

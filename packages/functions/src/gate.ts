@@ -9,10 +9,10 @@ import {
 import { type AccessRequest, admit, type Admitted, findFunction, type Refusal } from "./admission.ts";
 import { createCallContext, type Invocation, type InvokeOptions } from "./invocation.ts";
 import { isTimeoutError, withDeadline } from "./deadline.ts";
-import { failed, FunctionError, listFaults } from "./errors.ts";
+import { failed, FunctionError, listFaults, OutcomeUnknownError } from "./errors.ts";
 import type { FunctionDefinition } from "./function.ts";
 import { toJson } from "./json.ts";
-import { MAY_HAVE_RUN, reconciled } from "./reconcile.ts";
+import { MAY_HAVE_RUN, MAY_HAVE_TAKEN_EFFECT, reconciled } from "./reconcile.ts";
 import { retryAfter } from "./retries.ts";
 import type { Log } from "./log.ts";
 import type { Parse } from "./schema/schema.ts";
@@ -105,8 +105,12 @@ export function createGate({ functions, parseContext }: GateSetup): Gate {
 }
 
 /** True if a call of the function may be delivered again after an attempt whose outcome is unknown. */
-const mayContinue = ({ reconcile, manifest: { effect, idempotent } }: FunctionDefinition<never>): boolean =>
-  reconcile !== undefined || idempotent || effect === "read";
+const mayContinue = (definition: FunctionDefinition<never>): boolean =>
+  definition.reconcile !== undefined || mayRepeat(definition);
+
+/** True if a second call does no harm. */
+const mayRepeat = ({ manifest: { effect, idempotent } }: FunctionDefinition<never>): boolean =>
+  idempotent || effect === "read";
 
 const NEVER = new AbortController().signal;
 const TOO_SLOW = { ok: false, code: "timed_out", message: "Timed out before the function started." } as const;
@@ -138,6 +142,10 @@ async function runHandler(
     options.onError?.(error);
     if (error instanceof FunctionError && error.message !== "")
       return { ok: false, code: "function_failed", message: error.message };
+    if (error instanceof OutcomeUnknownError && !mayRepeat(definition)) {
+      log.error("function failed, and its call may have taken effect", { error });
+      return MAY_HAVE_TAKEN_EFFECT;
+    }
     const what = signal.aborted ? "function failed after its call had ended" : "function failed";
     const { retries } = definition;
     const outcome = failed(log, what, { error, ...(retries && { attempt: invocation.attempt }) });

@@ -15,7 +15,7 @@ export type {
 export type { AccessRequest, Refusal, Rule } from "./admission.ts";
 export type { ApprovalOptions, Duration } from "./approval.ts";
 export type { CheckedCase, FunctionCase } from "./definition-checks.ts";
-export { ConnectionError, DefinitionError, FunctionError, RetryableError } from "./errors.ts";
+export { ConnectionError, DefinitionError, FunctionError, OutcomeUnknownError, RetryableError } from "./errors.ts";
 export {
   defineFunction,
   everyone,

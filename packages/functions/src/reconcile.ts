@@ -22,6 +22,13 @@ export const MAY_HAVE_RUN: CallOutcome = {
     "The function may have run: an earlier attempt was interrupted, and its outcome is not known. Do not call it again; check or report.",
 };
 
+/** The outcome of a call whose handler does not know whether it took effect. */
+export const MAY_HAVE_TAKEN_EFFECT: CallOutcome = {
+  ok: false,
+  code: "outcome_unknown",
+  message: "The function may have taken effect, and its outcome is not known. Do not call it again; check or report.",
+};
+
 /** Asks the owner's code whether the earlier attempt took effect. An error and every other answer count as `unknown`. */
 export async function reconciled<Call>(
   reconcile: (call: Call) => unknown,

@@ -1,7 +1,7 @@
 import { LIMITS, type CallOutcome } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { defineFunction, FunctionError } from "../src/index.ts";
+import { defineFunction, FunctionError, OutcomeUnknownError } from "../src/index.ts";
 import { call, memoryLog, serviceOf } from "./calls.ts";
 
 const id = z.object({ id: z.string() });
@@ -45,6 +45,33 @@ describe("failures of a handler", () => {
         message: "function failed",
         fields: { function: "probe", runId: "run_1", callId: "call_1", reference, error: thrown },
       });
+    },
+  );
+
+  test("a call after which the handler cannot know its effect is not reported as failed", async () => {
+    const log = memoryLog();
+    const error = new OutcomeUnknownError("the bank closed the connection");
+    const transfer = defineFunction({ ...base, handler: () => Promise.reject(error) });
+
+    expect(await call(serviceOf(transfer), "probe", { id: "1" }, { log })).toEqual({
+      ok: false,
+      code: "outcome_unknown",
+      message:
+        "The function may have taken effect, and its outcome is not known. Do not call it again; check or report.",
+    });
+    expect(log.lines).toMatchObject([{ level: "error", fields: { error } }]);
+  });
+
+  test.each([{ effect: "read" as const }, { idempotent: true }])(
+    "such a call of %o failed, and may be repeated",
+    async (kind) => {
+      const repeatable = defineFunction({
+        ...base,
+        ...kind,
+        handler: () => Promise.reject(new OutcomeUnknownError("the connection ended")),
+      });
+
+      expect(await call(serviceOf(repeatable), "probe", { id: "1" })).toMatchObject({ code: "function_failed" });
     },
   );
 });
