@@ -9,6 +9,7 @@ export const PACKAGES: Allowed = {
   create: [],
   "offline-model": ["protocol"],
   functions: ["protocol"],
+  mcp: ["functions"],
   "control-plane": ["protocol", "offline-model"],
   cli: ["protocol", "client", "create", "functions", "control-plane"],
   console: ["protocol", "client"],
@@ -33,6 +34,7 @@ export const FOLDERS: Readonly<Record<string, Allowed>> = {
     runtime: [".", "access"],
     testing: [".", "schema", "redaction", "runtime"],
   },
+  mcp: {},
   "control-plane": {
     ports: [],
     bus: ["ports"],

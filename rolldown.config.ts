@@ -15,7 +15,8 @@ const ENTRIES = {
   protocol: ["index", "console/index"],
   client: ["index"],
   create: ["main", "index"],
-  functions: ["index", "access/index", "testing/index"],
+  functions: ["index", "access/index", "sources", "testing/index"],
+  mcp: ["index"],
   "control-plane": ["index", "admin", "store/dialect/sqlite-reader-thread"],
   cli: ["main", "runtime-process"],
 };

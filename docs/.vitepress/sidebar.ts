@@ -14,6 +14,7 @@ export const sidebar = [
       { text: "Functions, schemas and results", link: "/guides/functions" },
       { text: "Roles and authorize", link: "/guides/access" },
       { text: "Approval by people", link: "/guides/approval" },
+      { text: "Tools of MCP servers", link: "/guides/mcp-servers" },
       { text: "Context and subject", link: "/guides/context" },
       { text: "Testing", link: "/guides/testing" },
       { text: "Testing access in CI", link: "/guides/access-in-ci" },

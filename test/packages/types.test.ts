@@ -12,12 +12,18 @@ const MODULES = {
 const TSC = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
 const STRICT = ["--noEmit", "--strict", "--target", "es2022", "--types", "node"];
 
-const FUNCTIONS = ["@patchbay/functions", "@patchbay/functions/access", "@patchbay/functions/testing"];
+const FUNCTIONS = [
+  "@patchbay/functions",
+  "@patchbay/functions/access",
+  "@patchbay/functions/sources",
+  "@patchbay/functions/testing",
+];
 const OTHERS = [
   "@patchbay/client",
   "@patchbay/control-plane",
   "@patchbay/control-plane/admin",
   "@patchbay/create",
+  "@patchbay/mcp",
   "@patchbay/protocol",
   "@patchbay/protocol/console",
 ];
@@ -45,7 +51,13 @@ describe.skipIf(registry === null)("declarations", () => {
 
   describe("with the other packages", () => {
     beforeAll(() =>
-      project.add("@patchbay/client", "@patchbay/control-plane", "@patchbay/create", "@patchbay/protocol"),
+      project.add(
+        "@patchbay/client",
+        "@patchbay/control-plane",
+        "@patchbay/create",
+        "@patchbay/mcp",
+        "@patchbay/protocol",
+      ),
     );
 
     test.each(Object.entries(MODULES))("compile: %s", async (_name, options) => {

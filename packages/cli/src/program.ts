@@ -11,6 +11,7 @@ import { addDevCommand } from "./commands/dev.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
 import { addInitCommand } from "./commands/init.ts";
 import { addMemberCommands, addOrganisationCommands } from "./commands/organisations.ts";
+import { addPinCommand } from "./commands/pin.ts";
 import { addQueryCommand } from "./commands/query.ts";
 import { addRunCommands } from "./commands/runs.ts";
 import { addServeCommand } from "./commands/serve.ts";
@@ -40,6 +41,7 @@ export function createProgram(): Command {
   addConnectCommand(program);
   addQueryCommand(program);
   addAccessCommand(program);
+  addPinCommand(program);
   addDoctorCommand(program);
   program.commandsGroup("Administer (directly on the database, also while a server runs):");
   addAgentCommands(program);

@@ -1,5 +1,5 @@
 import { existsSync, statSync } from "node:fs";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Service } from "@patchbay/functions";
 import { CommandFailure } from "./failure.ts";
@@ -30,6 +30,8 @@ export function findServiceFile(named: string | undefined): string {
  */
 export async function loadService(path: string, onFile?: (file: string) => void): Promise<Service> {
   const { isService } = await import("@patchbay/functions");
+  const { setServiceFolder } = await import("@patchbay/functions/sources");
+  setServiceFolder(dirname(path));
   const { loadOwnersFiles, withPlace } = await import("./loading/hooks.ts");
   loadOwnersFiles(onFile);
   using _guard = refuseExit(path);

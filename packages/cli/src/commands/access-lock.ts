@@ -4,6 +4,7 @@ import { dirname, join, relative } from "node:path";
 import type { AccessChange, AccessLock } from "@patchbay/functions/access";
 import { CommandFailure, reasonOf } from "../failure.ts";
 import { paint, print, printJson } from "../output.ts";
+import { functionSources } from "./pin.ts";
 
 /**
  * Compares the access with the lock and the never-list next to the service. Throws a CommandFailure on any difference. `strict`: also
@@ -19,11 +20,27 @@ export async function checkLock(
   const changes = compareAccess(lock, now);
   const forbidden = await forbiddenBy(path, now);
   const unrefused = strict ? findUnrefused(now) : [];
-  const ok = changes.length === 0 && forbidden.length === 0 && unrefused.length === 0;
-  if (json) printJson({ ok, file, changes, forbidden, ...(strict && { unrefused }) });
+  const drift = (await functionSources()).flatMap((source) => source.drift().map(({ sentence }) => sentence));
+  const ok = changes.length === 0 && forbidden.length === 0 && unrefused.length === 0 && drift.length === 0;
+  if (json)
+    printJson({ ok, file, changes, forbidden, ...(strict && { unrefused }), ...(drift.length > 0 && { drift }) });
   else if (ok) print(`Access matches ${file}.`);
-  else print([...forbidden.map(forbiddenLine), ...changes.map(line), ...unrefused.map(untestedLine)].join("\n"));
+  else
+    print(
+      [
+        ...forbidden.map(forbiddenLine),
+        ...drift.map(driftLine),
+        ...changes.map(line),
+        ...unrefused.map(untestedLine),
+      ].join("\n"),
+    );
   refuse(path, forbidden);
+  if (drift.length > 0) {
+    const count = drift.length === 1 ? "One tool differs" : `${drift.length} tools differ`;
+    throw new CommandFailure(
+      `${count} from the lock file of its MCP server. Read the difference, and accept it with patchbay pin.`,
+    );
+  }
   if (changes.length > 0) {
     const count = changes.length === 1 ? "One difference" : `${changes.length} differences`;
     throw new CommandFailure(`${count} from ${file}. If intended, run with --write and commit the file.`);
@@ -56,6 +73,10 @@ function line({ kind, sentence }: AccessChange): string {
 
 function forbiddenLine(sentence: string): string {
   return `${paint("red", "forbidden")}  ${sentence}`;
+}
+
+function driftLine(sentence: string): string {
+  return `${paint("red", "drift    ")}  ${sentence}`;
 }
 
 function untestedLine(name: string): string {

@@ -7,6 +7,7 @@ import { keepStdoutForResults, paint, paintStatus, printJson, print, printStatus
 import { checkLock, lockFileOf, saveLock } from "./access-lock.ts";
 import { addWhatIfOptions, whatIf, type WhatIfOptions } from "./access-what-if.ts";
 import { findServiceFile, loadService, refuseExit } from "../service-file.ts";
+import { describeSource, functionSources } from "./pin.ts";
 
 interface AccessOptions extends WhatIfOptions {
   markdown?: true;
@@ -80,9 +81,12 @@ async function access(file: string | undefined, options: AccessOptions): Promise
 }
 
 async function show(path: string, matrix: AccessMatrix, { json, markdown }: AccessOptions): Promise<void> {
-  if (json) return printJson(matrix);
+  const sources = await functionSources();
+  const servers = sources.map(({ name, lockFile }) => ({ name, pinned: lockFile !== undefined }));
+  if (json) return printJson({ ...matrix, ...(servers.length > 0 && { mcpServers: servers }) });
   const { renderMatrix } = await import("@patchbay/functions/access");
   print(renderMatrix(matrix, { format: markdown ? "markdown" : "text" }));
+  if (!markdown && sources.length > 0) print(sources.map(describeSource).join("\n"));
   const { file, exists } = lockFileOf(path);
   if (!exists) printStatus(paintStatus("dim", `No ${file} yet: store this table with --write, and run --check in CI.`));
 }

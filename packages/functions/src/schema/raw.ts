@@ -23,6 +23,7 @@ const ANNOTATIONS = `
   .trim()
   .split(/\s+/);
 
+const STANDARD: ReadonlySet<string> = new Set(KEYWORDS);
 const KNOWN: ReadonlySet<string> = new Set([...KEYWORDS, ...ANNOTATIONS]);
 
 /** Advice for keywords of other drafts and dialects without an equivalent in this one. */
@@ -66,6 +67,18 @@ export function checkRefs(root: JsonObject, where: string): void {
         );
     }
     return schema;
+  });
+}
+
+/**
+ * The same for a schema of another program, which may contain keywords that mean nothing here. They are removed, and so are marks: only
+ * the owner decides which role sees what.
+ */
+export function readForeignSchema(schema: JsonObject, where: string): JsonObject {
+  const { $schema: _, ...copy } = schema;
+  return mapSchema(copy, (one, path) => {
+    const current = toCurrentDraft(one, (text) => new DefinitionError(`${where}: ${placeOf(path)}: ${text}`));
+    return Object.fromEntries(Object.entries(current).filter(([keyword]) => STANDARD.has(keyword)));
   });
 }
 

@@ -1,0 +1,95 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { Client, StreamableHTTPClientTransport, type Transport } from "@modelcontextprotocol/client";
+import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { serviceFolder } from "@patchbay/functions/sources";
+import { type Caller, type HttpServer, type McpOptions, type StdioServer, urlOf } from "./options.ts";
+
+/** Bytes of one message or answer of a server. A result may have 256 KiB; the rest is room for bytes that are left out of it. */
+const MESSAGE_BYTES = 16 * 1024 * 1024;
+/** Characters of a server's standard error that an error message shows. */
+const TAIL_UNITS = 2000;
+
+/** The call during which a request is sent, for headers that depend on it. */
+export const currentCaller = new AsyncLocalStorage<Caller>();
+
+/** A connected client. `stderr` is the end of what the server's process wrote there. */
+export interface Opened {
+  client: Client;
+  stderr: () => string;
+}
+
+/**
+ * Connects to the server, and starts it first if it is a process. Throws an error that ends with the server's own words. `onTools` is
+ * called when the server says that its tools changed.
+ */
+export async function open(
+  { name, server, startTimeoutMs = 30_000 }: McpOptions,
+  onTools: () => void,
+): Promise<Opened> {
+  const { transport, stderr } = "command" in server ? openProcess(server) : openHttp(server, name);
+  const client = new Client(
+    { name: "patchbay", version: "0.1.0" },
+    {
+      // Without capabilities of the client, a server can ask neither a person nor a model for anything.
+      capabilities: {},
+      // A process is probed by a second one, and some servers end on a first request that they do not know.
+      versionNegotiation: { mode: "command" in server ? "legacy" : "auto" },
+      listChanged: { tools: { autoRefresh: false, onChanged: onTools } },
+    },
+  );
+  try {
+    await client.connect(transport, { timeout: startTimeoutMs });
+    return { client, stderr };
+  } catch (cause) {
+    await client.close().catch(() => undefined);
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const tail = stderr().trim();
+    const words = tail === "" ? "" : ` Its standard error ends with:\n${tail}`;
+    throw new Error(`The MCP server "${name}" did not start: ${reason}.${words}`, { cause });
+  }
+}
+
+function openProcess({ command, args = [], env, cwd }: StdioServer): { transport: Transport; stderr: () => string } {
+  const folder = cwd ?? serviceFolder();
+  const transport = new StdioClientTransport({
+    command,
+    args: [...args],
+    env: { ...getDefaultEnvironment(), ...env },
+    ...(folder !== undefined && { cwd: folder }),
+    stderr: "pipe",
+    maxBufferSize: MESSAGE_BYTES,
+  });
+  let tail = "";
+  transport.stderr?.on("data", (chunk: Buffer) => (tail = (tail + chunk.toString()).slice(-TAIL_UNITS)));
+  return { transport, stderr: () => tail };
+}
+
+function openHttp(server: HttpServer, name: string): { transport: Transport; stderr: () => string } {
+  const { token, headers } = server;
+  const transport = new StreamableHTTPClientTransport(urlOf(server, name), {
+    async fetch(url, init) {
+      const all = new Headers(init?.headers);
+      const caller = currentCaller.getStore() ?? { role: undefined, context: {} };
+      const own = typeof headers === "function" ? headers(caller) : headers;
+      for (const [header, value] of Object.entries(own ?? {})) all.set(header, value);
+      if (token !== undefined) all.set("authorization", `Bearer ${token}`);
+      const response = await fetch(url, { ...init, headers: all });
+      // The stream of a GET lasts as long as the connection, so that it has no total size.
+      return init?.method === "POST" ? limited(response) : response;
+    },
+  });
+  return { transport, stderr: () => "" };
+}
+
+/** The same response, whose body fails when it exceeds the limit of one message. */
+function limited(response: Response): Response {
+  let sizeBytes = 0;
+  const count = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      sizeBytes += chunk.byteLength;
+      if (sizeBytes > MESSAGE_BYTES) controller.error(new RangeError(`the answer exceeds ${MESSAGE_BYTES} bytes`));
+      else controller.enqueue(chunk);
+    },
+  });
+  return response.body === null ? response : new Response(response.body.pipeThrough(count), response);
+}

@@ -1,0 +1,181 @@
+import {
+  createLog,
+  DefinitionError,
+  defineFunction,
+  type FunctionDefinition,
+  type FunctionOptions,
+  type JsonObject,
+  type Log,
+  RetryableError,
+  type Schema,
+} from "@patchbay/functions";
+import { addFunctionSource, readForeignSchema } from "@patchbay/functions/sources";
+import { compare, lockPath, type Pinned, readPinned, writePinned } from "./lock.ts";
+import { checkOptions, type McpOptions } from "./options.ts";
+import { toResult } from "./results.ts";
+import { NotRunningError, type Server, startServer } from "./server.ts";
+import { isSameDefinition, type ToolDefinition, visibleText } from "./tool.ts";
+
+/** The tools of a server as functions. */
+export interface McpFunctions {
+  /** The functions, for `defineService`. */
+  readonly functions: readonly FunctionDefinition[];
+  /** Ends the connection, and the server's process if it has one. */
+  close(): Promise<void>;
+}
+
+/**
+ * Connects to an MCP server and defines a function for each of its tools that the owner gives to a role. Roles, `authorize`, approval
+ * and limits hold as for any other function, and the arguments are validated before the server receives them. Rejects if the server
+ * does not start.
+ *
+ * ```ts
+ * const files = await mcpFunctions({
+ *   name: "fs",
+ *   server: { command: "npx", args: ["-y", "@modelcontextprotocol/server-filesystem", "/srv/docs"] },
+ *   roles: { read_text_file: ["support"], write_file: ["manager"] },
+ *   lock: "mcp.lock.json",
+ * });
+ * export default defineService({ name: "desk", functions: [...files.functions] });
+ * ```
+ */
+export async function mcpFunctions(options: McpOptions): Promise<McpFunctions> {
+  checkOptions(options);
+  const { name, lock } = options;
+  const path = lock === undefined ? undefined : lockPath(lock);
+  const pinned = path === undefined ? undefined : readPinned(path, name);
+  const log = (options.log ?? createLog()).child({ mcpServer: name });
+  const server = await startServer(options);
+  try {
+    const accepted = server.tools().filter((tool) => path === undefined || isPinned(server, tool, pinned));
+    if (path !== undefined) warnOfUnpinned(server, accepted, { path, pinned, log });
+    const functions = defineTools(server, accepted, options, log);
+    const remove = addFunctionSource(sourceOf(server, name, path));
+    return {
+      functions,
+      async close() {
+        remove();
+        await server.close();
+      },
+    };
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
+}
+
+function isPinned({ title }: Server, tool: ToolDefinition, pinned: Pinned | undefined): boolean {
+  return pinned?.server === title && isSameDefinition(pinned.tools[tool.name], tool);
+}
+
+function warnOfUnpinned(
+  server: Server,
+  accepted: readonly ToolDefinition[],
+  { path, pinned, log }: { path: string; pinned: Pinned | undefined; log: Log },
+): void {
+  const leftOut = server.tools().filter((tool) => !accepted.includes(tool));
+  const then = "Read the difference and accept it with: patchbay pin FILE, where FILE is the service file.";
+  if (pinned === undefined)
+    log.warn(`no function of the MCP server is offered, because ${path} has no definitions of it. ${then}`);
+  else if (leftOut.length > 0)
+    log.warn(`tools of the MCP server differ from ${path} and are not offered. ${then}`, {
+      tools: leftOut.map((tool) => tool.name),
+    });
+}
+
+function sourceOf(server: Server, name: string, lockFile: string | undefined) {
+  /** What the owner read last, so that nothing else is accepted. */
+  let shown: Pinned | undefined;
+  const current = (): Pinned => ({
+    server: server.title,
+    tools: Object.fromEntries(
+      server
+        .tools()
+        .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+        .map((tool) => [tool.name, tool]),
+    ),
+  });
+  return {
+    name,
+    lockFile,
+    drift() {
+      if (lockFile === undefined) return [];
+      shown = current();
+      return compare(name, lockFile, readPinned(lockFile, name), shown);
+    },
+    async pin() {
+      if (lockFile !== undefined) await writePinned(lockFile, name, shown ?? current());
+    },
+  };
+}
+
+/** A tool that cannot be a function is left out: the others, and the owner's own functions, still work. */
+function defineTools(
+  server: Server,
+  tools: readonly ToolDefinition[],
+  options: McpOptions,
+  log: Log,
+): FunctionDefinition[] {
+  const { roles, override = {} } = options;
+  const offered = new Set(server.tools().map((tool) => tool.name));
+  const missing = [...Object.keys(roles), ...Object.keys(override)].filter((one) => one !== "*" && !offered.has(one));
+  if (missing.length > 0) log.warn("the MCP server does not offer tools that the options name", { tools: missing });
+
+  const functions = new Map<string, FunctionDefinition>();
+  for (const tool of tools) {
+    const granted = Object.hasOwn(roles, tool.name) ? roles[tool.name] : roles["*"];
+    if (granted === undefined) continue;
+    try {
+      const definition = defineFunction(toOptions(server, tool, granted, options));
+      const { name } = definition.manifest;
+      if (functions.has(name)) throw new DefinitionError(`another tool is the function ${name}; name one in override`);
+      functions.set(name, definition);
+    } catch (error) {
+      // An owner's mistake must not go unseen; a tool of somebody else must not stop the service.
+      if (!(error instanceof DefinitionError) || override[tool.name] !== undefined) throw error;
+      log.warn("a tool of the MCP server cannot be a function and is not offered", {
+        tool: tool.name,
+        reason: error.message,
+      });
+    }
+  }
+  return [...functions.values()];
+}
+
+function toOptions(
+  server: Server,
+  tool: ToolDefinition,
+  roles: "everyone" | readonly string[],
+  options: McpOptions,
+): FunctionOptions<JsonObject, Schema | undefined, JsonObject> {
+  const where = `MCP server "${options.name}": tool "${tool.name}"`;
+  const { output = tool.outputSchema && readForeignSchema(tool.outputSchema, `${where}: outputSchema`), ...override } =
+    options.override?.[tool.name] ?? {};
+  const title = visibleText(tool.title ?? "").slice(0, TITLE_UNITS);
+  return {
+    name: `${options.name}_${tool.name}`.replaceAll(/[^A-Za-z0-9_.-]/g, "_"),
+    description: visibleText(tool.description ?? "").trim() || `The tool ${visibleText(tool.name)}.`,
+    ...(title !== "" && { title }),
+    ...(options.trust === "annotations" && { effect: effectOf(tool) }),
+    ...override,
+    input: readForeignSchema(tool.inputSchema, `${where}: inputSchema`),
+    ...(output !== undefined && { output }),
+    roles,
+    handler: async (input, context) => {
+      try {
+        return toResult(await server.call(tool, input, context));
+      } catch (error) {
+        // Like any FunctionError it would end the attempts, and the server may be running again at the next one.
+        if (override.retries === undefined || !(error instanceof NotRunningError)) throw error;
+        throw new RetryableError({ message: error.message, cause: error });
+      }
+    },
+  };
+}
+
+const TITLE_UNITS = 200;
+
+function effectOf({ annotations }: ToolDefinition): "read" | "write" | "destructive" {
+  if (annotations?.["readOnlyHint"] === true) return "read";
+  return annotations?.["destructiveHint"] === true ? "destructive" : "write";
+}

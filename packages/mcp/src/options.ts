@@ -1,0 +1,104 @@
+import { DefinitionError, type FunctionOptions, type JsonObject, type Log, type Schema } from "@patchbay/functions";
+
+/** A server that runs as a process of its own and speaks over its standard input and output. */
+export interface StdioServer {
+  /** The program to start, such as `npx`. */
+  command: string;
+  args?: readonly string[];
+  /** Variables of its environment. Of the runtime's own it receives only those that a login shell sets, such as `PATH` and `HOME`. */
+  env?: Readonly<Record<string, string>>;
+  /** Its working folder. Default: the folder of the service file. */
+  cwd?: string;
+}
+
+/** A server that is reached over Streamable HTTP. */
+export interface HttpServer {
+  url: string | URL;
+  /** Sent as `Authorization: Bearer`. */
+  token?: string | undefined;
+  /**
+   * Further headers. A function receives the role and the context of each call, so that the server can tell users apart; for requests
+   * that belong to no call, such as the list of tools, it receives neither.
+   */
+  headers?: Readonly<Record<string, string>> | ((call: Caller) => Readonly<Record<string, string>>);
+}
+
+/** The caller of a tool, as the query states it. */
+export interface Caller {
+  readonly role: string | undefined;
+  readonly context: JsonObject;
+}
+
+type Definition = FunctionOptions<JsonObject, Schema | undefined, JsonObject>;
+
+/** What an owner decides about one tool, in place of what the server says. The members are those of `defineFunction`. */
+export type ToolOverride = Partial<Omit<Definition, "input" | "roles" | "handler" | "reconcile">>;
+
+/** The options of {@link mcpFunctions}. It refuses unknown options. */
+export interface McpOptions {
+  /** Begins the name of each function (`fs` makes `fs_read_file` of the tool `read_file`), and names the server in the lock file and in logs. */
+  name: string;
+  server: StdioServer | HttpServer;
+  /**
+   * The roles that may call each tool, by the tool's name, as in `defineFunction`. A tool without an entry is not offered. The entry
+   * `"*"` gives its roles to every tool without an entry of its own.
+   */
+  roles: Readonly<Record<string, "everyone" | readonly string[]>>;
+  override?: Readonly<Record<string, ToolOverride>>;
+  /**
+   * The file with the definitions that the owner accepted, relative to the folder of the service file. A tool that differs from it is
+   * not offered. `patchbay pin` writes the file. Default: none, and every definition is accepted.
+   */
+  lock?: string | URL;
+  /** `"annotations"`: believe what the server says about effects: a tool that says it only reads has `effect: "read"`. Default: each tool is a write. */
+  trust?: "annotations";
+  /** Calls to the server at the same time: 1 to 1,000. Further ones wait in order. Default 8. */
+  concurrency?: number;
+  /** Milliseconds that the server has to start and to list its tools. Default 30,000. */
+  startTimeoutMs?: number;
+  /** Default: JSON lines on standard error. */
+  log?: Log;
+}
+
+const OPTIONS = ["name", "server", "roles", "override", "lock", "trust", "concurrency", "startTimeoutMs", "log"];
+
+/** Throws `DefinitionError` for options that would fail, or open more than they say, later. */
+export function checkOptions(options: McpOptions): void {
+  const { name, server, roles, trust, concurrency = 1, startTimeoutMs = 1 } = options;
+  if (typeof name !== "string" || !/^[A-Za-z0-9_-]{1,32}$/.test(name))
+    throw new DefinitionError(
+      `mcpFunctions: name must be 1 to 32 of the characters A-Z a-z 0-9 _ -, got ${JSON.stringify(name)}.`,
+    );
+  const must = (holds: boolean, text: string) => {
+    if (!holds) throw new DefinitionError(`MCP server "${name}": ${text}`);
+  };
+  const unknown = Object.keys(options).filter((option) => !OPTIONS.includes(option));
+  must(unknown.length === 0, `unknown option ${unknown.join(", ")}. The options are: ${OPTIONS.join(", ")}.`);
+  must(isObject(server) && "command" in server !== "url" in server, "server must have either a command or a url.");
+  if ("url" in server)
+    must(/^https?:/.test(urlOf(server, name).href), "server.url must begin with http:// or https://.");
+  must(
+    isObject(roles),
+    'roles is missing. Give the roles of each tool, such as roles: { read_file: ["support"] }; "*" is every other tool.',
+  );
+  must(trust === undefined || trust === "annotations", 'trust must be "annotations", or absent.');
+  must(
+    Number.isInteger(concurrency) && concurrency >= 1 && concurrency <= 1000,
+    `concurrency must be an integer from 1 to 1,000, got ${String(concurrency)}.`,
+  );
+  must(
+    Number.isFinite(startTimeoutMs) && startTimeoutMs > 0,
+    `startTimeoutMs must be a positive number of milliseconds, got ${String(startTimeoutMs)}.`,
+  );
+}
+
+export function urlOf({ url }: HttpServer, name: string): URL {
+  try {
+    return new URL(url);
+  } catch {
+    throw new DefinitionError(`MCP server "${name}": server.url is not a URL: ${String(url)}`);
+  }
+}
+
+const isObject = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

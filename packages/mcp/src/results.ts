@@ -1,0 +1,52 @@
+import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client";
+import { FunctionError, type JsonValue } from "@patchbay/functions";
+import { visibleText } from "./tool.ts";
+
+/** Characters of a tool's error that the model and the caller receive. */
+const ERROR_UNITS = 4096;
+
+/**
+ * The result of a function for the result of a tool: the structured content, else the texts, with a note in place of pictures, sound
+ * and other bytes. Throws `FunctionError` for a result that the tool marks as an error.
+ */
+export function toResult({ isError, structuredContent, content }: CallToolResult): unknown {
+  if (isError) {
+    const text = content.map(toValue).filter((value) => typeof value === "string");
+    throw toFunctionError(text.join("\n"), "The tool failed without a message.");
+  }
+  if (structuredContent !== undefined) return structuredContent;
+  const values = content.map(toValue);
+  if (values.length === 1) return values[0];
+  return values.every((value) => typeof value === "string") ? values.join("\n") : values;
+}
+
+/** An error whose text comes from the server. */
+export function toFunctionError(text: string, otherwise: string): FunctionError {
+  const shown = visibleText(text).trim();
+  return new FunctionError(shown === "" ? otherwise : shown.slice(0, ERROR_UNITS));
+}
+
+function toValue(block: ContentBlock): JsonValue {
+  switch (block.type) {
+    case "text":
+      return block.text;
+    case "image":
+    case "audio":
+      return leftOut(block.mimeType, block.data);
+    case "resource_link":
+      return { uri: block.uri, name: block.name, ...(block.mimeType !== undefined && { mimeType: block.mimeType }) };
+    case "resource": {
+      const { resource } = block;
+      return "text" in resource
+        ? resource.text
+        : leftOut(resource.mimeType ?? "application/octet-stream", resource.blob);
+    }
+    default:
+      return "[content of an unknown type left out]";
+  }
+}
+
+/** `data` is base64: four characters for three bytes. */
+function leftOut(mimeType: string, data: string): string {
+  return `[${mimeType}, ${Math.ceil((data.length * 3) / 4 / 1024)} KiB left out]`;
+}

@@ -1,0 +1,145 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import { expect, test } from "vitest";
+import { openDesk, programOf, temporaryFolder } from "./support/desk.ts";
+
+/** Servers of the public registry, each with its own release of the protocol's libraries. */
+const FILESYSTEM = programOf("@modelcontextprotocol/server-filesystem/dist/index.js");
+const MEMORY = programOf("@modelcontextprotocol/server-memory/dist/index.js");
+const EVERYTHING = programOf("@modelcontextprotocol/server-everything/dist/index.js");
+
+test("server-filesystem: roles decide who reads and who writes, and the server limits the folder", async () => {
+  await using folder = await temporaryFolder();
+  const docs = join(folder.path, "docs");
+  await mkdir(docs);
+  await writeFile(join(docs, "a.txt"), "hello");
+  await writeFile(join(folder.path, "secret.txt"), "secret");
+  await using desk = await openDesk({
+    name: "fs",
+    server: { command: process.execPath, args: [FILESYSTEM, docs] },
+    roles: { read_text_file: ["support"], write_file: ["manager"] },
+  });
+
+  expect(desk.names.toSorted()).toEqual(["fs_read_text_file", "fs_write_file"]);
+  const read = (path: string, role: string) => desk.call("fs_read_text_file", { path }, { role });
+  expect(await read(join(docs, "a.txt"), "support")).toEqual({ ok: true, value: { content: "hello" } });
+  expect(await read(join(docs, "a.txt"), "guest")).toMatchObject({ ok: false, code: "unknown_function" });
+  expect(await read(join(folder.path, "secret.txt"), "support")).toMatchObject({
+    ok: false,
+    code: "function_failed",
+    message: expect.stringContaining("Access denied"),
+  });
+  const write = (role: string) => desk.call("fs_write_file", { path: join(docs, "b.txt"), content: "x" }, { role });
+  expect(await write("support")).toMatchObject({ ok: false, code: "unknown_function" });
+  expect(await write("manager")).toMatchObject({ ok: true });
+  expect(await readFile(join(docs, "b.txt"), "utf8")).toBe("x");
+});
+
+test("server-memory: structured results match the server's output schema", async () => {
+  await using folder = await temporaryFolder();
+  await using desk = await openDesk({
+    name: "memory",
+    server: { command: process.execPath, args: [MEMORY], env: { MEMORY_FILE_PATH: join(folder.path, "memory.jsonl") } },
+  });
+  const entity = { name: "Ada", entityType: "person", observations: ["writes programs"] };
+  expect(await desk.call("memory_create_entities", { entities: [entity] })).toMatchObject({ ok: true });
+  expect(await desk.call("memory_read_graph", {})).toEqual({
+    ok: true,
+    value: { entities: [entity], relations: [] },
+  });
+});
+
+test("server-everything: every tool becomes a function, and long ones report progress", async () => {
+  await using desk = await openDesk({
+    name: "all",
+    server: { command: process.execPath, args: [EVERYTHING, "stdio"] },
+  });
+  expect(desk.log.lines.filter(({ level }) => level === "warn")).toEqual([]);
+  expect(await desk.call("all_echo", { message: "hi" })).toEqual({ ok: true, value: "Echo: hi" });
+  expect(await desk.call("all_get-structured-content", { location: "New York" })).toMatchObject({
+    ok: true,
+    value: { temperature: expect.any(Number) },
+  });
+  expect(await desk.call("all_get-tiny-image", {})).toMatchObject({
+    ok: true,
+    value: expect.stringMatching(/\[image\/png, \d+ KiB left out\]/),
+  });
+});
+
+test("a server over HTTP of the 2026 revision receives the token, and headers that depend on the caller", async () => {
+  const seen: { role: string | null; token: string | null }[] = [];
+  const handler = createMcpHandler(({ requestInfo }) => {
+    const server = new McpServer({ name: "remote", version: "1.0.0" });
+    server.registerTool("who", { description: "Says who calls." }, () => {
+      const role = requestInfo!.headers.get("x-role");
+      seen.push({ role, token: requestInfo!.headers.get("authorization") });
+      return { content: [{ type: "text", text: String(role) }] };
+    });
+    return server;
+  });
+  const http = createServer((request, response) => {
+    const url = `http://${request.headers.host}${request.url}`;
+    const hasBody = request.method === "POST";
+    const init = { method: request.method!, headers: request.headers as Record<string, string> };
+    void handler
+      .fetch(
+        new Request(url, { ...init, ...(hasBody && { body: Readable.toWeb(request), duplex: "half" }) } as RequestInit),
+      )
+      .then((answer) => {
+        response.writeHead(answer.status, Object.fromEntries(answer.headers));
+        if (answer.body) Readable.fromWeb(answer.body as never).pipe(response);
+        else response.end();
+      });
+  });
+  const url = await listen(http);
+  const server = {
+    url,
+    token: "secret",
+    headers: ({ role }: { role: string | undefined }) => ({ "x-role": role ?? "none" }),
+  };
+  await using desk = await openDesk({ name: "remote", server });
+  expect(await desk.call("remote_who", {}, { role: "support" })).toEqual({ ok: true, value: "support" });
+  expect(await desk.call("remote_who", {}, { role: "manager" })).toEqual({ ok: true, value: "manager" });
+  expect(seen).toEqual([
+    { role: "support", token: "Bearer secret" },
+    { role: "manager", token: "Bearer secret" },
+  ]);
+
+  http.closeAllConnections();
+  await new Promise((resolve) => http.close(resolve));
+  // A call on a connection that the server had closed may have reached it.
+  const call = () => desk.call("remote_who", {});
+  await expect
+    .poll(call)
+    .toMatchObject({ code: "function_failed", message: expect.stringContaining("is not running") });
+});
+
+test("a server over HTTP that refuses the token does not start, and an endless answer ends", async () => {
+  const refusing = createServer((_request, response) => response.writeHead(401).end());
+  const refused = await listen(refusing);
+  await expect(openDesk({ server: { url: refused } })).rejects.toThrow('The MCP server "h" did not start');
+  refusing.close();
+
+  const endless = createServer((request, response) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    const chunk = "x".repeat(1024 * 1024);
+    const write = () => {
+      while (!response.destroyed && response.write(chunk));
+    };
+    response.on("drain", write);
+    request.on("end", write).resume();
+  });
+  const url = await listen(endless);
+  await expect(openDesk({ server: { url } })).rejects.toThrow(/exceeds \d+ bytes/);
+  endless.closeAllConnections();
+  endless.close();
+});
+
+async function listen(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+}
