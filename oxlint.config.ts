@@ -45,7 +45,7 @@ export const FOLDERS: Readonly<Record<string, Allowed>> = {
     run: ["ports"],
     recording: ["ports", "accounts", "models", "run"],
     http: ["ports", "accounts", "run"],
-    console: ["ports", "accounts", "run", "http", "store"],
+    console: ["ports", "accounts", "run", "recording", "http", "store"],
     start: ["ports", "bus", "models", "store", "accounts", "gateway", "run", "http", "console"],
   },
   cli: {

@@ -1,3 +1,5 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { askAround, describeConsole } from "./support/desk-console.ts";
 import { memberState } from "./support/members.ts";
@@ -37,6 +39,26 @@ describeConsole("feedback on runs", {}, (suite) => {
       await settled(page);
       expect(await page.locator("[data-row-link]").count(), search).toBe(rows);
     }
+  });
+
+  test("runs with bad feedback are downloaded as test files", async () => {
+    const { answered } = await askAround(suite.desk);
+    const page = await suite.open(`${suite.desk.agentPath}/runs/${answered.runId}?view=feedback`, WIDE);
+    await page.getByRole("button", { name: "Bad", exact: true }).click();
+    await page.getByRole("button", { name: "Save feedback" }).click();
+    await page.getByRole("list", { name: "Feedback" }).getByText("bad", { exact: true }).waitFor();
+
+    await page.goto(`${suite.desk.agentPath}/runs?feedback=bad`);
+    await settled(page);
+    await page.getByRole("button", { name: "Export" }).click();
+    const downloading = page.waitForEvent("download");
+    await page.getByRole("menuitem", { name: /^Test files/ }).click();
+    const download = await downloading;
+    const { stdout } = await promisify(execFile)("tar", ["-tf", await download.path()]);
+
+    expect(download.suggestedFilename()).toBe(`tests-${suite.desk.agentId}.tar`);
+    const name = /what-is-the-status-of-order-[\w-]+/.source + answered.runId;
+    expect(stdout).toMatch(new RegExp(`^${name}\\.json\n${name}\\.test\\.ts\n$`));
   });
 
   test("a viewer reads feedback and cannot give it", async () => {

@@ -88,6 +88,34 @@ test("runs export writes a finished run as a recording, with a test", async () =
   expect(test).toContain('replay: join(import.meta.dirname, "ann.json")');
 });
 
+test("runs export-tests writes the runs that match, keeps existing files, and refuses an unknown filter", async () => {
+  await using folder = await greeter();
+  let agentId: string;
+  let ann: Answer;
+  {
+    await using dev = await startDev(folder.path);
+    ({ agentId } = dev);
+    ann = await dev.query('Greet "Ann"');
+    await dev.query('Greet "Bob"');
+  }
+  const run = (filter: string) => {
+    const args = ["runs", "export-tests", "--agent", agentId, "--filter", filter, "--output", "runs", "--json"];
+    return runCommand(args, { cwd: folder.path });
+  };
+  const name = `runs/greet-ann-${ann.runId}`;
+
+  const one = await run("q=Ann");
+  expect(JSON.parse(one.stdout)).toEqual({ written: [`${name}.json`, `${name}.test.ts`], kept: [], skipped: [] });
+  expect(await readFile(join(folder.path, `${name}.test.ts`), "utf8")).toContain(
+    `replay: join(import.meta.dirname, "greet-ann-${ann.runId}.json")`,
+  );
+  const all = JSON.parse((await run("")).stdout) as { written: string[]; kept: string[] };
+  expect(all.kept).toEqual([`${name}.json`, `${name}.test.ts`]);
+  expect(all.written).toHaveLength(2);
+  expect(await run("feedback=poor")).toMatchObject({ code: 1, stderr: expect.stringContaining("feedback: ") });
+  expect(await run("colour=red")).toMatchObject({ code: 1, stderr: expect.stringContaining("colour") });
+});
+
 test("runs export refuses an unknown run, and a file that does not end in .json", async () => {
   await using folder = await temporaryFolder();
   const plane = await createControlPlane({ database: `sqlite:${join(folder.path, "patchbay.db")}`, port: 0 });

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Admin } from "@patchbay/control-plane";
-import type { Store } from "@patchbay/control-plane/admin";
+import type { OpenStore } from "@patchbay/control-plane/admin";
 import type { Command } from "commander";
 import { databaseFile, databaseUrl, requireDatabase, type DatabaseOptions } from "../database.ts";
 import { databaseOption, dataDirOption, jsonOption, readPrices, readTiers } from "../options.ts";
@@ -35,7 +35,7 @@ export function adminCommand(
  */
 export async function administer<T extends object>(
   options: AdminOptions,
-  work: (admin: Admin, store: Store) => Promise<T>,
+  work: (admin: Admin, store: OpenStore) => Promise<T>,
   show: (result: T) => string,
   { mayCreate = false }: { mayCreate?: boolean } = {},
 ): Promise<void> {

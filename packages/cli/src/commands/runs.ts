@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
-import { basename, dirname } from "node:path";
-import type { ExportedQuery, ExportedRun } from "@patchbay/control-plane/admin";
+import { basename, dirname, join } from "node:path";
+import type { ExportedRun } from "@patchbay/control-plane/admin";
 import type { Command } from "commander";
 import { CommandFailure } from "../failure.ts";
 import { agentOption, examples, option, parseCount } from "../options.ts";
@@ -45,6 +45,12 @@ export function addRunCommands(program: Command): void {
     .addOption(option("--output <file>", "write it to NAME.json, with a test that replays it next to it"))
     .action(exportRun);
   examples(exporting, "patchbay runs export run_9f... --output test/runs/refund.json");
+  const tests = adminCommand(runs, "export-tests", "export the runs that match a filter as recordings with tests")
+    .addOption(agentOption().makeOptionMandatory())
+    .addOption(option("--filter <parameters>", "as the console's list of runs has it in its address").default(""))
+    .addOption(option("--output <folder>", "folder of the files").makeOptionMandatory())
+    .action(exportTests);
+  examples(tests, "patchbay runs export-tests --agent agt_9f... --filter 'feedback=bad&tag=refund' --output test/runs");
   adminCommand(runs, "show <id>", "show a run and its events", {
     id: "id of a run, as answers and `runs list` show it",
   }).action((id: string, options: AdminOptions) =>
@@ -64,7 +70,7 @@ async function exportRun(id: string, options: AdminOptions & { output?: string }
   const { output } = options;
   if (output !== undefined && !output.endsWith(".json"))
     throw new CommandFailure("--output must name a file that ends in .json.");
-  const { exportRun: make } = await import("@patchbay/control-plane/admin");
+  const { exportRun: make, testOf } = await import("@patchbay/control-plane/admin");
   const text = (run: ExportedRun) => JSON.stringify(run, null, 2);
   if (output === undefined) return administer(options, (_admin, store) => make(store, id), text);
   await administer(
@@ -73,39 +79,60 @@ async function exportRun(id: string, options: AdminOptions & { output?: string }
       const run = await make(store, id);
       await mkdir(dirname(output), { recursive: true });
       await writeFile(output, `${text(run)}\n`);
-      return { file: output, ...(await writeTest(output, run)) };
+      return { file: output, ...(await writeTest(output, testOf(basename(output), run))) };
     },
     ({ file, testFile, kept }) =>
       kept ? `Wrote ${file}. ${testFile} exists and is unchanged.` : `Wrote ${file} and ${testFile}.`,
   );
 }
 
-/** Never overwrites a test: its owner may have edited it. */
-async function writeTest(output: string, run: ExportedRun): Promise<{ testFile: string; kept: boolean }> {
-  const testFile = output.replace(/\.json$/, ".test.ts");
-  const kept = existsSync(testFile);
-  if (!kept) await writeFile(testFile, testOf(output, run));
-  return { testFile, kept };
+interface ExportTestsOptions extends AdminOptions {
+  agent: string;
+  filter: string;
+  output: string;
 }
 
-/** A test that replays an exported conversation. Its owner adds what the export lacks: the service and the context's values. */
-function testOf(file: string, { instructions, queries }: ExportedRun): string {
-  const last = queries.at(-1);
-  return `import { join } from "node:path";
-import { expect, test } from "vitest";
-import { startTestServer } from "@patchbay/functions/testing";
-import service from "./service.ts"; // the file that default-exports what defineService() returned
+/** Writes a recording and a test of each run, and names the runs that cannot be replayed. */
+async function exportTests(options: ExportTestsOptions): Promise<void> {
+  const { agent, filter, output } = options;
+  const { exportTests: make } = await import("@patchbay/control-plane/admin");
+  await administer(
+    options,
+    async (_admin, store) => {
+      const written: string[] = [];
+      const kept: string[] = [];
+      let skipped: string[] = [];
+      for await (const { name, text } of await make(store, agent, filter)) {
+        if (name === "skipped.txt") {
+          skipped = text.trimEnd().split("\n");
+          continue;
+        }
+        const file = join(output, name);
+        if (existsSync(file)) kept.push(file);
+        else {
+          await mkdir(output, { recursive: true });
+          await writeFile(file, text);
+          written.push(file);
+        }
+      }
+      return { written, kept, skipped };
+    },
+    ({ written, kept, skipped }) =>
+      [
+        ...written.map((file) => `Wrote ${file}.`),
+        ...kept.map((file) => `${file} exists and is unchanged.`),
+        ...skipped,
+        ...(written.length + kept.length + skipped.length === 0 ? ["No runs match."] : []),
+      ].join("\n"),
+  );
+}
 
-test(${quoted(titleOf(last?.query ?? ""))}, async () => {
-  await using server = await startTestServer(service, {
-    replay: join(import.meta.dirname, ${quoted(basename(file))}),
-    results: "recorded", // without it the functions run, on the data of this test
-${instructions === undefined ? "" : `    instructions: ${quoted(instructions)},\n`}  });
-
-${queries.map((query, i) => queryText(query, i, queries.length)).join("\n")}
-  expect(done.answer.success).toBe(true);
-});
-`;
+/** Never overwrites a test: its owner may have edited it. */
+async function writeTest(output: string, text: string): Promise<{ testFile: string; kept: boolean }> {
+  const testFile = output.replace(/\.json$/, ".test.ts");
+  const kept = existsSync(testFile);
+  if (!kept) await writeFile(testFile, text);
+  return { testFile, kept };
 }
 
 const TITLE_LENGTH = 60;
@@ -114,18 +141,3 @@ function titleOf(query: string): string {
   const line = query.replaceAll(/\s+/g, " ");
   return line.length > TITLE_LENGTH ? `${line.slice(0, TITLE_LENGTH)}…` : line;
 }
-
-function queryText(query: ExportedQuery, index: number, count: number): string {
-  const { contextKeys, ...properties } = query;
-  const lines = Object.entries(properties).map(([name, value]) => `    ${name}: ${quoted(value)},`);
-  if (contextKeys.length > 0) {
-    const context = contextKeys.map((key) => `${quoted(key)}: ""`).join(", ");
-    lines.push(`    context: { ${context} }, // fill in the values of the run`);
-  }
-  if (index > 0) lines.push(`    threadId: ${nameOf(index - 1, count)}.answer.threadId,`);
-  return `  const ${nameOf(index, count)} = await server.query({\n${lines.join("\n")}\n  });`;
-}
-
-const nameOf = (index: number, count: number): string => (index === count - 1 ? "done" : `turn${index + 1}`);
-
-const quoted = (value: unknown): string => JSON.stringify(value);

@@ -36,11 +36,13 @@ export interface ExportedRun extends Tape {
   /** The agent's own instructions, where they are still those of the run. */
   instructions?: string;
   queries: ExportedQuery[];
+  /** True for a run that did not succeed. */
+  failed?: true;
 }
 
 /** Makes a recording of a finished run from the store. Throws `AdminError` for a run that does not exist or has not ended. */
-export async function exportRun(store: Store, runId: string): Promise<ExportedRun> {
-  const run = await findRun(store, runId);
+export async function exportRun(store: Store, runId: string, agentId?: string): Promise<ExportedRun> {
+  const run = await findRun(store, runId, agentId);
   if (run.finishedAt === undefined) throw new AdminError(`Run ${runId} has not ended yet: export it when it has.`);
   const earlier = await earlierRuns(store, run);
   const tape = emptyTape();
@@ -56,11 +58,13 @@ export async function exportRun(store: Store, runId: string): Promise<ExportedRu
     ...tape,
     ...(instructions !== "" && run.request.system.includes(instructions) && { instructions }),
     queries,
+    ...(run.result?.success === false && { failed: true as const }),
   };
 }
 
-async function findRun({ accounts, runs }: Store, runId: string): Promise<RunRecord> {
-  for (const { agentId } of await accounts.listAgents()) {
+async function findRun({ accounts, runs }: Store, runId: string, ofAgent: string | undefined): Promise<RunRecord> {
+  const agents = ofAgent === undefined ? await accounts.listAgents() : [{ agentId: ofAgent }];
+  for (const { agentId } of agents) {
     const run = await runs.get(agentId, runId);
     if (run) return run;
   }

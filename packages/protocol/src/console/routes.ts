@@ -119,7 +119,10 @@ export const CONSOLE_ROUTES = {
     {
       ...lists.runFilter,
       sort: lists.RunSort.optional(),
-      format: z.enum(["ndjson", "json", "csv"]).default("ndjson"),
+      format: z
+        .enum(["ndjson", "json", "csv", "tests"])
+        .default("ndjson")
+        .describe("`tests`: a tar archive of recordings with tests that replay them, of at most 200 runs."),
     },
     "file",
   ),

@@ -126,6 +126,7 @@ const FORMATS = [
   { format: "csv", label: "CSV" },
   { format: "ndjson", label: "NDJSON, one run per line" },
   { format: "json", label: "JSON" },
+  { format: "tests", label: "Test files that replay them, up to 200 runs" },
 ];
 
 /** Downloads of all runs that match, also of those that are not loaded, in the order of the list. */

@@ -33,7 +33,7 @@ const COLUMNS = [
 
 /** A download of all pages of a list. It reads the next page when the client has taken the one before. */
 export function fileOf(
-  { headers }: Exchange,
+  exchange: Exchange,
   file: {
     name: string;
     format: ExportFormat;
@@ -41,21 +41,65 @@ export function fileOf(
   },
 ): Response {
   const { name, format, read } = file;
-  headers["Content-Type"] = TYPES[format];
-  headers["Content-Disposition"] = `attachment; filename="${name}.${format}"`;
-  const chunks = textsOf(format, pagesOf(read));
+  return download(exchange, { name: `${name}.${format}`, type: TYPES[format] }, textsOf(format, pagesOf(read)));
+}
+
+/** A download that makes its next part when the client has taken the one before. */
+export function download(
+  { headers }: Exchange,
+  { name, type }: { name: string; type: string },
+  parts: AsyncGenerator<string | Uint8Array, undefined, undefined>,
+): Response {
+  headers["Content-Type"] = type;
+  headers["Content-Disposition"] = `attachment; filename="${name}"`;
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await chunks.next();
+        const { done, value } = await parts.next();
         if (done === true) controller.close();
-        else controller.enqueue(Buffer.from(value));
+        else controller.enqueue(typeof value === "string" ? Buffer.from(value) : value);
       },
-      cancel: async () => void (await chunks.return(undefined)),
+      cancel: async () => void (await parts.return(undefined)),
     },
     { highWaterMark: 0 },
   );
   return new Response(body, { status: 200, headers });
+}
+
+const BLOCK = 512;
+
+/** A tar archive in the ustar format of POSIX.1-1988. Names have at most 100 ASCII characters. */
+export async function* tarOf(
+  files: AsyncIterable<{ name: string; text: string }>,
+): AsyncGenerator<Uint8Array, undefined, undefined> {
+  const mtime = Math.floor(Date.now() / 1_000);
+  for await (const { name, text } of files) {
+    const content = Buffer.from(text);
+    const size = Math.ceil(content.length / BLOCK) * BLOCK;
+    yield Buffer.concat([tarHeader(name, content.length, mtime), content], BLOCK + size);
+  }
+  // Two empty blocks end an archive.
+  yield Buffer.alloc(2 * BLOCK);
+  return undefined;
+}
+
+function tarHeader(name: string, sizeBytes: number, mtime: number): Buffer {
+  const header = Buffer.alloc(BLOCK);
+  const octal = (value: number, at: number, length: number) =>
+    header.write(`${value.toString(8).padStart(length - 1, "0")}\0`, at);
+  header.write(name, 0, 100);
+  octal(0o644, 100, 8);
+  octal(0, 108, 8);
+  octal(0, 116, 8);
+  octal(sizeBytes, 124, 12);
+  octal(mtime, 136, 12);
+  // While the checksum is computed, its field is spaces.
+  header.write(" ".repeat(8), 148);
+  header.write("0", 156);
+  header.write("ustar\x0000", 257, "latin1");
+  const sum = header.reduce((all, byte) => all + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
+  return header;
 }
 
 async function* pagesOf(read: (cursor: string | undefined) => Promise<PageOf<RunSummary>>) {

@@ -1,5 +1,6 @@
 import type { RunStatus } from "@patchbay/protocol";
-import type { FigureSource } from "@patchbay/protocol/console";
+import type { FigureSource, runFilter } from "@patchbay/protocol/console";
+import type { z } from "zod";
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import type { StoreDialect } from "../../store/engine.ts";
 import { listed } from "../../store/run-facts.ts";
@@ -32,6 +33,18 @@ export interface RunFilter {
   /** Words of the query, the answer or an error, the last one may be cut; `run_…` and `thr_…` are beginnings of ids. */
   q?: string | undefined;
 }
+
+type AskedFilter = z.output<z.ZodObject<typeof runFilter>>;
+
+/** A filter as requests have it. */
+export const filterOf = ({ from, to, noRole, role, ...filter }: Partial<AskedFilter>): RunFilter => ({
+  ...filter,
+  role: noRole === undefined ? role : "",
+  from: msOf(from),
+  to: msOf(to),
+});
+
+const msOf = (time: string | undefined): number | undefined => (time === undefined ? undefined : Date.parse(time));
 
 type Runs = ExpressionBuilder<Schema, "runs">;
 type Facts = ExpressionBuilder<Schema, "run_facts">;

@@ -1,5 +1,4 @@
-import type { LogEvent, runFilter } from "@patchbay/protocol/console";
-import type { z } from "zod";
+import type { LogEvent } from "@patchbay/protocol/console";
 import { noContent } from "../../http/kernel/exchange.ts";
 import { toLocalJson } from "../../http/query/local-events.ts";
 import { asStranger } from "../../http/kernel/fair-queue.ts";
@@ -10,9 +9,11 @@ import type { RunRecord } from "../../ports/records.ts";
 import { ServiceError } from "../../ports/service-error.ts";
 import type { Query } from "../../run/api.ts";
 import { callerOf, type ConsoleDeps, found, type HandlersOf, notFound, ownerOf, paged } from "../handler.ts";
-import { fileOf } from "./export.ts";
-import type { RunFilter } from "./filter.ts";
+import { testFilesOf } from "../../recording/test-file.ts";
+import { download, fileOf, tarOf } from "./export.ts";
+import { filterOf } from "./filter.ts";
 import { sentTurn } from "./sent-turn.ts";
+import { runsToExport } from "./test-export.ts";
 import { traceOf } from "./trace.ts";
 
 /** Runs that an export reads in one turn. */
@@ -61,10 +62,16 @@ export function runRoutes(deps: ConsoleDeps): HandlersOf<RunRoutes> {
       // Only the order of time continues below the runs that one answer reads: more runs get that order.
       const complete = sort === undefined || (await queries.runs.totals(orgId, agentId, asked)).since === null;
       const page = { ...asked, limit: EXPORTED_AT_ONCE, sort: complete ? sort : undefined };
-      const read = (cursor: string | undefined) =>
-        deps.within(orgId, () =>
-          deps.reads.run(asStranger(orgId), () => queries.runs.list(orgId, agentId, { ...page, cursor })),
+      const within = <T>(work: () => Promise<T>) => deps.within(orgId, () => deps.reads.run(asStranger(orgId), work));
+      if (format === "tests") {
+        const set = await within(() => runsToExport(queries, { orgId, agentId }, { ...asked, sort }));
+        return download(
+          exchange,
+          { name: `tests-${agentId}.tar`, type: "application/x-tar" },
+          tarOf(testFilesOf(store, set, within)),
         );
+      }
+      const read = (cursor: string | undefined) => within(() => queries.runs.list(orgId, agentId, { ...page, cursor }));
       return fileOf(exchange, { name: `runs-${agentId}`, format, read });
     },
 
@@ -139,16 +146,5 @@ function repeated(origin: RunRecord): Query {
     ...(testCall && { testCall }),
   };
 }
-
-type AskedFilter = z.output<z.ZodObject<typeof runFilter>>;
-
-const filterOf = ({ from, to, noRole, role, ...filter }: Partial<AskedFilter>): RunFilter => ({
-  ...filter,
-  role: noRole === undefined ? role : "",
-  from: msOf(from),
-  to: msOf(to),
-});
-
-const msOf = (time: string | undefined): number | undefined => (time === undefined ? undefined : Date.parse(time));
 
 const inLocalForm = (event: LogEvent): LogEvent => ({ ...event, body: toLocalJson(event.body) });
