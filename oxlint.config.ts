@@ -53,7 +53,8 @@ export const FOLDERS: Readonly<Record<string, Allowed>> = {
     code: [".", "loading"],
     dev: ["."],
     doctor: [".", "commands"],
-    commands: [".", "code", "dev", "doctor"],
+    search: [".", "code", "loading"],
+    commands: [".", "code", "dev", "doctor", "search"],
   },
   console: {
     format: [],

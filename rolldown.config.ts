@@ -18,7 +18,7 @@ const ENTRIES = {
   functions: ["index", "access/index", "sources", "testing/index"],
   mcp: ["index"],
   "control-plane": ["index", "admin", "store/dialect/sqlite-reader-thread"],
-  cli: ["main", "runtime-process"],
+  cli: ["main", "runtime-process", "search-process"],
 };
 
 export type PackageName = keyof typeof ENTRIES;

@@ -41,6 +41,7 @@ export function createDeskCases({ orders, users }: RetailStore): DeskCases {
     ...(own && { ownOrder: about(own.order_id, own.user_id), withoutCustomerId: about(own.order_id) }),
     ...(foreign && { foreignOrder: about(foreign.order_id, own?.user_id) }),
     unknownOrder: about(UNKNOWN_ORDER, own?.user_id),
+    unknownWithoutId: about(UNKNOWN_ORDER),
   };
   const accountCases: Cases<{ user_id: string }> = {
     ownAccount: { input: { user_id: me }, context: { customerId: me } },
@@ -57,9 +58,17 @@ export function createDeskCases({ orders, users }: RetailStore): DeskCases {
       const paid = all.find(
         ({ status, payment_history: [first] }) => status === "delivered" && (first?.amount ?? 0) > large,
       );
+      const refunded = all.find(({ status }) => status === "cancelled");
+      const [first] = paid?.payment_history ?? [];
       const of = (order_id: string, amount: number) => ({ input: { order_id, amount, reason } });
       return {
         ...(paid && { smallRefund: of(paid.order_id, small), largeRefund: of(paid.order_id, large) }),
+        ...(paid &&
+          first && {
+            wholeRefund: of(paid.order_id, first.amount),
+            excessiveRefund: of(paid.order_id, first.amount + 1),
+          }),
+        ...(refunded && { refundedOrder: of(refunded.order_id, large) }),
         unknownOrder: of(UNKNOWN_ORDER, large),
       };
     },

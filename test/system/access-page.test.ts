@@ -20,8 +20,14 @@ function argumentsOf(command: string): string[] {
   return [...words].map(([, quoted, plain]) => quoted ?? plain ?? "").slice(1);
 }
 
-test("the page shows the table and the explanation of a call", () => {
-  expect(shown.map(({ command }) => argumentsOf(command)[2] ?? "")).toEqual(["", "--explain", "--explain"]);
+test("the page shows the table, searches and the explanation of a call", () => {
+  expect(shown.map(({ command }) => argumentsOf(command)[2] ?? "")).toEqual([
+    "",
+    "--search",
+    "--mutants",
+    "--explain",
+    "--explain",
+  ]);
 });
 
 test.each(shown)("the output on the page is correct: $command", async ({ command, output }) => {
@@ -81,4 +87,10 @@ test("the page shows what its widening does to stored calls", async () => {
   const { stdout } = await runCommand(args, { cwd: folder.path });
 
   expect(page).toContain(`\`\`\`\n${stdout}\`\`\``);
+});
+
+test("the cases of the retail desk kill 90 % of its mutants", async () => {
+  const args = ["access", "examples/retail-desk/service.ts", "--mutants", "--min-killed", "90", "--seed", "1"];
+
+  expect(await runCommand(args, { cwd: root })).toMatchObject({ code: 0, stderr: "" });
 });

@@ -4,12 +4,13 @@ import type { Command } from "commander";
 import { CommandFailure } from "../failure.ts";
 import { examples, jsonOption, option } from "../options.ts";
 import { keepStdoutForResults, paint, paintStatus, printJson, print, printStatus } from "../output.ts";
+import { search, searchOptions, type SearchFlags } from "./access-search.ts";
 import { checkLock, lockFileOf, saveLock } from "./access-lock.ts";
 import { addWhatIfOptions, whatIf, type WhatIfOptions } from "./access-what-if.ts";
 import { findServiceFile, loadService, refuseExit } from "../service-file.ts";
 import { describeSource, functionSources } from "./pin.ts";
 
-interface AccessOptions extends WhatIfOptions {
+interface AccessOptions extends WhatIfOptions, SearchFlags {
   markdown?: true;
   check?: true;
   write?: true;
@@ -53,11 +54,14 @@ export function addAccessCommand(program: Command): void {
     .addOption(jsonOption())
     .action(access);
   addWhatIfOptions(command);
+  for (const one of searchOptions()) command.addOption(one);
   examples(
     command,
     "patchbay access service.ts                                   # the table",
     "patchbay access service.ts --write                           # store it in access.lock.json",
     "patchbay access service.ts --check                           # in CI: fails when access changed",
+    "patchbay access service.ts --search --against origin/main    # calls that are decided otherwise than there",
+    "patchbay access service.ts --mutants --min-killed 90         # in CI: fails when the cases test too little",
     "patchbay access service.ts --attack                          # try to reach what a role must not reach",
     "patchbay access service.ts --what-if --agent agt_... --base ../main/service.ts",
     `patchbay access service.ts --explain get_ticket --role staff --input '{"ticketId":"T-100"}'`,
@@ -70,6 +74,7 @@ async function access(file: string | undefined, options: AccessOptions): Promise
   const files = new Set<string>();
   const service = await loadService(path, (file) => files.add(file));
   using _guard = refuseExit(path);
+  if (await search({ path, service, files }, options)) return;
   if (options.explain !== undefined) return await explain(service, options.explain, options);
   if (options.attack) return await attack(service, options);
   if (options.whatIf) return await whatIf(path, service, options);

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { createRequire, SourceMap, type SourceMapPayload } from "node:module";
 import { extname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { compileFunction } from "node:vm";
@@ -65,6 +65,16 @@ export function compile(path: string): Compiled | undefined {
 /** A file as an ES module without types, as it was written or compiled. */
 export function javaScriptOf(path: string): string {
   return TYPESCRIPT.test(path) ? formsOf(path).esm : readFileSync(path, "utf8");
+}
+
+/** Where the owner wrote the code at an offset of {@link javaScriptOf}; lines and columns from 1. */
+export function placeInSource(path: string, offset: number): { line: number; column: number } {
+  const before = javaScriptOf(path).slice(0, offset).split("\n");
+  const [line, column] = [before.length, before.at(-1)!.length];
+  if (!TYPESCRIPT.test(path)) return { line, column: column + 1 };
+  const found = new SourceMap(formsOf(path).map as SourceMapPayload).findEntry(line - 1, column);
+  if (!("originalLine" in found)) return { line, column: column + 1 };
+  return { line: found.originalLine + 1, column: found.originalColumn + 1 };
 }
 
 /** The error of a failed import. Node names no line of an ES module that does not parse; the compiler does. */

@@ -49,6 +49,13 @@ const resolve: ResolveHookSync = (specifier, context, nextResolve) => {
   }
 };
 
+const replaced = new Map<string, string>();
+
+/** From now on this process imports a file as an ES module with other code. */
+export function replaceCode(path: string, source: string): void {
+  replaced.set(path, source);
+}
+
 const load: LoadHookSync = (url, context, nextLoad) => {
   const path = pathOf(url);
   if (path === undefined) return nextLoad(url, context);
@@ -57,6 +64,8 @@ const load: LoadHookSync = (url, context, nextLoad) => {
     const tsconfig = tsconfigOf(path);
     if (tsconfig) report(tsconfig.path);
   }
+  const other = replaced.get(path);
+  if (other !== undefined) return { format: "module", source: other, shortCircuit: true };
   if (path.endsWith(".json") && !isRequire(context))
     return nextLoad(url, { ...context, importAttributes: { ...context.importAttributes, type: "json" } });
   const compiled = isOwners(path) ? compile(path) : undefined;

@@ -1,0 +1,216 @@
+import type { Service } from "@patchbay/functions";
+import { InvalidArgumentError, type Option } from "commander";
+import { randomInt } from "node:crypto";
+import { relative } from "node:path";
+import { CommandFailure } from "../failure.ts";
+import { option, parseWithin } from "../options.ts";
+import { paint, print, printJson } from "../output.ts";
+import { adoptCases, caseText, type NewCase } from "../search/adopt.ts";
+import { launchJudge } from "../search-child.ts";
+import { measureAdequacy, percentKilled, requireAdequacy, type Survivor } from "../search/adequacy.ts";
+import { factsOf } from "../search/facts.ts";
+import { judgeOf } from "../search/judge.ts";
+import { mutantsOf } from "../search/mutants.ts";
+import { openRevision } from "../search/revision.ts";
+import {
+  type Comparison,
+  compareVersions,
+  DEFAULTS,
+  type Difference,
+  type Exploration,
+  explore,
+} from "../search/search.ts";
+
+export interface SearchFlags {
+  search?: true;
+  against?: string;
+  adopt?: true;
+  seed?: number;
+  mutants?: true;
+  minKilled?: number;
+  json?: true;
+}
+
+/** A loaded service and the owner's files. */
+export interface Loaded {
+  path: string;
+  service: Service;
+  files: ReadonlySet<string>;
+}
+
+const OTHER_MODES = ["check", "write", "markdown", "attack", "explain"];
+
+/** The options of `patchbay access` that search calls. */
+export function searchOptions(): Option[] {
+  const seed = (text: string) => parseWithin(text, 0, 2 ** 32 - 1, "expected a whole number from 0 to 4294967295");
+  return [
+    option("--search", "search calls whose decisions no case shows").conflicts([...OTHER_MODES, "mutants"]),
+    option(
+      "--against <revision>",
+      "with --search: search calls that this git revision decides otherwise; exit 1 if access widened",
+    ),
+    option("--adopt", "with --search and --mutants: write the calls that are found as cases"),
+    option(
+      "--seed <number>",
+      "with --search and --mutants: the seed of the calls, 0 to 4294967295 (default: random)",
+    ).argParser(seed),
+    option("--mutants", "change the code of authorize in small ways, and show which changes no case finds").conflicts(
+      OTHER_MODES,
+    ),
+    option("--min-killed <percent>", "with --mutants: exit 1 if the cases find fewer of the changes").argParser(
+      parsePercent,
+    ),
+  ];
+}
+
+function parsePercent(text: string): number {
+  const value = Number(text);
+  if (!/^\d{1,3}(\.\d+)?$/.test(text) || value > 100) throw new InvalidArgumentError("expected a number from 0 to 100");
+  return value;
+}
+
+/** Runs the mode that the options name. False if they name none. */
+export async function search(loaded: Loaded, flags: SearchFlags): Promise<boolean> {
+  const { search: searches, mutants, against, adopt, minKilled } = flags;
+  const seed = flags.seed ?? randomInt(2 ** 32);
+  if (minKilled !== undefined && !mutants) throw new CommandFailure("--min-killed needs --mutants.");
+  if (against !== undefined && !searches) throw new CommandFailure("--against needs --search.");
+  if ((adopt || flags.seed !== undefined) && !searches && !mutants)
+    throw new CommandFailure(`${adopt ? "--adopt" : "--seed"} needs --search or --mutants.`);
+  if (mutants) await showAdequacy(loaded, { ...flags, seed });
+  else if (against !== undefined) await showComparison(loaded, { ...flags, against, seed });
+  else if (searches) await showExploration(loaded, { ...flags, seed });
+  return searches === true || mutants === true;
+}
+
+async function showExploration(loaded: Loaded, { seed, json, adopt }: SearchFlags & { seed: number }): Promise<void> {
+  const { service, files } = loaded;
+  const functions = await explore({ facts: factsOf(service, files), judge: judgeOf(service) }, { ...DEFAULTS, seed });
+  const cases = functions.flatMap(({ functionName, found }) => found.map(({ call }) => ({ functionName, call })));
+  const adopted = adopt ? await adoptCases(cases, files) : undefined;
+  if (json) return printJson({ seed, functions, ...adopted });
+  for (const one of functions) print(explorationText(one, seed));
+  if (functions.length === 0) print("No function is decided call by call, so every decision is in the table.");
+  if (adopted) printAdopted(adopted, cases.length);
+  else if (cases.length > 0)
+    print(`Write ${cases.length === 1 ? "this call" : `these ${cases.length} calls`} as cases with --adopt.`);
+}
+
+function explorationText(one: Exploration, seed: number): string {
+  const lines = [`${one.functionName}  ${scopeOf(one, seed)}`];
+  for (const { call, decisions } of one.found) {
+    const words = Object.entries(decisions).map(([role, word]) => `${role} ${word}`);
+    lines.push(`  ${paint("yellow", "new")}  ${words.join(", ")}: ${caseText(call)}`);
+  }
+  if (one.found.length === 0) lines.push("  Its cases show every combination of decisions that was found.");
+  if (one.neverDenied.length > 0) lines.push(`  No call of ${one.neverDenied.join(", ")} was denied.`);
+  if (one.neverAllowed.length > 0) lines.push(`  No call of ${one.neverAllowed.join(", ")} was allowed.`);
+  return lines.join("\n");
+}
+
+interface Scope extends Pick<Comparison, "word" | "calls" | "isUnsteady"> {
+  isDeclared?: boolean;
+  crossed?: number;
+}
+
+function scopeOf({ word, calls, isUnsteady, isDeclared, crossed }: Scope, seed: number): string {
+  const count = calls.toLocaleString("en");
+  if (isDeclared) return `${paint("green", "proved")}: role lists and equal schemas decide`;
+  if (word === "proved") return `${paint("green", "proved")}: ${count} calls, which are all that differ`;
+  const unsteady = isUnsteady ? ", and decides the same call in two ways" : "";
+  const pairs = crossed === undefined ? "" : `, ${crossed} of declared arguments with another declared context`;
+  return `tested: ${count} calls with seed ${seed}${pairs}${unsteady}`;
+}
+
+async function showComparison(
+  { path, service, files }: Loaded,
+  { against, seed, json, adopt }: SearchFlags & { against: string; seed: number },
+): Promise<void> {
+  await using revision = await openRevision(against, path);
+  using before = await launchJudge(revision.file, { name: `the service of ${against}` });
+  const after = { facts: factsOf(service, files), judge: judgeOf(service) };
+  const { comparisons } = await compareVersions(before, after, { ...DEFAULTS, seed });
+  const cases = comparisons.flatMap(({ functionName, widenings }) =>
+    widenings.map(({ call }) => ({ functionName, call })),
+  );
+  const known = cases.filter(({ functionName }) => Object.hasOwn(after.facts.functions, functionName));
+  const adopted = adopt ? await adoptCases(known, files) : undefined;
+  const ok = cases.length === 0;
+  if (json) printJson({ ok, against, commit: revision.commit, seed, functions: comparisons, ...adopted });
+  else for (const one of comparisons) print(comparisonText(one, seed));
+  if (adopted && !json) printAdopted(adopted, known.length);
+  if (ok) return;
+  const count = cases.length === 1 ? "One widening" : `${cases.length} widenings`;
+  throw new CommandFailure(
+    `${count} since ${against}. If intended, add the call as a case with --adopt and run --write.`,
+  );
+}
+
+function comparisonText(one: Comparison, seed: number): string {
+  const { functionName, widenings, narrowings } = one;
+  const line = (kind: string, { roles, call, before, after }: Difference) =>
+    `  ${paint(kind === "widening" ? "red" : "yellow", kind.padEnd(9))}  ${roles.join(", ")} ${after}, was ${before}: ${caseText(call)}`;
+  return [
+    `${functionName}  ${scopeOf(one, seed)}`,
+    ...(widenings.length === 0 ? ["  No call that is allowed now was denied before."] : []),
+    ...widenings.map((difference) => line("widening", difference)),
+    ...narrowings.map((difference) => line("narrowing", difference)),
+  ].join("\n");
+}
+
+async function showAdequacy(
+  { path, service, files }: Loaded,
+  { seed, json, adopt, minKilled }: SearchFlags & { seed: number },
+): Promise<void> {
+  const { mutants, mutated } = mutantsOf(service, files);
+  const launch = () => launchJudge(path, { name: `${path} with mutants`, mutated });
+  const adequacy = await measureAdequacy(mutants, launch, { ...DEFAULTS, checks: 3_000, seed });
+  const { killed, survivors, equivalent, unreached } = adequacy;
+  const percent = percentKilled(adequacy);
+  const cases = survivors.flatMap(({ killer }): NewCase[] => (killer ? [killer] : []));
+  const adopted = adopt ? await adoptCases(distinct(cases), files) : undefined;
+  if (json) printJson({ seed, percent, killed, equivalent, unreached, survivors, ...adopted });
+  else {
+    for (const one of survivors) print(survivorText(one));
+    const rest = [
+      ...(equivalent > 0 ? [`${equivalent} decide every call as the original`] : []),
+      ...(unreached > 0 ? [`no call runs the code of ${unreached}`] : []),
+    ];
+    const left = rest.length > 0 ? ` Not counted: ${rest.join(", ")}.` : "";
+    print(
+      `The cases kill ${killed} of ${killed + survivors.length} mutants (${percent.toFixed(1)} %), seed ${seed}.${left}`,
+    );
+    if (adopted) printAdopted(adopted, distinct(cases).length);
+  }
+  if (minKilled !== undefined) requireAdequacy(adequacy, minKilled);
+}
+
+function survivorText({ mutant, killer }: Survivor): string {
+  const { path, line, before, after, functionNames } = mutant;
+  const near = relative(process.cwd(), path);
+  const head = `${paint("red", "survived")}  ${near.startsWith("..") ? path : near}:${line}  ${short(before)}  →  ${short(after)}`;
+  if (!killer) return `${head}\n  No call of ${functionNames.join(", ")} was found that shows the difference.`;
+  const { functionName, role, original, mutated, call } = killer;
+  return `${head}\n  ${functionName} as ${role} is ${mutated} instead of ${original} with ${caseText(call)}`;
+}
+
+function short(code: string): string {
+  const line = code.replaceAll(/\s+/g, " ");
+  return line.length <= 70 ? line : `${line.slice(0, 69)}…`;
+}
+
+const distinct = (cases: readonly NewCase[]): NewCase[] => [
+  ...new Map(
+    cases.map(({ functionName, call }) => [JSON.stringify([functionName, call]), { functionName, call }]),
+  ).values(),
+];
+
+function printAdopted({ files, left }: { files: string[]; left: NewCase[] }, count: number): void {
+  const written = count - left.length;
+  if (written > 0)
+    print(
+      `Wrote ${written === 1 ? "one case" : `${written} cases`} to ${files.join(", ")}. Check that each decision is intended, then run --write.`,
+    );
+  for (const { functionName, call } of left)
+    print(`The cases of ${functionName} are not an object in its definition. Add: ${caseText(call)}`);
+}

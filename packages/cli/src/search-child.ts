@@ -1,0 +1,115 @@
+import { fork } from "node:child_process";
+import { extname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startEnvironment } from "./config.ts";
+import { CommandFailure } from "./failure.ts";
+import type { ServiceFacts } from "./search/facts.ts";
+import type { Call, Decisions, Judge } from "./search/judge.ts";
+import type { MutatedFile } from "./search/mutants.ts";
+
+/** Messages to the process that judges calls. */
+export type ToJudge =
+  | { type: "load"; mutated: MutatedFile[] }
+  | {
+      type: "judge";
+      id: number;
+      mutant: number;
+      functionName: string;
+      columns: readonly string[];
+      calls: readonly Call[];
+    };
+
+/** Messages of that process. */
+export type FromJudge =
+  | { type: "loaded"; facts: ServiceFacts }
+  | { type: "judged"; id: number; decisions: Decisions[]; reached: number[] }
+  /** `reason` is for people and may have several lines. */
+  | { type: "failed"; reason: string };
+
+/** A process that judges calls of a service. No handler runs in it. */
+export interface JudgeChild extends Disposable {
+  facts: ServiceFacts;
+  /** Rejects with `NoAnswer` when the service does not answer in time. */
+  judge: Judge;
+  /** The judge of the service with one mutant in its code. 0: without one. */
+  judgeOf(mutant: number): Judge;
+  /** The mutants whose code calls have run. */
+  reached: ReadonlySet<number>;
+}
+
+/** The process ended, or its service did not decide in time: code of the owner may loop. */
+export class NoAnswer extends CommandFailure {}
+
+/** Next to this file, also once bundled: chunks are directly in dist, as this file is in src. */
+const entry = fileURLToPath(new URL(`./search-process${extname(import.meta.filename)}`, import.meta.url));
+
+/** Starts a process that loads `file`, with other code for some files. What the code prints goes to stderr. */
+export async function launchJudge(
+  file: string,
+  {
+    name = file,
+    mutated = [],
+    timeoutMs = 60_000,
+  }: { name?: string; mutated?: MutatedFile[]; timeoutMs?: number } = {},
+): Promise<JudgeChild> {
+  const child = fork(entry, [file], {
+    stdio: ["ignore", 2, 2, "ipc"],
+    execArgv: [],
+    env: startEnvironment,
+    serialization: "json",
+  });
+  const loaded = Promise.withResolvers<ServiceFacts>();
+  const reached = new Set<number>();
+  const waiting = new Map<number, PromiseWithResolvers<Decisions[]>>();
+  const fail = (reason: string) => {
+    loaded.reject(new NoAnswer(reason));
+    for (const { reject } of waiting.values()) reject(new NoAnswer(reason));
+    waiting.clear();
+  };
+  child.on("message", (message: FromJudge) => {
+    if (message.type === "loaded") loaded.resolve(message.facts);
+    else if (message.type === "failed") fail(message.reason);
+    else {
+      for (const one of message.reached) reached.add(one);
+      waiting.get(message.id)?.resolve(message.decisions);
+      waiting.delete(message.id);
+    }
+  });
+  child.on("error", (error) => fail(error.message));
+  child.on("close", (code, signal) =>
+    fail(`The process of ${name} ${signal ? `was ended by ${signal}` : `exited with code ${code}`}.`),
+  );
+  const send = (message: ToJudge) => {
+    if (child.connected) child.send(message);
+  };
+  const inTime = async <T>(answer: Promise<T>, what: string): Promise<T> => {
+    const timer = setTimeout(() => {
+      child.kill("SIGKILL");
+      fail(`${name} did not ${what} within ${timeoutMs / 1000} s.`);
+    }, timeoutMs);
+    try {
+      return await answer;
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  send({ type: "load", mutated });
+  let last = 0;
+  try {
+    const facts = await inTime(loaded.promise, "load");
+    const judgeOf =
+      (mutant: number): Judge =>
+      (functionName, columns, calls) => {
+        const id = ++last;
+        const answer = Promise.withResolvers<Decisions[]>();
+        waiting.set(id, answer);
+        if (!child.connected) fail(`The process of ${name} ended.`);
+        send({ type: "judge", id, mutant, functionName, columns, calls });
+        return inTime(answer.promise, `decide calls of ${functionName}`);
+      };
+    return { facts, judge: judgeOf(0), judgeOf, reached, [Symbol.dispose]: () => void child.kill("SIGKILL") };
+  } catch (error) {
+    child.kill("SIGKILL");
+    throw error;
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * The process that judges calls of another version of a service, or of its mutants: argv[2] is the file. It obeys its parent only, runs no
+ * handler, and ends when the channel to the parent closes.
+ */
+import { readEnvironment } from "./config.ts";
+import { replaceCode } from "./loading/hooks.ts";
+import { describeLoadError } from "./loading/load-error.ts";
+import { keepStdoutForResults } from "./output.ts";
+import { factsOf } from "./search/facts.ts";
+import { judgeOf } from "./search/judge.ts";
+import { selectMutant } from "./search/mutants.ts";
+import type { FromJudge, ToJudge } from "./search-child.ts";
+import { loadService } from "./service-file.ts";
+
+process.on("SIGINT", () => {});
+process.on("disconnect", () => process.exit(0));
+await answer(process.argv[2] ?? "");
+
+async function answer(file: string): Promise<void> {
+  keepStdoutForResults();
+  const first = Promise.withResolvers<ToJudge>();
+  process.once("message", first.resolve);
+  try {
+    readEnvironment();
+    const message = await first.promise;
+    const files = new Set<string>();
+    if (message.type === "load") for (const { path, source } of message.mutated) replaceCode(path, source);
+    selectMutant(0);
+    const service = await loadService(file, (path) => files.add(path));
+    const judge = judgeOf(service);
+    process.on("message", (asked: ToJudge) => {
+      if (asked.type !== "judge") return;
+      const { id, mutant, functionName, columns, calls } = asked;
+      selectMutant(mutant);
+      void judge(functionName, columns, calls).then((decisions) => {
+        send({ type: "judged", id, decisions, reached: mutant === 0 ? selectMutant(0) : [] });
+      });
+    });
+    send({ type: "loaded", facts: factsOf(service, files) });
+  } catch (error) {
+    send({ type: "failed", reason: describeLoadError(error, file) }, () => process.exit(1));
+  }
+}
+
+function send(message: FromJudge, then: () => void = () => {}): void {
+  process.send?.(message, then);
+}
