@@ -63,7 +63,7 @@ export interface StoreDialect {
   storedWords(words: string): RawBuilder<string>;
   /** True for facts of runs that have all these words; the last one may be the beginning of a word. */
   hasWords(words: readonly string[]): RawBuilder<SqlBool>;
-  /** True for the error of a deadlock or a serialisation failure, after which the transaction can be repeated. */
+  /** True for the error of a deadlock, a serialisation failure or an undone group, after which the transaction can be repeated. */
   retryable(error: unknown): boolean;
   /**
    * Stores steps of concurrent runs together, in one statement: `postgres-steps.ts`. Returns the credit that a step reserved, or
@@ -93,7 +93,8 @@ export const NO_FILES: DatabaseFiles = { textErased() {}, async shrink() {} };
 const ATTEMPTS = 5;
 
 /**
- * Runs `work` in one transaction and repeats it from the start after a deadlock or a serialisation failure.
+ * Runs `work` in one transaction and repeats it from the start after a deadlock or a serialisation failure, and on SQLite after
+ * another transaction of its group was rolled back.
  *
  * All transactions lock rows in this order: idempotency key, thread, run, call, balance. With one order two transactions can
  * wait for each other but never in a circle, which Postgres would end as a deadlock. The lock of a run's row protects the

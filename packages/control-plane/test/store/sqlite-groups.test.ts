@@ -2,18 +2,24 @@ import { DatabaseSync } from "node:sqlite";
 import { Kysely, sql } from "kysely";
 import { expect, test, vi } from "vitest";
 import { sqliteDialect } from "../../src/store/dialect/sqlite.ts";
+import { type Engine, transact } from "../../src/store/engine.ts";
 import { sqlitePlace } from "./sqlite-place.ts";
 
 async function openNotes() {
   const place = await sqlitePlace();
-  const db = new Kysely<{ notes: { text: string } }>({ dialect: sqliteDialect(place.file).kysely });
+  const dialect = sqliteDialect(place.file);
+  const db = new Kysely<{ notes: { text: string } }>({ dialect: dialect.kysely });
+  const engine = { db, dialect, health: { writable: true } } as unknown as Engine;
   await db.schema.createTable("notes").addColumn("text", "text").execute();
   const other = new DatabaseSync(place.file);
   return {
     db,
+    transact: <T>(work: (trx: typeof db) => Promise<T>) =>
+      transact(engine, (trx) => work(trx.db as unknown as typeof db)),
     write: (...texts: string[]) =>
-      db.transaction().execute(async (trx) => {
-        for (const text of texts) await trx.insertInto("notes").values({ text }).execute();
+      transact(engine, async (trx) => {
+        const notes = trx.db as unknown as typeof db;
+        for (const text of texts) await notes.insertInto("notes").values({ text }).execute();
       }),
     read: async () => (await db.selectFrom("notes").select("text").execute()).map(({ text }) => text),
     /** What another process sees: only what was committed. */
@@ -37,15 +43,52 @@ test("a transaction ends only after its shared commit", async () => {
 
 test("a failing transaction rolls back its own work only", async () => {
   await using notes = await openNotes();
-  const failing = notes.db.transaction().execute(async (trx) => {
+  const writing = notes.write("before");
+  const failing = notes.transact(async (trx) => {
+    await trx.insertInto("notes").values({ text: "lost" }).execute();
+    throw new Error("changed its mind");
+  });
+  const statement = notes.db.insertInto("notes").values({ text: "between" }).execute();
+
+  const ended = await Promise.allSettled([writing, failing, statement, notes.write("after")]);
+
+  expect(ended.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+  expect((await notes.read()).toSorted()).toEqual(["after", "before", "between"]);
+  expect(ended[1]).toMatchObject({ reason: new Error("changed its mind") });
+});
+
+test("a statement outside of transactions is stored once when its group is undone", async () => {
+  await using notes = await openNotes();
+  const statement = notes.db.insertInto("notes").values({ text: "kept" }).execute();
+  const failing = notes.transact(async (trx) => {
     await trx.insertInto("notes").values({ text: "lost" }).execute();
     throw new Error("changed its mind");
   });
 
-  const ended = await Promise.allSettled([notes.write("before"), failing, notes.write("after")]);
+  await Promise.allSettled([statement, failing]);
 
-  expect(ended.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
-  expect(await notes.read()).toEqual(["before", "after"]);
+  expect(notes.committed()).toEqual(["kept"]);
+});
+
+test("of a series of failing transactions only the first has others repeated", async () => {
+  await using notes = await openNotes();
+  let repeated = -20;
+  const writing = (text: string) =>
+    notes.transact(async (trx) => {
+      repeated++;
+      await trx.insertInto("notes").values({ text }).execute();
+    });
+  const failing = () =>
+    notes.transact(async (trx) => {
+      await trx.insertInto("notes").values({ text: "lost" }).execute();
+      throw new Error("changed its mind");
+    });
+
+  for (let round = 0; round < 10; round++)
+    await Promise.allSettled([writing(`a${round}`), failing(), writing(`b${round}`), failing()]);
+
+  expect(repeated).toBe(1);
+  expect(await notes.read()).toHaveLength(20);
 });
 
 test("a read sees committed rows only", async () => {
@@ -108,16 +151,19 @@ test("a group of half a megabyte of text is committed immediately", async () => 
 
 test("a rollback based on uncommitted rows ends only after their commit", async () => {
   await using notes = await openNotes();
-  let seen: string[] = [];
-  const writing = notes.write("first");
-  const giving = notes.db.transaction().execute(async (trx) => {
-    seen = (await trx.selectFrom("notes").select("text").execute()).map(({ text }) => text);
-    throw new Error("is there already");
-  });
+  let seen: unknown[] = [];
+  const giving = () =>
+    notes.transact(async (trx) => {
+      seen = (await trx.selectFrom("notes").select("text").execute()).map(({ text }) => text);
+      throw new Error("is there already");
+    });
+  // The first rollback undoes its group and is repeated, the second one has a savepoint.
+  for (const text of ["first", "second"]) {
+    const writing = notes.write(text);
+    const found = await giving().catch(() => notes.committed());
 
-  const found = await giving.catch(() => notes.committed());
-
-  expect(seen).toEqual(["first"]);
-  expect(found).toEqual(["first"]);
-  await writing;
+    expect(found).toEqual(seen);
+    await writing;
+  }
+  expect(seen).toEqual(["first", "second"]);
 });

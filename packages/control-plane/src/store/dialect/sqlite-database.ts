@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import type { SqliteDatabase, SqliteStatement } from "kysely";
 import { StoreUnavailable } from "../../ports/run-store.ts";
@@ -23,6 +24,34 @@ export function translateSqliteError(error: unknown): unknown {
 /** True for the error of a statement that met another connection's lock. */
 export function isBusy(error: unknown): boolean {
   return primaryCode(error) === BUSY;
+}
+
+/** Longest pause between two attempts. */
+const LONGEST_PAUSE_MS = 25;
+
+/**
+ * Executes a statement and repeats it while another process has the lock. A statement that failed with SQLITE_BUSY has
+ * changed nothing, so repeating is safe. SQLite's own busy timeout would block the event loop instead.
+ */
+export function whileBusy<T>(execute: () => T, timeoutMs: number): T | Promise<T> {
+  try {
+    return execute();
+  } catch (error) {
+    if (!isBusy(error)) throw translateSqliteError(error);
+    return retryWhileBusy(execute, timeoutMs);
+  }
+}
+
+async function retryWhileBusy<T>(execute: () => T, timeoutMs: number): Promise<T> {
+  const giveUpAt = performance.now() + timeoutMs;
+  for (let pauseMs = 1; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    await delay(pauseMs);
+    try {
+      return execute();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= giveUpAt) throw translateSqliteError(error);
+    }
+  }
 }
 
 /** SQLite's primary result code. Extended codes have the cause in the higher bytes. */

@@ -4,6 +4,7 @@ import type { Log } from "../../ports/log.ts";
 import type { Schema } from "../schema.ts";
 import { DatabaseSync } from "node:sqlite";
 import { isBusy, translateSqliteError } from "./sqlite-database.ts";
+import { GroupUndone } from "./sqlite-driver.ts";
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 
@@ -112,9 +113,13 @@ async function shrinkFile(db: Kysely<Schema>, signal?: AbortSignal): Promise<voi
   let free = await read(db, "freelist_count");
   while (free > wanted) {
     if (signal?.aborted) return;
-    await db.transaction().execute(async (trx) => {
+    const shrunk = db.transaction().execute(async (trx) => {
       // One page per statement: the driver executes only one step of the pragma, whatever number it is given.
       for (let page = 0; page < PAGES_AT_ONCE; page++) await sql`pragma incremental_vacuum(1)`.execute(trx);
+    });
+    // Pages that are free again are returned after the next deletion.
+    await shrunk.catch((error: unknown) => {
+      if (!(error instanceof GroupUndone)) throw error;
     });
     const left = await read(db, "freelist_count");
     if (left >= free) return;

@@ -5,7 +5,7 @@ import { type Driver, sql, SqliteAdapter, SqliteDialect } from "kysely";
 import type { Clock } from "../../ports/clock.ts";
 import { createPrivateFile } from "./sqlite-files.ts";
 import { adaptSqlite, type EmbeddedDatabase, translateSqliteError } from "./sqlite-database.ts";
-import { type DriverOptions, GroupingSqliteDriver } from "./sqlite-driver.ts";
+import { type DriverOptions, GroupingSqliteDriver, GroupUndone } from "./sqlite-driver.ts";
 
 import { sqliteReader } from "./sqlite-reader.ts";
 import type { StoreDialect } from "../engine.ts";
@@ -46,7 +46,7 @@ export function sqliteDialect(
     storedWords: (words) => sql`${words}`,
     hasWords: (words) =>
       sql`run_facts.id in (select rowid from run_words where run_words match ${`${words.map((word) => `"${word}"`).join(" ")}*`})`,
-    retryable: () => false,
+    retryable: (error) => error instanceof GroupUndone,
     scope: client,
     within: (orgId, work) => served.run(orgId, work),
   };
