@@ -19,11 +19,13 @@ import { traceOf } from "./trace.ts";
 /** Runs that an export reads in one turn. */
 const EXPORTED_AT_ONCE = 1_000;
 
-type RunRoutes =
+type ListRoutes =
   | "GET /agents/:agent_id/runs"
   | "GET /agents/:agent_id/run-totals"
   | "GET /agents/:agent_id/run-values"
-  | "GET /agents/:agent_id/run-export"
+  | "GET /agents/:agent_id/run-export";
+
+type RunRoutes =
   | "GET /agents/:agent_id/runs/:run_id"
   | "POST /agents/:agent_id/runs/:run_id/reruns"
   | "GET /agents/:agent_id/runs/:run_id/turns/:step/request"
@@ -32,17 +34,13 @@ type RunRoutes =
   | "POST /agents/:agent_id/runs/:run_id/feedback"
   | "POST /agents/:agent_id/runs/:run_id/cancel";
 
-export function runRoutes(deps: ConsoleDeps): HandlersOf<RunRoutes> {
-  const { store, runs, queries } = deps;
+export const runRoutes = (deps: ConsoleDeps): HandlersOf<ListRoutes | RunRoutes> => ({
+  ...listRoutes(deps),
+  ...oneRunRoutes(deps),
+});
 
-  /** What the store keeps of a run, and the functions that it used. */
-  async function recorded({ orgId, agentId }: { orgId: string; agentId: string }, runId: string) {
-    const parts = found(await queries.runs.parts(orgId, agentId, runId), "run");
-    const { manifestHash } = parts.run;
-    const manifest = manifestHash === undefined ? undefined : await store.runtimes.getManifest(agentId, manifestHash);
-    return { parts, manifest };
-  }
-
+function listRoutes(deps: ConsoleDeps): HandlersOf<ListRoutes> {
+  const { store, queries } = deps;
   return {
     "GET /agents/:agent_id/runs"({ agent: { orgId, agentId }, query }) {
       const { limit, cursor, sort, ...filter } = paged(query);
@@ -74,7 +72,21 @@ export function runRoutes(deps: ConsoleDeps): HandlersOf<RunRoutes> {
       const read = (cursor: string | undefined) => within(() => queries.runs.list(orgId, agentId, { ...page, cursor }));
       return fileOf(exchange, { name: `runs-${agentId}`, format, read });
     },
+  };
+}
 
+function oneRunRoutes(deps: ConsoleDeps): HandlersOf<RunRoutes> {
+  const { store, runs, queries } = deps;
+
+  /** What the store keeps of a run, and the functions that it used. */
+  async function recorded({ orgId, agentId }: { orgId: string; agentId: string }, runId: string) {
+    const parts = found(await queries.runs.parts(orgId, agentId, runId), "run");
+    const { manifestHash } = parts.run;
+    const manifest = manifestHash === undefined ? undefined : await store.runtimes.getManifest(agentId, manifestHash);
+    return { parts, manifest };
+  }
+
+  return {
     async "GET /agents/:agent_id/runs/:run_id"({ agent, params }) {
       const { parts, manifest } = await recorded(agent, params.run_id);
       return traceOf(parts, manifest);
