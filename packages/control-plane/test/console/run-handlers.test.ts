@@ -1,6 +1,7 @@
 import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import { Hono } from "hono";
 import { expect, test, vi } from "vitest";
+import { readAlong } from "../../../../test/support/reader.ts";
 import type { ConsoleDeps, ConsoleHandlers, SignedIn } from "../../src/console/handler.ts";
 import { createConsoleQueries } from "../../src/console/queries.ts";
 import { runRoutes } from "../../src/console/runs/routes.ts";
@@ -98,11 +99,14 @@ test("a run is followed from any event with live tokens; after its last event th
   await vi.waitFor(async () => expect(await desk.events(runId)).toHaveLength(2));
 
   const response = await desk.stream(runId, { "Last-Event-ID": "1" });
-  const text = response.text();
+  expect(response.headers.get("Content-Type")).toContain("text/event-stream");
+  const reader = readAlong(response);
+  // The stored event shows that the reader follows the run: live tokens from before are not repeated.
+  await reader.seen(/"type":"toolResult"/);
   answer.resolve();
 
-  expect(response.headers.get("Content-Type")).toContain("text/event-stream");
-  const followed = await text;
+  await reader.over;
+  const followed = reader.text;
   expect(followed).toMatch(/^id: 2\ndata: \{"type":"toolResult"/);
   expect(followed).toContain('data: {"type":"responseDelta","content":"Two "}');
   expect(followed).toMatch(/id: 3\ndata: \{"type":"finalResponse".*\n\n$/);
