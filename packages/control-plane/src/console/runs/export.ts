@@ -1,6 +1,10 @@
 import type { RunSummary } from "@patchbay/protocol/console";
 import type { Exchange } from "../../http/kernel/exchange.ts";
+import { type ExportedSet, MOST_TESTS } from "../../recording/test-file.ts";
 import type { PageOf } from "../../store/page-cursor.ts";
+import type { ConsoleQueries } from "../queries.ts";
+import type { Sorted } from "./facts.ts";
+import type { RunFilter } from "./filter.ts";
 
 export type ExportFormat = "ndjson" | "json" | "csv";
 
@@ -133,4 +137,20 @@ function cellOf(value: string | number | null): string {
   if (typeof value === "number") return String(value);
   const text = /^[=+\-@\t\r\n]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** The runs of an agent that match, the newest first or in the order asked for, as far as one export has them. */
+export async function runsToExport(
+  { runs }: Pick<ConsoleQueries, "runs">,
+  { orgId, agentId }: { orgId: string; agentId: string },
+  asked: RunFilter & Sorted,
+): Promise<ExportedSet> {
+  const found: ExportedSet["runs"][number][] = [];
+  for (let cursor: string | undefined; ;) {
+    const { items, nextCursor } = await runs.list(orgId, agentId, { ...asked, limit: MOST_TESTS, cursor });
+    found.push(...items.map(({ runId, query }) => ({ agentId, runId, query })));
+    if (nextCursor === null || found.length > MOST_TESTS)
+      return { runs: found.slice(0, MOST_TESTS), more: found.length > MOST_TESTS || nextCursor !== null };
+    cursor = nextCursor;
+  }
 }

@@ -10,10 +10,9 @@ import { ServiceError } from "../../ports/service-error.ts";
 import type { Query } from "../../run/api.ts";
 import { callerOf, type ConsoleDeps, found, type HandlersOf, notFound, ownerOf, paged } from "../handler.ts";
 import { testFilesOf } from "../../recording/test-file.ts";
-import { download, fileOf, tarOf } from "./export.ts";
+import { download, fileOf, runsToExport, tarOf } from "./export.ts";
 import { filterOf } from "./filter.ts";
 import { sentTurn } from "./sent-turn.ts";
-import { runsToExport } from "./test-export.ts";
 import { traceOf } from "./trace.ts";
 
 /** Runs that an export reads in one turn. */

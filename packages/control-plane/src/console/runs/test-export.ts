@@ -1,27 +1,11 @@
 import { runFilter, RunSort } from "@patchbay/protocol/console";
 import { z } from "zod";
 import { AdminError } from "../../accounts/admin-error.ts";
-import { type ExportedSet, MOST_TESTS, type TestFile, testFilesOf } from "../../recording/test-file.ts";
+import { type TestFile, testFilesOf } from "../../recording/test-file.ts";
 import type { OpenStore } from "../../store/open.ts";
-import { type ConsoleQueries, createConsoleQueries } from "../queries.ts";
-import type { Sorted } from "./facts.ts";
-import { filterOf, type RunFilter } from "./filter.ts";
-
-/** The runs of an agent that match, the newest first or in the order asked for, as far as one export has them. */
-export async function runsToExport(
-  { runs }: Pick<ConsoleQueries, "runs">,
-  { orgId, agentId }: { orgId: string; agentId: string },
-  asked: RunFilter & Sorted,
-): Promise<ExportedSet> {
-  const found: ExportedSet["runs"][number][] = [];
-  for (let cursor: string | undefined; ;) {
-    const { items, nextCursor } = await runs.list(orgId, agentId, { ...asked, limit: MOST_TESTS, cursor });
-    found.push(...items.map(({ runId, query }) => ({ agentId, runId, query })));
-    if (nextCursor === null || found.length > MOST_TESTS)
-      return { runs: found.slice(0, MOST_TESTS), more: found.length > MOST_TESTS || nextCursor !== null };
-    cursor = nextCursor;
-  }
-}
+import { createConsoleQueries } from "../queries.ts";
+import { runsToExport } from "./export.ts";
+import { filterOf } from "./filter.ts";
 
 const FILTER = z.strictObject({ ...runFilter, sort: RunSort.optional() });
 
