@@ -49,6 +49,8 @@ export interface RunRequest extends Caller {
   /** False for organisations that are not charged, such as those of the sandbox tier. */
   charged: boolean;
   warnings: string[];
+  /** The client of its stream asked to cancel the run when its last reader has left. */
+  cancelWhenGone?: true;
   /** The call of a test call; the run then has no model. */
   testCall?: TestCall;
   /** The run that this one repeats. Both have the same earlier runs: those of a thread before a run. */

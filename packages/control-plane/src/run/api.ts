@@ -54,6 +54,8 @@ export interface Query {
   testCall?: TestCall;
   /** Cancels a run of the thread that waits for an approval. */
   supersede?: boolean;
+  /** Keeps the wish of a stream's client, so that a stream that is resumed at another process has it too. */
+  cancelWhenGone?: boolean;
   /** Repeats this run, with its model and settings in place of the agent's. Only the console sets it. */
   repeats?: Pick<RunRecord, "runId" | "threadId" | "request">;
   idempotency?: { key: string; bodyHash: string };
@@ -118,6 +120,8 @@ export interface Runs {
 
   /** Counts a reader of the run until disposed. With `cancelWhenGone`, the run is cancelled 5 s after its last reader has left. */
   attach(run: RunHandle, options: { cancelWhenGone: boolean }): Reader;
+  /** True if the query of the run asked to cancel it when its last reader has left. */
+  cancelsWhenGone(run: RunHandle): Promise<boolean>;
 
   /** Undefined when the principal may not see such a run. */
   find(

@@ -58,6 +58,7 @@ export function createRuns(
     join: (principal, key, bodyHash) => admission.join(principal, key, bodyHash),
     follow: (run, options) => follow(run, options, following),
     attach: readers.attach,
+    cancelsWhenGone: async ({ agentId, runId }) => (await runs.get(agentId, runId))?.request.cancelWhenGone === true,
     async cancel(principal, runId) {
       if (!(await reads.find(principal, runId))) return undefined;
       const status = await requestCancel(principal.agentId, runId);

@@ -23,6 +23,19 @@ async function openRun(http: TestHttp): Promise<FakeRun> {
 }
 
 describe("GET /agents/{agent_id}/runs/{run_id}/events", () => {
+  test("cancels the run when its readers have gone only if its query asked for that", async () => {
+    await using http = await startHttp();
+    http.runs.onBegin = (run) => run.store({ type: "thought", content: "one" });
+    await (await http.post(STREAM, { query: "hi" }, { "X-On-Disconnect": "cancel" })).body?.cancel();
+    const run = [...http.runs.runs.values()].at(-1)!;
+    await run.until(({ readers }) => readers.length === 0);
+
+    const response = await http.get(eventsOf(run));
+
+    await run.until(({ readers }) => readers.some((reader) => reader.cancelWhenGone));
+    await response.body?.cancel();
+  });
+
   test("has the headers of a stream and never cancels the run", async () => {
     await using http = await startHttp();
     const run = await openRun(http);

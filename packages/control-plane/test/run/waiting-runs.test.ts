@@ -41,6 +41,18 @@ test("a run whose key is revoked while it waits ends cancelled, and its approval
   expect((await core.approvals.list(core.principal, { limit: 9 })).items).toMatchObject([{ status: "cancelled" }]);
 });
 
+test.each([true, false])(
+  "another process knows whether the stream's client asked to cancel: %s",
+  async (cancelWhenGone) => {
+    await using core = await desk();
+    const run = await core.begin({ cancelWhenGone });
+    await core.result(run);
+
+    expect(await core.runs.cancelsWhenGone(run)).toBe(cancelWhenGone);
+    expect((await core.store.runs.get("agt_1", run.runId))?.request.cancelWhenGone).toBe(cancelWhenGone || undefined);
+  },
+);
+
 test("a run that is cancelled while it waits ends at once, and nothing can be decided", async () => {
   await using core = await desk();
   const run = await core.begin();

@@ -70,7 +70,8 @@ function streamQuery(
   const { known, deltas } = received;
   const wanted = { owner: ownerOf(caller), wait: waitsForPlace(caller), ...(known && { runId: known.runId }) };
   return onPlace(deps, exchange, wanted, async (place) => {
-    const run = begun(await begin(deps, exchange, caller, received));
+    const query = { ...received.query, ...(view.cancelWhenGone && { cancelWhenGone: true }) };
+    const run = begun(await begin(deps, exchange, caller, { ...received, query }));
     if (!known) place.follow(run.runId);
     return streamRun(deps, exchange, run, { ...view, after: 0, deltas }, place);
   });

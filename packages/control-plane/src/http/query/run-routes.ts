@@ -27,9 +27,10 @@ export function runRoutes(
     if (run.finishedAgoMs !== undefined && asked >= run.lastEventId) return noContent(exchange);
     // No client received an id beyond the end of the log: such a request gets the events that follow.
     const after = Math.min(asked, run.lastEventId);
-    return onPlace(deps, exchange, { owner: ownerOf(caller), runId: run.runId, wait: false }, (place) =>
-      streamRun(deps, exchange, run, { ...view, after, cancelWhenGone: false }, place),
-    );
+    return onPlace(deps, exchange, { owner: ownerOf(caller), runId: run.runId, wait: false }, async (place) => {
+      const cancelWhenGone = run.finishedAgoMs === undefined && (await runs.cancelsWhenGone(run));
+      return streamRun(deps, exchange, run, { ...view, after, cancelWhenGone }, place);
+    });
   }
 
   return {

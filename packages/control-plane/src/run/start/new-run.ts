@@ -46,6 +46,7 @@ export function newRun(
     testCall,
     repeats,
     requestId,
+    cancelWhenGone,
   } = query;
   return {
     runId: newId("run"),
@@ -68,6 +69,7 @@ export function newRun(
       warnings: [],
       ...(role !== undefined && { role }),
       ...(instructions !== undefined && { instructions }),
+      ...(cancelWhenGone && { cancelWhenGone }),
       ...(testCall && { testCall }),
       ...(repeats && { rerunOf: originOf(repeats) }),
     },

@@ -49,6 +49,7 @@ export function answerOf({ handle }: FakeRun): { result: QueryResponse; event: R
 export function createFakeRuns(): FakeRuns {
   const runs = new Map<string, FakeRun>();
   const keyed = new Map<string, { runId: string; bodyHash: string }>();
+  const cancelled = new Set<string>();
   let count = 0;
 
   const visible = (caller: Principal, runId: string): FakeRun | undefined => {
@@ -74,6 +75,7 @@ export function createFakeRuns(): FakeRuns {
       const threadId = query.threadId ?? `thr_${++count}`;
       const run = createFakeRun({ runId: `run_${++count}`, threadId, agentId: caller.agentId });
       runs.set(run.handle.runId, run);
+      if (query.cancelWhenGone) cancelled.add(run.handle.runId);
       if (query.idempotency)
         keyed.set(`${caller.agentId} ${query.idempotency.key}`, {
           runId: run.handle.runId,
@@ -120,6 +122,8 @@ export function createFakeRuns(): FakeRuns {
         },
       };
     },
+
+    cancelsWhenGone: async ({ runId }) => cancelled.has(runId),
 
     async find(caller, runId) {
       const run = visible(caller, runId);
