@@ -154,7 +154,19 @@ export function recordAdmin(store: Store): RecordAdmin {
 }
 
 function listedRun(run: RunRecord): Omit<ListedRun, "costUsd"> {
-  const { runId, agentId, threadId, status, role, request, result, createdAt, startedAt, finishedAt } = run;
+  const {
+    runId,
+    agentId,
+    threadId,
+    status,
+    role,
+    request,
+    result,
+    createdAt,
+    startedAt,
+    finishedAt,
+    waitedMs = 0,
+  } = run;
   return {
     runId,
     agentId,
@@ -163,7 +175,7 @@ function listedRun(run: RunRecord): Omit<ListedRun, "costUsd"> {
     role: role ?? null,
     code: result?.code ?? null,
     query: request.query,
-    durationMs: finishedAt === undefined ? null : Math.max(0, finishedAt - createdAt),
+    durationMs: finishedAt === undefined ? null : Math.max(0, finishedAt - createdAt - waitedMs),
     createdAt: new Date(createdAt).toISOString(),
     startedAt: startedAt === undefined ? null : new Date(startedAt).toISOString(),
     finishedAt: finishedAt === undefined ? null : new Date(finishedAt).toISOString(),

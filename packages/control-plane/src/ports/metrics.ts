@@ -15,7 +15,7 @@ export type RuntimeRefusal =
 
 /** Counts events. Labels have a fixed set of values and never contain user text. Methods never throw. */
 export interface Metrics {
-  /** A run ended: `succeeded` or its error code. `durationMs` includes the time in the queue. */
+  /** A run ended: `succeeded` or its error code. `durationMs` includes the time in the queue, and not that of waiting for people. */
   runEnded(outcome: "succeeded" | RunErrorCode, durationMs: number): void;
   /** A function call has its outcome. */
   callEnded(outcome: "succeeded" | CallErrorCode): void;

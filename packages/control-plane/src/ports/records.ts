@@ -83,6 +83,8 @@ export interface RunRecord {
   startedAt?: number;
   finishedAt?: number;
   deadlineAt: number;
+  /** Milliseconds that it has waited for people. */
+  waitedMs?: number;
   cancelRequested: boolean;
   /** How often a lease on it expired: its process crashed or froze while it worked on the run. */
   crashes: number;

@@ -61,7 +61,13 @@ export interface RunObserver {
 }
 
 export function observeRun(
-  { runId, agentId, role, request }: Pick<RunRecord, "runId" | "agentId" | "role" | "request">,
+  {
+    runId,
+    agentId,
+    role,
+    request,
+    waitedMs = 0,
+  }: Pick<RunRecord, "runId" | "agentId" | "role" | "request" | "waitedMs">,
   { metrics, observe, clock, log }: Pick<RunContext, "metrics" | "observe" | "clock" | "log">,
 ): RunObserver {
   const ofRole = role === undefined ? {} : { role };
@@ -86,7 +92,7 @@ export function observeRun(
       log.error("access disagreement", { callId, functionName, rule, ...ofRole });
     },
     ended({ success, code, executionTimeMs: ms, usage: { inputTokens, outputTokens } }) {
-      metrics.runEnded(code ?? "succeeded", ms);
+      metrics.runEnded(code ?? "succeeded", Math.max(0, ms - waitedMs));
       if (success) observe({ kind: "done", ...about(), ms, tokens: inputTokens + outputTokens });
       else observe({ kind: "failed", ...about(), code: code ?? "internal", ms });
     },

@@ -108,7 +108,14 @@ export async function storeApprovals(
         reported: 0,
       }))
       .execute();
-  if (reported.length > 0) await db.updateTable("approvals").set({ reported: 1 }).where("id", "in", reported).execute();
+  if (reported.length === 0) return;
+  await db.updateTable("approvals").set({ reported: 1 }).where("id", "in", reported).execute();
+  const requestedAt = sql<number>`(select requested_at from approvals where approvals.run_id = calls.run_id and approvals.call_id = calls.id)`;
+  await db
+    .updateTable("calls")
+    .set({ waited_ms: sql<number>`${dialect.now} - ${requestedAt}` })
+    .where("id", "in", (eb) => eb.selectFrom("approvals").select("call_id").where("id", "in", reported))
+    .execute();
 }
 
 /** When a waiting run is due: at the first expiry of its pending approvals, or at once without any or to be cancelled. */

@@ -208,8 +208,8 @@ function stateOf(outcome: CallOutcome): "succeeded" | "failed" | "denied" {
   return refusalOf(outcome) === undefined ? "failed" : "denied";
 }
 
-/** `accepted_by`, `arrived` and `late` belong to the replica that sends the call. */
-type NewCallRow = Omit<CallRow, "accepted_by" | "arrived" | "late" | "created_at" | "finished_at">;
+/** `accepted_by`, `arrived` and `late` belong to the replica that sends the call, `waited_ms` to the report of a decision. */
+type NewCallRow = Omit<CallRow, "accepted_by" | "arrived" | "late" | "waited_ms" | "created_at" | "finished_at">;
 
 const openCallRows = insertion((rows: NewCallRow[], engine) => callRows(engine, rows, null));
 const endedCallRows = insertion((rows: NewCallRow[], engine) => callRows(engine, rows, engine.dialect.now));

@@ -23,6 +23,8 @@ export const FACTS_FROM = [
   "runs.ending",
   "runs.created_at",
   "runs.finished_at",
+  "runs.waits_since",
+  "runs.waited_ms",
 ] as const;
 
 type ColumnName<Name> = Name extends `runs.${infer Column extends keyof RunRow}` ? Column : never;
@@ -116,7 +118,7 @@ function toFacts(run: FactsFrom, figures: Figures, now: number): FactsRow {
     model,
     functions: listed(figures.functions),
     created_at: run.created_at,
-    duration_ms: Math.max(0, (run.finished_at ?? now) - run.created_at),
+    duration_ms: durationOf(run, now),
     input_tokens: figures.input,
     output_tokens: figures.output,
     cost_micros: figures.micros,
@@ -125,6 +127,22 @@ function toFacts(run: FactsFrom, figures: Figures, now: number): FactsRow {
     denied_calls: figures.denied,
   };
 }
+
+/** Milliseconds that a run has taken up to its end or `now`, without the time in which it waited for people. */
+export function durationOf(
+  {
+    created_at,
+    finished_at,
+    waits_since,
+    waited_ms,
+  }: Pick<RunRow, "created_at" | "finished_at" | "waits_since" | "waited_ms">,
+  now: number,
+): number {
+  return Math.max(0, (finished_at ?? waits_since ?? now) - created_at - (waited_ms ?? 0));
+}
+
+/** As a column of ended runs and calls. The indexes of figures hold all that it reads. */
+export const tookMs = sql<number>`(finished_at - created_at - coalesce(waited_ms, 0))`;
 
 /** Names between spaces, which no name contains: a name is found with a space on either side. */
 export const listed = (names: Iterable<string>): string => ` ${[...names].join(" ")} `;

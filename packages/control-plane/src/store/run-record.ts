@@ -45,6 +45,10 @@ export interface RunRow {
   remaining_ms: number | null;
   /** When a waiting run is due: at the first expiry of its approvals, or at once. Null for every other run. */
   wake_at: number | null;
+  /** Since when a waiting run waits. Null for every other run. */
+  waits_since: number | null;
+  /** Milliseconds that the run has waited for people; null for none. */
+  waited_ms: number | null;
   /** Id of the request that started the run. */
   request_id: string | null;
   /** The turn that was requested from the model when the run ended. */
@@ -82,6 +86,8 @@ export interface CallTable {
   state: "succeeded" | "failed" | "denied" | "waiting" | null;
   /** 1 when the audit log has an entry that a result arrived after the call was given up. */
   late: Generated<number>;
+  /** Milliseconds that the call has waited for a person; null for none. */
+  waited_ms: Generated<number | null>;
   created_at: number;
   finished_at: number | null;
 }
@@ -109,6 +115,7 @@ export const RUN_COLUMNS = [
   "started_at",
   "finished_at",
   "deadline_at",
+  "waited_ms",
   "result",
 ] as const satisfies readonly (keyof RunRow)[];
 
@@ -136,6 +143,7 @@ export function toRunRecord(row: Pick<RunRow, (typeof RUN_COLUMNS)[number]>): Ru
       manifestHash: row.manifest_hash,
       startedAt: row.started_at,
       finishedAt: row.finished_at,
+      waitedMs: row.waited_ms,
       result: row.result === null ? null : fromJson(row.result),
     }),
   };

@@ -85,6 +85,8 @@ const continues = ({ now }: Engine["dialect"]) => ({
   status: sql<RunStatus>`case status when 'waiting' then 'running' else status end`,
   wake_at: null,
   remaining_ms: null,
+  waits_since: null,
+  waited_ms: sql<number | null>`coalesce(coalesce(waited_ms, 0) + ${now} - waits_since, waited_ms)`,
   deadline_at: sql<number>`coalesce(${now} + remaining_ms, deadline_at)`,
 });
 

@@ -132,6 +132,7 @@ async function park(
       lease_until: null,
       claims: 0,
       remaining_ms: Math.max(0, Math.ceil(remainingMs)),
+      waits_since: trx.dialect.now,
       wake_at: goesOn ? wakeTimeOf(eb) : sql.lit(0),
     }))
     .where("id", "=", runId)

@@ -84,7 +84,7 @@ type Made = Pick<RunRow, (typeof MADE)[number]>;
 
 const startedRun = (run: NewRun, made: Made, reservedMicros = 0): StartedRun => ({
   kind: "started",
-  run: toRunRecord({ ...NEW, finished_at: null, result: null, ...newRowOf(run), ...made }),
+  run: toRunRecord({ ...NEW, finished_at: null, waited_ms: null, result: null, ...newRowOf(run), ...made }),
   reservedMicros,
 });
 

@@ -2,6 +2,7 @@ import type { Analytics, FigureSource } from "@patchbay/protocol/console";
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import { TEST_CALL } from "../../run/start/settings.ts";
 import type { Engine } from "../../store/engine.ts";
+import { tookMs } from "../../store/run-facts.ts";
 import type { Schema } from "../../store/schema.ts";
 import { from } from "../runs/filter.ts";
 import { breakdowns } from "./breakdowns.ts";
@@ -31,8 +32,6 @@ export function analyticsQueries(engine: Engine) {
     },
   };
 }
-
-const tookMs = sql<number>`(finished_at - created_at)`;
 
 const bucketIn = ({ firstAt, widthMs }: Buckets) =>
   sql<number>`(created_at - cast(${firstAt} as bigint)) / ${sql.lit(widthMs)}`;

@@ -5,6 +5,7 @@ import { fromJson, isoTime } from "../../store/columns.ts";
 import { connectedNow } from "../../store/connected.ts";
 import type { Engine } from "../../store/engine.ts";
 import { olderThan, pageFrom, type PageAsked, type PageOf } from "../../store/page-cursor.ts";
+import { tookMs } from "../../store/run-facts.ts";
 import type { Schema } from "../../store/schema.ts";
 import {
   addToBin,
@@ -187,8 +188,6 @@ function toVersion(row: Row): FunctionSetVersion {
   const { manifest, ...set } = toSet(row);
   return { ...set, functions: manifest.functions.map(({ name }) => name) };
 }
-
-const tookMs = sql<number>`(finished_at - created_at)`;
 
 /** Counts of calls that ended in the range; the index of ended calls holds all columns that these statements read. */
 export const callsOf = ({ db }: Engine, orgId: string, agentId: string, { from, to }: TimeRange) =>

@@ -1,7 +1,7 @@
 import type { RunSummary } from "@patchbay/protocol/console";
 import { fromJson, isoTime } from "../../store/columns.ts";
 import type { Engine } from "../../store/engine.ts";
-import { type Figures, figuresOf, sourceOf } from "../../store/run-facts.ts";
+import { durationOf, type Figures, figuresOf, sourceOf } from "../../store/run-facts.ts";
 import type { RunRow } from "../../store/run-record.ts";
 import { beginningOf } from "../../store/thread-roles.ts";
 
@@ -22,6 +22,8 @@ const COLUMNS = [
   "runs.created_at",
   "runs.started_at",
   "runs.finished_at",
+  "runs.waits_since",
+  "runs.waited_ms",
 ] as const;
 
 type ColumnName<Name> = Name extends `runs.${infer Column extends keyof RunRow}` ? Column : never;
@@ -69,7 +71,7 @@ function toSummary(row: SummarisedRun, figures: Figures): RunSummary {
     createdAt: isoTime(row.created_at),
     startedAt: row.started_at === null ? null : isoTime(row.started_at),
     finishedAt: row.finished_at === null ? null : isoTime(row.finished_at),
-    durationMs: Math.max(0, (row.finished_at ?? row.now) - row.created_at),
+    durationMs: durationOf(row, row.now),
     calls: figures.calls,
     failedCalls: figures.failed,
     deniedCalls: figures.denied,

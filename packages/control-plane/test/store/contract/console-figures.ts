@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Buckets, FiguresOf } from "../../../src/console/analytics/time-range.ts";
+import { waiting, yes } from "./asking-runs.ts";
 import { event, openWorld, sampleCall, sampleRequest, sampleTurn, type MakePlace, type World } from "./world.ts";
 
 const MINUTE_MS = 60_000;
@@ -45,6 +46,33 @@ export function figureContract(place: MakePlace): void {
       expect(told, `${share} is ${exact}`).toBeGreaterThanOrEqual(0.95 * exact);
       expect(told, `${share} is ${exact}`).toBeLessThanOrEqual(1.05 * exact);
     }
+  });
+
+  test("durations of runs and calls leave out the time in which they waited for people", async () => {
+    await using world = await openWorld(place);
+    const range = openRange(world);
+    const { runs, approvals } = world.store;
+    await waiting(world, ["a"]);
+    for (const lateMs of [0, 1_000]) {
+      world.clock.advance(HOUR_MS / 2 - lateMs);
+      if (lateMs > 0) await approvals.decide(world.agentId, "apr_a", yes);
+      world.clock.advance(lateMs);
+    }
+    await runs.wake();
+    const [run] = await runs.claim({ owner: "replica-b", leaseMs: 15_000, limit: 1 });
+    expect(run?.waitedMs).toBe(HOUR_MS);
+    const call = { ...sampleCall("call_a"), approval: { approvalId: "apr_a" } as never };
+    await runs.commit(run!, { calls: [{ ...call, attempt: 2 }], approvals: { reported: ["apr_a"] } });
+    world.clock.advance(40);
+    await runs.commit(run!, { calls: [{ ...call, attempt: 2, outcome: { ok: true, value: 1 } }] });
+    await world.finish(run!);
+
+    const { totals, functions } = await world.console.analytics.figures(...range());
+
+    expect(totals).toMatchObject({ succeeded: 1, p50Ms: 40 });
+    expect(functions).toMatchObject([{ calls: 1, p50Ms: 40 }]);
+    const { items } = await world.console.runs.list(world.orgId, world.agentId, { limit: 9 });
+    expect(items).toMatchObject([{ durationMs: 40 }]);
   });
 
   test("a percentile is never outside the durations", async () => {
