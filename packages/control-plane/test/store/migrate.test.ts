@@ -52,6 +52,8 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])("a database on %
       { name: "0011-feedback" },
       { name: "0012-permits" },
       { name: "0013-runtime-host" },
+      { name: "0016-audit-seals" },
+      { name: "0018-waiting-times" },
       { name: "9999-later" },
     ]);
     await place.execute("delete from kysely_migration where name = '9999-later'");
@@ -97,6 +99,16 @@ const BEFORE_BALANCES = [
   "alter table usage drop column first_token_ms",
   "drop table feedback",
   "alter table runtimes drop column host",
+  "drop table audit_chains",
+  "drop table audit_seals",
+  "drop table audit_use",
+  "drop index runs_by_outcome",
+  "drop index calls_ended",
+  "alter table runs drop column waits_since",
+  "alter table runs drop column waited_ms",
+  "alter table calls drop column waited_ms",
+  "create index runs_by_outcome on runs (org_id, finished_at)",
+  "create index calls_ended on calls (org_id, finished_at)",
   "delete from kysely_migration where name >= '0003'",
 ];
 
