@@ -7,10 +7,11 @@ import { keepStdoutForResults, paint, paintStatus, printJson, print, printStatus
 import { search, searchOptions, type SearchFlags } from "./access-search.ts";
 import { checkLock, lockFileOf, saveLock } from "./access-lock.ts";
 import { addWhatIfOptions, whatIf, type WhatIfOptions } from "./access-what-if.ts";
+import { addUnusedOptions, unused, type UnusedOptions } from "./access-unused.ts";
 import { findServiceFile, loadService, refuseExit } from "../service-file.ts";
 import { describeSource, functionSources } from "./pin.ts";
 
-interface AccessOptions extends WhatIfOptions, SearchFlags {
+interface AccessOptions extends WhatIfOptions, SearchFlags, UnusedOptions {
   markdown?: true;
   check?: true;
   write?: true;
@@ -55,6 +56,7 @@ export function addAccessCommand(program: Command): void {
     .action(access);
   addWhatIfOptions(command);
   for (const one of searchOptions()) command.addOption(one);
+  addUnusedOptions(command);
   examples(
     command,
     "patchbay access service.ts                                   # the table",
@@ -64,6 +66,7 @@ export function addAccessCommand(program: Command): void {
     "patchbay access service.ts --mutants --min-killed 90         # in CI: fails when the cases test too little",
     "patchbay access service.ts --attack                          # try to reach what a role must not reach",
     "patchbay access service.ts --what-if --agent agt_... --base ../main/service.ts",
+    "patchbay access service.ts --unused --agent agt_... --since 90d   # rights that no role used",
     `patchbay access service.ts --explain get_ticket --role staff --input '{"ticketId":"T-100"}'`,
   );
 }
@@ -76,6 +79,7 @@ async function access(file: string | undefined, options: AccessOptions): Promise
   using _guard = refuseExit(path);
   if (await search({ path, service, files }, options)) return;
   if (options.explain !== undefined) return await explain(service, options.explain, options);
+  if (options.unused) return await unused(service, options);
   if (options.attack) return await attack(service, options);
   if (options.whatIf) return await whatIf(path, service, options);
   const { accessMatrix } = await import("@patchbay/functions/access");

@@ -1,5 +1,7 @@
 import type { Store } from "../ports/stores.ts";
+import { type AccessUse, accessUse, type AskedUse } from "./access-use.ts";
 import { AdminError, found } from "./admin-error.ts";
+import { parseSince } from "./admin-records.ts";
 
 /** Faults that a verification lists for an organisation. */
 const LISTED = 1_000;
@@ -24,16 +26,23 @@ export interface VerifiedAudit {
   omittedFaults: number;
 }
 
-/** Verifies the audit log. */
+/** Verifies the audit log, and compares it with role lists. */
 export interface AuditAdmin {
   /**
    * Checks that the sealed entries are unchanged and complete. `head`: a `SEQ:HASH` that was noted before; the chain must still
    * contain it.
    */
   verifyAudit(orgId: string, options?: { head?: string }): Promise<VerifiedAudit>;
+  /** Which roles use the functions of their role lists. `since`: a time, or a duration before now (`90d`). */
+  accessUse(
+    agentId: string,
+    manifest: AskedUse["manifest"],
+    options: { since: string; keep?: readonly string[] },
+  ): Promise<AccessUse>;
 }
 
-export function auditAdmin({ accounts, audit }: Store): AuditAdmin {
+export function auditAdmin(store: Store): AuditAdmin {
+  const { accounts, audit } = store;
   return {
     async verifyAudit(orgId, { head: noted } = {}) {
       found(await accounts.getOrg(orgId), "organisation", orgId, "orgs list");
@@ -61,6 +70,11 @@ export function auditAdmin({ accounts, audit }: Store): AuditAdmin {
         faults: faults.slice(0, LISTED),
         omittedFaults: Math.max(0, faults.length - LISTED),
       };
+    },
+
+    async accessUse(agentId, manifest, { since, keep = [] }) {
+      found(await accounts.getAgent(agentId), "agent", agentId, "agents list");
+      return accessUse(store, { agentId, manifest, since: parseSince(since, await store.now()), keep });
     },
   };
 }

@@ -8,7 +8,7 @@ import { AdminError, found } from "./admin-error.ts";
 const UNITS_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /** Milliseconds of a time (`2026-11-20`, `2026-11-20T09:30:00Z`) or of a duration before now (`90m`, `24h`, `7d`). */
-function parseSince(text: string, now: number): number {
+export function parseSince(text: string, now: number): number {
   const ago = /^(\d{1,6})([mhd])$/.exec(text.trim());
   const time = ago ? now - Number(ago[1]) * UNITS_MS[ago[2] as keyof typeof UNITS_MS] : Date.parse(text);
   if (!Number.isNaN(time)) return time;

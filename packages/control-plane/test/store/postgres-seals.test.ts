@@ -17,6 +17,7 @@ test("sealing waits for an open transaction, whose entry may precede committed o
   ]);
   clock.advance(1);
   await store.audit.record([{ orgId, action: "early" }]);
+  clock.advance(1);
 
   const before = await store.audit.seal({ settleMs: 0 });
   await client.query("commit");
