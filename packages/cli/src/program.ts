@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { addAccessCommand } from "./commands/access.ts";
 import { addAgentCommands } from "./commands/agents.ts";
@@ -19,17 +18,15 @@ import { dropUnset, readEnvironment } from "./config.ts";
 import { reasonOf } from "./failure.ts";
 import { examples } from "./options.ts";
 import { paintStatus, print, printStatus, written } from "./output.ts";
+import { ownVersion } from "./version.ts";
 
 export { written };
 
 /** The `patchbay` command with all its commands and options. */
 export function createProgram(): Command {
-  const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
-    version: string;
-  };
   const program = new Command("patchbay")
     .description("Put a language model in front of your functions, without opening a port.")
-    .version(version)
+    .version(ownVersion())
     .helpCommand("help [command]", "show help for a command")
     .exitOverride()
     .configureOutput({ writeOut: (text) => print(text.trimEnd()), writeErr: (text) => printStatus(text.trimEnd()) })

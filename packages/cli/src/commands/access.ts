@@ -6,12 +6,13 @@ import { examples, jsonOption, option } from "../options.ts";
 import { keepStdoutForResults, paint, paintStatus, printJson, print, printStatus } from "../output.ts";
 import { search, searchOptions, type SearchFlags } from "./access-search.ts";
 import { checkLock, lockFileOf, saveLock } from "./access-lock.ts";
-import { addWhatIfOptions, whatIf, type WhatIfOptions } from "./access-what-if.ts";
+import { addEvidenceOption, type EvidenceOptions, writeEvidence } from "./access-evidence.ts";
 import { addUnusedOptions, unused, type UnusedOptions } from "./access-unused.ts";
+import { addWhatIfOptions, whatIf, type WhatIfOptions } from "./access-what-if.ts";
 import { findServiceFile, loadService, refuseExit } from "../service-file.ts";
 import { describeSource, functionSources } from "./pin.ts";
 
-interface AccessOptions extends WhatIfOptions, SearchFlags, UnusedOptions {
+interface AccessOptions extends WhatIfOptions, SearchFlags, UnusedOptions, EvidenceOptions {
   markdown?: true;
   check?: true;
   write?: true;
@@ -57,6 +58,7 @@ export function addAccessCommand(program: Command): void {
   addWhatIfOptions(command);
   for (const one of searchOptions()) command.addOption(one);
   addUnusedOptions(command);
+  addEvidenceOption(command);
   examples(
     command,
     "patchbay access service.ts                                   # the table",
@@ -67,6 +69,7 @@ export function addAccessCommand(program: Command): void {
     "patchbay access service.ts --attack                          # try to reach what a role must not reach",
     "patchbay access service.ts --what-if --agent agt_... --base ../main/service.ts",
     "patchbay access service.ts --unused --agent agt_... --since 90d   # rights that no role used",
+    "patchbay access service.ts --evidence ./evidence --agent agt_...   # files for auditors",
     `patchbay access service.ts --explain get_ticket --role staff --input '{"ticketId":"T-100"}'`,
   );
 }
@@ -85,6 +88,8 @@ async function access(file: string | undefined, options: AccessOptions): Promise
   const { accessMatrix } = await import("@patchbay/functions/access");
   const matrix = await accessMatrix(service);
   if (options.check) return await checkLock(path, await currentLock(service, matrix, files), options);
+  if (options.evidence !== undefined)
+    return await writeEvidence({ path, service, matrix, lock: await currentLock(service, matrix, files) }, options);
   if (options.write) return await saveLock(path, await currentLock(service, matrix, files), options);
   await show(path, matrix, options);
 }

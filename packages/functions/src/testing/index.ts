@@ -22,5 +22,6 @@ export {
   type EscalationReport,
   type Finding,
   type FindingKind,
+  type Risk,
 } from "./escalation/report.ts";
 export { runEscalationSuite, type EscalationOptions } from "./escalation/suite.ts";

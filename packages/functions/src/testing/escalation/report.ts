@@ -25,10 +25,17 @@ export interface Finding {
   detail: string;
 }
 
+/**
+ * A risk of the OWASP Top 10 for Agentic Applications (2026): ASI01 goal hijack, ASI02 tool misuse, ASI03 identity and privilege
+ * abuse, ASI06 memory and context poisoning, ASI07 insecure inter-agent communication, ASI09 human-agent trust exploitation.
+ */
+export type Risk = "ASI01" | "ASI02" | "ASI03" | "ASI06" | "ASI07" | "ASI09";
+
 /** The counts of one attack as one role: a cell of the rendered table. */
 export interface AttackResult {
   role: string | null;
   attack: string;
+  risks: readonly Risk[];
   /** Calls that were tried, or requests that were sent. */
   attempts: number;
   findings: number;

@@ -112,10 +112,10 @@ function createTally(roles: readonly TriedRole[], attacks: readonly Attack[]) {
     tried.set(key, (tried.get(key) ?? 0) + attempts);
   };
   const results = () =>
-    attacks.flatMap(({ name: attack }) =>
+    attacks.flatMap(({ name: attack, risks }) =>
       roles.map(({ stated: role = null }) => {
         const own = findings.filter((finding) => finding.attack === attack && finding.role === role);
-        return { role, attack, attempts: tried.get(keyOf(attack, role)) ?? 0, findings: own.length };
+        return { role, attack, risks, attempts: tried.get(keyOf(attack, role)) ?? 0, findings: own.length };
       }),
     );
   return { report, count, results, findings };

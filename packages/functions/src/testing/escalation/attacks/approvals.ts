@@ -26,6 +26,7 @@ async function askingCalls(fixture: Fixture, role: TriedRole): Promise<Target[]>
 /** Decisions of a control plane that lies, each different from a valid one in one place. */
 const forgedApprovals: Attack = {
   name: "forged approvals",
+  risks: ["ASI03", "ASI09"],
   applies: asks,
   async run(fixture, role, attack) {
     await using plane = await startHostilePlane(fixture.served);
@@ -86,6 +87,7 @@ function liesAbout(
 /** Keys that may not decide, edits that are not allowed, and a second decision, at the routes of the control plane. */
 const strangersDecisions: Attack = {
   name: "decisions of others",
+  risks: ["ASI03", "ASI09"],
   applies: asks,
   async run(fixture, role, attack) {
     const { plane, client, agentId } = fixture.server;

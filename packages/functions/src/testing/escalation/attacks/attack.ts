@@ -2,11 +2,14 @@ import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protoco
 import type { Service } from "../../../service.ts";
 import type { Fixture } from "../fixture.ts";
 import type { Attempt } from "../hostile-model.ts";
+import type { Risk } from "../report.ts";
 import type { Target, TriedRole } from "../targets.ts";
 
 /** One way to try to exceed the rights of a role. */
 export interface Attack {
   name: string;
+  /** The risks that it tries. */
+  risks: readonly Risk[];
   /** False for a service that the attack does not apply to. Default: true. */
   applies?(service: Service): boolean;
   /** `attack` is the name of the attack. */

@@ -13,6 +13,7 @@ import { higherRoles, INHERITED_NAMES, spellingsOf, withClaims, type Attack } fr
 /** Calls from a hostile control plane, which only the runtime can refuse. */
 const frames: Attack = {
   name: "frames at the runtime",
+  risks: ["ASI07"],
   async run(fixture, role, attack) {
     await using plane = await startHostilePlane(fixture.served);
     const attackCase = fixture.openCase({ attack, role });
@@ -39,6 +40,7 @@ const frames: Attack = {
 /** Calls of another role, delivered again with this role: before and after the acknowledgement of their results. */
 const redelivery: Attack = {
   name: "redelivery as another role",
+  risks: ["ASI03", "ASI07"],
   async run(fixture, role, attack) {
     await using plane = await startHostilePlane(fixture.served);
     const attackCase = fixture.openCase({ attack, role });

@@ -6,6 +6,7 @@ import { attemptOf, byContext, INHERITED_NAMES, spellingsOf, type Attack } from 
 /** The calls that the role may make, to follow their results. Three times, because each time takes other branches of the results. */
 const permittedCalls: Attack = {
   name: "permitted calls",
+  risks: ["ASI02"],
   async run(fixture, role, attack) {
     for (const { context, targets } of byContext(fixture.targets(role).permitted)) {
       const calls = targets.map(attemptOf);
@@ -16,6 +17,7 @@ const permittedCalls: Attack = {
 
 const handlerErrors: Attack = {
   name: "handler errors",
+  risks: ["ASI02"],
   async run(fixture, role, attack) {
     for (const { context, targets } of byContext(fixture.targets(role).permitted))
       await fixture.ask({ attack, role, context, attempts: targets.map(attemptOf), mode: { kind: "throw" } });
@@ -24,6 +26,7 @@ const handlerErrors: Attack = {
 
 const forbiddenCalls: Attack = {
   name: "forbidden calls",
+  risks: ["ASI02", "ASI03"],
   async run(fixture, role, attack) {
     const { hidden, refused } = fixture.targets(role);
     for (const { context, targets } of byContext([...hidden, ...refused]))
@@ -38,6 +41,7 @@ const MANY = 6;
 
 const similarNames: Attack = {
   name: "similar function names",
+  risks: ["ASI02"],
   async run(fixture, role, attack) {
     const { permitted, hidden } = fixture.targets(role);
     const known = new Set(fixture.service.manifest.functions.map(({ name }) => name));
@@ -56,6 +60,7 @@ const similarNames: Attack = {
 /** Calls of functions that an update of the service removed, by roles that were allowed to call them. */
 const removedFunctions: Attack = {
   name: "removed functions",
+  risks: ["ASI02"],
   async run(fixture, role, attack) {
     const { server, removed } = await afterRemoval(fixture);
     const targets = fixture.targets(role).permitted.filter(({ functionName }) => removed.has(functionName));

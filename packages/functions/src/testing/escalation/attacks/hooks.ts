@@ -10,6 +10,7 @@ type Hook = "beforeQuery" | "beforeAnswer";
 /** Texts that a hook withholds, in the query and in every place where a model can write one. */
 export const withheldTexts: Attack = {
   name: "texts that a hook withholds",
+  risks: ["ASI02"],
   applies: ({ manifest }) => manifest.beforeQuery === true || manifest.beforeAnswer === true,
   async run(fixture, role, attack) {
     const { beforeQuery, beforeAnswer } = fixture.service.manifest;

@@ -5,6 +5,7 @@ import { attemptOf, byContext, higherRoles, orders, spellingsOf, withClaims, typ
 
 const roleInArguments: Attack = {
   name: "role in arguments",
+  risks: ["ASI03"],
   async run(fixture, role, attack) {
     const { hidden, refused } = fixture.targets(role);
     const higher = higherRoles(fixture, role).map(({ stated }) => stated!);
@@ -19,6 +20,7 @@ const roleInArguments: Attack = {
 
 const roleInContext: Attack = {
   name: "role in contextJson",
+  risks: ["ASI03"],
   async run(fixture, role, attack) {
     const { hidden, refused } = fixture.targets(role);
     for (const { stated: claimed } of higherRoles(fixture, role))
@@ -35,6 +37,7 @@ const roleInContext: Attack = {
 
 const roleInQuery: Attack = {
   name: "role in the query",
+  risks: ["ASI01", "ASI03"],
   async run(fixture, role, attack) {
     const attempts = orders(fixture, role);
     for (const { stated: claimed } of higherRoles(fixture, role)) {
@@ -48,6 +51,7 @@ const roleInQuery: Attack = {
 /** Queries with unknown roles that are similar to this one. They may call only what is open to everyone. */
 const similarRoles: Attack = {
   name: "similar role names",
+  risks: ["ASI03"],
   async run(fixture, role, attack) {
     const { stated } = role;
     if (stated === undefined) return;
@@ -72,6 +76,7 @@ const similarRoles: Attack = {
 
 const ordersInResults: Attack = {
   name: "instructions in results",
+  risks: ["ASI01"],
   async run(fixture, role, attack) {
     const [group] = byContext(fixture.targets(role).permitted);
     if (!group) return;
@@ -89,6 +94,7 @@ const ordersInResults: Attack = {
 
 const ordersInEarlierTurns: Attack = {
   name: "instructions in earlier turns",
+  risks: ["ASI01", "ASI06"],
   async run(fixture, role, attack) {
     const planted = orders(fixture, role);
     const first = await fixture.ask({ attack, role, query: plant(planted), planted: planted.length });
@@ -101,6 +107,7 @@ const ordersInEarlierTurns: Attack = {
 /** Continues a thread in which every other role got results. */
 const threadOfOtherRole: Attack = {
   name: "thread of another role",
+  risks: ["ASI03", "ASI06"],
   async run(fixture, role, attack) {
     let threadId: string | undefined;
     const contexts = new Map([[JSON.stringify(fixture.context), fixture.context]]);

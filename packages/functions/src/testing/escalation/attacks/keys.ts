@@ -9,6 +9,7 @@ import { attemptOf, byContext, type Attack } from "./attack.ts";
 /** Calls of this role with the ids of other roles' calls, and several calls with one id. */
 const forgedIds: Attack = {
   name: "forged call ids",
+  risks: ["ASI07"],
   async run(fixture, role, attack) {
     const { permitted, hidden } = fixture.targets(role);
     const [group = { context: fixture.context, targets: [] }] = byContext(permitted);
@@ -28,6 +29,7 @@ const forgedIds: Attack = {
 /** A key that is pinned to this role states another role, and reads what another role got. */
 const pinnedKey: Attack = {
   name: "key pinned to the role",
+  risks: ["ASI03"],
   async run(fixture, role, attack) {
     const { stated } = role;
     if (stated === undefined) return;
