@@ -18,6 +18,7 @@ export const sidebar = [
       { text: "Context and subject", link: "/guides/context" },
       { text: "Testing", link: "/guides/testing" },
       { text: "Testing access in CI", link: "/guides/access-in-ci" },
+      { text: "Evidence for auditors", link: "/guides/evidence" },
       { text: "Queries over HTTP", link: "/guides/http" },
       { text: "Streaming clients", link: "/guides/streaming" },
       { text: "Deploying", link: "/guides/deploying" },

@@ -13,6 +13,15 @@ const EXAMPLE = join(import.meta.dirname, "../../../examples/quickstart");
 const run = promisify(execFile);
 const ENTRY = /^\{"seal":1,/;
 
+/** The commands that the page for auditors gives for the folder. */
+async function commandsOfPage(): Promise<string[]> {
+  const page = await readFile(join(import.meta.dirname, "../../../docs/guides/evidence.md"), "utf8");
+  const [, block = ""] = /```sh\ncd evidence\n([^`]*)\n```/.exec(page) ?? [];
+  const commands = block.split("\n");
+  expect(commands).toEqual([expect.stringMatching(/^sha256sum /), "node recheck.mjs"]);
+  return commands;
+}
+
 /** Evidence of the quickstart with a sealed log, to which two agents of the organisation have added. */
 async function gathered() {
   const admin = await administration();
@@ -55,6 +64,7 @@ test("evidence has checksums and a slice of the audit log that are checked witho
   const entries = await readFile(join(folder, "audit.ndjson"), "utf8");
   expect(entries).toContain(evidence.agentId);
   expect(entries).not.toContain(evidence.other);
+  for (const command of await commandsOfPage()) await run("sh", ["-c", command], { cwd: folder });
   const recheck = (...args: string[]) => run(process.execPath, ["recheck.mjs", ...args], { cwd: folder });
   const { head } = JSON.parse(await readFile(join(folder, "audit-check.json"), "utf8")) as { head: string };
   expect((await recheck(head)).stdout).toMatch(

@@ -23,7 +23,7 @@ export interface EvidenceOptions extends AdminOptions {
 
 /** The option of `access --evidence`. `--agent` and `--since` are those of `--unused`. */
 export function addEvidenceOption(command: Command): void {
-  const others = ["check", "write", "markdown", "attack", "explain", "unused"];
+  const others = ["check", "write", "markdown", "attack", "explain", "unused", "whatIf"];
   command.addOption(
     option("--evidence <dir>", "write what an auditor re-checks into a new folder; exit 1 on any finding").conflicts(
       others,

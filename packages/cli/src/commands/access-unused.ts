@@ -3,7 +3,7 @@ import type { Admin } from "@patchbay/control-plane";
 import type { Service } from "@patchbay/functions";
 import type { Command } from "commander";
 import { CommandFailure, reasonOf } from "../failure.ts";
-import { agentOption, databaseOption, dataDirOption, option, parseList } from "../options.ts";
+import { option, parseList } from "../options.ts";
 import { oneLine } from "../output.ts";
 import { table } from "../table.ts";
 import { administer, type AdminOptions } from "./administer.ts";
@@ -18,21 +18,20 @@ export interface UnusedOptions extends AdminOptions {
 
 const WITH = "with --unused:";
 
-/** The options of `access --unused`. */
+/** The options of `access --unused`. `--agent` and the database are those of `--what-if`. */
 export function addUnusedOptions(command: Command): void {
-  const others = ["check", "write", "markdown", "attack", "explain"];
+  const others = ["check", "write", "markdown", "attack", "explain", "whatIf"];
   command
     .addOption(option("--unused", "show which roles did not use their functions, from the audit log").conflicts(others))
-    .addOption(option("--since <time>", `${WITH} since a time, or for the last 24h, 90d`).default("90d"))
+    .addOption(
+      option("--since <time>", "with --unused and --evidence: since a time, or for the last 24h, 90d").default("90d"),
+    )
     .addOption(
       option("--keep <names>", `${WITH} roles and functions that stay, such as those for emergencies`).argParser(
         parseList,
       ),
     )
     .addOption(option("--write-suggestion <file>", `${WITH} write the suggested role lists as JSON`));
-  // Other modes of the command have these, too.
-  for (const shared of [agentOption(), databaseOption(), dataDirOption()])
-    if (command.options.every(({ long }) => long !== shared.long)) command.addOption(shared);
 }
 
 type AccessUse = Awaited<ReturnType<Admin["accessUse"]>>;

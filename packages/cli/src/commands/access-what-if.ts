@@ -41,7 +41,7 @@ export function addWhatIfOptions(command: Command): void {
         "explain",
       ]),
     )
-    .addOption(agentOption(`${WITH} agent whose calls are judged, as \`agents list\` shows its id`))
+    .addOption(agentOption("with --what-if, --unused, --evidence: agent, as `agents list` shows its id"))
     .addOption(option("--last <n>", `${WITH} calls to judge, 1 to 10000`).argParser(parseCount).default(1_000))
     .addOption(option("--base <file>", `${WITH} the service before the change; where it differs too, the data changed`))
     .addOption(
