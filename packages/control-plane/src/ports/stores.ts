@@ -1,3 +1,4 @@
+import type { ShadowStore } from "./shadow-store.ts";
 import type { StoredCalls } from "./stored-calls.ts";
 import type {
   AccessChanges,
@@ -267,6 +268,7 @@ export interface Store extends ServiceAddress {
   calls: CallStore & StoredCalls;
   approvals: ApprovalStore;
   permits: PermitStore;
+  shadows: ShadowStore;
   accounts: AccountStore;
   threads: ThreadStore;
   runtimes: RuntimeStore;

@@ -30,6 +30,7 @@ import { viewStore } from "./run-views.ts";
 import { runStarts } from "./runs-start.ts";
 import { runtimeStore } from "./runtimes.ts";
 import type { Schema } from "./schema.ts";
+import { shadowStore } from "./shadows.ts";
 import { signInStore } from "./sign-in.ts";
 import { sweep } from "./sweep/sweep.ts";
 import { threadStore } from "./threads.ts";
@@ -129,6 +130,7 @@ function assemble(engine: Engine): OpenStore {
       reserve,
     },
     permits: permitStore(engine),
+    shadows: shadowStore(engine),
     accounts: { ...accountStore(engine), ...balances },
     views: viewStore(engine),
     threads: threadStore(engine),

@@ -65,6 +65,34 @@ export interface RunTables {
     search: Json<Record<string, string>>;
     created_at: number;
   };
+  /** The candidate that an agent's ended calls are compared with, and the lease of the connection that is asked. */
+  shadows: {
+    agent_id: string;
+    org_id: string;
+    service: string;
+    manifest_hash: string;
+    connection_id: string;
+    lease_until: number;
+    since: number;
+    /** The last call that was compared. */
+    position_at: number;
+    position_id: string;
+    judged: number;
+    dropped: number;
+    unanswered: number;
+  };
+  /** Calls on which the candidate decides differently. `role` is JSON: null for queries without one. */
+  shadow_changes: {
+    agent_id: string;
+    function_name: string;
+    role: Json<string | null>;
+    was: string;
+    decision: string;
+    org_id: string;
+    calls: number;
+    examples: Json<string[]>;
+    last_at: number;
+  };
   /** What the owner's code threw, for members only. */
   call_errors: { run_id: string; call_id: string; org_id: string; body: Json<ErrorReport> };
 }

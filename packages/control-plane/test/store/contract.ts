@@ -32,6 +32,7 @@ import { momentContract } from "./contract/moments.ts";
 import { raceContract } from "./contract/races.ts";
 import { runWordContract } from "./contract/run-words.ts";
 import { newestCallContract } from "./contract/newest-calls.ts";
+import { shadowContract } from "./contract/shadows.ts";
 import { openRunContract } from "./contract/open-runs.ts";
 import { runFactContract } from "./contract/run-facts.ts";
 import { runViewContract } from "./contract/run-views.ts";
@@ -55,6 +56,7 @@ export function storeContract(makePlace: MakePlace): void {
   describe("runs that crash", () => suspectContract(makePlace));
   describe("calls between replicas", () => callContract(makePlace));
   describe("ended calls of an agent", () => newestCallContract(makePlace));
+  describe("candidates that are compared", () => shadowContract(makePlace));
   describe("approvals", () => approvalContract(makePlace));
   describe("waiting runs", () => waitingRunContract(makePlace));
   describe("errors of calls", () => callErrorContract(makePlace));

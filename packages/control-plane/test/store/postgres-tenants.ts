@@ -107,6 +107,11 @@ async function fill(store: OpenStore, name: string): Promise<Tenant> {
     .where("org_id", "=", orgId)
     .execute();
   await store.audit.seal({ orgId });
+  const candidate = { agentId, orgId, connectionId, service: "desk", manifestHash: hash };
+  await store.shadows.begin(candidate, 60_000);
+  const difference = { functionName: "list_orders", role: undefined, runId: run.runId, was: "denied", is: "allowed" };
+  const step = { position: { at: 1, id: "" }, judged: 1, unanswered: 0, differences: [difference] };
+  await store.shadows.record(candidate, step);
   const { memberId } = tenant;
   await store.views.add({ viewId: `view_${name}`, orgId, agentId, memberId, name, shared: true, search: {} });
   const member = { memberId, orgId, email: `${name}@example.com`, name, role: "owner" as const, passwordHash: "x" };
