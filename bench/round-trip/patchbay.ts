@@ -17,6 +17,7 @@ const { signal } = new AbortController();
 const gateway = createFunctionGateway({
   store: store.runtimes,
   calls: store.calls,
+  shadows: store.shadows,
   bus: createMemoryBus(),
   authenticate: async () => ({ keyId: "key", credentialId: "key", agentId, orgId: "org" }),
   validCredentials: async (ids) => new Set(ids),

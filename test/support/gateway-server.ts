@@ -74,6 +74,7 @@ export async function startGateway(
   const gateway = createFunctionGateway({
     store,
     calls: store.all.calls,
+    shadows: store.all.shadows,
     within: (_orgId, work) => work(),
     bus: createMemoryBus(),
     authenticate: async (secret) => keys.get(secret),

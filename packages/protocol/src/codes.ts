@@ -127,6 +127,9 @@ export const MESSAGES = {
   cancelled: "Run cancelled",
 } as const;
 
+/** Version of the frames. A control plane refuses a runtime with another version. */
+export const FRAMES_VERSION = 1;
+
 /** The message for a function that the caller may not call. It is the same if the function does not exist, so that it reveals neither. */
 export function unknownFunctionMessage(name: string): string {
   return `Not permitted: there is no function ${JSON.stringify(name.slice(0, 64))} for this role.`;

@@ -1,16 +1,15 @@
 import { z } from "zod";
 import { GrantedApproval } from "./approval.ts";
+import { FRAMES_VERSION } from "./codes.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 import { Manifest } from "./manifest.ts";
 import { CallOutcome, ErrorReport } from "./outcome.ts";
+import { JudgedFrame, JudgeFrame, ShadowFrame } from "./shadow-frames.ts";
 
 const json = z.custom<JsonValue>((value) => value !== undefined);
 const jsonObject = z.custom<JsonObject>(isJsonObject);
 const id = z.string().min(1).max(128);
-
-/** Version of the frames. A control plane refuses a runtime with another version. */
-export const FRAMES_VERSION = 1;
 
 /** The deepest nesting of a frame: its payload may nest as deeply as a request body, and is a few levels down in the frame. */
 export const FRAME_DEPTH = LIMITS.jsonDepth + 4;
@@ -157,6 +156,8 @@ export const RuntimeFrame = z.discriminatedUnion("type", [
   z
     .object({ type: z.literal("draining") })
     .describe("The runtime accepts no further calls and disconnects when its open calls are done."),
+  ShadowFrame,
+  JudgedFrame,
 ]);
 export type RuntimeFrame = z.infer<typeof RuntimeFrame>;
 
@@ -245,6 +246,7 @@ export const ControlPlaneFrame = z.discriminatedUnion("type", [
       timeoutMs: z.int().nonnegative().describe("Milliseconds that the hook had left when the frame was sent."),
     })
     .describe("Asks for a decision. Sent only to runtimes whose function set has the hook."),
+  JudgeFrame,
   z
     .object({ type: z.literal("goingAway") })
     .describe("The control plane will stop: the runtime opens another connection and serves this one until it closes."),

@@ -17,6 +17,7 @@ export {
 } from "./approval.ts";
 export {
   CALL_ERROR_CODES,
+  FRAMES_VERSION,
   CLOSE_CODES,
   HTTP_ERROR_CODES,
   MESSAGES,
@@ -30,7 +31,6 @@ export { outputSchemaFor } from "./output-schema.ts";
 export {
   ControlPlaneFrame,
   FRAME_DEPTH,
-  FRAMES_VERSION,
   HookCall,
   HookVerdict,
   PreparedContext,
@@ -114,5 +114,6 @@ export {
   withoutTexts,
   withOpenObjects,
 } from "./subschemas.ts";
-export type { StoredCall } from "./stored-call.ts";
+export type { JudgedFrame, JudgeFrame, ShadowFrame } from "./shadow-frames.ts";
+export { isOfService, type StoredCall } from "./stored-call.ts";
 export { escapeControls, isClearText, isLoopback } from "./text.ts";

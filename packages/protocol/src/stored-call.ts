@@ -1,5 +1,6 @@
 import type { CaseDecision } from "./access-lock.ts";
 import type { JsonObject, JsonValue } from "./json.ts";
+import type { Manifest } from "./manifest.ts";
 
 /** A call of an ended attempt as the control plane stores it, with what the checks of its function set decided. */
 export interface StoredCall {
@@ -20,4 +21,12 @@ export interface StoredCall {
   redacted: readonly string[];
   /** The function set of the run. */
   manifestHash: string | undefined;
+}
+
+/** False for a function that another service of the agent has. A name that no service has may be a new function of this one. */
+export function isOfService(service: string, { name, functions }: Manifest, functionName: string): boolean {
+  const origin = functions.find((one) => one.name === functionName)?.origin?.service;
+  return origin === undefined
+    ? name === service || functions.some((one) => one.origin?.service === service)
+    : origin === service;
 }

@@ -20,7 +20,7 @@ export function parseRuntimeFrame(text: string): ParsedFrame {
   const json = parseJson(text, FRAME_DEPTH);
   if (!json.ok) return { ok: false, fault: "badFrame", message: json.message };
   const parsed = RuntimeFrame.safeParse(json.value);
-  if (parsed.success && !(parsed.data.type === "hello" && parsed.data.version !== FRAMES_VERSION))
+  if (parsed.success && !(isFirst(parsed.data) && parsed.data.version !== FRAMES_VERSION))
     return { ok: true, frame: parsed.data };
   if (isForeignHello(json.value))
     return { ok: false, fault: "wrongVersion", message: `this control plane speaks version ${FRAMES_VERSION}` };
@@ -29,12 +29,16 @@ export function parseRuntimeFrame(text: string): ParsedFrame {
   return { ok: false, fault: issue?.path[0] === "manifest" ? "manifestRefused" : "badFrame", message };
 }
 
+const isFirst = (frame: RuntimeFrame): frame is FrameOf<"hello" | "shadow"> =>
+  frame.type === "hello" || frame.type === "shadow";
+
 /**
  * A hello of another version may have any shape, so its version is checked before its schema: the owner must learn the
  * true reason.
  */
 function isForeignHello(value: unknown): boolean {
-  if (typeof value !== "object" || value === null || !("type" in value) || value.type !== "hello") return false;
+  if (typeof value !== "object" || value === null || !("type" in value)) return false;
+  if (value.type !== "hello" && value.type !== "shadow") return false;
   return "version" in value && typeof value.version === "number" && value.version !== FRAMES_VERSION;
 }
 

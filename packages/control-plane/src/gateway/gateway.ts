@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { LIMITS, type OperatorLimits } from "@patchbay/protocol";
+import { LIMITS, type OperatorLimits, present } from "@patchbay/protocol";
 import { createAccessWatch } from "../accounts/access.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -8,10 +8,12 @@ import type { FunctionGateway } from "../ports/function-gateway.ts";
 import type { Log } from "../ports/log.ts";
 import { silentMetrics, type Metrics } from "../ports/metrics.ts";
 import type { CallStore } from "../ports/run-store.ts";
+import type { ShadowStore } from "../ports/shadow-store.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import type { RuntimeStore, Store } from "../ports/stores.ts";
 import { CallTracker } from "./calls/call-tracker.ts";
 import { LateResults } from "./calls/late-results.ts";
+import { Shadows } from "./shadow/shadows.ts";
 import { acceptRuntime } from "./handshake/handshake.ts";
 import { closeWhenRevoked, KeyQuota } from "./handshake/runtime-keys.ts";
 import { type Authenticate, createUpgrade } from "./handshake/upgrade.ts";
@@ -37,6 +39,7 @@ export interface FunctionGatewayOptions {
   calls: CallStore;
   /** Restricts a write to the organisation of its runtime. */
   within: Store["within"];
+  shadows: ShadowStore;
   /** Connects the replicas. */
   bus: Bus;
   authenticate: Authenticate;
@@ -67,6 +70,8 @@ export interface FunctionGatewayOptions {
   prepareMs?: number;
   /** How often the keys of open connections are checked. Default 1 s. */
   keyCheckMs?: number;
+  /** How often ended calls are read for a candidate. Default 1 s. */
+  shadowMs?: number;
   /** How often calls at other replicas are checked, and how long the answer is awaited. Default 2 s. */
   callCheckMs?: number;
 }
@@ -92,7 +97,8 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
   const log = options.log.child({ replicaId });
   const closing = new AbortController();
   const parts = createParts({ ...options, heartbeatMs, log, metrics }, closing.signal);
-  const { registry, directory, orders, serving, tracker, sessions, picker, server, late, presence, running } = parts;
+  const { registry, directory, orders, serving, tracker, sessions, picker, server, late, presence, running, shadows } =
+    parts;
   const connections = new Connections({ ...parts, store, calls: options.calls, within, metrics, log });
   directory.observe({
     opened: (channel) => tracker.channelOpened(channel),
@@ -108,6 +114,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     directory,
     orders,
     serving,
+    shadows,
     replicaId,
     limits,
     heartbeatMs,
@@ -134,7 +141,10 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
   });
 
   const every = (ms: number, work: () => void): void => void running.adopt(setInterval(work, ms), clearInterval);
-  every(heartbeatMs, () => connections.heartbeat());
+  every(heartbeatMs, () => {
+    connections.heartbeat();
+    shadows.heartbeat();
+  });
   every(HOUSEKEEPING_MS, () => {
     connections.housekeeping();
     server.tidy();
@@ -154,13 +164,16 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     connected: (agentId) => directory.isConnected(agentId),
     handleUpgrade,
     connectionCount: (agentId) => (agentId === undefined ? registry.size : registry.of(agentId).length),
-    goingAway: () => connections.goingAway(),
+    goingAway() {
+      connections.goingAway();
+      shadows.goingAway();
+    },
     async close() {
       running.dispose();
       closing.abort(new ServiceError("unavailable", "The control plane is stopping"));
       await connections.close();
       presence.flush();
-      await Promise.all([connections.settled(), late.settled()]);
+      await Promise.all([connections.settled(), late.settled(), shadows.settled()]);
     },
   };
 }
@@ -208,5 +221,8 @@ function createParts(options: PartsOptions, closed: AbortSignal) {
   running.use(reconcileCalls({ everyMs: callCheckMs, bus, calls, directory, busy: remote.busy, tracker, log }));
   running.use(directory);
   running.use(late);
-  return { registry, directory, presence, orders, serving, sessions, picker, tracker, late, server, running };
+  const shadows = running.use(
+    new Shadows({ shadows: options.shadows, store, within, log, ...present({ everyMs: options.shadowMs }) }),
+  );
+  return { registry, directory, presence, orders, serving, sessions, picker, tracker, late, server, running, shadows };
 }

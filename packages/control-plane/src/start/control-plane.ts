@@ -168,6 +168,7 @@ function createCore(settings: Settings, { store, bus, clock }: Resources) {
   const gateway = createFunctionGateway({
     store: runtimes,
     calls: store.calls,
+    shadows: store.shadows,
     validCredentials: (ids) => accounts.validCredentials(ids),
     async authenticate(secret) {
       const credential = await authenticate("runtime", secret);

@@ -2,6 +2,7 @@ import {
   type CaseDecision,
   compareSchemas,
   type FunctionManifest,
+  isOfService,
   type JsonObject,
   type Manifest,
   RANK,
@@ -10,6 +11,7 @@ import {
   type StoredCall,
 } from "@patchbay/protocol";
 import type { Service } from "../service.ts";
+import { judge } from "./judge.ts";
 
 /** A stored call, and the function set that it was made with if that is stored. */
 export interface JudgedCall extends StoredCall {
@@ -90,7 +92,8 @@ class Tally {
   async add(call: JudgedCall): Promise<void> {
     const order = this.#counts.calls++;
     const { manifest } = call;
-    if (manifest && !this.#isOwn(manifest, call.functionName)) return void this.#counts.otherServices++;
+    if (manifest && !isOfService(this.#service.manifest.name, manifest, call.functionName))
+      return void this.#counts.otherServices++;
     if (manifest && manifest.defaultRole !== this.#service.manifest.defaultRole)
       this.#defaultRoles.add(manifest.defaultRole ?? null);
     if (call.decision === undefined) return void this.#counts.unjudged++;
@@ -116,15 +119,6 @@ class Tally {
       otherDefaultRoles: [...this.#defaultRoles],
       changes,
     };
-  }
-
-  /** False for a function that another service of the agent has. */
-  #isOwn({ name, functions }: Manifest, functionName: string): boolean {
-    const own = this.#service.manifest.name;
-    const origin = functions.find((one) => one.name === functionName)?.origin?.service;
-    if (origin !== undefined) return origin === own;
-    // A name that no service has may be a new function of this one.
-    return name === own || functions.some((one) => one.origin?.service === own);
   }
 
   #note(call: JudgedCall, order: number, change: Pick<WhatIfChange, "kind" | "was" | "is">): void {
@@ -171,17 +165,6 @@ const byImportance = (a: WhatIfChange, b: WhatIfChange): number =>
   compareKeys(`${a.functionName} ${a.role} ${a.was} ${a.is}`, `${b.functionName} ${b.role} ${b.was} ${b.is}`);
 
 const compareKeys = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
-
-/** The decision of a service on a call. Undefined if its checks took longer than the function may. */
-async function judge(
-  service: Service,
-  { functionName, role, context, arguments: given }: StoredCall,
-): Promise<{ decision: CaseDecision; rule?: string } | undefined> {
-  const verdict = await service.check({ functionName, role, context, arguments: given });
-  if (verdict.ok) return { decision: "allowed" };
-  if (verdict.outcome.code === "approval_required") return { decision: "approval" };
-  return verdict.outcome.code === "timed_out" ? undefined : { decision: "denied", rule: verdict.rule };
-}
 
 /** The output schema with its marks. `true`: everything that the handler returns is sent. Undefined: not known. */
 interface Output {

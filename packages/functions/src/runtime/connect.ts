@@ -15,11 +15,12 @@ import type { Service } from "../service.ts";
 import { type BackoffOptions, createBackoff } from "./backoff.ts";
 import { Calls } from "./calls.ts";
 import { withCaseVerdicts } from "./case-verdicts.ts";
-import { type ControlPlaneConnection, parseTarget } from "./connection.ts";
+import { type ControlPlaneConnection, parseTarget, requireValidDeployment } from "./connection.ts";
 import { encodeFrame } from "./frames.ts";
 import type { ApprovalNotice } from "./notices.ts";
 import { proxyFor } from "./proxy.ts";
 import { Reconnector } from "./reconnect.ts";
+import { answerJudge, shadowFrame } from "./shadow.ts";
 
 /** Where a runtime connects, as which agent, and how many calls it accepts. */
 export interface ConnectOptions {
@@ -53,6 +54,12 @@ export interface ConnectOptions {
    * approvers from their own network. At most once for each: not called by a process that started later. Errors are logged.
    */
   onApproval?: (request: ApprovalNotice) => void | Promise<void>;
+  /**
+   * Connects a candidate that never serves: the control plane asks it what its checks decide on each ended call of the agent, and
+   * counts the differences on the console's Access page. It receives no call, and models do not see its functions. Of several
+   * candidates of an agent, the one that connected last is asked. Default: false.
+   */
+  shadow?: boolean;
   /** Receives the log lines of the runtime and of its handlers. Default: JSON lines on standard error. */
   log?: Log;
   /** Stops the runtime when aborted, without draining. */
@@ -180,7 +187,7 @@ class Runtime implements Connection {
 
   async #drainAndEnd(): Promise<void> {
     this.#phase = "draining";
-    for (const connection of this.#reconnector.open) connection.send(DRAINING);
+    for (const connection of this.#options.shadow ? [] : this.#reconnector.open) connection.send(DRAINING);
     await Promise.race([this.#calls.drain(), this.#drainTimeout.promise]);
     await this.#end(new Error("The runtime was stopped before it was connected."));
     this.#ended.resolve();
@@ -215,13 +222,20 @@ class Runtime implements Connection {
   }
 
   #receive(connection: ControlPlaneConnection, frame: ControlPlaneFrame): void {
+    const isReplaced = frame.type === "goingAway" && connection === this.#reconnector.current;
+    if (isReplaced) this.#reconnector.replace();
+    else if (!this.#options.shadow) this.#serve(connection, frame);
+    else if (frame.type === "judge") void answerJudge(this.#service, frame, connection);
+    else if (frame.type === "call") this.#log.error("a shadow runtime refused a call", { function: frame.function });
+  }
+
+  #serve(connection: ControlPlaneConnection, frame: ControlPlaneFrame): void {
     if (frame.type === "call") this.#calls.receive(frame, connection);
     else if (frame.type === "resultAck") this.#calls.acknowledge(frame.callId, frame.attempt);
     else if (frame.type === "cancel") this.#calls.cancel(frame.callId, frame.reason);
     else if (frame.type === "callQuery") this.#calls.query(frame, connection);
     else if (frame.type === "prepare") void this.#prepare(frame, connection);
     else if (frame.type === "hook") void this.#runHook(frame, connection);
-    else if (frame.type === "goingAway" && connection === this.#reconnector.current) this.#reconnector.replace();
   }
 
   async #prepare({ id, role, context }: FrameOf<"prepare">, connection: ControlPlaneConnection): Promise<void> {
@@ -258,7 +272,8 @@ class Runtime implements Connection {
 
   /** Throws for a function set that is too large. Verdicts of cases are left out of one that would become so. */
   #helloOf(service: Service): Promise<string> {
-    const { deployment } = this.#options;
+    const { deployment, shadow } = this.#options;
+    if (shadow) return Promise.resolve(shadowFrame(service, { instanceId: this.instanceId, sdk: SDK }));
     const encode = (manifest: Manifest) =>
       encodeFrame({
         type: "hello",
@@ -267,7 +282,7 @@ class Runtime implements Connection {
         manifest,
         ...(deployment !== undefined && { deployment }),
         concurrency: this.#concurrency,
-        sdk: "patchbay-functions/0.1.0",
+        sdk: SDK,
         host: hostname().slice(0, 255),
       });
     const text = encode(service.manifest);
@@ -280,11 +295,5 @@ class Runtime implements Connection {
 
 type FrameOf<Type extends ControlPlaneFrame["type"]> = Extract<ControlPlaneFrame, { type: Type }>;
 
+const SDK = "patchbay-functions/0.1.0";
 const DRAINING = JSON.stringify({ type: "draining" } satisfies RuntimeFrame);
-
-function requireValidDeployment(name: string | undefined): void {
-  if (name === undefined || (name.length > 0 && name.length <= LIMITS.deploymentUnits)) return;
-  throw new TypeError(
-    `connect: the deployment has ${name.length} characters. Give a name of 1 to ${LIMITS.deploymentUnits}, such as a release id or a git commit.`,
-  );
-}

@@ -247,3 +247,11 @@ export function parseTarget(options: { url: string; key: string; agentId?: strin
 }
 
 const SCHEMES: Record<string, string> = { "http:": "ws:", "https:": "wss:", "ws:": "ws:", "wss:": "wss:" };
+
+/** Throws a `TypeError` for a name that no control plane accepts. */
+export function requireValidDeployment(name: string | undefined): void {
+  if (name === undefined || (name.length > 0 && name.length <= LIMITS.deploymentUnits)) return;
+  throw new TypeError(
+    `connect: the deployment has ${name.length} characters. Give a name of 1 to ${LIMITS.deploymentUnits}, such as a release id or a git commit.`,
+  );
+}

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
-import { CLOSE_CODES, type Manifest, type OperatorLimits } from "@patchbay/protocol";
+import { CLOSE_CODES, type ControlPlaneFrame, type Manifest, type OperatorLimits } from "@patchbay/protocol";
 import type { WebSocket } from "ws";
 import type { Log } from "../../ports/log.ts";
 import type { Metrics } from "../../ports/metrics.ts";
@@ -9,6 +9,8 @@ import { type ConnectionIdentity, isSameSet, setOf } from "../channel.ts";
 import { closeSocket, type FrameOf, parseRuntimeFrame } from "../frames.ts";
 import { type ConnectionEvents, readFrames } from "../local/frame-reader.ts";
 import { type LocalConnectionIdentity, RuntimeConnection } from "../local/runtime-connection.ts";
+import { ShadowConnection } from "../shadow/shadow-connection.ts";
+import type { Shadows } from "../shadow/shadows.ts";
 import type { Directory } from "../peers/directory.ts";
 import { hashManifest } from "../routing/manifests.ts";
 import type { ServingSets } from "../routing/serving-sets.ts";
@@ -34,6 +36,7 @@ export interface HandshakeDeps {
   log: Log;
   metrics: Pick<Metrics, "runtimeRefused" | "frameDropped" | "accessWidened">;
   events: ConnectionEvents;
+  shadows: Pick<Shadows, "add" | "remove">;
 }
 
 /**
@@ -55,6 +58,7 @@ export async function acceptRuntime(
     closeSocket(socket, CLOSE_CODES[fault], reason);
   };
   const hello = await readHello(socket, deps, refuse);
+  if (hello?.type === "shadow") return acceptShadow(socket, key, hello, deps);
   const identity = hello && (await register(socket, key, hello, deps, refuse));
   if (!identity) return;
   const connection = new RuntimeConnection(identity, socket, transport);
@@ -64,6 +68,27 @@ export async function acceptRuntime(
   events.welcomed(connection);
 }
 
+/** A candidate is stored nowhere among runtimes and function sets, so nothing can choose it for a query or a call. */
+async function acceptShadow(
+  socket: WebSocket,
+  { agentId, orgId }: RuntimeKey,
+  { manifest }: FrameOf<"shadow">,
+  { shadows, heartbeatMs, log }: HandshakeDeps,
+): Promise<void> {
+  const connectionId = randomUUID();
+  const candidate = { agentId, orgId, connectionId, service: manifest.name, manifestHash: hashManifest(manifest) };
+  const connection = new ShadowConnection(socket, candidate, manifest);
+  socket.on("close", () => void shadows.remove(connection));
+  try {
+    await shadows.add(connection);
+  } catch (error) {
+    log.error("a candidate could not be stored", { agentId, error });
+    return closeSocket(socket, TRY_AGAIN, "the candidate could not be stored; try again");
+  }
+  if (socket.readyState !== socket.OPEN) return shadows.remove(connection);
+  socket.send(JSON.stringify({ type: "welcome", connectionId, agentId, heartbeatMs } satisfies ControlPlaneFrame));
+}
+
 type Refuse = (fault: keyof typeof CLOSE_CODES, reason: string) => undefined;
 
 /** Undefined when the socket closed or was refused. */
@@ -71,13 +96,14 @@ async function readHello(
   socket: WebSocket,
   { helloMs, limits }: HandshakeDeps,
   refuse: Refuse,
-): Promise<FrameOf<"hello"> | undefined> {
+): Promise<FrameOf<"hello" | "shadow"> | undefined> {
   const first = await firstMessage(socket, helloMs);
   if (first === "closed") return undefined;
   if (first === "late") return refuse("helloTimeout", `no hello within ${helloMs} ms`);
   const parsed = parseRuntimeFrame(first.text);
   if (!parsed.ok) return refuse(parsed.fault, parsed.message);
-  if (parsed.frame.type !== "hello") return refuse("badFrame", "the first frame must be hello");
+  if (parsed.frame.type !== "hello" && parsed.frame.type !== "shadow")
+    return refuse("badFrame", "the first frame must be hello");
   const fault = manifestFault(parsed.frame.manifest, limits);
   return fault === undefined ? parsed.frame : refuse("manifestRefused", fault);
 }

@@ -19,7 +19,10 @@ const LONGEST_PAUSE_MS = 2_000;
 const QUIET_MS = 3_000;
 
 /** A frame of a runtime after its hello. */
-export type ConnectionFrame = Exclude<RuntimeFrame, { type: "hello" }>;
+export type ConnectionFrame = Exclude<RuntimeFrame, { type: "hello" | "shadow" | "judged" }>;
+
+const isConnectionFrame = (frame: RuntimeFrame): frame is ConnectionFrame =>
+  frame.type !== "hello" && frame.type !== "shadow" && frame.type !== "judged";
 
 /** Receives the events of a connection, from its welcome to its close. */
 export interface ConnectionEvents {
@@ -48,12 +51,16 @@ export function readFrames(connection: RuntimeConnection, socket: WebSocket, dep
   socket.on("message", (data, isBinary) => {
     const bytes = data as Buffer;
     const parsed = parseRuntimeFrame(isBinary ? "" : bytes.toString());
-    if (parsed.ok && parsed.frame.type !== "hello") {
+    if (parsed.ok && isConnectionFrame(parsed.frame)) {
       if (connection.isExpected(parsed.frame) || limiter.admits()) events.frame(connection, parsed.frame, bytes.length);
       return;
     }
     if (badFrames++ >= MAX_BAD_FRAMES) return;
-    log.warn("bad frame", { agentId, instanceId, fault: parsed.ok ? "a second hello" : parsed.message });
+    log.warn("bad frame", {
+      agentId,
+      instanceId,
+      fault: parsed.ok ? `${parsed.frame.type} after the hello` : parsed.message,
+    });
     if (badFrames === MAX_BAD_FRAMES) connection.close(CLOSE_CODES.badFrame, "too many malformed frames");
   });
   // Pings count too: each is answered, and the answers would fill the memory when the runtime does not read them.

@@ -1,0 +1,73 @@
+import { randomUUID } from "node:crypto";
+import type { JudgedFrame, Manifest, StoredCall } from "@patchbay/protocol";
+import { WebSocket } from "ws";
+import type { Candidate } from "../../ports/shadow-store.ts";
+import { encodeFrame, parseRuntimeFrame } from "../frames.ts";
+
+export type Judgement = Pick<JudgedFrame, "decision" | "rule">;
+
+/** Frames without a question after which the connection is closed: a candidate has nothing else to send. */
+const MAX_BAD_FRAMES = 10;
+const SILENT_BEATS = 2;
+
+/**
+ * The connection of a candidate. It is in no directory of runtimes, and can send nothing but questions: a call cannot reach its
+ * runtime.
+ */
+export class ShadowConnection {
+  readonly candidate: Candidate;
+  readonly manifest: Manifest;
+  readonly #socket: WebSocket;
+  readonly #questions = new Map<string, (judgement: Judgement | undefined) => void>();
+  #badFrames = 0;
+  #silentBeats = 0;
+
+  constructor(socket: WebSocket, candidate: Candidate, manifest: Manifest) {
+    this.#socket = socket;
+    this.candidate = candidate;
+    this.manifest = manifest;
+    socket.on("message", (data, isBinary) => this.#read(isBinary ? "" : (data as Buffer).toString()));
+    socket.on("pong", () => (this.#silentBeats = 0));
+    socket.on("close", () => {
+      for (const answer of this.#questions.values()) answer(undefined);
+    });
+  }
+
+  get open(): boolean {
+    return this.#socket.readyState === WebSocket.OPEN;
+  }
+
+  /** Undefined when the candidate does not answer before `signal` aborts, or the call does not fit into a frame. */
+  judge(call: StoredCall, signal: AbortSignal): Promise<Judgement | undefined> {
+    const { functionName, role, context, arguments: given } = call;
+    const id = randomUUID();
+    const frame = { type: "judge" as const, id, function: functionName, arguments: given, context };
+    const text = encodeFrame({ ...frame, ...(role !== undefined && { role }) });
+    if (text === undefined || !this.open || signal.aborted) return Promise.resolve(undefined);
+    const { promise, resolve } = Promise.withResolvers<Judgement | undefined>();
+    const stop = (): void => resolve(undefined);
+    signal.addEventListener("abort", stop);
+    this.#questions.set(id, resolve);
+    this.#socket.send(text);
+    return promise.finally(() => {
+      signal.removeEventListener("abort", stop);
+      this.#questions.delete(id);
+    });
+  }
+
+  goingAway(): void {
+    if (this.open) this.#socket.send(JSON.stringify({ type: "goingAway" }));
+  }
+
+  heartbeat(): void {
+    if (this.#silentBeats++ >= SILENT_BEATS) this.#socket.terminate();
+    else if (this.open) this.#socket.ping();
+  }
+
+  /** Answers that come too late are dropped; any other frame counts as a bad one. */
+  #read(text: string): void {
+    const parsed = parseRuntimeFrame(text);
+    if (parsed.ok && parsed.frame.type === "judged") return this.#questions.get(parsed.frame.id)?.(parsed.frame);
+    if (++this.#badFrames >= MAX_BAD_FRAMES) this.#socket.terminate();
+  }
+}
