@@ -135,7 +135,7 @@ async function begin(trx: Engine, candidate: Candidate, leaseMs: number): Promis
     .execute();
 }
 
-/** The lease's row is locked, so nobody else changes the differences of the agent. */
+/** The row of the lease is locked, so no other connection changes the differences of the agent. */
 async function addDifferences(
   { db, dialect }: Engine,
   { agentId, orgId }: Candidate,

@@ -129,6 +129,37 @@ export const AccessComparison = z.object({
 });
 export type AccessComparison = z.infer<typeof AccessComparison>;
 
+/** How a candidate that is connected as a shadow decides on the agent's ended calls. */
+export const ShadowComparison = z.object({
+  service: z.string(),
+  manifestHash: z.string(),
+  /** False if the candidate is gone: the counts are those until then. */
+  connected: z.boolean(),
+  since: time,
+  /** Calls that the candidate decided on. */
+  judged: z.number(),
+  /** Calls that were skipped because the candidate was slower than the traffic. */
+  dropped: z.number(),
+  /** Calls that the candidate did not decide in time. */
+  unanswered: z.number(),
+  /** At most 500 kinds, those that allow more first. */
+  changes: z.array(
+    z.object({
+      kind: z.enum(["allow", "deny"]),
+      functionName: z.string(),
+      role: z.string().nullable(),
+      /** The decision then and that of the candidate, such as `denied (authorize)`. */
+      was: z.string(),
+      is: z.string(),
+      calls: z.number(),
+      /** The newest runs, at most 3. */
+      runIds: z.array(z.string()),
+      lastAt: time,
+    }),
+  ),
+});
+export type ShadowComparison = z.infer<typeof ShadowComparison>;
+
 const ofSet = { manifestHash: z.string().max(64).optional() };
 
 /** Routes of what roles may call and see. */
@@ -138,6 +169,11 @@ export const ACCESS_ROUTES = {
     needs: "viewer",
     summary: "Connected services, and why one does not serve",
     answer: z.object({ services: z.array(ServingService) }),
+  },
+  "GET /agents/:agent_id/access/shadow": {
+    needs: "viewer",
+    summary: "How a connected candidate decides on ended calls",
+    answer: z.object({ shadow: ShadowComparison.nullable() }),
   },
   "GET /agents/:agent_id/access/widenings": read(
     "Function sets that widened access, newest first",

@@ -9,11 +9,12 @@ import { NeverConnected } from "../runtimes/how-to-connect.tsx";
 import { AccessChanges } from "./changes-view.tsx";
 import { MatrixExport, MatrixView } from "./matrix-view.tsx";
 import { ModelViewOfRole } from "./model-view.tsx";
+import { ShadowView } from "./shadow-view.tsx";
 import { ServiceWarnings, WidenedSets } from "./widened-sets.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/access");
 
-type View = "matrix" | "model" | "changes";
+type View = "matrix" | "model" | "changes" | "shadow";
 
 /** Which role may call which function, and why; what its model receives; and what changed. */
 export function AccessPage() {
@@ -51,6 +52,7 @@ export function AccessPage() {
         </div>
       ),
     },
+    { value: "shadow", label: "Candidate", content: <ShadowView agentId={agentId} /> },
   ];
   return (
     <>

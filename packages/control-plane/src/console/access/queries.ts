@@ -5,6 +5,7 @@ import type { Engine } from "../../store/engine.ts";
 import { toSet } from "../../store/function-sets.ts";
 import { olderThan, pageFrom, type PageAsked, type PageOf } from "../../store/page-cursor.ts";
 import type { FunctionSetRow } from "../../store/schema.ts";
+import { shadowOf } from "./shadow-query.ts";
 import type { TimeRange } from "../analytics/time-range.ts";
 import { callsOf, inParts } from "../functions/queries.ts";
 
@@ -31,6 +32,8 @@ export interface Pairs {
 /** Who called what, and which function sets widened access. */
 export function accessQueries(engine: Engine) {
   return {
+    shadow: (orgId: string, agentId: string) => shadowOf(engine, orgId, agentId),
+
     /** Function sets that widened access, newest first, each as a deployment brought it. */
     async widened(orgId: string, agentId: string, { limit, cursor }: PageAsked): Promise<PageOf<WidenedSet>> {
       const rows = await engine.db

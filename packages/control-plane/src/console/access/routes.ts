@@ -16,6 +16,7 @@ type Row = AccessMatrix["functions"][number];
 type AccessRoutes =
   | "GET /agents/:agent_id/access"
   | "GET /agents/:agent_id/access/services"
+  | "GET /agents/:agent_id/access/shadow"
   | "GET /agents/:agent_id/access/widenings"
   | "POST /agents/:agent_id/access/confirmations";
 
@@ -62,6 +63,10 @@ export function accessRoutes({ store, queries, gateway, limits, adminOf }: Acces
     async "GET /agents/:agent_id/access/services"({ agent }) {
       const { services } = await gateway.serving(agent.agentId);
       return { services };
+    },
+
+    async "GET /agents/:agent_id/access/shadow"({ agent }) {
+      return { shadow: await queries.access.shadow(agent.orgId, agent.agentId) };
     },
 
     "GET /agents/:agent_id/access/widenings": ({ agent, query }) =>

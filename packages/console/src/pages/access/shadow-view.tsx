@@ -1,0 +1,91 @@
+import type { ShadowComparison } from "@patchbay/protocol/console";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { resource } from "../../api/api.ts";
+import { countOf } from "../../format/numbers.ts";
+import { TextLink } from "../../ui/button.tsx";
+import { Card, EmptyState, Facts, Loaded, Loading } from "../../ui/page.tsx";
+import { Badge, Count, Time } from "../../ui/values.tsx";
+import { roleLabel } from "./matrix-model.ts";
+
+/** The live feed reports calls, which are compared a little later. */
+const REFRESH_MS = 3_000;
+
+/** How a candidate that is connected as a shadow decides on the calls of the agent. */
+export function ShadowView({ agentId }: { agentId: string }) {
+  const query = useQuery({
+    ...resource("/agents/:agent_id/access/shadow", { params: { agentId } }),
+    refetchInterval: REFRESH_MS,
+  });
+  return (
+    <Loaded query={query} loading={<Loading block="h-48 rounded-lg" />}>
+      {({ shadow }) =>
+        shadow ? (
+          <Comparison agentId={agentId} shadow={shadow} />
+        ) : (
+          <Card>
+            <EmptyState
+              icon="plug"
+              title="No candidate has connected"
+              command="connect(service, { url, key, shadow: true })"
+            >
+              A candidate receives no calls. It is asked what its checks decide on each call that has ended.
+            </EmptyState>
+          </Card>
+        )
+      }
+    </Loaded>
+  );
+}
+
+function Comparison({ agentId, shadow }: { agentId: string; shadow: ShadowComparison }) {
+  const { service, manifestHash, connected, since, judged, dropped, unanswered, changes } = shadow;
+  const facts: [string, ReactNode][] = [
+    ["Compared since", <Time at={since} />],
+    ["Calls compared", <Count value={judged} />],
+  ];
+  if (unanswered > 0) facts.push(["Not decided in time", <Count value={unanswered} />]);
+  if (dropped > 0) facts.push(["Skipped, because the candidate was too slow", <Count value={dropped} />]);
+  return (
+    <Card
+      title={`Candidate ${manifestHash.slice(0, 8)} of ${service}`}
+      description="Calls on which its checks decide differently. It receives no calls."
+      actions={connected ? <Badge tone="ok">connected</Badge> : <Badge tone="idle">not connected</Badge>}
+    >
+      <div className="grid gap-4">
+        <Facts items={facts} />
+        {changes.length === 0 ? (
+          <p className="text-muted text-sm">The candidate decides each compared call in the same way.</p>
+        ) : (
+          <ul aria-label="Differences" className="divide-line divide-y text-sm">
+            {changes.map((change) => (
+              <li key={JSON.stringify([change.functionName, change.role, change.was, change.is])} className="py-2">
+                <Difference agentId={agentId} change={change} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+    </Card>
+  );
+}
+
+function Difference({ agentId, change }: { agentId: string; change: ShadowComparison["changes"][number] }) {
+  const { kind, functionName, role, was, is, calls, runIds } = change;
+  return (
+    <div className="flex flex-wrap items-baseline gap-x-3 gap-y-1">
+      <Badge tone={kind === "allow" ? "bad" : "warn"}>would {kind}</Badge>
+      <span className="min-w-0 break-words">
+        <span className="font-mono">{functionName}</span> by {roleLabel(role)}: {was} → {is}
+      </span>
+      <span className="text-muted">{countOf(calls, "call")}</span>
+      <span className="text-muted ml-auto flex gap-2">
+        {runIds.map((runId) => (
+          <TextLink key={runId} to="/agents/$agentId/runs/$runId" params={{ agentId, runId }}>
+            {runId.slice(0, 12)}
+          </TextLink>
+        ))}
+      </span>
+    </div>
+  );
+}
