@@ -35,7 +35,7 @@ export async function startSystem(options: SystemOptions = {}) {
 
   async function attach(
     owner: Service,
-    more: Pick<ConnectOptions, "concurrency" | "deployment" | "reportErrors"> = {},
+    more: Pick<ConnectOptions, "concurrency" | "deployment" | "reportErrors" | "shadow"> = {},
   ): Promise<Connection> {
     const connection = connect(owner, { url: plane.url, agentId, key: runtimeKey, log: silentLog, ...more });
     connections.push(connection);

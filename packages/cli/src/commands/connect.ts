@@ -18,6 +18,7 @@ interface ConnectOptions extends Omit<QueryTarget, "key"> {
   concurrency?: number;
   proxy?: string;
   reportErrors?: true;
+  shadow?: true;
   healthPort?: number;
   healthHost: string;
   json?: true;
@@ -58,6 +59,12 @@ export function addConnectCommand(program: Command): void {
       flags.option(
         "--report-errors",
         "show name, message and stack of errors of the functions to members in the console (default: only in the log)",
+      ),
+    )
+    .addOption(
+      flags.option(
+        "--shadow",
+        "serve no calls: be asked what the checks decide on calls that have ended (default: serve)",
       ),
     )
     .addOption(
@@ -104,6 +111,7 @@ async function connectFile(file: string, options: ConnectOptions & { key: string
     ...(options.deployment !== undefined && { deployment: options.deployment }),
     ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
     ...(options.reportErrors && { reportErrors: true }),
+    ...(options.shadow && { shadow: true }),
     ...(options.proxy !== undefined && { proxy: options.proxy === "none" ? false : options.proxy }),
   });
   const { instanceId, ready, ended } = runtime;
