@@ -42,13 +42,13 @@ export async function install(folder: string) {
       return join(to, "parts.js");
     },
     /** Copies a service module to a folder from which it can import `@patchbay/functions` and zod. */
-    addService(source: string): string {
+    addService(source: string, name = "service.js"): string {
       const target = join(folder, "service");
       mkdirSync(target, { recursive: true });
       link(join(folder, "functions"), join(target, "node_modules/@patchbay/functions"));
       link(join(ROOT, "node_modules/zod"), join(target, "node_modules/zod"));
       writeFileSync(join(target, "package.json"), '{ "type": "module" }');
-      const file = join(target, "service.js");
+      const file = join(target, name);
       cpSync(source, file);
       return file;
     },

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { accessTimes } from "./access.ts";
 import { countInstalled, install, ROOT } from "./build.ts";
 import { medians, type Figures } from "./figures.ts";
 import { stripFloor } from "./floor.ts";
@@ -35,6 +36,7 @@ const QUICK_ROUND_S = 9;
 const RETAINED_S = 90;
 const FSYNC_S = 20;
 const BUILD_S = 15;
+const ACCESS_S = 15;
 
 /** Seconds that a run with these options takes on two quiet cores. */
 function plannedSeconds({ quick, fsync, retained, rounds }: Options, letters: readonly Letter[]): number {
@@ -43,7 +45,7 @@ function plannedSeconds({ quick, fsync, retained, rounds }: Options, letters: re
   if (retained) return BUILD_S + engines * RETAINED_S;
   if (quick) return BUILD_S + rounds * letters.length * QUICK_ROUND_S;
   const round = letters.reduce((seconds, letter) => seconds + ROUND_S[letter], 0);
-  return BUILD_S + rounds * round + engines * RETAINED_S + (letters.includes("A") ? FSYNC_S : 0);
+  return BUILD_S + ACCESS_S + rounds * round + engines * RETAINED_S + (letters.includes("A") ? FSYNC_S : 0);
 }
 
 const duration = (seconds: number): string =>
@@ -56,6 +58,7 @@ interface Bench {
   provider: string;
   generator: Generator;
   trips: ReturnType<typeof roundTrips>;
+  measureAccess: () => ReturnType<typeof accessTimes>;
 }
 
 async function measure(bench: Bench): Promise<Measured> {
@@ -64,7 +67,8 @@ async function measure(bench: Bench): Promise<Measured> {
     options.fsync || options.retained ? { systems: {}, rounds: 0 } : await measureRounds(bench);
   if (options.retained || !(options.quick || options.fsync)) await measureRetained(bench, systems);
   const fsync = options.quick || options.retained ? {} : await measureFsync(bench);
-  return { systems, rounds, packages: countInstalled("control-plane"), ...fsync };
+  const access = options.quick || options.fsync || options.retained ? {} : { access: await bench.measureAccess() };
+  return { systems, rounds, packages: countInstalled("control-plane"), ...fsync, ...access };
 }
 
 /** The systems in turn, so that other load of the machine affects all of them alike. */
@@ -130,7 +134,10 @@ async function main(options: Options): Promise<void> {
   const generator = cleanup.use(await startGenerator());
   const parts = await installation.addParts(here("round-trip/parts.ts"));
   const trips = roundTrips({ command: installation.command, parts, service }, floorScript("functions.js"));
-  const measured = await measure({ options, targets, provider: standIn.ready["url"] ?? "", generator, trips });
+  const many = installation.addService(here("access/service.ts"), "many.js");
+  const measureAccess = () => accessTimes(installation.command, many);
+  const provider = standIn.ready["url"] ?? "";
+  const measured = await measure({ options, targets, provider, generator, trips, measureAccess });
 
   process.stdout.write(options.json ? jsonReport(measured) : textReport(measured));
   if (options.write) writePage(join(ROOT, "docs/performance.md"), pageReport(measured));

@@ -9,6 +9,8 @@ export interface Measured {
   rounds?: number;
   packages: number;
   fsync?: { single: number; together: number };
+  /** Of `patchbay access` for a service of 50 functions and 6 roles. */
+  access?: { checkMs: number; searchMs: number };
 }
 
 /** A limit for one figure. */
@@ -85,6 +87,8 @@ export const MUSTS: readonly Must[] = [
     10,
     ({ fsync }) => fsync && fsync.together / fsync.single,
   ),
+  most("patchbay access --check, 50 functions and 6 roles, ms", 2_000, ({ access }) => access?.checkMs),
+  most("patchbay access --search, 50 functions and 6 roles, ms", 60_000, ({ access }) => access?.searchMs),
 ];
 
 export const AIMS: readonly Must[] = [
