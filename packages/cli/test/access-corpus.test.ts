@@ -6,21 +6,27 @@ import { promisify } from "node:util";
 import type { AccessChange } from "@patchbay/functions/access";
 import { expect, test } from "vitest";
 import { type Edit, inService } from "./access-corpus/edits.ts";
-import { HARMLESS } from "./access-corpus/harmless.ts";
-import { WIDENINGS } from "./access-corpus/widenings.ts";
+import { CODE, HARMLESS } from "./access-corpus/harmless.ts";
+import { AUTHORIZE, WIDENINGS } from "./access-corpus/widenings.ts";
+import type { Difference } from "../src/search/search.ts";
 import { temporaryFolder } from "./support/command.ts";
 
-/** The differences that the check reports after each edit, without those that are narrowings. */
-async function reported(edits: readonly Edit[]): Promise<{ name: string; changes: AccessChange[] }[]> {
+/** The line of JSON that a script prints for each edit. */
+async function linesOf<T>(script: string, edits: readonly Edit[]): Promise<T[]> {
   await using folder = await temporaryFolder();
   const file = join(folder.path, "edits.json");
   await writeFile(file, JSON.stringify(edits));
-  const script = fileURLToPath(new URL("access-corpus/compare.ts", import.meta.url));
-  const { stdout } = await promisify(execFile)(process.execPath, [script, file], { maxBuffer: 64 * 1024 * 1024 });
-  const found = stdout
+  const path = fileURLToPath(new URL(`access-corpus/${script}`, import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [path, file], { maxBuffer: 64 * 1024 * 1024 });
+  return stdout
     .trimEnd()
     .split("\n")
-    .map((line) => JSON.parse(line) as { changes?: AccessChange[]; error?: string });
+    .map((line) => JSON.parse(line) as T);
+}
+
+/** The differences that the check reports after each edit, without those that are narrowings. */
+async function reported(edits: readonly Edit[]): Promise<{ name: string; changes: AccessChange[] }[]> {
+  const found = await linesOf<{ changes?: AccessChange[]; error?: string }>("compare.ts", edits);
   return edits.map(({ name }, i) => {
     const { changes, error } = found[i]!;
     if (changes === undefined) throw new Error(`${name}: ${error}`);
@@ -33,6 +39,20 @@ test("every planted widening fails the check", async () => {
 
   expect(found.length).toBeGreaterThanOrEqual(100);
   expect(found.filter(({ changes }) => changes.length === 0).map(({ name }) => name)).toEqual([]);
+});
+
+test("a search finds a call for every widening of authorize that the schemas let through", async () => {
+  const found = await linesOf<Difference[]>("search.ts", AUTHORIZE);
+
+  // The input schema refuses the amounts that these would allow.
+  const bounded = ["no amount", "negative amounts", "a bound that is off by one", "larger refunds"];
+  expect(AUTHORIZE.filter((_, i) => found[i]!.length === 0).map(({ name }) => name)).toEqual(bounded);
+});
+
+test("a search finds no widening in a refactoring of code", async () => {
+  const found = await linesOf<Difference[]>("search.ts", CODE);
+
+  expect(CODE.filter((_, i) => found[i]!.length > 0).map(({ name }) => name)).toEqual([]);
 });
 
 test("no refactoring and no narrowing is called a widening", async () => {

@@ -61,7 +61,9 @@ async function desk(files: Record<string, string> = {}) {
   await git("commit", "--quiet", "--message", "first");
   return {
     ...folder,
-    access: (...args: string[]) => runCommand(["access", "service.ts", ...args, "--seed", "1"], { cwd: folder.path }),
+    // As a hook of git sets it for the repository that it runs in.
+    access: (...args: string[]) =>
+      runCommand(["access", "service.ts", ...args, "--seed", "1"], { cwd: folder.path, env: { GIT_DIR: "/nowhere" } }),
     async edit(name: string, from: string, to: string) {
       const text = await readFile(join(folder.path, name), "utf8");
       expect(text.split(from)).toHaveLength(2);

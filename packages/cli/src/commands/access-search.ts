@@ -38,7 +38,7 @@ export interface Loaded {
   files: ReadonlySet<string>;
 }
 
-const OTHER_MODES = ["check", "write", "markdown", "attack", "explain"];
+const OTHER_MODES = ["check", "write", "markdown", "attack", "explain", "whatIf"];
 
 /** The options of `patchbay access` that search calls. */
 export function searchOptions(): Option[] {

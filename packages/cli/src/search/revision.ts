@@ -46,8 +46,10 @@ export async function openRevision(ref: string, file: string): Promise<Revision>
 
 async function runGit(cwd: string, args: string[], env: Record<string, string>): Promise<string> {
   try {
+    // A hook of git names another repository or index in them.
+    const { GIT_DIR: _, GIT_WORK_TREE: __, ...inherited } = startEnvironment;
     const { stdout } = await run("git", ["-C", cwd, ...args], {
-      env: { ...startEnvironment, ...env },
+      env: { ...inherited, ...env },
       maxBuffer: 1 << 28,
     });
     return stdout.trim();

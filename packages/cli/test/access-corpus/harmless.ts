@@ -52,7 +52,7 @@ const TEXTS: Edit[] = [
   inService("a model context", "subject: (", "modelContext: () => undefined,\n  subject: ("),
 ];
 
-const CODE: Edit[] = [
+export const CODE: readonly Edit[] = [
   inService("another handler", 'hours: "9 to 17"', 'hours: "9 to 18"'),
   inService(
     "a handler that reads records",

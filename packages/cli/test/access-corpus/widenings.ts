@@ -49,7 +49,7 @@ const ROLES: Edit[] = [
   ),
 ];
 
-const AUTHORIZE: Edit[] = [
+export const AUTHORIZE: readonly Edit[] = [
   inService(
     "an operand that no case reaches",
     "return isOwn(input.order, context) && isWithin(input.amount);",

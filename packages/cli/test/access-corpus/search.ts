@@ -1,0 +1,31 @@
+/** Applies each edit of a corpus to the service in `desk`, and prints the widenings that a search finds as a line of JSON. */
+import { readFile } from "node:fs/promises";
+import { compareAccess, lockOf } from "@patchbay/functions/access";
+import { fingerprintOf } from "../../src/code/fingerprint.ts";
+import { factsOf } from "../../src/search/facts.ts";
+import { judgeOf } from "../../src/search/judge.ts";
+import { compareVersions, type Version } from "../../src/search/search.ts";
+import { editedServices } from "./edited.ts";
+import type { Edit } from "./edits.ts";
+
+const edits = JSON.parse(await readFile(process.argv[2]!, "utf8")) as Edit[];
+await using services = editedServices();
+
+const before = await load([]);
+for (const edit of edits) {
+  const after = await load(edit.changes);
+  // The others are equal, and would only take time.
+  const changed = new Set(compareAccess(before.lock, after.lock).map(({ functionName }) => functionName));
+  const [was, is] = [before, after].map(({ version: { facts, judge } }): Version => {
+    const functions = Object.entries(facts.functions).filter(([name]) => changed.has(name));
+    return { facts: { ...facts, functions: Object.fromEntries(functions) }, judge };
+  });
+  const { comparisons } = await compareVersions(was!, is!, { seed: 1, checks: 4_000, timeMs: 600_000 });
+  console.log(JSON.stringify(comparisons.flatMap(({ widenings }) => widenings)));
+}
+
+async function load(changes: Edit["changes"]) {
+  const { service, files } = await services.load(changes);
+  const version: Version = { facts: factsOf(service, files), judge: judgeOf(service) };
+  return { version, lock: await lockOf(service, { fingerprint: fingerprintOf(files) }) };
+}
