@@ -1,5 +1,6 @@
 import {
   APPROVAL_REQUIRED,
+  CALLER,
   LIMITS,
   rolesAllow,
   type CallErrorCode,
@@ -96,6 +97,9 @@ export async function admit(
     if (refusal !== undefined) return refusal;
     rule = "approval";
     const reason = ofPeople && !approval ? await reasonToAsk(definition, access) : undefined;
+    // A request that no person could decide would only expire.
+    const noApprover = request.role === undefined && ofPeople?.by.every((name) => name === CALLER);
+    if (reason !== undefined && noApprover) return refuse(log, rule, "denied", NO_APPROVER);
     if (reason !== undefined) return refuse(log, rule, "approval_required", reason);
     return { ok: true, given, approval, input: access.input, context: known };
   } catch (error) {
@@ -103,6 +107,7 @@ export async function admit(
   }
 }
 
+const NO_APPROVER = "The role of the query must confirm this call, and the query has no role. Send it with a role.";
 const NOT_PERMITTED = "This call is not permitted.";
 
 /** The refusal of `authorize`. Undefined if it allows the call, which only `true` does. */

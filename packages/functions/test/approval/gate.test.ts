@@ -106,6 +106,29 @@ describe("the first delivery", () => {
     expect(handler).not.toHaveBeenCalled();
   });
 
+  test("is refused at once if only the caller may confirm it and the query has no role", async () => {
+    const handler = vi.fn();
+    const open = defineFunction({
+      name: "refund",
+      description: "Refunds an order.",
+      input: z.object({ orderId: z.string() }),
+      roles: "everyone",
+      approval: { by: ["caller"] },
+      handler,
+    });
+    const service = defineService({ name: "desk", functions: [open] });
+    const deliver = (given: { role?: string }) =>
+      service.invoke(invocationOf("refund", { orderId: "W1" }, given), {
+        signal: new AbortController().signal,
+        log: memoryLog(),
+      });
+
+    const message = "The role of the query must confirm this call, and the query has no role. Send it with a role.";
+    expect(await deliver({})).toEqual({ ok: false, code: "denied", rule: "approval", message });
+    expect(await deliver({ role: "support" })).toMatchObject(required);
+    expect(handler).not.toHaveBeenCalled();
+  });
+
   test("a long reason is cut", async () => {
     const outcome = await deskOf({ when: () => "x".repeat(LIMITS.approvalReasonUnits + 1) }).deliver();
 
