@@ -31,6 +31,7 @@ test("a run waits for an approval without a lease, and continues with the decisi
     callId: first!.callId,
     attempt: 2,
     arguments: { orderId: "o1", amount: 200 },
+    afterMs: expect.any(Number),
     approval: {
       approvalId: first!.callId.replace("call_", "apr_"),
       edited: { orderId: "o1", amount: 150 },

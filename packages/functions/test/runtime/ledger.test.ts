@@ -1,5 +1,5 @@
 import { silentLog } from "@patchbay/functions";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { callFrame } from "../../../../test/support/fake-control-plane.ts";
 import { fakeService } from "../../../../test/support/fake-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
@@ -138,13 +138,18 @@ test("a query for a call that may have been forgotten is answered with outcome_u
   for (let time = 0; time < 10_001; time++) calls.receive(callFrame(idAt(time)), connection);
   await until(() => sent.length === 10_001, "the results");
   for (let time = 0; time < 10_001; time++) calls.acknowledge(idAt(time));
-  const ask = (time: number) => {
+  const ask = (time: number, more: { attempt?: number; ageMs?: number } = {}) => {
     sent.length = 0;
-    calls.query({ type: "callQuery", callId: idAt(time), attempt: 1 }, connection);
+    calls.query({ type: "callQuery", callId: idAt(time), attempt: 1, ...more }, connection);
     return sent.map((text) => JSON.parse(text) as object);
   };
 
   expect(ask(0)).toMatchObject([{ type: "result", callId: idAt(0), outcome: { ok: false, code: "outcome_unknown" } }]);
   expect(ask(20_000)).toMatchObject([{ type: "callState", callId: idAt(20_000), state: "unseen" }]);
+  const later = performance.now() + 5 * MINUTE;
+  using _clock = vi.spyOn(performance, "now").mockReturnValue(later);
+  expect(ask(0, { attempt: 2, ageMs: 10 * MINUTE })).toMatchObject([{ outcome: { code: "outcome_unknown" } }]);
+  // The attempt after an approval began when the acknowledgements of all forgotten calls were minutes old.
+  expect(ask(0, { attempt: 2, ageMs: MINUTE })).toMatchObject([{ type: "callState", attempt: 2, state: "unseen" }]);
   expect(service.invoked).toHaveLength(10_001);
 });
