@@ -153,6 +153,25 @@ const fromRuntime: Omit<FrameExample, "sender">[] = [
     },
   })),
   { name: "draining", frame: { type: "draining" } },
+  {
+    name: "shadow",
+    frame: {
+      type: "shadow",
+      version: 1,
+      instanceId: "i-1",
+      manifest: { ...manifest, exampleQueries: [] },
+      sdk: "sdk/1",
+    },
+    optional: OPTIONAL_OF_MANIFEST.map((path) => `manifest.${path}`),
+    json: ["manifest.functions.0.inputSchema", "manifest.functions.0.outputSchema"],
+    texts: { instanceId: ID, sdk: [0, 100] },
+  },
+  {
+    name: "judged",
+    frame: { type: "judged", id: "j-1", decision: "denied", rule: "roles" },
+    optional: ["decision", "rule"],
+    texts: { id: ID, rule: [0, 64] },
+  },
 ];
 
 const fromControlPlane: Omit<FrameExample, "sender">[] = [
@@ -209,6 +228,13 @@ const fromControlPlane: Omit<FrameExample, "sender">[] = [
     numbers: { timeoutMs: NOT_NEGATIVE },
   })),
   { name: "goingAway", frame: { type: "goingAway" } },
+  {
+    name: "judge",
+    frame: { type: "judge", id: "j-1", function: "get_order", arguments: 1, ...query },
+    optional: ["role"],
+    json: ["arguments", "context"],
+    texts: { id: ID },
+  },
 ];
 
 export const FRAMES: FrameExample[] = [
