@@ -43,10 +43,11 @@ export const FOLDERS: Readonly<Record<string, Allowed>> = {
     accounts: ["ports", "models"],
     gateway: ["ports", "accounts"],
     run: ["ports"],
+    webhooks: ["ports"],
     recording: ["ports", "accounts", "models", "run"],
     http: ["ports", "accounts", "run"],
     console: ["ports", "accounts", "run", "recording", "http", "store"],
-    start: ["ports", "bus", "models", "store", "accounts", "gateway", "run", "http", "console"],
+    start: ["ports", "bus", "models", "store", "accounts", "gateway", "run", "webhooks", "http", "console"],
   },
   cli: {
     loading: ["."],

@@ -20,6 +20,7 @@ export const sidebar = [
       { text: "Testing access in CI", link: "/guides/access-in-ci" },
       { text: "Evidence for auditors", link: "/guides/evidence" },
       { text: "Queries over HTTP", link: "/guides/http" },
+      { text: "Webhooks", link: "/guides/webhooks" },
       { text: "Streaming clients", link: "/guides/streaming" },
       { text: "Deploying", link: "/guides/deploying" },
       { text: "Connecting functions", link: "/guides/connecting" },

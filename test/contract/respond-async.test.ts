@@ -25,6 +25,28 @@ test.each(["respond-async", "RESPOND-ASYNC; x=1", "wait=5, respond-async"])(
   },
 );
 
+test("the end of a run is reported to the webhook only with respond-async", async () => {
+  await using system = await startContractSystem(waiting);
+  const { agentId, plane } = system;
+  const ask = async (headers: Record<string, string>) => {
+    const response = await system.post(system.path("query"), { query: "hi" }, headers);
+    return (await response.json()) as { runId: string; threadId: string };
+  };
+  const reported = async () => (await plane.admin.listDeliveries(agentId, { limit: 9 })).items;
+  system.desk.release("a");
+  const before = await ask({ prefer: "respond-async", "idempotency-key": "k-0" });
+  await plane.admin.setWebhook(agentId, "https://hooks.example");
+  expect(await system.query("hi", {}, { "idempotency-key": "k-0" })).toMatchObject(before);
+  await ask({});
+  await ask({ prefer: "wait=1" });
+  expect(await reported()).toEqual([]);
+
+  const { runId, threadId } = await ask({ prefer: "respond-async", "idempotency-key": "k-1" });
+  await system.query("hi", {}, { "idempotency-key": "k-1" });
+
+  expect(await reported()).toMatchObject([{ type: "run.ended", data: { runId, threadId, status: "succeeded" } }]);
+});
+
 test("a query with another preference is answered at its end, and a refused one as without it", async () => {
   await using system = await startContractSystem(waiting);
   system.desk.release("a");

@@ -30,6 +30,11 @@ export const tiersOption = () => option("--tiers <file>", "JSON file with tiers 
 export const limitsOption = () => option("--limits <file>", "JSON file with limits that replace the defaults");
 export const pricesOption = () =>
   option("--prices <file>", "JSON file with prices of models that replace or extend the built-in ones");
+export const webhookNetworksOption = () =>
+  option(
+    "--webhook-networks <networks>",
+    "private networks that webhooks may be sent to, also without TLS, comma-separated: 10.1.0.0/16, 127.0.0.1 (default: none)",
+  ).argParser(parseList);
 export const orgOption = (what = "organisation, as `orgs list` shows its id") => option("--org <id>", what);
 export const arrivalOption = () =>
   option(
@@ -42,6 +47,20 @@ export const arrivalOption = () =>
 export const keyOption = (variable: KeyVariable, description: string) =>
   new Option("--key <key>", description).env(variable);
 export const agentOption = (what = "agent, as `agents list` shows its id") => option("--agent <id>", what);
+
+const DAY_MS = 86_400_000;
+const LONGEST_OVERLAP_MS = 7 * DAY_MS;
+const UNITS_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: DAY_MS };
+
+export const overlapOption = (description: string) =>
+  option("--overlap <time>", description).argParser(parseOverlap).default(DAY_MS, "24h");
+
+function parseOverlap(text: string): number {
+  const match = /^(\d{1,6})([smhd])$/.exec(text);
+  const timeMs = text === "0" ? 0 : match ? Number(match[1]) * UNITS_MS[match[2]!]! : Number.NaN;
+  if (timeMs <= LONGEST_OVERLAP_MS) return timeMs;
+  throw new InvalidArgumentError("expected a time of at most 7 days as 30m, 24h or 7d, or 0");
+}
 
 type KeyVariable = "PATCHBAY_API_KEY" | "PATCHBAY_RUNTIME_KEY";
 

@@ -11,4 +11,5 @@ export {
 } from "./client.ts";
 export { PatchbayError, type PatchbayErrorCode } from "./patchbay-error.ts";
 export { followEvents, type FollowEventsOptions, type StreamedEvent } from "./follow-events.ts";
+export { verifyWebhook, WebhookSignatureError, type VerifyWebhookOptions } from "./verify-webhook.ts";
 export { readServerSentEvents, type ServerSentEvent } from "./server-sent-events.ts";

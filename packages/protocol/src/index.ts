@@ -39,6 +39,7 @@ export {
 } from "./frames.ts";
 export { CallOutcome, isProvisional, ErrorReport } from "./outcome.ts";
 export { LiveEvent, LocalEvent, RunEvent } from "./events.ts";
+export { DELIVERY_HEADER, SIGNATURE_HEADER, WEBHOOK_EVENTS, WebhookEvent, WebhookEventType } from "./webhook.ts";
 export {
   canonicalJson,
   inexactMessage,

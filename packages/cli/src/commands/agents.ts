@@ -5,6 +5,7 @@ import { examples, option, orgOption, pricesOption, tiersOption } from "../optio
 import { adminCommandLine } from "../printed-commands.ts";
 import { fields, table } from "../table.ts";
 import { adminCommand, administer, SHOWN_ONCE, type AdminOptions } from "./administer.ts";
+import { addWebhookCommands } from "./webhooks.ts";
 
 interface UpdateOptions extends AdminOptions {
   name?: string;
@@ -61,6 +62,7 @@ export function addAgentCommands(program: Command): void {
       ),
     );
   addUpdate(agents);
+  addWebhookCommands(agents);
   const accept = adminCommand(agents, "accept-access <agent> <set>", "confirm a function set that widens access", {
     agent: "id of the agent, as `agents list` shows it",
     set: "hash of the set, or at least 8 characters that it begins with",

@@ -2,13 +2,10 @@ import type { Admin } from "@patchbay/control-plane";
 import type { Store } from "@patchbay/control-plane/admin";
 import { present } from "@patchbay/protocol";
 import { InvalidArgumentError, type Command } from "commander";
-import { agentOption, examples, option, parseList } from "../options.ts";
+import { agentOption, examples, option, overlapOption, parseList } from "../options.ts";
 import { adminCommandLine, connectCommand, queryCommand } from "../printed-commands.ts";
 import { fields, table } from "../table.ts";
 import { adminCommand, administer, SHOWN_ONCE, type AdminOptions } from "./administer.ts";
-
-const DAY_MS = 86_400_000;
-const LONGEST_OVERLAP_MS = 7 * DAY_MS;
 
 type Credentials = Admin["credentials"];
 type Created = Awaited<ReturnType<Credentials["create"]>>;
@@ -137,11 +134,7 @@ function addList(parent: Command, kind: Kind): void {
 function addRotate(parent: Command, kind: Kind): void {
   const rotate = adminCommand(parent, "rotate <id>", "replace its secret; shows the new one only once", {
     id: "id that `list` shows; the new secret has another id",
-  }).addOption(
-    option("--overlap <time>", "how long the old one keeps working: 30m, 24h, 7d, or 0 to revoke it immediately")
-      .argParser(parseOverlap)
-      .default(DAY_MS, "24h"),
-  );
+  }).addOption(overlapOption("how long the old one keeps working: 30m, 24h, 7d, or 0 to revoke it immediately"));
   rotate.action((id: string, { overlap, ...options }: AdminOptions & { overlap: number }) =>
     administer(
       options,
@@ -197,19 +190,10 @@ function stateOf({ expiresAt, revokedAt }: ReturnType<typeof listed>): string {
   return Date.parse(expiresAt) < Date.now() ? `expired ${expiresAt}` : `valid until ${expiresAt}`;
 }
 
-const UNITS_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: DAY_MS };
-
 function parseRights(text: string): "approve"[] {
   const rights = text.split(",").map((right) => right.trim());
   if (rights.every((right) => right === "approve")) return rights;
   throw new InvalidArgumentError("the only right is approve");
-}
-
-function parseOverlap(text: string): number {
-  const match = /^(\d{1,6})([smhd])$/.exec(text);
-  const timeMs = text === "0" ? 0 : match ? Number(match[1]) * UNITS_MS[match[2]!]! : Number.NaN;
-  if (timeMs <= LONGEST_OVERLAP_MS) return timeMs;
-  throw new InvalidArgumentError("expected a time of at most 7 days as 30m, 24h or 7d, or 0");
 }
 
 const iso = (timeMs: number): string => new Date(timeMs).toISOString();

@@ -133,6 +133,8 @@ async function startPlane(options: DevOptions, observe: Observer): Promise<Contr
     ...(record !== undefined && { wrapModel: recordTo(record) }),
     ...(replay !== undefined && { model: replayFrom(replay) }),
     local: true,
+    // A receiver in development is a process of the same machine.
+    webhookNetworks: ["127.0.0.0/8", "::1"],
     ...consoleFiles(),
     // The live log already shows its `info` events, such as connected functions.
     log: createHumanLog(() => logLevel(environment, "warn")),

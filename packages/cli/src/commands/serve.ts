@@ -27,6 +27,7 @@ interface ServeOptions extends DatabaseOptions {
   tiers?: string;
   limits?: string;
   prices?: string;
+  webhookNetworks?: string[];
   metricsPort?: number;
   metricsToken?: string;
   console: boolean;
@@ -72,6 +73,7 @@ export function addServeCommand(program: Command): void {
     .addOption(flags.tiersOption())
     .addOption(flags.limitsOption())
     .addOption(flags.pricesOption())
+    .addOption(flags.webhookNetworksOption())
     .addOption(
       flags
         .option("--metrics-port <port>", "port for GET /metrics only, 0 picks a free one (default: the public port)")
@@ -129,7 +131,14 @@ async function serve(options: ServeOptions): Promise<void> {
     onQueryEvent: queries.observe,
     ...(tiers !== undefined && { tiers: await flags.readTiers(tiers) }),
     ...(limits !== undefined && { limits: await flags.readLimits(limits) }),
-    ...present({ nats: options.nats, corsOrigins, publicUrl, metricsPort, metricsToken }),
+    ...present({
+      nats: options.nats,
+      webhookNetworks: options.webhookNetworks,
+      corsOrigins,
+      publicUrl,
+      metricsPort,
+      metricsToken,
+    }),
   });
   if (!isLoopback(host) && !options.trustProxy)
     log.warn("listening without TLS: keys and queries travel in clear text", {

@@ -6,6 +6,7 @@ import { accountAdmin, type AccountAdmin } from "./admin-accounts.ts";
 import { agentAdmin, type AgentAdmin } from "./admin-agents.ts";
 import { createCredentials, credentialAdmin, type CredentialAdmin, type Credentials } from "./credentials.ts";
 import { recordAdmin, type RecordAdmin } from "./admin-records.ts";
+import { webhookAdmin, type WebhookAdmin } from "./admin-webhooks.ts";
 import { createMembers, type Members } from "./members.ts";
 
 import { DEFAULT_TIERS, type Tiers } from "./limits.ts";
@@ -16,7 +17,8 @@ export type Admin = AccountAdmin &
   AccessAdmin &
   AuditAdmin &
   CredentialAdmin &
-  RecordAdmin & {
+  RecordAdmin &
+  WebhookAdmin & {
     readonly credentials: Credentials;
     readonly members: Members;
   };
@@ -42,6 +44,7 @@ export function createAdmin({ store, tiers = DEFAULT_TIERS, by, prices }: AdminO
     ...auditAdmin(store),
     ...credentialAdmin(credentials),
     ...recordAdmin(store),
+    ...webhookAdmin(store, context),
     credentials,
     members: createMembers(store, by),
   };

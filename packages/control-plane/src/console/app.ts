@@ -30,6 +30,7 @@ import { runRoutes } from "./runs/routes.ts";
 import { viewRoutes } from "./runs/view-routes.ts";
 import { mountStaticFiles } from "./static-files.ts";
 import { threadRoutes } from "./threads/routes.ts";
+import { webhookRoutes } from "./webhooks/routes.ts";
 
 type AnyHandler = (request: object) => Promise<unknown>;
 
@@ -172,5 +173,6 @@ function consoleHandlers(deps: ConsoleDeps, signIn: SignIn): ConsoleHandlers {
     ...sessionRoutes(deps, signIn),
     ...threadRoutes(deps),
     ...viewRoutes(deps),
+    ...webhookRoutes(deps),
   };
 }

@@ -35,6 +35,8 @@ export interface Metrics {
   frameDropped(): void;
   /** A request to a query endpoint was accepted, or refused with a 4xx or 5xx status. */
   queryAnswered(endpoint: QueryEndpoint, outcome: "accepted" | "joined" | ServiceErrorCode): void;
+  /** An attempt to send a delivery of a webhook ended. `failed`: it is repeated. `given_up`: it was the last one. */
+  webhookAttempted(outcome: "delivered" | "failed" | "given_up"): void;
   /** An event stream was opened. Dispose the result when the stream ends. */
   streamOpened(): Disposable;
   /** An event stream was refused because a limit was reached. */
@@ -56,6 +58,7 @@ export const silentMetrics: Metrics = {
   runtimeRefused() {},
   frameDropped() {},
   queryAnswered() {},
+  webhookAttempted() {},
   streamOpened: () => ({ [Symbol.dispose]() {} }),
   streamRefused() {},
   streamWaiting: () => ({ [Symbol.dispose]() {} }),

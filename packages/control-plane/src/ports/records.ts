@@ -51,6 +51,8 @@ export interface RunRequest extends Caller {
   warnings: string[];
   /** The client of its stream asked to cancel the run when its last reader has left. */
   cancelWhenGone?: true;
+  /** True if its end is reported to the webhook of its agent. */
+  reported?: true;
   /** The call of a test call; the run then has no model. */
   testCall?: TestCall;
   /** The run that this one repeats. Both have the same earlier runs: those of a thread before a run. */

@@ -3,6 +3,7 @@ import { type CallAddress, type CallOrder, RunMoved } from "./function-gateway.t
 import type { Message } from "./model-provider.ts";
 import type { NewApproval } from "./approvals.ts";
 import type { RunNotes } from "./run-notes.ts";
+import type { NewDelivery } from "./webhooks.ts";
 import type { AuditEntry, CallRecord, RunRecord, RunRequest, TurnRecord, TurnTiming } from "./records.ts";
 
 /** A run to be stored. */
@@ -77,7 +78,7 @@ export interface RunCommit {
   reserve?: { step: number; micros: number };
   /**
    * Ends the run: `events` must contain its last event. Open reservations are returned. `unanswered`: the turn that the model was
-   * asked for and did not give.
+   * asked for and did not give. `report`: for the webhook of the agent, if it has one.
    */
   finish?: {
     status: RunStatus;
@@ -85,6 +86,7 @@ export interface RunCommit {
     history: Message[];
     unanswered?: TurnTiming;
     releaseIdempotencyKey: boolean;
+    report?: NewDelivery;
   };
   audit?: AuditEntry[];
 }
@@ -138,13 +140,14 @@ export const SUSPECT_CRASHES = 2;
 
 /** What decides who may see a run, and its progress. */
 export type RunFacts = Pick<RunRecord, "runId" | "agentId" | "threadId" | "role" | "status" | "lastSeq" | "finishedAt">;
+type Refusal = { code: RunErrorCode; event: StoredEvent } & Pick<NonNullable<RunCommit["finish"]>, "result" | "report">;
 
 export interface RunStore extends RunNotes {
   /** Stores the run with its thread and session in one transaction. A run on a busy thread is stored as `queued`; at most 4 wait. */
   start(run: NewRun): Promise<StartedRun>;
 
   /** Stores a run that failed before it began: its row and its only event, without Idempotency-Key. A thread erased meanwhile stays erased. */
-  refuse(run: NewRun, refusal: { code: RunErrorCode; event: StoredEvent; result: RunRecord["result"] }): Promise<void>;
+  refuse(run: NewRun, refusal: Refusal): Promise<void>;
 
   /**
    * Claims up to `limit` runs without an owner: queued ones whose thread is free (oldest first within a thread), and running ones

@@ -17,6 +17,7 @@ import type { RunIndex } from "./run-index.ts";
 import type { CallStore, RunStore } from "./run-store.ts";
 import type { ViewStore } from "./run-views.ts";
 import type { PermitStore } from "./permit-store.ts";
+import type { WebhookStore } from "./webhooks.ts";
 
 /** An organisation. */
 export interface Org {
@@ -90,7 +91,8 @@ export interface AccountStore {
   createAgent(agent: Omit<Agent, "accessChanges" | "settings">): Promise<void>;
   listAgents(orgId?: string): Promise<Agent[]>;
   getAgent(agentId: string): Promise<Agent | undefined>;
-  agentWithBalance(agentId: string): Promise<(Agent & { balanceMicros: number }) | undefined>;
+  /** `hasWebhook`: the ends of runs that a client does not wait for are reported to it. */
+  agentWithBalance(agentId: string): Promise<(Agent & { balanceMicros: number; hasWebhook: boolean }) | undefined>;
   /** Returns the agent before and after the change; undefined for an unknown agent. Concurrent changes of different settings all apply. */
   updateAgent(agentId: string, change: AgentChange): Promise<{ before: Agent; after: Agent } | undefined>;
   /** Also ends the agent's credentials. Its runs and threads stay until they are erased. */
@@ -271,6 +273,7 @@ export interface Store extends ServiceAddress {
   shadows: ShadowStore;
   accounts: AccountStore;
   threads: ThreadStore;
+  webhooks: WebhookStore;
   runtimes: RuntimeStore;
   audit: AuditStore & AuditSealStore;
   members: MemberStore;

@@ -52,6 +52,8 @@ export interface Query {
   instructions?: string;
   /** Makes this call instead of asking a model. Only the console sets it. */
   testCall?: TestCall;
+  /** The client does not wait: the end of the run is reported to the webhook of its agent. */
+  respondAsync?: boolean;
   /** Cancels a run of the thread that waits for an approval. */
   supersede?: boolean;
   /** Keeps the wish of a stream's client, so that a stream that is resumed at another process has it too. */

@@ -25,6 +25,8 @@ import { openResources, type Resources } from "./resources.ts";
 import { startIndexing } from "./indexing.ts";
 import { startSealing } from "./sealing.ts";
 import { startSweeping } from "./sweeping.ts";
+import { createNetworks } from "../webhooks/networks.ts";
+import { startSender } from "../webhooks/sender.ts";
 
 /** A running control plane. Its creator closes it. */
 export interface ControlPlane {
@@ -81,6 +83,7 @@ export interface StartedControlPlane extends ControlPlane {
 export async function startControlPlane(options: ControlPlaneOptions): Promise<StartedControlPlane> {
   const settings = withDefaults(options);
   const { host, log } = settings;
+  const networks = createNetworks(settings.webhookNetworks);
   await using opening = new AsyncDisposableStack();
   const resources = opening.use(await openResources(settings));
   const { store } = resources;
@@ -117,6 +120,16 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
   const { port } = await server.listen({ host, port: settings.port });
   await store.recordAddress(settings.publicUrl ?? urlOf(host, port));
   await core.runs.open();
+  opening.use(
+    startSender({
+      webhooks: store.webhooks,
+      networks,
+      baseUrl: settings.publicUrl ?? urlOf(host, port),
+      clock: resources.clock,
+      log,
+      metrics: core.metrics,
+    }),
+  );
   opening.use(startIndexing(store.index, { clock: resources.clock, log }));
   opening.use(startSealing(store.audit, { clock: resources.clock, log }));
   opening.use(startSweeping((sweepOptions) => store.sweep(settings.retention, sweepOptions), log));

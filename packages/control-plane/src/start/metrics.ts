@@ -54,6 +54,11 @@ function counters(registry: Registry): Omit<Metrics, GaugeName> {
     ["endpoint", "outcome"],
     "Requests of the query endpoints, by outcome: `accepted`, `joined` by an Idempotency-Key, or the code of the refusal",
   );
+  const webhooks = counter(
+    "webhook_attempts",
+    ["outcome"],
+    "Attempts to send a delivery, by outcome: `delivered`, `failed` with a further attempt to come, or `given_up`",
+  );
   const streams = counter("streams_refused", ["limit"], "Event streams refused by a limit, by the limit's name");
   const runtimes = counter(
     "runtimes_refused",
@@ -81,6 +86,7 @@ function counters(registry: Registry): Omit<Metrics, GaugeName> {
     accessDisagreed: () => disagreements.inc(),
     accessWidened: () => widenings.inc(),
     queryAnswered: (endpoint, outcome) => queries.inc({ endpoint, outcome }),
+    webhookAttempted: (outcome) => webhooks.inc({ outcome }),
     streamRefused: (limit) => streams.inc({ limit }),
     runtimeRefused: (reason) => runtimes.inc({ reason }),
     frameDropped: () => frames.inc(),

@@ -51,6 +51,8 @@ export interface ControlPlaneOptions {
   usageDays?: number;
   /** Query limits and charging by tier. Default: the built-in tiers. */
   tiers?: Tiers;
+  /** Private networks to which webhooks may be sent, such as `10.1.0.0/16`; also without TLS. Default: none. */
+  webhookNetworks?: readonly string[];
   /** Operator limits. Those that are left out keep their defaults. */
   limits?: Partial<OperatorLimits>;
   /**

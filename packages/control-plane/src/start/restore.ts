@@ -6,7 +6,7 @@ import type { RunRecord } from "../ports/records.ts";
 import type { Store } from "../ports/stores.ts";
 import { failed } from "../run/answer.ts";
 import { decided } from "../run/calls/approval.ts";
-import { runEntry } from "../run/calls/journal.ts";
+import { reportOf, runEntry } from "../run/calls/journal.ts";
 import { RunFailure } from "../run/run-failure.ts";
 import { embeddedFile, lockStore, openStore } from "../store/open.ts";
 import { copyBackup } from "../store/backup.ts";
@@ -88,7 +88,13 @@ async function end({ runs, approvals }: Store, run: RunRecord): Promise<void> {
   await runs.commit(run, {
     events: [...last.events, event].map((one, index) => ({ seq: run.lastSeq + 1 + index, body: JSON.stringify(one) })),
     approvals: last.approvals,
-    finish: { status: "cancelled", result, history: [], releaseIdempotencyKey: false },
+    finish: {
+      status: "cancelled",
+      result,
+      history: [],
+      releaseIdempotencyKey: false,
+      ...reportOf(run, "cancelled", result),
+    },
     audit: [runEntry(run, "run.failed", { rule: "restored" })],
   });
 }

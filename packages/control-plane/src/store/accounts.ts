@@ -9,6 +9,7 @@ import { type Engine, transact } from "./engine.ts";
 import type { Schema } from "./schema.ts";
 import { sharedRead } from "./shared-reads.ts";
 import { statement } from "./statement.ts";
+import { removeWebhook } from "./webhooks.ts";
 
 type Accounts = Omit<AccountStore, "grant" | "balance">;
 
@@ -47,7 +48,14 @@ function agents(engine: Engine): Pick<Accounts, AgentMethod> {
     statement((p: { agentId: string }) =>
       living()
         .where("agents.id", "=", p.agentId)
-        .select((eb) => balanceOf(eb, eb.ref("agents.org_id")).as("balance_micros")),
+        .select((eb) => [
+          balanceOf(eb, eb.ref("agents.org_id")).as("balance_micros"),
+          eb
+            .selectFrom("webhooks")
+            .select(sql.lit(1).as("one"))
+            .whereRef("agent_id", "=", "agents.id")
+            .as("has_webhook"),
+        ]),
     ),
   );
   return {
@@ -66,7 +74,7 @@ function agents(engine: Engine): Pick<Accounts, AgentMethod> {
     },
     async agentWithBalance(agentId) {
       const [row] = await withBalance(engine, { agentId });
-      return row && { ...toAgent(row), balanceMicros: row.balance_micros };
+      return row && { ...toAgent(row), balanceMicros: row.balance_micros, hasWebhook: row.has_webhook === 1 };
     },
     async updateAgent(agentId, { accessChanges, settings = {}, ...change }) {
       for (;;) {
@@ -100,6 +108,7 @@ function agents(engine: Engine): Pick<Accounts, AgentMethod> {
           .returning("id")
           .executeTakeFirst();
         await makeDue(trx, (eb) => eb("agent_id", "=", agentId));
+        await removeWebhook(trx, agentId);
         return deleted !== undefined;
       }),
   };

@@ -2,12 +2,14 @@ import type { ApprovalStatus } from "@patchbay/protocol";
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import type { ApprovalFilter, ApprovalRecord, ApprovalStore, NewApproval, NewDecision } from "../ports/approvals.ts";
 import type { AuditEntry } from "../ports/records.ts";
+import { decided, requested } from "./approval-reports.ts";
 import type { ApprovalRow } from "./approval-row.ts";
 import { insertAudit } from "./audit.ts";
 import { fromJson, present, toJson } from "./columns.ts";
 import { type Engine, transact } from "./engine.ts";
 import { olderThan, toCursor } from "./page-cursor.ts";
 import type { Schema } from "./schema.ts";
+import { storeDeliveries } from "./webhooks.ts";
 
 /**
  * Each transition locks the run first and is one update of the pending row: of a decision, an expiry and a cancellation at the same
@@ -41,12 +43,14 @@ export function approvalStore(engine: Engine): ApprovalStore {
         const run = await lockRun(trx, approval.runId);
         // The run will end: nothing that is decided now could take effect.
         if (!run || run.cancel_requested === 1) return { decided: false, approval: cancelledUnlessOver(approval) };
-        const decided = await store(trx, approvalId, decision);
-        if (decided) {
+        const isDecided = await store(trx, approvalId, decision);
+        if (isDecided) {
           await insertAudit(trx, [decisionEntry(approval, decision)], approval);
           await setWakeTime(trx, approval.runId);
         }
-        return { decided, approval: (await find(trx, agentId, approvalId)) ?? approval };
+        const after = (await find(trx, agentId, approvalId)) ?? approval;
+        if (isDecided) await storeDeliveries(trx, after, [decided(after)]);
+        return { decided: isDecided, approval: after };
       }),
 
     close: (runId, options) =>
@@ -69,8 +73,10 @@ export function approvalStore(engine: Engine): ApprovalStore {
         ];
         const approvals = await approvalsOf(trx, runId);
         for (const { action, ids } of ended)
-          for (const one of approvals.filter(({ approvalId }) => ids.has(approvalId)))
+          for (const one of approvals.filter(({ approvalId }) => ids.has(approvalId))) {
             await insertAudit(trx, [{ action, ...about(one) }], one);
+            await storeDeliveries(trx, one, [decided(one)]);
+          }
         return approvals;
       }),
   };
@@ -80,11 +86,11 @@ export function approvalStore(engine: Engine): ApprovalStore {
 export async function storeApprovals(
   trx: Engine,
   run: { runId: string; orgId: string; agentId: string; keyId: string; role?: string },
-  { requested = [], reported = [] }: { requested?: NewApproval[]; reported?: string[] },
+  { requested: asked = [], reported = [] }: { requested?: NewApproval[]; reported?: string[] },
 ): Promise<void> {
   const { db, dialect } = trx;
-  for (const one of requested)
-    await db
+  for (const one of asked) {
+    const { thread_id: threadId } = await db
       .insertInto("approvals")
       .values((eb) => ({
         id: one.approvalId,
@@ -107,7 +113,10 @@ export async function storeApprovals(
         expires_at: one.expiresAt,
         reported: 0,
       }))
-      .execute();
+      .returning("thread_id")
+      .executeTakeFirstOrThrow();
+    await storeDeliveries(trx, run, [requested(one, { runId: run.runId, threadId })]);
+  }
   if (reported.length === 0) return;
   await db.updateTable("approvals").set({ reported: 1 }).where("id", "in", reported).execute();
   const requestedAt = sql<number>`(select requested_at from approvals where approvals.run_id = calls.run_id and approvals.call_id = calls.id)`;

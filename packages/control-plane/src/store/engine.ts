@@ -51,8 +51,11 @@ export interface StoreDialect {
   now: RawBuilder<number>;
   /** Milliseconds since the beginning of the oldest open transaction that may still commit rows with a time since then. */
   oldestWriteMs: RawBuilder<number>;
-  /** Locks the selected runs for a claim and skips runs that another replica is claiming. */
-  lockForClaim<T extends keyof Schema, O>(query: SelectQueryBuilder<Schema, T, O>): SelectQueryBuilder<Schema, T, O>;
+  /** Locks the selected rows of `table`, by default `runs`, for a claim and skips rows that another replica is claiming. */
+  lockForClaim<T extends keyof Schema, O>(
+    query: SelectQueryBuilder<Schema, T, O>,
+    table?: keyof Schema,
+  ): SelectQueryBuilder<Schema, T, O>;
   /** Locks the rows against changes until the end of the transaction. Waits for transactions that are changing them. */
   lockShared<T extends keyof Schema, O>(query: SelectQueryBuilder<Schema, T, O>): SelectQueryBuilder<Schema, T, O>;
   /** Position of the first `part` in the text, from 1; 0 when the text lacks it. `part` becomes SQL text: pass constants only. */

@@ -14,6 +14,7 @@ import { runViews } from "./migrations/0010-run-views.ts";
 import { feedback } from "./migrations/0011-feedback.ts";
 import { permits } from "./migrations/0012-permits.ts";
 import { runtimeHost } from "./migrations/0013-runtime-host.ts";
+import { webhooks } from "./migrations/0014-webhooks.ts";
 import { shadows } from "./migrations/0015-shadows.ts";
 import { auditSeals } from "./migrations/0016-audit-seals.ts";
 import { waitingTimes } from "./migrations/0018-waiting-times.ts";
@@ -51,6 +52,7 @@ function migrations(options: MigrationOptions): Record<string, Migration> {
     "0011-feedback": { up: (db) => feedback(db, options) },
     "0012-permits": { up: (db) => permits(db, options) },
     "0013-runtime-host": { up: runtimeHost },
+    "0014-webhooks": { up: (db) => webhooks(db, options) },
     "0015-shadows": { up: (db) => shadows(db, options) },
     "0016-audit-seals": { up: (db) => auditSeals(db, options) },
     "0018-waiting-times": { up: waitingTimes },

@@ -27,6 +27,7 @@ import { runClaims } from "./runs-claim.ts";
 import { runCommits } from "./runs-commit.ts";
 import { runReads } from "./runs-read.ts";
 import { viewStore } from "./run-views.ts";
+import { webhookStore } from "./webhooks.ts";
 import { runStarts } from "./runs-start.ts";
 import { runtimeStore } from "./runtimes.ts";
 import type { Schema } from "./schema.ts";
@@ -134,6 +135,7 @@ function assemble(engine: Engine): OpenStore {
     accounts: { ...accountStore(engine), ...balances },
     views: viewStore(engine),
     threads: threadStore(engine),
+    webhooks: webhookStore(engine),
     runtimes: runtimeStore(engine),
     audit: { ...auditStore(engine), ...auditSealStore(engine) },
     members: memberStore(engine),

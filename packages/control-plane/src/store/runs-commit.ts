@@ -1,6 +1,6 @@
 import type { QueryResponse } from "@patchbay/protocol";
 import { type RawBuilder, sql } from "kysely";
-import type { RunEnding } from "../ports/records.ts";
+import type { RunEnding, RunRecord } from "../ports/records.ts";
 import {
   LeaseLost,
   StoreUnavailable,
@@ -20,14 +20,10 @@ import { type Engine, transact } from "./engine.ts";
 import type { Schema } from "./schema.ts";
 import { insertion, statement } from "./statement.ts";
 import { storeRoleEnd } from "./thread-roles.ts";
+import { storeDeliveries } from "./webhooks.ts";
 
 /** The run that a commit writes rows for. */
-interface Owner {
-  runId: string;
-  orgId: string;
-  agentId: string;
-  role?: string;
-}
+type Owner = Pick<RunRecord, "runId" | "orgId" | "agentId" | "role">;
 
 /**
  * Commits one step of a run: its events, turn, calls, audit entries and credits in one transaction. A step is never half
@@ -68,6 +64,7 @@ async function step(trx: Engine, lease: Lease, change: RunCommit): Promise<{ res
   if (turn) await insertTurn(trx, run, turn);
   if (calls?.length) await storeCalls(trx, run, calls);
   if (approvals) await storeApprovals(trx, run, approvals);
+  if (finish?.report) await storeDeliveries(trx, run, [finish.report]);
   if (wait) await park(trx, run, wait);
   if (approvals?.reported?.length) await keepIdempotencyKey(trx, lease.runId, deadlineOf(lease.runId));
   if (finish?.releaseIdempotencyKey) await freeIdempotencyKey(trx, { runId: lease.runId });

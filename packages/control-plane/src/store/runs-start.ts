@@ -10,6 +10,7 @@ import { type Engine, transact } from "./engine.ts";
 import type { Schema, ThreadRow } from "./schema.ts";
 import { statement } from "./statement.ts";
 import { roleRowOf, storeRole, titleOf } from "./thread-roles.ts";
+import { storeDeliveries } from "./webhooks.ts";
 
 export const IDEMPOTENCY_MS = 24 * 3_600_000;
 
@@ -41,7 +42,7 @@ export function runStarts(engine: Engine): Pick<RunStore, "start" | "refuse" | "
       }
     },
 
-    async refuse(run, { code, event, result }) {
+    async refuse(run, { code, event, result, report }) {
       await transact(engine, async (trx) => {
         const position = await assignPosition(trx, run);
         if (position === undefined) return;
@@ -51,6 +52,7 @@ export function runStarts(engine: Engine): Pick<RunStore, "start" | "refuse" | "
         await insertRefused(trx, { ...newRowOf(run), position, status, ...end });
         await insertEvents(trx, run, [event]);
         await insertAudit(trx, run.audit, run);
+        if (report) await storeDeliveries(trx, run, [report]);
       });
     },
 

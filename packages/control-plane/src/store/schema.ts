@@ -8,11 +8,12 @@ import type { Json } from "./columns.ts";
 import type { CallTable, RunRow } from "./run-record.ts";
 import type { AuditTables } from "./schema-of-audit.ts";
 import type { RunTables } from "./schema-of-runs.ts";
+import type { WebhookTables } from "./webhook-rows.ts";
 import type { ConsoleRole } from "@patchbay/protocol/console";
 import type { LinkKind } from "../ports/members.ts";
 
 /** The tables. Times are milliseconds of the database's clock, flags are 0 or 1, JSON is text, money is micro-USD. */
-export interface Schema extends RunTables, AuditTables {
+export interface Schema extends RunTables, AuditTables, WebhookTables {
   orgs: { id: string; name: string; tier: string; created_at: number };
   /** Credit of organisations; none without a row. All runs of an organisation update its row, so no foreign key may point at it. */
   balances: { org_id: string; micros: number };

@@ -18,6 +18,8 @@ test("on Postgres with row-level security an owner signs in and every page has i
   if (run.kind !== "started") throw new Error(run.kind);
   const calls = [sampleCall("call_1", { functionName: "refund", outcome: { ok: true, value: 1 } })];
   await store.runs.commit(run.run, { ...ending(run.run), turn: sampleTurn(0, { costMicros: 5 }), calls });
+  await console.admin.setWebhook(agentId, "https://hooks.example");
+  await console.admin.testWebhook(agentId);
   console.clock.advance(1_000);
   const setUp = await console.admin.members.setUpLink({ replace: true });
   const browser = console.browser();

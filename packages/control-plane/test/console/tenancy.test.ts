@@ -21,6 +21,8 @@ const BODIES: Record<string, object> = {
   "POST /agents/:agent_id/approvals/:approval_id/decision": { approved: true, as: "boss" },
   "POST /agents/:agent_id/runs/:run_id/feedback": { score: 1 },
   "POST /agents/:agent_id/playground": { query: "Hello" },
+  "PUT /agents/:agent_id/webhook": { url: "https://mine.example" },
+  "POST /agents/:agent_id/webhook/rotate": { overlapSeconds: 0 },
   "POST /agents/:agent_id/views": { name: "Late", shared: true, search: { q: "late" } },
 };
 
@@ -45,8 +47,11 @@ async function openNeighbours() {
     const viewId = `view-${name}`;
     const by = { orgId, agentId, memberId: member.memberId };
     await plane.store.views.add({ viewId, ...by, name: "Late", shared: true, search: {} });
+    await plane.admin.setWebhook(agentId, `https://${name}.example`);
+    const { deliveryId } = await plane.admin.testWebhook(agentId);
     return {
       orgId,
+      delivery_id: deliveryId,
       view_id: viewId,
       approval_id: `apr_${name}`,
       agent_id: agentId,
@@ -139,6 +144,8 @@ async function everythingOf(
     members: await admin.members.list(orgId),
     views: await store.views.list(orgId, agent_id, ""),
     approvals: await store.approvals.ofRun(run_id),
+    webhook: await store.webhooks.get(agent_id),
+    deliveries: (await store.webhooks.deliveries({ agentId: agent_id, limit: 10 })).items.length,
     run: await store.runs.get(agent_id, run_id),
     thread: await store.threads.get(agent_id, thread_id, { limit: 100 }),
     audit: (await store.audit.list({ agentId: agent_id, limit: 100 })).items.length,

@@ -46,6 +46,7 @@ import { threadContract } from "./contract/threads.ts";
 import { upkeepContract } from "./contract/upkeep.ts";
 import { widenedSetContract } from "./contract/widened-sets.ts";
 import { waitingRunContract } from "./contract/waiting-runs.ts";
+import { webhookContract } from "./contract/webhooks.ts";
 import type { MakePlace } from "./contract/world.ts";
 
 /** The contract suite that every store must pass, on SQLite and on Postgres. */
@@ -61,6 +62,7 @@ export function storeContract(makePlace: MakePlace): void {
   describe("waiting runs", () => waitingRunContract(makePlace));
   describe("errors of calls", () => callErrorContract(makePlace));
   describe("feedback", () => feedbackContract(makePlace));
+  describe("webhooks", () => webhookContract(makePlace));
   describe("permits", () => permitContract(makePlace));
   describe("moments of calls and turns", () => momentContract(makePlace));
   describe("runtimes", () => runtimeContract(makePlace));

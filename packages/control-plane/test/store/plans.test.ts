@@ -16,6 +16,7 @@ import { runReads } from "../../src/store/runs-read.ts";
 import type { Schema } from "../../src/store/schema.ts";
 import { sweep } from "../../src/store/sweep/sweep.ts";
 import { threadStore } from "../../src/store/threads.ts";
+import { webhookStore } from "../../src/store/webhooks.ts";
 import { event, HandClock, type Place, sampleRun } from "./contract/world.ts";
 import { postgresPlace } from "./postgres-place.ts";
 import { sqlitePlace } from "./sqlite-place.ts";
@@ -242,6 +243,22 @@ for (const [name, { open, unbounded }] of Object.entries(ENGINES))
       expect(bounded(await planned.plansOf(() => ofRun("run_1")))).toEqual([]);
     });
 
+    test("due deliveries of webhooks are found by an index, however many wait", async () => {
+      await using planned = await open();
+      const { due, claim, deliveries } = webhookStore(planned.engine);
+      await webhookStore(planned.engine).set({ agentId: "agt_1", orgId: "org_1", url: "https://a", secret: "s" });
+      const page = { agentId: "agt_1", limit: 5, cursor: toCursor({ at: 5, id: "whd_5" }) };
+
+      const polled = await planned.plansOf(() => due({ busy: ["agt_2"], after: "agt_0", limit: 5 }));
+
+      expect(polled.join()).toContain("webhook_deliveries_due");
+      expect(bounded(polled).filter((scan) => !/webhooks/.test(scan))).toEqual([]);
+      expect(bounded(await planned.plansOf(() => deliveries({ ...page, status: "failed" })))).toEqual([]);
+      const claimed = await planned.plansOf(() => claim("agt_1", { limit: 5, leaseMs: 1 }));
+      expect(claimed.join()).toContain("webhook_deliveries_due");
+      expect(bounded(claimed).filter((scan) => !/\b(due|chosen|webhooks)\b/.test(scan))).toEqual([]);
+    });
+
     test("a sweep finds old rows by an index in every table that grows with queries", async () => {
       await using planned = await open();
 
@@ -253,6 +270,7 @@ for (const [name, { open, unbounded }] of Object.entries(ENGINES))
         "runs_ended",
         "audit_by_agent",
         "threads_by_update",
+        "webhook_deliveries_by_agent",
         "sessions_by_use",
         "idempotency_keys_by_time",
         "usage_by_agent",

@@ -71,7 +71,7 @@ test("no method of the store finds anything by another organisation's ids", asyn
   await using place = await openTenants();
   const { store, a, b } = place;
   const { accounts, runs, calls, threads, runtimes, audit } = store;
-  const { members, signIn } = store;
+  const { members, signIn, webhooks } = store;
   const { organisations } = consoleOf(store);
   const lease = { owner: "replica-x", leaseMs: 1000, limit: 10 };
   const found = await store.within(a.orgId, async () => ({
@@ -119,6 +119,13 @@ test("no method of the store finds anything by another organisation's ids", asyn
     renewConnections: await runtimes.renewConnections([b.connectionId]),
     connectionClosed: await runtimes.connectionClosed(b.connectionId),
     lastSeenAgoMs: await runtimes.lastSeenAgoMs(b.agentId),
+    webhook: await webhooks.get(b.agentId),
+    rotateWebhook: (await webhooks.rotate(b.agentId, "x", 0)) || undefined,
+    addDelivery: await webhooks.add(b, { type: "webhook.test", data: {} }),
+    deliveries: (await webhooks.deliveries({ agentId: b.agentId, limit: 10 })).items[0],
+    due: (await webhooks.due({ busy: [a.agentId], after: "", limit: 10 }))[0],
+    claimDelivery: (await webhooks.claim(b.agentId, { limit: 10, leaseMs: 1 }))[0],
+    removeWebhook: (await webhooks.remove(b.agentId)) || undefined,
     audit: (await audit.list({ agentId: b.agentId, limit: 10 })).items[0],
     listMembers: (await members.list(b.orgId, { limit: 10 })).items[0],
     getMember: await members.get(b.orgId, b.memberId),

@@ -96,6 +96,8 @@ async function fill(store: OpenStore, name: string): Promise<Tenant> {
   await runs.start(ended);
   await runs.commit({ runId: ended.runId, fence: 1 }, ending({ ...ended, lastSeq: 0 }));
   await store.index.record();
+  await store.webhooks.set({ agentId, orgId, url: `https://${name}.example`, secret: name });
+  await store.webhooks.add({ agentId, orgId }, { type: "webhook.test", data: {} });
   const permit = { agentId, functionName: "list_orders", callId, start: 1, orgId };
   await store.permits.acquire(permit, { limit: 1, holdMs: 60_000, waitMs: 60_000 });
   await store.audit.record([{ orgId, agentId, action: "call.succeeded", functionName: "list_orders" }]);

@@ -8,3 +8,4 @@ export * from "./route.ts";
 export * from "./routes.ts";
 export * from "./run-lists.ts";
 export * from "./runs.ts";
+export * from "./webhook-routes.ts";

@@ -9,6 +9,7 @@ import { paging, range, read, time } from "./route.ts";
 import type { ConsoleRoute } from "./route.ts";
 import * as lists from "./run-lists.ts";
 import * as runs from "./runs.ts";
+import { WEBHOOK_ROUTES } from "./webhook-routes.ts";
 
 const nothing = "nothing";
 const events = "events";
@@ -19,6 +20,7 @@ export const CONSOLE_ROUTES = {
   ...MEMBER_ROUTES,
   ...ACCESS_ROUTES,
   ...APPROVAL_ROUTES,
+  ...WEBHOOK_ROUTES,
 
   "GET /agents": read("Agents", { ...paging, q: z.string().max(200).optional() }, agents.AgentPage),
   "POST /agents": {

@@ -46,6 +46,12 @@ function detail({ detail }: NamedAuditRow, member: string): string | undefined {
 
 const list = (words: string[]): string => words.join(", ");
 
+/** How long the old secret of a rotation stayed valid. */
+function overlapOf(entry: NamedAuditRow): string {
+  const seconds = detail(entry, "overlapSeconds") ?? "0";
+  return seconds === "0" ? "which ended immediately" : `which stayed valid for up to ${seconds} s`;
+}
+
 function credential(word: string, what: string): Record<string, Sentence> {
   const id = (entry: NamedAuditRow) => {
     const own = entry.keyId?.startsWith("mem_") ? undefined : entry.keyId;
@@ -55,14 +61,10 @@ function credential(word: string, what: string): Record<string, Sentence> {
     const roles = texts(entry.detail?.["roles"]);
     return roles.length > 0 ? `, pinned to ${list(roles)}` : "";
   };
-  const overlap = (entry: NamedAuditRow) => {
-    const seconds = detail(entry, "overlapSeconds") ?? "0";
-    return seconds === "0" ? "which ended immediately" : `which stayed valid for up to ${seconds} s`;
-  };
   return {
     [`${word}.created`]: done((entry) => `created ${id(entry)}${pin(entry)}`),
     [`${word}.rotated`]: done(
-      (entry) => `replaced ${id(entry)}, ${overlap(entry)}, by ${detail(entry, "replacedBy") ?? "another one"}`,
+      (entry) => `replaced ${id(entry)}, ${overlapOf(entry)}, by ${detail(entry, "replacedBy") ?? "another one"}`,
     ),
     [`${word}.revoked`]: done((entry) => `revoked ${id(entry)}`),
   };
@@ -127,6 +129,13 @@ export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
   ...credential("key", "API key"),
   ...credential("runtime_key", "runtime key"),
   ...credential("token", "access token"),
+
+  "webhook.added": done((entry) => `added a webhook to ${detail(entry, "host") ?? "an address"}`),
+  "webhook.changed": done((entry) => `changed the address of the webhook to ${detail(entry, "host") ?? "another one"}`),
+  "webhook.rotated": done((entry) => `replaced the secret of the webhook, ${overlapOf(entry)}`),
+  "webhook.removed": done(() => "removed the webhook"),
+  "webhook.tested": done(() => "sent a test to the webhook"),
+  "webhook.resent": done((entry) => `sent ${detail(entry, "deliveryId") ?? "a delivery"} to the webhook again`),
 
   "member.invited": done((entry) => `invited ${aboutMember(entry)} as ${aboutRole(entry)}`),
   "member.linked": done((entry) => `created a new link for ${aboutMember(entry)}`),

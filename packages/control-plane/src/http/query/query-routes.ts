@@ -23,8 +23,10 @@ export function queryRoutes(deps: HttpDeps): Record<"query" | "queryStream" | "l
     query: (exchange) =>
       counted(deps, "query", (begun) =>
         asApiCaller(exchange, deps, async (caller) => {
-          const run = begun(await begin(deps, exchange, caller, await receive(deps, exchange, caller)));
-          if (respondsAsync(exchange)) return acceptedRun(exchange, run);
+          const { query, ...received } = await receive(deps, exchange, caller);
+          const respondAsync = respondsAsync(exchange);
+          const run = begun(await begin(deps, exchange, caller, { ...received, query: { ...query, respondAsync } }));
+          if (respondAsync) return acceptedRun(exchange, run);
           using reader = runs.attach(run, { cancelWhenGone: cancelsWhenGone(exchange) });
           nameRun(exchange, run);
           const { signal } = exchange.c.req.raw;

@@ -1,7 +1,16 @@
-import { FUNCTION_NAME, type FunctionManifest, LIMITS, type LiveEvent, type RunEvent } from "@patchbay/protocol";
+import {
+  FUNCTION_NAME,
+  type FunctionManifest,
+  LIMITS,
+  type LiveEvent,
+  type QueryResponse,
+  type RunEvent,
+  type RunStatus,
+} from "@patchbay/protocol";
 import type { AuditEntry, CallRecord, RunRecord } from "../../ports/records.ts";
 import { refusalOf, ruleOf } from "../../ports/refusal.ts";
 import type { NewRun, RunCommit, StoredEvent } from "../../ports/run-store.ts";
+import type { NewDelivery } from "../../ports/webhooks.ts";
 import { type RunContext, withRetry } from "../run-context.ts";
 import type { RunFailure } from "../run-failure.ts";
 import { isBeyondLimit } from "./limits.ts";
@@ -18,6 +27,16 @@ export interface Journal {
   write(entry: JournalEntry): Promise<{ reservedMicros: number }>;
   /** Publishes an event that is not stored. */
   live(event: LiveEvent): void;
+}
+
+/** What the webhook of the agent gets at the end of a run whose client does not wait for it. */
+export function reportOf(
+  { runId, threadId, request }: Pick<RunRecord, "runId" | "threadId" | "request">,
+  status: RunStatus,
+  { code }: Pick<QueryResponse, "code">,
+): { report?: NewDelivery } {
+  if (!request.reported) return {};
+  return { report: { type: "run.ended", data: { runId, threadId, status, ...(code && { code }) } } };
 }
 
 export function createJournal(

@@ -4,7 +4,7 @@ import { type NewRun, NO_HISTORY } from "../../ports/run-store.ts";
 import { invalid, ServiceError } from "../../ports/service-error.ts";
 import { failed } from "../answer.ts";
 import type { Principal, Query, RunHandle } from "../api.ts";
-import { detailOf, refusedQuery, runEntry } from "../calls/journal.ts";
+import { detailOf, refusedQuery, reportOf, runEntry } from "../calls/journal.ts";
 import { checkQuery, undecided } from "../loop/hooks.ts";
 import { effectiveRole, isUnknownRole, mayState } from "../role-check.ts";
 import { observeRun, type RunContext } from "../run-context.ts";
@@ -35,7 +35,7 @@ export class Admission {
     const { agentId } = principal;
     if (query.threadId !== undefined && !(await threads.exists(agentId, query.threadId))) throw noThread();
     const agent = await accounts.agentWithBalance(agentId);
-    const { settings = {}, instructions = "", balanceMicros = 0 } = agent ?? {};
+    const { settings = {}, instructions = "", balanceMicros = 0, hasWebhook = false } = agent ?? {};
     const refusal = refusedOverrides(query, settings, models);
     if (refusal) throw refusal;
     // A connected runtime checks the context before anything else, so that an invalid context is rejected rather than stored as a
@@ -45,7 +45,12 @@ export class Admission {
 
     const settled = settle(query, settings, models);
     const { owner } = this.#executor;
-    const asked = newRun(principal, query, settled, { timeoutMs: runTimeoutMs, owner, leaseMs: LEASE_MS });
+    const reported = hasWebhook && query.respondAsync === true;
+    const asked = newRun(principal, { ...query, reported }, settled, {
+      timeoutMs: runTimeoutMs,
+      owner,
+      leaseMs: LEASE_MS,
+    });
     let checked: Checked;
     try {
       checked = await this.#check(principal, query, { settled, balanceMicros }, early);
@@ -174,7 +179,12 @@ export class Admission {
     const about = { rule: failure.code, ...detailOf(failure), ...(manifestHash !== undefined && { manifestHash }) };
     await runs.refuse(
       { ...run, audit: [runEntry(run, "run.refused", about)] },
-      { code: failure.code, event: { seq: 1, body: JSON.stringify(event) }, result },
+      {
+        code: failure.code,
+        event: { seq: 1, body: JSON.stringify(event) },
+        result,
+        ...reportOf(run, failure.code === "cancelled" ? "cancelled" : "failed", result),
+      },
     );
     observeRun(record, this.#context).ended(result);
     return run;

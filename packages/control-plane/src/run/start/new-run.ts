@@ -30,7 +30,7 @@ export interface Checked extends Connected {
 /** The run of a query before its checks. */
 export function newRun(
   { orgId, agentId, keyId }: Principal,
-  query: Query,
+  query: Query & { reported?: boolean },
   { wanted, request }: Settled,
   lease: Pick<NewRun, "timeoutMs" | "owner" | "leaseMs">,
 ): NewRun {
@@ -47,6 +47,7 @@ export function newRun(
     repeats,
     requestId,
     cancelWhenGone,
+    reported,
   } = query;
   return {
     runId: newId("run"),
@@ -70,6 +71,7 @@ export function newRun(
       ...(role !== undefined && { role }),
       ...(instructions !== undefined && { instructions }),
       ...(cancelWhenGone && { cancelWhenGone }),
+      ...(reported && { reported }),
       ...(testCall && { testCall }),
       ...(repeats && { rerunOf: originOf(repeats) }),
     },

@@ -6,7 +6,15 @@ import type { AuditEntry, RunRecord } from "../../ports/records.ts";
 import { type History, LeaseLost } from "../../ports/run-store.ts";
 import { answered, type Ending, failed } from "../answer.ts";
 import { closeApprovals, type Decided } from "../calls/approval.ts";
-import { callEntries, createJournal, detailOf, type Journal, type JournalEntry, runEntry } from "../calls/journal.ts";
+import {
+  callEntries,
+  createJournal,
+  detailOf,
+  type Journal,
+  type JournalEntry,
+  reportOf,
+  runEntry,
+} from "../calls/journal.ts";
 import { converse, unfinishedEntry } from "../loop/loop.ts";
 import { historyOf } from "../loop/request.ts";
 import { modelsOf } from "../loop/respond.ts";
@@ -174,6 +182,7 @@ function finish(
   // Calls that the end of the run interrupted. The audit log records them as cancelled.
   const open = (progress?.calls ?? []).filter((call) => !call.outcome);
   const sent = open.filter(({ sentAt }) => sentAt !== undefined);
+  const status = result.success ? "succeeded" : result.code === "cancelled" ? "cancelled" : "failed";
   const answer = result.success ? result.response : `(This query ended with an error: ${result.errorMessage}.)`;
   return {
     ...last,
@@ -181,8 +190,9 @@ function finish(
     ...(sent.length > 0 && { calls: sent }),
     events: [...(last.events ?? []), event],
     finish: {
-      status: result.success ? "succeeded" : result.code === "cancelled" ? "cancelled" : "failed",
+      status,
       result,
+      ...reportOf(run, status, result),
       history: progress ? historyOf(progress, answer) : [],
       ...(progress?.asking.turn && { unanswered: progress.asking.turn }),
       // A query that did not reach a model may be sent again with the same key.

@@ -34,14 +34,14 @@ export function groupedSteps(engine: Engine, orgOf: () => string) {
 }
 
 /**
- * True when no row of the step depends on what another transaction may have stored for its calls, its approvals or its
- * Idempotency-Key.
+ * True when no row of the step depends on what another transaction may have stored for its calls, its approvals, its
+ * Idempotency-Key or the webhook of its agent.
  */
 function isPlain({ events = [], calls = [], approvals, wait, finish }: RunCommit): boolean {
   if (approvals || wait) return false;
   const [first] = events;
   const isGapless = events.every(({ seq }, index) => seq === first!.seq + index);
-  return isGapless && !finish?.releaseIdempotencyKey && !calls.some(isGivenUp);
+  return isGapless && !finish?.releaseIdempotencyKey && !finish?.report && !calls.some(isGivenUp);
 }
 
 async function storeSteps(engine: Engine, steps: readonly Step[]): Promise<(number | undefined)[]> {

@@ -53,7 +53,7 @@ export async function postgresDialect(
     urgent: new ScopedPostgresDialect(await openPool({ ...address, poolSize: URGENT_POOL }, { log }), scope),
     now: clock ? timeOf(clock) : serverTime,
     oldestWriteMs,
-    lockForClaim: (query) => lockOnce(query),
+    lockForClaim: lockOnce,
     lockShared: (query) => query.forShare(),
     indexOf: (text, part) => sql`strpos(${text}, ${sql.lit(part)})`,
     rowsOf(json, columns) {
@@ -105,8 +105,8 @@ const builder = new Kysely<object>({
  * Locks rows in a materialized sub-select. Postgres may otherwise execute a sub-select once per row of the outer statement and
  * lock, that is claim, further rows each time.
  */
-function lockOnce<T extends keyof Schema, O>(query: SelectQueryBuilder<Schema, T, O>) {
-  const locked = query.forUpdate("runs" as never).skipLocked() as SelectQueryBuilder<Schema, never, object>;
+function lockOnce<T extends keyof Schema, O>(query: SelectQueryBuilder<Schema, T, O>, table: keyof Schema = "runs") {
+  const locked = query.forUpdate(table as never).skipLocked() as SelectQueryBuilder<Schema, never, object>;
   const once = builder.with(
     (name) => name("chosen").materialized(),
     () => locked,

@@ -86,6 +86,30 @@ export async function sweepThreads(engine: Engine, days: number, signal: AbortSi
   );
 }
 
+/** Deletes deliveries of webhooks that ended. */
+export async function sweepDeliveries(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<void> {
+  const { db } = engine;
+  const cutoff = ago(engine, days * DAY_MS);
+  await forEachAgent(engine, signal, ({ id }) =>
+    inFull(BATCH, signal, async () => {
+      const old = db
+        .deleteFrom("webhook_deliveries")
+        .where("id", "in", (eb) =>
+          eb
+            .selectFrom("webhook_deliveries as old")
+            .select("old.id")
+            .where("old.agent_id", "=", id)
+            .where("old.created_at", "<", cutoff)
+            .where("old.status", "<>", "pending")
+            .orderBy("old.created_at")
+            .limit(BATCH),
+        )
+        .returning("id");
+      return (await repeat(engine, () => old.execute())).length;
+    }),
+  );
+}
+
 /** Deletes sessions of end users that were last used more than `days` ago. */
 export async function sweepSessions(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<void> {
   const cutoff = ago(engine, days * DAY_MS);

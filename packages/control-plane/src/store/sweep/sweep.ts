@@ -11,6 +11,7 @@ import {
   sweepSessions,
   sweepSignIn,
   sweepThreads,
+  sweepDeliveries,
 } from "./records.ts";
 
 type Part = (engine: Engine, retention: Retention, signal: AbortSignal | undefined) => Promise<unknown>;
@@ -19,6 +20,7 @@ type Part = (engine: Engine, retention: Retention, signal: AbortSignal | undefin
 const PARTS: [name: string, part: Part][] = [
   ["audit", (engine, { auditDays }, signal) => sweepAudit(engine, auditDays, signal)],
   ["threads", (engine, { days }, signal) => sweepThreads(engine, days, signal)],
+  ["webhook deliveries", (engine, { days }, signal) => sweepDeliveries(engine, days, signal)],
   ["sessions", (engine, { days }, signal) => sweepSessions(engine, days, signal)],
   ["runtimes", (engine, { days }, signal) => sweepRuntimes(engine, days, signal)],
   ["function sets", (engine, { days }, signal) => sweepManifests(engine, days, signal)],

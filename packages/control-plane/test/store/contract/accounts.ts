@@ -196,10 +196,12 @@ export function accountContract(place: MakePlace): void {
     const [agent] = await accounts.listAgents(world.orgId);
     const before = await accounts.agentWithBalance(agent!.agentId);
     await accounts.grant(world.orgId, 500);
+    await world.store.webhooks.set({ ...world, url: "https://example.com", secret: "s" });
 
-    expect(before).toEqual({ ...agent, balanceMicros: (await accounts.balance(world.orgId)) - 500 });
+    expect(before).toEqual({ ...agent, hasWebhook: false, balanceMicros: (await accounts.balance(world.orgId)) - 500 });
     expect(await accounts.agentWithBalance(agent!.agentId)).toEqual({
       ...agent,
+      hasWebhook: true,
       balanceMicros: before!.balanceMicros + 500,
     });
     await accounts.deleteAgent(agent!.agentId);

@@ -1,0 +1,68 @@
+import { present } from "@patchbay/protocol";
+import { type ConsoleWebhook, WEBHOOK_ROUTES, type WebhookDelivery } from "@patchbay/protocol/console";
+import type { Delivery, Webhook } from "../../ports/webhooks.ts";
+import { type ConsoleDeps, type HandlersOf, paged } from "../handler.ts";
+
+/** The webhook of an agent and its deliveries. */
+export function webhookRoutes({ adminOf }: Pick<ConsoleDeps, "adminOf">): HandlersOf<keyof typeof WEBHOOK_ROUTES> {
+  return {
+    async "GET /agents/:agent_id/webhook"({ by, agent: { agentId } }) {
+      const webhook = await adminOf(by.memberId).getWebhook(agentId);
+      return { webhook: webhook ? shown(webhook) : null };
+    },
+
+    async "PUT /agents/:agent_id/webhook"({ by, agent: { agentId }, body }) {
+      const { webhook, secret } = await adminOf(by.memberId).setWebhook(agentId, body.url);
+      return { webhook: shown(webhook), secret };
+    },
+
+    async "DELETE /agents/:agent_id/webhook"({ by, agent: { agentId } }) {
+      await adminOf(by.memberId).removeWebhook(agentId);
+    },
+
+    async "POST /agents/:agent_id/webhook/rotate"({ by, agent: { agentId }, body }) {
+      const overlapMs = body.overlapSeconds * 1_000;
+      const { webhook, secret } = await adminOf(by.memberId).rotateWebhook(agentId, { overlapMs });
+      return { webhook: shown(webhook), secret };
+    },
+
+    async "POST /agents/:agent_id/webhook/test"({ by, agent: { agentId } }) {
+      return adminOf(by.memberId).testWebhook(agentId);
+    },
+
+    async "GET /agents/:agent_id/webhook/deliveries"({ by, agent: { agentId }, query }) {
+      const { limit, ...wanted } = paged(query);
+      const page = await adminOf(by.memberId).listDeliveries(agentId, { limit, ...present(wanted) });
+      return { items: page.items.map(deliveryOf), nextCursor: page.nextCursor };
+    },
+
+    async "POST /agents/:agent_id/webhook/deliveries/:delivery_id/resend"({ by, agent: { agentId }, params }) {
+      await adminOf(by.memberId).resendDelivery(agentId, params.delivery_id);
+    },
+  };
+}
+
+const iso = (timeMs: number): string => new Date(timeMs).toISOString();
+const isoOrNull = (timeMs: number | undefined): string | null => (timeMs === undefined ? null : iso(timeMs));
+
+const shown = ({ url, hint, previousUntil, createdAt, updatedAt }: Webhook): ConsoleWebhook => ({
+  url,
+  hint,
+  previousEndsAt: isoOrNull(previousUntil),
+  createdAt: iso(createdAt),
+  updatedAt: iso(updatedAt),
+});
+
+const deliveryOf = (one: Delivery): WebhookDelivery => ({
+  deliveryId: one.deliveryId,
+  type: one.type,
+  data: one.data,
+  status: one.status,
+  attempts: one.attempts,
+  createdAt: iso(one.createdAt),
+  nextAttemptAt: isoOrNull(one.nextAttemptAt),
+  lastAttemptAt: isoOrNull(one.lastAttemptAt),
+  lastStatus: one.lastStatus ?? null,
+  lastError: one.lastError ?? null,
+  lastDurationMs: one.lastDurationMs ?? null,
+});

@@ -1,0 +1,281 @@
+import { sql } from "kysely";
+import { DELIVERY_ATTEMPTS, DELIVERY_MS, type NewDelivery, type WebhookStore } from "../ports/webhooks.ts";
+import { sortableId, toJson } from "./columns.ts";
+import { type Engine, repeat, transact } from "./engine.ts";
+import { olderThan, pageFrom } from "./page-cursor.ts";
+import { type DeliveryRow, toDelivery, toWebhook } from "./webhook-rows.ts";
+
+type Configuration = "get" | "set" | "rotate" | "remove";
+
+export function webhookStore(engine: Engine): WebhookStore {
+  return { ...configuration(engine), ...deliveryLists(engine), ...sending(engine) };
+}
+
+function configuration(engine: Engine): Pick<WebhookStore, Configuration> {
+  const { db, dialect } = engine;
+  return {
+    async get(agentId) {
+      const row = await db.selectFrom("webhooks").selectAll().where("agent_id", "=", agentId).executeTakeFirst();
+      return row && toWebhook(row);
+    },
+
+    async set({ agentId, orgId, url, secret }) {
+      const stored = await db
+        .insertInto("webhooks")
+        .values({ agent_id: agentId, org_id: orgId, url, secret, created_at: dialect.now, updated_at: dialect.now })
+        .onConflict((conflict) => conflict.column("agent_id").doUpdateSet({ url, updated_at: dialect.now }))
+        .returning("secret")
+        .executeTakeFirstOrThrow();
+      return { added: stored.secret === secret };
+    },
+
+    async rotate(agentId, secret, overlapMs) {
+      const rotated = await db
+        .updateTable("webhooks")
+        .set((eb) => ({
+          secret,
+          previous_secret: overlapMs > 0 ? eb.ref("secret") : null,
+          previous_until: overlapMs > 0 ? inMs(engine, overlapMs) : null,
+          updated_at: dialect.now,
+        }))
+        .where("agent_id", "=", agentId)
+        .returning("agent_id")
+        .executeTakeFirst();
+      return rotated !== undefined;
+    },
+
+    remove: (agentId) => transact(engine, (trx) => removeWebhook(trx, agentId)),
+  };
+}
+
+/** Deletes an agent's webhook and gives up what it was still to be sent. */
+export async function removeWebhook({ db }: Engine, agentId: string): Promise<boolean> {
+  const removed = await db
+    .deleteFrom("webhooks")
+    .where("agent_id", "=", agentId)
+    .returning("agent_id")
+    .executeTakeFirst();
+  await db
+    .updateTable("webhook_deliveries")
+    .set({ status: "failed", next_attempt_at: null, last_error: "The webhook was removed." })
+    .where("agent_id", "=", agentId)
+    .where("status", "=", "pending")
+    .execute();
+  return removed !== undefined;
+}
+
+/**
+ * Stores events of an agent that has a webhook; nothing for others. Called in the transaction of what the events report, so that
+ * a crash leaves both or neither.
+ */
+export async function storeDeliveries(
+  { db, dialect }: Engine,
+  { agentId }: { agentId: string },
+  events: readonly NewDelivery[],
+): Promise<string[]> {
+  const ids: string[] = [];
+  for (const { type, data } of events) {
+    const id = sortableId("whd");
+    const row = db
+      .selectFrom("webhooks")
+      .select(({ cast, val }) => [
+        cast<string>(val(id), "text").as("id"),
+        "webhooks.org_id",
+        "webhooks.agent_id",
+        cast<NewDelivery["type"]>(val(type), "text").as("type"),
+        cast<string>(val(toJson(data)), "text").as("data"),
+        sql.lit("pending").as("status"),
+        sql.lit(0).as("attempts"),
+        sql.lit(DELIVERY_ATTEMPTS).as("attempts_left"),
+        dialect.now.as("created_at"),
+        dialect.now.as("queued_at"),
+        dialect.now.as("next_attempt_at"),
+      ])
+      .where("agent_id", "=", agentId);
+    const stored = await db
+      .insertInto("webhook_deliveries")
+      .columns([
+        "id",
+        "org_id",
+        "agent_id",
+        "type",
+        "data",
+        "status",
+        "attempts",
+        "attempts_left",
+        "created_at",
+        "queued_at",
+        "next_attempt_at",
+      ])
+      .expression(row)
+      .returning("id")
+      .execute();
+    ids.push(...stored.map((one) => one.id));
+  }
+  return ids;
+}
+
+function deliveryLists(engine: Engine): Pick<WebhookStore, "add" | "deliveries" | "delivery" | "sendAgain"> {
+  const { db, reads, dialect } = engine;
+  return {
+    async add(agent, event) {
+      const [id] = await storeDeliveries(engine, agent, [event]);
+      return id;
+    },
+
+    async deliveries({ agentId, status, limit, cursor }) {
+      const rows = await reads
+        .selectFrom("webhook_deliveries")
+        .selectAll()
+        .where("agent_id", "=", agentId)
+        .$if(status !== undefined, (those) => those.where("status", "=", status!))
+        .$if(cursor !== undefined, (page) => page.where(olderThan(cursor!, { at: "created_at", id: "id" })))
+        .orderBy("created_at", "desc")
+        .orderBy("id", "desc")
+        .limit(limit + 1)
+        .execute();
+      const endOf = (row: DeliveryRow) => ({ at: row.created_at, id: row.id });
+      const page = pageFrom(rows, { limit, floor: undefined, endOf });
+      return { items: page.rows.map(toDelivery), nextCursor: page.nextCursor };
+    },
+
+    async delivery(agentId, deliveryId) {
+      const row = await db
+        .selectFrom("webhook_deliveries")
+        .selectAll()
+        .where("id", "=", deliveryId)
+        .where("agent_id", "=", agentId)
+        .executeTakeFirst();
+      return row && toDelivery(row);
+    },
+
+    async sendAgain(agentId, deliveryId) {
+      const again = await db
+        .updateTable("webhook_deliveries")
+        .set({
+          status: "pending",
+          attempts_left: DELIVERY_ATTEMPTS,
+          queued_at: dialect.now,
+          next_attempt_at: dialect.now,
+        })
+        .where("id", "=", deliveryId)
+        .where("agent_id", "=", agentId)
+        .where("status", "<>", "pending")
+        .where(({ exists, selectFrom }) =>
+          exists(selectFrom("webhooks").select("webhooks.agent_id").where("webhooks.agent_id", "=", agentId)),
+        )
+        .returning("id")
+        .executeTakeFirst();
+      return again !== undefined;
+    },
+  };
+}
+
+function sending(engine: Engine): Pick<WebhookStore, "due" | "claim" | "settle"> {
+  const { db, dialect } = engine;
+  return {
+    async due({ busy, after, limit }) {
+      // One probe of the index for each webhook, however many deliveries wait for a receiver that is down.
+      const agents = await db
+        .selectFrom("webhooks")
+        .select("agent_id")
+        .$if(busy.length > 0, (others) => others.where("agent_id", "not in", [...busy]))
+        .where(({ exists, selectFrom }) =>
+          exists(
+            selectFrom("webhook_deliveries")
+              .select("webhook_deliveries.id")
+              .whereRef("webhook_deliveries.agent_id", "=", "webhooks.agent_id")
+              .where("webhook_deliveries.status", "=", "pending")
+              .where("webhook_deliveries.next_attempt_at", "<=", dialect.now),
+          ),
+        )
+        .where("agent_id", ">", after)
+        .orderBy("agent_id")
+        .limit(limit)
+        .execute();
+      return agents.map(({ agent_id }) => agent_id);
+    },
+
+    claim: (agentId, { limit, leaseMs }) =>
+      transact(engine, async (trx) => {
+        const webhook = await trx.db
+          .selectFrom("webhooks")
+          .select(["url", "secret"])
+          .select(({ case: either }) =>
+            either()
+              .when("previous_until", ">", dialect.now)
+              .then(sql.ref<string>("previous_secret"))
+              .end()
+              .as("previous"),
+          )
+          .where("agent_id", "=", agentId)
+          .executeTakeFirst();
+        if (!webhook) return [];
+        const { url, secret, previous } = webhook;
+        const secrets = previous === null ? [secret] : [secret, previous];
+        const rows = await take(trx, agentId, { limit, leaseMs });
+        return rows.map((row) => ({
+          delivery: toDelivery(row),
+          round: DELIVERY_ATTEMPTS - row.attempts_left,
+          url,
+          secrets,
+        }));
+      }),
+
+    async settle({ deliveryId, attempts }, { delivered, status, error, durationMs, retryInMs }) {
+      const retryAt = inMs(engine, Math.ceil(retryInMs));
+      const isLast = sql<boolean>`(attempts_left = 0 or ${retryAt} > queued_at + ${sql.lit(DELIVERY_MS)})`;
+      const settled = await repeat(engine, () =>
+        db
+          .updateTable("webhook_deliveries")
+          .set({
+            status: delivered ? "delivered" : sql`case when ${isLast} then 'failed' else 'pending' end`,
+            next_attempt_at: delivered ? null : sql`case when ${isLast} then null else ${retryAt} end`,
+            last_status: status ?? null,
+            last_error: error ?? null,
+            last_duration_ms: Math.round(durationMs),
+          })
+          .where("id", "=", deliveryId)
+          .where("attempts", "=", attempts)
+          .where("status", "=", "pending")
+          .returning("status")
+          .executeTakeFirst(),
+      );
+      return settled?.status;
+    },
+  };
+}
+
+/** The lease is in `next_attempt_at`: a delivery of a replica that crashed is due again, with no other process to release it. */
+function take(
+  { db, dialect, ...engine }: Engine,
+  agentId: string,
+  { limit, leaseMs }: { limit: number; leaseMs: number },
+) {
+  const due = db
+    .selectFrom("webhook_deliveries")
+    .select("webhook_deliveries.id")
+    .where("webhook_deliveries.agent_id", "=", agentId)
+    .where("webhook_deliveries.status", "=", "pending")
+    .where("webhook_deliveries.next_attempt_at", "<=", dialect.now)
+    .orderBy("webhook_deliveries.next_attempt_at")
+    .limit(limit);
+  return db
+    .with(
+      (cte) => cte("due").materialized(),
+      () => dialect.lockForClaim(due, "webhook_deliveries"),
+    )
+    .updateTable("webhook_deliveries")
+    .set((eb) => ({
+      attempts: eb("attempts", "+", 1),
+      attempts_left: eb("attempts_left", "-", 1),
+      last_attempt_at: dialect.now,
+      next_attempt_at: inMs({ ...engine, db, dialect }, leaseMs),
+    }))
+    .where("id", "in", (eb) => eb.selectFrom("due").select("due.id"))
+    .returningAll()
+    .execute();
+}
+
+/** Postgres takes a parameter next to an operator for a text. */
+const inMs = ({ dialect }: Engine, ms: number) => sql<number>`${dialect.now} + cast(${ms} as bigint)`;
