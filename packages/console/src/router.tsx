@@ -138,6 +138,7 @@ const routeTree = root.addChildren([
       ),
       page(agent, "/access", () => import("./pages/access/access-page.tsx"), "AccessPage", search.access),
       page(agent, "/keys", () => import("./pages/keys/keys-page.tsx"), "KeysPage", search.keys),
+      page(agent, "/webhook", () => import("./pages/webhook/webhook-page.tsx"), "WebhookPage", search.webhook),
       page(agent, "/runtimes", () => import("./pages/runtimes/runtimes-page.tsx"), "RuntimesPage"),
       page(agent, "/settings", () => import("./pages/agents/agent-settings-page.tsx"), "AgentSettingsPage"),
     ]),

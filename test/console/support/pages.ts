@@ -16,6 +16,7 @@ export const PAGES = {
   function: "/agents/$agentId/functions/$functionName",
   access: "/agents/$agentId/access",
   keys: "/agents/$agentId/keys",
+  webhook: "/agents/$agentId/webhook",
   runtimes: "/agents/$agentId/runtimes",
   "agent-settings": "/agents/$agentId/settings",
   analytics: "/analytics",

@@ -30,6 +30,7 @@ type Send<M extends Method> = <Path extends PathOf<M>>(
 export interface Client {
   get: Send<"GET">;
   post: Send<"POST">;
+  put: Send<"PUT">;
   patch: Send<"PATCH">;
   delete: Send<"DELETE">;
   /** Opens an event stream; the caller reads the body. Undefined when the stream has ended (204). */
@@ -65,6 +66,7 @@ export function createClient({ fetch, onSignedOut, confirm }: ClientOptions): Cl
   return {
     get: sender("GET"),
     post: sender("POST"),
+    put: sender("PUT"),
     patch: sender("PATCH"),
     delete: sender("DELETE"),
     async open(method, path, options) {

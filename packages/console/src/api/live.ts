@@ -31,6 +31,7 @@ const PATHS: Record<Topic, PathOf<"GET">[]> = {
     "/agents/:agent_id/runs/:run_id/turns/:step/request",
     "/approvals",
     "/agents/:agent_id/access/shadow",
+    "/agents/:agent_id/webhook/deliveries",
     "/agents/:agent_id/functions",
     "/agents/:agent_id/functions/:function_name/history",
     "/agents/:agent_id/threads",

@@ -1,7 +1,7 @@
 import type { ConsoleRouteName, ConsoleRoutes } from "@patchbay/protocol/console";
 import type { z } from "zod";
 
-export type Method = "GET" | "POST" | "PATCH" | "DELETE";
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** The paths of a method. */
 export type PathOf<M extends Method> = ConsoleRouteName extends infer Name

@@ -21,6 +21,7 @@ export const AGENT_PAGES = [
   { to: "/agents/$agentId/access", label: "Access", icon: "access", key: "x" },
   { to: "/agents/$agentId/keys", label: "Keys", icon: "key", key: "k" },
   { to: "/agents/$agentId/runtimes", label: "Runtimes", icon: "plug", key: "c" },
+  { to: "/agents/$agentId/webhook", label: "Webhook", icon: "send", key: "w" },
   { to: "/agents/$agentId/settings", label: "Settings", icon: "settings", key: "e" },
 ] as const satisfies Page[];
 

@@ -154,6 +154,7 @@ export const keys = searchOf({
   create: oneOf("api", "runtime", "access"),
   key: text,
 });
+export const webhook = searchOf({ status: oneOf("pending", "delivered", "failed"), delivery: text });
 export const audit = searchOf({
   agentId: text,
   runId: text,

@@ -161,6 +161,8 @@ const STATES: Record<string, { tone: Tone; icon: IconName; word?: string }> = {
   pending: { tone: "warn", icon: "clock" },
   approved: { tone: "ok", icon: "succeeded" },
   rejected: { tone: "bad", icon: "denied" },
+  // Deliveries of webhooks.
+  delivered: { tone: "ok", icon: "succeeded" },
   // Spans and access decisions.
   ok: { tone: "ok", icon: "succeeded" },
   denied: { tone: "warn", icon: "denied" },

@@ -18,8 +18,14 @@ test("a body is posted to an address in a named network", async () => {
 });
 
 test.each([
-  ...["http://127.0.0.1:PORT/", "http://[::ffff:127.0.0.1]:PORT/", "http://2130706433:PORT/", "http://0x7f.1:PORT/"],
-  ...["http://127.1:PORT/", "https://127.0.0.1:PORT/", "http://0.0.0.0:PORT/", "https://[::1]:PORT/"],
+  "http://127.0.0.1:PORT/",
+  "http://[::ffff:127.0.0.1]:PORT/",
+  "http://2130706433:PORT/",
+  "http://0x7f.1:PORT/",
+  "http://127.1:PORT/",
+  "https://127.0.0.1:PORT/",
+  "http://0.0.0.0:PORT/",
+  "https://[::1]:PORT/",
 ])("%s is refused where no network is named", async (form) => {
   await using receiver = await startReceiver();
 

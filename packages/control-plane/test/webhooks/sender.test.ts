@@ -130,10 +130,9 @@ test("a receiver that does not answer delays no other, and its attempt is repeat
 
   expect(silent.got).toHaveLength(4);
   const left = await Promise.all(waits.map((one) => store.webhooks.delivery("agt_a", one!)));
-  expect(left.map((one) => [one?.status, one?.attempts])).toEqual([
-    ...Array(4).fill(["pending", 1]),
-    ...Array(2).fill(["pending", 0]),
-  ]);
+  expect(left.map((one) => [one?.status, one?.attempts])).toEqual(
+    [1, 1, 1, 1, 0, 0].map((attempts) => ["pending", attempts]),
+  );
   for (const one of left.slice(0, 4)) expect(one).not.toHaveProperty("lastError");
 });
 

@@ -10,7 +10,7 @@ import { Select } from "../../ui/select.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 import { Status, Time } from "../../ui/values.tsx";
 import { CreatedKey } from "./created-key.tsx";
-import { KINDS, nameOf } from "./kinds.ts";
+import { KINDS, nameOf, OVERLAPS } from "./kinds.ts";
 
 /** The details of one key, with rotation and revocation. */
 export function KeyPanel({ credential, onClose }: { credential: Credential; onClose: () => void }) {
@@ -84,13 +84,6 @@ export function KeyPanel({ credential, onClose }: { credential: Credential; onCl
     </>
   );
 }
-
-const OVERLAPS = [
-  { value: "0", label: "None: the old secret stops working immediately" },
-  { value: "3600", label: "1 hour" },
-  { value: "86400", label: "24 hours" },
-  { value: "604800", label: "7 days" },
-];
 
 /** Replaces a secret; the old one keeps working for the overlap. */
 function RotateKey({ credential, onClose }: { credential: Credential; onClose: () => void }) {

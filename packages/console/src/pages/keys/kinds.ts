@@ -54,3 +54,11 @@ export function endsSoon(
   const soon = state === "active" && expiresAt !== null && Date.parse(expiresAt) - now < SOON_MS;
   return soon ? expiresAt : undefined;
 }
+
+/** How long an old secret stays valid after a rotation, in seconds. */
+export const OVERLAPS = [
+  { value: "0", label: "None: the old secret stops working immediately" },
+  { value: "3600", label: "1 hour" },
+  { value: "86400", label: "24 hours" },
+  { value: "604800", label: "7 days" },
+];

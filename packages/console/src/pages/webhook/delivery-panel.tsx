@@ -1,0 +1,74 @@
+import type { WebhookDelivery } from "@patchbay/protocol/console";
+import { useMutation } from "@tanstack/react-query";
+import { api, refetch } from "../../api/api.ts";
+import { GuardedButton, LinkButton } from "../../ui/button.tsx";
+import { CopyableText } from "../../ui/copy.tsx";
+import { Drawer } from "../../ui/dialog.tsx";
+import { Json } from "../../ui/json.tsx";
+import { Facts, Fault } from "../../ui/page.tsx";
+import { showSuccess } from "../../ui/toast.tsx";
+import { Duration, Status, Time } from "../../ui/values.tsx";
+
+interface DeliveryPanelProps {
+  agentId: string;
+  delivery: WebhookDelivery;
+  onClose: () => void;
+}
+
+/** One delivery with its last attempt. An ended one can be sent again. */
+export function DeliveryPanel({ agentId, delivery, onClose }: DeliveryPanelProps) {
+  const { deliveryId, type, data, status, lastStatus, lastError, lastDurationMs } = delivery;
+  const again = useMutation({
+    mutationFn: () =>
+      api.post("/agents/:agent_id/webhook/deliveries/:delivery_id/resend", { params: { agentId, deliveryId } }),
+    onSuccess: () => showSuccess("The delivery is sent again"),
+    onSettled: () => refetch("/agents/:agent_id/webhook/deliveries"),
+  });
+  const runId = data["runId"];
+  return (
+    <Drawer
+      open
+      onClose={onClose}
+      title={type}
+      footer={
+        status !== "pending" && (
+          <GuardedButton needs="developer" icon="retry" busy={again.isPending} onClick={() => again.mutate()}>
+            Send again
+          </GuardedButton>
+        )
+      }
+    >
+      <div className="grid gap-5">
+        <Facts
+          items={[
+            ["Status", <Status state={status} />],
+            ["Attempts", delivery.attempts],
+            ["Last attempt", <Time at={delivery.lastAttemptAt} exact />],
+            ["Response", lastStatus ?? "none"],
+            ["Error", lastError ?? "none"],
+            ["Duration", <Duration ms={lastDurationMs} />],
+            ["Next attempt", <Time at={delivery.nextAttemptAt} exact none="none" />],
+            ["Created", <Time at={delivery.createdAt} exact />],
+            ["ID", <CopyableText text={deliveryId} label="Copy ID" />],
+          ]}
+        />
+        <section>
+          <h3 className="mb-2 font-semibold">Data</h3>
+          <Json value={data} name="Data" />
+        </section>
+        {typeof runId === "string" && (
+          <LinkButton
+            to="/agents/$agentId/runs/$runId"
+            params={{ agentId, runId }}
+            size="small"
+            icon="run"
+            className="justify-self-start"
+          >
+            Open the run
+          </LinkButton>
+        )}
+        <Fault error={again.error} />
+      </div>
+    </Drawer>
+  );
+}

@@ -1,0 +1,155 @@
+import type { WebhookDelivery } from "@patchbay/protocol/console";
+import { keepPreviousData, useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { lazy, Suspense, useState } from "react";
+import { api, list, refetch, resource, useSession } from "../../api/api.ts";
+import { operatorCommand } from "../../format/snippets.ts";
+import { useSearchChange } from "../../state/page-search.ts";
+import { GuardedButton } from "../../ui/button.tsx";
+import { DataTable } from "../../ui/data-table.tsx";
+import { FilterBar } from "../../ui/filter-bar.tsx";
+import { EmptyState, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
+import type { Column } from "../../ui/table-rows.tsx";
+import { showError, showSuccess } from "../../ui/toast.tsx";
+import { Status, Time, TwoLines } from "../../ui/values.tsx";
+import { DeliveryPanel } from "./delivery-panel.tsx";
+import { WebhookCard, type WebhookDialog } from "./webhook-card.tsx";
+
+const WebhookDialogs = lazy(async () => ({ default: (await import("./webhook-dialogs.tsx")).WebhookDialogs }));
+
+const route = getRouteApi("/shell/agents/$agentId/webhook");
+const STATUSES = ["pending", "delivered", "failed"] as const;
+/** Pause between two requests for a list with deliveries that wait for an attempt. */
+const REFRESH_MS = 3_000;
+
+/** Where an agent reports approvals and ends of runs, and what it has sent. */
+export function WebhookPage() {
+  const { agentId } = route.useParams();
+  const [dialog, setDialog] = useState<WebhookDialog>();
+  const { databaseOption } = useSession();
+  const query = useQuery(resource("/agents/:agent_id/webhook", { params: { agentId } }));
+  const test = useMutation({
+    mutationFn: () => api.post("/agents/:agent_id/webhook/test", { params: { agentId } }),
+    onSuccess: () => showSuccess("Stored a test delivery"),
+    onError: (error) => showError("Could not send a test", error),
+    onSettled: () => refetch("/agents/:agent_id/webhook/deliveries"),
+  });
+  const webhook = query.data?.webhook;
+  return (
+    <>
+      <PageHeader
+        title="Webhook"
+        description="Reports approvals, and the ends of runs sent with Prefer: respond-async, to an address of yours"
+        actions={
+          webhook && (
+            <GuardedButton needs="developer" icon="send" busy={test.isPending} onClick={() => test.mutate()}>
+              Send a test
+            </GuardedButton>
+          )
+        }
+      />
+      <Loaded query={query} loading={<Loading block="h-48 max-w-4xl rounded-lg" />}>
+        {({ webhook }) =>
+          webhook ? (
+            <div className="grid gap-5">
+              <WebhookCard webhook={webhook} onOpen={setDialog} />
+              <Deliveries agentId={agentId} />
+            </div>
+          ) : (
+            <EmptyState
+              icon="send"
+              title="No webhook yet"
+              command={operatorCommand(`agents webhook set ${agentId} --url URL`, databaseOption)}
+              action={
+                <GuardedButton needs="developer" look="primary" icon="plus" onClick={() => setDialog("url")}>
+                  Add a webhook
+                </GuardedButton>
+              }
+            >
+              Add one here, or with the CLI on the server.
+            </EmptyState>
+          )
+        }
+      </Loaded>
+      <Suspense>
+        {dialog && (
+          <WebhookDialogs
+            agentId={agentId}
+            webhook={webhook ?? null}
+            dialog={dialog}
+            onClose={() => setDialog(undefined)}
+          />
+        )}
+      </Suspense>
+    </>
+  );
+}
+
+function Deliveries({ agentId }: { agentId: string }) {
+  const { status, delivery: opened } = route.useSearch();
+  const change = useSearchChange(route);
+  const deliveries = useInfiniteQuery({
+    ...list("/agents/:agent_id/webhook/deliveries", { params: { agentId }, query: { status } }),
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state: { data } }) =>
+      data?.pages.some(({ items }) => items.some(({ status }) => status === "pending")) ? REFRESH_MS : false,
+  });
+  const shown = deliveries.data?.find(({ deliveryId }) => deliveryId === opened);
+  return (
+    <section aria-label="Deliveries" className="grid gap-3">
+      <FilterBar
+        filters={[{ kind: "choice", name: "status", label: "Status", options: [...STATUSES] }]}
+        values={{ status }}
+        onChange={change}
+      />
+      <DataTable
+        caption="Deliveries"
+        query={deliveries}
+        columns={COLUMNS}
+        rowKey={({ deliveryId }) => deliveryId}
+        link={({ deliveryId }, props) => (
+          <button
+            type="button"
+            {...props}
+            className={`text-left ${props.className}`}
+            onClick={() => change({ delivery: deliveryId })}
+          />
+        )}
+        empty={
+          <EmptyState icon="send" title="No deliveries">
+            Events of this agent appear here once they occur. Send a test to check the receiver.
+          </EmptyState>
+        }
+      />
+      {shown && (
+        <DeliveryPanel
+          key={shown.deliveryId}
+          agentId={agentId}
+          delivery={shown}
+          onClose={() => change({ delivery: undefined })}
+        />
+      )}
+    </section>
+  );
+}
+
+/** The function and the decision, or the state of the run. */
+const subjectOf = ({ data }: WebhookDelivery): string =>
+  ["toolName", "decision", "status"]
+    .flatMap((name) => (typeof data[name] === "string" ? [data[name]] : []))
+    .join(" · ");
+
+const COLUMNS: Column<WebhookDelivery>[] = [
+  { head: "Event", cell: (one) => <TwoLines first={one.type} second={subjectOf(one) || one.deliveryId} /> },
+  { head: "Status", cell: ({ status }) => <Status state={status} /> },
+  {
+    head: "Last attempt",
+    from: "md",
+    cell: ({ lastStatus, lastError }) => (
+      <span className="block max-w-80 truncate">{lastError ?? (lastStatus === null ? "–" : String(lastStatus))}</span>
+    ),
+  },
+  { head: "Attempts", align: "end", from: "md", cell: ({ attempts }) => attempts },
+  { head: "Next attempt", align: "end", from: "lg", cell: ({ nextAttemptAt }) => <Time at={nextAttemptAt} none="–" /> },
+  { head: "Created", align: "end", cell: ({ createdAt }) => <Time at={createdAt} /> },
+];
