@@ -117,8 +117,8 @@ test("the CSV has one line per function and role, and quotes fields with commas"
   const lines = matrixToCsv(matrix).split("\r\n");
 
   expect(lines).toHaveLength(1 + 6 + 1);
-  expect(lines[3]).toMatch(/^get_order,read,agent,allowed,"The role list of get_order .*",0,0,,card notes$/);
-  expect(lines[6]).toMatch(/^cancel_order,.*,3,1,2026-01-02T03:04:05\.000Z,$/);
+  expect(lines[3]).toMatch(/^get_order,read,agent,allowed,"The role list of get_order .*",0,0,,card notes,$/);
+  expect(lines[6]).toMatch(/^cancel_order,.*,3,1,2026-01-02T03:04:05\.000Z,,own: allowed; foreign: denied$/);
 });
 
 test("a role that starts like a formula is escaped for spreadsheets", () => {
