@@ -7,7 +7,7 @@ import { openStore } from "@patchbay/control-plane/admin";
 import { expect, test, vi } from "vitest";
 import { administration } from "./support/administration.ts";
 
-vi.setConfig({ testTimeout: 180_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const EXAMPLE = join(import.meta.dirname, "../../../examples/quickstart");
 const run = promisify(execFile);
@@ -55,6 +55,13 @@ test("evidence has checksums and a slice of the audit log that are checked witho
   expect(await readFile(join(folder, "access.lock.json"), "utf8")).toBe(
     await readFile(join(EXAMPLE, "access.lock.json"), "utf8"),
   );
+  const adequacy = JSON.parse(await readFile(join(folder, "adequacy.json"), "utf8")) as Record<string, number>;
+  expect(adequacy).toMatchObject({ seed: expect.any(Number), percent: expect.any(Number), killed: expect.any(Number) });
+  expect(adequacy["killed"]).toBeGreaterThan(0);
+  expect(JSON.parse(await readFile(join(folder, "search.json"), "utf8"))).toMatchObject({
+    seed: adequacy["seed"],
+    functions: [{ functionName: "get_ticket" }],
+  });
   const attacks = JSON.parse(await readFile(join(folder, "attacks.json"), "utf8")) as {
     results: { risks: string[] }[];
   };

@@ -9,6 +9,7 @@ import { databaseUrl, requireDatabase } from "../database.ts";
 import { createFolder, type EvidenceFolder } from "../evidence/folder.ts";
 import { readmeOf } from "../evidence/readme.ts";
 import { RECHECK } from "../evidence/recheck.ts";
+import { writeSearch } from "../evidence/search.ts";
 import { versionsOf } from "../evidence/versions.ts";
 import { CommandFailure } from "../failure.ts";
 import { option } from "../options.ts";
@@ -35,6 +36,8 @@ export function addEvidenceOption(command: Command): void {
 export interface Examined {
   path: string;
   service: Service;
+  /** The owner's files. */
+  files: ReadonlySet<string>;
   matrix: AccessMatrix;
   lock: AccessLock;
 }
@@ -51,6 +54,7 @@ export async function writeEvidence(examined: Examined, options: EvidenceOptions
     ...(await writeAccess(folder, examined)),
     ...(await writeAttacks(folder, examined)),
   ];
+  await writeSearch(folder, examined);
   const versions = await versionsOf(examined.path);
   await folder.write("versions.json", versions);
   await folder.write(

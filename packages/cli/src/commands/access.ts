@@ -89,7 +89,10 @@ async function access(file: string | undefined, options: AccessOptions): Promise
   const matrix = await accessMatrix(service);
   if (options.check) return await checkLock(path, await currentLock(service, matrix, files), options);
   if (options.evidence !== undefined)
-    return await writeEvidence({ path, service, matrix, lock: await currentLock(service, matrix, files) }, options);
+    return await writeEvidence(
+      { path, service, files, matrix, lock: await currentLock(service, matrix, files) },
+      options,
+    );
   if (options.write) return await saveLock(path, await currentLock(service, matrix, files), options);
   await show(path, matrix, options);
 }

@@ -41,6 +41,11 @@ const FILES = [
   ],
   ["attacks.json", "attempts and findings of the escalation suite by attack, role and OWASP risk (ASI01 to ASI10)"],
   ["attacks.txt", "the same as a table"],
+  ["search.json", "calls that no case shows, found by a search, with its seed"],
+  [
+    "adequacy.json",
+    "how many small changes of `authorize` the cases notice, with the seed, and the changes that they miss",
+  ],
   ["versions.json", "versions, commit and time"],
 ] as const;
 
