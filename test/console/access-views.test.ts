@@ -75,6 +75,15 @@ describeConsole("ground of access in the console", { service: before }, (suite) 
     await expectAccessible(page);
   });
 
+  test("rights that no role used are listed with the days since they were granted", async () => {
+    const page = await access();
+    await page.getByRole("tab", { name: "Unused rights" }).click();
+    const rights = page.getByRole("tabpanel").getByRole("table", { name: "Rights without calls" });
+    await rights.getByText("refund", { exact: true }).first().waitFor();
+    expect(await rights.getByRole("row").nth(1).innerText()).toMatch(/refund\s+agent\s+new\s+0 days\s+never/);
+    await expectAccessible(page);
+  });
+
   test("a file that is not a lock is refused with the reason", async () => {
     const { page, expect: allow } = await suite.visit();
     allow(/^400 POST /);

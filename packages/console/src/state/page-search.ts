@@ -140,7 +140,7 @@ export const oneFunction = searchOf({
 });
 export const access = searchOf({
   /** Default: the matrix. */
-  view: oneOf("model", "changes", "shadow"),
+  view: oneOf("model", "use", "changes", "shadow"),
   manifestHash: text,
   /** Hash of the function set that the changes are since. Default: the one before. */
   base: text,

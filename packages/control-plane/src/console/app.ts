@@ -10,6 +10,7 @@ import { asStranger } from "../http/kernel/fair-queue.ts";
 import { mountRoutes, type Route } from "../http/kernel/routes.ts";
 import { invalid, ServiceError } from "../ports/service-error.ts";
 import { accessRoutes } from "./access/routes.ts";
+import { accessUseRoutes } from "./access/use-routes.ts";
 import { accessViewRoutes } from "./access/view-routes.ts";
 import { linkRoutes } from "./account/link-routes.ts";
 import { baseUrlOf, createSignIn, sessionRoutes, type SignIn } from "./account/routes.ts";
@@ -154,6 +155,7 @@ function packagedConsole(): string | undefined {
 function consoleHandlers(deps: ConsoleDeps, signIn: SignIn): ConsoleHandlers {
   return {
     ...accessRoutes(deps),
+    ...accessUseRoutes(deps),
     ...accessViewRoutes(deps),
     ...agentRoutes(deps),
     ...analyticsRoutes(deps),

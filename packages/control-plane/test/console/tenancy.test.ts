@@ -109,6 +109,7 @@ test("the same routes find the organisation's own data", async () => {
   const missing = statuses.filter(([, status]) => status !== 200).map(([name]) => name);
   expect(missing).toEqual([
     "GET /agents/:agent_id/access",
+    "GET /agents/:agent_id/access/use",
     "GET /agents/:agent_id/access/model-view",
     "GET /agents/:agent_id/access/changes",
     "GET /agents/:agent_id/functions",

@@ -160,6 +160,46 @@ export const ShadowComparison = z.object({
 });
 export type ShadowComparison = z.infer<typeof ShadowComparison>;
 
+/** Which roles use the functions of their role lists, from the audit log. */
+export const RightsInUse = z.object({
+  manifestHash: z.string(),
+  /** Beginning of the period; its first day counts as a whole. */
+  since: time,
+  until: time,
+  /** Number of rights by verdict. A right is a function of whose role list a role is. */
+  counts: z.object({ used: z.number(), unused: z.number(), new: z.number() }),
+  /** Unused ones first, then new ones. */
+  rights: z.array(
+    z.object({
+      functionName: z.string(),
+      role: z.string().nullable(),
+      /** `new`: not called, and granted within the period. */
+      verdict: z.enum(["used", "unused", "new"]),
+      calls: z.number(),
+      lastUsedAt: time.nullable(),
+      /** Null when no runtime has connected with it. */
+      grantedDays: z.number().nullable(),
+      /** True when earlier function sets, which are not stored, may have granted it too. */
+      atLeast: z.boolean(),
+    }),
+  ),
+  /** Rights that are not listed. */
+  omitted: z.number(),
+  /** Calls that a rule denied in the period, most first. */
+  denied: z.array(
+    z.object({
+      functionName: z.string(),
+      role: z.string().nullable(),
+      rule: z.string(),
+      calls: z.number(),
+      lastAt: time,
+    }),
+  ),
+  /** Calls in the whole log that role lists without the unused rights would have refused. */
+  refused: z.number(),
+});
+export type RightsInUse = z.infer<typeof RightsInUse>;
+
 const ofSet = { manifestHash: z.string().max(64).optional() };
 
 /** Routes of what roles may call and see. */
@@ -187,6 +227,11 @@ export const ACCESS_ROUTES = {
     body: z.object({ manifestHash: z.string().min(8).max(64) }),
     answer: "nothing",
   },
+  "GET /agents/:agent_id/access/use": read(
+    "Which roles use the functions of their role lists, in the last `days` (default 90)",
+    { ...ofSet, days: z.coerce.number().int().min(1).max(365).optional() },
+    RightsInUse,
+  ),
   "GET /agents/:agent_id/access/model-view": read(
     "The functions that a model receives for a role, or without one",
     { ...ofSet, role: z.string().max(200).optional() },

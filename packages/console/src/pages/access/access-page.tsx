@@ -10,11 +10,12 @@ import { AccessChanges } from "./changes-view.tsx";
 import { MatrixExport, MatrixView } from "./matrix-view.tsx";
 import { ModelViewOfRole } from "./model-view.tsx";
 import { ShadowView } from "./shadow-view.tsx";
+import { UnusedRights } from "./unused-rights.tsx";
 import { ServiceWarnings, WidenedSets } from "./widened-sets.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/access");
 
-type View = "matrix" | "model" | "changes" | "shadow";
+type View = "matrix" | "model" | "use" | "changes" | "shadow";
 
 /** Which role may call which function, and why; what its model receives; and what changed. */
 export function AccessPage() {
@@ -42,6 +43,7 @@ export function AccessPage() {
         </Loaded>
       ),
     },
+    { value: "use", label: "Unused rights", content: <UnusedRights agentId={agentId} manifestHash={manifestHash} /> },
     {
       value: "changes",
       label: <ChangesLabel agentId={agentId} />,
