@@ -1,6 +1,8 @@
+import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import type { AuditItem, Runtime, RunTrace } from "@patchbay/protocol/console";
 import { hostname } from "node:os";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { openDesk } from "./support/console-desk.ts";
 
 test("runs and audit entries have the label of their key or the name of their member", async () => {
@@ -39,4 +41,26 @@ test("a runtime has the name of its host, its service and its deployment", async
   const { items } = await viewer.json<{ items: Runtime[] }>("GET", `${desk.agent}/runtimes`);
 
   expect(items).toMatchObject([{ host: hostname(), service: "desk", deployment: null }]);
+});
+
+test("a call of a run has the host and the deployment of its runtime", async () => {
+  await using desk = await openDesk();
+  const developer = await desk.member("developer");
+  const openTill = defineFunction({
+    name: "open_till",
+    description: "Opens the till.",
+    input: z.object({}),
+    roles: everyone,
+    handler: () => "open",
+  });
+  const till = defineService({ name: "till", defaultRole: "customer", functions: [openTill] });
+  await desk.connect(till, { deployment: "2026-11-22" });
+  const { runId } = await developer.json<{ runId: string }>("POST", `${desk.agent}/functions/open_till/test-calls`, {
+    body: { role: "customer", arguments: {} },
+  });
+
+  const { spans } = await developer.json<RunTrace>("GET", `${desk.agent}/runs/${runId}`);
+
+  const call = spans.find(({ kind }) => kind === "call");
+  expect(call?.attributes).toEqual({ runtime: expect.any(String), runtimeName: `${hostname()} · 2026-11-22` });
 });

@@ -218,6 +218,7 @@ function attributeFacts({ attributes }: Span): Fact[] {
     costUsd,
     firstTokenMs,
     runtime,
+    runtimeName,
     attempts,
     withheld: removed,
   } = attributes;
@@ -236,7 +237,14 @@ function attributeFacts({ attributes }: Span): Fact[] {
     ]);
   if (typeof firstTokenMs === "number") facts.push(["First token", `after ${formatDuration(firstTokenMs)}`]);
   if (typeof costUsd === "number") facts.push(["Cost", <Money usd={costUsd} />]);
-  add("Runtime", typeof runtime === "string", <span className="font-mono text-xs">{runtime}</span>);
+  add(
+    "Runtime",
+    typeof runtime === "string",
+    <>
+      {typeof runtimeName === "string" && <span className="block">{runtimeName}</span>}
+      <span className="text-muted font-mono text-xs">{runtime}</span>
+    </>,
+  );
   add("Attempts", typeof attempts === "number", attempts);
   add(
     "Removed fields",

@@ -48,6 +48,8 @@ export interface RunParts {
   feedback: RunFeedback[];
   /** Name of the member or label of the key that sent the query. */
   sender?: string;
+  /** Names of runtimes, by id. */
+  runtimes: ReadonlyMap<string, string>;
   /** What the owner's code threw, by call. */
   errors: ReadonlyMap<string, ErrorReport>;
   /** When each replica that resumed the run stored its first step. */
@@ -122,7 +124,7 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
     .where((eb) => indexConditions(eb, orgId, agentId, {}))
     .executeTakeFirst();
   if (!row) return undefined;
-  const [summaries, turns, calls, errors, reruns, feedback, names, resumed] = await Promise.all([
+  const [summaries, turns, calls, errors, reruns, feedback, names, runtimes, resumed] = await Promise.all([
     toSummaries(engine, [row]),
     turnsOf({ db }, runId),
     db
@@ -136,6 +138,7 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
     rerunsOf({ db }, runId),
     feedbackOf({ db }, runId),
     namesOf(engine, orgId, [row.key_id]),
+    runtimesOf({ db }, agentId, runId),
     db
       .selectFrom("audit")
       .select("created_at")
@@ -168,9 +171,28 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
     reruns,
     feedback,
     ...present({ sender: names.get(row.key_id) }),
+    runtimes,
     resumedAt: resumed.map((entry) => entry.created_at),
     ...(row.unanswered !== null && { unanswered: fromJson(row.unanswered) }),
   };
+}
+
+/** Names of the runtimes that ran calls of a run, by id: their host and deployment, where the store still has them. */
+async function runtimesOf({ db }: Pick<Engine, "db">, agentId: string, runId: string): Promise<Map<string, string>> {
+  const rows = await db
+    .selectFrom("runtimes")
+    .select(["instance_id", "host", "deployment"])
+    .where("agent_id", "=", agentId)
+    .where("instance_id", "in", (eb) =>
+      eb.selectFrom("calls").select("calls.instance_id").where("run_id", "=", runId).$castTo<{ instance_id: string }>(),
+    )
+    .execute();
+  return new Map(
+    rows.flatMap(({ instance_id, host, deployment }) => {
+      const name = [host, deployment].filter((part) => part !== null).join(" · ");
+      return name === "" ? [] : [[instance_id, name] as const];
+    }),
+  );
 }
 
 async function log({ db }: Engine, run: AcceptedRun, { limit, cursor }: PageAsked): Promise<PageOf<LogEvent>> {

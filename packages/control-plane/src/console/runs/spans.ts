@@ -1,4 +1,4 @@
-import { type ErrorReport, explainDenial, type JsonValue, type Manifest } from "@patchbay/protocol";
+import { type ErrorReport, explainDenial, type JsonValue, type Manifest, present } from "@patchbay/protocol";
 import type { Span } from "@patchbay/protocol/console";
 import { PLAN_REQUEST } from "../../ports/model-provider.ts";
 import { refusalOf } from "../../ports/refusal.ts";
@@ -150,7 +150,7 @@ export function callSpan(parts: ShownParts, call: TimedCall, manifest: Manifest 
     shownBytes: parts.shownBytes,
     output: outcome?.ok ? outcome.value : undefined,
     attributes: {
-      ...(instanceId !== undefined && { runtime: instanceId }),
+      ...(instanceId !== undefined && present({ runtime: instanceId, runtimeName: parts.runtimes.get(instanceId) })),
       ...(attempt > 1 && { attempts: attempt }),
       ...(withheld.length > 0 && { withheld }),
       ...resumedIn(parts, stretch),
