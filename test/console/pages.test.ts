@@ -10,8 +10,10 @@ let ids: Record<string, string>;
 
 async function prepare(desk: DeskConsole): Promise<void> {
   const { answered, denied } = await askAround(desk);
+  const { agentId: emptyAgentId } = await desk.admin.createAgent("Empty", { orgId: desk.orgId });
   ids = {
     agentId: desk.agentId,
+    emptyAgentId,
     runId: denied.runId ?? "",
     threadId: answered.threadId,
     functionName: "get_order_details",
@@ -57,6 +59,20 @@ describeConsole("a page with data", { prepare }, (suite) => {
     },
   );
 
+  test.runIf(process.env["PATCHBAY_TEST_WIDTHS"] === "all").each(Object.entries(PAGES))(
+    "%s is accessible and fits each width in both themes",
+    async (name, route) => {
+      for (const width of [1024, 1280, 1440, 390])
+        for (const colorScheme of ["light", "dark"] as const) {
+          const page = await open(route, { viewport: { width, height: 844 }, colorScheme });
+          await page.screenshot({ path: `${PICTURES}${name}-${colorScheme}-${width}.png`, fullPage: true });
+          await expectAccessible(page);
+          expect(await sidewaysScroll(page), `horizontal scrolling at ${width} px, ${colorScheme}`).toBe(0);
+          await page.context().close();
+        }
+    },
+  );
+
   /** Dialogs, panels and states that need an action: the route, the accessible name of the dialog, and the action. */
   const OPENED: Record<string, { route: string; dialog?: string | RegExp; by?: (page: Page) => Promise<void> }> = {
     "new-agent": { route: "/agents?create=1", dialog: "New agent" },
@@ -80,6 +96,9 @@ describeConsole("a page with data", { prepare }, (suite) => {
       dialog: "get_order_details",
       by: (page) => page.getByRole("button", { name: /^get_order_details, customer/ }).click(),
     },
+    "first-steps": { route: "/agents/$emptyAgentId" },
+    "run-filters": { route: "/agents/$agentId/runs?trouble=denied&minCostUsd=0&model=offline" },
+    "run-feedback": { route: "/agents/$agentId/runs/$runId?view=feedback" },
     "access-model": { route: "/agents/$agentId/access?view=model&as=customer" },
     "access-changes": { route: "/agents/$agentId/access?view=changes" },
     palette: { route: "/audit", dialog: "Search", by: (page) => page.keyboard.press("Control+k") },
