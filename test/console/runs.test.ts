@@ -53,6 +53,11 @@ describeConsole("runs as a tool", { prepare }, (suite) => {
     expect(await page.getByRole("columnheader", { name: "Cost" }).getAttribute("aria-sort")).toBe("descending");
     await expectAccessible(page);
 
+    const small = await suite.open(suite.desk.agentPath, { viewport: { width: 1024, height: 768 } });
+    await small.getByRole("link", { name: "Model cost: most expensive runs" }).click();
+    await expect.poll(() => small.evaluate<string[]>(`${rowTexts}.slice(0, 1)`)).toEqual(["The dearest one"]);
+    expect(await sidewaysScroll(small)).toBe(0);
+
     const narrow = await suite.open(runsPath(), { viewport: { width: 390, height: 844 } });
     await narrow.getByRole("button", { name: "Sort and columns" }).click();
     await narrow.getByRole("menuitemradio", { name: "Most expensive" }).click();

@@ -4,7 +4,7 @@ import { classNames } from "./class-names.ts";
 import { Skeleton } from "./page.tsx";
 
 interface StatTileProps {
-  label: string;
+  label: ReactNode;
   value: ReactNode;
   /** Small text below the figure. */
   note?: ReactNode;
@@ -14,7 +14,7 @@ interface StatTileProps {
 
 /** A figure with its label, its change and its trend. */
 export const StatTile = ({ label, value, note, children }: StatTileProps) => (
-  <div className="border-line bg-surface shadow-card flex min-w-0 flex-col rounded-lg border px-4 py-3 max-sm:last:odd:col-span-full">
+  <div className="border-line bg-surface shadow-card relative flex min-w-0 flex-col rounded-lg border px-4 py-3 max-sm:last:odd:col-span-full">
     <dt className="text-muted truncate text-xs font-medium">{label}</dt>
     <dd className="mt-1 min-w-0">
       <span className="block truncate text-xl font-semibold tracking-tight">{value}</span>

@@ -71,7 +71,7 @@ function LastDay({ agentId }: { agentId: string }) {
         </Link>
       </div>
       <Loaded query={figures} loading={<TotalsSkeleton />}>
-        {(shown) => <Totals figures={shown} before={before} />}
+        {(shown) => <Totals figures={shown} before={before} scope={{ agentId, search: { range: "24h" } }} />}
       </Loaded>
     </section>
   );

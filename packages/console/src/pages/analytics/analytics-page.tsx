@@ -152,7 +152,7 @@ function Content({
   };
   return (
     <div className="grid gap-4">
-      <Totals figures={figures} before={before} />
+      <Totals figures={figures} before={before} scope={scope} />
       <Trends figures={figures} open={open(figures)} />
       <FunctionsTable functions={functions} scope={scope} />
       <div className="grid items-start gap-4 xl:grid-cols-2">

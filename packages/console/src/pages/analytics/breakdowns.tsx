@@ -26,7 +26,18 @@ interface Part {
 
 /** Search parameters of a list of runs. */
 export type RunsSearch = Record<
-  "role" | "noRole" | "keyId" | "source" | "code" | "model" | "functionName" | "status" | "range" | "from" | "to",
+  | "role"
+  | "noRole"
+  | "keyId"
+  | "source"
+  | "code"
+  | "model"
+  | "functionName"
+  | "status"
+  | "sort"
+  | "range"
+  | "from"
+  | "to",
   string | undefined
 >;
 

@@ -1,5 +1,6 @@
 import type { Analytics, FigureSource } from "@patchbay/protocol/console";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { resource } from "../../api/api.ts";
 import { PAST } from "../../api/live.ts";
@@ -12,6 +13,7 @@ import { type Preset, rangeBefore, rangeOf, type RangeSearch } from "../../forma
 import { Card, EmptyState } from "../../ui/page.tsx";
 import { Change, StatTile, StatTiles, StatTilesSkeleton } from "../../ui/stat-tile.tsx";
 import { Count, Duration, Money } from "../../ui/values.tsx";
+import type { RunsSearch, Scope } from "./breakdowns.tsx";
 import {
   costSeries,
   firstTokenSeries,
@@ -62,6 +64,8 @@ interface Tile {
   shown: (of: Figures) => ReactNode;
   better?: "less" | "more";
   color: Color;
+  /** The runs behind the figure. */
+  runs?: { about: string; search: Partial<RunsSearch> };
 }
 
 const tokensOf = (of: Figures): number => of.inputTokens + of.outputTokens;
@@ -74,6 +78,7 @@ const TILES: Tile[] = [
     label: "Queries",
     figure: queriesOf,
     shown: (of) => <Count value={queriesOf(of)} short={queriesOf(of) >= 100_000} />,
+    runs: { about: "newest runs", search: {} },
     color: "series-1",
   },
   {
@@ -91,11 +96,13 @@ const TILES: Tile[] = [
     ),
     better: "less",
     color: "mark-bad",
+    runs: { about: "failed runs", search: { status: "failed" } },
   },
   {
     label: "Latency, p95",
     figure: ({ p95Ms }) => p95Ms,
     shown: ({ p95Ms }) => <Duration ms={p95Ms} />,
+    runs: { about: "longest runs", search: { sort: "-durationMs" } },
     better: "less",
     color: "series-3",
   },
@@ -111,6 +118,7 @@ const TILES: Tile[] = [
     figure: tokensOf,
     shown: (of) => <span title={`${of.inputTokens} in, ${of.outputTokens} out`}>{formatCompact(tokensOf(of))}</span>,
     color: "series-2",
+    runs: { about: "runs with the most tokens", search: { sort: "-tokens" } },
   },
   {
     label: "From cache",
@@ -124,6 +132,7 @@ const TILES: Tile[] = [
     figure: ({ costUsd }) => costUsd,
     shown: (of) => <Money usd={of.costUsd} />,
     color: "series-4",
+    runs: { about: "most expensive runs", search: { sort: "-costUsd" } },
   },
   {
     label: "Cost per query",
@@ -134,19 +143,34 @@ const TILES: Tile[] = [
   },
 ];
 
-/** The totals of a range, each with its change from the previous range. */
-export const Totals = ({
-  figures: { totals, buckets },
-  before,
-}: {
+interface TotalsProps {
   figures: Analytics;
   before: Figures | undefined;
-}) => (
+  /** Where tiles lead to; without an agent nowhere, because lists of runs are of one agent. */
+  scope: Pick<Scope, "agentId" | "search">;
+}
+
+/** The totals of a range, each with its change from the previous range, and a link to the runs behind it. */
+export const Totals = ({ figures: { totals, buckets }, before, scope: { agentId, search } }: TotalsProps) => (
   <StatTiles>
-    {TILES.map(({ label, figure, shown, better, color }) => (
+    {TILES.map(({ label, figure, shown, better, color, runs }) => (
       <StatTile
         key={label}
-        label={label}
+        label={
+          agentId === undefined || runs === undefined ? (
+            label
+          ) : (
+            <Link
+              to="/agents/$agentId/runs"
+              params={{ agentId }}
+              search={{ ...search, ...runs.search } as never}
+              aria-label={`${label}: ${runs.about}`}
+              className={TILE_LINK}
+            >
+              {label}
+            </Link>
+          )
+        }
         value={shown(totals)}
         note={<Change now={figure(totals)} before={before && figure(before)} {...(better && { better })} />}
       >
@@ -155,6 +179,10 @@ export const Totals = ({
     ))}
   </StatTiles>
 );
+
+/** Covers the tile. */
+const TILE_LINK =
+  "after:absolute after:inset-0 after:rounded-lg hover:underline focus-visible:outline-none focus-visible:after:outline-2 after:outline-focus";
 
 export const TotalsSkeleton = () => <StatTilesSkeleton labels={TILES.map(({ label }) => label)} />;
 
