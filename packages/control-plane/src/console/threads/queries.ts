@@ -89,30 +89,27 @@ function called(eb: Threads, q: string) {
   return sql<SqlBool>`lower(${eb.ref("threads.title")}) like lower(cast(${`%${likeLiteral(q)}%`} as text)) escape '\\'`;
 }
 
+/**
+ * Runs and cost by thread. One join over all threads: as a subquery for each thread, Postgres without statistics of the tables read
+ * the usage of all runs for each of them.
+ */
 async function figuresOf(
   db: Engine["db"],
   threadIds: readonly string[],
 ): Promise<Map<string, { runs: number; micros: number }>> {
   if (threadIds.length === 0) return new Map();
   const rows = await db
-    .selectFrom("threads")
-    .select("threads.id")
+    .selectFrom("runs")
+    .leftJoin("usage", "usage.run_id", "runs.id")
     .select((eb) => [
-      eb
-        .selectFrom("runs")
-        .select((inner) => inner.fn.countAll<number>().as("count"))
-        .whereRef("runs.thread_id", "=", "threads.id")
-        .as("runs"),
-      eb
-        .selectFrom("runs")
-        .innerJoin("usage", "usage.run_id", "runs.id")
-        .select((inner) => sum(inner.ref("usage.cost_micros")).as("sum"))
-        .whereRef("runs.thread_id", "=", "threads.id")
-        .as("micros"),
+      "runs.thread_id as id",
+      eb.fn.count<number>("runs.id").distinct().as("runs"),
+      sum(eb.fn.coalesce("usage.cost_micros", sql.lit(0))).as("micros"),
     ])
-    .where("threads.id", "in", threadIds)
+    .where("runs.thread_id", "in", threadIds)
+    .groupBy("runs.thread_id")
     .execute();
-  return new Map(rows.map(({ id, runs, micros }) => [id, { runs: Number(runs), micros: Number(micros) }]));
+  return new Map(rows.map(({ id, runs, micros }) => [id, { runs, micros }]));
 }
 
 interface ThreadPlace {
@@ -170,7 +167,7 @@ async function totalsOf({ db }: Engine, threadId: string): Promise<ConsoleThread
       .select((eb) => [
         sum(eb.ref("usage.input_tokens")).as("input"),
         sum(eb.ref("usage.output_tokens")).as("output"),
-        sum(eb.ref("usage.cost_micros")).as("micros"),
+        sum(eb.fn.coalesce("usage.cost_micros", sql.lit(0))).as("micros"),
       ])
       .where("runs.thread_id", "=", threadId)
       .executeTakeFirstOrThrow(),
