@@ -56,14 +56,19 @@ async function desk(files: Record<string, string> = {}) {
   for (const [name, text] of Object.entries(all)) await write(name, text);
   const git = (...args: string[]) =>
     run("git", ["-c", "user.name=a", "-c", "user.email=a@example.com", "-C", folder.path, ...args]);
+  const commit = async () => {
+    await git("add", ".");
+    await git("commit", "--quiet", "--message", "next");
+  };
   await git("init", "--quiet");
-  await git("add", ".");
-  await git("commit", "--quiet", "--message", "first");
+  await commit();
   return {
     ...folder,
+    commit,
     // As a hook of git sets it for the repository that it runs in.
     access: (...args: string[]) =>
       runCommand(["access", "service.ts", ...args, "--seed", "1"], { cwd: folder.path, env: { GIT_DIR: "/nowhere" } }),
+    lock: () => runCommand(["access", "service.ts", "--write"], { cwd: folder.path }),
     async edit(name: string, from: string, to: string) {
       const text = await readFile(join(folder.path, name), "utf8");
       expect(text.split(from)).toHaveLength(2);
@@ -293,4 +298,38 @@ test("options of the search need it", async () => {
   expect(await refused("--adopt")).toContain("--adopt needs --search or --mutants.");
   expect(await refused("--min-killed", "90")).toContain("--min-killed needs --mutants.");
   expect(await refused("--mutants", "--min-killed", "101")).toContain("expected a number from 0 to 100");
+});
+
+test("--check --against accepts changed code that allows no further call, and shows the calls of other code", async () => {
+  await using service = await desk();
+  await service.lock();
+  await service.commit();
+  expect(await service.access("--check")).toMatchObject({ code: 0 });
+  await service.edit("service.ts", "input.on && input.level < 2", "input.level <= 1 && input.on");
+
+  expect(await service.access("--check")).toMatchObject({ code: 1, stdout: expect.stringContaining("unproven") });
+  const accepted = await service.access("--check", "--against", "HEAD");
+  expect(accepted).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^searched +toggle: .*tested: \d+ calls with seed 1/),
+  });
+  expect(accepted.stdout).toContain("Access matches access.lock.json.");
+
+  await service.edit("service.ts", "input.level <= 1", "input.level <= 2");
+  const refused = await service.access("--check", "--against", "HEAD");
+  expect(refused.code).toBe(1);
+  expect(refused.stdout).toMatch(/widening +staff allowed, was denied: .*level: 2/s);
+  expect(refused.stdout).toMatch(/^unproven +authorize of toggle/m);
+  expect(service.wasHandled()).toBe(false);
+});
+
+test("--check --against a revision with another lock fails, because its code is not what the lock accepted", async () => {
+  await using service = await desk();
+  await service.lock();
+  await service.edit("service.ts", "input.level < 2", "input.level <= 1");
+
+  expect(await service.access("--check", "--against", "HEAD")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("access.lock.json differs from the one of HEAD"),
+  });
 });

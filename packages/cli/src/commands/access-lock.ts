@@ -4,30 +4,46 @@ import { dirname, join, relative } from "node:path";
 import type { AccessChange, AccessLock } from "@patchbay/functions/access";
 import { CommandFailure, reasonOf } from "../failure.ts";
 import { paint, print, printJson } from "../output.ts";
+import type { SearchedCode } from "./access-search.ts";
 import { functionSources } from "./pin.ts";
 
 /**
  * Compares the access with the lock and the never-list next to the service. Throws a CommandFailure on any difference. `strict`: also
- * for a conditional function without a refused case.
+ * for a conditional function without a refused case. `searchCode`: accepts changed code of `authorize` if no call is found that it allows
+ * and that was denied before.
  */
 export async function checkLock(
   path: string,
   now: AccessLock,
-  { json, strict }: { json?: true; strict?: true },
+  { json, strict, searchCode }: { json?: true; strict?: true; searchCode?: CodeSearch },
 ): Promise<void> {
   const { compareAccess, findUnrefused } = await import("@patchbay/functions/access");
   const { file, lock } = await readLock(path);
-  const changes = compareAccess(lock, now);
+  const all = compareAccess(lock, now);
+  const changed = all.filter(isChangedCode).map(({ functionName }) => functionName);
+  const searched = searchCode && changed.length > 0 ? await searchCode({ lock: file, names: changed }) : undefined;
+  const changes = all.filter((one) => !(isChangedCode(one) && searched?.passed.has(one.functionName)));
+  const passed = [...(searched?.passed ?? [])].map(([functionName, scope]) => ({ functionName, scope }));
   const forbidden = await forbiddenBy(path, now);
   const unrefused = strict ? findUnrefused(now) : [];
   const drift = (await functionSources()).flatMap((source) => source.drift().map(({ sentence }) => sentence));
   const ok = changes.length === 0 && forbidden.length === 0 && unrefused.length === 0 && drift.length === 0;
   if (json)
-    printJson({ ok, file, changes, forbidden, ...(strict && { unrefused }), ...(drift.length > 0 && { drift }) });
-  else if (ok) print(`Access matches ${file}.`);
+    printJson({
+      ok,
+      file,
+      changes,
+      forbidden,
+      ...(strict && { unrefused }),
+      ...(drift.length > 0 && { drift }),
+      ...(passed.length > 0 && { searched: passed }),
+    });
+  else if (ok) print([...passed.map(searchedLine), `Access matches ${file}.`].join("\n"));
   else
     print(
       [
+        ...passed.map(searchedLine),
+        ...(searched?.widenings ?? []),
         ...forbidden.map(forbiddenLine),
         ...drift.map(driftLine),
         ...changes.map(line),
@@ -63,6 +79,18 @@ export async function saveLock(path: string, now: AccessLock, { json }: { json?:
   if (json) return printJson({ file, functions: Object.keys(now.functions).length, changes });
   for (const change of changes) print(line(change));
   print(`Wrote ${file}.`);
+}
+
+type CodeSearch = (asked: { lock: string; names: readonly string[] }) => Promise<SearchedCode>;
+
+/** True for changed code that decides calls. Code in the schema of a result decides none, so that a search shows nothing. */
+function isChangedCode(one: AccessChange): one is AccessChange & { functionName: string } {
+  const { kind, about, functionName } = one;
+  return kind === "unproven" && functionName !== undefined && (about === "authorize" || about === "approval");
+}
+
+function searchedLine({ functionName, scope }: { functionName: string; scope: string }): string {
+  return `${paint("green", "searched ")}  ${functionName}: its code changed, and allows no call that was denied (${scope})`;
 }
 
 const KINDS = { widening: "red", unproven: "red", narrowing: "yellow" } as const;

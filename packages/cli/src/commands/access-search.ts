@@ -1,7 +1,9 @@
 import type { Service } from "@patchbay/functions";
 import { InvalidArgumentError, type Option } from "commander";
 import { randomInt } from "node:crypto";
-import { relative } from "node:path";
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { basename, dirname, join, relative } from "node:path";
 import { CommandFailure } from "../failure.ts";
 import { option, parseWithin } from "../options.ts";
 import { paint, print, printJson } from "../output.ts";
@@ -28,6 +30,7 @@ export interface SearchFlags {
   seed?: number;
   mutants?: true;
   minKilled?: number;
+  check?: true;
   json?: true;
 }
 
@@ -36,6 +39,14 @@ export interface Loaded {
   path: string;
   service: Service;
   files: ReadonlySet<string>;
+}
+
+/** What a search says about code that changed since a revision. */
+export interface SearchedCode {
+  /** The functions that no longer count as unproven, with what was searched. */
+  passed: Map<string, string>;
+  /** Lines on the functions that are allowed more than in the revision. */
+  widenings: string[];
 }
 
 const OTHER_MODES = ["check", "write", "markdown", "attack", "explain", "whatIf"];
@@ -47,7 +58,7 @@ export function searchOptions(): Option[] {
     option("--search", "search calls whose decisions no case shows").conflicts([...OTHER_MODES, "mutants"]),
     option(
       "--against <revision>",
-      "with --search: search calls that this git revision decides otherwise; exit 1 if access widened",
+      "with --search: search calls that this git revision decides otherwise; exit 1 if access widened. With --check: search so for functions whose code changed since, in place of a failure",
     ),
     option("--adopt", "with --search and --mutants: write the calls that are found as cases"),
     option(
@@ -74,11 +85,12 @@ export async function search(loaded: Loaded, flags: SearchFlags): Promise<boolea
   const { search: searches, mutants, against, adopt, minKilled } = flags;
   const seed = flags.seed ?? randomInt(2 ** 32);
   if (minKilled !== undefined && !mutants) throw new CommandFailure("--min-killed needs --mutants.");
-  if (against !== undefined && !searches) throw new CommandFailure("--against needs --search.");
-  if ((adopt || flags.seed !== undefined) && !searches && !mutants)
+  if (against !== undefined && !searches && !flags.check)
+    throw new CommandFailure("--against needs --search or --check.");
+  if ((adopt || (flags.seed !== undefined && !flags.check)) && !searches && !mutants)
     throw new CommandFailure(`${adopt ? "--adopt" : "--seed"} needs --search or --mutants.`);
   if (mutants) await showAdequacy(loaded, { ...flags, seed });
-  else if (against !== undefined) await showComparison(loaded, { ...flags, against, seed });
+  else if (searches && against !== undefined) await showComparison(loaded, { ...flags, against, seed });
   else if (searches) await showExploration(loaded, { ...flags, seed });
   return searches === true || mutants === true;
 }
@@ -144,6 +156,31 @@ async function showComparison(
   throw new CommandFailure(
     `${count} since ${against}. If intended, add the call as a case with --adopt and run --write.`,
   );
+}
+
+/**
+ * Searches calls of functions whose code changed since a revision. The revision must have the present lock: what its code decides is
+ * then what the lock accepted.
+ */
+export async function searchChangedCode(
+  { path, service, files }: Loaded,
+  { against, seed = randomInt(2 ** 32) }: SearchFlags & { against: string },
+  { lock, names }: { lock: string; names: readonly string[] },
+): Promise<SearchedCode> {
+  await using revision = await openRevision(against, path);
+  const file = join(dirname(revision.file), basename(lock));
+  if (!existsSync(file) || !(await readFile(file)).equals(await readFile(lock)))
+    throw new CommandFailure(
+      `${basename(lock)} differs from the one of ${against}, so the code there is not what the lock accepted. Name the revision in which the lock was written.`,
+    );
+  using before = await launchJudge(revision.file, { name: `the service of ${against}` });
+  const after = { facts: factsOf(service, files), judge: judgeOf(service) };
+  const { comparisons } = await compareVersions(before, after, { ...DEFAULTS, seed, only: names });
+  const passed = comparisons.filter(({ widenings, isUnsteady }) => widenings.length === 0 && !isUnsteady);
+  return {
+    passed: new Map(passed.map((one) => [one.functionName, scopeOf(one, seed)])),
+    widenings: comparisons.filter(({ widenings }) => widenings.length > 0).map((one) => comparisonText(one, seed)),
+  };
 }
 
 function comparisonText(one: Comparison, seed: number): string {

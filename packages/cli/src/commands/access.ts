@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { CommandFailure } from "../failure.ts";
 import { examples, jsonOption, option } from "../options.ts";
 import { keepStdoutForResults, paint, paintStatus, printJson, print, printStatus } from "../output.ts";
-import { search, searchOptions, type SearchFlags } from "./access-search.ts";
+import { search, searchChangedCode, searchOptions, type SearchFlags } from "./access-search.ts";
 import { checkLock, lockFileOf, saveLock } from "./access-lock.ts";
 import { addEvidenceOption, type EvidenceOptions, writeEvidence } from "./access-evidence.ts";
 import { addUnusedOptions, unused, type UnusedOptions } from "./access-unused.ts";
@@ -87,7 +87,16 @@ async function access(file: string | undefined, options: AccessOptions): Promise
   if (options.whatIf) return await whatIf(path, service, options);
   const { accessMatrix } = await import("@patchbay/functions/access");
   const matrix = await accessMatrix(service);
-  if (options.check) return await checkLock(path, await currentLock(service, matrix, files), options);
+  if (options.check) {
+    const { against } = options;
+    const lock = await currentLock(service, matrix, files);
+    if (against === undefined) return await checkLock(path, lock, options);
+    const loaded = { path, service, files };
+    return await checkLock(path, lock, {
+      ...options,
+      searchCode: (asked) => searchChangedCode(loaded, { ...options, against }, asked),
+    });
+  }
   if (options.evidence !== undefined)
     return await writeEvidence(
       { path, service, files, matrix, lock: await currentLock(service, matrix, files) },

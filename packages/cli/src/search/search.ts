@@ -10,6 +10,8 @@ export interface SearchOptions {
   checks: number;
   /** Time of the whole search. */
   timeMs: number;
+  /** The functions to compare. Default: all. */
+  only?: readonly string[];
 }
 
 /** Fits 50 functions and 6 roles into a minute. */
@@ -52,7 +54,8 @@ export async function compareVersions(
   options: SearchOptions,
 ): Promise<{ comparisons: Comparison[] }> {
   const columns = [...new Set([...before.facts.columns, ...after.facts.columns])];
-  const names = [...new Set([...Object.keys(before.facts.functions), ...Object.keys(after.facts.functions)])].sort();
+  const all = new Set([...Object.keys(before.facts.functions), ...Object.keys(after.facts.functions)]);
+  const names = [...all].filter((name) => options.only?.includes(name) ?? true).sort();
   const comparisons: Comparison[] = [];
   for (const { item: functionName, endsAt } of inTime(names, options.timeMs))
     comparisons.push(await compareFunction(functionName, { before, after, columns }, { ...options, endsAt }));
