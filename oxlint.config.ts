@@ -187,6 +187,10 @@ export default defineConfig({
       ],
       rules: { "no-restricted-properties": "off" },
     },
+    {
+      files: ["packages/*/src/**"],
+      rules: { "max-lines-per-function": ["error", { max: 80, skipBlankLines: true, skipComments: true }] },
+    },
     { files: ["packages/console/src/**"], plugins: ["typescript", "import", "unicorn", "oxc", "react"] },
     {
       files: [

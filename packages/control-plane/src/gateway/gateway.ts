@@ -97,8 +97,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
   const log = options.log.child({ replicaId });
   const closing = new AbortController();
   const parts = createParts({ ...options, heartbeatMs, log, metrics }, closing.signal);
-  const { registry, directory, orders, serving, tracker, sessions, picker, server, late, presence, running, shadows } =
-    parts;
+  const { registry, directory, tracker, sessions, picker, server, late, presence, running, shadows } = parts;
   const connections = new Connections({ ...parts, store, calls: options.calls, within, metrics, log });
   directory.observe({
     opened: (channel) => tracker.channelOpened(channel),
@@ -108,20 +107,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
   const { keyCheckMs: everyMs = 1_000, validCredentials: credential } = options;
   const access = running.use(createAccessWatch({ valid: { credential }, everyMs, log }));
   const quota = new KeyQuota(limits);
-  const handshake = {
-    store,
-    within,
-    directory,
-    orders,
-    serving,
-    shadows,
-    replicaId,
-    limits,
-    heartbeatMs,
-    helloMs,
-    log,
-    metrics,
-  };
+  const handshake = { ...parts, store, within, replicaId, limits, heartbeatMs, helloMs, log, metrics };
   const handleUpgrade = createUpgrade({
     authenticate: options.authenticate,
     accepts: () => !connections.leaving,

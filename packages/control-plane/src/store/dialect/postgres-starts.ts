@@ -51,6 +51,44 @@ const startRowOf = (run: NewRun) => ({
   ...(run.reserveMicros && { reserve_id: sortableId("led"), reserve_micros: run.reserveMicros }),
 });
 
+/** Puts the runs that are `allowed` into their threads, as `placed`, and inserts them. */
+const PLACE = sql`
+continued as (
+  update threads set
+    last_position = threads.last_position + 1, updated_at = allowed.now,
+    session_id = coalesce(allowed.session_id, threads.session_id)
+  from allowed
+  where not allowed.new_thread and threads.id = allowed.thread_id and threads.ctid = allowed.version
+  returning threads.id as thread_id, threads.last_position as position
+),
+begun as (
+  insert into threads (id, org_id, agent_id, session_id, title, last_position, created_at, updated_at)
+  select thread_id, org_id, agent_id, session_id, title, 1, now, now from allowed where new_thread
+  returning id as thread_id, last_position as position
+),
+placed as materialized (
+  select allowed.*, place.position
+  from (select * from continued union all select * from begun) as place join allowed using (thread_id)
+),
+roles as (
+  insert into thread_roles (thread_id, role, org_id, agent_id, session_id, first_position, created_at, updated_at)
+  select thread_id, coalesce(role, ${sql.lit(NO_ROLE)}), org_id, agent_id, session_id, position, now, now from placed
+  on conflict (thread_id, role) do update set updated_at = excluded.updated_at,
+    session_id = coalesce(excluded.session_id, thread_roles.session_id)
+),
+used_sessions as (
+  insert into sessions (agent_id, id, org_id, created_at, last_seen_at)
+  select distinct agent_id, session_id, org_id, now, now from placed where session_id is not null order by agent_id, session_id
+  on conflict (agent_id, id) do update set last_seen_at = excluded.last_seen_at
+),
+new_runs as (
+  insert into runs (id, org_id, agent_id, thread_id, position, session_id, key_id, request_id, role, subject, manifest_hash,
+    request, status, fence, owner, lease_until, created_at, started_at, deadline_at)
+  select id, org_id, agent_id, thread_id, position, session_id, key_id, request_id, role, subject, manifest_hash, request,
+    'running', 1, owner, now + lease_ms, now, now, now + timeout_ms
+  from placed
+),`;
+
 /**
  * All rows of the runs. A thread that exists is taken only when it is idle and its row is the version that the statement sees: every
  * start and end of a run in it updates that row, so that it is still idle then. When a key was inserted for a run that was not, its
@@ -94,41 +132,7 @@ allowed as materialized (
   select possible.* from possible left join keys on keys.run_id = possible.id
   where possible.idempotency_key is null or keys.run_id is not null
 ),
-continued as (
-  update threads set
-    last_position = threads.last_position + 1, updated_at = allowed.now,
-    session_id = coalesce(allowed.session_id, threads.session_id)
-  from allowed
-  where not allowed.new_thread and threads.id = allowed.thread_id and threads.ctid = allowed.version
-  returning threads.id as thread_id, threads.last_position as position
-),
-begun as (
-  insert into threads (id, org_id, agent_id, session_id, title, last_position, created_at, updated_at)
-  select thread_id, org_id, agent_id, session_id, title, 1, now, now from allowed where new_thread
-  returning id as thread_id, last_position as position
-),
-placed as materialized (
-  select allowed.*, place.position
-  from (select * from continued union all select * from begun) as place join allowed using (thread_id)
-),
-roles as (
-  insert into thread_roles (thread_id, role, org_id, agent_id, session_id, first_position, created_at, updated_at)
-  select thread_id, coalesce(role, ${sql.lit(NO_ROLE)}), org_id, agent_id, session_id, position, now, now from placed
-  on conflict (thread_id, role) do update set updated_at = excluded.updated_at,
-    session_id = coalesce(excluded.session_id, thread_roles.session_id)
-),
-used_sessions as (
-  insert into sessions (agent_id, id, org_id, created_at, last_seen_at)
-  select distinct agent_id, session_id, org_id, now, now from placed where session_id is not null order by agent_id, session_id
-  on conflict (agent_id, id) do update set last_seen_at = excluded.last_seen_at
-),
-new_runs as (
-  insert into runs (id, org_id, agent_id, thread_id, position, session_id, key_id, request_id, role, subject, manifest_hash,
-    request, status, fence, owner, lease_until, created_at, started_at, deadline_at)
-  select id, org_id, agent_id, thread_id, position, session_id, key_id, request_id, role, subject, manifest_hash, request,
-    'running', 1, owner, now + lease_ms, now, now, now + timeout_ms
-  from placed
-),
+${PLACE}
 new_audit as (
   insert into audit (id, org_id, agent_id, run_id, call_id, action, role, key_id, function_name, rule, manifest_hash,
     detail, created_at)

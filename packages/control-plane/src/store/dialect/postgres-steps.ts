@@ -98,28 +98,8 @@ interface Values {
   audit: string;
 }
 
-/**
- * All rows of the steps. Every insert joins `advanced`, the runs that the statement advanced under their fence, so that a step
- * whose lease is lost writes nothing, and the others are stored.
- *
- * The statement sees the rows that were committed before it began. `advanced` therefore takes a run only while its row is the
- * version that the statement sees (`ctid`): whatever changes rows of a run locks the run by an update, so the ledger's rows of
- * the run are then current too. Otherwise the step is left to a transaction, whose statements see what they waited for.
- *
- * The range of `fence` is always true. It makes the planner expect one step instead of a hundred, and so use indexes however
- * small the tables are when it plans.
- */
-const storeRows = statement((p: Values, engine: Engine) => ({
-  compile: () =>
-    sql<{ run_id: string; reserved: number }>`
-with clock as materialized (select ${engine.dialect.now} as now),
-steps as materialized (
-  select * from json_to_recordset(cast(${p.steps} as json)) as x(
-    run_id text, fence int, events int, first_seq int, status text, result text, ending text, history text,
-    history_bytes bigint, unanswered text, release_id text, settle_id text, settle_step int, settle_micros bigint,
-    reserve_id text, reserve_step int, reserve_micros bigint)
-  where fence between 0 and 2147483647
-),
+/** Takes the runs whose fence and sequence hold, as `advanced`. The thread's rows come first, in the order of every other statement. */
+const ADVANCE = sql`
 ending as materialized (
   select runs.id, runs.thread_id, coalesce(runs.role, '') as role
   from steps join runs on runs.id = steps.run_id and runs.fence = steps.fence and runs.status = 'running'
@@ -156,17 +136,10 @@ advanced as (
     and (seen.first_seq is null or runs.last_seq + 1 = seen.first_seq)
   returning runs.id, runs.org_id, runs.agent_id, runs.key_id, runs.role, seen.status, seen.now, seen.release_id,
     seen.settle_id, seen.settle_step, seen.settle_micros, seen.reserve_id, seen.reserve_step, seen.reserve_micros
-),
-new_audit as (
-  insert into audit (id, org_id, agent_id, run_id, call_id, action, role, key_id, function_name, rule, manifest_hash,
-    detail, created_at)
-  select x.id, run.org_id, coalesce(x.agent_id, run.agent_id), coalesce(x.run_id, run.id), x.call_id, x.action,
-    coalesce(x.role, run.role), coalesce(x.key_id, run.key_id), x.function_name, x.rule, x.manifest_hash, x.detail, run.now
-  from json_to_recordset(cast(${p.audit} as json)) as x(
-    of_run text, id text, agent_id text, run_id text, call_id text, action text, role text, key_id text,
-    function_name text, rule text, manifest_hash text, detail text)
-  join advanced as run on run.id = x.of_run
-),
+),`;
+
+/** The rows that the steps add to their runs, except their audit entries. */
+const addRows = (p: Values) => sql`
 new_events as (
   insert into run_events (run_id, seq, org_id, body, created_at)
   select run.id, x.seq, run.org_id, x.body, run.now
@@ -206,7 +179,10 @@ new_calls as (
     instance_id text, attempt int, sent_at bigint, attempts text, outcome text, state text)
   join advanced as run on run.id = x.of_run
   ${REPLACE_CALL}
-),
+),`;
+
+/** The credit that the steps settle, release and reserve, as `moved` and `wanted`. */
+const CREDITS = sql`
 moved as materialized (
   select org_id, id as run_id, settle_step as step, settle_id as entry, 'settle' as kind, settle_micros as micros, now
   from advanced where settle_id is not null
@@ -223,7 +199,43 @@ wanted as materialized (
   from advanced as run
   where reserve_id is not null and not exists (
     select from ledger as held where held.run_id = run.id and held.step = run.reserve_step and held.kind = 'reserve')
+),`;
+
+/**
+ * All rows of the steps. Every insert joins `advanced`, the runs that the statement advanced under their fence, so that a step
+ * whose lease is lost writes nothing, and the others are stored.
+ *
+ * The statement sees the rows that were committed before it began. `advanced` therefore takes a run only while its row is the
+ * version that the statement sees (`ctid`): whatever changes rows of a run locks the run by an update, so the ledger's rows of
+ * the run are then current too. Otherwise the step is left to a transaction, whose statements see what they waited for.
+ *
+ * The range of `fence` is always true. It makes the planner expect one step instead of a hundred, and so use indexes however
+ * small the tables are when it plans.
+ */
+const storeRows = statement((p: Values, engine: Engine) => ({
+  compile: () =>
+    sql<{ run_id: string; reserved: number }>`
+with clock as materialized (select ${engine.dialect.now} as now),
+steps as materialized (
+  select * from json_to_recordset(cast(${p.steps} as json)) as x(
+    run_id text, fence int, events int, first_seq int, status text, result text, ending text, history text,
+    history_bytes bigint, unanswered text, release_id text, settle_id text, settle_step int, settle_micros bigint,
+    reserve_id text, reserve_step int, reserve_micros bigint)
+  where fence between 0 and 2147483647
 ),
+${ADVANCE}
+new_audit as (
+  insert into audit (id, org_id, agent_id, run_id, call_id, action, role, key_id, function_name, rule, manifest_hash,
+    detail, created_at)
+  select x.id, run.org_id, coalesce(x.agent_id, run.agent_id), coalesce(x.run_id, run.id), x.call_id, x.action,
+    coalesce(x.role, run.role), coalesce(x.key_id, run.key_id), x.function_name, x.rule, x.manifest_hash, x.detail, run.now
+  from json_to_recordset(cast(${p.audit} as json)) as x(
+    of_run text, id text, agent_id text, run_id text, call_id text, action text, role text, key_id text,
+    function_name text, rule text, manifest_hash text, detail text)
+  join advanced as run on run.id = x.of_run
+),
+${addRows(p)}
+${CREDITS}
 ${MOVE_CREDITS}
 select advanced.id as run_id, coalesce(granted.micros, 0) as reserved
 from advanced left join granted on granted.run_id = advanced.id`.compile(engine.db),
