@@ -55,7 +55,8 @@ export const FOLDERS: Readonly<Record<string, Allowed>> = {
     dev: ["."],
     doctor: [".", "commands"],
     search: [".", "code", "loading"],
-    commands: [".", "code", "dev", "doctor", "search"],
+    evidence: [".", "search"],
+    commands: [".", "code", "dev", "doctor", "search", "evidence"],
   },
   console: {
     format: [],

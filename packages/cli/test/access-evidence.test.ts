@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { cp, mkdir, readFile, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 import { openStore } from "@patchbay/control-plane/admin";
 import { expect, test, vi } from "vitest";
@@ -31,6 +32,8 @@ async function gathered() {
   await store.audit.record(
     [agentId, other].map((one) => ({ orgId, agentId: one, action: "call.succeeded", functionName: "get_ticket" })),
   );
+  // Entries of the present millisecond are not sealed: others may still get the same time.
+  await setTimeout(5);
   await store.audit.seal({ settleMs: 0 });
   await store.close();
   const folder = join(admin.folder, "evidence");

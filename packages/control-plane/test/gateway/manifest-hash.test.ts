@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { fakeManifest } from "../../../../test/support/fake-service.ts";
-import { hashManifest } from "../../src/gateway/routing/manifests.ts";
+import { hashManifest } from "../../src/gateway/routing/manifest-hash.ts";
 
 test("two processes of a deployment have one function set, whatever their cases decide", () => {
   const manifest = fakeManifest(["echo"]);

@@ -4,7 +4,7 @@ import { orderFor, startGateway, systemClock, type GatewayServer } from "../../.
 import { joinGateway, helloFrom } from "../../../../test/support/fake-runtime.ts";
 import { fakeManifest } from "../../../../test/support/fake-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
-import { hashManifest } from "../../src/gateway/routing/manifests.ts";
+import { hashManifest } from "../../src/gateway/routing/manifest-hash.ts";
 
 let server: GatewayServer;
 const signal = new AbortController().signal;

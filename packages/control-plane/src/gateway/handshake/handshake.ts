@@ -12,7 +12,7 @@ import { type LocalConnectionIdentity, RuntimeConnection } from "../local/runtim
 import { ShadowConnection } from "../shadow/shadow-connection.ts";
 import type { Shadows } from "../shadow/shadows.ts";
 import type { Directory } from "../peers/directory.ts";
-import { hashManifest } from "../routing/manifests.ts";
+import { hashManifest } from "../routing/manifest-hash.ts";
 import type { ServingSets } from "../routing/serving-sets.ts";
 import type { SetOrders } from "../routing/set-order.ts";
 import { CompatibleServices, manifestFault } from "./manifest-limits.ts";

@@ -1,30 +1,15 @@
-import { createHash } from "node:crypto";
-import { type FunctionManifest, isJsonObject, LIMITS, type Manifest, type OperatorLimits } from "@patchbay/protocol";
+import { type FunctionManifest, LIMITS, type Manifest, type OperatorLimits } from "@patchbay/protocol";
 import { type FunctionSet, hooksOf, type ServiceSet } from "../../ports/function-gateway.ts";
 import { StoreUnavailable } from "../../ports/run-store.ts";
 import type { RuntimeStore } from "../../ports/stores.ts";
 import type { RuntimeChannel } from "../channel.ts";
 import { RuntimeConnection } from "../local/runtime-connection.ts";
+import { hashManifest } from "./manifest-hash.ts";
 
 /** Manifests, and combined sets, that are kept in memory. */
 const MAX_KEPT = 200;
 /** A combined set in use is saved again after this time, since the store deletes the oldest of too many sets. */
 const SAVE_AGAIN_MS = 60_000;
-
-/**
- * The same for every runtime with the same function set, whatever the order of properties in its manifest, and whatever its cases
- * decide: two processes of a deployment may decide differently, for example while a database is not available to one of them.
- */
-export function hashManifest(manifest: Manifest): string {
-  const functions = manifest.functions.map((one) => {
-    const { cases: _, ...hashed } = one;
-    return hashed;
-  });
-  const canonical = JSON.stringify({ ...manifest, functions }, (_name, value: unknown) =>
-    isJsonObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
-  );
-  return createHash("sha256").update(canonical).digest("hex");
-}
 
 /**
  * Function sets by their hash. A connection of this replica has its own at hand; others are read from the store once
