@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { desk } from "./support/search-desk.ts";
+
+test("--check --against accepts changed code that allows no further call, and shows the calls of other code", async () => {
+  await using service = await desk();
+  await service.lock();
+  await service.commit();
+  expect(await service.access("--check")).toMatchObject({ code: 0 });
+  await service.edit("service.ts", "input.on && input.level < 2", "input.level <= 1 && input.on");
+
+  expect(await service.access("--check")).toMatchObject({ code: 1, stdout: expect.stringContaining("unproven") });
+  const accepted = await service.access("--check", "--against", "HEAD");
+  expect(accepted).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^searched +toggle: .*tested: \d+ calls with seed 1/),
+  });
+  expect(accepted.stdout).toContain("Access matches access.lock.json.");
+
+  await service.edit("service.ts", "input.level <= 1", "input.level <= 2");
+  const refused = await service.access("--check", "--against", "HEAD");
+  expect(refused.code).toBe(1);
+  expect(refused.stdout).toMatch(/widening +staff allowed, was denied: .*level: 2/s);
+  expect(refused.stdout).toMatch(/^unproven +authorize of toggle/m);
+  expect(service.wasHandled()).toBe(false);
+});
+
+test("--check --against a revision with another lock fails, because its code is not what the lock accepted", async () => {
+  await using service = await desk();
+  await service.lock();
+  await service.edit("service.ts", "input.level < 2", "input.level <= 1");
+
+  expect(await service.access("--check", "--against", "HEAD")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("access.lock.json differs from the one of HEAD"),
+  });
+});
