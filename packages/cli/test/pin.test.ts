@@ -50,6 +50,8 @@ test("definitions are offered once they are pinned, and a change fails the check
   expect(await service.run("access", "--check")).toMatchObject({ code: 0 });
   expect(await service.run("pin")).toMatchObject({ code: 0, stdout: "MCP server fs  pinned in mcp.lock.json\n" });
 
+  await service.change(source("Reads\u200b."));
+  expect((await service.run("pin")).stdout).toContain('+ description: "Reads\\u{200b}."');
   await service.change(source("Reads, and sends."));
   const check = await service.run("access", "--check");
   expect(check.code).toBe(1);

@@ -74,22 +74,29 @@ function openHttp(server: HttpServer, name: string): { transport: Transport; std
       for (const [header, value] of Object.entries(own ?? {})) all.set(header, value);
       if (token !== undefined) all.set("authorization", `Bearer ${token}`);
       const response = await fetch(url, { ...init, headers: all });
-      // The stream of a GET lasts as long as the connection, so that it has no total size.
-      return init?.method === "POST" ? limited(response) : response;
+      return limited(response);
     },
   });
   return { transport, stderr: () => "" };
 }
 
-/** The same response, whose body fails when it exceeds the limit of one message. */
+/** The same response, whose body fails when one message exceeds its limit. A stream of events has a blank line after each. */
 function limited(response: Response): Response {
+  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
   let sizeBytes = 0;
   const count = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
-      sizeBytes += chunk.byteLength;
+      const end = isStream ? endOfMessages(chunk) : -1;
+      sizeBytes = end === -1 ? sizeBytes + chunk.byteLength : chunk.byteLength - end;
       if (sizeBytes > MESSAGE_BYTES) controller.error(new RangeError(`the answer exceeds ${MESSAGE_BYTES} bytes`));
       else controller.enqueue(chunk);
     },
   });
   return response.body === null ? response : new Response(response.body.pipeThrough(count), response);
+}
+
+/** Where the last blank line of a chunk ends, or -1. One that is divided between two chunks is not found, and counts as part of a message. */
+function endOfMessages(chunk: Uint8Array): number {
+  const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  return Math.max(text.lastIndexOf("\n\n"), text.lastIndexOf("\r\n\r\n"));
 }

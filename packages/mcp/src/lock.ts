@@ -61,37 +61,44 @@ function readLock(path: string): LockFile {
 
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
+/** A tool of a file or a server, by its name. It may be named like a member of every object. */
+export const ownTool = (pinned: Pinned | undefined, name: string): ToolDefinition | undefined =>
+  pinned && Object.hasOwn(pinned.tools, name) ? pinned.tools[name] : undefined;
+
 /** How what a server offers differs from what its owner accepted. */
 export function compare(name: string, path: string, before: Pinned | undefined, now: Pinned): Drift[] {
   const where = relative(process.cwd(), path);
   const file = where.startsWith("..") ? path : where;
   const of = (tool: string) => `MCP server "${name}": the tool "${tool}"`;
-  if (before && before.server !== now.server)
-    return [
-      {
-        sentence: `MCP server "${name}": the server names itself ${JSON.stringify(now.server)}, and ${file} is for ${JSON.stringify(before.server)}`,
-        before: { server: before.server },
-        after: { server: now.server },
-      },
-    ];
+  const renamed: Drift[] =
+    before && before.server !== now.server
+      ? [
+          {
+            sentence: `MCP server "${name}": the server names itself ${JSON.stringify(now.server)}, and ${file} is for ${JSON.stringify(before.server)}`,
+            before: { server: before.server },
+            after: { server: now.server },
+          },
+        ]
+      : [];
   const names = [...new Set([...Object.keys(before?.tools ?? {}), ...Object.keys(now.tools)])].toSorted();
-  return names.flatMap((tool): Drift[] => {
-    const [old, current] = [before?.tools[tool], now.tools[tool]];
+  const changed = names.flatMap((tool): Drift[] => {
+    const [old, current] = [ownTool(before, tool), ownTool(now, tool)];
     if (isSameDefinition(old, current)) return [];
     if (current === undefined)
       return [{ sentence: `${of(tool)} is in ${file}, and the server does not offer it any more`, before: { ...old } }];
     if (old === undefined) return [{ sentence: `${of(tool)} is not in ${file}`, after: { ...current } }];
-    const changed = changedMembers(old, current);
+    const members = changedMembers(old, current);
     const pick = (one: ToolDefinition) =>
-      Object.fromEntries(Object.entries(one).filter(([member]) => changed.includes(member)));
+      Object.fromEntries(Object.entries(one).filter(([member]) => members.includes(member)));
     return [
       {
-        sentence: `${of(tool)} differs from ${file} in its ${changed.join(", ")}`,
+        sentence: `${of(tool)} differs from ${file} in its ${members.join(", ")}`,
         before: pick(old),
         after: pick(current),
       },
     ];
   });
+  return [...renamed, ...changed];
 }
 
 function changedMembers(a: ToolDefinition, b: ToolDefinition): string[] {

@@ -10,8 +10,8 @@ import {
   type Schema,
 } from "@patchbay/functions";
 import { addFunctionSource, readForeignSchema } from "@patchbay/functions/sources";
-import { compare, lockPath, type Pinned, readPinned, writePinned } from "./lock.ts";
-import { checkOptions, type McpOptions } from "./options.ts";
+import { compare, lockPath, ownTool, type Pinned, readPinned, writePinned } from "./lock.ts";
+import { checkOptions, type McpOptions, type ToolOverride } from "./options.ts";
 import { toResult } from "./results.ts";
 import { NotRunningError, type Server, startServer } from "./server.ts";
 import { isSameDefinition, type ToolDefinition, visibleText } from "./tool.ts";
@@ -65,7 +65,7 @@ export async function mcpFunctions(options: McpOptions): Promise<McpFunctions> {
 }
 
 function isPinned({ title }: Server, tool: ToolDefinition, pinned: Pinned | undefined): boolean {
-  return pinned?.server === title && isSameDefinition(pinned.tools[tool.name], tool);
+  return pinned?.server === title && isSameDefinition(ownTool(pinned, tool.name), tool);
 }
 
 function warnOfUnpinned(
@@ -132,7 +132,7 @@ function defineTools(
       functions.set(name, definition);
     } catch (error) {
       // An owner's mistake must not go unseen; a tool of somebody else must not stop the service.
-      if (!(error instanceof DefinitionError) || override[tool.name] !== undefined) throw error;
+      if (!(error instanceof DefinitionError) || overrideOf(options, tool)) throw error;
       log.warn("a tool of the MCP server cannot be a function and is not offered", {
         tool: tool.name,
         reason: error.message,
@@ -142,6 +142,10 @@ function defineTools(
   return [...functions.values()];
 }
 
+/** A tool may be named like a member of every object. */
+const overrideOf = ({ override = {} }: McpOptions, { name }: ToolDefinition): ToolOverride | undefined =>
+  Object.hasOwn(override, name) ? override[name] : undefined;
+
 function toOptions(
   server: Server,
   tool: ToolDefinition,
@@ -149,8 +153,10 @@ function toOptions(
   options: McpOptions,
 ): FunctionOptions<JsonObject, Schema | undefined, JsonObject> {
   const where = `MCP server "${options.name}": tool "${tool.name}"`;
-  const { output = tool.outputSchema && readForeignSchema(tool.outputSchema, `${where}: outputSchema`), ...override } =
-    options.override?.[tool.name] ?? {};
+  const {
+    output = tool.outputSchema && readForeignSchema(tool.outputSchema, `${where}: outputSchema`, visibleText),
+    ...override
+  } = overrideOf(options, tool) ?? {};
   const title = visibleText(tool.title ?? "").slice(0, TITLE_UNITS);
   return {
     name: `${options.name}_${tool.name}`.replaceAll(/[^A-Za-z0-9_.-]/g, "_"),
@@ -158,7 +164,7 @@ function toOptions(
     ...(title !== "" && { title }),
     ...(options.trust === "annotations" && { effect: effectOf(tool) }),
     ...override,
-    input: readForeignSchema(tool.inputSchema, `${where}: inputSchema`),
+    input: readForeignSchema(tool.inputSchema, `${where}: inputSchema`, visibleText),
     ...(output !== undefined && { output }),
     roles,
     handler: async (input, context) => {

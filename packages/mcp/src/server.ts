@@ -2,10 +2,12 @@ import {
   type CallToolResult,
   type Client,
   INVALID_PARAMS,
+  type Progress,
   ProtocolError,
   SdkError,
   SdkErrorCode,
   SdkHttpError,
+  type Tool,
 } from "@modelcontextprotocol/client";
 import {
   type CallContext,
@@ -24,6 +26,8 @@ import { definitionOf, isSameDefinition, type ToolDefinition } from "./tool.ts";
 
 /** The client's own limit must not end a call before the function's: 240 seconds at most. */
 const REQUEST_MS = 300_000;
+/** Between two messages on the progress of all calls of a server. */
+const PROGRESS_MS = 50;
 
 /** The server cannot be reached now, and the call was not sent. */
 export class NotRunningError extends FunctionError {}
@@ -57,6 +61,7 @@ class RunningServer implements Server {
   #title = "";
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
+  #progressAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: McpOptions, log: Log) {
     this.#options = options;
@@ -82,6 +87,7 @@ class RunningServer implements Server {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new Error(`The MCP server "${this.#options.name}" did not list its tools: ${reason}`, { cause });
     }
+    if (this.#isClosed) return await client.close();
     this.#client = client;
     this.#title = client.getServerVersion()?.name ?? "";
     this.#backoff.reset();
@@ -107,7 +113,13 @@ class RunningServer implements Server {
       const send = () =>
         client.callTool(
           { name: definition.name, arguments: input },
-          { signal, timeout: REQUEST_MS, onprogress: (progress) => context.progress(progress) },
+          {
+            signal,
+            timeout: REQUEST_MS,
+            onprogress: (progress) => this.#forward(progress, context),
+            // Otherwise the client refuses a result that does not match, like arguments that were never sent. The gate checks it.
+            toolDefinition: { ...definition, outputSchema: undefined } as Tool,
+          },
         );
       return await currentCaller.run({ role, context: context.context }, send);
     } catch (error) {
@@ -124,6 +136,14 @@ class RunningServer implements Server {
     throw new FunctionError(
       `The MCP server "${name}" changed its tool "${definition.name}", so the call was not sent. Restart the service to accept or refuse the change.`,
     );
+  }
+
+  /** A runtime may send a limited number of frames. Those of results must not wait for the progress of a server. */
+  #forward(progress: Progress, context: CallContext): void {
+    const now = performance.now();
+    if (now - this.#progressAt < PROGRESS_MS) return;
+    this.#progressAt = now;
+    context.progress(progress);
   }
 
   #explain(error: unknown, signal: AbortSignal): unknown {

@@ -26,7 +26,7 @@ describe("tools as functions", () => {
   test("have the server's schema without keywords of other dialects", () => {
     expect(manifestOf(desk, "h_add").inputSchema).toEqual({
       type: "object",
-      properties: { a: { type: "number" }, b: { type: "number" } },
+      properties: { a: { type: "number", description: "The first number." }, b: { type: "number" } },
       required: ["a", "b"],
     });
   });
@@ -62,6 +62,14 @@ describe("tools as functions", () => {
     const outcome = await desk.call("h_protocolError", {});
     expect(outcome).toMatchObject({ ok: false, code: "function_failed" });
     expect(JSON.stringify(outcome)).not.toContain("secret");
+  });
+
+  test("fail without blame for the arguments if the result does not match the server's schema", async () => {
+    expect(await desk.call("h_mismatch", {})).toMatchObject({
+      ok: false,
+      code: "function_failed",
+      message: expect.stringMatching(/^The function failed\. Reference: /),
+    });
   });
 
   test("fail if the result exceeds the limit", async () => {
@@ -252,9 +260,14 @@ describe("a lock file", () => {
       await using _desk = await openDesk({ lock });
       await functionSources()[0]!.pin();
     }
-    await using desk = await openDesk({ lock, env: { HOSTILE_NAME: "other" } });
+    await using desk = await openDesk({ lock, env: { HOSTILE_NAME: "other", ...serving(tool("read", "Reads.")) } });
     expect(desk.names).toEqual([]);
-    expect(sentences()).toEqual([`MCP server "h": the server names itself "other", and ${lock} is for "hostile"`]);
+    expect(sentences()).toEqual(
+      expect.arrayContaining([
+        `MCP server "h": the server names itself "other", and ${lock} is for "hostile"`,
+        `MCP server "h": the tool "read" is not in ${lock}`,
+      ]),
+    );
   });
 
   test("keeps the entries of other servers", async () => {

@@ -118,26 +118,35 @@ test("a server over HTTP of the 2026 revision receives the token, and headers th
     .toMatchObject({ code: "function_failed", message: expect.stringContaining("is not running") });
 });
 
-test("a server over HTTP that refuses the token does not start, and an endless answer ends", async () => {
+test("a server over HTTP that refuses the token does not start", async () => {
   const refusing = createServer((_request, response) => response.writeHead(401).end());
   const refused = await listen(refusing);
   await expect(openDesk({ server: { url: refused } })).rejects.toThrow('The MCP server "h" did not start');
   refusing.close();
-
-  const endless = createServer((request, response) => {
-    response.writeHead(200, { "content-type": "application/json" });
-    const chunk = "x".repeat(1024 * 1024);
-    const write = () => {
-      while (!response.destroyed && response.write(chunk));
-    };
-    response.on("drain", write);
-    request.on("end", write).resume();
-  });
-  const url = await listen(endless);
-  await expect(openDesk({ server: { url } })).rejects.toThrow(/exceeds \d+ bytes/);
-  endless.closeAllConnections();
-  endless.close();
 });
+
+test.each(["application/json", "text/event-stream"])(
+  "of an endless answer of type %s, a limited part is read",
+  async (type) => {
+    let sentMiB = 0;
+    const endless = createServer((request, response) => {
+      response.writeHead(200, { "content-type": type });
+      const chunk = "x".repeat(1024 * 1024);
+      const write = () => {
+        do sentMiB++;
+        while (!response.destroyed && response.write(chunk));
+      };
+      response.on("drain", write);
+      request.on("end", write).resume();
+    });
+    const url = await listen(endless);
+    await expect(openDesk({ server: { url }, startTimeoutMs: 2_000 })).rejects.toThrow('MCP server "h" did not start');
+    endless.closeAllConnections();
+    endless.close();
+    // 16 MiB, and what the buffers of two sockets hold.
+    expect(sentMiB).toBeLessThan(40);
+  },
+);
 
 async function listen(server: Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -77,10 +77,14 @@ export function describeSource({ name, lockFile }: FunctionSource): string {
 function describeDrift({ sentence, before = {}, after = {} }: Drift): string {
   const lines = (members: object, mark: string, style: "red" | "green") =>
     Object.entries(members).map(([name, value]) =>
-      paint(style, `  ${mark} ${name}: ${oneLine(JSON.stringify(value))}`),
+      paint(style, `  ${mark} ${name}: ${oneLine(visible(JSON.stringify(value)))}`),
     );
   return [sentence, ...lines(before, "-", "red"), ...lines(after, "+", "green")].join("\n");
 }
+
+/** Characters of Unicode's format class are invisible, and a model reads them. */
+const visible = (text: string): string =>
+  text.replaceAll(/\p{Cf}/gu, (one) => `\\u{${one.codePointAt(0)!.toString(16)}}`);
 
 function near(path: string): string {
   const short = relative(process.cwd(), path);

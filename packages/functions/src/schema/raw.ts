@@ -24,6 +24,7 @@ const ANNOTATIONS = `
   .split(/\s+/);
 
 const STANDARD: ReadonlySet<string> = new Set(KEYWORDS);
+const TEXTS: ReadonlySet<string> = new Set(["title", "description", "$comment"]);
 const KNOWN: ReadonlySet<string> = new Set([...KEYWORDS, ...ANNOTATIONS]);
 
 /** Advice for keywords of other drafts and dialects without an equivalent in this one. */
@@ -72,13 +73,16 @@ export function checkRefs(root: JsonObject, where: string): void {
 
 /**
  * The same for a schema of another program, which may contain keywords that mean nothing here. They are removed, and so are marks: only
- * the owner decides which role sees what.
+ * the owner decides which role sees what. `text` gets every text for people and models.
  */
-export function readForeignSchema(schema: JsonObject, where: string): JsonObject {
+export function readForeignSchema(schema: JsonObject, where: string, text: (text: string) => string): JsonObject {
   const { $schema: _, ...copy } = schema;
   return mapSchema(copy, (one, path) => {
     const current = toCurrentDraft(one, (text) => new DefinitionError(`${where}: ${placeOf(path)}: ${text}`));
-    return Object.fromEntries(Object.entries(current).filter(([keyword]) => STANDARD.has(keyword)));
+    const known = Object.entries(current).filter(([keyword]) => STANDARD.has(keyword));
+    return Object.fromEntries(
+      known.map(([keyword, value]) => [keyword, TEXTS.has(keyword) && typeof value === "string" ? text(value) : value]),
+    );
   });
 }
 

@@ -13,7 +13,10 @@ let tools: object[] = [
     inputSchema: {
       $schema: "http://json-schema.org/draft-07/schema#",
       type: "object",
-      properties: { a: { type: "number", "x-ui": "slider" }, b: { type: "number" } },
+      properties: {
+        a: { type: "number", "x-ui": "slider", description: "The first<!-- secret --> num\u200bber." },
+        b: { type: "number" },
+      },
       required: ["a", "b"],
       editor: "form",
     },
@@ -22,6 +25,11 @@ let tools: object[] = [
   ...["huge", "silent", "die", "fail", "protocolError", "environment", "picture", "progress", "changeDescription"].map(
     (name) => tool(name),
   ),
+  {
+    ...tool("mismatch"),
+    outputSchema: { type: "object", properties: { sum: { type: "number" } }, required: ["sum"] },
+  },
+  { ...tool("toString"), inputSchema: { type: "object", not: {} } },
   { ...tool("choice"), inputSchema: { type: "object", anyOf: [{ required: ["a"] }, { required: ["b"] }] } },
 ];
 if (process.env["HOSTILE_TOOLS"]) tools = JSON.parse(process.env["HOSTILE_TOOLS"]) as object[];
@@ -46,6 +54,7 @@ const calls: Record<string, (request: Request) => object | undefined> = {
   huge: () => text("x".repeat(5 * 1024 * 1024)),
   silent: () => undefined,
   die: () => process.exit(3),
+  mismatch: () => ({ content: [], structuredContent: { sum: "3" } }),
   fail: () => ({ ...text("the disk is \u0007full"), isError: true }),
   environment: () => text(Object.keys(process.env).toSorted().join(" ")),
   picture: () => ({ content: [{ type: "image", mimeType: "image/png", data: "A".repeat(16_384) }] }),
