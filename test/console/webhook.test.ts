@@ -31,7 +31,7 @@ describeConsole("the webhook of an agent", { webhookNetworks: ["127.0.0.1"] }, (
     await deliveries.getByText("delivered").waitFor();
     await deliveries.locator("[data-row-link]").first().click();
     const panel = page.getByRole("dialog", { name: "webhook.test" });
-    await panel.getByText("204").waitFor();
+    await panel.getByText("204", { exact: true }).waitFor();
     await expectAccessible(page);
     await panel.getByRole("button", { name: "Send again" }).click();
     const [, again] = await receiver.received(2);

@@ -1,7 +1,7 @@
 import type { Admin } from "@patchbay/control-plane";
 import { present } from "@patchbay/protocol";
 import { type Command, Option } from "commander";
-import { examples, option, overlapOption, parseCount, parseUrl } from "../options.ts";
+import { examples, option, overlapOption, parseCount } from "../options.ts";
 import { fields, table } from "../table.ts";
 import { adminCommand, administer, SHOWN_ONCE, type AdminOptions } from "./administer.ts";
 
@@ -20,9 +20,10 @@ export function addWebhookCommands(agents: Command): void {
     AGENT,
   )
     .addOption(
-      option("--url <url>", "address that deliveries are posted to; https, except for networks that the server allows")
-        .argParser(parseUrl)
-        .makeOptionMandatory(),
+      option(
+        "--url <url>",
+        "address that deliveries are posted to; https, except for networks that the server allows",
+      ).makeOptionMandatory(),
     )
     .action((agentId: string, { url, ...options }: AdminOptions & { url: string }) =>
       administer(

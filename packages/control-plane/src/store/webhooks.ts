@@ -224,7 +224,7 @@ function sending(engine: Engine): Pick<WebhookStore, "due" | "claim" | "settle">
 
     async settle({ deliveryId, attempts }, { delivered, status, error, durationMs, retryInMs }) {
       const retryAt = inMs(engine, Math.ceil(retryInMs));
-      const isLast = sql<boolean>`(attempts_left = 0 or ${retryAt} > queued_at + ${sql.lit(DELIVERY_MS)})`;
+      const isLast = sql<boolean>`(attempts_left <= 0 or ${retryAt} > queued_at + ${sql.lit(DELIVERY_MS)})`;
       const settled = await repeat(engine, () =>
         db
           .updateTable("webhook_deliveries")

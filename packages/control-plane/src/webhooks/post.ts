@@ -82,7 +82,9 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 
 function responseTo(request: ClientRequest, body: string): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  request.on("response", resolve).on("error", reject).end(body);
+  // For a response that switches protocols, Node reports neither a response nor an error.
+  const closed = () => reject(new NotSent("The receiver closed the connection without a response."));
+  request.on("response", resolve).on("error", reject).on("close", closed).end(body);
   return promise;
 }
 

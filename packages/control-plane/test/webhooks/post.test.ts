@@ -1,3 +1,4 @@
+import { createServer, type AddressInfo } from "node:net";
 import { expect, test, vi } from "vitest";
 import { createNetworks } from "../../src/webhooks/networks.ts";
 import { post, type Resolve } from "../../src/webhooks/post.ts";
@@ -93,4 +94,18 @@ test.each(["resolution", "response"])("an abort ends a slow %s", async (what) =>
   if (what === "response") void receiver.received(1).then(() => abort.abort(new Error("too slow")));
 
   await expect(sent).rejects.toThrow();
+});
+
+test("a receiver that switches protocols, or closes the connection, fails the attempt", async () => {
+  for (const answer of ["HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", ""]) {
+    const server = createServer((socket) => {
+      socket.on("error", () => {});
+      socket.once("data", () => socket.end(answer));
+    });
+    await new Promise<void>((done) => void server.listen(0, "127.0.0.1", done));
+    const { port } = server.address() as AddressInfo;
+
+    await expect(send(`http://127.0.0.1:${port}/`), answer).rejects.toThrow();
+    await new Promise<void>((done) => void server.close(() => done()));
+  }
 });

@@ -15,7 +15,12 @@ export async function startReceiver(
   let arrived = Promise.withResolvers<void>();
   const server = createServer(async (request, response) => {
     let body = "";
-    for await (const chunk of request.setEncoding("utf8")) body += chunk;
+    try {
+      for await (const chunk of request.setEncoding("utf8")) body += chunk;
+    } catch {
+      // The sender broke off.
+      return;
+    }
     const one = { headers: request.headers, body };
     got.push(one);
     answer(response, one);
