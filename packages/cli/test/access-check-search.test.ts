@@ -34,3 +34,24 @@ test("--check --against a revision with another lock fails, because its code is 
     stderr: expect.stringContaining("access.lock.json differs from the one of HEAD"),
   });
 });
+
+test("nothing is proved of a function whose schema accepts no call that the search knows", async () => {
+  await using service = await desk();
+  await service.edit(
+    "service.ts",
+    'roles: ["staff"], input: z.object({})',
+    'roles: ["boss"], input: z.object({ id: z.string().regex(/^ord_[0-9]{6}$/) })',
+  );
+  await service.commit();
+  await service.edit("service.ts", 'roles: ["boss"], input', 'roles: ["boss", "staff"], input');
+
+  expect((await service.access("--search", "--against", "HEAD")).stdout).toMatch(/^hours {2}tested: /m);
+  await service.lock();
+  await service.edit("service.ts", 'roles: ["boss", "staff"], input', 'roles: ["boss"], input');
+  expect(await service.access("--check")).toMatchObject({ code: 1, stdout: expect.stringContaining("hours") });
+});
+
+test("modes that would skip each other are refused", async () => {
+  await using service = await desk();
+  expect(await service.access("--search", "--evidence", "out")).toMatchObject({ code: 2 });
+});

@@ -49,7 +49,7 @@ export interface SearchedCode {
   widenings: string[];
 }
 
-const OTHER_MODES = ["check", "write", "markdown", "attack", "explain", "whatIf"];
+const OTHER_MODES = ["check", "write", "markdown", "attack", "explain", "whatIf", "unused", "evidence"];
 
 /** The options of `patchbay access` that search calls. */
 export function searchOptions(): Option[] {

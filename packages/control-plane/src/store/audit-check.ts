@@ -31,7 +31,11 @@ export async function chainOf(engine: Engine, orgId: string): Promise<AuditChain
 /** Implements `AuditSealStore.check`. */
 export async function* checkChain(engine: Engine, orgId: string): ReturnType<AuditSealStore["check"]> {
   const chain = await chainRow(engine, orgId);
-  if (chain === undefined) return;
+  if (chain === undefined) {
+    const seals = engine.db.selectFrom("audit_seals").select("seq").where("org_id", "=", orgId).limit(1);
+    if (await seals.executeTakeFirst()) yield { faults: ["The chain was removed, and its seals are still there."] };
+    return;
+  }
   let { before, from } = baseOf(chain);
   let isWhole = true;
   for (let more = true; more;) {

@@ -31,12 +31,17 @@ async function sealLog(
   const isOver = () => signal?.aborted === true || performance.now() >= until;
   if (orgId !== undefined) return sealOrg(engine, orgId, settled, isOver);
   let sum = 0;
+  const errors: unknown[] = [];
   for (let after = ""; !isOver();) {
     const orgs = await unsealedOrgs(engine, settled, after);
-    for (const id of orgs) if (!isOver()) sum += await sealOrg(engine, id, settled, isOver);
-    if (orgs.length < ORGS) return sum;
+    for (const id of orgs)
+      if (!isOver())
+        // A chain that was changed must not keep the log of the others open.
+        sum += await sealOrg(engine, id, settled, isOver).catch((error: unknown) => (errors.push(error), 0));
+    if (orgs.length < ORGS) break;
     after = orgs.at(-1)!;
   }
+  if (errors.length > 0) throw new AggregateError(errors, "the audit log of some organisations could not be sealed");
   return sum;
 }
 

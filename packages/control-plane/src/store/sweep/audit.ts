@@ -11,8 +11,14 @@ export async function sweepAudit(engine: Engine, days: number, signal: AbortSign
   const { db, dialect } = engine;
   const { now } = await db.selectNoFrom(dialect.now.as("now")).executeTakeFirstOrThrow();
   const cutoff = now - days * DAY_MS;
+  const errors: unknown[] = [];
   await forEachOrg(engine, signal, async (orgId) => {
-    await sealOrg(engine, orgId, cutoff, () => signal?.aborted === true);
+    try {
+      await sealOrg(engine, orgId, cutoff, () => signal?.aborted === true);
+    } catch (error) {
+      errors.push(error);
+      return;
+    }
     const last = await db
       .selectFrom("audit_seals")
       .selectAll()
@@ -29,6 +35,7 @@ export async function sweepAudit(engine: Engine, days: number, signal: AbortSign
       .where("day", "<", cutoff - (cutoff % DAY_MS))
       .execute();
   });
+  if (errors.length > 0) throw new AggregateError(errors, "the audit log of some organisations could not be sealed");
 }
 
 /** Makes the chain begin after a seal. Its entries are deleted afterwards, in batches: a check ignores them from now on. */

@@ -75,6 +75,19 @@ export function auditSealContract(place: MakePlace): void {
     expect(await faults(world)).toEqual(expected.map((one) => expect.stringMatching(one)));
   });
 
+  test("a removed chain is found, and the log of other organisations is sealed", async () => {
+    await using world = await sealedWorld(place, 3);
+    await world.store.accounts.createOrg({ orgId: "org_z", name: "Other", tier: "starter" });
+    await world.place.execute("delete from audit_chains");
+    await world.store.audit.record([{ orgId: "org_z", action: "z" }]);
+    world.clock.advance(SETTLED_MS);
+
+    await expect(world.store.audit.seal()).rejects.toThrow("could not be sealed");
+
+    expect(await faults(world)).toEqual(["The chain was removed, and its seals are still there."]);
+    expect(await world.store.audit.chain("org_z")).toMatchObject({ seq: 1, entries: 1 });
+  });
+
   test("an entry that was moved to another seal is found in both", async () => {
     await using world = await sealedWorld(place, 3);
     await record(world, ["d", "e"]);
