@@ -134,6 +134,7 @@ test("with --base, records on which the base differs today are drifted", async (
     drifted: 1,
     otherServices: 0,
     unjudged: 0,
+    undecided: 0,
     otherDefaultRoles: [],
     changes: [
       {

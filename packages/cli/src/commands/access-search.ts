@@ -202,15 +202,16 @@ async function showAdequacy(
   const { mutants, mutated } = mutantsOf(service, files);
   const launch = () => launchJudge(path, { name: `${path} with mutants`, mutated });
   const adequacy = await measureAdequacy(mutants, launch, { ...DEFAULTS, checks: 3_000, seed });
-  const { killed, survivors, equivalent, unreached } = adequacy;
+  const { killed, survivors, equivalent, unreached, undecided } = adequacy;
   const percent = percentKilled(adequacy);
   const cases = survivors.flatMap(({ killer }): NewCase[] => (killer ? [killer] : []));
   const adopted = adopt ? await adoptCases(distinct(cases), files) : undefined;
-  if (json) printJson({ seed, percent, killed, equivalent, unreached, survivors, ...adopted });
+  if (json) printJson({ seed, percent, killed, equivalent, unreached, undecided, survivors, ...adopted });
   else {
     for (const one of survivors) print(survivorText(one));
     const rest = [
       ...(equivalent > 0 ? [`${equivalent} decide every call as the original`] : []),
+      ...(undecided > 0 ? [`the time ended before ${undecided} were decided`] : []),
       ...(unreached > 0 ? [`no call runs the code of ${unreached}`] : []),
     ];
     const left = rest.length > 0 ? ` Not counted: ${rest.join(", ")}.` : "";

@@ -82,8 +82,13 @@ export async function whatIf(path: string, service: Service, options: WhatIfOpti
     accept.some((one) => one.functionName === functionName && (one.role === EVERY || one.role === (role ?? NO_ROLE)));
   const changes = report.changes.map((one): Change => ({ ...one, accepted: one.kind === "allow" && isAccepted(one) }));
   const refused = changes.filter((one) => one.kind === "allow" && !one.accepted);
-  if (json) printJson({ ok: refused.length === 0, ...report, changes });
+  const ok = refused.length === 0 && report.undecided === 0;
+  if (json) printJson({ ok, ...report, changes });
   else print(shown({ ...report, changes }, { isCompared: base !== undefined }));
+  if (refused.length === 0 && report.undecided > 0)
+    throw new CommandFailure(
+      `${report.undecided === 1 ? "One call was" : `${report.undecided} calls were`} not decided in time, so nothing is known of ${report.undecided === 1 ? "it" : "them"}. Give authorize more time with timeoutMs, or repeat the command.`,
+    );
   if (refused.length === 0) return;
   const calls = refused.reduce((sum, one) => sum + one.calls, 0);
   const cells = [...new Set(refused.map(({ functionName, role }) => `${functionName}:${role ?? NO_ROLE}`))].join(",");
@@ -109,7 +114,7 @@ function shown(
   report: Omit<WhatIfReport, "changes"> & { changes: Change[] },
   { isCompared }: { isCompared: boolean },
 ): string {
-  const { calls, unchanged, changed, drifted, otherServices, unjudged, otherDefaultRoles, changes, service } = report;
+  const { calls, unchanged, changed, drifted, otherServices, unjudged, undecided, otherDefaultRoles, changes, service } = report;
   const rows = changes.map(({ kind, accepted, functionName, role, was, is, examples, ...one }) => [
     accepted ? "accepted" : WORDS[kind],
     String(one.calls),
@@ -123,7 +128,8 @@ function shown(
     [unchanged, "unchanged"],
     [changed, "changed"],
     [drifted, "drifted: the base decides differently today too"],
-    [unjudged, "not judged: no check decided, or it took too long"],
+    [unjudged, "not judged: they have no stored decision"],
+    [undecided, "not decided in time"],
     [otherServices, "of other services"],
   ];
   const parts = counts.filter(([count], i) => i < 2 || count > 0).map(([count, what]) => `${count} ${what}`);

@@ -20,6 +20,8 @@ export interface Adequacy {
   equivalent: number;
   /** No call ran their code, such as code that runs while the service is loaded. */
   unreached: number;
+  /** The time ended before every call of a small domain was decided, so that they may be equivalent. */
+  undecided: number;
 }
 
 /** Adequacy of the cases, in percent of the mutants that a case could kill. 100 without any. */
@@ -53,11 +55,18 @@ export async function measureAdequacy(
     const plan = planOf([{ service: state.child.facts, facts }], columns.length, { ...options, endsAt });
     const cases = facts.cases.map(({ input, context }) => ({ input, context }));
     const calls = [...cases, ...[...plan.batches].flat()];
-    const decisions = await state.child.judge(name, columns, calls);
-    baselines.set(name, { calls, decisions, isComplete: plan.isComplete && plan.isDone() });
+    const decisions: Decisions[] = [];
+    for (let i = 0; i < calls.length && (i < cases.length || performance.now() < endsAt); i += PART)
+      decisions.push(...(await state.child.judge(name, columns, calls.slice(i, i + PART))));
+    const isAll = decisions.length === calls.length;
+    baselines.set(name, {
+      calls: calls.slice(0, decisions.length),
+      decisions,
+      isComplete: isAll && plan.isComplete && plan.isDone(),
+    });
   }
   const { reached } = state.child;
-  const found: Adequacy = { killed: 0, survivors: [], equivalent: 0, unreached: 0 };
+  const found: Adequacy = { killed: 0, survivors: [], equivalent: 0, unreached: 0, undecided: 0 };
   for (const { item: mutant, endsAt } of inTime(mutants, options.timeMs)) {
     if (!reached.has(mutant.id)) {
       found.unreached++;
@@ -67,6 +76,7 @@ export async function measureAdequacy(
       const verdict = await judgeMutant(mutant, { child: state.child, baselines, endsAt });
       if (verdict === "killed") found.killed++;
       else if (verdict === "equivalent") found.equivalent++;
+      else if (verdict === "undecided") found.undecided++;
       else found.survivors.push(verdict);
     } catch (error) {
       if (!(error instanceof NoAnswer)) throw error;
@@ -81,7 +91,7 @@ export async function measureAdequacy(
 async function judgeMutant(
   mutant: Mutant,
   { child, baselines, endsAt }: { child: JudgeChild; baselines: ReadonlyMap<string, Baseline>; endsAt: number },
-): Promise<"killed" | "equivalent" | Survivor> {
+): Promise<"killed" | "equivalent" | "undecided" | Survivor> {
   const { columns, functions } = child.facts;
   const judge = child.judgeOf(mutant.id);
   for (const name of mutant.functionNames) {
@@ -95,13 +105,13 @@ async function judgeMutant(
     );
     if (isKilled) return "killed";
   }
-  let isComplete = true;
+  const isComplete = mutant.functionNames.every((name) => baselines.get(name)!.isComplete);
+  let isCut = false;
   for (const functionName of mutant.functionNames) {
-    const { calls, decisions, isComplete: isAll } = baselines.get(functionName)!;
-    isComplete &&= isAll;
+    const { calls, decisions } = baselines.get(functionName)!;
     for (let i = 0; i < calls.length; i += PART) {
       if (performance.now() > endsAt) {
-        isComplete = false;
+        isCut = true;
         break;
       }
       const decided = await judge(functionName, columns, calls.slice(i, i + PART));
@@ -124,7 +134,8 @@ async function judgeMutant(
       return { mutant, killer };
     }
   }
-  return isComplete ? "equivalent" : { mutant };
+  if (!isComplete) return { mutant };
+  return isCut ? "undecided" : "equivalent";
 }
 
 const PART = 200;

@@ -43,8 +43,10 @@ export interface WhatIfReport {
   drifted: number;
   /** Calls of other services of the agent. */
   otherServices: number;
-  /** Calls without a stored decision, and calls that the service did not decide in time. */
+  /** Calls without a stored decision. */
   unjudged: number;
+  /** Calls that the service, or the base, did not decide in time. */
+  undecided: number;
   /** Default roles of the stored function sets that differ from the one of the service. Null: none. */
   otherDefaultRoles: (string | null)[];
   changes: WhatIfChange[];
@@ -79,7 +81,7 @@ const EXAMPLES = 3;
 class Tally {
   readonly #service: Service;
   readonly #base: Service | undefined;
-  readonly #counts = { calls: 0, unchanged: 0, changed: 0, drifted: 0, otherServices: 0, unjudged: 0 };
+  readonly #counts = { calls: 0, unchanged: 0, changed: 0, drifted: 0, otherServices: 0, unjudged: 0, undecided: 0 };
   readonly #changes = new Map<string, { change: WhatIfChange; order: number[] }>();
   readonly #defaultRoles = new Set<string | null>();
   readonly #shown = new Map<string, Shown[]>();
@@ -99,7 +101,7 @@ class Tally {
     if (call.decision === undefined) return void this.#counts.unjudged++;
     const before = this.#base && (await judge(this.#base, call));
     const after = await judge(this.#service, call);
-    if (!after || (this.#base && !before)) return void this.#counts.unjudged++;
+    if (!after || (this.#base && !before)) return void this.#counts.undecided++;
     if (before && before.decision !== call.decision) return void this.#counts.drifted++;
     if (after.decision !== call.decision) {
       this.#counts.changed++;
