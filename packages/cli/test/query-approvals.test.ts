@@ -131,6 +131,21 @@ test("a question that Ctrl-C ends decides nothing and prints how to decide", asy
   expect(service.requests).toHaveLength(2);
 });
 
+test("a reason that Ctrl-C ends rejects nothing and prints how to decide", async () => {
+  await using service = await startFakeService([json(200, waits(request())), json(200, approval)]);
+  await using query = ask(service.url);
+
+  await query.seen("Run it as clerk?");
+  query.type("n\r");
+  await query.seen("Reason, for the model (empty for none): ");
+  query.type("\u0003");
+  const { code, stdout } = await query.finished;
+
+  expect(code).toBe(1);
+  expect(stdout).toContain("patchbay approvals approve apr_1 --as ROLE");
+  expect(service.requests).toHaveLength(2);
+});
+
 test("query does not ask for calls that others approve, nor with a key without the right", async () => {
   const forbidden = { success: false, errorMessage: "Role not allowed", code: "role_not_allowed", requestId: "r1" };
   const others = request({ approvalId: "apr_2", by: ["manager"] });

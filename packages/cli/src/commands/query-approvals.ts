@@ -102,6 +102,7 @@ async function decideHere(client: AgentClient, approval: Approval, { ask, signal
     const changed = typed === "e" ? await editArguments(approval, { ask, signal }) : undefined;
     if (typed === "e" && changed === undefined) return false;
     const reason = approved ? undefined : await ask("Reason, for the model (empty for none): ", { signal });
+    if (!approved && reason === undefined) return false;
     const decision = { approved, as: role ?? "", ...present({ arguments: changed, reason: reason || undefined }) };
     try {
       await client.decideApproval(approvalId, decision);
