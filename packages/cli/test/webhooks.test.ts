@@ -14,12 +14,12 @@ test("a webhook is set, shown without its secret, tested, rotated and removed", 
     stderr: expect.stringContaining(`agents webhook set ${agentId}`) as string,
   });
 
-  const added = await webhook("set", agentId, "--url", "https://hooks.example/in");
+  const added = await webhook("set", agentId, "--url", "https://hooks.example/in/");
   const { deliveryId = "" } = await webhook("test", agentId);
   const shown = await webhook("show", agentId);
   const rotated = await webhook("rotate", agentId, "--overlap", "1h");
 
-  expect(added).toMatchObject({ agentId, url: "https://hooks.example/in", previousEndsAt: null });
+  expect(added).toMatchObject({ agentId, url: "https://hooks.example/in/", previousEndsAt: null });
   expect(added["secret"]).toMatch(/^patchbay_wh_/);
   expect(shown).not.toHaveProperty("secret");
   expect(shown["hint"]).toBe(added["hint"]);

@@ -240,6 +240,19 @@ function attemptContract(place: MakePlace): void {
     expect(await webhooks.settle(again!.delivery, failed)).toBe("pending");
   });
 
+  test("an attempt after the limit, which a crash left open, is the last", async () => {
+    await using world = await openWorld(place);
+    const { webhooks } = world.store;
+    await addWebhook(world);
+    await addTest(world);
+    const claim = () => webhooks.claim(world.agentId, { limit: 1, leaseMs: 0 });
+    for (let attempt = 0; attempt < DELIVERY_ATTEMPTS; attempt++) expect(await claim()).toHaveLength(1);
+
+    const [claimed] = await claim();
+
+    expect(await webhooks.settle(claimed!.delivery, failed)).toBe("failed");
+  });
+
   test("a delivery is given up when its next attempt would begin after a day", async () => {
     await using world = await openWorld(place);
     const { webhooks } = world.store;
