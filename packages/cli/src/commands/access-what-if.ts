@@ -114,7 +114,18 @@ function shown(
   report: Omit<WhatIfReport, "changes"> & { changes: Change[] },
   { isCompared }: { isCompared: boolean },
 ): string {
-  const { calls, unchanged, changed, drifted, otherServices, unjudged, undecided, otherDefaultRoles, changes, service } = report;
+  const {
+    calls,
+    unchanged,
+    changed,
+    drifted,
+    otherServices,
+    unjudged,
+    undecided,
+    otherDefaultRoles,
+    changes,
+    service,
+  } = report;
   const rows = changes.map(({ kind, accepted, functionName, role, was, is, examples, ...one }) => [
     accepted ? "accepted" : WORDS[kind],
     String(one.calls),

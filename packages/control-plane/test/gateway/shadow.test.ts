@@ -117,21 +117,42 @@ test("of two candidates, each call is asked about once, and the other one contin
   await judged(server, 2);
 });
 
-test("a candidate that sends results or a hello is disconnected", async () => {
+const hello = { version: 1, instanceId: "i1", manifest: desk(everyone).manifest, sdk: "test" };
+const result = { type: "result", callId: "c1", attempt: 1, outcome: { ok: true, value: 1 } };
+const answer = { type: "judged", id: "q1", decision: "allowed" };
+
+test.each<[string, (socket: WebSocket) => void]>([
+  [
+    "results or a hello",
+    (socket) => {
+      for (let i = 0; i < 5; i++) {
+        socket.send(JSON.stringify(result));
+        socket.send(JSON.stringify({ type: "hello", ...hello, concurrency: 1 }));
+      }
+    },
+  ],
+  [
+    "answers to no question",
+    (socket) => {
+      for (let i = 0; i < 10; i++) socket.send(JSON.stringify(answer));
+    },
+  ],
+  [
+    "pings without pause",
+    (socket) => {
+      for (let i = 0; i < 1_001; i++) socket.ping();
+    },
+  ],
+])("a candidate that sends %s is disconnected", async (_what, misbehave) => {
   await using server = await startGateway({ shadowMs: 10 });
   const socket = new WebSocket(`ws://127.0.0.1:${server.port}/functions/connect`, {
     headers: { Authorization: "Bearer key-of-a" },
   });
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   socket.on("close", () => resolve());
-  const hello = { version: 1, instanceId: "i1", manifest: desk(everyone).manifest, sdk: "test" };
+  socket.on("error", () => {});
   socket.on("open", () => socket.send(JSON.stringify({ type: "shadow", ...hello })));
-  socket.once("message", () => {
-    for (let i = 0; i < 5; i++) {
-      socket.send(JSON.stringify({ type: "result", callId: "c1", attempt: 1, outcome: { ok: true, value: 1 } }));
-      socket.send(JSON.stringify({ type: "hello", ...hello, concurrency: 1 }));
-    }
-  });
+  socket.once("message", () => misbehave(socket));
 
   await closed;
 

@@ -9,6 +9,8 @@ export type Judgement = Pick<JudgedFrame, "decision" | "rule">;
 /** Frames without a question after which the connection is closed: a candidate has nothing else to send. */
 const MAX_BAD_FRAMES = 10;
 const SILENT_BEATS = 2;
+/** Pings between two heartbeats after which it is closed: each is answered, and delays the other runtimes of the replica. */
+const MAX_PINGS = 1_000;
 
 /**
  * The connection of a candidate. It is in no directory of runtimes, and can send nothing but questions: a call cannot reach its
@@ -19,8 +21,11 @@ export class ShadowConnection {
   readonly manifest: Manifest;
   readonly #socket: WebSocket;
   readonly #questions = new Map<string, (judgement: Judgement | undefined) => void>();
+  /** Questions whose answers may still come, too late. */
+  #unanswered = 0;
   #badFrames = 0;
   #silentBeats = 0;
+  #pings = 0;
 
   constructor(socket: WebSocket, candidate: Candidate, manifest: Manifest) {
     this.#socket = socket;
@@ -28,6 +33,7 @@ export class ShadowConnection {
     this.manifest = manifest;
     socket.on("message", (data, isBinary) => this.#read(isBinary ? "" : (data as Buffer).toString()));
     socket.on("pong", () => (this.#silentBeats = 0));
+    socket.on("ping", () => void (++this.#pings > MAX_PINGS && socket.terminate()));
     socket.on("close", () => {
       for (const answer of this.#questions.values()) answer(undefined);
     });
@@ -51,7 +57,8 @@ export class ShadowConnection {
     this.#socket.send(text);
     return promise.finally(() => {
       signal.removeEventListener("abort", stop);
-      this.#questions.delete(id);
+      // Still there, so that it was not answered.
+      if (this.#questions.delete(id)) this.#unanswered++;
     });
   }
 
@@ -60,14 +67,22 @@ export class ShadowConnection {
   }
 
   heartbeat(): void {
+    this.#pings = 0;
     if (this.#silentBeats++ >= SILENT_BEATS) this.#socket.terminate();
     else if (this.open) this.#socket.ping();
   }
 
-  /** Answers that come too late are dropped; any other frame counts as a bad one. */
+  /** Answers that come too late are dropped; any other frame counts as a bad one, and so does an answer to no question. */
   #read(text: string): void {
     const parsed = parseRuntimeFrame(text);
-    if (parsed.ok && parsed.frame.type === "judged") return this.#questions.get(parsed.frame.id)?.(parsed.frame);
+    if (parsed.ok && parsed.frame.type === "judged") {
+      const { id } = parsed.frame;
+      const answer = this.#questions.get(id);
+      this.#questions.delete(id);
+      if (answer) return answer(parsed.frame);
+      if (this.#unanswered-- > 0) return;
+      this.#unanswered = 0;
+    }
     if (++this.#badFrames >= MAX_BAD_FRAMES) this.#socket.terminate();
   }
 }
