@@ -19,15 +19,19 @@ function configuration(engine: Engine): Pick<WebhookStore, Configuration> {
       return row && toWebhook(row);
     },
 
-    async set({ agentId, orgId, url, secret }) {
-      const stored = await db
-        .insertInto("webhooks")
-        .values({ agent_id: agentId, org_id: orgId, url, secret, created_at: dialect.now, updated_at: dialect.now })
-        .onConflict((conflict) => conflict.column("agent_id").doUpdateSet({ url, updated_at: dialect.now }))
-        .returning("secret")
-        .executeTakeFirstOrThrow();
-      return { added: stored.secret === secret };
-    },
+    set: ({ agentId, orgId, url, secret }) =>
+      transact(engine, async (trx) => {
+        const stored = await trx.db
+          .insertInto("webhooks")
+          .values({ agent_id: agentId, org_id: orgId, url, secret, created_at: dialect.now, updated_at: dialect.now })
+          .onConflict((conflict) => conflict.column("agent_id").doUpdateSet({ url, updated_at: dialect.now }))
+          .returning("secret")
+          .executeTakeFirstOrThrow();
+        const added = stored.secret === secret;
+        // An event that was stored while the webhook before was removed is not for this one.
+        if (added) await giveUpDeliveries(trx, agentId);
+        return { added };
+      }),
 
     async rotate(agentId, secret, overlapMs) {
       const rotated = await db
@@ -55,13 +59,17 @@ export async function removeWebhook({ db }: Engine, agentId: string): Promise<bo
     .where("agent_id", "=", agentId)
     .returning("agent_id")
     .executeTakeFirst();
+  await giveUpDeliveries({ db }, agentId);
+  return removed !== undefined;
+}
+
+async function giveUpDeliveries({ db }: Pick<Engine, "db">, agentId: string): Promise<void> {
   await db
     .updateTable("webhook_deliveries")
     .set({ status: "failed", next_attempt_at: null, last_error: "The webhook was removed." })
     .where("agent_id", "=", agentId)
     .where("status", "=", "pending")
     .execute();
-  return removed !== undefined;
 }
 
 /**

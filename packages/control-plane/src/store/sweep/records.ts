@@ -100,7 +100,12 @@ export async function sweepDeliveries(engine: Engine, days: number, signal: Abor
             .select("old.id")
             .where("old.agent_id", "=", id)
             .where("old.created_at", "<", cutoff)
-            .where("old.status", "<>", "pending")
+            .where(({ or, eb, not, exists, selectFrom }) =>
+              or([
+                eb("old.status", "<>", "pending"),
+                not(exists(selectFrom("webhooks").select("webhooks.agent_id").where("webhooks.agent_id", "=", id))),
+              ]),
+            )
             .orderBy("old.created_at")
             .limit(BATCH),
         )

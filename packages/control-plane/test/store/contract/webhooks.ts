@@ -106,6 +106,20 @@ function configurationContract(place: MakePlace): void {
     }
     expect(await webhooks.remove(world.agentId)).toBe(false);
   });
+
+  test("an event that was stored while its webhook was removed is not sent to a later one", async () => {
+    await using world = await openWorld(place);
+    const { webhooks } = world.store;
+    await addWebhook(world);
+    const id = await addTest(world);
+    await webhooks.remove(world.agentId);
+    await world.place.execute("update webhook_deliveries set status = 'pending', next_attempt_at = 0");
+
+    await addWebhook(world);
+
+    expect(await webhooks.due({ busy: [], after: "", limit: 9 })).toEqual([]);
+    expect(await webhooks.delivery(world.agentId, id!)).toMatchObject({ status: "failed" });
+  });
 }
 
 function eventContract(place: MakePlace): void {
