@@ -45,7 +45,9 @@ test("nothing is proved of a function whose schema accepts no call that the sear
   await service.commit();
   await service.edit("service.ts", 'roles: ["boss"], input', 'roles: ["boss", "staff"], input');
 
-  expect((await service.access("--search", "--against", "HEAD")).stdout).toMatch(/^hours {2}tested: /m);
+  expect((await service.access("--search", "--against", "HEAD")).stdout).toMatch(
+    /^hours {2}tested: .*\n {2}The schemas accept none of the calls/m,
+  );
   await service.lock();
   await service.edit("service.ts", 'roles: ["boss", "staff"], input', 'roles: ["boss"], input');
   expect(await service.access("--check")).toMatchObject({ code: 1, stdout: expect.stringContaining("hours") });
@@ -54,4 +56,21 @@ test("nothing is proved of a function whose schema accepts no call that the sear
 test("modes that would skip each other are refused", async () => {
   await using service = await desk();
   expect(await service.access("--search", "--evidence", "out")).toMatchObject({ code: 2 });
+});
+
+test("changed code behind a schema that accepts no known call remains unproven", async () => {
+  await using service = await desk();
+  await service.edit("service.ts", "level: z.int().min(0).max(3)", "level: z.string().regex(/^level_[0-9]{6}$/)");
+  await service.edit("service.ts", "input.on && input.level < 2", "input.on");
+  await service.edit(
+    "service.ts",
+    "cases: { low: { input: { on: true, level: 0 } }, high: { input: { on: true, level: 3 } } },",
+    "",
+  );
+  await service.lock();
+  await service.commit();
+  await service.edit("service.ts", 'role === "boss" || (input.on)', "true");
+
+  const check = await service.access("--check", "--against", "HEAD");
+  expect(check).toMatchObject({ code: 1, stdout: expect.stringMatching(/^unproven +authorize of toggle/m) });
 });

@@ -176,12 +176,18 @@ export async function searchChangedCode(
   using before = await launchJudge(revision.file, { name: `the service of ${against}` });
   const after = { facts: factsOf(service, files), judge: judgeOf(service) };
   const { comparisons } = await compareVersions(before, after, { ...DEFAULTS, seed, only: names });
-  const passed = comparisons.filter(({ widenings, isUnsteady }) => widenings.length === 0 && !isUnsteady);
+  const passed = comparisons.filter(
+    ({ widenings, isUnsteady, isAccepted }) => widenings.length === 0 && !isUnsteady && isAccepted,
+  );
   return {
     passed: new Map(passed.map((one) => [one.functionName, scopeOf(one, seed)])),
     widenings: comparisons.filter(({ widenings }) => widenings.length > 0).map((one) => comparisonText(one, seed)),
   };
 }
+
+const NONE = "  No call that is allowed now was denied before.";
+const UNKNOWN =
+  "  The schemas accept none of the calls, so nothing is known. Add a case with arguments that they accept.";
 
 function comparisonText(one: Comparison, seed: number): string {
   const { functionName, widenings, narrowings } = one;
@@ -189,7 +195,7 @@ function comparisonText(one: Comparison, seed: number): string {
     `  ${paint(kind === "widening" ? "red" : "yellow", kind.padEnd(9))}  ${roles.join(", ")} ${after}, was ${before}: ${caseText(call)}`;
   return [
     `${functionName}  ${scopeOf(one, seed)}`,
-    ...(widenings.length === 0 ? ["  No call that is allowed now was denied before."] : []),
+    ...(widenings.length > 0 ? [] : [one.isAccepted ? NONE : UNKNOWN]),
     ...widenings.map((difference) => line("widening", difference)),
     ...narrowings.map((difference) => line("narrowing", difference)),
   ].join("\n");

@@ -43,6 +43,8 @@ export interface Comparison {
   narrowings: Difference[];
   /** True if a service decided one call in two ways, so that nothing is proved. */
   isUnsteady: boolean;
+  /** True if the schemas of both versions accepted a call. Otherwise nothing is known of the code behind them. */
+  isAccepted: boolean;
   /** True if the role lists and equal schemas decide, without other code. */
   isDeclared: boolean;
 }
@@ -85,16 +87,15 @@ async function compareFunction(
     widenings: [],
     narrowings: [],
     isUnsteady: false,
+    isAccepted: false,
     isDeclared: isDeclared(functionName, before.facts, after.facts),
   };
   const open = { widenings: new Set(columns), narrowings: new Set(columns) };
-  /** Whether the schemas of both versions accept a call. Otherwise no call shows what the role lists decide. */
-  let isAccepted = false;
   const search = planOf(sidesOf(functionName, [before, after]), columns.length, options);
   for (const calls of search.batches) {
     const { old, now } = await ask(calls);
     found.calls += calls.length;
-    isAccepted ||= calls.some((_, i) => !old[i]!.includes("i") && !now[i]!.includes("i"));
+    found.isAccepted ||= calls.some((_, i) => !old[i]!.includes("i") && !now[i]!.includes("i"));
     if (search.isComplete) found.isUnsteady ||= !isEqual(await ask(calls), { old, now });
     for (const [i, call] of calls.entries())
       for (const [c, column] of columns.entries()) {
@@ -124,7 +125,7 @@ async function compareFunction(
       }
     if (open.widenings.size === 0) break;
   }
-  found.isDeclared &&= isAccepted;
+  found.isDeclared &&= found.isAccepted;
   if (found.isDeclared || (search.isComplete && search.isDone() && !found.isUnsteady)) found.word = "proved";
   return found;
 }

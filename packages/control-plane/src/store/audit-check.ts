@@ -7,6 +7,8 @@ import { newerThan } from "./sweep/batches.ts";
 
 /** Seals per statement. */
 const SEALS = 100;
+/** Entries in the place of a seal that are read beyond its own. */
+const SURPLUS = 1_000;
 const ENTRY = { at: "created_at", id: "id" };
 
 type Sealed = Pick<AuditChainRow, "seq" | "head" | "entries">;
@@ -28,12 +30,17 @@ export async function chainOf(engine: Engine, orgId: string): Promise<AuditChain
   return { seq, head, entries, sealedTo, deleted, unsealed };
 }
 
+/** True if an organisation has seals. A second chain must not begin next to them, because it would hide the removal of the first. */
+export async function hasSeals({ db }: Engine, orgId: string): Promise<boolean> {
+  const seal = await db.selectFrom("audit_seals").select("seq").where("org_id", "=", orgId).limit(1).executeTakeFirst();
+  return seal !== undefined;
+}
+
 /** Implements `AuditSealStore.check`. */
 export async function* checkChain(engine: Engine, orgId: string): ReturnType<AuditSealStore["check"]> {
   const chain = await chainRow(engine, orgId);
   if (chain === undefined) {
-    const seals = engine.db.selectFrom("audit_seals").select("seq").where("org_id", "=", orgId).limit(1);
-    if (await seals.executeTakeFirst()) yield { faults: ["The chain was removed, and its seals are still there."] };
+    if (await hasSeals(engine, orgId)) yield { faults: ["The chain was removed, and its seals are still there."] };
     return;
   }
   let { before, from } = baseOf(chain);
@@ -83,7 +90,8 @@ const sealsAfter = ({ db }: Engine, { org_id, seq }: AuditChainRow, after: numbe
 async function checkSeal(engine: Engine, seal: AuditSealRow, before: Sealed, from: PageEnd): Promise<CheckedSeal> {
   const { seq, head, entries, content } = seal;
   const to = { at: seal.to_at, id: seal.to_id };
-  const found = await entriesBetween(engine, seal.org_id, from, to);
+  // The entries of missing seals would count as those of the next one, however many they are.
+  const found = seq === before.seq + 1 ? await entriesBetween(engine, seal, from) : [];
   const follows = headOf(before.head, seal) === head;
   const faults =
     seq === before.seq + 1
@@ -107,16 +115,19 @@ async function checkSeal(engine: Engine, seal: AuditSealRow, before: Sealed, fro
 const sealsBetween = (before: number, next: number): string =>
   next === before + 2 ? `Seal ${before + 1} was` : `Seals ${before + 1} to ${next - 1} were`;
 
-async function entriesBetween(engine: Engine, orgId: string, from: PageEnd, to: PageEnd): Promise<DigestedEntry[]> {
+/** The entries in the place of a seal, and at most `SURPLUS` others. */
+async function entriesBetween(engine: Engine, seal: AuditSealRow, from: PageEnd): Promise<DigestedEntry[]> {
+  const { org_id: orgId, to_at: at, to_id: id } = seal;
   const rows = await engine.db
     .selectFrom("audit")
     .selectAll()
     .where("org_id", "=", orgId)
     .where(newerThan(from, ENTRY))
-    .where("created_at", "<=", to.at)
-    .where((eb) => eb.or([eb("created_at", "<", to.at), eb("id", "<=", to.id)]))
+    .where("created_at", "<=", at)
+    .where((eb) => eb.or([eb("created_at", "<", at), eb("id", "<=", id)]))
     .orderBy("created_at")
     .orderBy("id")
+    .limit(seal.entries + SURPLUS)
     .execute();
   return rows.map((row) => ({ row, digest: digestOf(row) }));
 }

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { AuditSealStore } from "../ports/audit-seals.ts";
 import { contentOf, digestOf, headOf, keptDigests, noChain } from "./audit-chain.ts";
 import { addUse, useOf } from "./audit-use.ts";
-import { chainOf, checkChain } from "./audit-check.ts";
+import { chainOf, checkChain, hasSeals } from "./audit-check.ts";
 import { type Engine, transact } from "./engine.ts";
 import type { AuditChainRow } from "./schema-of-audit.ts";
 import { DAY_MS, newerThan } from "./sweep/batches.ts";
@@ -84,6 +84,8 @@ export async function sealOrg(
 
 async function sealSome(engine: Engine, orgId: string, settled: number): Promise<number> {
   const known = await engine.db.selectFrom("audit_chains").selectAll().where("org_id", "=", orgId).executeTakeFirst();
+  if (known === undefined && (await hasSeals(engine, orgId)))
+    throw new Error(`the chain of ${orgId} was removed, and its seals are still there`);
   const chain = known ?? noChain(orgId);
   const page = await engine.reads
     .selectFrom("audit")
