@@ -220,7 +220,7 @@ test("options of the search need it", async () => {
   const refused = async (...args: string[]) =>
     (await runCommand(["access", "service.ts", ...args], { cwd: service.path })).stderr;
 
-  expect(await refused("--against", "HEAD")).toContain("--against needs --search.");
+  expect(await refused("--against", "HEAD")).toContain("--against needs --search or --check.");
   expect(await refused("--adopt")).toContain("--adopt needs --search or --mutants.");
   expect(await refused("--min-killed", "90")).toContain("--min-killed needs --mutants.");
   expect(await refused("--mutants", "--min-killed", "101")).toContain("expected a number from 0 to 100");

@@ -114,7 +114,6 @@ function configurationContract(place: MakePlace): void {
     const id = await addTest(world);
     await webhooks.remove(world.agentId);
     await world.place.execute("update webhook_deliveries set status = 'pending', next_attempt_at = 0");
-
     await addWebhook(world);
 
     expect(await webhooks.due({ busy: [], after: "", limit: 9 })).toEqual([]);
