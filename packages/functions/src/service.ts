@@ -173,6 +173,9 @@ function indexFunctions(
   return byName;
 }
 
+/** `AGENT:titles` is a model of the endpoint for OpenAI clients; `AGENT:ROLE` chooses a role there. */
+const TASKS = "titles";
+
 function describeService<C extends Schema | undefined>(
   options: ServiceOptions<C>,
   functions: ReadonlyMap<string, FunctionDefinition<never>>,
@@ -185,6 +188,11 @@ function describeService<C extends Schema | undefined>(
   const definitions = [...functions.values()];
   const named = definitions.flatMap((one) => (one.manifest.roles === "everyone" ? [] : one.manifest.roles));
   const known = roles ?? [...new Set([...named, ...(defaultRole === undefined ? [] : [defaultRole])])];
+  for (const role of [...known, ...named])
+    if (role === TASKS)
+      throw new DefinitionError(
+        `${where}: "${TASKS}" cannot be a role, because OpenAI clients name the model of their background tasks so. Rename the role.`,
+      );
   const exampleQueries = checkExampleQueries(options.exampleQueries ?? [], parseContext, where);
   for (const [i, { role }] of exampleQueries.entries())
     if (role !== undefined) checkKnown(known, role, `${where}: exampleQueries[${i}]`);

@@ -149,6 +149,13 @@ describe("a service", () => {
       { roles: ["support"], defaultRole: "guest" },
       /defaultRole names the role "guest"/,
     ],
+    ["the role titles", { roles: ["support", "titles"] }, /"titles" cannot be a role, because OpenAI clients/],
+    ["the default role titles", { defaultRole: "titles" }, /"titles" cannot be a role/],
+    [
+      "a function for the role titles",
+      { functions: [defineFunction({ ...base, roles: ["titles"] })] },
+      /"titles" cannot be a role/,
+    ],
     ["an empty default role", { defaultRole: "" }, /defaultRole|a role must be a string/],
     ["roles open to everyone", { roles: "everyone" }, /must be a list of all roles/],
     [
