@@ -23,9 +23,18 @@ export interface Caller {
 
 export const callerOf = ({ role, context }: Caller): Caller => ({ context, ...(role !== undefined && { role }) });
 
+/** A text that a client sent next to its query. The model receives it as data. */
+export interface QuotedText {
+  /** `system`: of the client's application; the others: earlier messages of the conversation, as the client has them. */
+  from: "system" | "user" | "assistant";
+  text: string;
+}
+
 /** The request of a run, which stays the same from its first turn to its last. */
 export interface RunRequest extends Caller {
   query: string;
+  /** In the order in which the client sent them. Later runs of the thread do not receive them. */
+  quoted?: readonly QuotedText[];
   /** The part of the context that the model sees. */
   modelContext?: JsonValue;
   analysisMode: boolean;

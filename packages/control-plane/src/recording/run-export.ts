@@ -48,6 +48,10 @@ export async function exportRun(store: Store, runId: string, agentId?: string): 
   const tape = emptyTape();
   const queries: ExportedQuery[] = [];
   for (const [i, one] of [...earlier.map((entry) => entry.run), run].entries()) {
+    if (one.request.quoted)
+      throw new AdminError(
+        `Run ${one.runId} received texts of its client besides the query, which a test cannot send. Export a run of another client.`,
+      );
     await addRun(store, one, earlier.slice(0, i), tape);
     queries.push(exportedQuery(one, earlier[i - 1]?.run));
   }

@@ -12,7 +12,7 @@ import type {
   RunStatus,
 } from "@patchbay/protocol";
 import type { CredentialRight } from "../ports/stores.ts";
-import type { RunRecord, TestCall } from "../ports/records.ts";
+import type { QuotedText, RunRecord, TestCall } from "../ports/records.ts";
 
 export { promptParts } from "./loop/compact.ts";
 export { type SentRequest, sentRequests } from "./loop/rebuild.ts";
@@ -36,6 +36,8 @@ export interface Principal {
 /** A parsed query, the same for every endpoint. */
 export interface Query {
   query: string;
+  /** Texts that the client sent next to the query: data for the model. `beforeQuery` hooks check them with the query. */
+  quoted?: readonly QuotedText[];
   threadId?: string;
   sessionId?: string;
   role?: string;
@@ -45,6 +47,8 @@ export interface Query {
   maxTokens?: number;
   /** The endpoint's default. Default `LIMITS.defaultMaxTokens`. */
   defaultMaxTokens?: number;
+  /** Default: that of `llm`, else the agent's setting. */
+  temperature?: number;
   /** A JSON Schema that the answer must meet. */
   responseSchema?: JsonObject;
   llm?: LlmConfig;
@@ -63,6 +67,8 @@ export interface Query {
   idempotency?: { key: string; bodyHash: string };
   /** Id of the HTTP request. */
   requestId?: string;
+  /** The first warnings of the answer: what the endpoint ignored. */
+  warnings?: readonly string[];
 }
 
 /** Ids of a run that was accepted or joined. */

@@ -10,6 +10,26 @@ describe("beforeQuery", () => {
     expect(system.calls[0]).toEqual({ hook: "beforeQuery", query: "How many?", role: "agent", context: { shop: 7 } });
   });
 
+  test("sees the texts that the client sent next to the query", async () => {
+    await using system = await startHooked([{ text: "Three." }], () => passed);
+    const quoted = [
+      { from: "system", text: "Be brief." },
+      { from: "user", text: "Hello" },
+    ] as const;
+
+    await system.query("How many?", { quoted });
+
+    expect(system.calls[0]).toMatchObject({ query: "Be brief.\n\nHello\n\nHow many?" });
+  });
+
+  test("refuses a query for a quoted text, which is not stored", async () => {
+    await using system = await startHooked([], () => refusal);
+
+    const { left } = await system.ask("What was it?", { quoted: [{ from: "user", text: `My card is ${SECRET}.` }] });
+
+    expect(left).not.toContain(SECRET);
+  });
+
   test("refuses a query before it reaches a model, and neither its text nor its context is stored", async () => {
     await using system = await startHooked([], () => refusal);
 

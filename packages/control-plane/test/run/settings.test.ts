@@ -221,6 +221,7 @@ describe("a locked setting", () => {
     ["llmConfig.provider", "model_not_allowed", { llm: { provider: "anthropic" } }],
     ["llmConfig.model", "model_not_allowed", { llm: { ...openai, model: "gpt-1" } }],
     ["llmConfig.temperature", "invalid_request", { llm: { ...openai, temperature: 0.4 } }],
+    ["temperature", "invalid_request", { temperature: 0.4 }],
     ["llmConfig.maxTokens", "invalid_request", { llm: { ...openai, maxTokens: 78 }, maxTokens: 78 }],
     ["max_tokens", "invalid_request", { llm: { ...openai, maxTokens: 77 }, maxTokens: 78 }],
     ["llmConfig.fallback", "invalid_request", { llm: { ...openai, fallback: false } }],

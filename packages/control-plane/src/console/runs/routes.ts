@@ -144,9 +144,10 @@ const notKept = (): ServiceError =>
 
 /** The query of a run. The agent's instructions and functions are those of now, as for any query. */
 function repeated(origin: RunRecord): Query {
-  const { query, role, context, analysisMode, maxTokens, instructions, testCall } = origin.request;
+  const { query, quoted, role, context, analysisMode, maxTokens, instructions, testCall } = origin.request;
   return {
     query,
+    ...(quoted && { quoted }),
     context,
     analysisMode,
     maxTokens,

@@ -119,12 +119,18 @@ export class Admission {
   }
 
   /** The last check, so that the owner's code is not asked about a query that could not run. */
-  async #askHooks({ agentId }: Principal, { query }: Query, { prepared, caller }: Connected): Promise<void> {
+  async #askHooks(
+    { agentId }: Principal,
+    { query, quoted = [] }: Query,
+    { prepared, caller }: Connected,
+  ): Promise<void> {
     const [silent] = prepared.silentHooks;
     if (silent !== undefined) throw undecided({ service: silent }, "beforeQuery", "its runtime is not connected");
     const { gateway } = this.#context;
     const context = { gateway, signal: this.#executor.draining };
-    await checkQuery(agentId, hooksOf(prepared.set), { query, ...caller }, context);
+    // A hook reads all that the model reads of the client: what it refuses in a query must not pass as a quoted text.
+    const texts = [...quoted.map(({ text }) => text), query].join("\n\n");
+    await checkQuery(agentId, hooksOf(prepared.set), { query: texts, ...caller }, context);
   }
 
   #pays({ tier }: Principal, { testCall }: Query): boolean {
@@ -170,7 +176,8 @@ export class Admission {
   /** Stores a run that failed before it began. */
   async #refuse(asked: NewRun, failure: RunFailure): Promise<RunHandle> {
     // A hook may refuse a query because its text must not be stored, for example the number of a card.
-    const withheld = { ...asked.request, query: WITHHELD, context: {} };
+    const { quoted: _, ...request } = asked.request;
+    const withheld = { ...request, query: WITHHELD, context: {} };
     const run = failure.code === "refused" ? { ...asked, request: withheld } : asked;
     const { runs, clock } = this.#context;
     const record = { ...unstarted(run, clock.now()), status: "failed" as const, lastSeq: 1 };

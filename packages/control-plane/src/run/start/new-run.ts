@@ -36,6 +36,7 @@ export function newRun(
 ): NewRun {
   const {
     query: text,
+    quoted,
     role,
     context = {},
     analysisMode,
@@ -48,6 +49,7 @@ export function newRun(
     requestId,
     cancelWhenGone,
     reported,
+    warnings = [],
   } = query;
   return {
     runId: newId("run"),
@@ -61,13 +63,14 @@ export function newRun(
     request: {
       ...request,
       query: text,
+      ...(quoted && { quoted }),
       context,
       analysisMode,
       provider: testCall ? TEST_CALL : (wanted.provider ?? ""),
       model: testCall ? TEST_CALL : (wanted.model ?? ""),
       system: "",
       charged: false,
-      warnings: [],
+      warnings: [...warnings],
       ...(role !== undefined && { role }),
       ...(instructions !== undefined && { instructions }),
       ...(cancelWhenGone && { cancelWhenGone }),

@@ -23,7 +23,7 @@ export function settle(query: Query, ofAgent: AgentSettings, models: ModelCatalo
   if (query.repeats) return settledAs(query.repeats.request);
   const settings = query.testCall ? {} : ofAgent;
   const { llm, defaultMaxTokens = LIMITS.defaultMaxTokens } = query;
-  const temperature = llm?.temperature ?? settings.temperature;
+  const temperature = query.temperature ?? llm?.temperature ?? settings.temperature;
   const responseSchema = query.responseSchema ?? settings.responseSchema;
   const { steps, historyTokens, maxCostUsd } = settings;
   return {
@@ -92,9 +92,10 @@ export function refusedOverrides(
     }
   }
   const modelFaults = faults.length;
-  if (locked.has("temperature") && llm?.temperature !== undefined && llm.temperature !== request.temperature)
-    refuse("llmConfig.temperature");
-  // The local variant also accepts it outside of `llm_config`.
+  // Some endpoints accept the next two outside of `llmConfig`.
+  const temperature = query.temperature ?? llm?.temperature;
+  if (locked.has("temperature") && temperature !== undefined && temperature !== request.temperature)
+    refuse(llm?.temperature === temperature ? "llmConfig.temperature" : "temperature");
   if (locked.has("maxTokens") && maxTokens !== undefined && maxTokens !== request.maxTokens)
     refuse(llm?.maxTokens === maxTokens ? "llmConfig.maxTokens" : "max_tokens");
   if (locked.has("fallback") && llm?.fallback === false && settings.fallback) refuse("llmConfig.fallback");
