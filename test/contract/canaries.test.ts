@@ -65,7 +65,7 @@ test("secrets from every possible source appear in no log, stream, answer or tab
   const { agentId = "", apiKey = "" } = await admin("agents", "create", "ContractSystem", "--org", orgId);
   const { runtimeKey = "" } = await admin("runtime-keys", "create", "--agent", agentId);
   await using serve = startCommand(["serve", "--port", "0", "--data-dir", folder.path, "--json"], {
-    env: { ...standIn.env, OPERATOR_SECRET: HIDDEN["environment of the control plane"] },
+    env: { ...standIn.env, PATCHBAY_LOG: "debug", OPERATOR_SECRET: HIDDEN["environment of the control plane"] },
   });
   const { baseUrl: url } = JSON.parse(await serve.seen(/^\{"ready".*\}$/m)) as { baseUrl: string };
   await using runtime = startCommand(["connect", "service.ts", "--json"], {
@@ -74,6 +74,7 @@ test("secrets from every possible source appear in no log, stream, answer or tab
       PATCHBAY_URL: url,
       PATCHBAY_AGENT: agentId,
       PATCHBAY_RUNTIME_KEY: runtimeKey,
+      PATCHBAY_LOG: "debug",
       OWNER_SECRET: HIDDEN["environment of the runtime"],
     },
   });
@@ -112,6 +113,7 @@ test("secrets from every possible source appear in no log, stream, answer or tab
   expect(outputs.join("\n")).toContain(TOLD.result);
   expect(kept).toContain(TOLD.argument);
   expect(standIn.requests.length).toBeGreaterThan(8);
+  for (const message of ["request", "run ended", "call ended"]) expect(logs.plane).toContain(`"message":"${message}"`);
 
   const found: string[] = [];
   const look = (where: string, text: string, secrets: Record<string, string>): void => {

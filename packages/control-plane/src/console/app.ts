@@ -85,6 +85,7 @@ async function serve(exchange: Exchange, guarded: Guarded): Promise<Response> {
   const visitor = route.needs === "public" ? undefined : await signIn.sessions.require(exchange);
   if (isUnsafe(exchange)) requireSameOrigin(exchange, deps);
   if (!visitor) return handled(exchange, guarded, undefined);
+  exchange.facts.memberId = visitor.by.memberId;
   requireRole(visitor, route);
   if (route.confirmed && visitor.hasPassword && !visitor.confirmed)
     throw new ServiceError("confirmation_required", "Give your password again, then repeat this request.");
@@ -103,6 +104,7 @@ async function handled(
   const agentId = params["agent_id"];
   async function work(): Promise<unknown> {
     const agent = by && agentId !== undefined ? await agentOf(deps.store, by.orgId, agentId) : undefined;
+    if (agent) exchange.facts.agentId = agent.agentId;
     return handle({ params, query, body, by, agent, exchange, signal: c.req.raw.signal });
   }
   // Reads take turns between organisations. Streams do not: they would hold their turn for minutes.

@@ -58,6 +58,8 @@ export interface RunRequest extends Caller {
   /** False for organisations that are not charged, such as those of the sandbox tier. */
   charged: boolean;
   warnings: string[];
+  /** The label of the key when the query arrived, for the line of the run in the log. */
+  keyLabel?: string;
   /** The client of its stream asked to cancel the run when its last reader has left. */
   cancelWhenGone?: true;
   /** True if its end is reported to the webhook of its agent. */

@@ -24,6 +24,8 @@ export type { Observer, QueryLine } from "./run-context.ts";
 /** The authenticated sender of a request, taken from its key or token. */
 export interface Principal {
   keyId: string;
+  /** The name that people gave the key. */
+  keyLabel?: string;
   agentId: string;
   orgId: string;
   tier: string;

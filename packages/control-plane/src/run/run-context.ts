@@ -1,10 +1,9 @@
-import type { OperatorLimits, QueryResponse } from "@patchbay/protocol";
+import type { OperatorLimits } from "@patchbay/protocol";
 import type { Clock } from "../ports/clock.ts";
 import type { FunctionGateway } from "../ports/function-gateway.ts";
 import type { Log } from "../ports/log.ts";
 import type { Metrics } from "../ports/metrics.ts";
-import type { ModelCatalog, ModelErrorKind } from "../ports/model-provider.ts";
-import type { CallRecord, RunRecord, TurnRecord } from "../ports/records.ts";
+import type { ModelCatalog } from "../ports/model-provider.ts";
 import { type RunStore, StoreUnavailable } from "../ports/run-store.ts";
 import type { ApprovalStore } from "../ports/approvals.ts";
 import type { AuditStore } from "../ports/audit.ts";
@@ -48,56 +47,6 @@ export type QueryLine = { at: number; runId: string; agentId: string; role?: str
 
 /** Receives each event when it happens. The run waits for it: return soon and do not throw. */
 export type Observer = (line: QueryLine) => void;
-
-/** Reports what happens in one run to metrics, the log and the live view. */
-export interface RunObserver {
-  started(): void;
-  attemptEnded(provider: string, outcome: "succeeded" | ModelErrorKind): void;
-  turnEnded(turn: Pick<TurnRecord, "provider" | "usage">): void;
-  callEnded(call: CallRecord, ms: number): void;
-  /** The runtime denied by `rule` a call that the control plane had allowed by the same rule. */
-  accessDisagreed(call: CallRecord, rule: string): void;
-  ended(result: QueryResponse): void;
-}
-
-export function observeRun(
-  {
-    runId,
-    agentId,
-    role,
-    request,
-    waitedMs = 0,
-  }: Pick<RunRecord, "runId" | "agentId" | "role" | "request" | "waitedMs">,
-  { metrics, observe, clock, log }: Pick<RunContext, "metrics" | "observe" | "clock" | "log">,
-): RunObserver {
-  const ofRole = role === undefined ? {} : { role };
-  const about = () => ({ at: clock.now(), runId, agentId, ...ofRole });
-  return {
-    started: () => observe({ kind: "query", ...about(), text: request.query }),
-    attemptEnded: metrics.modelTurn,
-    turnEnded: ({ provider, usage }) => metrics.tokensUsed(provider, usage),
-    callEnded({ functionName, outcome }, ms) {
-      const code = outcome && !outcome.ok ? outcome.code : undefined;
-      metrics.callEnded(code ?? "succeeded");
-      observe({
-        kind: "call",
-        ...about(),
-        functionName,
-        ...(code === undefined ? { ok: true } : { ok: false, code }),
-        ms,
-      });
-    },
-    accessDisagreed({ callId, functionName }, rule) {
-      metrics.accessDisagreed();
-      log.error("access disagreement", { callId, functionName, rule, ...ofRole });
-    },
-    ended({ success, code, executionTimeMs: ms, usage: { inputTokens, outputTokens } }) {
-      metrics.runEnded(code ?? "succeeded", Math.max(0, ms - waitedMs));
-      if (success) observe({ kind: "done", ...about(), ms, tokens: inputTokens + outputTokens });
-      else observe({ kind: "failed", ...about(), code: code ?? "internal", ms });
-    },
-  };
-}
 
 /** Attempts when no signal ends the retries: about a minute. */
 const MAX_ATTEMPTS = 41;

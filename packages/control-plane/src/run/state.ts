@@ -14,7 +14,8 @@ import type { Journal, JournalEntry } from "./calls/journal.ts";
 import { budgetOf, BYTES_PER_TOKEN, firstShown } from "./loop/compact.ts";
 import { respondFunction } from "./loop/structured.ts";
 import { visibleFunctions } from "./role-check.ts";
-import type { RunContext, RunObserver } from "./run-context.ts";
+import type { RunObserver } from "./observer.ts";
+import type { RunContext } from "./run-context.ts";
 
 /** What the work on one run needs besides its state. `log` adds the ids of the run. */
 export interface ActiveRun extends RunContext {

@@ -21,7 +21,7 @@ function openAttempts() {
 function exchangeFrom(remoteAddress: string): Exchange {
   const raw = { signal: new AbortController().signal };
   const context = { env: { incoming: { socket: { remoteAddress } } }, req: { header: () => undefined, raw } };
-  return { c: context as unknown as Exchange["c"], requestId: "req_1", headers: {}, cookies: [] };
+  return { c: context as unknown as Exchange["c"], requestId: "req_1", headers: {}, cookies: [], facts: {} };
 }
 
 test("attempts for an account from one address are rejected after ten failures, until a success", async () => {

@@ -38,7 +38,7 @@ async function startDesk(turns: ScriptedTurn[]) {
 
   async function stream(runId: string, headers: Record<string, string> = {}): Promise<Response> {
     const app = new Hono<HttpEnv>().get("/", (c) => {
-      const exchange = { c, requestId: "req", headers: {}, cookies: [] };
+      const exchange = { c, requestId: "req", headers: {}, cookies: [], facts: {} };
       const handle = handlers["GET /agents/:agent_id/runs/:run_id/events"] as (request: object) => Promise<Response>;
       return handle({ exchange, agent: AGENT, params: { run_id: runId }, by: OWN });
     });

@@ -4,6 +4,17 @@ import type { Context } from "hono";
 
 export type HttpEnv = { Bindings: Partial<HttpBindings> };
 
+/** What the line of a request in the log says about its sender and its run, as far as the handler knows it. */
+export interface RequestFacts {
+  agentId?: string;
+  /** The key or token, and the label that people gave it. */
+  keyId?: string;
+  keyLabel?: string;
+  memberId?: string;
+  role?: string;
+  runId?: string;
+}
+
 /** One request and the response that is being made for it. */
 export interface Exchange {
   readonly c: Context<HttpEnv>;
@@ -12,6 +23,7 @@ export interface Exchange {
   readonly headers: Record<string, string>;
   /** Values of `Set-Cookie`, one header each. A failure sets none. */
   readonly cookies: string[];
+  readonly facts: RequestFacts;
 }
 
 export type Handler = (exchange: Exchange) => Promise<Response> | Response;

@@ -1,7 +1,7 @@
 import type { Context, Hono } from "hono";
 import type { Log } from "../../ports/log.ts";
-import { ServiceError } from "../../ports/service-error.ts";
-import { failure } from "./errors.ts";
+import { ServiceError, type ServiceErrorCode } from "../../ports/service-error.ts";
+import { codeOf, failure } from "./errors.ts";
 import { type Exchange, type Handler, type HttpEnv, requestIdOf } from "./exchange.ts";
 
 /** One route: answers to unknown paths and methods are derived from the list of all routes. */
@@ -11,6 +11,8 @@ export interface Route {
   path: string;
   /** True for routes that answer with server-sent events. */
   streams?: boolean;
+  /** True for what machines request every few seconds: its requests are logged at level debug. */
+  probe?: boolean;
   handle: Handler;
 }
 
@@ -37,23 +39,42 @@ export function mountRoutes(app: Hono<HttpEnv>, api: Api, answerOthers: (handler
   answerOthers((c) => answer(api, c, (exchange) => unrouted(exchange, api)));
 }
 
+/** The status of a request whose client disconnected before the response, as nginx logs it. */
+const CLIENT_GONE = 499;
+
 type HonoHandler = (c: Context<HttpEnv>) => Promise<Response>;
 
 async function answer(api: Api, c: Context<HttpEnv>, handle: Handler, route?: Route): Promise<Response> {
+  const beganAt = performance.now();
   const requestId = requestIdOf(c.req.header("X-Request-Id"));
   const headers = { "X-Request-Id": requestId, "X-Content-Type-Options": "nosniff", ...api.headers };
-  const exchange: Exchange = { c, requestId, headers, cookies: [] };
+  const exchange: Exchange = { c, requestId, headers, cookies: [], facts: {} };
   api.begin?.(exchange);
+  const ended = (status: number, code?: ServiceErrorCode): void => {
+    const { method } = c.req;
+    const ms = Math.round(performance.now() - beganAt);
+    const fields = { requestId, method, ...(route && { route: route.path }), status, ...(code && { code }) };
+    api.log[route?.probe ? "debug" : "info"]("request", { ...fields, ...exchange.facts, ms });
+  };
   try {
     // Hono also gives GET routes HEAD requests, for which a stream would stay open without a reader.
     if (route?.streams && c.req.method === "HEAD") throw notAllowed(exchange, [route.method]);
     const response = await handle(exchange);
     for (const cookie of exchange.cookies) response.headers.append("Set-Cookie", cookie);
+    const { outgoing } = c.env;
+    if (route?.streams && response.body && outgoing) outgoing.once("close", () => ended(response.status));
+    else ended(response.status);
     return response;
   } catch (thrown) {
-    // The client has disconnected. Work that was aborted for this reason did not fail, so nothing is logged.
-    if (c.req.raw.signal.aborted) return new Response(null, { status: 499, headers });
-    return failure(exchange, api.mapError ? api.mapError(exchange, thrown) : thrown, api.log);
+    // The client has disconnected. Work that was aborted for this reason did not fail.
+    if (c.req.raw.signal.aborted) {
+      ended(CLIENT_GONE);
+      return new Response(null, { status: CLIENT_GONE, headers });
+    }
+    const error = api.mapError ? api.mapError(exchange, thrown) : thrown;
+    const response = failure(exchange, error, api.log);
+    ended(response.status, codeOf(error));
+    return response;
   }
 }
 

@@ -107,10 +107,11 @@ interface Begun {
 
 async function begin(
   { runs }: HttpDeps,
-  { requestId }: Exchange,
+  { requestId, facts }: Exchange,
   caller: Principal,
   { known, query }: Received,
 ): Promise<Begun> {
+  if (query.role !== undefined) facts.role = query.role;
   if (known) return { run: known, joined: true };
   return { run: await runs.start(caller, { ...query, requestId }), joined: false };
 }

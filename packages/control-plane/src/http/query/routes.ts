@@ -14,6 +14,8 @@ interface RouteEntry {
   summary: string;
   /** True for routes that answer with server-sent events. */
   streams?: true;
+  /** True for what machines request every few seconds: its requests are logged at level debug. */
+  probe?: true;
   /** True for routes that are served in development only. */
   local?: true;
   body?: SchemaName;
@@ -221,6 +223,7 @@ const TABLE = [
     id: "healthz",
     method: "GET",
     path: "/healthz",
+    probe: true,
     access: "open",
     summary: "The process is alive",
     answers: { "200": { description: "The process accepts requests", json: { type: "object" } } },
@@ -230,6 +233,7 @@ const TABLE = [
     id: "readyz",
     method: "GET",
     path: "/readyz",
+    probe: true,
     access: "open",
     summary: "Store, bus and migrations are ready",
     answers: {
@@ -244,6 +248,7 @@ const TABLE = [
     id: "metrics",
     method: "GET",
     path: "/metrics",
+    probe: true,
     access: "open",
     summary: "Figures in Prometheus's form",
     answers: {

@@ -54,7 +54,8 @@ export async function onPlace(
 }
 
 /** Names the run in the response, so that the client can resume or cancel it. */
-export function nameRun({ headers }: Exchange, run: { runId: string; threadId: string }): void {
+export function nameRun({ headers, facts }: Exchange, run: { runId: string; threadId: string }): void {
+  facts.runId = run.runId;
   headers["X-Run-Id"] = run.runId;
   headers["X-Thread-Id"] = run.threadId;
 }

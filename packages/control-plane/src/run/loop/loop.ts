@@ -143,15 +143,19 @@ async function runCalls(state: RunState, turn: ModelTurn, active: ActiveRun): Pr
   });
   const entry = entryOf(state, turn, active);
   state.calls.push(...calls);
+  const refused = calls.filter((call) => call.outcome);
   // The intent of each call is stored before the call is sent: after a crash the next owner asks the runtime for its outcome.
   await active.journal.write({
     ...entry,
     events: [...entry.events, ...spoken(turn), ...calledEvents(calls)],
     calls,
-    audit: calls.filter((call) => call.outcome).flatMap((call) => callEntries(state.run, call)),
+    audit: refused.flatMap((call) => callEntries(state.run, call)),
   });
+  for (const call of refused) active.observer.callRefused(call, { known: isKnown(state, call.functionName) });
   return await settle(state, calls, active, { resumed: false });
 }
+
+const isKnown = ({ functions, hidden }: RunState, name: string): boolean => functions.has(name) || hidden.has(name);
 
 /** Providers may ignore that a plan has no calls. Such calls are dropped, and the echo that repeats them. */
 function planEntry(state: RunState, turn: ModelTurn, active: ActiveRun): JournalEntry {

@@ -7,7 +7,8 @@ import type { Principal, Query, RunHandle } from "../api.ts";
 import { detailOf, refusedQuery, reportOf, runEntry } from "../calls/journal.ts";
 import { checkQuery, undecided } from "../loop/hooks.ts";
 import { effectiveRole, isUnknownRole, mayState } from "../role-check.ts";
-import { observeRun, type RunContext } from "../run-context.ts";
+import { observeRun } from "../observer.ts";
+import type { RunContext } from "../run-context.ts";
 import { insufficientCredits, RunFailure, sessionNotFound } from "../run-failure.ts";
 import type { Executor } from "../worker/executor.ts";
 import { LEASE_MS } from "../worker/leases.ts";
@@ -193,7 +194,8 @@ export class Admission {
         ...reportOf(run, failure.code === "cancelled" ? "cancelled" : "failed", result),
       },
     );
-    observeRun(record, this.#context).ended(result);
+    const log = this.#context.log.child({ runId: run.runId, agentId: run.agentId });
+    observeRun(record, { ...this.#context, log }).ended(result);
     return run;
   }
 

@@ -29,7 +29,7 @@ export interface Checked extends Connected {
 
 /** The run of a query before its checks. */
 export function newRun(
-  { orgId, agentId, keyId }: Principal,
+  { orgId, agentId, keyId, keyLabel }: Principal,
   query: Query & { reported?: boolean },
   { wanted, request }: Settled,
   lease: Pick<NewRun, "timeoutMs" | "owner" | "leaseMs">,
@@ -73,6 +73,7 @@ export function newRun(
       warnings: [...warnings],
       ...(role !== undefined && { role }),
       ...(instructions !== undefined && { instructions }),
+      ...(keyLabel !== undefined && { keyLabel }),
       ...(cancelWhenGone && { cancelWhenGone }),
       ...(reported && { reported }),
       ...(testCall && { testCall }),

@@ -18,7 +18,8 @@ import {
 import { converse, unfinishedEntry } from "../loop/loop.ts";
 import { historyOf } from "../loop/request.ts";
 import { modelsOf } from "../loop/respond.ts";
-import { observeRun, type RunContext, withRetry } from "../run-context.ts";
+import { observeRun } from "../observer.ts";
+import { type RunContext, withRetry } from "../run-context.ts";
 import { crashLoop, RunFailure, sessionNotFound } from "../run-failure.ts";
 import {
   type ActiveRun,
@@ -91,7 +92,7 @@ export async function runToEnd(
       const cause = signal.aborted ? signal.reason : error;
       if (cause instanceof RunMoved) return moved(cause, log);
       const failure = cause instanceof RunFailure ? cause : new RunFailure("internal", "Internal error", { cause });
-      log[ALARMING.has(failure.code) ? "error" : "info"]("run failed", { code: failure.code, cause: failure.cause });
+      log[ALARMING.has(failure.code) ? "error" : "debug"]("run failed", { code: failure.code, cause: failure.cause });
       entry ??= state && (state.asking.unstored ?? unfinishedEntry(state, active));
       const known = progress && { state: progress, limits: context.limits };
       ending = failed(run, failure, elapsed(run, context.clock), known);
@@ -99,7 +100,7 @@ export async function runToEnd(
     }
     const closed = await closeApprovals(run.runId, progress, active);
     await journal.write(finish(run, progress, ending, detail, withDecisions(entry, closed)));
-    observer.ended(ending.result);
+    observer.ended(ending.result, progress);
     return "ended";
   } catch (error) {
     if (error instanceof LeaseLost) return moved(error, log);

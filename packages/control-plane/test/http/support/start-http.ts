@@ -31,6 +31,8 @@ export interface TestHttp extends AsyncDisposable {
   url: string;
   port: number;
   runs: FakeRuns;
+  /** The lines of requests in the log, and all other lines. */
+  requests: Line[];
   lines: Line[];
   server: HttpServer;
   counts: string[];
@@ -49,10 +51,11 @@ export async function startHttp(
   { upgrade = (_request, socket) => socket.destroy() }: { upgrade?: UpgradeHandler } = {},
 ): Promise<TestHttp> {
   const runs = createFakeRuns();
+  const requests: Line[] = [];
   const lines: Line[] = [];
   const counts: string[] = [];
   let openStreams = 0;
-  const log = memoryLog(lines);
+  const log = memoryLog((line) => (line.message === "request" ? requests : lines).push(line));
   const app = createHttpApp({
     runs,
     approvals: unusedApprovals,
@@ -97,6 +100,7 @@ export async function startHttp(
     url,
     port,
     runs,
+    requests,
     lines,
     server,
     counts,
@@ -116,13 +120,13 @@ function credentialOf(kind: CredentialKind, secret: string): Credential | undefi
   const known = CREDENTIALS[secret];
   if (known?.kind !== kind) return undefined;
   const { agentId = "agent-1", tier = "sandbox", roles } = known;
-  const shown = { credentialId: `id-of-${secret}`, hash: "", hint: "", createdAt: 0 };
+  const shown = { credentialId: `id-of-${secret}`, hash: "", hint: "", label: "web shop", createdAt: 0 };
   return { ...shown, kind, agentId, orgId: "org-1", tier, ...(roles && { roles }) };
 }
 
-function memoryLog(lines: Line[]): Log {
+function memoryLog(keep: (line: Line) => void): Log {
   const at = (level: Line["level"]) => (message: string, fields?: LogFields) =>
-    void lines.push({ level, message, ...(fields && { fields }) });
+    keep({ level, message, ...(fields && { fields }) });
   const log: Log = {
     debug: at("debug"),
     info: at("info"),

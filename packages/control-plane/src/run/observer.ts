@@ -1,0 +1,88 @@
+import { present, type QueryResponse } from "@patchbay/protocol";
+import type { ModelErrorKind } from "../ports/model-provider.ts";
+import type { CallRecord, RunRecord, TurnRecord } from "../ports/records.ts";
+import { refusalOf } from "../ports/refusal.ts";
+import type { RunContext } from "./run-context.ts";
+
+/** Reports what happens in one run to metrics, the log and the live view. */
+export interface RunObserver {
+  started(): void;
+  attemptEnded(provider: string, outcome: "succeeded" | ModelErrorKind): void;
+  turnEnded(turn: Pick<TurnRecord, "provider" | "usage">): void;
+  callEnded(call: CallRecord, ms: number): void;
+  /** The call was refused before it was sent to a runtime. `known`: the agent has such a function. */
+  callRefused(call: CallRecord, options: { known: boolean }): void;
+  /** The runtime denied by `rule` a call that the control plane had allowed by the same rule. */
+  accessDisagreed(call: CallRecord, rule: string): void;
+  /** `did` is absent for a run that did not begin, or whose state could not be loaded. */
+  ended(result: QueryResponse, did?: Did): void;
+}
+
+/** The turns and calls of a run. `leftOut`: calls that are not in the list. */
+interface Did {
+  turns: readonly unknown[];
+  calls: readonly CallRecord[];
+  leftOut?: number;
+}
+
+export function observeRun(
+  run: Pick<RunRecord, "runId" | "agentId" | "role" | "keyId" | "requestId" | "request" | "waitedMs">,
+  { metrics, observe, clock, log }: Pick<RunContext, "metrics" | "observe" | "clock" | "log">,
+): RunObserver {
+  const { runId, agentId, role, request, waitedMs = 0 } = run;
+  const ofRole = role === undefined ? {} : { role };
+  const about = () => ({ at: clock.now(), runId, agentId, ...ofRole });
+  function noteCall(call: CallRecord, known: boolean, ms: number): string | undefined {
+    const { callId, functionName, attempt, instanceId, outcome } = call;
+    const { code, rule } = outcome && !outcome.ok ? { code: outcome.code, rule: refusalOf(outcome) } : {};
+    metrics.callEnded(code ?? "succeeded");
+    // A name that the model made up is a text of the model, which no line of the log holds.
+    const name = known ? { functionName } : {};
+    log.debug("call ended", { callId, ...name, attempt, ...present({ instanceId, code, rule }), ms: Math.round(ms) });
+    return code;
+  }
+  return {
+    started: () => observe({ kind: "query", ...about(), text: request.query }),
+    attemptEnded: metrics.modelTurn,
+    turnEnded: ({ provider, usage }) => metrics.tokensUsed(provider, usage),
+    callEnded(call, ms) {
+      const code = noteCall(call, true, ms);
+      const { functionName } = call;
+      const ok = code === undefined ? { ok: true } : { ok: false, code };
+      observe({ kind: "call", ...about(), functionName, ...ok, ms });
+    },
+    callRefused: (call, { known }) => void noteCall(call, known, 0),
+    accessDisagreed({ callId, functionName }, rule) {
+      metrics.accessDisagreed();
+      log.error("access disagreement", { callId, functionName, rule, ...ofRole });
+    },
+    ended(result, did) {
+      const { success, code, executionTimeMs, usage } = result;
+      const ms = Math.max(0, executionTimeMs - waitedMs);
+      metrics.runEnded(code ?? "succeeded", ms);
+      log.info("run ended", { ...senderOf(run), ...endOf(result, did), ms, ...(waitedMs > 0 && { waitedMs }) });
+      const tokens = usage.inputTokens + usage.outputTokens;
+      if (success) observe({ kind: "done", ...about(), ms: executionTimeMs, tokens });
+      else observe({ kind: "failed", ...about(), code: code ?? "internal", ms: executionTimeMs });
+    },
+  };
+}
+
+const senderOf = ({ requestId, keyId, role, request }: Pick<RunRecord, "requestId" | "keyId" | "role" | "request">) =>
+  present({ requestId, keyId, keyLabel: request.keyLabel, role });
+
+/** The fields of a run's line in the log about its end: counts and codes, never a text of the conversation. */
+function endOf({ success, code, usage }: QueryResponse, did: Did | undefined) {
+  const { turns = [], calls = [], leftOut = 0 } = did ?? {};
+  const { inputTokens, outputTokens, costUsd } = usage;
+  return {
+    status: success ? "succeeded" : code === "cancelled" ? "cancelled" : "failed",
+    ...present({ code }),
+    steps: turns.length,
+    calls: calls.length + leftOut,
+    denied: calls.filter(({ outcome }) => outcome && refusalOf(outcome) !== undefined).length,
+    inputTokens,
+    outputTokens,
+    costUsd,
+  };
+}
