@@ -56,6 +56,7 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])("a database on %
       { name: "0015-shadows" },
       { name: "0016-audit-seals" },
       { name: "0018-waiting-times" },
+      { name: "0025-facts-by-time" },
       { name: "9999-later" },
     ]);
     await place.execute("delete from kysely_migration where name = '9999-later'");

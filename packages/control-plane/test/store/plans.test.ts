@@ -211,7 +211,8 @@ for (const [name, { open, unbounded }] of Object.entries(ENGINES))
           () => runs.values("org_1", "agt_1", asked),
         ]) {
           const plans = await planned.plansOf(work);
-          expect(plans.join("\n")).toContain("run_facts_by_time");
+          // The oldest of 100,000 runs is found in the index, without their rows.
+          expect(plans.join("\n")).toMatch(/(COVERING INDEX|Index Only Scan .*)\s?run_facts_by_time/);
           // Runs without facts: an index of the agent would read all its runs.
           for (const index of ["runs_open", "runs_ended"]) expect(plans.join("\n")).toContain(index);
           expect(bounded(plans).filter((scan) => !ALLOWED.test(scan))).toEqual([]);
