@@ -13,8 +13,9 @@ import type {
   ThreadPage,
 } from "@patchbay/protocol";
 import { followEvents, type StreamedEvent } from "./follow-events.ts";
-import { errorOf, PatchbayError } from "./patchbay-error.ts";
+import { PatchbayError } from "./patchbay-error.ts";
 import { pause } from "./pause.ts";
+import { type AgentRequest, createSend } from "./send.ts";
 
 export interface ClientOptions {
   /** Address of the service, such as `https://patchbay.example.com`. */
@@ -81,6 +82,24 @@ export interface PageOptions extends RequestOptions {
   cursor?: string | undefined;
 }
 
+/** What a client token allows, fixed when it is made. */
+export interface ClientTokenRequest {
+  role: string;
+  /** Context of every query, which names the person as your functions expect it. */
+  context?: JsonObject | undefined;
+  /** The only chat that the token opens. Default: every chat of its role and context. */
+  threadKey?: string | undefined;
+  /** 1 to 3,600. */
+  expiresInSeconds: number;
+}
+
+export interface ClientToken {
+  /** Send it as `Authorization: Bearer`. It cannot be read again. */
+  token: string;
+  /** ISO 8601. */
+  expiresAt: string;
+}
+
 /** The query API of one agent. Every method throws `PatchbayError`, or `signal.reason` on abort. */
 export interface AgentClient {
   /** Sends a query and waits for its answer. A run that ends without one resolves with `success: false` and a `code`. */
@@ -110,14 +129,8 @@ export interface AgentClient {
   getApproval(approvalId: string, options?: RequestOptions): Promise<Approval>;
   /** Approves or rejects a call. Throws `conflict` if the approval is no longer pending. */
   decideApproval(approvalId: string, decision: ApprovalDecision, options?: RequestOptions): Promise<Approval>;
-}
-
-interface Request {
-  method?: "GET" | "POST" | "DELETE";
-  headers?: Record<string, string>;
-  body?: Query | Feedback | ApprovalDecision;
-  search?: Record<string, string | number | undefined>;
-  signal?: AbortSignal | undefined;
+  /** Makes a token with which a page of yours may use the agent as this role only. It ends with the key of the client. */
+  createClientToken(token: ClientTokenRequest, options?: RequestOptions): Promise<ClientToken>;
 }
 
 const MAX_RETRIES = 4;
@@ -130,11 +143,9 @@ const RETRY_MS = 500;
  * Queries carry an `Idempotency-Key`, so a retry joins the run that the first attempt began.
  */
 export function createClient({ maxRetries, ...options }: ClientOptions): AgentClient {
-  const base = `${options.baseUrl.replace(/\/+$/, "")}/agents/${encodeURIComponent(options.agentId)}`;
+  const send = createSend(options);
 
-  const send = (path: string, request: Request): Promise<Response> => sendOnce(base, path, request, options);
-
-  const readJson = <T>(path: string, request: Request): Promise<T> =>
+  const readJson = <T>(path: string, request: AgentRequest): Promise<T> =>
     withRetries(async () => parseJson<T>(await send(path, request)), maxRetries, request.signal);
 
   const openEvents = async (runId: string, lastId: number | undefined, signal?: AbortSignal) => {
@@ -168,8 +179,7 @@ export function createClient({ maxRetries, ...options }: ClientOptions): AgentCl
     getRun: (runId, { signal } = {}) => readJson(runPath(runId), { signal }),
 
     async sendFeedback(runId, feedback, { signal } = {}) {
-      const headers = { "Content-Type": "application/json" };
-      const request = { method: "POST", headers, body: feedback, signal } as const;
+      const request = { method: "POST", headers: JSON_BODY, body: feedback, signal } as const;
       await withRetries(() => send(`${runPath(runId)}/feedback`, request), maxRetries, signal);
     },
 
@@ -187,15 +197,18 @@ export function createClient({ maxRetries, ...options }: ClientOptions): AgentCl
     getApproval: (approvalId, { signal } = {}) => readJson(approvalPath(approvalId), { signal }),
 
     async decideApproval(approvalId, decision, { signal } = {}) {
-      const headers = { "Content-Type": "application/json" };
       const path = `${approvalPath(approvalId)}/decision`;
       // Not retried: after a lost response the second attempt would report that the approval is decided.
-      return parseJson(await send(path, { method: "POST", headers, body: decision, signal }));
+      return parseJson(await send(path, { method: "POST", headers: JSON_BODY, body: decision, signal }));
     },
+
+    createClientToken: (token, { signal } = {}) =>
+      readJson("/client-tokens", { method: "POST", headers: JSON_BODY, body: token, signal }),
   };
 }
 
 const EVENT_STREAM = "text/event-stream";
+const JSON_BODY = { "Content-Type": "application/json" };
 const runPath = (runId: string): string => `/runs/${encodeURIComponent(runId)}`;
 const approvalPath = (approvalId: string): string => `/approvals/${encodeURIComponent(approvalId)}`;
 const threadPath = (threadId: string): string => `/threads/${encodeURIComponent(threadId)}`;
@@ -204,7 +217,7 @@ function queryRequest(body: Query, options: QueryOptions, accept = "application/
   const { idempotencyKey, cancelOnDisconnect, waitSeconds } = options;
   const headers = {
     Accept: accept,
-    "Content-Type": "application/json",
+    ...JSON_BODY,
     "Idempotency-Key": idempotencyKey ?? newKey(),
     ...(cancelOnDisconnect && { "X-On-Disconnect": "cancel" }),
     ...(waitSeconds !== undefined && { Prefer: `wait=${Math.floor(waitSeconds)}` }),
@@ -215,41 +228,6 @@ function queryRequest(body: Query, options: QueryOptions, accept = "application/
 /** `crypto.randomUUID` is missing on pages that are not served over HTTPS. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-async function sendOnce(
-  base: string,
-  path: string,
-  { method = "GET", headers, body, search = {}, signal }: Request,
-  { apiKey, baseUrl, fetch = globalThis.fetch }: Omit<ClientOptions, "maxRetries">,
-): Promise<Response> {
-  const given = Object.entries(search).flatMap(([name, value]) => (value === undefined ? [] : [[name, `${value}`]]));
-  const query = given.length > 0 ? `?${new URLSearchParams(given)}` : "";
-  // A header's own error would quote the key.
-  if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
-    throw new TypeError("The API key contains characters that a header cannot carry. Copy it again.");
-  // Throws TypeError for a malformed address or header here, so that `fetch` throws it only when the network fails.
-  const request = new Request(`${base}${path}${query}`, {
-    method,
-    redirect: "manual", // Following one would send the key to another address.
-    headers: { ...(apiKey !== undefined && { "X-API-Key": apiKey }), ...headers },
-    ...(body && { body: JSON.stringify(body) }),
-    ...(signal && { signal }),
-  });
-  let response: Response;
-  try {
-    response = await fetch(request);
-  } catch (cause) {
-    signal?.throwIfAborted();
-    throw new PatchbayError("unreachable", `${baseUrl} does not answer.`, { cause });
-  }
-  if (response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400)) {
-    const { status } = response;
-    const message = `${baseUrl} redirects to another address, which the client does not follow. Set baseUrl to that address.`;
-    throw new PatchbayError("invalid_response", message, { status });
-  }
-  if (!response.ok) throw await errorOf(response);
-  return response;
 }
 
 async function parseJson<T>(response: Response): Promise<T> {

@@ -2,6 +2,8 @@ export {
   createClient,
   type AgentClient,
   type ClientOptions,
+  type ClientToken,
+  type ClientTokenRequest,
   type FollowRunOptions,
   type PageOptions,
   type Query,
@@ -9,6 +11,7 @@ export {
   type QueryStreamOptions,
   type RequestOptions,
 } from "./client.ts";
+export { handleChat, type HandleChatOptions } from "./handle-chat.ts";
 export { PatchbayError, type PatchbayErrorCode } from "./patchbay-error.ts";
 export { followEvents, type FollowEventsOptions, type StreamedEvent } from "./follow-events.ts";
 export { verifyWebhook, WebhookSignatureError, type VerifyWebhookOptions } from "./verify-webhook.ts";

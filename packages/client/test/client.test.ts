@@ -201,3 +201,15 @@ test("runs and threads are read, cancelled, rated and deleted at their paths", a
     "POST /runs/run_1/feedback",
   ]);
 });
+
+test("a client token is asked for with what it allows", async () => {
+  const token = { token: "service_client_x", expiresAt: "2026-11-23T14:00:00.000Z" };
+  await using service = await startFakeService([json(201, token)]);
+  const allowed = { role: "customer", context: { customerId: "ana" }, threadKey: "order-7", expiresInSeconds: 600 };
+
+  expect(await clientFor(service.url).createClientToken(allowed)).toEqual(token);
+
+  expect(service.requests[0]).toMatchObject({ method: "POST", path: "/agents/agt%201/client-tokens" });
+  expect(service.requests[0]?.headers["content-type"]).toBe("application/json");
+  expect(JSON.parse(service.requests[0]?.body ?? "")).toEqual(allowed);
+});

@@ -1,0 +1,55 @@
+import { errorOf, PatchbayError } from "./patchbay-error.ts";
+
+/** The agent that requests go to. */
+export interface Recipient {
+  baseUrl: string;
+  agentId: string;
+  apiKey?: string | undefined;
+  fetch?: typeof fetch | undefined;
+}
+
+export interface AgentRequest {
+  method?: "GET" | "POST" | "DELETE";
+  headers?: Record<string, string>;
+  /** Sent as JSON. */
+  body?: object;
+  search?: Record<string, string | number | undefined>;
+  signal?: AbortSignal | undefined;
+}
+
+/** Sends one request to a path of the agent. Throws `PatchbayError` unless the response is 2xx, and `signal.reason` on abort. */
+export type Send = (path: string, request: AgentRequest) => Promise<Response>;
+
+export function createSend({ baseUrl, agentId, apiKey, fetch = globalThis.fetch }: Recipient): Send {
+  const base = `${baseUrl.replace(/\/+$/, "")}/agents/${encodeURIComponent(agentId)}`;
+
+  return async function send(path, { method = "GET", headers, body, search = {}, signal }) {
+    const given = Object.entries(search).flatMap(([name, value]) => (value === undefined ? [] : [[name, `${value}`]]));
+    const query = given.length > 0 ? `?${new URLSearchParams(given)}` : "";
+    // A header's own error would quote the key.
+    if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
+      throw new TypeError("The API key contains characters that a header cannot carry. Copy it again.");
+    // Throws TypeError for a malformed address or header here, so that `fetch` throws it only when the network fails.
+    const request = new Request(`${base}${path}${query}`, {
+      method,
+      redirect: "manual", // Following one would send the key to another address.
+      headers: { ...(apiKey !== undefined && { "X-API-Key": apiKey }), ...headers },
+      ...(body && { body: JSON.stringify(body) }),
+      ...(signal && { signal }),
+    });
+    let response: Response;
+    try {
+      response = await fetch(request);
+    } catch (cause) {
+      signal?.throwIfAborted();
+      throw new PatchbayError("unreachable", `${baseUrl} does not answer.`, { cause });
+    }
+    if (response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400)) {
+      const { status } = response;
+      const message = `${baseUrl} redirects to another address, which the client does not follow. Set baseUrl to that address.`;
+      throw new PatchbayError("invalid_response", message, { status });
+    }
+    if (!response.ok) throw await errorOf(response);
+    return response;
+  };
+}
