@@ -82,10 +82,13 @@ export {
   AgentSettings,
   AgentSettingsChange,
   applySettingsChange,
+  ContextJson,
   FallbackModel,
   LlmConfig,
   LocalQueryRequest,
+  optional,
   QueryRequest,
+  textUpTo,
 } from "./query.ts";
 export { Feedback } from "./feedback.ts";
 export {

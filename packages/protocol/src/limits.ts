@@ -6,6 +6,8 @@ export const LIMITS = {
   queryUnits: 100_000,
   /** Text of `contextJson`. A larger one is answered with 400. */
   contextBytes: 65_536,
+  /** Context in the header `X-Patchbay-Context`, decoded. A larger one is answered with 400. */
+  doorContextBytes: 8_192,
   /** Nesting of a request body. A deeper one is answered with 400. */
   jsonDepth: 64,
   /** A role, a session id, the name of a service. A longer one is answered with 400, or refused at definition. */

@@ -57,7 +57,7 @@ export type LlmConfig = z.infer<typeof LlmConfig>;
  * Parses `contextJson`: the text of a JSON object. Drops properties named `__proto__`. Refuses a number that parsing would change,
  * because functions receive the context unchanged.
  */
-const contextText = z.string().transform((text, context): JsonObject => {
+export const ContextJson = z.string().transform((text, context): JsonObject => {
   const fault = (message: string): never => {
     context.addIssue({ code: "custom", message });
     return z.NEVER;
@@ -104,7 +104,7 @@ export const QueryRequest = z.object({
   threadId: optional(z.string()).describe(described.thread),
   sessionId: label.describe(described.session),
   role: label.describe(described.role),
-  contextJson: optional(contextText).describe(
+  contextJson: optional(ContextJson).describe(
     `Facts about the caller for the owner's code, as the text of a JSON object of at most ${LIMITS.contextBytes} bytes, with numbers that a 64-bit float keeps exactly. Anything else is answered with 400.`,
   ),
   analysisMode: optional(z.boolean()).describe(described.analysis),

@@ -7,7 +7,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { FunctionGateway } from "../ports/function-gateway.ts";
 import type { Log } from "../ports/log.ts";
 import { silentMetrics, type Metrics } from "../ports/metrics.ts";
-import type { CallStore } from "../ports/run-store.ts";
+import type { CallStore } from "../ports/call-store.ts";
 import type { ShadowStore } from "../ports/shadow-store.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import type { RuntimeStore, Store } from "../ports/stores.ts";

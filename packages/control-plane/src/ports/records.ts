@@ -15,6 +15,12 @@ export interface TestCall {
   arguments: JsonObject;
 }
 
+/** The id that a client has given a thread. Unique within its scope, which names the client, per agent. */
+export interface ThreadKey {
+  scope: string;
+  id: string;
+}
+
 /** For whom a query is made. */
 export interface Caller {
   role?: string;

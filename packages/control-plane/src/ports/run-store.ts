@@ -1,10 +1,10 @@
-import type { CallOutcome, ErrorReport, RunErrorCode, RunStatus } from "@patchbay/protocol";
-import { type CallAddress, type CallOrder, RunMoved } from "./function-gateway.ts";
+import type { RunErrorCode, RunStatus } from "@patchbay/protocol";
+import { RunMoved } from "./function-gateway.ts";
 import type { Message } from "./model-provider.ts";
 import type { NewApproval } from "./approvals.ts";
 import type { RunNotes } from "./run-notes.ts";
 import type { NewDelivery } from "./webhooks.ts";
-import type { AuditEntry, CallRecord, RunRecord, RunRequest, TurnRecord, TurnTiming } from "./records.ts";
+import type { AuditEntry, CallRecord, RunRecord, RunRequest, ThreadKey, TurnRecord, TurnTiming } from "./records.ts";
 
 /** A run to be stored. */
 export interface NewRun {
@@ -17,6 +17,8 @@ export interface NewRun {
   /** An existing thread of the agent, or with `newThread` the id of a new one. */
   threadId: string;
   newThread: boolean;
+  /** The key of a new thread. */
+  threadKey?: ThreadKey;
   sessionId?: string;
   subject?: string;
   manifestHash?: string;
@@ -41,7 +43,7 @@ export type StartedRun =
   | { kind: "started"; run: RunRecord; reservedMicros: number }
   /** The queue of the thread is full, or its run `waits` for an approval; nothing was stored. */
   | { kind: "busy"; waits?: true }
-  /** The thread was erased meanwhile; nothing was stored. */
+  /** The thread was erased meanwhile, or another run has made the thread of the key; nothing was stored. */
   | { kind: "thread_gone" }
   /** The Idempotency-Key belongs to this run; nothing was stored. */
   | { kind: "joined"; runId: string; sameBody: boolean };
@@ -251,50 +253,4 @@ export interface RunStore extends RunNotes {
   list(agentId: string, options: { limit: number }): Promise<RunRecord[]>;
   /** Ids of runs of a thread that have not ended. */
   active(threadId: string): Promise<string[]>;
-}
-
-/** A stored call for the replica that its runtime is connected to: its order without the timeout. */
-export type AcceptedCall = Omit<CallOrder, "timeoutMs">;
-
-/** `attempt`: the one that a provisional outcome ends. */
-export interface ArrivedOutcome {
-  callId: string;
-  outcome: CallOutcome;
-  attempt?: number;
-}
-
-/**
- * Calls between the replica that works on a run and the one that the call's runtime is connected to. The call's row in the database
- * decides between them, because the bus may lose, delay or repeat messages.
- */
-export interface CallStore {
-  /**
-   * Accepts one attempt for the replica that will send it. Undefined, and nothing changed, when the attempt was accepted or withdrawn
-   * before, the run has another fence or has ended, or the call has its outcome.
-   */
-  accept(call: {
-    callId: string;
-    attempt: number;
-    fence: number;
-    replicaId: string;
-  }): Promise<AcceptedCall | undefined>;
-  /** Withdraws an attempt, so that no replica can accept it. False when it was accepted before: its handler may be running. */
-  withdraw(call: { callId: string; attempt: number }): Promise<boolean>;
-  /**
-   * Stores the outcome of a call that this process does not wait for; the first outcome stays, a provisional one until the next
-   * attempt. Returns the owner of the run, if any. `over`: the call has its outcome, belongs to another runtime, or is unknown, or
-   * the outcome is a provisional one of an earlier attempt. `sentAt`: when this process sent the frame of the attempt.
-   */
-  arrive(
-    call: CallAddress & { attempt: number },
-    outcome: CallOutcome,
-    sentAt?: number,
-  ): Promise<{ over: boolean; owner?: string }>;
-  /**
-   * Stores what the owner's code threw in an open call, apart from its outcome: only members see it. Nothing is stored for a call of
-   * another runtime.
-   */
-  recordError(call: CallAddress, error: ErrorReport): Promise<void>;
-  /** Outcomes that arrived for these calls and are not stored with them yet. */
-  arrivals(callIds: readonly string[]): Promise<ArrivedOutcome[]>;
 }

@@ -14,7 +14,9 @@ import type { AuditStore } from "./audit.ts";
 import type { AuditSealStore } from "./audit-seals.ts";
 import type { MemberStore, ServiceAddress, SignInStore } from "./members.ts";
 import type { RunIndex } from "./run-index.ts";
-import type { CallStore, RunStore } from "./run-store.ts";
+import type { ThreadKey } from "./records.ts";
+import type { CallStore } from "./call-store.ts";
+import type { RunStore } from "./run-store.ts";
 import type { ViewStore } from "./run-views.ts";
 import type { PermitStore } from "./permit-store.ts";
 import type { WebhookStore } from "./webhooks.ts";
@@ -71,6 +73,8 @@ export interface Credential extends NewCredential {
   createdAt: number;
   lastUsedAt?: number;
   revokedAt?: number;
+  /** Id of the first credential of its rotations, unless it is the first one itself. */
+  lineage?: string;
 }
 
 /** Result of a rotation. `over`: the old credential was revoked or expired, and nothing changed. */
@@ -134,6 +138,8 @@ export interface AccountStore {
 /** Conversations. `roles` limits the result to turns of those roles and turns without a role. */
 export interface ThreadStore {
   exists(agentId: string, threadId: string): Promise<boolean>;
+  /** Id of the thread with this key, if there is one. */
+  ofKey(agentId: string, key: ThreadKey): Promise<string | undefined>;
   /** `sessionId` narrows the list to threads with a run of that session. */
   list(
     agentId: string,

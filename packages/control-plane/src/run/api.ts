@@ -12,7 +12,7 @@ import type {
   RunStatus,
 } from "@patchbay/protocol";
 import type { CredentialRight } from "../ports/stores.ts";
-import type { QuotedText, RunRecord, TestCall } from "../ports/records.ts";
+import type { QuotedText, RunRecord, TestCall, ThreadKey } from "../ports/records.ts";
 
 export { promptParts } from "./loop/compact.ts";
 export { type SentRequest, sentRequests } from "./loop/rebuild.ts";
@@ -41,6 +41,8 @@ export interface Query {
   /** Texts that the client sent next to the query: data for the model. `beforeQuery` hooks check them with the query. */
   quoted?: readonly QuotedText[];
   threadId?: string;
+  /** In place of `threadId`: the thread with this key. It is made if it does not exist. */
+  externalThread?: ThreadKey;
   sessionId?: string;
   role?: string;
   context?: JsonObject;
@@ -109,6 +111,9 @@ export interface Runs {
    * a role that the key may not state, a context that does not fit, a key that was used with another body. Later failures end the run.
    */
   start(principal: Principal, query: Query): Promise<RunHandle>;
+
+  /** Throws `role_not_allowed`, which is audited, for a role that the principal may not state. */
+  requireRole(principal: Principal, role: string | undefined): Promise<void>;
 
   /** The run of a known Idempotency-Key, without checking the rest of the request. Throws `ServiceError` as `start` does. */
   join(principal: Principal, key: string, bodyHash: string): Promise<RunHandle | undefined>;

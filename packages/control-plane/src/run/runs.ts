@@ -55,6 +55,7 @@ export function createRuns(
   return {
     ...reads,
     start: (principal, query) => admission.start(principal, query),
+    requireRole: (principal, role) => admission.requireRole(principal, role),
     join: (principal, key, bodyHash) => admission.join(principal, key, bodyHash),
     follow: (run, options) => follow(run, options, following),
     attach: readers.attach,

@@ -1,6 +1,6 @@
 import type { ErrorReport } from "@patchbay/protocol";
 import { sql } from "kysely";
-import type { CallStore } from "../ports/run-store.ts";
+import type { CallStore } from "../ports/call-store.ts";
 import { fromJson, toJson } from "./columns.ts";
 import type { Engine } from "./engine.ts";
 

@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from "kysely";
 import { grantOf } from "../ports/approvals.ts";
 import { type CallRecord, isUnsure } from "../ports/records.ts";
 import { refusalOf } from "../ports/refusal.ts";
-import type { ArrivedOutcome, CallStore } from "../ports/run-store.ts";
+import type { ArrivedOutcome, CallStore } from "../ports/call-store.ts";
 import { approvalsOf } from "./approvals.ts";
 import { fromJson, idBatches, present, toJson } from "./columns.ts";
 import type { AcceptedInGroup, Engine } from "./engine.ts";

@@ -247,6 +247,7 @@ function toCredential(row: CredentialRow & { tier: string }): Credential {
       expiresAt: row.expires_at,
       lastUsedAt: row.last_used_at,
       revokedAt: row.revoked_at,
+      lineage: row.lineage,
     }),
   };
 }

@@ -9,7 +9,8 @@ import {
   type SqlBool,
   type Transaction,
 } from "kysely";
-import { type CallStore, type Lease, type NewRun, type RunCommit, StoreUnavailable } from "../ports/run-store.ts";
+import type { CallStore } from "../ports/call-store.ts";
+import { type Lease, type NewRun, type RunCommit, StoreUnavailable } from "../ports/run-store.ts";
 import type { CallRow, RunRow } from "./run-record.ts";
 import type { Schema } from "./schema.ts";
 

@@ -18,6 +18,7 @@ import { webhooks } from "./migrations/0014-webhooks.ts";
 import { shadows } from "./migrations/0015-shadows.ts";
 import { auditSeals } from "./migrations/0016-audit-seals.ts";
 import { waitingTimes } from "./migrations/0018-waiting-times.ts";
+import { threadKeys } from "./migrations/0020-thread-keys.ts";
 import { factsByTime } from "./migrations/0025-facts-by-time.ts";
 import type { Schema } from "./schema.ts";
 
@@ -57,6 +58,7 @@ function migrations(options: MigrationOptions): Record<string, Migration> {
     "0015-shadows": { up: (db) => shadows(db, options) },
     "0016-audit-seals": { up: (db) => auditSeals(db, options) },
     "0018-waiting-times": { up: waitingTimes },
+    "0020-thread-keys": { up: (db) => threadKeys(db, options) },
     "0025-facts-by-time": { up: factsByTime },
   };
 }

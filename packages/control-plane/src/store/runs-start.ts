@@ -46,6 +46,8 @@ export function runStarts(engine: Engine): Pick<RunStore, "start" | "refuse" | "
       await transact(engine, async (trx) => {
         const position = await assignPosition(trx, run);
         if (position === undefined) return;
+        // If another thread has the key by now, this run stays in a thread without one.
+        await takeThreadKey(trx, run);
         await touchSession(trx, run);
         const status = code === "cancelled" ? "cancelled" : "failed";
         const end = { last_seq: event.seq, ...resultColumns(result) };
@@ -70,7 +72,7 @@ export function runStarts(engine: Engine): Pick<RunStore, "start" | "refuse" | "
 async function start(trx: Engine, run: NewRun): Promise<StartedRun> {
   if (run.idempotency) await takeIdempotencyKey(trx, run, run.idempotency);
   const position = await assignPosition(trx, run);
-  if (position === undefined) throw new NothingStored({ kind: "thread_gone" });
+  if (position === undefined || !(await takeThreadKey(trx, run))) throw new NothingStored({ kind: "thread_gone" });
   const behindOthers = !run.newThread && (await isBusy(trx, run.threadId));
   const mustWait = behindOthers || run.mustWait === true;
   await touchSession(trx, run);
@@ -116,6 +118,29 @@ async function assignPosition(trx: Engine, run: NewRun): Promise<number | undefi
     .executeTakeFirst();
   if (thread) await storeRole(trx, roleRowOf(run, thread.last_position));
   return thread?.last_position;
+}
+
+/** Gives the new thread its key. False if another thread has it. Of two runs that bring a new key, the second waits here until the first has its thread. */
+async function takeThreadKey(
+  { db, dialect }: Engine,
+  { orgId, agentId, threadId, threadKey }: NewRun,
+): Promise<boolean> {
+  if (!threadKey) return true;
+  const { scope, id } = threadKey;
+  const taken = await db
+    .insertInto("thread_keys")
+    .values({
+      agent_id: agentId,
+      scope,
+      external_id: id,
+      thread_id: threadId,
+      org_id: orgId,
+      created_at: dialect.now,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning("thread_id")
+    .executeTakeFirst();
+  return taken !== undefined;
 }
 
 const insertThread = statement((row: Omit<ThreadRow, "created_at" | "updated_at">, { db, dialect }) =>

@@ -44,6 +44,15 @@ export interface Schema extends RunTables, AuditTables, WebhookTables {
     created_at: number;
     updated_at: number;
   };
+  /** The ids that clients have given threads. */
+  thread_keys: {
+    agent_id: string;
+    scope: string;
+    external_id: string;
+    thread_id: string;
+    org_id: string;
+    created_at: number;
+  };
   runs: RunRow;
   /**
    * Valid for 24 h from `created_at`, which is the deadline of a run that waited for an approval. A key is inserted before its run,

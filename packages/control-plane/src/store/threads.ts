@@ -17,6 +17,17 @@ export function threadStore(engine: Engine): ThreadStore {
       return (await findThread(engine, agentId, threadId)) !== undefined;
     },
 
+    async ofKey(agentId, { scope, id }) {
+      const found = await db
+        .selectFrom("thread_keys")
+        .select("thread_id")
+        .where("agent_id", "=", agentId)
+        .where("scope", "=", scope)
+        .where("external_id", "=", id)
+        .executeTakeFirst();
+      return found?.thread_id;
+    },
+
     async list(agentId, { roles, ...asked }) {
       if (roles) return threadsOfRoles(engine, agentId, { ...asked, roles });
       const { limit, cursor, sessionId } = asked;

@@ -1,6 +1,6 @@
 import { setImmediate as nextImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { eventStream, type EventStreamOptions } from "../../src/http/kernel/event-stream.ts";
+import { eventStream, type EventStreamOptions, queryTranslator } from "../../src/http/kernel/event-stream.ts";
 import type { Followed } from "../../src/run/api.ts";
 
 /** A followed run that a test drives: `push` hands out an event at once, `end` ends the log. */
@@ -33,6 +33,7 @@ function open(run: ReturnType<typeof drivenRun>, more: Partial<EventStreamOption
   const ended: string[] = [];
   const stream = eventStream({
     follow: run.follow,
+    translator: queryTranslator(),
     revoked: new AbortController().signal,
     clock: { now: () => Date.now(), sleep: () => Promise.reject(new Error("not used here")) },
     keepaliveMs: 10_000,
@@ -90,15 +91,46 @@ test("a client may disconnect while an event is being read", async () => {
 test("a failing translation ends the stream like a failing store", async () => {
   const run = drivenRun();
   const { read, ended } = open(run, {
-    translate: () => {
+    translator: queryTranslator(() => {
       throw new Error("odd event");
-    },
+    }),
   });
   const chunk = read();
   run.push("{}", 1);
   expect(await chunk).toBe("retry: 1000\n\n");
   expect(await read()).toBe("");
   expect(ended).toEqual(["failed", "ended"]);
+});
+
+test("a translator begins and ends the stream, and writes any number of frames for an event", async () => {
+  const run = drivenRun();
+  const { read } = open(run, {
+    translator: {
+      open: () => "data: open\n\n",
+      event: ({ body }) => (body === "0" ? "" : `data: ${body}\n\n`.repeat(Number(body))),
+      close: () => "data: [DONE]\n\n",
+    },
+  });
+  expect(await read()).toBe("data: open\n\n");
+  const chunk = read();
+  run.push("0", 1);
+  run.push("2", 2);
+  expect(await chunk).toBe("data: 2\n\ndata: 2\n\n");
+  const rest = read();
+  run.end();
+  expect(await rest).toBe("data: [DONE]\n\n");
+  expect(await read()).toBe("");
+});
+
+test("a client that has lost its access gets no end of a translator", async () => {
+  const run = drivenRun();
+  const access = new AbortController();
+  const { read } = open(run, {
+    revoked: access.signal,
+    translator: { open: () => "data: open\n\n", event: () => "", close: () => "data: [DONE]\n\n" },
+  });
+  access.abort();
+  expect(await read()).toBe("retry: 1000\n\n");
 });
 
 test("onEnd is called once, after the last event", async () => {

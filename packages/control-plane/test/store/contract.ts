@@ -41,6 +41,7 @@ import { runContract } from "./contract/runs.ts";
 import { runtimeContract } from "./contract/runtimes.ts";
 import { suspectContract } from "./contract/suspects.ts";
 import { textContract } from "./contract/texts.ts";
+import { threadKeyContract } from "./contract/thread-keys.ts";
 import { threadPageContract } from "./contract/thread-pages.ts";
 import { threadContract } from "./contract/threads.ts";
 import { upkeepContract } from "./contract/upkeep.ts";
@@ -98,5 +99,6 @@ export function storeContract(makePlace: MakePlace): void {
   describe("the console's audit log", () => consoleAuditContract(makePlace));
   describe("cursors in the console", () => consoleCursorContract(makePlace));
   describe("retention", () => retentionContract(makePlace));
+  describe("keys of threads", () => threadKeyContract(makePlace));
   describe("upkeep", () => upkeepContract(makePlace));
 }

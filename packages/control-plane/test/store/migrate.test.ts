@@ -56,6 +56,7 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])("a database on %
       { name: "0015-shadows" },
       { name: "0016-audit-seals" },
       { name: "0018-waiting-times" },
+      { name: "0020-thread-keys" },
       { name: "0025-facts-by-time" },
       { name: "9999-later" },
     ]);
@@ -88,6 +89,7 @@ const BEFORE_BALANCES = [
   "drop table call_errors",
   "drop table permits",
   "drop table reruns",
+  "drop table thread_keys",
   "drop table approvals",
   "drop index runs_waiting",
   "drop index runs_unowned",

@@ -70,7 +70,8 @@ async function fill(store: OpenStore, name: string): Promise<Tenant> {
   const link = sampleLink({ agentId, instanceId: "rt_1", connectionId, manifestHash: hash });
   await runtimes.connectionOpened(link);
   const audit = [{ action: "run.started", agentId }];
-  const order = { orgId, agentId, keyId, sessionId: "s1", idempotency: { key: "k1", bodyHash: "b" }, audit };
+  const threadKey = { scope: keyId, id: "chat" };
+  const order = { threadKey, orgId, agentId, keyId, sessionId: "s1", idempotency: { key: "k1", bodyHash: "b" }, audit };
   const run = sampleRun(order);
   await runs.start(run);
   const approval = {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { CallOutcome } from "@patchbay/protocol";
 import type { Clock } from "../../ports/clock.ts";
 import type { CallOrder, DeliveryOptions, FunctionGateway } from "../../ports/function-gateway.ts";
-import type { ArrivedOutcome, CallStore } from "../../ports/run-store.ts";
+import type { ArrivedOutcome, CallStore } from "../../ports/call-store.ts";
 import type { RuntimeChannel } from "../channel.ts";
 import { callFrame, encodeFrame, type FrameOf } from "../frames.ts";
 import type { RuntimeConnection } from "../local/runtime-connection.ts";

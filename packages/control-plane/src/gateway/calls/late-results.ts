@@ -1,7 +1,7 @@
 import type { CallOutcome, JsonValue } from "@patchbay/protocol";
 import type { Bus } from "../../ports/bus.ts";
 import type { Log } from "../../ports/log.ts";
-import type { CallStore } from "../../ports/run-store.ts";
+import type { CallStore } from "../../ports/call-store.ts";
 import type { Store } from "../../ports/stores.ts";
 import type { StoredAttempt } from "../channel.ts";
 import type { RuntimeConnection } from "../local/runtime-connection.ts";

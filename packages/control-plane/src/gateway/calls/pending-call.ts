@@ -1,6 +1,6 @@
 import { type CallOutcome, isProvisional, type JsonValue } from "@patchbay/protocol";
 import { RunMoved, type CallOrder, type Delivery, type DeliveryOptions } from "../../ports/function-gateway.ts";
-import type { ArrivedOutcome } from "../../ports/run-store.ts";
+import type { ArrivedOutcome } from "../../ports/call-store.ts";
 import type { CancelReason, ChannelCall, RuntimeChannel } from "../channel.ts";
 
 export interface PendingCallTimes {

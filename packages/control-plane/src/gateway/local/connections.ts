@@ -3,7 +3,7 @@ import type { WebSocket } from "ws";
 import type { AttemptAddress } from "../../ports/function-gateway.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Metrics } from "../../ports/metrics.ts";
-import type { CallStore } from "../../ports/run-store.ts";
+import type { CallStore } from "../../ports/call-store.ts";
 import type { RuntimeStore, Store } from "../../ports/stores.ts";
 import type { CallTracker } from "../calls/call-tracker.ts";
 import type { LateResults } from "../calls/late-results.ts";

@@ -1,7 +1,7 @@
 import type { JsonValue } from "@patchbay/protocol";
 import type { Bus } from "../../ports/bus.ts";
 import type { Log } from "../../ports/log.ts";
-import type { CallStore } from "../../ports/run-store.ts";
+import type { CallStore } from "../../ports/call-store.ts";
 import type { CallTracker } from "../calls/call-tracker.ts";
 import type { PendingCall } from "../calls/pending-call.ts";
 import type { ChannelCall } from "../channel.ts";

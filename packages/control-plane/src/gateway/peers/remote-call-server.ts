@@ -1,7 +1,7 @@
 import type { JsonValue } from "@patchbay/protocol";
 import type { Bus } from "../../ports/bus.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { CallStore } from "../../ports/run-store.ts";
+import type { CallStore } from "../../ports/call-store.ts";
 import type { Store } from "../../ports/stores.ts";
 import { HOOK_GRACE_MS, type StoredAttempt } from "../channel.ts";
 import { callFrame, encodeFrame, type FrameOf } from "../frames.ts";

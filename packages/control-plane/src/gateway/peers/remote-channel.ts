@@ -3,7 +3,7 @@ import { type HookVerdict, type JsonValue, type PreparedContext, present } from 
 import { type Bus, NoResponders } from "../../ports/bus.ts";
 import type { HookInput } from "../../ports/function-gateway.ts";
 import type { Log } from "../../ports/log.ts";
-import type { CallStore } from "../../ports/run-store.ts";
+import type { CallStore } from "../../ports/call-store.ts";
 import {
   AssignedCalls,
   type CancelReason,

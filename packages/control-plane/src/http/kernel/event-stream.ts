@@ -6,14 +6,37 @@ import type { Followed } from "../../run/api.ts";
 const READ_AHEAD = 65_536;
 const KEEPALIVE = ": keepalive\n\n";
 /** Makes a client resume: the stream ended before its run did. */
-const RETRY = "retry: 1000\n\n";
+export const RETRY = "retry: 1000\n\n";
+
+/** Writes the events of one stream in the form of its clients. Made for each stream, because it may keep a state between events. */
+export interface Translator {
+  /** What the stream begins with. */
+  open(): string;
+  /** Any number of frames. */
+  event(followed: Followed): string;
+  /** What the stream ends with: because its run has ended or waits for an approval, or before that. The client then resumes. */
+  close(): string;
+}
+
+/** The form of the query API: one frame for each event, whose JSON `toBody` may convert. */
+export function queryTranslator(toBody?: (body: string) => string): Translator {
+  let last = "";
+  return {
+    open: () => "",
+    event({ id, body }) {
+      last = body;
+      const data = toBody ? toBody(body) : body;
+      return id === undefined ? `data: ${data}\n\n` : `id: ${id}\ndata: ${data}\n\n`;
+    },
+    close: () => (ends(last) ? "" : RETRY),
+  };
+}
 
 export interface EventStreamOptions {
   follow(signal: AbortSignal): AsyncIterable<Followed>;
   /** Aborted when the client loses its access. The stream then ends after the last complete event that was sent. */
   revoked: AbortSignal;
-  /** Converts an event's JSON to the client's form. Default: the form of the query API. */
-  translate?: (body: string) => string;
+  translator: Translator;
   clock: Clock;
   keepaliveMs: number;
   maxAgeMs: number;
@@ -27,7 +50,7 @@ export interface EventStreamOptions {
 
 /**
  * A run's events as the bytes of a server-sent event stream. Reads the run only as fast as the client reads the stream. Events that
- * arrive in one tick become one chunk. The stream ends after the terminal event, or after a complete event and a `retry:` line.
+ * arrive in one tick become one chunk. The stream ends after the last event of the run, or after any complete event.
  */
 export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Array> {
   return new EventStream(options).readable;
@@ -41,8 +64,7 @@ class EventStream {
   readonly #endsAt: number;
   readonly #timer: NodeJS.Timeout;
 
-  #pending = "";
-  #lastBody = "";
+  #pending: string;
   #asking = false;
   /** No further event is sent; what is pending still is. */
   #finished = false;
@@ -54,6 +76,7 @@ class EventStream {
   constructor(options: EventStreamOptions) {
     this.#options = options;
     const { clock, keepaliveMs, maxAgeMs, revoked } = options;
+    this.#pending = options.translator.open();
     this.#events = options.follow(this.#gone.signal)[Symbol.asyncIterator]();
     this.#endsAt = clock.now() + maxAgeMs;
     this.#timer = setTimeout(() => this.#onSilence(), Math.min(staggered(keepaliveMs), maxAgeMs)).unref();
@@ -94,8 +117,7 @@ class EventStream {
     this.#asking = false;
     if (this.#closed || this.#finished) return;
     if (step.done) return this.#finish();
-    this.#lastBody = step.value.body;
-    this.#pending += frame(step.value, this.#options.translate);
+    this.#pending += this.#options.translator.event(step.value);
     this.#flushSoon();
     this.#ask();
   }
@@ -106,8 +128,8 @@ class EventStream {
     this.#finish();
   }
 
-  #finish(): void {
-    if (!ends(this.#lastBody)) this.#pending += RETRY;
+  #finish(last = this.#options.translator.close()): void {
+    this.#pending += last;
     this.#finished = true;
     this.#flushSoon();
   }
@@ -116,8 +138,7 @@ class EventStream {
   readonly #revoke = (): void => {
     if (this.#closed || this.#finished) return;
     this.#pending = "";
-    this.#lastBody = "";
-    this.#finish();
+    this.#finish(RETRY);
   };
 
   /** Waits for the other events of this tick, which arrive before the next immediate. */
@@ -163,11 +184,6 @@ class EventStream {
     this.#events.return?.().catch(() => undefined);
     this.#options.onEnd();
   }
-}
-
-function frame({ id, body }: Followed, translate: EventStreamOptions["translate"]): string {
-  const data = translate ? translate(body) : body;
-  return id === undefined ? `data: ${data}\n\n` : `id: ${id}\ndata: ${data}\n\n`;
 }
 
 /** Spreads the keepalives of streams that fell silent together. Few distinct delays, so that they share timer lists. */

@@ -57,7 +57,7 @@ function guarded(deps: HttpDeps, { local }: RouteSpec, handle: Handler): Handler
 
 function challenge({ c, headers }: Exchange): void {
   const scheme = c.req.path.startsWith("/agents/") ? "ApiKey" : "Bearer";
-  headers["WWW-Authenticate"] = `${scheme} realm="patchbay"`;
+  headers["WWW-Authenticate"] ??= `${scheme} realm="patchbay"`;
 }
 
 /** Serves only the metrics, on their own port. Disposing closes the port. */

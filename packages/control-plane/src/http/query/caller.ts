@@ -1,10 +1,14 @@
+import { isUtf8 } from "node:buffer";
 import { createHash, timingSafeEqual } from "node:crypto";
-import { MESSAGES, present } from "@patchbay/protocol";
+import { ContextJson, type JsonObject, LIMITS, MESSAGES, optional, present, textUpTo } from "@patchbay/protocol";
+import { z } from "zod";
 import { ServiceError } from "../../ports/service-error.ts";
 import type { Credential } from "../../ports/stores.ts";
 import type { Principal } from "../../run/api.ts";
+import { codeOf } from "../kernel/errors.ts";
 import type { Exchange, RequestFacts } from "../kernel/exchange.ts";
 import type { HttpDeps } from "./deps.ts";
+import { parse } from "./query-body.ts";
 
 type Authenticate = HttpDeps["authenticate"];
 
@@ -13,6 +17,10 @@ const BEARER = /^Bearer +([^\s,]+)$/i;
 
 type CallerDeps = Pick<HttpDeps, "authenticate" | "within">;
 
+function requireAgent({ agentId }: Credential, { req }: Exchange["c"]): void {
+  if (agentId !== req.param("agent_id")) throw new ServiceError("agent_mismatch", MESSAGES.agent_mismatch);
+}
+
 /** Runs `work` for the holder of an API key. Throws `agent_mismatch` when the key belongs to another agent than the path names. */
 export async function asApiCaller<T>(
   { c, facts }: Exchange,
@@ -20,9 +28,65 @@ export async function asApiCaller<T>(
   work: (caller: Principal) => Promise<T>,
 ): Promise<T> {
   const credential = await check(authenticate, "api", c.req.header("X-API-Key"), facts);
-  if (credential.agentId !== c.req.param("agent_id")) throw new ServiceError("agent_mismatch", MESSAGES.agent_mismatch);
+  requireAgent(credential, c);
   return await within(credential.orgId, () => work(callerOf(credential)));
 }
+
+/** Who asks on a door, and for whom. */
+export interface DoorCaller {
+  /** Where the role is known, the principal may state this role only. */
+  principal: Principal;
+  role?: string;
+  context?: JsonObject;
+  /** Scope of the ids by which the caller names its threads. */
+  threadScope: string;
+}
+
+const ROLE = "X-Patchbay-Role";
+const CONTEXT = "X-Patchbay-Context";
+
+/**
+ * Runs `work` for the caller of a door: the holder of an API key, with the role that the key is pinned to, else the role of the
+ * header. Throws as `asApiCaller` does, and `role_not_allowed` for a role that the key may not state.
+ */
+export async function asDoorCaller<T>(
+  { c, headers, facts }: Exchange,
+  { authenticate, within, runs }: CallerDeps & Pick<HttpDeps, "runs">,
+  work: (caller: DoorCaller) => Promise<T>,
+): Promise<T> {
+  const secret = c.req.header("X-API-Key") ?? bearer(c.req.header("Authorization"));
+  const credential = await check(authenticate, "api", secret, facts).catch((thrown: unknown) => {
+    if (codeOf(thrown) === "authentication_failed")
+      headers["WWW-Authenticate"] = secret === undefined ? "Bearer" : 'Bearer error="invalid_token"';
+    throw thrown;
+  });
+  requireAgent(credential, c);
+  const asked = parse(DoorHeaders, { [ROLE]: c.req.header(ROLE), [CONTEXT]: c.req.header(CONTEXT) }, []);
+  const { [CONTEXT]: context } = asked;
+  return await within(credential.orgId, async () => {
+    const holder = callerOf(credential);
+    const role = holder.roles?.length === 1 ? holder.roles[0] : asked[ROLE];
+    await runs.requireRole(holder, role);
+    const principal = role === undefined ? holder : { ...holder, roles: [role] };
+    const threadScope = credential.lineage ?? credential.credentialId;
+    return await work({ principal, threadScope, ...present({ role, context }) });
+  });
+}
+
+/** The headers by which a caller of a door states its role and context. */
+const DoorHeaders = z.object({
+  [ROLE]: optional(textUpTo(LIMITS.labelUnits)),
+  [CONTEXT]: optional(
+    z
+      .string()
+      .regex(/^[A-Za-z0-9_-]*={0,2}$/, "must be base64url")
+      .transform((encoded) => Buffer.from(encoded, "base64url"))
+      .refine(({ length }) => length <= LIMITS.doorContextBytes, `must have at most ${LIMITS.doorContextBytes} bytes`)
+      .refine(isUtf8, "must hold UTF-8")
+      .transform((bytes) => bytes.toString())
+      .pipe(ContextJson),
+  ),
+});
 
 /** Runs `work` for the holder of an access token, which determines the agent. */
 export async function asLocalCaller<T>(

@@ -4,6 +4,7 @@ import { ServiceError } from "../../ports/service-error.ts";
 import type { Principal, RunHandle } from "../../run/api.ts";
 import { hashBody, parseBody, readBody, requireJsonType } from "../kernel/body.ts";
 import { codeOf } from "../kernel/errors.ts";
+import { queryTranslator } from "../kernel/event-stream.ts";
 import { type Exchange, type Handler, json, text } from "../kernel/exchange.ts";
 import { asApiCaller, asLocalCaller } from "./caller.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -53,7 +54,7 @@ export function queryRoutes(deps: HttpDeps): Record<"query" | "queryStream" | "l
           await countQuery(exchange, caller, deps.rateLimit);
           requireJsonType(exchange);
           const asked = parseLocalQuery(parseBody(await readBody(exchange), { exact: true }));
-          const view = { cancelWhenGone: false, translate: toLocalJson };
+          const view = { cancelWhenGone: false, translator: queryTranslator(toLocalJson) };
           return await streamQuery(deps, exchange, caller, asked, begun, view).catch(inLocalNames);
         }),
       ),
@@ -67,7 +68,7 @@ function streamQuery(
   caller: Principal,
   received: Received,
   begun: (run: Begun) => RunHandle,
-  view: Pick<StreamView, "cancelWhenGone" | "translate">,
+  view: Pick<StreamView, "cancelWhenGone" | "translator">,
 ): Promise<Response> {
   const { known, deltas } = received;
   const wanted = { owner: ownerOf(caller), wait: waitsForPlace(caller), ...(known && { runId: known.runId }) };

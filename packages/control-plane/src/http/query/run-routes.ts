@@ -2,6 +2,7 @@ import { type Fault, Feedback } from "@patchbay/protocol";
 import { invalid, ServiceError } from "../../ports/service-error.ts";
 import type { Principal } from "../../run/api.ts";
 import { parseBody, readBody, requireJsonType } from "../kernel/body.ts";
+import { queryTranslator } from "../kernel/event-stream.ts";
 import { type Exchange, type Handler, json, noContent } from "../kernel/exchange.ts";
 import { asStranger } from "../kernel/fair-queue.ts";
 import { asApiCaller, asLocalCaller } from "./caller.ts";
@@ -20,7 +21,7 @@ export function runRoutes(
 ): Record<"runEvents" | "localRunEvents" | "cancelRun" | "getRun" | "sendFeedback", Handler> {
   const { runs } = deps;
 
-  async function resume(exchange: Exchange, caller: Principal, view: Pick<StreamView, "deltas" | "translate">) {
+  async function resume(exchange: Exchange, caller: Principal, view: Pick<StreamView, "deltas" | "translator">) {
     const asked = lastEventId(exchange);
     const run = await runs.find(caller, runId(exchange));
     if (!run || (run.finishedAgoMs ?? 0) > REPLAY_MS) throw unknownRun();
@@ -42,7 +43,7 @@ export function runRoutes(
     localRunEvents: (exchange) =>
       asLocalCaller(exchange, deps, (caller) => {
         const deltas = exchange.c.req.query("include_deltas") === "true";
-        return resume(exchange, caller, { deltas, translate: toLocalJson });
+        return resume(exchange, caller, { deltas, translator: queryTranslator(toLocalJson) });
       }),
 
     cancelRun: (exchange) =>

@@ -1,6 +1,6 @@
 import type { Principal, RunHandle } from "../../run/api.ts";
 import { codeOf, traceOf } from "../kernel/errors.ts";
-import { eventStream } from "../kernel/event-stream.ts";
+import { eventStream, queryTranslator, type Translator } from "../kernel/event-stream.ts";
 import type { Exchange } from "../kernel/exchange.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { StreamOwner, StreamPlace } from "./open-streams.ts";
@@ -21,7 +21,8 @@ export interface StreamView {
   after: number;
   deltas: boolean;
   cancelWhenGone: boolean;
-  translate?: (body: string) => string;
+  /** Default: the form of the query API. */
+  translator?: Translator;
 }
 
 /** A caller's streams end soon after its key or token. */
@@ -79,7 +80,7 @@ export function streamRun(
   const stream = eventStream({
     revoked: place.revoked,
     follow: (signal) => runs.follow(run, { after: view.after, deltas: view.deltas, signal }),
-    ...(view.translate && { translate: view.translate }),
+    translator: view.translator ?? queryTranslator(),
     clock: deps.clock,
     keepaliveMs: deps.keepaliveMs ?? KEEPALIVE_MS,
     maxAgeMs: deps.maxStreamAgeMs ?? MAX_AGE_MS,

@@ -32,9 +32,23 @@ export class Admission {
 
   /** See `Runs.start`. */
   async start(principal: Principal, query: Query): Promise<RunHandle> {
-    const { threads, accounts, gateway, models, runTimeoutMs } = this.#context;
+    const { threads } = this.#context;
     const { agentId } = principal;
-    if (query.threadId !== undefined && !(await threads.exists(agentId, query.threadId))) throw noThread();
+    const { threadId, externalThread: key } = query;
+    if (threadId !== undefined && !(await threads.exists(agentId, threadId))) throw noThread();
+    for (;;) {
+      const known = key && (await threads.ofKey(agentId, key));
+      const run = await this.#begin(principal, { ...query, ...(known !== undefined && { threadId: known }) });
+      if (run) return run;
+      // Without a key the thread was erased meanwhile. With one, another first query may also have made the thread.
+      if (!key) throw noThread();
+    }
+  }
+
+  /** Undefined, and nothing stored, when the thread is not as the query expects it. */
+  async #begin(principal: Principal, query: Query): Promise<RunHandle | undefined> {
+    const { accounts, gateway, models, runTimeoutMs } = this.#context;
+    const { agentId } = principal;
     const agent = await accounts.agentWithBalance(agentId);
     const { settings = {}, instructions = "", balanceMicros = 0, hasWebhook = false } = agent ?? {};
     const refusal = refusedOverrides(query, settings, models);
@@ -42,7 +56,7 @@ export class Admission {
     // A connected runtime checks the context before anything else, so that an invalid context is rejected rather than stored as a
     // failed run. Without a runtime the query becomes a run, which then waits for one in `#check`.
     const early = (await gateway.connected(agentId)) ? { connected: await this.#connect(principal, query) } : undefined;
-    await this.#requireRole(principal, query.role);
+    await this.requireRole(principal, query.role);
 
     const settled = settle(query, settings, models);
     const { owner } = this.#executor;
@@ -67,7 +81,7 @@ export class Admission {
     let started = await this.#executor.start(run, atHand);
     if (started.kind === "busy" && started.waits && query.supersede && (await this.#cancelWaiting(principal, run)))
       started = await this.#executor.start(run, atHand);
-    if (started.kind === "thread_gone") throw noThread();
+    if (started.kind === "thread_gone") return undefined;
     if (started.kind === "busy") return await this.#refuse(run, threadBusy(started));
     if (started.kind === "joined") return await this.#joined(principal, started);
     observeRun(unstarted(run, 0), this.#context).started();
@@ -161,7 +175,8 @@ export class Admission {
     return new ServiceError("invalid_request", "The context does not fit the functions service", { details });
   }
 
-  async #requireRole(principal: Principal, role: string | undefined): Promise<void> {
+  /** See `Runs.requireRole`. */
+  async requireRole(principal: Principal, role: string | undefined): Promise<void> {
     if (mayState(principal, role)) return;
     await this.#audit(refusedQuery(principal, role, "role_not_allowed"));
     throw new ServiceError("role_not_allowed", MESSAGES.role_not_allowed);
@@ -205,7 +220,7 @@ export class Admission {
     const run = await this.#context.runs.facts(principal.agentId, runId);
     if (!run) throw new ServiceError("not_found", "Run not found");
     // A pinned key of the same lineage may not read a run of another role by repeating its Idempotency-Key.
-    await this.#requireRole(principal, run.role);
+    await this.requireRole(principal, run.role);
     return run;
   }
 

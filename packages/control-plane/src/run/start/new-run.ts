@@ -41,6 +41,7 @@ export function newRun(
     context = {},
     analysisMode,
     threadId,
+    externalThread,
     sessionId,
     idempotency,
     instructions,
@@ -58,6 +59,7 @@ export function newRun(
     keyId,
     threadId: threadId ?? newId("thr"),
     newThread: threadId === undefined,
+    ...(threadId === undefined && externalThread && { threadKey: externalThread }),
     ...lease,
     audit: [],
     request: {

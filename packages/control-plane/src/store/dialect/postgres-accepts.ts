@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { CallStore } from "../../ports/run-store.ts";
+import type { CallStore } from "../../ports/call-store.ts";
 import { type Engine, repeat, type AcceptedInGroup as Accepted } from "../engine.ts";
 import { statement } from "../statement.ts";
 import { grouped } from "./groups.ts";

@@ -11,7 +11,7 @@ import { jsonRows, MOVE_CREDITS } from "./postgres-rows.ts";
 
 /**
  * Starts runs in groups, as `groupedSteps` stores steps. Returns undefined for a run that the statement did not start: its thread
- * is busy, gone or being used by another transaction, or its Idempotency-Key is taken. The caller then starts it in a
+ * is busy, gone or being used by another transaction, or gets a key, or its Idempotency-Key is taken. The caller then starts it in a
  * transaction of its own.
  */
 export function groupedStarts(engine: Engine, orgOf: () => string) {
@@ -22,7 +22,7 @@ export function groupedStarts(engine: Engine, orgOf: () => string) {
     store: (runs) => startRuns(engine, runs),
   });
   return (run: NewRun): Promise<Started | undefined> =>
-    run.mustWait ? Promise.resolve(undefined) : start(orgOf(), run);
+    run.mustWait || run.threadKey ? Promise.resolve(undefined) : start(orgOf(), run);
 }
 
 async function startRuns(engine: Engine, runs: readonly NewRun[]): Promise<(Started | undefined)[]> {

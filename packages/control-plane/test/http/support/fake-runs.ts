@@ -85,6 +85,8 @@ export function createFakeRuns(): FakeRuns {
       return run.handle;
     },
 
+    async requireRole() {},
+
     async join(caller, key, bodyHash) {
       fake.joins.push(bodyHash);
       const known = keyed.get(`${caller.agentId} ${key}`);

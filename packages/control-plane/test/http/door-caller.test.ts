@@ -1,0 +1,106 @@
+import { Hono } from "hono";
+import { expect, test } from "vitest";
+import { silentLog } from "../../src/ports/log.ts";
+import { ServiceError } from "../../src/ports/service-error.ts";
+import type { Credential } from "../../src/ports/stores.ts";
+import type { HttpEnv } from "../../src/http/kernel/exchange.ts";
+import { json } from "../../src/http/kernel/exchange.ts";
+import { mountRoutes } from "../../src/http/kernel/routes.ts";
+import { asDoorCaller } from "../../src/http/query/caller.ts";
+import { createFakeRuns } from "./support/fake-runs.ts";
+
+const KEY = "service_live_mine";
+
+/** What a door gets to know of a request with these headers. */
+async function ask(headers: Record<string, string>, { agentId = "agt_1", ...of }: Partial<Credential> = {}) {
+  const credential = { credentialId: "key_1", kind: "api", agentId, orgId: "org_1", tier: "sandbox", ...of };
+  const runs = createFakeRuns();
+  runs.requireRole = async ({ roles }, role) => {
+    if (role !== undefined && roles && !roles.includes(role)) throw new ServiceError("role_not_allowed", "no");
+  };
+  const deps = {
+    runs,
+    authenticate: async (_kind: string, secret: string) => (secret === KEY ? (credential as Credential) : undefined),
+    within: <T>(_orgId: string, work: () => T) => work(),
+  };
+  const app = new Hono<HttpEnv>();
+  const route = {
+    method: "POST" as const,
+    path: "/agents/:agent_id/door",
+    handle: (exchange: Parameters<typeof asDoorCaller>[0]) =>
+      asDoorCaller(exchange, deps, async (caller) => json(exchange, 200, caller)),
+  };
+  mountRoutes(app, { routes: [route], log: silentLog, documentPath: "/" }, () => undefined);
+  const response = await app.request("/agents/agt_1/door", { method: "POST", headers }, {});
+  return { status: response.status, challenge: response.headers.get("WWW-Authenticate"), body: await response.json() };
+}
+
+const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
+const key = { "X-API-Key": KEY };
+
+test.each([{ "X-API-Key": KEY }, { Authorization: `Bearer ${KEY}` }])("the key is accepted as %j", async (headers) => {
+  const { status, body } = await ask({ ...headers });
+
+  expect(status).toBe(200);
+  expect(body).toEqual({
+    principal: { keyId: "key_1", agentId: "agt_1", orgId: "org_1", tier: "sandbox" },
+    threadScope: "key_1",
+  });
+});
+
+test("the headers state role and context, and the principal is narrowed to the role", async () => {
+  const context = { customerId: "c_1", name: "Zoë" };
+
+  const { body } = await ask({ ...key, "X-Patchbay-Role": "clerk", "X-Patchbay-Context": encoded(context) });
+
+  expect(body).toMatchObject({ role: "clerk", context, principal: { roles: ["clerk"] } });
+});
+
+test("the role of a key with one role is that one, whatever the header says", async () => {
+  const { body } = await ask({ ...key, "X-Patchbay-Role": "manager" }, { roles: ["clerk"] });
+
+  expect(body).toMatchObject({ role: "clerk", principal: { roles: ["clerk"] } });
+});
+
+test("a role that the key may not state is refused", async () => {
+  const answer = await ask({ ...key, "X-Patchbay-Role": "manager" }, { roles: ["clerk", "guest"] });
+
+  expect(answer).toMatchObject({ status: 403, body: { code: "role_not_allowed" } });
+});
+
+test("a key that was rotated has the thread ids of the first one", async () => {
+  expect((await ask(key, { lineage: "key_0" })).body).toMatchObject({ threadScope: "key_0" });
+});
+
+test.each([
+  [{}, "Bearer"],
+  [{ Authorization: "Bearer wrong" }, 'Bearer error="invalid_token"'],
+  [{ "X-API-Key": "wrong", Authorization: `Bearer ${KEY}` }, 'Bearer error="invalid_token"'],
+])("%j is answered with 401 and the challenge %s", async (headers, challenge) => {
+  expect(await ask(headers as Record<string, string>)).toMatchObject({ status: 401, challenge });
+});
+
+test("the key of another agent is refused", async () => {
+  expect(await ask(key, { agentId: "agt_2" })).toMatchObject({ status: 403, body: { code: "agent_mismatch" } });
+});
+
+test.each([
+  ["{}", "must be base64url"],
+  [Buffer.from([0x22, 0xff, 0x22]).toString("base64url"), "must hold UTF-8"],
+  [encoded([1]), "must hold a JSON object"],
+  [encoded({ a: "x".repeat(8_192) }), "must have at most 8192 bytes"],
+  [Buffer.from('{"id":12345678901234567890}').toString("base64url"), "12345678901234567890"],
+])("the context %.20s is refused", async (context, message) => {
+  const { status, body } = await ask({ ...key, "X-Patchbay-Context": context });
+
+  expect(status).toBe(400);
+  expect(body).toMatchObject({ details: [{ path: "X-Patchbay-Context" }] });
+  expect(JSON.stringify(body)).toContain(message);
+});
+
+test("a role is refused above 200 characters", async () => {
+  expect(await ask({ ...key, "X-Patchbay-Role": "r".repeat(201) })).toMatchObject({
+    status: 400,
+    body: { details: [{ path: "X-Patchbay-Role" }] },
+  });
+});
