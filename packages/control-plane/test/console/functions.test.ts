@@ -1,5 +1,5 @@
 import { defineFunction, defineService } from "@patchbay/functions";
-import type { AccessMatrix, FunctionHistory, FunctionSet, TestCallResult } from "@patchbay/protocol/console";
+import type { AccessMatrix, Found, FunctionHistory, FunctionSet, TestCallResult } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { openDesk } from "./support/console-desk.ts";
@@ -19,7 +19,14 @@ test("the functions of several services are shown together, each with its servic
 
   const set = await developer.json<FunctionSet>("GET", `${desk.agent}/functions`);
   const access = await developer.json<AccessMatrix>("GET", `${desk.agent}/access`);
+  const found = await Promise.all(
+    ["send_mai", "refun"].map((q) => developer.json<{ found: Found[] }>("GET", `/search?q=${q}`)),
+  );
 
+  expect(found.map((answer) => answer.found.map(({ kind, name }) => `${kind} ${name}`))).toEqual([
+    ["function send_mail"],
+    ["function refund"],
+  ]);
   expect(set).toMatchObject({ service: "desk, mail", connected: true, roles: expect.arrayContaining(["clerk"]) });
   expect(set.functions.at(-1)).toMatchObject({ name: "send_mail", origin: { service: "mail" } });
   expect(access.functions.map(({ name }) => name)).toEqual(set.functions.map(({ name }) => name));

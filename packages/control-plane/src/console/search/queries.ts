@@ -179,22 +179,28 @@ const members: Search = async ({ db }, orgId, q) => {
   }));
 };
 
-/** Functions of the newest set of each agent. */
+/** Functions of the sets that serve queries: of each service of an agent the newest one that is confirmed. */
 const functions: Search = async ({ db }, orgId, q) => {
-  const rows = await db
-    .selectFrom("agents")
-    .innerJoin("function_sets", (join) =>
-      join
-        .onRef("function_sets.agent_id", "=", "agents.id")
-        .onRef("function_sets.position", "=", "agents.last_set_position"),
+  const ranked = db
+    .selectFrom("function_sets")
+    .innerJoin("agents", "agents.id", "function_sets.agent_id")
+    .select(["function_sets.agent_id", "function_sets.manifest_hash"])
+    .select(
+      sql<number>`row_number() over (partition by function_sets.agent_id, function_sets.service
+        order by function_sets.place desc, function_sets.position desc)`.as("rank"),
     )
-    .innerJoin("manifests", (join) =>
-      join.onRef("manifests.agent_id", "=", "agents.id").onRef("manifests.hash", "=", "function_sets.manifest_hash"),
-    )
-    .select(["agents.id", "manifests.body"])
     .where("agents.org_id", "=", orgId)
     .where("agents.deleted_at", "is", null)
+    .where("function_sets.confirmation", "!=", "pending");
+  const rows = await db
+    .selectFrom(ranked.as("newest"))
+    .innerJoin("manifests", (join) =>
+      join.onRef("manifests.agent_id", "=", "newest.agent_id").onRef("manifests.hash", "=", "newest.manifest_hash"),
+    )
+    .select(["newest.agent_id as id", "manifests.body"])
+    .where("newest.rank", "=", 1)
     .where((eb) => contains(eb.ref("manifests.body"), q))
+    .orderBy("newest.agent_id")
     .execute();
   const text = q.toLowerCase();
   return rows
