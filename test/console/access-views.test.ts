@@ -4,6 +4,7 @@ import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { describeConsole } from "./support/desk-console.ts";
+import { memberState } from "./support/members.ts";
 import { expectAccessible, settled } from "./support/page-checks.ts";
 
 const shop = (limit: number, roles = ["agent"]) =>
@@ -103,5 +104,24 @@ describeConsole("ground of access in the console", { service: before }, (suite) 
     allow(/^404 GET /);
     await page.goto(`/console/agents/${agentId}/access?view=model`);
     await page.getByText("No functions yet").waitFor();
+  });
+
+  test("the first steps of an agent keep a viewer from creating a key, with the reason", async () => {
+    const { admin, orgId } = suite.desk;
+    const { agentId } = await admin.createAgent("Not connected", { orgId });
+    const page = await suite.open(`/console/agents/${agentId}`, {
+      storageState: await memberState(suite.desk, orgId, "viewer"),
+    });
+    const steps = page.getByRole("region", { name: "First steps" });
+    await steps.getByText("Waiting for a runtime to connect").waitFor();
+    const create = steps.getByRole("button", { name: "Create runtime key" });
+    expect(await create.getAttribute("aria-disabled")).toBe("true");
+    await create.click({ force: true });
+
+    const described = (await create.getAttribute("aria-describedby")) ?? "none";
+    expect(await page.locator(`[id="${described}"]`).textContent()).toMatch(
+      /^Requires the role developer or owner\. Your role is viewer\.$/,
+    );
+    expect(await admin.credentials.list("runtime", agentId)).toEqual([]);
   });
 });
