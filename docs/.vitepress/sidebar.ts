@@ -33,6 +33,7 @@ export const sidebar = [
       { text: "Fallback models", link: "/guides/fallback" },
       { text: "Settings of an agent", link: "/guides/agent-settings" },
       { text: "The console", link: "/guides/console" },
+      { text: "Administration over HTTP", link: "/guides/administration" },
     ],
   },
   {

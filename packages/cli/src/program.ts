@@ -13,6 +13,7 @@ import { addMemberCommands, addOrganisationCommands } from "./commands/organisat
 import { addPinCommand } from "./commands/pin.ts";
 import { addQueryCommand } from "./commands/query.ts";
 import { addRunCommands } from "./commands/runs.ts";
+import { addServiceTokenCommands } from "./commands/service-tokens.ts";
 import { addServeCommand } from "./commands/serve.ts";
 import { dropUnset, readEnvironment } from "./config.ts";
 import { reasonOf } from "./failure.ts";
@@ -45,6 +46,7 @@ export function createProgram(): Command {
   addOrganisationCommands(program);
   addCredentialCommands(program);
   addMemberCommands(program);
+  addServiceTokenCommands(program);
   addRunCommands(program);
   addApprovalCommands(program);
   addAuditCommand(program);

@@ -31,14 +31,14 @@ export function createAuthenticator(deps: {
   };
 }
 
-/** The credential or session that a connection or stream was opened with. */
-export type Access = { kind: "credential" | "session"; id: string };
+/** The credential, session or service token that a connection or stream was opened with. */
+export type Access = { kind: "credential" | "session" | "serviceToken"; id: string };
 
-/** Closes connections and streams after their credential or session has ended. */
+/** Closes connections and streams after their credential, session or service token has ended. */
 export interface AccessWatch {
   /**
-   * Until disposed, calls `end` when the credential is revoked or expires, its agent is deleted, or the session ends. That
-   * takes a few seconds. While the store is unavailable, nothing is closed.
+   * Until disposed, calls `end` when the credential or token is revoked or expires, its agent is deleted, or the session ends.
+   * That takes a few seconds. While the store is unavailable, nothing is closed.
    */
   hold(access: Access, end: () => void): Disposable;
 }

@@ -8,6 +8,7 @@ import { createCredentials, credentialAdmin, type CredentialAdmin, type Credenti
 import { recordAdmin, type RecordAdmin } from "./admin-records.ts";
 import { webhookAdmin, type WebhookAdmin } from "./admin-webhooks.ts";
 import { createMembers, type Members } from "./members.ts";
+import { createServiceTokens, type ServiceTokens } from "./service-tokens.ts";
 
 import { DEFAULT_TIERS, type Tiers } from "./limits.ts";
 
@@ -21,12 +22,13 @@ export type Admin = AccountAdmin &
   WebhookAdmin & {
     readonly credentials: Credentials;
     readonly members: Members;
+    readonly serviceTokens: ServiceTokens;
   };
 
 export interface AdminOptions {
   store: Store;
   tiers?: Tiers;
-  /** Id of the acting console member. The audit log then has it as `keyId`. */
+  /** Id of the acting console member or service token. The audit log then has it as `keyId`. */
   by?: string;
   /** Prices of the operator. Each replaces the built-in price of its model. */
   prices?: ModelPrices | undefined;
@@ -47,5 +49,6 @@ export function createAdmin({ store, tiers = DEFAULT_TIERS, by, prices }: AdminO
     ...webhookAdmin(store, context),
     credentials,
     members: createMembers(store, by),
+    serviceTokens: createServiceTokens(store, by),
   };
 }

@@ -36,7 +36,7 @@ export interface InvitedMember extends OneTimeLink {
 /** A link that can still be used. Its secret is not stored. */
 export interface PendingLink {
   member: ListedMember;
-  /** Null for a link made by a command. */
+  /** Null for a link made by a command or a service token. */
   createdBy: { memberId: string; name: string; email: string | null } | null;
   createdAt: string;
   expiresAt: string;

@@ -2,10 +2,14 @@ import { createHash, randomInt } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { CredentialKind } from "../ports/stores.ts";
 
-const PREFIXES: Record<CredentialKind, string> = {
+/** What a secret is for: one of an agent, or a service token of an organisation. */
+export type SecretKind = CredentialKind | "service";
+
+const PREFIXES: Record<SecretKind, string> = {
   api: "service_live_",
   runtime: "patchbay_rt_",
   access: "patchbay_at_",
+  service: "service_admin_",
 };
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -14,12 +18,12 @@ const CHECKSUM_LENGTH = 6;
 const TAIL = new RegExp(`^[0-9A-Za-z]{${BODY_LENGTH + CHECKSUM_LENGTH}}$`);
 
 /** A new secret: the prefix of its kind, 30 random base62 characters (178 bits) and a checksum of 6. */
-export function generateSecret(kind: CredentialKind): string {
+export function generateSecret(kind: SecretKind): string {
   return withChecksum(PREFIXES[kind] + randomBase62(BODY_LENGTH));
 }
 
 /** False for text that cannot be a secret of this kind. Typing errors are so rejected without a database query. */
-export function isWellFormed(kind: CredentialKind, text: string): boolean {
+export function isWellFormed(kind: SecretKind, text: string): boolean {
   const prefix = PREFIXES[kind];
   if (!text.startsWith(prefix) || !TAIL.test(text.slice(prefix.length))) return false;
   return text === withChecksum(text.slice(0, -CHECKSUM_LENGTH));
@@ -31,7 +35,7 @@ export function hashSecret(secret: string): string {
 }
 
 /** First and last four characters of the random part, by which people recognise a secret. */
-export function hintOf(kind: CredentialKind, secret: string): string {
+export function hintOf(kind: SecretKind, secret: string): string {
   const body = secret.slice(PREFIXES[kind].length, -CHECKSUM_LENGTH);
   return `${body.slice(0, 4)}…${body.slice(-4)}`;
 }

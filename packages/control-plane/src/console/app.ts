@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { CONSOLE_ROLES, CONSOLE_ROUTES, type ConsoleRoute, type ConsoleRouteName } from "@patchbay/protocol/console";
 import type { Hono } from "hono";
 import type { z } from "zod";
+import { createTokenCheck } from "../accounts/service-tokens.ts";
 import { AdminError } from "../accounts/admin-error.ts";
 import { parseBody, readBody, requireJsonType } from "../http/kernel/body.ts";
 import { type Exchange, type HttpEnv, json, noContent } from "../http/kernel/exchange.ts";
@@ -22,13 +23,15 @@ import { approvalRoutes } from "./approvals/routes.ts";
 import { auditRoutes } from "./audit/routes.ts";
 import { creditRoutes } from "./credits/routes.ts";
 import { functionRoutes } from "./functions/routes.ts";
-import { agentOf, type ConsoleDeps, type ConsoleHandlers, notFound, type SignedIn } from "./handler.ts";
+import { type Actor, requireRouteScopes, requireToken, serviceTokenOf } from "./actors.ts";
+import { agentOf, type ConsoleDeps, type ConsoleHandlers, notFound } from "./handler.ts";
 import { liveRoutes } from "./live/routes.ts";
 import { memberRoutes } from "./members/routes.ts";
 import { consoleDocument } from "./openapi.ts";
 import { playgroundRoutes } from "./playground/routes.ts";
 import { runRoutes } from "./runs/routes.ts";
 import { viewRoutes } from "./runs/view-routes.ts";
+import { serviceTokenRoutes } from "./service-tokens/routes.ts";
 import { mountStaticFiles } from "./static-files.ts";
 import { threadRoutes } from "./threads/routes.ts";
 import { webhookRoutes } from "./webhooks/routes.ts";
@@ -40,11 +43,12 @@ const DOCUMENT_PATH = "/api/openapi.json";
 /** Adds the console to the service: its API under `/api` and its pages under `/console`. */
 export function mountConsole(app: Hono<HttpEnv>, deps: ConsoleDeps): void {
   const signIn = createSignIn(deps);
+  const checkToken = createTokenCheck({ ...deps, serviceTokens: deps.store.serviceTokens });
   const handlers = consoleHandlers(deps, signIn) as Record<ConsoleRouteName, AnyHandler>;
   const served = Object.entries(CONSOLE_ROUTES) as [ConsoleRouteName, ConsoleRoute][];
   const routes = served.map(([name, route]): Route => {
     const [method, path] = name.split(" ") as [Route["method"], string];
-    const guard = { deps, signIn, route, handle: handlers[name] };
+    const guard = { deps, signIn, checkToken, route, handle: handlers[name] };
     return {
       method,
       path: `/api${path}`,
@@ -75,13 +79,21 @@ export function mountConsole(app: Hono<HttpEnv>, deps: ConsoleDeps): void {
 interface Guarded {
   deps: ConsoleDeps;
   signIn: SignIn;
+  checkToken: ReturnType<typeof createTokenCheck>;
   route: ConsoleRoute;
   handle: AnyHandler;
 }
 
 /** Checks what the route's table entry requires, in a fixed order, before its handler runs. */
 async function serve(exchange: Exchange, guarded: Guarded): Promise<Response> {
-  const { deps, signIn, route } = guarded;
+  const { deps, signIn, checkToken, route } = guarded;
+  const secret = route.needs === "public" ? undefined : serviceTokenOf(exchange);
+  // A page of another site cannot add the header, and has no other way to use a token: no check of the origin is needed.
+  if (secret !== undefined) {
+    const by = await requireToken(secret, checkToken);
+    requireRouteScopes(by, route);
+    return deps.within(by.orgId, () => handled(exchange, guarded, by));
+  }
   const visitor = route.needs === "public" ? undefined : await signIn.sessions.require(exchange);
   if (isUnsafe(exchange)) requireSameOrigin(exchange, deps);
   if (!visitor) return handled(exchange, guarded, undefined);
@@ -92,11 +104,7 @@ async function serve(exchange: Exchange, guarded: Guarded): Promise<Response> {
   return deps.within(visitor.by.orgId, () => handled(exchange, guarded, visitor.by));
 }
 
-async function handled(
-  exchange: Exchange,
-  { deps, route, handle }: Guarded,
-  by: SignedIn | undefined,
-): Promise<Response> {
+async function handled(exchange: Exchange, { deps, route, handle }: Guarded, by: Actor | undefined): Promise<Response> {
   const { c } = exchange;
   const query = route.query && parsed(route.query, c.req.query());
   const body = route.body && parsed(route.body, await bodyOf(exchange));
@@ -174,6 +182,7 @@ function consoleHandlers(deps: ConsoleDeps, signIn: SignIn): ConsoleHandlers {
     async "GET /search"({ by, query: { q = "" } }) {
       return { found: q === "" ? [] : await deps.queries.search.find(by.orgId, q) };
     },
+    ...serviceTokenRoutes(deps),
     ...sessionRoutes(deps, signIn),
     ...threadRoutes(deps),
     ...viewRoutes(deps),

@@ -1,4 +1,4 @@
-import type { ConsoleRole, ConsoleRouteName, ConsoleRoutes, Session } from "@patchbay/protocol/console";
+import type { ConsoleRouteName, ConsoleRoutes, Session } from "@patchbay/protocol/console";
 import type { z } from "zod";
 import type { AccessWatch } from "../accounts/access.ts";
 import type { Admin } from "../accounts/admin.ts";
@@ -11,14 +11,15 @@ import type { ModelCatalog, ProviderList } from "../ports/model-provider.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import type { Agent, Store } from "../ports/stores.ts";
 import type { Principal } from "../run/api.ts";
+import type { Actor, SignedIn } from "./actors.ts";
 import type { ConsoleQueries } from "./queries.ts";
 
 /** Dependencies of the console's routes. */
 export interface ConsoleDeps extends HttpDeps {
   store: Store;
   queries: ConsoleQueries;
-  /** An `Admin` that acts for a member: the audit log names the member. */
-  adminOf(memberId: string): Admin;
+  /** An `Admin` that acts for a member or a service token, which the audit log names. */
+  adminOf(actorId: string): Admin;
   gateway: FunctionGateway;
   models: ModelCatalog & ProviderList;
   tiers: Tiers;
@@ -35,16 +36,6 @@ export interface ConsoleDeps extends HttpDeps {
   consoleFiles?: string;
 }
 
-/** The member whose session cookie a request has. */
-export interface SignedIn {
-  sessionId: string;
-  memberId: string;
-  orgId: string;
-  /** Tier of the organisation. */
-  tier: string;
-  role: ConsoleRole;
-}
-
 type Names<Path extends string> = Path extends `${infer Part}/${infer Rest}`
   ? Names<Part> | Names<Rest>
   : Path extends `:${infer Name}`
@@ -54,9 +45,13 @@ type Names<Path extends string> = Path extends `${infer Part}/${infer Rest}`
 type Member<Name extends ConsoleRouteName, Key extends "query" | "body"> =
   ConsoleRoutes[Name] extends Record<Key, infer Schema extends z.ZodType> ? z.output<Schema> : undefined;
 
-type Asker<Name extends ConsoleRouteName> = ConsoleRoutes[Name]["needs"] extends "public" ? undefined : SignedIn;
+type Asker<Name extends ConsoleRouteName> = ConsoleRoutes[Name]["needs"] extends "public"
+  ? undefined
+  : ConsoleRoutes[Name] extends { scopes: unknown }
+    ? Actor
+    : SignedIn;
 
-/** A request that passed the checks of its route: sign-in, role, and the shapes of query and body. */
+/** A request that passed the checks of its route: sign-in or token, role or scopes, and the shapes of query and body. */
 export interface ConsoleRequest<Name extends ConsoleRouteName> {
   params: Record<Names<Name>, string>;
   query: Member<Name, "query">;
@@ -103,13 +98,13 @@ export async function agentOf(store: Store, orgId: string, agentId: string): Pro
 }
 
 /** Members may query as any role. Whether they may query at all depends on their console role. */
-export function callerOf({ memberId, orgId, tier }: SignedIn, agentId: string): Principal {
-  return { keyId: memberId, agentId, orgId, tier };
+export function callerOf({ actorId, orgId, tier }: Actor, agentId: string): Principal {
+  return { keyId: actorId, agentId, orgId, tier };
 }
 
-/** A member's streams end soon after the session. */
-export function ownerOf({ memberId, orgId, sessionId }: SignedIn): StreamOwner {
-  return { orgId, keyId: memberId, access: { kind: "session", id: sessionId } };
+/** Streams of an actor end soon after the session or the token. */
+export function ownerOf({ actorId, orgId, access }: Actor): StreamOwner {
+  return { orgId, keyId: actorId, access };
 }
 
 const DEFAULT_LIMIT = 50;

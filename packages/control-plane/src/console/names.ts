@@ -1,10 +1,13 @@
 import type { Engine } from "../store/engine.ts";
+import { SERVICE_TOKEN_ID } from "../store/service-tokens.ts";
 
-/** Names of members and labels of keys and tokens, by id. Removed members and revoked keys are included: what they did stays. */
+/** Names of members and labels of keys, tokens and service tokens, by id. Removed members and revoked keys are included: what they did stays. */
 export async function namesOf({ db }: Engine, orgId: string, ids: readonly string[]): Promise<Map<string, string>> {
   const isMember = (id: string): boolean => id.startsWith("mem_");
-  const [memberIds, keyIds] = [ids.filter(isMember), ids.filter((id) => !isMember(id))];
-  const [members, keys] = await Promise.all([
+  const isToken = (id: string): boolean => id.startsWith(SERVICE_TOKEN_ID);
+  const [memberIds, tokenIds] = [ids.filter(isMember), ids.filter(isToken)];
+  const keyIds = ids.filter((id) => !isMember(id) && !isToken(id));
+  const [members, tokens, keys] = await Promise.all([
     memberIds.length === 0
       ? []
       : db
@@ -12,6 +15,14 @@ export async function namesOf({ db }: Engine, orgId: string, ids: readonly strin
           .select(["id", "name", "email"])
           .where("org_id", "=", orgId)
           .where("id", "in", memberIds)
+          .execute(),
+    tokenIds.length === 0
+      ? []
+      : db
+          .selectFrom("service_tokens")
+          .select(["id", "label"])
+          .where("org_id", "=", orgId)
+          .where("id", "in", tokenIds)
           .execute(),
     keyIds.length === 0
       ? []
@@ -24,6 +35,6 @@ export async function namesOf({ db }: Engine, orgId: string, ids: readonly strin
   ]);
   return new Map([
     ...members.map(({ id, name, email }) => [id, name || (email ?? id)] as const),
-    ...keys.flatMap(({ id, label }) => (label === null ? [] : [[id, label] as const])),
+    ...[...keys, ...tokens].flatMap(({ id, label }) => (label === null ? [] : [[id, label] as const])),
   ]);
 }

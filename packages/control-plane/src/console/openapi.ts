@@ -11,9 +11,9 @@ import {
 
 const FAILURES: Record<string, string> = {
   "400": "The request is not valid; `details` lists what is wrong",
-  "401": "There is no session, or it has ended",
+  "401": "There is no session or service token, or it has ended",
   "403":
-    "Not from a page of this service (`csrf_refused`), not allowed for this role (`console_role_required`), or the password must be entered again (`confirmation_required`)",
+    "Not from a page of this service (`csrf_refused`), not allowed for this role (`console_role_required`) or service token (`scope_required`), or the password must be entered again (`confirmation_required`)",
   "404": "Not found in this organisation",
   "409": "The request conflicts with the current state (`conflict`)",
   "413": "The body is too large",
@@ -30,7 +30,7 @@ export function consoleDocument({ version, serverUrl }: { version: string; serve
     title: "Patchbay console",
     version,
     description:
-      "The API of the console's pages: signed in by a cookie, for pages of the same origin. Programs send queries with an API key instead: see /openapi.json.",
+      "The API of the console's pages, which are signed in by a cookie, and of programs that manage an organisation with a service token. `security` of an operation lists the scopes with which a service token may use it. Programs send queries with an API key instead: see /openapi.json.",
     serverUrl,
     operations: routes.map(([name, route]) => {
       const [method = "", rest = ""] = name.split(" ");
@@ -46,6 +46,12 @@ export function consoleDocument({ version, serverUrl }: { version: string; serve
           name: "__Host-patchbay",
           description: "`patchbay-` and the port on plain http",
         },
+        serviceToken: {
+          type: "http",
+          scheme: "bearer",
+          description:
+            "A service token, `service_admin_...`. The listed scopes are all needed; `:write` includes `:read`",
+        },
       },
     },
   });
@@ -57,7 +63,10 @@ function operation(method: string, path: string, route: ConsoleRoute): Schema {
     operationId: operationId(method, templateOf(path)),
     summary: route.summary,
     "x-needs": route.needs,
-    security: route.needs === "public" ? [] : [{ session: [] }],
+    security:
+      route.needs === "public"
+        ? []
+        : [{ session: [] }, ...(route.scopes ?? []).map((scopes) => ({ serviceToken: [...scopes] }))],
     ...(parameters.length > 0 && { parameters }),
     ...(route.body && {
       requestBody: { required: true, content: jsonContent(schemaOf(route.body, "input")) },
@@ -76,13 +85,13 @@ function success({ answer, status }: ConsoleRoute): Record<string, Schema> {
   return { [status ?? 200]: { description: status === 201 ? "Created" : "OK", content } };
 }
 
-function failuresOf(method: string, path: string, { needs, body, query }: ConsoleRoute): string[] {
+function failuresOf(method: string, path: string, { needs, scopes, body, query }: ConsoleRoute): string[] {
   const unsafe = method !== "GET";
   const open = needs === "public";
   return [
     ...(body || query ? ["400"] : []),
     "401",
-    ...(unsafe || needs !== "viewer" ? ["403"] : []),
+    ...(unsafe || needs !== "viewer" || scopes ? ["403"] : []),
     ...(path.includes(":") || path.startsWith("/api/links") ? ["404"] : []),
     ...(unsafe && needs === "owner" ? ["409"] : []),
     ...(body ? ["413", "415"] : []),

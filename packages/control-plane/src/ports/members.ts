@@ -74,7 +74,7 @@ export interface LinkRecord {
 /** A member's unused link. A member has at most one. */
 export interface PendingLinkRecord {
   member: MemberRecord;
-  /** Null for a command. */
+  /** Null for a command or a service token. */
   createdBy: { memberId: string; name: string; email: string | null } | null;
   createdAt: number;
   expiresAt: number;

@@ -18,6 +18,7 @@ import type { ThreadKey } from "./records.ts";
 import type { CallStore } from "./call-store.ts";
 import type { RunStore } from "./run-store.ts";
 import type { ViewStore } from "./run-views.ts";
+import type { ServiceTokenStore } from "./service-tokens.ts";
 import type { PermitStore } from "./permit-store.ts";
 import type { WebhookStore } from "./webhooks.ts";
 
@@ -278,6 +279,7 @@ export interface Store extends ServiceAddress {
   permits: PermitStore;
   shadows: ShadowStore;
   accounts: AccountStore;
+  serviceTokens: ServiceTokenStore;
   threads: ThreadStore;
   webhooks: WebhookStore;
   runtimes: RuntimeStore;

@@ -216,11 +216,12 @@ function createCore(settings: Settings, { store, bus, clock }: Resources) {
   return { metrics, authenticate, within, gateway, models, runs, approvals: createApprovals({ ...stores, bus }) };
 }
 
-function watchAccess({ log }: Settings, { accounts, signIn }: Store): AccessWatch & Disposable {
+function watchAccess({ log }: Settings, { accounts, signIn, serviceTokens }: Store): AccessWatch & Disposable {
   return createAccessWatch({
     valid: {
       credential: (ids) => accounts.validCredentials(ids),
       session: (ids) => signIn.validSessions(ids),
+      serviceToken: (ids) => serviceTokens.valid(ids),
     },
     everyMs: ACCESS_CHECK_MS,
     log,

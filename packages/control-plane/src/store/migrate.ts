@@ -19,6 +19,7 @@ import { shadows } from "./migrations/0015-shadows.ts";
 import { auditSeals } from "./migrations/0016-audit-seals.ts";
 import { waitingTimes } from "./migrations/0018-waiting-times.ts";
 import { threadKeys } from "./migrations/0020-thread-keys.ts";
+import { serviceTokens } from "./migrations/0024-service-tokens.ts";
 import { factsByTime } from "./migrations/0025-facts-by-time.ts";
 import type { Schema } from "./schema.ts";
 
@@ -59,6 +60,7 @@ function migrations(options: MigrationOptions): Record<string, Migration> {
     "0016-audit-seals": { up: (db) => auditSeals(db, options) },
     "0018-waiting-times": { up: waitingTimes },
     "0020-thread-keys": { up: (db) => threadKeys(db, options) },
+    "0024-service-tokens": { up: (db) => serviceTokens(db, options) },
     "0025-facts-by-time": { up: factsByTime },
   };
 }

@@ -31,6 +31,7 @@ import { webhookStore } from "./webhooks.ts";
 import { runStarts } from "./runs-start.ts";
 import { runtimeStore } from "./runtimes.ts";
 import type { Schema } from "./schema.ts";
+import { serviceTokenStore } from "./service-tokens.ts";
 import { shadowStore } from "./shadows.ts";
 import { signInStore } from "./sign-in.ts";
 import { sweep } from "./sweep/sweep.ts";
@@ -133,6 +134,7 @@ function assemble(engine: Engine): OpenStore {
     permits: permitStore(engine),
     shadows: shadowStore(engine),
     accounts: { ...accountStore(engine), ...balances },
+    serviceTokens: serviceTokenStore(engine),
     views: viewStore(engine),
     threads: threadStore(engine),
     webhooks: webhookStore(engine),

@@ -9,7 +9,7 @@ import type { CallTable, RunRow } from "./run-record.ts";
 import type { AuditTables } from "./schema-of-audit.ts";
 import type { RunTables } from "./schema-of-runs.ts";
 import type { WebhookTables } from "./webhook-rows.ts";
-import type { ConsoleRole } from "@patchbay/protocol/console";
+import type { ConsoleRole, ServiceScope } from "@patchbay/protocol/console";
 import type { LinkKind } from "../ports/members.ts";
 
 /** The tables. Times are milliseconds of the database's clock, flags are 0 or 1, JSON is text, money is micro-USD. */
@@ -30,6 +30,7 @@ export interface Schema extends RunTables, AuditTables, WebhookTables {
     last_set_position: Generated<number>;
   };
   credentials: CredentialRow;
+  service_tokens: ServiceTokenRow;
   sessions: { agent_id: string; id: string; org_id: string; created_at: number; last_seen_at: number };
   threads: ThreadRow;
   /** The roles that have runs in a thread; '' for runs without a role. A key with a role list lists its threads from here. */
@@ -174,6 +175,22 @@ export interface CredentialRow {
   lineage: string | null;
 }
 
+/** A token with which a program manages an organisation. */
+export interface ServiceTokenRow {
+  id: string;
+  org_id: string;
+  hash: string;
+  hint: string;
+  scopes: Json<ServiceScope[]>;
+  label: string | null;
+  /** The member or service token that created it; null for a command. */
+  created_by: string | null;
+  created_at: number;
+  expires_at: number | null;
+  last_used_at: number | null;
+  revoked_at: number | null;
+}
+
 /** A conversation. */
 export interface ThreadRow {
   id: string;
@@ -239,8 +256,9 @@ export interface LinkTableRow {
   /** Null for set-up links, like `member_id`. */
   org_id: string | null;
   member_id: string | null;
-  /** The member who created the link; null for links made by a command. */
+  /** The member who created the link; null for links made by a command or a service token. */
   created_by: string | null;
+  created_by_token: string | null;
   created_at: number;
   expires_at: number;
   used_at: number | null;

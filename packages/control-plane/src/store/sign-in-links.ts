@@ -1,6 +1,7 @@
 import { type Engine, transact } from "./engine.ts";
 import { sql } from "kysely";
 import type { Accepted, LinkMade, LinkRecord, SignInStore } from "../ports/members.ts";
+import { isActiveToken, SERVICE_TOKEN_ID } from "./service-tokens.ts";
 import { olderThan, pageFrom } from "./page-cursor.ts";
 import {
   endLinksFor,
@@ -121,7 +122,7 @@ async function insertLink(trx: Engine, { hash, kind, orgId, memberId, by, lifeMs
       kind,
       org_id: orgId,
       member_id: memberId,
-      created_by: by ?? null,
+      ...(isToken(by) ? { created_by_token: by } : { created_by: by ?? null }),
       created_at: trx.dialect.now,
       expires_at: inMs(trx, lifeMs),
     })
@@ -130,10 +131,16 @@ async function insertLink(trx: Engine, { hash, kind, orgId, memberId, by, lifeMs
   return { kind: "made", expiresAt: made.expires_at };
 }
 
-/** True for an owner, and for commands. Call it under the lock, so that an author who is being removed leaves no link. */
-async function mayMakeLinks({ db }: Engine, orgId: string, by: string | undefined): Promise<boolean> {
+const isToken = (by: string | undefined): by is string => by?.startsWith(SERVICE_TOKEN_ID) === true;
+
+/**
+ * True for an owner, an active service token, and for commands. Call it under the lock, so that an author who is being removed leaves
+ * no link.
+ */
+async function mayMakeLinks(engine: Engine, orgId: string, by: string | undefined): Promise<boolean> {
   if (by === undefined) return true;
-  const author = await db
+  if (isToken(by)) return isActiveToken(engine, orgId, by);
+  const author = await engine.db
     .selectFrom("members")
     .select("id")
     .where("id", "=", by)

@@ -2,7 +2,8 @@ import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import { Hono } from "hono";
 import { expect, test, vi } from "vitest";
 import { readAlong } from "../../../../test/support/reader.ts";
-import type { ConsoleDeps, ConsoleHandlers, SignedIn } from "../../src/console/handler.ts";
+import type { SignedIn } from "../../src/console/actors.ts";
+import type { ConsoleDeps, ConsoleHandlers } from "../../src/console/handler.ts";
 import { createConsoleQueries } from "../../src/console/queries.ts";
 import { runRoutes } from "../../src/console/runs/routes.ts";
 import { threadRoutes } from "../../src/console/threads/routes.ts";
@@ -15,7 +16,15 @@ import { startCore } from "../run/core.ts";
 import { fakeGateway, manifestOf, ok } from "../run/fake-gateway.ts";
 import { scriptedModel, type ScriptedTurn } from "../run/scripted-model.ts";
 
-const OWN: SignedIn = { sessionId: "s", memberId: "mem_1", orgId: "org_1", tier: "sandbox", role: "developer" };
+const OWN: SignedIn = {
+  actorId: "mem_1",
+  sessionId: "s",
+  memberId: "mem_1",
+  orgId: "org_1",
+  tier: "sandbox",
+  role: "developer",
+  access: { kind: "session", id: "s" },
+};
 const AGENT = { orgId: "org_1", agentId: "agt_1" };
 
 type Name = keyof ReturnType<typeof runRoutes> | keyof ReturnType<typeof threadRoutes>;

@@ -25,6 +25,7 @@ import { creditContract } from "./contract/credits.ts";
 import { functionSetContract } from "./contract/function-sets.ts";
 import { historyContract } from "./contract/history.ts";
 import { idempotencyContract } from "./contract/idempotency.ts";
+import { serviceTokenContract } from "./contract/service-tokens.ts";
 import { linkContract } from "./contract/links.ts";
 import { manifestContract } from "./contract/manifests.ts";
 import { memberContract } from "./contract/members.ts";
@@ -76,6 +77,7 @@ export function storeContract(makePlace: MakePlace): void {
   describe("pages of threads", () => threadPageContract(makePlace));
   describe("accounts", () => accountContract(makePlace));
   describe("members of the console", () => memberContract(makePlace));
+  describe("service tokens", () => serviceTokenContract(makePlace));
   describe("one-time links of members", () => linkContract(makePlace));
   describe("races", () => raceContract(makePlace));
   describe("odd texts", () => textContract(makePlace));

@@ -115,6 +115,8 @@ async function fill(store: OpenStore, name: string): Promise<Tenant> {
   const difference = { functionName: "list_orders", role: undefined, runId: run.runId, was: "denied", is: "allowed" };
   const step = { position: { at: 1, id: "" }, judged: 1, unanswered: 0, differences: [difference] };
   await store.shadows.record(candidate, step);
+  const token = { tokenId: `svt_${name}`, orgId, hash, hint: name, scopes: ["agents:read" as const] };
+  await store.serviceTokens.create(token);
   const { memberId } = tenant;
   await store.views.add({ viewId: `view_${name}`, orgId, agentId, memberId, name, shared: true, search: {} });
   const member = { memberId, orgId, email: `${name}@example.com`, name, role: "owner" as const, passwordHash: "x" };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Effect } from "../manifest.ts";
-import { pageOf, paging, read, time } from "./route.ts";
+import { pageOf, paging, read, readBy, time } from "./route.ts";
 import type { ConsoleRoute } from "./route.ts";
 
 /**
@@ -204,9 +204,15 @@ const ofSet = { manifestHash: z.string().max(64).optional() };
 
 /** Routes of what roles may call and see. */
 export const ACCESS_ROUTES = {
-  "GET /agents/:agent_id/access": read("Which role may call which function, and why", ofSet, AccessMatrix),
+  "GET /agents/:agent_id/access": readBy(
+    "agents:read",
+    "Which role may call which function, and why",
+    ofSet,
+    AccessMatrix,
+  ),
   "GET /agents/:agent_id/access/services": {
     needs: "viewer",
+    scopes: [["agents:read"]],
     summary: "Connected services, and why one does not serve",
     answer: z.object({ services: z.array(ServingService) }),
   },
@@ -215,13 +221,15 @@ export const ACCESS_ROUTES = {
     summary: "How a connected candidate decides on ended calls",
     answer: z.object({ shadow: ShadowComparison.nullable() }),
   },
-  "GET /agents/:agent_id/access/widenings": read(
+  "GET /agents/:agent_id/access/widenings": readBy(
+    "agents:read",
     "Function sets that widened access, newest first",
     paging,
     WidenedSetPage,
   ),
   "POST /agents/:agent_id/access/confirmations": {
     needs: "developer",
+    scopes: [["agents:write"]],
     confirmed: true,
     summary: "Confirm a function set that widens access",
     body: z.object({ manifestHash: z.string().min(8).max(64) }),
@@ -232,18 +240,21 @@ export const ACCESS_ROUTES = {
     { ...ofSet, days: z.coerce.number().int().min(1).max(365).optional() },
     RightsInUse,
   ),
-  "GET /agents/:agent_id/access/model-view": read(
+  "GET /agents/:agent_id/access/model-view": readBy(
+    "agents:read",
     "The functions that a model receives for a role, or without one",
     { ...ofSet, role: z.string().max(200).optional() },
     ModelView,
   ),
-  "GET /agents/:agent_id/access/changes": read(
+  "GET /agents/:agent_id/access/changes": readBy(
+    "agents:read",
     "What a function set allows more or less than the one before it, or than `base`",
     { ...ofSet, base: z.string().max(64).optional() },
     AccessComparison,
   ),
   "POST /agents/:agent_id/access/lock-changes": {
     needs: "viewer",
+    scopes: [["agents:read"]],
     summary: "What a function set allows more or less than a lock file; the lock is not stored",
     body: z.object({ ...ofSet, lock: z.record(z.string(), z.unknown()) }),
     answer: AccessComparison,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Approval, ApprovalDecision, ApprovalStatus } from "../approval.ts";
 import { isJsonObject, type JsonObject } from "../json.ts";
-import { pageOf, paging, read, time } from "./route.ts";
+import { pageOf, paging, readBy, time } from "./route.ts";
 import type { ConsoleRoute } from "./route.ts";
 
 const jsonObject = z.custom<JsonObject>(isJsonObject);
@@ -24,7 +24,8 @@ export type ConsoleApproval = z.infer<typeof ConsoleApproval>;
 
 /** Routes of the approvals that runs of the organisation wait for. */
 export const APPROVAL_ROUTES = {
-  "GET /approvals": read(
+  "GET /approvals": readBy(
+    "approvals:read",
     "Approvals of all agents, newest first",
     {
       ...paging,
@@ -36,6 +37,7 @@ export const APPROVAL_ROUTES = {
   ),
   "POST /agents/:agent_id/approvals/:approval_id/decision": {
     needs: "developer",
+    scopes: [["approvals:write"]],
     summary: "Approve or reject a call as one of the roles that may decide",
     body: ApprovalDecision,
     answer: ConsoleApproval,

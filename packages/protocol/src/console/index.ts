@@ -8,4 +8,6 @@ export * from "./route.ts";
 export * from "./routes.ts";
 export * from "./run-lists.ts";
 export * from "./runs.ts";
+export * from "./scopes.ts";
+export * from "./service-tokens.ts";
 export * from "./webhook-routes.ts";

@@ -1,5 +1,5 @@
 import * as organisation from "./organisation.ts";
-import { pageOf, paging, range, read } from "./route.ts";
+import { pageOf, paging, range, readBy } from "./route.ts";
 import type { ConsoleRoute } from "./route.ts";
 
 const nothing = "nothing";
@@ -46,16 +46,23 @@ export const MEMBER_ROUTES = {
     answer: organisation.Session,
   },
 
-  "GET /organisation": { needs: "viewer", summary: "Read the organisation", answer: organisation.Organisation },
+  "GET /organisation": {
+    needs: "viewer",
+    scopes: [["credits:read"]],
+    summary: "Read the organisation",
+    answer: organisation.Organisation,
+  },
   "PATCH /organisation": {
     needs: "owner",
+    scopes: [["members:write"]],
     summary: "Rename the organisation",
     body: organisation.OrganisationChange,
     answer: organisation.Organisation,
   },
-  "GET /members": read("List members", paging, pageOf(organisation.Member)),
+  "GET /members": readBy("members:read", "List members", paging, pageOf(organisation.Member)),
   "POST /members": {
     needs: "owner",
+    scopes: [["members:write"]],
     confirmed: true,
     status: 201,
     summary: "Invite a member",
@@ -64,6 +71,7 @@ export const MEMBER_ROUTES = {
   },
   "PATCH /members/:member_id": {
     needs: "owner",
+    scopes: [["members:write"]],
     confirmed: true,
     summary: "Change a member's role",
     body: organisation.MemberChange,
@@ -71,20 +79,29 @@ export const MEMBER_ROUTES = {
   },
   "POST /members/:member_id/link": {
     needs: "owner",
+    scopes: [["members:write"]],
     confirmed: true,
     summary: "Create a link for a member, to join or to set a new password",
     answer: organisation.Invitation,
   },
   "DELETE /members/:member_id/link": {
     needs: "owner",
+    scopes: [["members:write"]],
     confirmed: true,
     summary: "Withdraw a member's link; an invited member who never joined is removed",
     answer: nothing,
   },
-  "GET /links": read("List unused links, newest first", paging, organisation.PendingLinkPage),
-  "DELETE /members/:member_id": { needs: "owner", confirmed: true, summary: "Remove a member", answer: nothing },
-  "GET /credits": read("Balance and spending", range, organisation.Credits),
-  "GET /credits/ledger": read(
+  "GET /links": readBy("members:read", "List unused links, newest first", paging, organisation.PendingLinkPage),
+  "DELETE /members/:member_id": {
+    needs: "owner",
+    scopes: [["members:write"]],
+    confirmed: true,
+    summary: "Remove a member",
+    answer: nothing,
+  },
+  "GET /credits": readBy("credits:read", "Balance and spending", range, organisation.Credits),
+  "GET /credits/ledger": readBy(
+    "credits:read",
     "The ledger, newest first",
     { ...paging, kind: organisation.LedgerKind.optional() },
     organisation.LedgerPage,

@@ -147,7 +147,7 @@ export type Invitation = z.infer<typeof Invitation>;
 /** An unused one-time link of a member. A member has at most one. Its secret is never shown again. */
 export const PendingLink = z.object({
   member: Member,
-  /** The owner who created it; null for a command on the server. */
+  /** The owner who created it; null for a command on the server or a service token. */
   createdBy: z.object({ memberId: z.string(), name: z.string(), email: z.string().nullable() }).nullable(),
   createdAt: time,
   expiresAt: time,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { HTTP_ERROR_CODES } from "../codes.ts";
+import type { ServiceScope } from "./scopes.ts";
 
 /** What a member may do. A viewer reads, a developer also manages agents and keys and sends queries, an owner also manages members. */
 export const CONSOLE_ROLES = ["viewer", "developer", "owner"] as const;
@@ -13,6 +14,8 @@ export type Needs = "public" | ConsoleRole;
 /** One route of the console's API. Handlers, the OpenAPI document, the client's types and tests are derived from it. */
 export interface ConsoleRoute {
   needs: Needs;
+  /** Alternatives of scopes with which service tokens may use the route. Without it, only members in a session may. */
+  scopes?: readonly (readonly ServiceScope[])[];
   summary: string;
   query?: z.ZodObject;
   body?: z.ZodType;
@@ -32,6 +35,14 @@ export const read = <Query extends z.ZodRawShape, Answer extends ConsoleRoute["a
   answer: Answer,
 ) => ({ needs: "viewer" as const, summary, query: z.object(query), answer });
 
+/** As `read`, also for service tokens with this scope. */
+export const readBy = <Query extends z.ZodRawShape, Answer extends ConsoleRoute["answer"]>(
+  scope: ServiceScope,
+  summary: string,
+  query: Query,
+  answer: Answer,
+) => ({ ...read(summary, query, answer), scopes: [[scope]] as const });
+
 /** Error codes that only the console's API has. */
 export const CONSOLE_ERROR_CODES = [
   /** The browser does not state that the request comes from the console's own pages. */
@@ -40,6 +51,8 @@ export const CONSOLE_ERROR_CODES = [
   "confirmation_required",
   /** The member's console role does not permit the change. */
   "console_role_required",
+  /** The service token lacks a scope that the request needs, or service tokens may not use the route. */
+  "scope_required",
 ] as const;
 
 /** Body of every 4xx and 5xx response, with the same properties as an error of the query API. */

@@ -5,10 +5,11 @@ import * as agents from "./agents.ts";
 import { APPROVAL_ROUTES } from "./approval-routes.ts";
 import * as insight from "./insight.ts";
 import { MEMBER_ROUTES } from "./member-routes.ts";
-import { paging, range, read, time } from "./route.ts";
+import { paging, range, read, readBy, time } from "./route.ts";
 import type { ConsoleRoute } from "./route.ts";
 import * as lists from "./run-lists.ts";
 import * as runs from "./runs.ts";
+import { SERVICE_TOKEN_ROUTES } from "./service-tokens.ts";
 import { WEBHOOK_ROUTES } from "./webhook-routes.ts";
 
 const nothing = "nothing";
@@ -21,39 +22,57 @@ export const CONSOLE_ROUTES = {
   ...ACCESS_ROUTES,
   ...APPROVAL_ROUTES,
   ...WEBHOOK_ROUTES,
+  ...SERVICE_TOKEN_ROUTES,
 
-  "GET /agents": read("Agents", { ...paging, q: z.string().max(200).optional() }, agents.AgentPage),
+  "GET /agents": readBy("agents:read", "Agents", { ...paging, q: z.string().max(200).optional() }, agents.AgentPage),
   "POST /agents": {
     needs: "developer",
+    scopes: [["agents:write", "keys:write"]],
     confirmed: true,
     status: 201,
     summary: "Create an agent with its first key",
     body: agents.NewAgent,
     answer: agents.CreatedAgent,
   },
-  "GET /agents/:agent_id": { needs: "viewer", summary: "An agent", answer: agents.AgentDetail },
+  "GET /agents/:agent_id": {
+    needs: "viewer",
+    scopes: [["agents:read"]],
+    summary: "An agent",
+    answer: agents.AgentDetail,
+  },
   "PATCH /agents/:agent_id": {
     needs: "developer",
+    scopes: [["agents:write"]],
     summary: "Change an agent",
     body: agents.AgentChange,
     answer: agents.AgentDetail,
   },
   "DELETE /agents/:agent_id": {
     needs: "owner",
+    scopes: [["agents:write"]],
     confirmed: true,
     summary: "Delete an agent; its keys end",
     answer: nothing,
   },
 
-  "GET /models": { needs: "viewer", summary: "Configured providers, their models and prices", answer: agents.Models },
+  "GET /models": {
+    needs: "viewer",
+    scopes: [["agents:read"]],
+    summary: "Configured providers, their models and prices",
+    answer: agents.Models,
+  },
 
-  "GET /agents/:agent_id/credentials": read(
-    "Keys and tokens of an agent, newest first",
-    { ...paging, kind: agents.CredentialKind.optional() },
-    agents.CredentialPage,
-  ),
+  "GET /agents/:agent_id/credentials": {
+    ...read(
+      "Keys and tokens of an agent, newest first; with a service token those of its scopes",
+      { ...paging, kind: agents.CredentialKind.optional() },
+      agents.CredentialPage,
+    ),
+    scopes: [["keys:read"], ["runtime-keys:read"]],
+  },
   "POST /agents/:agent_id/credentials": {
     needs: "developer",
+    scopes: [["keys:write"], ["runtime-keys:write"]],
     confirmed: true,
     status: 201,
     summary: "Create a key or token",
@@ -62,6 +81,7 @@ export const CONSOLE_ROUTES = {
   },
   "POST /agents/:agent_id/credentials/:credential_id/rotate": {
     needs: "developer",
+    scopes: [["keys:write"], ["runtime-keys:write"]],
     confirmed: true,
     status: 201,
     summary: "Replace a key or token; the old one stays valid for a while",
@@ -70,17 +90,20 @@ export const CONSOLE_ROUTES = {
   },
   "DELETE /agents/:agent_id/credentials/:credential_id": {
     needs: "developer",
+    scopes: [["keys:write"], ["runtime-keys:write"]],
     summary: "Revoke a key or token",
     answer: nothing,
   },
 
-  "GET /agents/:agent_id/runtimes": read("Runtimes of an agent", paging, agents.RuntimePage),
-  "GET /agents/:agent_id/functions": read(
+  "GET /agents/:agent_id/runtimes": readBy("agents:read", "Runtimes of an agent", paging, agents.RuntimePage),
+  "GET /agents/:agent_id/functions": readBy(
+    "agents:read",
     "Functions of an agent with figures of their calls",
     { ...range, manifestHash: z.string().max(64).optional() },
     agents.FunctionSet,
   ),
-  "GET /agents/:agent_id/function-sets": read(
+  "GET /agents/:agent_id/function-sets": readBy(
+    "agents:read",
     "Function sets that were connected, newest first",
     paging,
     agents.FunctionSetPage,
@@ -204,7 +227,8 @@ export const CONSOLE_ROUTES = {
     { q: z.string().trim().max(200).optional() },
     z.object({ found: z.array(lists.Found) }),
   ),
-  "GET /audit": read(
+  "GET /audit": readBy(
+    "audit:read",
     "The audit log, newest first",
     {
       ...paging,

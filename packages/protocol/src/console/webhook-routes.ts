@@ -44,11 +44,13 @@ export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
 export const WEBHOOK_ROUTES = {
   "GET /agents/:agent_id/webhook": {
     needs: "viewer",
+    scopes: [["agents:read"]],
     summary: "The webhook of an agent, null without one",
     answer: z.object({ webhook: ConsoleWebhook.nullable() }),
   },
   "PUT /agents/:agent_id/webhook": {
     needs: "developer",
+    scopes: [["agents:write", "approvals:read"]],
     confirmed: true,
     summary: "Add a webhook, or change its address; a new one has a secret, which is shown once",
     body: z.object({ url: z.string().max(2_000) }),
@@ -56,12 +58,14 @@ export const WEBHOOK_ROUTES = {
   },
   "DELETE /agents/:agent_id/webhook": {
     needs: "developer",
+    scopes: [["agents:write"]],
     confirmed: true,
     summary: "Remove the webhook; waiting deliveries are given up",
     answer: "nothing",
   },
   "POST /agents/:agent_id/webhook/rotate": {
     needs: "developer",
+    scopes: [["agents:write"]],
     confirmed: true,
     summary: "Replace the secret; for a while, deliveries are signed with both",
     body: Rotation,
@@ -69,18 +73,21 @@ export const WEBHOOK_ROUTES = {
   },
   "POST /agents/:agent_id/webhook/test": {
     needs: "developer",
+    scopes: [["agents:write"]],
     status: 201,
     summary: "Send a test delivery",
     answer: z.object({ deliveryId: z.string() }),
   },
   "GET /agents/:agent_id/webhook/deliveries": {
     needs: "viewer",
+    scopes: [["agents:read", "approvals:read"]],
     summary: "Deliveries of the webhook, newest first",
     query: z.object({ ...paging, status: DeliveryStatus.optional() }),
     answer: pageOf(WebhookDelivery),
   },
   "POST /agents/:agent_id/webhook/deliveries/:delivery_id/resend": {
     needs: "developer",
+    scopes: [["agents:write"]],
     summary: "Send an ended delivery again, with the same id",
     answer: "nothing",
   },

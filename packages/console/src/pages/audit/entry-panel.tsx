@@ -89,7 +89,7 @@ function By({ entry: { member, keyLabel, keyId, agentId } }: { entry: AuditItem 
     <>
       {(member ?? keyLabel) !== null && <span className="block">{member ?? keyLabel}</span>}
       <CopyableText text={keyId} label="Copy ID">
-        {isMember || agentId === null ? undefined : (
+        {isMember || agentId === null || keyId.startsWith("svt_") ? undefined : (
           <TextLink to="/agents/$agentId/keys" params={{ agentId }} search={{ key: keyId }}>
             {keyId}
           </TextLink>
@@ -112,6 +112,7 @@ export const ACTION_GROUPS: readonly Option[] = [
   { value: "key", label: "API keys" },
   { value: "runtime_key", label: "Runtime keys" },
   { value: "token", label: "Access tokens" },
+  { value: "service_token", label: "Service tokens" },
   { value: "agent", label: "Agents" },
   { value: "thread", label: "Threads" },
   { value: "member", label: "Members" },

@@ -204,7 +204,7 @@ function purposeOf({ active, email }: PendingLink["member"]): string {
 const LINK_COLUMNS: Column<PendingLink>[] = [
   { head: "For", cell: ({ member }) => <span className="font-medium">{nameOf(member)}</span> },
   { head: "Purpose", cell: ({ member }) => `${purposeOf(member)} as ${member.role}` },
-  { head: "Created by", cell: ({ createdBy }) => (createdBy ? nameOf(createdBy) : "CLI") },
+  { head: "Created by", cell: ({ createdBy }) => (createdBy ? nameOf(createdBy) : "CLI or token") },
   { head: "Created", align: "end", from: "md", cell: ({ createdAt }) => <Time at={createdAt} /> },
   { head: "Expires", align: "end", cell: ({ expiresAt }) => <Time at={expiresAt} exact /> },
 ];

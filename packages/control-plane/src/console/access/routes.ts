@@ -73,7 +73,7 @@ export function accessRoutes({ store, queries, gateway, limits, adminOf }: Acces
       queries.access.widened(agent.orgId, agent.agentId, paged(query)),
 
     async "POST /agents/:agent_id/access/confirmations"({ by, agent, body }) {
-      await adminOf(by.memberId).acceptAccess(agent.agentId, body.manifestHash);
+      await adminOf(by.actorId).acceptAccess(agent.agentId, body.manifestHash);
     },
   };
 }

@@ -3,7 +3,7 @@ import type { Exchange } from "../../http/kernel/exchange.ts";
 import type { SessionRecord } from "../../ports/members.ts";
 import { ServiceError } from "../../ports/service-error.ts";
 import type { Store } from "../../ports/stores.ts";
-import type { SignedIn } from "../handler.ts";
+import type { SignedIn } from "../actors.ts";
 import { readCookie, setCookie } from "./cookies.ts";
 import { requireTransport, transportOf, type TransportDeps } from "./transport.ts";
 
@@ -53,7 +53,9 @@ export function createSessions(deps: SessionDeps): Sessions {
       if (session.stale) await signIn.touchSession(sessionId);
       const { member, org, confirmed } = session;
       const { memberId, role } = member;
-      const by = { sessionId, memberId, orgId: org.orgId, tier: org.tier, role };
+      const { orgId, tier } = org;
+      const access = { kind: "session" as const, id: sessionId };
+      const by = { actorId: memberId, sessionId, memberId, orgId, tier, role, access };
       return { by, hasPassword: member.passwordHash !== null, confirmed };
     },
 

@@ -202,7 +202,7 @@ function toRuntime(row: RuntimeRow, inFlight: number): Runtime {
 
 const CREDENTIAL_ORDER = { at: "created_at", id: "id" };
 
-type CredentialsAsked = { kind?: CredentialKind | undefined } & PageAsked;
+type CredentialsAsked = { kinds?: CredentialKind[] | undefined } & PageAsked;
 
 /** API keys, runtime keys and access tokens of an agent. */
 export function credentialQueries({ db, dialect }: Engine) {
@@ -214,10 +214,14 @@ export function credentialQueries({ db, dialect }: Engine) {
       .where("org_id", "=", orgId)
       .where("agent_id", "=", agentId);
   return {
-    /** Newest first, of every kind unless `kind` is set. */
-    async list(orgId: string, agentId: string, { kind, limit, cursor }: CredentialsAsked): Promise<PageOf<Credential>> {
+    /** Newest first, of every kind unless `kinds` is set. */
+    async list(
+      orgId: string,
+      agentId: string,
+      { kinds, limit, cursor }: CredentialsAsked,
+    ): Promise<PageOf<Credential>> {
       const rows = await ofAgent(orgId, agentId)
-        .$if(kind !== undefined, (narrowed) => narrowed.where("kind", "=", kind!))
+        .$if(kinds !== undefined, (narrowed) => narrowed.where("kind", "in", kinds!))
         .$if(cursor !== undefined, (narrowed) => narrowed.where(olderThan(cursor!, CREDENTIAL_ORDER)))
         .orderBy("created_at", "desc")
         .orderBy("id", "desc")

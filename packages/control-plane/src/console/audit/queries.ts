@@ -4,6 +4,7 @@ import { auditPage, toAuditRow } from "../../store/audit.ts";
 import { isoTime } from "../../store/columns.ts";
 import type { Engine } from "../../store/engine.ts";
 import type { PageOf } from "../../store/page-cursor.ts";
+import { SERVICE_TOKEN_ID } from "../../store/service-tokens.ts";
 import { namesOf } from "../names.ts";
 import { type NamedAuditRow, sentenceOf } from "./sentences.ts";
 
@@ -19,7 +20,9 @@ export function auditQueries(engine: Engine) {
       const items = page.map((row) => {
         const name = row.key_id === null ? undefined : names.get(row.key_id);
         const isMember = row.key_id?.startsWith("mem_") === true;
-        const item = toItem({ ...toAuditRow(row), ...(isMember && name !== undefined && { member: name }) });
+        const isToken = row.key_id?.startsWith(SERVICE_TOKEN_ID) === true;
+        const named = name === undefined ? {} : { ...(isMember && { member: name }), ...(isToken && { token: name }) };
+        const item = toItem({ ...toAuditRow(row), ...named });
         return { ...item, keyLabel: isMember ? null : (name ?? null) };
       });
       return { items, nextCursor };

@@ -1,8 +1,9 @@
 import { isJsonObject } from "@patchbay/protocol";
 import type { AuditRow } from "../../ports/audit.ts";
+import { SERVICE_TOKEN_ID } from "../../store/service-tokens.ts";
 
-/** An entry, with the name or address of the member who caused it. */
-export type NamedAuditRow = AuditRow & { member?: string };
+/** An entry, with the name or address of the member, or the label of the service token, that caused it. */
+export type NamedAuditRow = AuditRow & { member?: string; token?: string };
 
 type Sentence = (entry: NamedAuditRow) => string;
 
@@ -28,13 +29,17 @@ const why = ({ rule }: NamedAuditRow): string =>
 const failed = (entry: NamedAuditRow): string =>
   entry.rule === "cancelled" ? "was cancelled" : `failed: ${why(entry)}`;
 
-/** Begins with the member who did it, or with "The operator" for a command. */
+/** The member or service token that did it; undefined for a command. */
+function actorOf({ keyId, member, token }: NamedAuditRow): string | undefined {
+  if (keyId?.startsWith(SERVICE_TOKEN_ID)) return `Service token ${token ?? keyId}`;
+  return member ?? (keyId?.startsWith("mem_") ? keyId : undefined);
+}
+
+/** Begins with the member or service token that did it, or with "The operator" for a command. */
 const done =
   (what: (entry: NamedAuditRow) => string): Sentence =>
-  (entry) => {
-    const who = entry.member ?? (entry.keyId?.startsWith("mem_") ? entry.keyId : undefined);
-    return `${who ?? "The operator"} ${what(entry)}.`;
-  };
+  (entry) =>
+    `${actorOf(entry) ?? "The operator"} ${what(entry)}.`;
 
 const texts = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((one): one is string => typeof one === "string") : [];
@@ -54,7 +59,7 @@ function overlapOf(entry: NamedAuditRow): string {
 
 function credential(word: string, what: string): Record<string, Sentence> {
   const id = (entry: NamedAuditRow) => {
-    const own = entry.keyId?.startsWith("mem_") ? undefined : entry.keyId;
+    const own = actorOf(entry) === undefined ? entry.keyId : undefined;
     return [what, detail(entry, "credentialId") ?? own].filter(Boolean).join(" ");
   };
   const pin = (entry: NamedAuditRow) => {
@@ -69,6 +74,12 @@ function credential(word: string, what: string): Record<string, Sentence> {
     [`${word}.revoked`]: done((entry) => `revoked ${id(entry)}`),
   };
 }
+
+const tokenIn = (entry: NamedAuditRow) => ["service token", detail(entry, "tokenId")].filter(Boolean).join(" ");
+const scopesIn = (entry: NamedAuditRow) => {
+  const scopes = texts(entry.detail?.["scopes"]);
+  return scopes.length > 0 ? ` with the scopes ${list(scopes)}` : "";
+};
 
 const aboutMember = (entry: NamedAuditRow) => detail(entry, "memberId") ?? "a member";
 const aboutRole = (entry: NamedAuditRow) => detail(entry, "role") ?? "member";
@@ -85,7 +96,7 @@ function decided(entry: NamedAuditRow, how: string): string {
   const role = detail(entry, "as");
   const edited = texts(entry.detail?.["edited"]);
   const changes = edited.length > 0 ? ` with changes of ${list(edited)}` : "";
-  return `${entry.member ?? entry.keyId ?? "The operator"} ${how} a call of ${called(entry)}${role === undefined ? "" : ` as ${role}`}${changes}.`;
+  return `${actorOf(entry) ?? entry.keyId ?? "The operator"} ${how} a call of ${called(entry)}${role === undefined ? "" : ` as ${role}`}${changes}.`;
 }
 
 /** By action. */
@@ -129,6 +140,12 @@ export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
   ...credential("key", "API key"),
   ...credential("runtime_key", "runtime key"),
   ...credential("token", "access token"),
+
+  "service_token.created": done((entry) => `created ${tokenIn(entry)}${scopesIn(entry)}`),
+  "service_token.rotated": done(
+    (entry) => `replaced ${tokenIn(entry)}, ${overlapOf(entry)}, by ${detail(entry, "replacedBy") ?? "another one"}`,
+  ),
+  "service_token.revoked": done((entry) => `revoked ${tokenIn(entry)}`),
 
   "webhook.added": done((entry) => `added a webhook to ${detail(entry, "host") ?? "an address"}`),
   "webhook.changed": done((entry) => `changed the address of the webhook to ${detail(entry, "host") ?? "another one"}`),

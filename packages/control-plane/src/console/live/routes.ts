@@ -4,7 +4,8 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import { ServiceError } from "../../ports/service-error.ts";
 import type { Store } from "../../ports/stores.ts";
-import { agentOf, type ConsoleDeps, type HandlersOf, type SignedIn } from "../handler.ts";
+import type { SignedIn } from "../actors.ts";
+import { agentOf, type ConsoleDeps, type HandlersOf } from "../handler.ts";
 import { changedTopics, TOPICS, type Versions } from "./queries.ts";
 
 const POLL_MS = 1_000;
@@ -103,7 +104,7 @@ function createLiveFeed(deps: FeedDeps) {
           if (listeners.size === 0 && listenersByOrg.get(orgId) === listeners) listenersByOrg.delete(orgId);
         },
       });
-      const watched = access.hold({ kind: "session", id: by.sessionId }, stream.end);
+      const watched = access.hold(by.access, stream.end);
       const listener: Listener = { by, agentId, stream, endsAt: clock.now() + MAX_AGE_MS };
       listeners.add(listener);
       if (!known) {

@@ -4,8 +4,9 @@ import { tierNamed } from "../../accounts/limits.ts";
 import type { InvitedMember, ListedMember } from "../../accounts/members.ts";
 import type { Exchange } from "../../http/kernel/exchange.ts";
 import { ServiceError } from "../../ports/service-error.ts";
+import { type Actor, requireScopes, scopesOfRole } from "../actors.ts";
 import { baseUrlOf, type SignIn } from "../account/routes.ts";
-import { type ConsoleDeps, found, type HandlersOf, paged, type SignedIn, notFound } from "../handler.ts";
+import { type ConsoleDeps, found, type HandlersOf, paged } from "../handler.ts";
 
 type MemberRoutes =
   | "GET /organisation"
@@ -22,13 +23,18 @@ type MemberRoutes =
 export function memberRoutes(deps: ConsoleDeps, { sessions }: SignIn): HandlersOf<MemberRoutes> {
   const { store, adminOf } = deps;
 
-  async function requireMember(orgId: string, memberId: string): Promise<void> {
-    if (!(await store.members.get(orgId, memberId))) throw notFound("member");
+  /**
+   * Checks that the member exists, and that a service token has the scopes of its role: with a link, the token could otherwise sign in
+   * and do what it has no scope for.
+   */
+  async function requireMember(by: Actor, memberId: string): Promise<void> {
+    const { role } = found(await store.members.get(by.orgId, memberId), "member");
+    requireScopes(by, scopesOfRole(role));
   }
 
   /** A password change at the same time ends this session. Its browser then must not receive the link's secret. */
-  async function invitation(exchange: Exchange, by: SignedIn, invited: InvitedMember): Promise<Invitation> {
-    if (!(await store.signIn.session(by.sessionId)))
+  async function invitation(exchange: Exchange, by: Actor, invited: InvitedMember): Promise<Invitation> {
+    if ("sessionId" in by && !(await store.signIn.session(by.sessionId)))
       throw new ServiceError("authentication_failed", "Sign in: the session ended while the link was made.");
     const { member, path, expiresAt } = invited;
     return { member: shown(member), link: baseUrlOf(exchange, deps) + path, expiresAt };
@@ -38,48 +44,51 @@ export function memberRoutes(deps: ConsoleDeps, { sessions }: SignIn): HandlersO
     "GET /organisation": ({ by }) => organisationOf(deps, by.orgId),
 
     async "PATCH /organisation"({ by, body }) {
-      await adminOf(by.memberId).renameOrg(by.orgId, body.name);
+      await adminOf(by.actorId).renameOrg(by.orgId, body.name);
       return organisationOf(deps, by.orgId);
     },
 
     async "GET /members"({ by, query }) {
       const { limit = 50, cursor } = query;
-      const page = await adminOf(by.memberId).members.list(by.orgId, { limit, ...(cursor && { cursor }) });
+      const page = await adminOf(by.actorId).members.list(by.orgId, { limit, ...(cursor && { cursor }) });
       return { ...page, items: page.items.map(shown) };
     },
 
     async "POST /members"({ by, body, exchange }) {
       const { email, name, role } = body;
+      requireScopes(by, scopesOfRole(role));
       const wanted = { orgId: by.orgId, email, role, ...(name !== undefined && { name }) };
-      return invitation(exchange, by, await adminOf(by.memberId).members.invite(wanted));
+      return invitation(exchange, by, await adminOf(by.actorId).members.invite(wanted));
     },
 
     async "PATCH /members/:member_id"({ by, params, body, exchange }) {
-      await requireMember(by.orgId, params.member_id);
-      const changed = await adminOf(by.memberId).members.changeRole(by.orgId, params.member_id, body.role);
+      await requireMember(by, params.member_id);
+      requireScopes(by, scopesOfRole(body.role));
+      const changed = await adminOf(by.actorId).members.changeRole(by.orgId, params.member_id, body.role);
       // A role change ends the member's sessions. Members who change their own role stay signed in.
-      if (params.member_id === by.memberId && body.role !== by.role) await sessions.open(exchange, by);
+      if ("sessionId" in by && params.member_id === by.memberId && body.role !== by.role)
+        await sessions.open(exchange, by);
       return shown(changed);
     },
 
     async "POST /members/:member_id/link"({ by, params, exchange }) {
-      await requireMember(by.orgId, params.member_id);
-      return invitation(exchange, by, await adminOf(by.memberId).members.link(by.orgId, params.member_id));
+      await requireMember(by, params.member_id);
+      return invitation(exchange, by, await adminOf(by.actorId).members.link(by.orgId, params.member_id));
     },
 
     async "DELETE /members/:member_id/link"({ by, params }) {
-      await requireMember(by.orgId, params.member_id);
-      await adminOf(by.memberId).members.withdrawLink(by.orgId, params.member_id);
+      await requireMember(by, params.member_id);
+      await adminOf(by.actorId).members.withdrawLink(by.orgId, params.member_id);
     },
 
     async "GET /links"({ by, query }) {
-      const page = await adminOf(by.memberId).members.pendingLinks(by.orgId, paged(query));
+      const page = await adminOf(by.actorId).members.pendingLinks(by.orgId, paged(query));
       return { ...page, items: page.items.map((link) => ({ ...link, member: shown(link.member) })) };
     },
 
     async "DELETE /members/:member_id"({ by, params }) {
-      await requireMember(by.orgId, params.member_id);
-      await adminOf(by.memberId).members.remove(by.orgId, params.member_id);
+      await requireMember(by, params.member_id);
+      await adminOf(by.actorId).members.remove(by.orgId, params.member_id);
     },
   };
 }

@@ -7,37 +7,37 @@ import { type ConsoleDeps, type HandlersOf, paged } from "../handler.ts";
 export function webhookRoutes({ adminOf }: Pick<ConsoleDeps, "adminOf">): HandlersOf<keyof typeof WEBHOOK_ROUTES> {
   return {
     async "GET /agents/:agent_id/webhook"({ by, agent: { agentId } }) {
-      const webhook = await adminOf(by.memberId).getWebhook(agentId);
+      const webhook = await adminOf(by.actorId).getWebhook(agentId);
       return { webhook: webhook ? shown(webhook) : null };
     },
 
     async "PUT /agents/:agent_id/webhook"({ by, agent: { agentId }, body }) {
-      const { webhook, secret } = await adminOf(by.memberId).setWebhook(agentId, body.url);
+      const { webhook, secret } = await adminOf(by.actorId).setWebhook(agentId, body.url);
       return { webhook: shown(webhook), secret };
     },
 
     async "DELETE /agents/:agent_id/webhook"({ by, agent: { agentId } }) {
-      await adminOf(by.memberId).removeWebhook(agentId);
+      await adminOf(by.actorId).removeWebhook(agentId);
     },
 
     async "POST /agents/:agent_id/webhook/rotate"({ by, agent: { agentId }, body }) {
       const overlapMs = body.overlapSeconds * 1_000;
-      const { webhook, secret } = await adminOf(by.memberId).rotateWebhook(agentId, { overlapMs });
+      const { webhook, secret } = await adminOf(by.actorId).rotateWebhook(agentId, { overlapMs });
       return { webhook: shown(webhook), secret };
     },
 
     async "POST /agents/:agent_id/webhook/test"({ by, agent: { agentId } }) {
-      return adminOf(by.memberId).testWebhook(agentId);
+      return adminOf(by.actorId).testWebhook(agentId);
     },
 
     async "GET /agents/:agent_id/webhook/deliveries"({ by, agent: { agentId }, query }) {
       const { limit, ...wanted } = paged(query);
-      const page = await adminOf(by.memberId).listDeliveries(agentId, { limit, ...present(wanted) });
+      const page = await adminOf(by.actorId).listDeliveries(agentId, { limit, ...present(wanted) });
       return { items: page.items.map(deliveryOf), nextCursor: page.nextCursor };
     },
 
     async "POST /agents/:agent_id/webhook/deliveries/:delivery_id/resend"({ by, agent: { agentId }, params }) {
-      await adminOf(by.memberId).resendDelivery(agentId, params.delivery_id);
+      await adminOf(by.actorId).resendDelivery(agentId, params.delivery_id);
     },
   };
 }

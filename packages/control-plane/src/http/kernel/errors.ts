@@ -15,6 +15,7 @@ export const STATUS_OF: Record<ServiceErrorCode, number> = {
   console_role_required: 403,
   csrf_refused: 403,
   role_not_allowed: 403,
+  scope_required: 403,
   not_found: 404,
   method_not_allowed: 405,
   conflict: 409,

@@ -136,7 +136,7 @@ export function consoleAgentContract(place: MakePlace): void {
       ],
       nextCursor: null,
     });
-    expect((await console.credentials.list(orgId, agentId, { ...PAGE, kind: "api" })).items).toEqual(second.items);
+    expect((await console.credentials.list(orgId, agentId, { ...PAGE, kinds: ["api"] })).items).toEqual(second.items);
   });
 
   test("runtimes are listed with their calls, connected ones first, forgotten ones not", async () => {

@@ -1,0 +1,36 @@
+import { expect, test, vi } from "vitest";
+import { administration } from "./support/administration.ts";
+
+/** Each command is a process, and a busy machine starts only a few per second. */
+vi.setConfig({ testTimeout: 180_000 });
+
+test("a service token is created, listed without its secret, rotated and revoked", async () => {
+  await using admin = await administration();
+  const { orgId } = await admin.json("orgs", "create", "Acme");
+  const tokens = (...args: string[]) => admin.json("service-tokens", ...args);
+  const scopes = ["--scopes", "keys:write,agents:read"];
+
+  const created = await tokens("create", ...scopes, "--label", "ci", "--expires-in-days", "2");
+  const rotated = await tokens("rotate", String(created["tokenId"]), "--overlap", "0");
+  await tokens("revoke", String(rotated["tokenId"]));
+
+  expect(created).toMatchObject({ orgId, scopes: ["agents:read", "keys:write"] });
+  expect(created["serviceToken"]).toMatch(/^service_admin_/);
+  expect(created["expiresAt"]).toMatch(/^\d{4}-/);
+  expect(rotated).toMatchObject({ scopes: created["scopes"], replaced: { tokenId: created["tokenId"] } });
+  const list = await tokens("list");
+  expect(list).toMatchObject({ items: [{ label: "ci", state: "revoked" }, { tokenId: created["tokenId"] }] });
+  expect(JSON.stringify(list)).not.toContain(created["serviceToken"]);
+  const audit = await admin.json("audit", "list", "--org", String(orgId), "--action", "service_token");
+  expect(audit["items"]).toMatchObject([
+    { action: "service_token.revoked" },
+    { action: "service_token.rotated" },
+    { action: "service_token.created" },
+  ]);
+});
+
+test("an unknown scope is a usage error that lists the scopes", async () => {
+  await using admin = await administration();
+  const wrong = await admin.run("service-tokens", "create", "--scopes", "agents:write,runs:read");
+  expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("runs:read is not a scope") as string });
+});
