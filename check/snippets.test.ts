@@ -18,6 +18,8 @@ const EMBEDDED = 'declare const apiKey: string; declare const service: import("@
 const ASSUMED: Record<string, string> = {
   "README.md": `${EMBEDDED} declare const payments: { refund(id: string, more: object): Promise<{ id: string }> };`,
   "docs/guides/approval.md": EMBEDDED,
+  "docs/guides/chat.md":
+    "declare function sessionOf(request: Request): Promise<{ role: string; customerId: string } | undefined>;",
   "docs/guides/deploying.md": EMBEDDED,
   "docs/guides/hooks.md": `declare const getOrder: import("@patchbay/functions").FunctionDefinition;
     declare const moderation: { flags(text: string, options: { signal: AbortSignal }): Promise<boolean> };`,

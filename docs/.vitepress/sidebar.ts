@@ -22,6 +22,7 @@ export const sidebar = [
       { text: "Queries over HTTP", link: "/guides/http" },
       { text: "Webhooks", link: "/guides/webhooks" },
       { text: "Streaming clients", link: "/guides/streaming" },
+      { text: "A chat in your application", link: "/guides/chat" },
       { text: "Deploying", link: "/guides/deploying" },
       { text: "Connecting functions", link: "/guides/connecting" },
       { text: "Upgrading and restoring", link: "/guides/upgrading" },

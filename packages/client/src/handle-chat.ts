@@ -181,7 +181,7 @@ async function readText({ body }: Request): Promise<string | undefined> {
 
 function pageOf({ url }: Request): Record<string, string | undefined> {
   const { searchParams } = new URL(url);
-  return { limit: searchParams.get("limit") ?? undefined, cursor: searchParams.get("cursor") ?? undefined };
+  return { limit: searchParams.get("limit") || undefined, cursor: searchParams.get("cursor") || undefined };
 }
 
 /** Headers of the service that are for the page. Those of the connection and of CORS are this server's own. */
