@@ -79,6 +79,7 @@ export const LIBRARIES: Allowed = {
   kysely: ["store", "console"],
   pg: ["store"],
   "@nats-io/transport-node": ["bus"],
+  jose: ["accounts"],
   "@anthropic-ai/sdk": ["models"],
   "@google/generative-ai": ["models"],
 };

@@ -57,4 +57,14 @@ describeConsole("model settings in the console", { providers }, (suite) => {
     const used = page.getByRole("region", { name: "Model settings" });
     await expect.poll(() => used.getByText(/^(900|25|\$0\.50)$/).allInnerTexts()).toEqual(["900", "25", "$0.50"]);
   });
+
+  test("an owner requires the tokens of callers", async () => {
+    const { desk } = suite;
+    const page = await suite.open(`${desk.agentPath}/settings`);
+    await page.getByLabel("Tokens of callers").click();
+    await page.getByRole("option", { name: "Required with every request" }).click();
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByText("Saved", { exact: true }).waitFor();
+    expect(await stored()).toMatchObject({ callers: "required" });
+  });
 });

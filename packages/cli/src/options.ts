@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { readFile } from "node:fs/promises";
-import type { ModelPrices, Tiers } from "@patchbay/control-plane";
-import type { OperatorLimits } from "@patchbay/protocol";
+import type { CallerIssuer, ModelPrices, Tiers } from "@patchbay/control-plane";
+import { type OperatorLimits, present } from "@patchbay/protocol";
 import { readEnvironment } from "./config.ts";
 import { CommandFailure, reasonOf } from "./failure.ts";
 import { paintStatus, printStatus } from "./output.ts";
@@ -35,6 +35,25 @@ export const webhookNetworksOption = () =>
     "--webhook-networks <networks>",
     "private networks that webhooks may be sent to, also without TLS, comma-separated: 10.1.0.0/16, 127.0.0.1 (default: none)",
   ).argParser(parseList);
+export const callerIssuerOption = () =>
+  option(
+    "--caller-issuer <url>",
+    "identity provider whose JWTs in X-Patchbay-Caller prove callers: the `iss` of its tokens, at which its openid-configuration is (default: none)",
+  );
+export const callerAudienceOption = () =>
+  option("--caller-audience <audience>", "the `aud` of these tokens; required with --caller-issuer");
+export const callerRoleClaimOption = () =>
+  option(
+    "--caller-role-claim <claim>",
+    "claim with the caller's role or roles: a name, or a JSON Pointer such as /realm_access/roles (default: queries state their role)",
+  );
+export const callerContextClaimsOption = () =>
+  option(
+    "--caller-context-claims <claims>",
+    "claims that become members of the context, CLAIM or CLAIM=MEMBER, comma-separated (default: none)",
+  ).argParser(parseList);
+export const callerJwksUrlOption = () =>
+  option("--caller-jwks-url <url>", "address of the issuer's keys (default: that of its openid-configuration)");
 export const orgOption = (what = "organisation, as `orgs list` shows its id") => option("--org <id>", what);
 export const arrivalOption = () =>
   option(
@@ -43,6 +62,28 @@ export const arrivalOption = () =>
   )
     .argParser((text: string) => parseWithin(text, 0, 3_600, "expected seconds, a whole number from 0 to 3600"))
     .default(15);
+export interface CallerOptions {
+  callerIssuer?: string;
+  callerAudience?: string;
+  callerRoleClaim?: string;
+  callerContextClaims?: string[];
+  callerJwksUrl?: string;
+}
+
+/** The identity provider of the `--caller-...` options; undefined without them. Exits with 2 when they are incomplete. */
+export function callersOf(options: CallerOptions, command: Command): CallerIssuer | undefined {
+  const { callerIssuer: issuer, callerAudience: audience, ...more } = options;
+  const { callerRoleClaim: roleClaim, callerContextClaims: contextClaims, callerJwksUrl: jwksUrl } = more;
+  const given = present({ roleClaim, contextClaims, jwksUrl });
+  if (issuer === undefined && audience === undefined && Object.keys(given).length === 0) return undefined;
+  if (issuer === undefined) command.error("error: the other --caller-... options need --caller-issuer");
+  if (audience === undefined)
+    command.error(
+      "error: --caller-issuer needs --caller-audience: a token that the issuer made for another service must not be accepted",
+    );
+  return { issuer, audience, ...given };
+}
+
 /** `--key`. The two kinds of keys have variables of their own, so that one `.env` holds both. */
 export const keyOption = (variable: KeyVariable, description: string) =>
   new Option("--key <key>", description).env(variable);

@@ -18,7 +18,7 @@ test("settings of an agent are set, shown and cleared", async () => {
 
   const given = [
     "--provider anthropic --model claude-sonnet-5-5 --temperature 0.2 --max-tokens 2000 --steps 5",
-    "--fallback openai/gpt-6-luna,gemini --max-cost-run 0.25 --history-tokens 20000 --locked model,temperature",
+    "--fallback openai/gpt-6-luna,gemini --max-cost-run 0.25 --history-tokens 20000 --locked model,temperature --callers required",
   ];
   const set = await admin.json(...update, ...given.join(" ").split(" "), "--response-schema", file);
 
@@ -33,6 +33,7 @@ test("settings of an agent are set, shown and cleared", async () => {
     historyTokens: 20_000,
     responseSchema: schema,
     locked: ["model", "temperature"],
+    callers: "required",
   };
   expect(set).toMatchObject({ agentId, settings });
   expect((await admin.json("agents", "list")).items).toMatchObject([{ settings }]);
@@ -50,6 +51,7 @@ test("settings of an agent are set, shown and cleared", async () => {
     "max-cost-run",
     "history-tokens",
     "locked",
+    "callers",
   ];
   const cleared = await admin.json(
     ...update,

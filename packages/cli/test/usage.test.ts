@@ -59,6 +59,8 @@ test.each([
   ["an invalid address", ["query", "x", "--url", "ftp://x"]],
   ["an empty host", ["serve", "--host", ""]],
   ["an agent update without a change", ["agents", "update", "agt_1"]],
+  ["an issuer without an audience", ["serve", "--caller-issuer", "https://id.example"]],
+  ["a claim without an issuer", ["serve", "--caller-role-claim", "role"]],
   ["an invalid origin", ["serve", "--cors-origin", "not an origin"]],
   ["an origin with a path", ["serve", "--cors-origin", "https://a.example,https://b.example/path"]],
   ["an origin with a slash", ["dev", "--cors-origin", "https://a.example/"]],

@@ -4,6 +4,7 @@ export type { ControlPlaneOptions, ProviderSettings } from "./start/options.ts";
 export { AdminError } from "./accounts/admin-error.ts";
 export type { Admin } from "./accounts/admin.ts";
 export type { InvitedMember } from "./accounts/members.ts";
+export type { CallerIssuer } from "./accounts/callers.ts";
 export { parseLimits, parseTiers, type Tiers } from "./accounts/limits.ts";
 export { createLog } from "./start/log.ts";
 export { recordTo } from "./recording/recording.ts";

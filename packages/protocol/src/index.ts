@@ -54,6 +54,7 @@ export {
 } from "./json.ts";
 export {
   ACCESS_CHANGES,
+  CALLERS,
   LIMITS,
   MODEL_NAME,
   OVERRIDES,

@@ -104,3 +104,6 @@ export type Override = (typeof OVERRIDES)[number];
 export const ACCESS_CHANGES = ["follow", "confirm"] as const;
 /** One of {@link ACCESS_CHANGES}. */
 export type AccessChanges = (typeof ACCESS_CHANGES)[number];
+
+/** Whether requests to an agent may come without the token of a proven caller. The default is `optional`. */
+export const CALLERS = ["optional", "required"] as const;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { inexactMessage, inexactNumber, isJsonObject, parseJson, type JsonObject } from "./json.ts";
-import { LIMITS, MODEL_NAME, OVERRIDES, PROVIDER_NAMES } from "./limits.ts";
+import { CALLERS, LIMITS, MODEL_NAME, OVERRIDES, PROVIDER_NAMES } from "./limits.ts";
 import { checkResponseSchema } from "./response-schema/check.ts";
 
 /** A text of at most `maxUnits` UTF-16 units. Zod's own `max` counts code points, which allows twice as many units. */
@@ -141,7 +141,7 @@ const requiredModelName = z.string().regex(MODEL_NAME, "must be a model name");
 export const FallbackModel = z.strictObject({ provider: z.enum(PROVIDER_NAMES), model: requiredModelName.optional() });
 export type FallbackModel = z.infer<typeof FallbackModel>;
 
-/** Model settings of an agent's runs. The control plane's defaults apply to absent properties. */
+/** Settings of an agent: of the models of its runs, and of its callers. The control plane's defaults apply to absent properties. */
 export const AgentSettings = z.strictObject({
   provider: z.enum(PROVIDER_NAMES).optional(),
   model: requiredModelName.optional(),
@@ -157,6 +157,8 @@ export const AgentSettings = z.strictObject({
   maxCostUsd: z.number().min(0.000001).max(10_000).optional(),
   /** Properties that a query may not set. */
   locked: z.array(z.enum(OVERRIDES)).optional(),
+  /** With `required`, every request with a key of the agent needs the token of its caller. */
+  callers: z.enum(CALLERS).optional(),
 });
 export type AgentSettings = z.infer<typeof AgentSettings>;
 
@@ -174,6 +176,7 @@ export const AgentSettingsChange = z.strictObject({
   responseSchema: shape.responseSchema.nullable(),
   maxCostUsd: shape.maxCostUsd.nullable(),
   locked: shape.locked.nullable(),
+  callers: shape.callers.nullable(),
 } satisfies Record<keyof AgentSettings, z.ZodType>);
 export type AgentSettingsChange = z.infer<typeof AgentSettingsChange>;
 

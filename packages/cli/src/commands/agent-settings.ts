@@ -1,4 +1,11 @@
-import { type AgentSettings, type AgentSettingsChange, LIMITS, OVERRIDES, PROVIDER_NAMES } from "@patchbay/protocol";
+import {
+  type AgentSettings,
+  type AgentSettingsChange,
+  CALLERS,
+  LIMITS,
+  OVERRIDES,
+  PROVIDER_NAMES,
+} from "@patchbay/protocol";
 import { type Command, Option } from "commander";
 import { readJsonFile } from "../options.ts";
 
@@ -82,6 +89,13 @@ const SETTINGS: Setting[] = [
     expected: `names separated by commas, of ${OVERRIDES.join(", ")}`,
     read: asNames,
   },
+  {
+    name: "callers",
+    flags: "--callers <word>",
+    description: `whether requests need the token of a proven caller in X-Patchbay-Caller: ${CALLERS.join(", ")} (default: optional)`,
+    expected: `one of ${CALLERS.join(", ")}`,
+    read: asText,
+  },
 ];
 
 const SCHEMA = new Option(
@@ -164,5 +178,6 @@ export function settingsFields(settings: AgentSettings): [name: string, value: s
     ],
     ["cost of a run", maxCostUsd === undefined ? "no limit" : `at most ${maxCostUsd} USD`],
     ["locked", locked?.join(", ") ?? NONE],
+    ["proven callers", settings.callers ?? "optional"],
   ];
 }

@@ -12,7 +12,7 @@ import { printJson, print } from "../output.ts";
 import { fields } from "../table.ts";
 import { growWithWork } from "../startup.ts";
 
-interface ServeOptions extends DatabaseOptions {
+interface ServeOptions extends DatabaseOptions, flags.CallerOptions {
   port: number;
   host: string;
   nats?: string;
@@ -74,6 +74,11 @@ export function addServeCommand(program: Command): void {
     .addOption(flags.limitsOption())
     .addOption(flags.pricesOption())
     .addOption(flags.webhookNetworksOption())
+    .addOption(flags.callerIssuerOption())
+    .addOption(flags.callerAudienceOption())
+    .addOption(flags.callerRoleClaimOption())
+    .addOption(flags.callerContextClaimsOption())
+    .addOption(flags.callerJwksUrlOption())
     .addOption(
       flags
         .option("--metrics-port <port>", "port for GET /metrics only, 0 picks a free one (default: the public port)")
@@ -101,11 +106,12 @@ const keptDays = (name: string, what: string, then: string, preset: number) =>
     .argParser((text) => flags.parseWithin(text, 1, 36_500, "expected days, a whole number from 1 to 36500"))
     .default(preset);
 
-async function serve(options: ServeOptions): Promise<void> {
+async function serve(options: ServeOptions, command: Command): Promise<void> {
   if (options.nats !== undefined && isEmbedded(options))
     throw new CommandFailure(
       "--nats connects replicas that share a Postgres database, but the database is embedded. Name a Postgres database (--database postgres://...), or omit --nats.",
     );
+  const callers = flags.callersOf(options, command);
   const environment = readEnvironment();
   const providers = readProviderConfig(environment);
   const shutdown = shutdownRequested();
@@ -134,6 +140,7 @@ async function serve(options: ServeOptions): Promise<void> {
     ...present({
       nats: options.nats,
       webhookNetworks: options.webhookNetworks,
+      callers,
       corsOrigins,
       publicUrl,
       metricsPort,

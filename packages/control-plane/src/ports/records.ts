@@ -66,6 +66,8 @@ export interface RunRequest extends Caller {
   warnings: string[];
   /** The label of the key when the query arrived, for the line of the run in the log. */
   keyLabel?: string;
+  /** The `sub` of the token that proved its caller. */
+  provenSubject?: string;
   /** The client of its stream asked to cancel the run when its last reader has left. */
   cancelWhenGone?: true;
   /** True if its end is reported to the webhook of its agent. */

@@ -13,6 +13,7 @@ import type { ApprovalStore } from "./approvals.ts";
 import type { AuditStore } from "./audit.ts";
 import type { AuditSealStore } from "./audit-seals.ts";
 import type { MemberStore, ServiceAddress, SignInStore } from "./members.ts";
+import type { Retention, SweepOptions } from "./retention.ts";
 import type { RunIndex } from "./run-index.ts";
 import type { ThreadKey } from "./records.ts";
 import type { CallStore } from "./call-store.ts";
@@ -71,6 +72,8 @@ export interface NewCredential {
 export interface Credential extends NewCredential {
   orgId: string;
   tier: string;
+  /** True if requests to its agent must have the token of a proven caller. */
+  needsProof?: true;
   createdAt: number;
   lastUsedAt?: number;
   revokedAt?: number;
@@ -249,24 +252,6 @@ export interface RuntimeStore {
    * function sets. Undefined without any.
    */
   lastSeenAgoMs(agentId: string, manifestHashes?: readonly string[]): Promise<number | undefined>;
-}
-
-/** Days that rows are kept. */
-export interface Retention {
-  /** Ended runs, and threads, sessions, runtimes and function sets that nothing refers to afterwards. */
-  days: number;
-  /** Audit entries. Default 365. */
-  auditDays: number;
-  /** Single usage rows and credit movements. Older ones are condensed to sums per day. Default 90. */
-  usageDays: number;
-}
-
-/** Options of `Store.sweep`. */
-export interface SweepOptions {
-  /** Ends the sweep between two statements. The next sweep does the rest. */
-  signal?: AbortSignal;
-  /** Called for each part that fails. Without it, the first failure is thrown after the last part. */
-  failed?: (part: string, error: unknown) => void;
 }
 
 /** The store of a control plane. Methods throw `StoreUnavailable` when the database cannot be reached or written. */

@@ -11,6 +11,7 @@ import type {
   RunDetail,
   RunStatus,
 } from "@patchbay/protocol";
+import type { ProvenCaller } from "../ports/callers.ts";
 import type { CredentialRight } from "../ports/stores.ts";
 import type { QuotedText, RunRecord, TestCall, ThreadKey } from "../ports/records.ts";
 
@@ -19,6 +20,7 @@ export { type SentRequest, sentRequests } from "./loop/rebuild.ts";
 export { outcomeFields, parametersOf } from "./answer.ts";
 export { historyScope, shownFunctions } from "./state.ts";
 export { visibleFunctions } from "./role-check.ts";
+export { narrowed } from "./start/stated.ts";
 export type { Observer, QueryLine } from "./run-context.ts";
 
 /** The authenticated sender of a request, taken from its key or token. */
@@ -33,6 +35,8 @@ export interface Principal {
   roles?: readonly string[];
   /** Rights besides sending queries. */
   can?: readonly CredentialRight[];
+  /** What the token of its caller proved; `roles` are narrowed to it. */
+  proven?: ProvenCaller;
 }
 
 /** A parsed query, the same for every endpoint. */
@@ -45,6 +49,8 @@ export interface Query {
   externalThread?: ThreadKey;
   sessionId?: string;
   role?: string;
+  /** The endpoint's default, where neither the query nor the token of its caller states a role. */
+  defaultRole?: string;
   context?: JsonObject;
   analysisMode: boolean;
   /** Default: the agent's setting, else `defaultMaxTokens`. */

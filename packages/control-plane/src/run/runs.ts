@@ -109,7 +109,14 @@ function readsOf(
   /** A pinned key sees runs of its roles and runs without a role. */
   async function visible(principal: Principal, runId: string): Promise<RunFacts | undefined> {
     const run = await runs.facts(principal.agentId, runId);
-    return run && mayState(principal, run.role) ? run : undefined;
+    if (!run || !mayState(principal, run.role)) return undefined;
+    return (await isOfCaller(principal, runId)) ? run : undefined;
+  }
+
+  /** A proven caller sees runs of its own subject only. */
+  async function isOfCaller({ agentId, proven }: Principal, runId: string): Promise<boolean> {
+    if (proven?.subject === undefined) return true;
+    return (await runs.get(agentId, runId))?.request.provenSubject === proven.subject;
   }
 
   async function resultText(run: RunHandle, { signal, waitMs = 0 }: ResultOptions): Promise<string | undefined> {

@@ -4,16 +4,15 @@ import { createOpenStreams } from "../http/query/open-streams.ts";
 import { createFairQueue } from "../http/kernel/fair-queue.ts";
 import { createHttpApp, serveMetrics } from "../http/query/app.ts";
 import { randomUUID } from "node:crypto";
-import { createAccessWatch, createAuthenticator, type AccessWatch } from "../accounts/access.ts";
+import { createAuthenticator, type AccessWatch } from "../accounts/access.ts";
 import { createAdmin, type Admin } from "../accounts/admin.ts";
+import { createCallerProof } from "../accounts/callers.ts";
 import { createRateLimiter, tierNamed } from "../accounts/limits.ts";
 import { mountConsole } from "../console/app.ts";
 import { createConsoleQueries } from "../console/queries.ts";
 import { createFunctionGateway } from "../gateway/gateway.ts";
-
 import { createModelCatalog, withOwnModel, wrappedModels } from "../models/catalog.ts";
 import { createOfflineProvider } from "../models/offline.ts";
-
 import { ServiceError } from "../ports/service-error.ts";
 import type { Store } from "../ports/stores.ts";
 import { databaseOption } from "../store/open.ts";
@@ -22,6 +21,7 @@ import { createRuns } from "../run/runs.ts";
 import { createMetrics } from "./metrics.ts";
 import { type ControlPlaneOptions, type Settings, withDefaults } from "./options.ts";
 import { openResources, type Resources } from "./resources.ts";
+import { watchAccess } from "./watch-access.ts";
 import { startIndexing } from "./indexing.ts";
 import { startSealing } from "./sealing.ts";
 import { startSweeping } from "./sweeping.ts";
@@ -54,8 +54,6 @@ export interface ControlPlane {
 const READS = { concurrent: 6, embedded: 2, waiting: 10_000 };
 /** After the runs are handed over, open streams get this long to send their clients the request to reconnect. */
 const FAREWELL_MS = 2_000;
-/** Streams whose key or session has ended are closed within this time and the time of one query to the store. */
-const ACCESS_CHECK_MS = 2_000;
 const FOLLOW_MS = 2_500;
 /**
  * A replica is ready after this time even when it never reached the bus. It serves its own runtimes without a bus, so an
@@ -89,7 +87,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
   const { store } = resources;
   const core = createCore(settings, resources);
   opening.defer(() => core.gateway.close());
-  const access = opening.use(watchAccess(settings, store));
+  const access = opening.use(watchAccess(store, log));
   const draining = new AbortController();
   const deps = httpDeps(settings, { resources, core, access, draining: draining.signal });
   const adminOf = (by?: string) =>
@@ -216,18 +214,6 @@ function createCore(settings: Settings, { store, bus, clock }: Resources) {
   return { metrics, authenticate, within, gateway, models, runs, approvals: createApprovals({ ...stores, bus }) };
 }
 
-function watchAccess({ log }: Settings, { accounts, signIn, serviceTokens }: Store): AccessWatch & Disposable {
-  return createAccessWatch({
-    valid: {
-      credential: (ids) => accounts.validCredentials(ids),
-      session: (ids) => signIn.validSessions(ids),
-      serviceToken: (ids) => serviceTokens.valid(ids),
-    },
-    everyMs: ACCESS_CHECK_MS,
-    log,
-  });
-}
-
 function httpDeps(
   settings: Settings,
   parts: { resources: Resources; core: Core; access: AccessWatch; draining: AbortSignal },
@@ -245,6 +231,8 @@ function httpDeps(
     runs,
     approvals,
     threads: store.threads,
+    audit: store.audit,
+    ...(settings.callers && { proveCaller: createCallerProof(settings.callers, { clock, log }) }),
     authenticate,
     within,
     metrics,

@@ -1,4 +1,5 @@
 import { DEFAULT_LIMITS, type OperatorLimits } from "@patchbay/protocol";
+import type { CallerIssuer } from "../accounts/callers.ts";
 import { DEFAULT_TIERS, type Tiers } from "../accounts/limits.ts";
 import type { ProviderConfig } from "../models/catalog.ts";
 import type { Log } from "../ports/log.ts";
@@ -37,6 +38,8 @@ export interface ControlPlaneOptions {
   reconnectMs?: number;
   /** How long a query waits for a runtime that was connected within the last minute. Default 15,000. */
   arrivalMs?: number;
+  /** The identity provider whose tokens in `X-Patchbay-Caller` prove callers. Default: none; such tokens are refused. */
+  callers?: CallerIssuer;
   /** Origins whose pages may call the API. Default none. */
   corsOrigins?: readonly string[];
   /** Base address that clients use, where it differs from the address that the server listens on. */

@@ -1,5 +1,5 @@
 import type { Log } from "../ports/log.ts";
-import type { SweepOptions } from "../ports/stores.ts";
+import type { SweepOptions } from "../ports/retention.ts";
 
 const EVERY_MS = 3_600_000;
 

@@ -1,7 +1,8 @@
 import { type ExpressionBuilder, sql } from "kysely";
 import type { AccountStore, Credential, CredentialKind, NewCredential, RotatedCredential } from "../ports/stores.ts";
 import { makeDue } from "./approvals.ts";
-import { fromJson, idBatches, present, toJson } from "./columns.ts";
+import type { AgentSettings } from "@patchbay/protocol";
+import { fromJson, idBatches, type Json, present, toJson } from "./columns.ts";
 import { type Engine, transact } from "./engine.ts";
 import type { CredentialRow, Schema } from "./schema.ts";
 import { sharedRead } from "./shared-reads.ts";
@@ -87,7 +88,10 @@ function credentialReads(
       .innerJoin("agents", "agents.id", "credentials.agent_id")
       .where("agents.deleted_at", "is", null);
   const withTier = () =>
-    ofExistingAgents().innerJoin("orgs", "orgs.id", "credentials.org_id").selectAll("credentials").select("orgs.tier");
+    ofExistingAgents()
+      .innerJoin("orgs", "orgs.id", "credentials.org_id")
+      .selectAll("credentials")
+      .select(["orgs.tier", "agents.settings"]);
   const valid = (eb: ExpressionBuilder<Schema, "credentials">) =>
     eb.and([
       eb("credentials.revoked_at", "is", null),
@@ -230,7 +234,11 @@ async function end({ db }: Engine, id: string, change: { revoked_at: number } | 
   await db.updateTable("credentials").set(change).where("id", "=", id).where("revoked_at", "is", null).execute();
 }
 
-function toCredential(row: CredentialRow & { tier: string }): Credential {
+/** Settings may hold a large schema, which is not worth parsing for every request. */
+const needsProof = (settings: Json<AgentSettings>): boolean =>
+  settings.includes('"callers"') && fromJson(settings).callers === "required";
+
+function toCredential(row: CredentialRow & { tier: string; settings: Json<AgentSettings> }): Credential {
   return {
     credentialId: row.id,
     kind: row.kind,
@@ -240,6 +248,7 @@ function toCredential(row: CredentialRow & { tier: string }): Credential {
     hash: row.hash,
     hint: row.hint,
     createdAt: row.created_at,
+    ...(needsProof(row.settings) && { needsProof: true }),
     ...present({
       roles: row.roles === null ? null : fromJson(row.roles),
       can: row.can === null ? null : fromJson(row.can),

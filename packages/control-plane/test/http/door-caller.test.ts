@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { expect, test } from "vitest";
 import { silentLog } from "../../src/ports/log.ts";
+import type { ProvenCaller } from "../../src/ports/callers.ts";
 import { ServiceError } from "../../src/ports/service-error.ts";
 import type { Credential } from "../../src/ports/stores.ts";
 import type { HttpEnv } from "../../src/http/kernel/exchange.ts";
@@ -22,6 +23,10 @@ async function ask(headers: Record<string, string>, { agentId = "agt_1", ...of }
     runs,
     authenticate: async (_kind: string, secret: string) => (secret === KEY ? (credential as Credential) : undefined),
     within: <T>(_orgId: string, work: () => T) => work(),
+    // The token is what it proves.
+    proveCaller: async (token: string) => JSON.parse(token) as ProvenCaller,
+    audit: { record: async () => {} },
+    log: silentLog,
   };
   const app = new Hono<HttpEnv>();
   const route = {
@@ -70,6 +75,22 @@ test("a role that the key may not state is refused", async () => {
 
 test("a key that was rotated has the thread ids of the first one", async () => {
   expect((await ask(key, { lineage: "key_0" })).body).toMatchObject({ threadScope: "key_0" });
+});
+
+test("the token of a caller narrows the role, and its chats are its own", async () => {
+  const token = { subject: "ada", roles: ["clerk"], context: {}, members: [] };
+  const proving = { ...key, "X-Patchbay-Caller": JSON.stringify(token) };
+
+  const { body } = await ask(proving);
+  const other = await ask({ ...key, "X-Patchbay-Caller": JSON.stringify({ ...token, subject: "eve" }) });
+
+  expect(body).toMatchObject({ role: "clerk", principal: { roles: ["clerk"], proven: token } });
+  const scopes = [body, other.body, (await ask(key)).body].map((one) => (one as { threadScope: string }).threadScope);
+  expect(new Set(scopes).size).toBe(3);
+  expect(await ask({ ...proving, "X-Patchbay-Role": "manager" })).toMatchObject({ status: 403 });
+  expect(await ask({ ...proving, "X-Patchbay-Role": "clerk" })).toMatchObject({ body: { role: "clerk" } });
+  expect(await ask(proving, { roles: ["guest"] })).toMatchObject({ status: 403, body: { code: "role_not_allowed" } });
+  expect(await ask(key, { needsProof: true })).toMatchObject({ status: 401 });
 });
 
 test.each([

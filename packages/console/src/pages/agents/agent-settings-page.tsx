@@ -19,7 +19,7 @@ const DeleteAgent = lazy(async () => ({ default: (await import("./agent-dialogs.
 
 const route = getRouteApi("/shell/agents/$agentId/settings");
 
-/** An agent's name, instructions, handling of widened access and model settings, and its deletion. */
+/** An agent's name, instructions, handling of widened access and of callers, model settings, and its deletion. */
 export function AgentSettingsPage() {
   const { agentId } = route.useParams();
   const query = useQuery(resource("/agents/:agent_id", { params: { agentId } }));
@@ -47,17 +47,31 @@ const ACCESS_CHANGES = [
   { value: "confirm", label: "Wait for confirmation by a developer or owner" },
 ] as const;
 
-type GeneralDraft = Pick<Agent, "name" | "instructions" | "accessChanges">;
+const CALLERS = [
+  { value: "optional", label: "Not needed" },
+  { value: "required", label: "Required with every request" },
+] as const;
 
-function General({ agent }: { agent: Agent }) {
+type GeneralDraft = Pick<Agent, "name" | "instructions" | "accessChanges"> & {
+  callers: (typeof CALLERS)[number]["value"];
+};
+
+function General({ agent }: { agent: AgentDetail }) {
   // Only edited fields are kept here, so that the others follow changes made elsewhere.
   const [edited, setEdited] = useState<Partial<GeneralDraft>>({});
-  const draft: GeneralDraft = { ...agent, ...edited };
+  const stored: GeneralDraft = { ...agent, callers: agent.settings.callers ?? "optional" };
+  const draft: GeneralDraft = { ...stored, ...edited };
   const name = draft.name.trim();
-  const { instructions, accessChanges } = draft;
-  const dirty = name !== agent.name || instructions !== agent.instructions || accessChanges !== agent.accessChanges;
+  const { instructions, accessChanges, callers } = draft;
+  const setsCallers = callers !== stored.callers;
+  const dirty =
+    name !== agent.name || instructions !== agent.instructions || accessChanges !== agent.accessChanges || setsCallers;
   const discard = () => setEdited({});
-  const save = useSaveAgent(agent.agentId, () => ({ name, instructions, accessChanges }), discard);
+  const save = useSaveAgent(
+    agent.agentId,
+    () => ({ name, instructions, accessChanges, ...(setsCallers && { settings: { callers } }) }),
+    discard,
+  );
   return (
     <AgentSettingsForm
       title="General"
@@ -84,7 +98,7 @@ interface GeneralFieldsProps {
   onChange: (changed: Partial<GeneralDraft>) => void;
 }
 
-function GeneralFields({ draft: { name, instructions, accessChanges }, onChange }: GeneralFieldsProps) {
+function GeneralFields({ draft: { name, instructions, accessChanges, callers }, onChange }: GeneralFieldsProps) {
   const readOnly = !useHasRole("developer");
   return (
     <>
@@ -121,6 +135,17 @@ function GeneralFields({ draft: { name, instructions, accessChanges }, onChange 
           disabled={readOnly}
           value={accessChanges}
           onChange={(next) => onChange({ accessChanges: next })}
+        />
+      </Field>
+      <Field
+        label="Tokens of callers"
+        hint="Whether requests with a key need a token of your identity provider in X-Patchbay-Caller"
+      >
+        <Select
+          options={CALLERS}
+          disabled={readOnly}
+          value={callers}
+          onChange={(next) => onChange({ callers: next })}
         />
       </Field>
     </>

@@ -20,6 +20,8 @@ const RULES: Record<string, string> = {
   input: "the arguments do not match its schema",
   refused: "a hook of the service rejected it",
   role_not_allowed: "the key is pinned to other roles",
+  caller: "it contradicts the token of its caller",
+  caller_token: "the token of its caller is missing or not valid",
 };
 
 const as = ({ role }: NamedAuditRow): string => (role === undefined ? "without a role" : `as ${role}`);
@@ -47,6 +49,12 @@ const texts = (value: unknown): string[] =>
 function detail({ detail }: NamedAuditRow, member: string): string | undefined {
   const value = detail?.[member];
   return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+}
+
+/** The `sub` of the token that proved the caller of a query. */
+function ofCaller(entry: NamedAuditRow): string {
+  const caller = detail(entry, "caller");
+  return caller === undefined ? "" : ` for the proven caller ${caller}`;
 }
 
 const list = (words: string[]): string => words.join(", ");
@@ -102,7 +110,7 @@ function decided(entry: NamedAuditRow, how: string): string {
 /** By action. */
 export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
   "run.started": (entry) =>
-    `A query ${as(entry)} was accepted${entry.detail?.["ownInstructions"] === true ? " with its own instructions" : ""}.`,
+    `A query ${as(entry)} was accepted${ofCaller(entry)}${entry.detail?.["ownInstructions"] === true ? " with its own instructions" : ""}.`,
   "run.refused": (entry) => `A query ${as(entry)} ended before its first turn: ${why(entry)}.`,
   "run.resumed": (entry) => `A query ${as(entry)} was resumed after the loss of its replica.`,
   "run.succeeded": (entry) => `A query ${as(entry)} was answered.`,
@@ -113,6 +121,7 @@ export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
   "approval.rejected": (entry) => decided(entry, "rejected"),
   "approval.expired": (entry) => `The request for approval of a call of ${called(entry)} expired without a decision.`,
   "approval.cancelled": (entry) => `The request for approval of a call of ${called(entry)} ended with its query.`,
+  "caller.refused": (entry) => `A request was rejected: ${why(entry)}.`,
   "query.refused": (entry) => `A query ${as(entry)} was rejected: ${why(entry)}.`,
 
   "call.succeeded": (entry) => `${called(entry)} was called ${as(entry)}.`,

@@ -2,9 +2,10 @@ import { isUtf8 } from "node:buffer";
 import { createHash, timingSafeEqual } from "node:crypto";
 import { ContextJson, type JsonObject, LIMITS, MESSAGES, optional, present, textUpTo } from "@patchbay/protocol";
 import { z } from "zod";
-import { ServiceError } from "../../ports/service-error.ts";
+import type { AuditEntry } from "../../ports/records.ts";
+import { invalid, ServiceError, type ServiceErrorCode } from "../../ports/service-error.ts";
 import type { Credential } from "../../ports/stores.ts";
-import type { Principal } from "../../run/api.ts";
+import { narrowed, type Principal } from "../../run/api.ts";
 import { codeOf } from "../kernel/errors.ts";
 import type { Exchange, RequestFacts } from "../kernel/exchange.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -15,7 +16,7 @@ type Authenticate = HttpDeps["authenticate"];
 const LONGEST_SECRET = 200;
 const BEARER = /^Bearer +([^\s,]+)$/i;
 
-type CallerDeps = Pick<HttpDeps, "authenticate" | "within">;
+type CallerDeps = Pick<HttpDeps, "authenticate" | "within" | "proveCaller" | "audit" | "log">;
 
 function requireAgent({ agentId }: Credential, { req }: Exchange["c"]): void {
   if (agentId !== req.param("agent_id")) throw new ServiceError("agent_mismatch", MESSAGES.agent_mismatch);
@@ -23,13 +24,14 @@ function requireAgent({ agentId }: Credential, { req }: Exchange["c"]): void {
 
 /** Runs `work` for the holder of an API key. Throws `agent_mismatch` when the key belongs to another agent than the path names. */
 export async function asApiCaller<T>(
-  { c, facts }: Exchange,
-  { authenticate, within }: CallerDeps,
+  exchange: Exchange,
+  deps: CallerDeps,
   work: (caller: Principal) => Promise<T>,
 ): Promise<T> {
-  const credential = await check(authenticate, "api", c.req.header("X-API-Key"), facts);
+  const { c, facts } = exchange;
+  const credential = await check(deps.authenticate, "api", c.req.header("X-API-Key"), facts);
   requireAgent(credential, c);
-  return await within(credential.orgId, () => work(callerOf(credential)));
+  return await asHolder(exchange, deps, credential, work);
 }
 
 /** Who asks on a door, and for whom. */
@@ -50,12 +52,14 @@ const CONTEXT = "X-Patchbay-Context";
  * header. Throws as `asApiCaller` does, and `role_not_allowed` for a role that the key may not state.
  */
 export async function asDoorCaller<T>(
-  { c, headers, facts }: Exchange,
-  { authenticate, within, runs }: CallerDeps & Pick<HttpDeps, "runs">,
+  exchange: Exchange,
+  deps: CallerDeps & Pick<HttpDeps, "runs">,
   work: (caller: DoorCaller) => Promise<T>,
 ): Promise<T> {
+  const { c, headers, facts } = exchange;
+  const { runs } = deps;
   const secret = c.req.header("X-API-Key") ?? bearer(c.req.header("Authorization"));
-  const credential = await check(authenticate, "api", secret, facts).catch((thrown: unknown) => {
+  const credential = await check(deps.authenticate, "api", secret, facts).catch((thrown: unknown) => {
     if (codeOf(thrown) === "authentication_failed")
       headers["WWW-Authenticate"] = secret === undefined ? "Bearer" : 'Bearer error="invalid_token"';
     throw thrown;
@@ -63,14 +67,21 @@ export async function asDoorCaller<T>(
   requireAgent(credential, c);
   const asked = parse(DoorHeaders, { [ROLE]: c.req.header(ROLE), [CONTEXT]: c.req.header(CONTEXT) }, []);
   const { [CONTEXT]: context } = asked;
-  return await within(credential.orgId, async () => {
-    const holder = callerOf(credential);
+  return await asHolder(exchange, deps, credential, async (holder) => {
+    // A pin decides whatever the header says; a token that the header contradicts does not.
+    if (holder.proven?.roles) await runs.requireRole(holder, asked[ROLE]);
     const role = holder.roles?.length === 1 ? holder.roles[0] : asked[ROLE];
     await runs.requireRole(holder, role);
     const principal = role === undefined ? holder : { ...holder, roles: [role] };
-    const threadScope = credential.lineage ?? credential.credentialId;
+    const threadScope = scopeOf(credential, holder);
     return await work({ principal, threadScope, ...present({ role, context }) });
   });
+}
+
+/** The chats of a key and of its rotations are those of one caller; those of a proven caller are its own. */
+function scopeOf({ lineage, credentialId }: Credential, { proven }: Principal): string {
+  const key = lineage ?? credentialId;
+  return proven?.subject === undefined ? key : `${key} ${JSON.stringify({ caller: proven.subject })}`;
 }
 
 /** The headers by which a caller of a door states its role and context. */
@@ -90,13 +101,69 @@ const DoorHeaders = z.object({
 
 /** Runs `work` for the holder of an access token, which determines the agent. */
 export async function asLocalCaller<T>(
-  { c, facts }: Exchange,
-  { authenticate, within }: CallerDeps,
+  exchange: Exchange,
+  deps: CallerDeps,
   work: (caller: Principal) => Promise<T>,
 ): Promise<T> {
-  const credential = await check(authenticate, "access", bearer(c.req.header("Authorization")), facts);
-  return await within(credential.orgId, () => work(callerOf(credential)));
+  const { c, facts } = exchange;
+  const credential = await check(deps.authenticate, "access", bearer(c.req.header("Authorization")), facts);
+  return await asHolder(exchange, deps, credential, work);
 }
+
+async function asHolder<T>(
+  { c }: Exchange,
+  deps: CallerDeps,
+  credential: Credential,
+  work: (caller: Principal) => Promise<T>,
+): Promise<T> {
+  const token = c.req.header("X-Patchbay-Caller");
+  return await deps.within(credential.orgId, async () => {
+    const principal = callerOf(credential);
+    if (token === undefined && !credential.needsProof) return await work(principal);
+    return await work(await proven(principal, token, deps));
+  });
+}
+
+/** The principal as the token of its caller narrows it. A refusal is audited. */
+async function proven(principal: Principal, token: string | undefined, deps: CallerDeps): Promise<Principal> {
+  const { proveCaller, audit, log } = deps;
+  try {
+    if (token === undefined) throw noToken();
+    if (!proveCaller) throw noIssuer();
+    return narrowed(principal, await proveCaller(token));
+  } catch (error) {
+    const rule = REFUSALS[codeOf(error)];
+    if (rule === undefined) throw error;
+    const { agentId, orgId, keyId } = principal;
+    const entry: AuditEntry & { orgId: string } = { action: "caller.refused", agentId, orgId, keyId, rule };
+    // The request is refused even when the audit entry cannot be stored.
+    await audit.record([entry]).catch((cause: unknown) => {
+      log.warn("a refused caller could not be audited", { agentId, cause });
+    });
+    throw error;
+  }
+}
+
+/** The audited rule of each refusal. Others are faults of the server or of its set-up. */
+const REFUSALS: Partial<Record<ServiceErrorCode, string>> = {
+  authentication_failed: "caller_token",
+  role_not_allowed: "role_not_allowed",
+};
+
+const noToken = (): ServiceError =>
+  new ServiceError(
+    "authentication_failed",
+    `${MESSAGES.authentication_failed}: this agent requires the token of the caller in X-Patchbay-Caller.`,
+  );
+
+/** A token that is ignored would leave its sender believe that it limits the request. */
+const noIssuer = (): ServiceError =>
+  invalid([
+    {
+      path: "X-Patchbay-Caller",
+      message: "cannot be verified: the operator has not named an identity provider (--caller-issuer)",
+    },
+  ]);
 
 /** Throws `authentication_failed` without a valid runtime key. */
 export async function requireRuntimeKey({ c, facts }: Exchange, authenticate: Authenticate): Promise<void> {

@@ -1,4 +1,6 @@
 import type { OperatorLimits } from "@patchbay/protocol";
+import type { AuditStore } from "../../ports/audit.ts";
+import type { ProvenCaller } from "../../ports/callers.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Metrics, MetricsPage } from "../../ports/metrics.ts";
@@ -24,6 +26,9 @@ export interface HttpDeps {
   threads: Pick<ThreadStore, "list" | "get">;
   /** The credential with this kind and secret; undefined when it is malformed, unknown, expired or revoked. */
   authenticate(kind: CredentialKind, secret: string): Promise<Credential | undefined>;
+  /** Verifies the token of a caller; undefined without an issuer. Throws `ServiceError` for a token that proves nothing. */
+  proveCaller?: (token: string) => Promise<ProvenCaller>;
+  audit: Pick<AuditStore, "record">;
   /** Runs the work of a request with access to one organisation only. */
   within: Store["within"];
   /** Counts one query. Undefined for tiers without a limit. */

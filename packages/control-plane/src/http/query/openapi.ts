@@ -1,11 +1,12 @@
 import { DEFAULT_LIMITS, OperatorLimits } from "@patchbay/protocol";
 import { eventStreamContent, jsonContent, openApiDocument, pathParameters, type Schema } from "../kernel/openapi.ts";
 import { componentSchemas, ref } from "./openapi-schemas.ts";
+import { CALLER } from "./route-parameters.ts";
 import type { Access, Answer, RouteSpec } from "./routes.ts";
 
 const FAILURES: Record<string, string> = {
   "400": "The request is not valid, or names a thread that does not exist",
-  "401": "Key or token missing or invalid",
+  "401": "Key or token missing or invalid, or that of the caller",
   "403": "The key is another agent's, or may not state this role",
   "404": "The path, the run or the thread does not exist, or the key may not see it",
   "409": "The approval is no longer pending; see `status`",
@@ -69,13 +70,14 @@ function limitsAt(limits: OperatorLimits): Schema {
 }
 
 function operation(route: RouteSpec): Schema {
-  const { path, body, answers, failures, parameters = [] } = route;
-  const inPath = pathParameters(path, IN_PATH);
+  const { path, access, body, answers, failures, parameters = [] } = route;
+  const ofCaller = access === "api" || access === "access" ? [CALLER] : [];
+  const all = [...pathParameters(path, IN_PATH), ...parameters, ...ofCaller];
   return {
     operationId: route.id,
     summary: route.summary,
-    security: SECURITY[route.access],
-    ...(inPath.length + parameters.length > 0 && { parameters: [...inPath, ...parameters] }),
+    security: SECURITY[access],
+    ...(all.length > 0 && { parameters: all }),
     ...(body && { requestBody: { required: true, content: jsonContent(ref(body)) } }),
     responses: {
       ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, described(answer)])),

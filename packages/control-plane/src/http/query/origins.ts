@@ -4,7 +4,7 @@ import type { HttpDeps } from "./deps.ts";
 
 const EXPOSED = "X-Run-Id, X-Thread-Id, X-Request-Id, RateLimit, RateLimit-Policy, Retry-After";
 const ALLOWED_HEADERS =
-  "Content-Type, X-API-Key, Authorization, Accept, Idempotency-Key, Last-Event-ID, X-Request-Id, X-On-Disconnect, Cache-Control";
+  "Content-Type, X-API-Key, Authorization, Accept, Idempotency-Key, Last-Event-ID, X-Request-Id, X-On-Disconnect, X-Patchbay-Caller, Cache-Control";
 
 /** Lets pages of the configured origins read the response. Adds no header when no origin is configured. */
 export function allowOrigin({ c, headers }: Exchange, origins: readonly string[]): void {

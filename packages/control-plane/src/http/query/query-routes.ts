@@ -2,7 +2,7 @@ import { type Fault, LIMITS } from "@patchbay/protocol";
 import type { QueryEndpoint } from "../../ports/metrics.ts";
 import { ServiceError } from "../../ports/service-error.ts";
 import type { Principal, RunHandle } from "../../run/api.ts";
-import { hashBody, parseBody, readBody, requireJsonType } from "../kernel/body.ts";
+import { hashBody, hashJson, parseBody, readBody, requireJsonType } from "../kernel/body.ts";
 import { codeOf } from "../kernel/errors.ts";
 import { queryTranslator } from "../kernel/event-stream.ts";
 import { type Exchange, type Handler, json, text } from "../kernel/exchange.ts";
@@ -90,7 +90,7 @@ async function receive(deps: HttpDeps, exchange: Exchange, caller: Principal): P
 
   const faults = faultsOfKey(key);
   const raw = await readBody(exchange);
-  const idempotency = { key, bodyHash: hashBody(raw) };
+  const idempotency = { key, bodyHash: hashOf(raw, caller) };
   const known = faults.length === 0 ? await deps.runs.join(caller, key, idempotency.bodyHash) : undefined;
   if (known) return { ...parseQuery(parseBody(raw)), known };
 
@@ -98,6 +98,12 @@ async function receive(deps: HttpDeps, exchange: Exchange, caller: Principal): P
   requireJsonType(exchange);
   const { query, deltas } = parseQuery(parseBody(raw), faults);
   return { query: { ...query, idempotency }, deltas };
+}
+
+/** Another proven caller that repeats the key and the body must not join the run. */
+function hashOf(raw: Parameters<typeof hashBody>[0], { proven }: Principal): string {
+  const body = hashBody(raw);
+  return proven ? hashJson({ body, proven: { ...proven } }) : body;
 }
 
 /** The run of a query. `joined`: it existed before. */

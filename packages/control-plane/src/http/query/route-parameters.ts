@@ -43,6 +43,10 @@ export const PREFER = header(
   "Prefer",
   "`wait=N` waits up to N seconds for the end of a run that waits for an approval. `respond-async` answers 202 once the run is stored",
 );
+export const CALLER = header(
+  "X-Patchbay-Caller",
+  "A JWT of the owner's identity provider that names the caller. It narrows what the key may do. Required where the agent's setting `callers` is `required`",
+);
 export const LAST_EVENT_ID = header("Last-Event-ID", "Number of the last event received", {
   type: "integer",
   minimum: 0,

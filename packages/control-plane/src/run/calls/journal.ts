@@ -94,7 +94,7 @@ export const detailOf = ({ detail }: RunFailure): Pick<AuditEntry, "detail"> => 
 export function refusedQuery(
   { orgId, agentId, keyId }: Pick<NewRun, "orgId" | "agentId" | "keyId">,
   role: string | undefined,
-  rule: "role_not_allowed" | "context",
+  rule: "role_not_allowed" | "context" | "caller",
 ): AuditEntry & { orgId: string } {
   return { action: "query.refused", orgId, agentId, keyId, rule, ...(role !== undefined && { role }) };
 }

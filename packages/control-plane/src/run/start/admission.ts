@@ -14,6 +14,7 @@ import type { Executor } from "../worker/executor.ts";
 import { LEASE_MS } from "../worker/leases.ts";
 import { type Checked, complete, type Connected, newRun, unstarted } from "./new-run.ts";
 import { prepareServices } from "./prepare.ts";
+import { asStated } from "./stated.ts";
 import { fallbackModels, refusedOverrides, settle, type Settled, testCallModel, withoutPrice } from "./settings.ts";
 
 /** Upper limit on the unknown roles that are remembered: a client may send any number of them. */
@@ -31,7 +32,8 @@ export class Admission {
   }
 
   /** See `Runs.start`. */
-  async start(principal: Principal, query: Query): Promise<RunHandle> {
+  async start(principal: Principal, asked: Query): Promise<RunHandle> {
+    const query = await this.#asStated(principal, asked);
     const { threads } = this.#context;
     const { agentId } = principal;
     const { threadId, externalThread: key } = query;
@@ -61,7 +63,7 @@ export class Admission {
     const settled = settle(query, settings, models);
     const { owner } = this.#executor;
     const reported = hasWebhook && query.respondAsync === true;
-    const asked = newRun(principal, { ...query, reported }, settled, {
+    const fresh = newRun(principal, { ...query, reported }, settled, {
       timeoutMs: runTimeoutMs,
       owner,
       leaseMs: LEASE_MS,
@@ -71,11 +73,11 @@ export class Admission {
       checked = await this.#check(principal, query, { settled, balanceMicros }, early);
     } catch (error) {
       if (!(error instanceof RunFailure)) throw error;
-      return await this.#refuse(asked, error);
+      return await this.#refuse(fresh, error);
     }
     this.#warnOfUnknownRole(agentId, checked);
     // From here on the run keeps its own copy of the settings, functions and instructions. Later changes do not affect it.
-    const { run, next } = complete(asked, checked, instructions, this.#pays(principal, query));
+    const { run, next } = complete(fresh, checked, instructions, this.#pays(principal, query));
     const { manifest } = checked.prepared.set;
     const atHand = { manifest, ...(run.newThread && !query.repeats && { history: NO_HISTORY }), ...(next && { next }) };
     let started = await this.#executor.start(run, atHand);
@@ -173,6 +175,15 @@ export class Admission {
   async #unfitContext(principal: Principal, role: string | undefined, details: Fault[]): Promise<ServiceError> {
     await this.#audit(refusedQuery(principal, role, "context"));
     return new ServiceError("invalid_request", "The context does not fit the functions service", { details });
+  }
+
+  async #asStated(principal: Principal, query: Query): Promise<Query> {
+    try {
+      return { ...query, ...asStated(principal, query) };
+    } catch (error) {
+      await this.#audit(refusedQuery(principal, query.role, "caller"));
+      throw error;
+    }
   }
 
   /** See `Runs.requireRole`. */

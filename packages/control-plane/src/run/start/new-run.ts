@@ -29,7 +29,7 @@ export interface Checked extends Connected {
 
 /** The run of a query before its checks. */
 export function newRun(
-  { orgId, agentId, keyId, keyLabel }: Principal,
+  { orgId, agentId, keyId, keyLabel, proven }: Principal,
   query: Query & { reported?: boolean },
   { wanted, request }: Settled,
   lease: Pick<NewRun, "timeoutMs" | "owner" | "leaseMs">,
@@ -52,6 +52,7 @@ export function newRun(
     reported,
     warnings = [],
   } = query;
+  const provenSubject = proven?.subject ?? repeats?.request.provenSubject;
   return {
     runId: newId("run"),
     orgId,
@@ -76,6 +77,7 @@ export function newRun(
       ...(role !== undefined && { role }),
       ...(instructions !== undefined && { instructions }),
       ...(keyLabel !== undefined && { keyLabel }),
+      ...(provenSubject !== undefined && { provenSubject }),
       ...(cancelWhenGone && { cancelWhenGone }),
       ...(reported && { reported }),
       ...(testCall && { testCall }),
@@ -100,10 +102,11 @@ export function complete(
   const { chosen, fallback, prepared, caller } = checked;
   const { role: _, ...request } = asked.request;
   const { manifest, manifestHash } = prepared.set;
+  const subject = prepared.subject ?? subjectOf(request);
   const run: NewRun = {
     ...asked,
     manifestHash,
-    ...(prepared.subject !== undefined && { subject: prepared.subject }),
+    ...(subject !== undefined && { subject }),
     request: {
       ...request,
       ...caller,
@@ -120,8 +123,11 @@ export function complete(
       warnings: [...request.warnings, ...fallback.warnings, ...prepared.warnings],
     },
   };
-  const detail = request.instructions !== undefined && { detail: { ownInstructions: true } };
-  run.audit = [runEntry(run, "run.started", { manifestHash, ...detail })];
+  const detail = {
+    ...(request.instructions !== undefined && { ownInstructions: true }),
+    ...(request.provenSubject !== undefined && { caller: request.provenSubject }),
+  };
+  run.audit = [runEntry(run, "run.started", { manifestHash, ...(Object.keys(detail).length > 0 && { detail }) })];
   // A turn with earlier runs cannot be priced here: its history is not loaded.
   if (!charged || !run.newThread || run.request.rerunOf) return { run };
   const progress = createProgress(unstarted(run, 0));
@@ -129,6 +135,10 @@ export function complete(
   run.reserveMicros = nextReservation(state)?.micros ?? 0;
   return { run, ...(state.next && { next: state.next }) };
 }
+
+/** The history of a proven caller has no runs of others, although the services name no subject. */
+const subjectOf = ({ provenSubject }: Pick<RunRecord["request"], "provenSubject">): string | undefined =>
+  provenSubject === undefined ? undefined : JSON.stringify({ caller: provenSubject });
 
 /** The history of a repetition of a repetition is that of the first origin. */
 const originOf = ({ runId, threadId, request: { rerunOf } }: NonNullable<Query["repeats"]>) => ({

@@ -1,4 +1,4 @@
-import type { Retention, SweepOptions } from "../../ports/stores.ts";
+import type { Retention, SweepOptions } from "../../ports/retention.ts";
 import type { Engine } from "../engine.ts";
 import { condenseLedger, condenseUsage } from "./condense.ts";
 import { sweepAudit } from "./audit.ts";

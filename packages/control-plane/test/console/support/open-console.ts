@@ -63,6 +63,7 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
     usageDays: 90,
     databaseOption: null,
     authenticate: unused,
+    audit: store.audit,
     within: (org, work) => store.within(org, work),
     rateLimit: async () => undefined,
     ready: async () => true,

@@ -64,6 +64,7 @@ export async function startHttp(
       get: async () => undefined,
     },
     authenticate: async (kind, secret) => credentialOf(kind, secret),
+    audit: { record: async () => {} },
     within: (_orgId, work) => work(),
     reads: { run: (_client, work) => work() },
     rateLimit: async () => undefined,

@@ -86,6 +86,21 @@ export function accountContract(place: MakePlace): void {
     expect(await accounts.listCredentials("runtime", world.agentId)).toEqual([]);
   });
 
+  test("a credential of an agent that requires callers needs a proof, whatever else its settings hold", async () => {
+    await using world = await openWorld(place);
+    const { accounts } = world.store;
+    await accounts.createCredential(key(world.agentId));
+    const needs = async () => (await accounts.findCredential("api", "h1"))?.needsProof;
+    const description = '"callers":"required"';
+
+    await accounts.updateAgent(world.agentId, { settings: { responseSchema: { type: "object", description } } });
+    expect(await needs()).toBeUndefined();
+    await accounts.updateAgent(world.agentId, { settings: { callers: "required" } });
+    expect(await needs()).toBe(true);
+    await accounts.updateAgent(world.agentId, { settings: { callers: "optional" } });
+    expect(await needs()).toBeUndefined();
+  });
+
   test("a rotated credential is valid until its overlap ends, and its successor after that", async () => {
     await using world = await openWorld(place);
     const { accounts } = world.store;

@@ -1,0 +1,17 @@
+/** Days that rows are kept. */
+export interface Retention {
+  /** Ended runs, and threads, sessions, runtimes and function sets that nothing refers to afterwards. */
+  days: number;
+  /** Audit entries. Default 365. */
+  auditDays: number;
+  /** Single usage rows and credit movements. Older ones are condensed to sums per day. Default 90. */
+  usageDays: number;
+}
+
+/** Options of `Store.sweep`. */
+export interface SweepOptions {
+  /** Ends the sweep between two statements. The next sweep does the rest. */
+  signal?: AbortSignal;
+  /** Called for each part that fails. Without it, the first failure is thrown after the last part. */
+  failed?: (part: string, error: unknown) => void;
+}

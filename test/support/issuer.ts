@@ -1,0 +1,71 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { exportJWK, generateKeyPair, type JWK, type JWTHeaderParameters, type JWTPayload, SignJWT } from "jose";
+
+const AUDIENCE = "patchbay";
+
+type KeyPair = Awaited<ReturnType<typeof generateKeyPair>>;
+
+/** An identity provider on this machine. It counts the requests for its keys. */
+export async function startIssuer() {
+  let keyRequests = 0;
+  const published: JWK[] = [];
+  const pairs = new Map<string, { pair: KeyPair; alg: string }>();
+  /** What the server does in place of an answer. */
+  let fault: { status: number } | { body: string } | undefined;
+
+  const server = createServer((request, response) => {
+    const ofKeys = request.url === "/keys";
+    if (ofKeys) keyRequests++;
+    const answer = ofKeys ? { keys: published } : { issuer: url, jwks_uri: `${url}/keys` };
+    if (fault && "status" in fault) return response.writeHead(fault.status).end();
+    return response.end(fault ? fault.body : JSON.stringify(answer));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+  async function addKey(kid: string, alg = "ES256"): Promise<JWK> {
+    const pair = await generateKeyPair(alg, { extractable: true });
+    const jwk = { ...(await exportJWK(pair.publicKey)), kid, alg, use: "sig" };
+    pairs.set(kid, { pair, alg });
+    published.push(jwk);
+    return jwk;
+  }
+  await addKey("first");
+
+  /** Claims of a valid token that expires in five minutes. */
+  const claims = (more: JWTPayload = {}): JWTPayload => ({
+    iss: url,
+    aud: AUDIENCE,
+    sub: "ada",
+    exp: Math.floor(Date.now() / 1_000) + 300,
+    ...more,
+  });
+
+  return {
+    url,
+    audience: AUDIENCE,
+    addKey,
+    /** Removes a key from the published ones. Tokens can still be signed with it. */
+    withdraw: (kid: string) =>
+      void published.splice(
+        published.findIndex((key) => key.kid === kid),
+        1,
+      ),
+    keyRequests: () => keyRequests,
+    fail: (next: typeof fault) => void (fault = next),
+    claims,
+    async token(more: JWTPayload = {}, { kid = "first" }: { kid?: string } = {}): Promise<string> {
+      const { pair, alg } = pairs.get(kid)!;
+      return await new SignJWT(claims(more)).setProtectedHeader({ alg, kid }).sign(pair.privateKey);
+    },
+    /** A token with any header, signed with any key. */
+    forge: (header: JWTHeaderParameters, claims: JWTPayload, key: Parameters<SignJWT["sign"]>[0]) =>
+      new SignJWT(claims).setProtectedHeader(header).sign(key),
+    [Symbol.asyncDispose]: () =>
+      new Promise<void>((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+}
