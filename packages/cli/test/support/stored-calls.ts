@@ -29,6 +29,7 @@ export async function seedCalls(url: string, manifest: Manifest, calls: readonly
         keyId: "key_1",
         threadId: `thr_${i}`,
         newThread: true,
+        kind: "query",
         manifestHash: "set_1",
         request: {
           charged: false,

@@ -65,7 +65,7 @@ export const analytics = searchOf({
   ...rangeSearch,
   role: text,
   /** Default: production. */
-  source: oneOf("all", "api", "local", "playground", "test_call"),
+  source: oneOf("all", "api", "local", "direct_call", "playground", "test_call"),
 });
 export const playground = searchOf({
   role: text,
@@ -107,7 +107,7 @@ export const runs = searchOf({
   tag: text,
   model: text,
   code: text,
-  source: oneOf("production", "api", "local", "playground", "test_call"),
+  source: oneOf("production", "api", "local", "direct_call", "playground", "test_call"),
   keyId: text,
   requestId: text,
   sessionId: text,

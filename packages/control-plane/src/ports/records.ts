@@ -9,7 +9,7 @@ import {
 import type { ApprovalRecord } from "./approvals.ts";
 import type { Message, ModelErrorKind, TokenUsage } from "./model-provider.ts";
 
-/** A function call that a member makes by hand, without a model. */
+/** A direct call: a function call without a model, of a member by hand or of an MCP client. */
 export interface TestCall {
   functionName: string;
   arguments: JsonObject;
@@ -81,6 +81,9 @@ export interface RunRequest extends Caller {
 /** Turns with function calls after which a run's model must answer. */
 export const stepsOf = ({ steps = LIMITS.steps }: Pick<RunRequest, "steps">): number => steps;
 
+/** What a run is: a query, one direct call, or a background task of a chat client. Lists of threads have queries only. */
+export type RunKind = "query" | "call" | "task";
+
 /** One query, from its acceptance to its last event. Times are milliseconds of the database's clock. */
 export interface RunRecord {
   runId: string;
@@ -95,6 +98,7 @@ export interface RunRecord {
   role?: string;
   /** The identity that the services made of the context, if any did. */
   subject?: string;
+  kind: RunKind;
   status: RunStatus;
   /** Grows with each claim. The store rejects writes with an older fence: they come from a former owner. */
   fence: number;

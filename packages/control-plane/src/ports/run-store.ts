@@ -4,25 +4,18 @@ import type { Message } from "./model-provider.ts";
 import type { NewApproval } from "./approvals.ts";
 import type { RunNotes } from "./run-notes.ts";
 import type { NewDelivery } from "./webhooks.ts";
-import type { AuditEntry, CallRecord, RunRecord, RunRequest, ThreadKey, TurnRecord, TurnTiming } from "./records.ts";
+import type { AuditEntry, CallRecord, RunRecord, ThreadKey, TurnRecord, TurnTiming } from "./records.ts";
 
 /** A run to be stored. */
-export interface NewRun {
-  runId: string;
-  orgId: string;
-  agentId: string;
-  keyId: string;
-  /** Id of the HTTP request that begins it. */
-  requestId?: string;
+export interface NewRun extends Pick<
+  RunRecord,
+  "runId" | "orgId" | "agentId" | "keyId" | "requestId" | "sessionId" | "subject" | "manifestHash" | "kind" | "request"
+> {
   /** An existing thread of the agent, or with `newThread` the id of a new one. */
   threadId: string;
   newThread: boolean;
   /** The key of a new thread. */
   threadKey?: ThreadKey;
-  sessionId?: string;
-  subject?: string;
-  manifestHash?: string;
-  request: RunRequest;
   /** Time until the run's deadline, waiting included. */
   timeoutMs: number;
   /** Idempotency-Key and hash of the request body. Unique for 24 h per agent and lineage of `keyId`. */

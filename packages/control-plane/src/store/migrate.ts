@@ -18,6 +18,7 @@ import { webhooks } from "./migrations/0014-webhooks.ts";
 import { shadows } from "./migrations/0015-shadows.ts";
 import { auditSeals } from "./migrations/0016-audit-seals.ts";
 import { waitingTimes } from "./migrations/0018-waiting-times.ts";
+import { runKinds } from "./migrations/0019-run-kinds.ts";
 import { threadKeys } from "./migrations/0020-thread-keys.ts";
 import { serviceTokens } from "./migrations/0024-service-tokens.ts";
 import { factsByTime } from "./migrations/0025-facts-by-time.ts";
@@ -59,6 +60,7 @@ function migrations(options: MigrationOptions): Record<string, Migration> {
     "0015-shadows": { up: (db) => shadows(db, options) },
     "0016-audit-seals": { up: (db) => auditSeals(db, options) },
     "0018-waiting-times": { up: waitingTimes },
+    "0019-run-kinds": { up: runKinds },
     "0020-thread-keys": { up: (db) => threadKeys(db, options) },
     "0024-service-tokens": { up: (db) => serviceTokens(db, options) },
     "0025-facts-by-time": { up: factsByTime },

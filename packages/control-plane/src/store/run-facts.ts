@@ -1,5 +1,6 @@
 import type { RunSource } from "@patchbay/protocol/console";
 import { type Expression, sql } from "kysely";
+import type { RunKind } from "../ports/records.ts";
 import { fromJson, idBatches } from "./columns.ts";
 import type { Engine } from "./engine.ts";
 import type { RunRow } from "./run-record.ts";
@@ -18,6 +19,7 @@ export const FACTS_FROM = [
   "runs.key_id",
   "runs.request_id",
   "runs.role",
+  "runs.kind",
   "runs.status",
   "runs.request",
   "runs.ending",
@@ -102,7 +104,7 @@ export async function factsOf(
 }
 
 function toFacts(run: FactsFrom, figures: Figures, now: number): FactsRow {
-  const { provider, model } = fromJson(run.request);
+  const { model } = fromJson(run.request);
   return {
     run_id: run.id,
     org_id: run.org_id,
@@ -112,7 +114,7 @@ function toFacts(run: FactsFrom, figures: Figures, now: number): FactsRow {
     key_id: run.key_id,
     request_id: run.request_id,
     role: run.role,
-    source: sourceOf(run.key_id, provider),
+    source: sourceOf(run.key_id, run.kind),
     status: run.status,
     code: (run.ending && fromJson(run.ending).code) ?? null,
     model,
@@ -148,7 +150,8 @@ export const tookMs = sql<number>`(finished_at - created_at - coalesce(waited_ms
 export const listed = (names: Iterable<string>): string => ` ${[...names].join(" ")} `;
 
 /** The prefix of an id names its kind. */
-export function sourceOf(keyId: string, provider: string): RunSource {
-  if (keyId.startsWith("mem_")) return provider === "test_call" ? "test_call" : "playground";
+export function sourceOf(keyId: string, kind: RunKind): RunSource {
+  if (keyId.startsWith("mem_")) return kind === "call" ? "test_call" : "playground";
+  if (kind === "call") return "direct_call";
   return keyId.startsWith("tok_") ? "local" : "api";
 }

@@ -1,5 +1,5 @@
 import type { Generated, Selectable } from "kysely";
-import type { EarlierAttempt, RunEnding, RunRecord, RunRequest, TurnTiming } from "../ports/records.ts";
+import type { EarlierAttempt, RunEnding, RunKind, RunRecord, RunRequest, TurnTiming } from "../ports/records.ts";
 import type { RunFacts } from "../ports/run-store.ts";
 import { fromJson, type Json, present } from "./columns.ts";
 import type { CallOutcome, JsonValue, QueryResponse, RunStatus } from "@patchbay/protocol";
@@ -17,6 +17,7 @@ export interface RunRow {
   key_id: string;
   role: string | null;
   subject: string | null;
+  kind: RunKind;
   status: RunStatus;
   owner: string | null;
   fence: number;
@@ -103,6 +104,7 @@ export const RUN_COLUMNS = [
   "request_id",
   "role",
   "subject",
+  "kind",
   "status",
   "fence",
   "claims",
@@ -126,6 +128,7 @@ export function toRunRecord(row: Pick<RunRow, (typeof RUN_COLUMNS)[number]>): Ru
     agentId: row.agent_id,
     threadId: row.thread_id,
     keyId: row.key_id,
+    kind: row.kind,
     status: row.status,
     fence: row.fence,
     request: fromJson(row.request),

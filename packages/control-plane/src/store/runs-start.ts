@@ -1,18 +1,17 @@
 import { LIMITS, type QueryResponse } from "@patchbay/protocol";
-import { expressionBuilder, sql } from "kysely";
+import { sql } from "kysely";
 import type { NewRun, RunStore, StartedRun } from "../ports/run-store.ts";
 import { insertAudit } from "./audit.ts";
 import { toJson } from "./columns.ts";
 import { reserve } from "./credits.ts";
+import { liveKey, takeIdempotencyKey } from "./idempotency-keys.ts";
 import { endingOf, insertEvents } from "./runs-commit.ts";
 import { type RunRow, toRunRecord } from "./run-record.ts";
 import { type Engine, transact } from "./engine.ts";
-import type { Schema, ThreadRow } from "./schema.ts";
+import type { ThreadRow } from "./schema.ts";
 import { statement } from "./statement.ts";
-import { roleRowOf, storeRole, titleOf } from "./thread-roles.ts";
+import { isListed, roleRowOf, storeRole, titleOf } from "./thread-roles.ts";
 import { storeDeliveries } from "./webhooks.ts";
-
-export const IDEMPOTENCY_MS = 24 * 3_600_000;
 
 /** Thrown to roll a transaction back and still return an answer. */
 class NothingStored extends Error {
@@ -70,7 +69,9 @@ export function runStarts(engine: Engine): Pick<RunStore, "start" | "refuse" | "
  * with one key the second waits here and then joins the run of the first.
  */
 async function start(trx: Engine, run: NewRun): Promise<StartedRun> {
-  if (run.idempotency) await takeIdempotencyKey(trx, run, run.idempotency);
+  // The request joins the run that has the key, or is rejected when its body differs.
+  const known = run.idempotency && (await takeIdempotencyKey(trx, run, run.idempotency));
+  if (known) throw new NothingStored({ kind: "joined", ...known });
   const position = await assignPosition(trx, run);
   if (position === undefined || !(await takeThreadKey(trx, run))) throw new NothingStored({ kind: "thread_gone" });
   const behindOthers = !run.newThread && (await isBusy(trx, run.threadId));
@@ -100,7 +101,8 @@ async function assignPosition(trx: Engine, run: NewRun): Promise<number | undefi
   const { threadId, agentId, sessionId, newThread } = run;
   if (newThread) {
     const of = { org_id: run.orgId, agent_id: agentId, session_id: sessionId ?? null };
-    await insertThread(trx, { id: threadId, ...of, title: titleOf(run.request), last_position: 1 });
+    const shown = { title: titleOf(run.request), listed: isListed(run) };
+    await insertThread(trx, { id: threadId, ...of, ...shown, last_position: 1 });
     await storeRole(trx, roleRowOf(run, 1));
     return 1;
   }
@@ -109,6 +111,7 @@ async function assignPosition(trx: Engine, run: NewRun): Promise<number | undefi
     .updateTable("threads")
     .set((eb) => ({
       last_position: eb("last_position", "+", 1),
+      ...(isListed(run) === 1 && { listed: 1 }),
       updated_at: dialect.now,
       ...(sessionId !== undefined && { session_id: sessionId }),
     }))
@@ -176,6 +179,7 @@ export const newRowOf = (run: NewRun) => ({
   request_id: run.requestId ?? null,
   role: run.request.role ?? null,
   subject: run.subject ?? null,
+  kind: run.kind,
   manifest_hash: run.manifestHash ?? null,
   request: toJson(run.request),
   timeoutMs: run.timeoutMs,
@@ -241,60 +245,4 @@ async function touchSession({ db, dialect }: Engine, run: NewRun): Promise<void>
     .values({ agent_id: run.agentId, id: run.sessionId, org_id: run.orgId, ...times })
     .onConflict((conflict) => conflict.columns(["agent_id", "id"]).doUpdateSet({ last_seen_at: dialect.now }))
     .execute();
-}
-
-/**
- * Inserts the key, or takes over an expired one. Throws `NothingStored` when another run has the key: the request then joins that
- * run, or is rejected when its body differs.
- */
-async function takeIdempotencyKey(
-  { db, dialect }: Engine,
-  run: NewRun,
-  { key, bodyHash }: NonNullable<NewRun["idempotency"]>,
-): Promise<void> {
-  const { now } = dialect;
-  const content = { run_id: run.runId, body_hash: bodyHash, created_at: now };
-  const taken = await db
-    .insertInto("idempotency_keys")
-    .values({ agent_id: run.agentId, scope: scopeOf(run.keyId), key, ...content })
-    .onConflict((conflict) =>
-      conflict
-        .columns(["agent_id", "scope", "key"])
-        .doUpdateSet(content)
-        .where("idempotency_keys.created_at", "<=", sql<number>`${now} - ${sql.lit(IDEMPOTENCY_MS)}`),
-    )
-    .returning("run_id")
-    .executeTakeFirst();
-  if (taken) return;
-  // The conflicting insert has locked the existing row, so the row cannot be deleted before this read.
-  const owner = await db
-    .selectFrom("idempotency_keys")
-    .select(["run_id", "body_hash"])
-    .where("agent_id", "=", run.agentId)
-    .where("scope", "=", scopeOf(run.keyId))
-    .where("key", "=", key)
-    .executeTakeFirstOrThrow();
-  throw new NothingStored({ kind: "joined", runId: owner.run_id, sameBody: owner.body_hash === bodyHash });
-}
-
-/** The key, unless it has expired. */
-function liveKey({ db, dialect }: Engine, { agentId, keyId }: Pick<NewRun, "agentId" | "keyId">, key: string) {
-  return db
-    .selectFrom("idempotency_keys")
-    .select(["run_id", "body_hash"])
-    .where("agent_id", "=", agentId)
-    .where("scope", "=", scopeOf(keyId))
-    .where("key", "=", key)
-    .where("created_at", ">", sql<number>`${dialect.now} - ${sql.lit(IDEMPOTENCY_MS)}`)
-    .executeTakeFirst();
-}
-
-/** The scope of an idempotency key: the credential's lineage, or the member's id for queries from the console. */
-function scopeOf(keyId: string) {
-  const eb = expressionBuilder<Schema>();
-  const lineage = eb
-    .selectFrom("credentials")
-    .select((of) => of.fn.coalesce("lineage", "id").as("scope"))
-    .where("id", "=", keyId);
-  return eb.fn.coalesce(lineage, eb.val(keyId));
 }

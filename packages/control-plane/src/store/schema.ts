@@ -42,6 +42,8 @@ export interface Schema extends RunTables, AuditTables, WebhookTables {
     /** Session of the role's newest run that has one. */
     session_id: string | null;
     first_position: number;
+    /** 0 while the role has only calls and tasks in the thread. */
+    listed: Generated<number>;
     created_at: number;
     updated_at: number;
   };
@@ -200,6 +202,8 @@ export interface ThreadRow {
   title: string;
   /** Position of the newest run. */
   last_position: number;
+  /** 0 while the thread has only calls and tasks. */
+  listed: number;
   created_at: number;
   updated_at: number;
 }

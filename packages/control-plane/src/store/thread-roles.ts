@@ -1,5 +1,5 @@
 import type { ThreadPage } from "@patchbay/protocol";
-import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kysely";
+import { type Expression, type ExpressionBuilder, type Insertable, sql, type SqlBool } from "kysely";
 import type { NewRun } from "../ports/run-store.ts";
 import { isoTime } from "./columns.ts";
 import { olderThan, type PageEnd, toCursor } from "./page-cursor.ts";
@@ -8,7 +8,7 @@ import type { Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
 
 type ThreadSummary = ThreadPage["items"][number];
-type RoleRow = Schema["thread_roles"];
+type NewRoleRow = Omit<Insertable<Schema["thread_roles"]>, "created_at" | "updated_at">;
 
 /** The role of runs without a role, which every key may see. */
 export const NO_ROLE = "";
@@ -17,7 +17,7 @@ const NEWEST = { at: "updated_at", id: "thread_id" };
 const MAX_PAGES = 5;
 
 /** Stores that a run of the role starts in the thread. The caller has locked the thread's row. */
-export const storeRole = statement((row: Omit<RoleRow, "created_at" | "updated_at">, { db, dialect }) =>
+export const storeRole = statement((row: NewRoleRow, { db, dialect }) =>
   db
     .insertInto("thread_roles")
     .values({ ...row, created_at: dialect.now, updated_at: dialect.now })
@@ -25,19 +25,25 @@ export const storeRole = statement((row: Omit<RoleRow, "created_at" | "updated_a
       conflict.columns(["thread_id", "role"]).doUpdateSet((eb) => ({
         updated_at: dialect.now,
         session_id: eb.fn.coalesce("excluded.session_id", "thread_roles.session_id"),
+        // A query makes the thread of a call listed; a call does not hide that of a query.
+        listed: sql<number>`case when excluded.listed = 1 then 1 else thread_roles.listed end`,
       })),
     ),
 );
 
 /** The row to store for a run that starts at `position`. */
-export const roleRowOf = (run: NewRun, position: number): Omit<RoleRow, "created_at" | "updated_at"> => ({
+export const roleRowOf = (run: NewRun, position: number): NewRoleRow => ({
   thread_id: run.threadId,
   role: run.request.role ?? NO_ROLE,
   org_id: run.orgId,
   agent_id: run.agentId,
   session_id: run.sessionId ?? null,
   first_position: position,
+  listed: isListed(run),
 });
+
+/** Lists have the threads of queries only. */
+export const isListed = ({ kind }: Pick<NewRun, "kind">): 0 | 1 => (kind === "query" ? 1 : 0);
 
 /** Stores that a run of the role has ended. */
 export const storeRoleEnd = statement((p: { runId: string }, { db, dialect }) => {
@@ -117,7 +123,7 @@ async function newest(
   const newestFirst = sql`order by updated_at desc, thread_id desc limit ${limit}`;
   const ofRole = [NO_ROLE, ...roles].map(
     (role) => sql`select * from (select updated_at as at, thread_id as id from thread_roles
-      where agent_id = ${agentId} and role = ${role} ${inSession} ${older} ${newestFirst}) as of_role`,
+      where agent_id = ${agentId} and role = ${role} and listed = 1 ${inSession} ${older} ${newestFirst}) as of_role`,
   );
   const all = sql<PageEnd>`${sql.join(ofRole, sql` union all `)} order by at desc, id desc limit ${limit}`;
   return (await all.execute(db)).rows;

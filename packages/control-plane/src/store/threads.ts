@@ -35,6 +35,7 @@ export function threadStore(engine: Engine): ThreadStore {
         .selectFrom("threads")
         .selectAll()
         .where("agent_id", "=", agentId)
+        .where("listed", "=", 1)
         .$if(sessionId !== undefined, (narrowed) => narrowed.where((eb) => ofSession(eb, agentId, sessionId!)))
         .$if(cursor !== undefined, (narrowed) => narrowed.where(olderThan(cursor!, { at: "updated_at", id: "id" })))
         .orderBy("updated_at", "desc")

@@ -88,6 +88,7 @@ function threadRow({ orgId, agentId }: Place, i: number, startOf: (i: number) =>
     org_id: orgId,
     agent_id: agentId,
     session_id: sessionOf(i),
+    listed: 1,
     title: `No. ${i}: show me what is late`,
     last_position: 3,
     created_at: startOf(i),

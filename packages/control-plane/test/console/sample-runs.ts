@@ -58,6 +58,7 @@ export function sampleRun(place: Place, i: number, at: number): Rows {
         key_id: plan.keyId,
         role: plan.role,
         subject: null,
+        kind: plan.provider === "test_call" ? "call" : "query",
         status: plan.status,
         owner: null,
         fence: plan.turns === 0 ? 0 : 1,

@@ -179,6 +179,7 @@ export async function startCluster(names: string[], options: Partial<FunctionGat
       agentId: "agent-a",
       keyId: "key",
       newThread: true,
+      kind: "query",
       request: { ...request, system: "", charged: false, warnings: [] },
       timeoutMs: 600_000,
       leaseMs: 600_000,

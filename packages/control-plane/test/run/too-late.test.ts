@@ -14,6 +14,7 @@ function newRun(runId: string, change: Partial<NewRun>): NewRun {
     keyId: "key_1",
     threadId: "thr_1",
     newThread: false,
+    kind: "query",
     manifestHash: "hash",
     timeoutMs: 60_000,
     owner: "another-replica",

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { inspectPostgres, openStore } from "../../src/store/open.ts";
+import { sampleRequest, sampleRun } from "./contract/world.ts";
 import { postgresPlace } from "./postgres-place.ts";
 import { sqlitePlace } from "./sqlite-place.ts";
 
@@ -56,7 +57,9 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])("a database on %
       { name: "0015-shadows" },
       { name: "0016-audit-seals" },
       { name: "0018-waiting-times" },
+      { name: "0019-run-kinds" },
       { name: "0020-thread-keys" },
+      { name: "0024-service-tokens" },
       { name: "0025-facts-by-time" },
       { name: "9999-later" },
     ]);
@@ -80,16 +83,59 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])("a database on %
     expect(await store.accounts.grant("org_poor", 7)).toBe(7);
     await expect(store.accounts.grant("org_poor", -8)).rejects.toThrow("would fall below 0");
   });
+
+  test("of the version before keeps test calls and queries apart", async () => {
+    const { place, url } = await ENGINES[engine]();
+    await using _place = place;
+    const of = { orgId: "org_1", agentId: "agt_1", newThread: true };
+    const called = sampleRequest({ provider: "test_call", model: "test_call" });
+    {
+      await using store = await opened(url);
+      await store.accounts.createOrg({ orgId: "org_1", name: "Desk", tier: "starter" });
+      await store.accounts.createAgent({ agentId: "agt_1", orgId: "org_1", name: "Clerk", instructions: "" });
+      await store.runs.start(sampleRun({ ...of, threadId: "thr_call", keyId: "mem_1", request: called }));
+      await store.runs.start(sampleRun({ ...of, threadId: "thr_own", keyId: "mem_1" }));
+      await store.runs.start(sampleRun({ ...of, threadId: "thr_context", request: called }));
+    }
+    for (const statement of BEFORE_KINDS) await place.execute(statement);
+
+    await using store = await opened(url);
+
+    expect(await place.rows("select thread_id, kind from runs order by thread_id")).toEqual([
+      { thread_id: "thr_call", kind: "call" },
+      { thread_id: "thr_context", kind: "query" },
+      { thread_id: "thr_own", kind: "query" },
+    ]);
+    for (const asked of [{}, { roles: [] }]) {
+      const { items } = await store.threads.list("agt_1", { limit: 5, ...asked });
+      expect(items.map(({ threadId }) => threadId).toSorted()).toEqual(["thr_context", "thr_own"]);
+    }
+  });
 });
+
+/** Takes the migrations from the run kinds on back. */
+const BEFORE_KINDS = [
+  "alter table sign_in_links drop column created_by_token",
+  "drop table service_tokens",
+  "drop table thread_keys",
+  "drop index threads_by_update",
+  "drop index thread_roles_by_update",
+  ...["runs drop column kind", "threads drop column listed", "thread_roles drop column listed"].map(
+    (change) => `alter table ${change}`,
+  ),
+  "create index threads_by_update on threads (agent_id, updated_at, id)",
+  "create index thread_roles_by_update on thread_roles (agent_id, role, updated_at, thread_id)",
+  "delete from kysely_migration where name >= '0019'",
+];
 
 /** Takes the migration of the balances back. */
 const BEFORE_BALANCES = [
+  ...BEFORE_KINDS,
   "alter table orgs add column balance_micros bigint not null default 0",
   "drop table balances",
   "drop table call_errors",
   "drop table permits",
   "drop table reruns",
-  "drop table thread_keys",
   "drop table approvals",
   "drop index runs_waiting",
   "drop index runs_unowned",

@@ -145,7 +145,7 @@ for (const [name, { open, unbounded }] of Object.entries(ENGINES))
       await using planned = await open();
       const { db } = planned.engine;
       const of = { org_id: "org_1", agent_id: "agt_1" };
-      const thread = { ...of, id: "thr_1", title: "", last_position: 6, created_at: 0, updated_at: 0 };
+      const thread = { ...of, id: "thr_1", title: "", listed: 1, last_position: 6, created_at: 0, updated_at: 0 };
       await db.insertInto("threads").values(thread).execute();
       const sizes = [100_000, 100_000, 100_000, 300_000, 10, 10];
       for (const [at, size] of sizes.entries()) {
@@ -155,7 +155,7 @@ for (const [name, { open, unbounded }] of Object.entries(ENGINES))
         const run = { ...of, ...times, ...counts, id: `run_${at}`, thread_id: "thr_1", key_id: "key_1", history };
         await db
           .insertInto("runs")
-          .values({ ...run, status: "succeeded", request: "{}" })
+          .values({ ...run, kind: "query", status: "succeeded", request: "{}" })
           .execute();
       }
       const { history } = runReads(planned.engine);

@@ -5,11 +5,14 @@ import { ErrorReport } from "../outcome.ts";
 import { RunStatus, ThreadDetail } from "../response.ts";
 import { pageOf, time } from "./route.ts";
 
-/** The origin of a run: an API key, an access token, the playground, or a test call. */
-export const RunSource = z.enum(["api", "local", "playground", "test_call"]);
+/**
+ * The origin of a run: a query of an API key, an access token or the playground; a call without a model that a client (`direct_call`)
+ * or a member (`test_call`) makes.
+ */
+export const RunSource = z.enum(["api", "local", "direct_call", "playground", "test_call"]);
 export type RunSource = z.infer<typeof RunSource>;
 
-/** Sources of the queries that figures count; `production` is `api` and `local`. */
+/** Sources of the queries that figures count; `production` is `api`, `local` and `direct_call`. */
 export const FigureSource = z.enum(["production", ...RunSource.options]);
 export type FigureSource = z.infer<typeof FigureSource>;
 

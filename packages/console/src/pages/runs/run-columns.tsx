@@ -137,9 +137,13 @@ const DurationBar = ({ ms, longestMs }: { ms: number; longestMs: number }) => (
 export const SOURCE_LABELS: Record<RunSource, string> = {
   api: "API",
   local: "Local API",
+  direct_call: "Direct call",
   playground: "Playground",
   test_call: "Test call",
 };
+
+/** True for runs without a model. */
+export const isCall = (source: RunSource): boolean => source === "test_call" || source === "direct_call";
 
 /** The number of denied or failed calls as icon and number, with the word in a tooltip. */
 function CallMark({ icon, count, word, className }: CallMarkProps) {

@@ -16,7 +16,7 @@ import { timeSpent } from "../../waterfall/rows.ts";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
 import { bodyOf as bodyOfSettings, settingsOfRun } from "../playground/settings.ts";
 import { CompareMenu } from "./compare-menu.tsx";
-import { CallMarks, SOURCE_LABELS } from "./run-columns.tsx";
+import { CallMarks, isCall, SOURCE_LABELS } from "./run-columns.tsx";
 
 /** The query, state and caller of a run, and its actions. */
 export function RunHeader({ run, running }: { run: RunTrace; running: boolean }) {
@@ -32,7 +32,7 @@ export function RunHeader({ run, running }: { run: RunTrace; running: boolean })
           <Status state={run.status} />
         </span>
         {run.role === null ? <span>no role</span> : <Badge icon="access">{run.role}</Badge>}
-        {run.source !== "test_call" && (
+        {!isCall(run.source) && (
           <span className="font-mono text-xs">
             {run.provider} / {run.model}
           </span>
@@ -118,7 +118,7 @@ function Actions({ run, running }: { run: RunTrace; running: boolean }) {
         Run again
       </GuardedButton>
       <CompareMenu run={run} />
-      {run.source === "test_call" ? <EditTestCall run={run} /> : <EditQuery run={run} />}
+      {isCall(run.source) ? <EditTestCall run={run} /> : <EditQuery run={run} />}
     </>
   );
 }

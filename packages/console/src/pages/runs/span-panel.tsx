@@ -17,6 +17,7 @@ import { wholeInput } from "../functions/earlier-call.ts";
 import { SaveCase } from "../functions/save-case.tsx";
 import { EventRows, useRunLog } from "./event-log.tsx";
 import { type CallFailure, OwnerError } from "./owner-error.tsx";
+import { isCall } from "./run-columns.tsx";
 import { SentTurnView } from "./sent-turn.tsx";
 import { SpanPayload } from "./span-payload.tsx";
 
@@ -40,7 +41,7 @@ export function SpanPanel({ run, span, nowMs, progress, tab, onTab, onEvents }: 
   ];
   const add = (value: SpanTab, label: string, content: ReactNode) => tabs.push({ value, label, content });
   const { step } = span.attributes;
-  if (span.kind === "turn" && typeof step === "number" && run.source !== "test_call")
+  if (span.kind === "turn" && typeof step === "number" && !isCall(run.source))
     add("sent", "Sent to model", <SentTurnView run={run} step={step} />);
   if (span.input !== undefined) add("input", "Input", <SpanPayload run={run} span={span} side="input" />);
   if (span.output !== undefined) add("output", "Output", <Output run={run} span={span} />);

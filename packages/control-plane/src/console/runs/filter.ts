@@ -127,7 +127,7 @@ export function factConditions(eb: Facts, filter: RunFilter): Where[] {
   else if (feedback !== undefined) all.push(eb.exists(said.where("score", feedback === "good" ? ">" : "<", 0)));
   // A tag is found as it is written in the JSON of a list of tags.
   if (tag !== undefined) all.push(eb.exists(said.where(contains(eb.ref("tags" as never), JSON.stringify(tag)))));
-  if (source === "production") all.push(eb("run_facts.source", "in", ["api", "local"]));
+  if (source === "production") all.push(eb("run_facts.source", "in", ["api", "local", "direct_call"]));
   if (functionName !== undefined) all.push(contains(eb.ref("run_facts.functions"), listed([functionName])));
   if (trouble !== undefined) all.push(eb(`run_facts.${trouble}_calls`, ">", 0));
   if (minDurationMs !== undefined) all.push(eb("run_facts.duration_ms", ">=", minDurationMs));
@@ -157,11 +157,13 @@ const begins = (column: Expression<string>, prefix: string) =>
 /** Runs of one source. `production` is the queries of clients: all but those that members send from the console. */
 export function from(eb: Runs, source: FigureSource): Where {
   const keyId = eb.ref("runs.key_id");
-  if (source === "production") return eb.not(begins(keyId, "mem_"));
-  if (source === "api") return begins(keyId, "key_");
-  if (source === "local") return begins(keyId, "tok_");
-  const tried = eb("runs.request", "like", '%,"provider":"test_call","model":"test_call",%');
-  return eb.and([begins(keyId, "mem_"), source === "test_call" ? tried : eb.not(tried)]);
+  const ofMember = begins(keyId, "mem_");
+  if (source === "production") return eb.not(ofMember);
+  const isCall = eb("runs.kind", "=", "call");
+  if (source === "test_call") return eb.and([ofMember, isCall]);
+  if (source === "direct_call") return eb.and([eb.not(ofMember), isCall]);
+  const prefix = { api: "key_", local: "tok_", playground: "mem_" }[source];
+  return eb.and([begins(keyId, prefix), eb.not(isCall)]);
 }
 
 /**

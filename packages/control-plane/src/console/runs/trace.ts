@@ -10,7 +10,6 @@ import {
   type TurnTiming,
 } from "../../ports/records.ts";
 import { visibleFunctions } from "../../run/api.ts";
-import { TEST_CALL } from "../../run/start/settings.ts";
 import type { RunParts, TimedTurn } from "./queries.ts";
 import {
   askedSpan,
@@ -73,8 +72,8 @@ function settingsOf(request: RunRequest): RunSettings {
 /** Parents before children, in the order of their starts. */
 function spansOf(parts: ShownParts, manifest: Manifest | undefined): Span[] {
   const spans = allSpans(parts, manifest);
-  if (parts.run.request.provider !== TEST_CALL) return spans;
-  // The turns of a test call are not a model's: its call belongs to the run itself.
+  if (parts.run.kind !== "call") return spans;
+  // The turns of a call are not a model's: its call belongs to the run itself.
   const turns = new Set(spans.filter(({ kind }) => kind === "turn").map(({ id }) => id));
   return spans
     .filter(({ id }) => !turns.has(id))

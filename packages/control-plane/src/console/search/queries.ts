@@ -99,7 +99,14 @@ const threads: Search = async (engine, orgId, q) => {
   const all = db.selectFrom("threads").select(["id", "agent_id", "title", "updated_at"]).where("org_id", "=", orgId);
   const newest = agentIds.map((agentId) =>
     db
-      .selectFrom(all.where("agent_id", "=", agentId).orderBy("updated_at", "desc").limit(each).as("newest"))
+      .selectFrom(
+        all
+          .where("agent_id", "=", agentId)
+          .where("listed", "=", 1)
+          .orderBy("updated_at", "desc")
+          .limit(each)
+          .as("newest"),
+      )
       .selectAll(),
   );
   const rows = await db

@@ -24,6 +24,7 @@ export function threadQueries(engine: Engine) {
       .selectFrom("threads")
       .where("threads.org_id", "=", orgId)
       .where("threads.agent_id", "=", agentId)
+      .where("threads.listed", "=", 1)
       .$if(sessionId !== undefined, (narrowed) => narrowed.where((eb) => ofSession(eb, agentId, sessionId!)))
       .$if(cursor !== undefined, (narrowed) => narrowed.where(olderThan(cursor!, ORDER)))
       .orderBy("threads.updated_at", "desc")

@@ -60,6 +60,7 @@ export function newRun(
     keyId,
     threadId: threadId ?? newId("thr"),
     newThread: threadId === undefined,
+    kind: testCall ? "call" : "query",
     ...(threadId === undefined && externalThread && { threadKey: externalThread }),
     ...lease,
     audit: [],

@@ -3,9 +3,10 @@ import type { NewRun } from "../../ports/run-store.ts";
 import { auditRowOf } from "../audit.ts";
 import { sortableId } from "../columns.ts";
 import { type Engine, repeat, type StartedInGroup as Started } from "../engine.ts";
-import { IDEMPOTENCY_MS, newRowOf } from "../runs-start.ts";
+import { IDEMPOTENCY_MS } from "../idempotency-keys.ts";
+import { newRowOf } from "../runs-start.ts";
 import { statement } from "../statement.ts";
-import { NO_ROLE, titleOf } from "../thread-roles.ts";
+import { isListed, NO_ROLE, titleOf } from "../thread-roles.ts";
 import { grouped } from "./groups.ts";
 import { jsonRows, MOVE_CREDITS } from "./postgres-rows.ts";
 
@@ -46,6 +47,7 @@ const startRowOf = (run: NewRun) => ({
   lease_ms: run.leaseMs,
   new_thread: run.newThread,
   title: run.newThread ? titleOf(run.request) : null,
+  listed: isListed(run),
   idempotency_key: run.idempotency?.key,
   body_hash: run.idempotency?.bodyHash,
   ...(run.reserveMicros && { reserve_id: sortableId("led"), reserve_micros: run.reserveMicros }),
@@ -56,14 +58,15 @@ const PLACE = sql`
 continued as (
   update threads set
     last_position = threads.last_position + 1, updated_at = allowed.now,
-    session_id = coalesce(allowed.session_id, threads.session_id)
+    session_id = coalesce(allowed.session_id, threads.session_id),
+    listed = case when allowed.listed = 1 then 1 else threads.listed end
   from allowed
   where not allowed.new_thread and threads.id = allowed.thread_id and threads.ctid = allowed.version
   returning threads.id as thread_id, threads.last_position as position
 ),
 begun as (
-  insert into threads (id, org_id, agent_id, session_id, title, last_position, created_at, updated_at)
-  select thread_id, org_id, agent_id, session_id, title, 1, now, now from allowed where new_thread
+  insert into threads (id, org_id, agent_id, session_id, title, listed, last_position, created_at, updated_at)
+  select thread_id, org_id, agent_id, session_id, title, listed, 1, now, now from allowed where new_thread
   returning id as thread_id, last_position as position
 ),
 placed as materialized (
@@ -71,10 +74,13 @@ placed as materialized (
   from (select * from continued union all select * from begun) as place join allowed using (thread_id)
 ),
 roles as (
-  insert into thread_roles (thread_id, role, org_id, agent_id, session_id, first_position, created_at, updated_at)
-  select thread_id, coalesce(role, ${sql.lit(NO_ROLE)}), org_id, agent_id, session_id, position, now, now from placed
+  insert into thread_roles (thread_id, role, org_id, agent_id, session_id, first_position, listed, created_at,
+    updated_at)
+  select thread_id, coalesce(role, ${sql.lit(NO_ROLE)}), org_id, agent_id, session_id, position, listed, now, now
+  from placed
   on conflict (thread_id, role) do update set updated_at = excluded.updated_at,
-    session_id = coalesce(excluded.session_id, thread_roles.session_id)
+    session_id = coalesce(excluded.session_id, thread_roles.session_id),
+    listed = case when excluded.listed = 1 then 1 else thread_roles.listed end
 ),
 used_sessions as (
   insert into sessions (agent_id, id, org_id, created_at, last_seen_at)
@@ -82,10 +88,10 @@ used_sessions as (
   on conflict (agent_id, id) do update set last_seen_at = excluded.last_seen_at
 ),
 new_runs as (
-  insert into runs (id, org_id, agent_id, thread_id, position, session_id, key_id, request_id, role, subject, manifest_hash,
-    request, status, fence, owner, lease_until, created_at, started_at, deadline_at)
-  select id, org_id, agent_id, thread_id, position, session_id, key_id, request_id, role, subject, manifest_hash, request,
-    'running', 1, owner, now + lease_ms, now, now, now + timeout_ms
+  insert into runs (id, org_id, agent_id, thread_id, position, session_id, key_id, request_id, role, subject, kind,
+    manifest_hash, request, status, fence, owner, lease_until, created_at, started_at, deadline_at)
+  select id, org_id, agent_id, thread_id, position, session_id, key_id, request_id, role, subject, kind, manifest_hash,
+    request, 'running', 1, owner, now + lease_ms, now, now, now + timeout_ms
   from placed
 ),`;
 
@@ -103,8 +109,8 @@ with clock as materialized (select ${engine.dialect.now} as now),
 starts as materialized (
   select x.*, clock.now from clock, json_to_recordset(cast(${p.starts} as json)) as x(
     id text, org_id text, agent_id text, thread_id text, session_id text, key_id text, request_id text, role text,
-    subject text, manifest_hash text, request text, timeout_ms bigint, owner text, lease_ms bigint, new_thread boolean,
-    title text, idempotency_key text, body_hash text, reserve_id text, reserve_micros bigint)
+    subject text, kind text, manifest_hash text, request text, timeout_ms bigint, owner text, lease_ms bigint, new_thread boolean,
+    title text, listed integer, idempotency_key text, body_hash text, reserve_id text, reserve_micros bigint)
   where timeout_ms between 0 and 9007199254740991
 ),
 possible as materialized (

@@ -67,12 +67,13 @@ export async function sweepThreads(engine: Engine, days: number, signal: AbortSi
       .where(({ not, exists, selectFrom }) =>
         not(exists(selectFrom("runs").select("runs.id").whereRef("runs.thread_id", "=", "threads.id"))),
       );
-  await forEachAgent(engine, signal, ({ id: agentId }) =>
+  const sweepOf = (agentId: string, listed: 0 | 1) =>
     eachPage(signal, async (after) => {
       const page = await db
         .selectFrom("threads")
         .select(["updated_at as at", "id"])
         .where("agent_id", "=", agentId)
+        .where("listed", "=", listed)
         .where("updated_at", "<", cutoff)
         .$if(after !== undefined, (next) => next.where(newerThan(after!, { at: "updated_at", id: "id" })))
         .orderBy("updated_at")
@@ -82,8 +83,10 @@ export async function sweepThreads(engine: Engine, days: number, signal: AbortSi
       const ids = page.map(({ id }) => id);
       if (ids.length > 0) await repeat(engine, () => emptyOf(ids).execute());
       return page;
-    }),
-  );
+    });
+  await forEachAgent(engine, signal, async ({ id }) => {
+    for (const listed of [1, 0] as const) await sweepOf(id, listed);
+  });
 }
 
 /** Deletes deliveries of webhooks that ended. */

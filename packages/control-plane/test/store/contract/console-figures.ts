@@ -95,8 +95,10 @@ export function figureContract(place: MakePlace): void {
       ["tok_a", {}],
       ["mem_a", {}],
       ["mem_a", test_call],
+      ["key_a", test_call],
     ] as const) {
-      const run = await world.start({ keyId, request: sampleRequest(more) });
+      const kind = more === test_call ? "call" : "query";
+      const run = await world.start({ keyId, kind, request: sampleRequest(more) });
       await world.store.runs.commit(run, {
         turn: sampleTurn(0, { usage, costMicros: 1, ...more }),
         calls: [sampleCall(`call_${run.runId}`, { outcome: { ok: true, value: 1 } })],
@@ -110,12 +112,13 @@ export function figureContract(place: MakePlace): void {
       const turns = models.reduce((sum, model) => sum + model.turns, 0);
       return { queries: totals.succeeded, turns, calls: functions[0]?.calls };
     };
-    expect(await counts()).toEqual({ queries: 4, turns: 3, calls: 4 });
-    expect(await counts("production")).toEqual({ queries: 2, turns: 2, calls: 2 });
+    expect(await counts()).toEqual({ queries: 5, turns: 3, calls: 5 });
+    expect(await counts("production")).toEqual({ queries: 3, turns: 2, calls: 3 });
     expect(await counts("api")).toEqual({ queries: 1, turns: 1, calls: 1 });
     expect(await counts("local")).toEqual({ queries: 1, turns: 1, calls: 1 });
     expect(await counts("playground")).toEqual({ queries: 1, turns: 1, calls: 1 });
     expect(await counts("test_call")).toEqual({ queries: 1, turns: 0, calls: 1 });
+    expect(await counts("direct_call")).toEqual({ queries: 1, turns: 0, calls: 1 });
   });
 
   test("tokens and cost are summed by model, by bucket and by role", async () => {

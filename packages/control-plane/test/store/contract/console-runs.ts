@@ -128,21 +128,24 @@ export function consoleRunContract(place: MakePlace): void {
       },
       b: { keyId: "tok_b", threadId: "thr_1", newThread: false },
       c: { keyId: "mem_c", request: sampleRequest({ role: "boss" }), sessionId: "s1" },
-      d: { keyId: "mem_c", request: sampleRequest({ provider: "test_call", model: "test_call" }) },
+      d: { keyId: "mem_c", kind: "call" },
+      e: { keyId: "key_e", kind: "call" },
     });
 
     expect(await found(world, { status: "queued" })).toEqual(["run_b"]);
     expect(await found(world, { role: "clerk" })).toEqual(["run_a"]);
-    expect(await found(world, { role: "" })).toEqual(["run_d", "run_b"]);
+    expect(await found(world, { role: "" })).toEqual(["run_e", "run_d", "run_b"]);
     expect(await found(world, { keyId: "mem_c" })).toEqual(["run_d", "run_c"]);
     expect(await found(world, { source: "api" })).toEqual(["run_a"]);
     expect(await found(world, { source: "local" })).toEqual(["run_b"]);
     expect(await found(world, { source: "playground" })).toEqual(["run_c"]);
     expect(await found(world, { source: "test_call" })).toEqual(["run_d"]);
+    expect(await found(world, { source: "direct_call" })).toEqual(["run_e"]);
+    expect(await found(world, { source: "production" })).toEqual(["run_e", "run_b", "run_a"]);
     expect(await found(world, { sessionId: "s1" })).toEqual(["run_c", "run_a"]);
     expect(await found(world, { threadId: "thr_1" })).toEqual(["run_b", "run_a"]);
     const { time } = world.clock;
-    expect(await found(world, { from: time - 2, to: time })).toEqual(["run_c", "run_b"]);
+    expect(await found(world, { from: time - 3, to: time - 1 })).toEqual(["run_c", "run_b"]);
     expect(await found(world, { sessionId: "s1", role: "boss" })).toEqual(["run_c"]);
   });
 

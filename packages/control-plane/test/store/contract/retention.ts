@@ -111,6 +111,7 @@ export function retentionContract(place: MakePlace): void {
     await using world = await openWorld(place);
     const ended = { code: "internal", event: event(1, "error"), result: undefined } as const;
     for (let i = 0; i < 1_003; i++) await world.store.runs.refuse(world.newRun(), ended);
+    for (const kind of ["call", "task"] as const) await world.store.runs.refuse(world.newRun({ kind }), ended);
     const open = await world.start();
     world.clock.advance(31 * DAY_MS);
 

@@ -19,6 +19,7 @@ export function runContract(place: MakePlace): void {
       sessionId: "s1",
       keyId: "key_1",
       subject: "u1",
+      kind: "query",
       status: "running",
       fence: 1,
       manifestHash: "h1",

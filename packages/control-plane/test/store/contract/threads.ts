@@ -23,6 +23,29 @@ export function threadContract(place: MakePlace): void {
     expect(seen).toEqual(ids.toReversed());
   });
 
+  test("the thread of a call is not listed until a query continues it", async () => {
+    await using world = await openWorld(place);
+    const { threads } = world.store;
+    const listed = async (asked = {}) =>
+      (await threads.list(world.agentId, { limit: 5, ...asked })).items.map(({ threadId }) => threadId);
+    const shown = async () => [
+      await listed(),
+      await listed({ roles: ["clerk"] }),
+      (await world.console.threads.list(world.orgId, world.agentId, { limit: 5 })).items.map((one) => one.threadId),
+    ];
+    const request = sampleRequest({ role: "clerk" });
+    const { threadId } = await world.start({ threadId: "thr_call", newThread: true, kind: "call", request });
+    await world.start({ threadId: "thr_task", newThread: true, kind: "task", request });
+    expect(await shown()).toEqual([[], [], []]);
+    expect(await threads.get(world.agentId, threadId, { limit: 5, roles: ["clerk"] })).toMatchObject({ threadId });
+
+    await world.start({ threadId, newThread: false, request });
+    expect(await shown()).toEqual([[threadId], [threadId], [threadId]]);
+
+    await world.start({ threadId, newThread: false, kind: "call", request });
+    expect(await shown()).toEqual([[threadId], [threadId], [threadId]]);
+  });
+
   test("a page that ends with the last thread has no next one", async () => {
     await using world = await openWorld(place);
     await world.start();

@@ -94,6 +94,7 @@ export function sampleRun(change: Partial<NewRun> & Pick<NewRun, "orgId" | "agen
     keyId: "key_1",
     threadId: `thr_${randomUUID()}`,
     newThread: change.threadId === undefined,
+    kind: "query",
     request: sampleRequest(),
     timeoutMs: 240_000,
     owner: "replica-a",
