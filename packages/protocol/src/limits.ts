@@ -2,6 +2,8 @@
 export const LIMITS = {
   /** Body of a request. A larger one is answered with 413. */
   bodyBytes: 1_048_576,
+  /** Body of a request of a chat client, which repeats the conversation. A larger one is answered with 413. */
+  chatBodyBytes: 4_194_304,
   /** Text of a query after trimming. A longer one is answered with 400. */
   queryUnits: 100_000,
   /** Text of `contextJson`. A larger one is answered with 400. */

@@ -2,8 +2,8 @@ import type { CallErrorCode, CLOSE_CODES, OperatorLimits, RunErrorCode } from "@
 import type { ModelErrorKind, TokenUsage } from "./model-provider.ts";
 import type { ServiceErrorCode } from "./service-error.ts";
 
-/** The endpoint of a query: 1, 2 or 3. */
-export type QueryEndpoint = "query" | "query-stream" | "local";
+/** The endpoint of a query. */
+export type QueryEndpoint = "query" | "query-stream" | "local" | "chat-completions";
 
 /** The limits on open event streams. */
 export type StreamLimit = keyof Pick<OperatorLimits, "streamsPerKey" | "streamsPerRun" | "streamsPerOrganisation">;

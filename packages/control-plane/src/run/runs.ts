@@ -1,4 +1,4 @@
-import { MESSAGES, type QueryResponse, type RunDetail, type RunStatus, type Usage } from "@patchbay/protocol";
+import { MESSAGES, rolesOf, type QueryResponse, type RunDetail, type RunStatus, type Usage } from "@patchbay/protocol";
 import type { Bus } from "../ports/bus.ts";
 import type { PermitStore } from "../ports/permit-store.ts";
 import type { RunRecord } from "../ports/records.ts";
@@ -103,8 +103,8 @@ function readsOf(
   context: RunContext,
   following: FollowContext,
   draining: AbortSignal,
-): Pick<Runs, "result" | "resultText" | "find" | "detail"> {
-  const { runs, clock } = context;
+): Pick<Runs, "result" | "resultText" | "find" | "detail" | "agentFacts"> {
+  const { runs, clock, accounts, gateway } = context;
 
   /** A pinned key sees runs of its roles and runs without a role. */
   async function visible(principal: Principal, runId: string): Promise<RunFacts | undefined> {
@@ -150,6 +150,10 @@ function readsOf(
 
   return {
     resultText,
+    async agentFacts({ agentId }) {
+      const [agent, { set }] = await Promise.all([accounts.getAgent(agentId), gateway.serving(agentId)]);
+      return { name: agent?.name ?? agentId, roles: set && rolesOf(set.manifest) };
+    },
     async result(run, options): Promise<QueryResponse | undefined> {
       const text = await resultText(run, options);
       return text === undefined ? undefined : (JSON.parse(text) as QueryResponse);

@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto";
 import { createAuthenticator, type AccessWatch } from "../accounts/access.ts";
 import { createAdmin, type Admin } from "../accounts/admin.ts";
 import { createCallerProof } from "../accounts/callers.ts";
-import { createRateLimiter, tierNamed } from "../accounts/limits.ts";
+import { createDoorLimiter, createRateLimiter, tierNamed } from "../accounts/limits.ts";
 import { mountConsole } from "../console/app.ts";
 import { createConsoleQueries } from "../console/queries.ts";
 import { createFunctionGateway } from "../gateway/gateway.ts";
@@ -247,6 +247,7 @@ function httpDeps(
     maxStreamAgeMs: Math.max(WAITING_STREAM_MS, runTimeoutMs + 30_000),
     metricsApart: metricsPort !== undefined,
     rateLimit: (orgId, tier) => limiter.take(orgId, tier),
+    doorLimit: createDoorLimiter(tiers).take,
     streams: createOpenStreams({ limits, access: parts.access, metrics }),
     reads: createFairQueue({
       ...READS,

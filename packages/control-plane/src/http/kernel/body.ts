@@ -4,7 +4,7 @@ import { ServiceError } from "../../ports/service-error.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** A body as it arrived. Bodies above the limit are not kept. */
-export type RawBody = { tooLarge: false; bytes: Uint8Array } | { tooLarge: true };
+export type RawBody = { tooLarge: false; bytes: Uint8Array } | { tooLarge: true; maxBytes: number };
 
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i;
@@ -13,26 +13,26 @@ const UTF_8 = /^(utf-?8|us-ascii)$/i;
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 /** Reads the body up to the limit. Bytes are counted as they arrive, because headers may lie. */
-export async function readBody({ c }: Exchange): Promise<RawBody> {
+export async function readBody({ c }: Exchange, maxBytes: number = LIMITS.bodyBytes): Promise<RawBody> {
   const claimed = c.req.header("Content-Length");
-  if (claimed !== undefined && Number(claimed) > LIMITS.bodyBytes) return { tooLarge: true };
+  if (claimed !== undefined && Number(claimed) > maxBytes) return { tooLarge: true, maxBytes };
   try {
     // The server's parser returns exactly Content-Length bytes; reading them in one call is cheaper.
     if (claimed !== undefined) return { tooLarge: false, bytes: new Uint8Array(await c.req.raw.arrayBuffer()) };
-    return await readCounted(c.req.raw.body);
+    return await readCounted(c.req.raw.body, maxBytes);
   } catch (cause) {
     throw new ServiceError("invalid_request", "The body ended before it was complete.", { cause });
   }
 }
 
-async function readCounted(body: ReadableStream<Uint8Array> | null): Promise<RawBody> {
+async function readCounted(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<RawBody> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   if (body) {
     const reader = body.getReader();
     for (let step = await reader.read(); !step.done; step = await reader.read()) {
       size += step.value.byteLength;
-      if (size > LIMITS.bodyBytes) return { tooLarge: true };
+      if (size > maxBytes) return { tooLarge: true, maxBytes };
       chunks.push(step.value);
     }
   }
@@ -58,7 +58,7 @@ export function requireJsonType({ c }: Exchange): void {
  * context of a body exactly as it was sent.
  */
 export function parseBody(raw: RawBody, { exact = false }: { exact?: boolean } = {}): unknown {
-  if (raw.tooLarge) throw new ServiceError("payload_too_large", `The body may have at most ${LIMITS.bodyBytes} bytes.`);
+  if (raw.tooLarge) throw new ServiceError("payload_too_large", `The body may have at most ${raw.maxBytes} bytes.`);
   const parsed = parseBytes(raw.bytes, exact);
   if (parsed.ok) return parsed.value;
   throw new ServiceError("invalid_request", `The body ${parsed.message}.`, {

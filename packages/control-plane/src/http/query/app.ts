@@ -5,6 +5,7 @@ import { mountRoutes } from "../kernel/routes.ts";
 import { createHttpServer } from "../kernel/server.ts";
 import { approvalRoutes } from "./approval-routes.ts";
 import type { HttpDeps } from "./deps.ts";
+import { openAiRoutes } from "./openai/routes.ts";
 import { allowOrigin, guardLocal, preflight } from "./origins.ts";
 import { queryRoutes } from "./query-routes.ts";
 import { type RouteId, ROUTES, type RouteSpec } from "./routes.ts";
@@ -25,6 +26,7 @@ export function createHttpApp(deps: HttpDeps, served: readonly RouteSpec[] = pub
     ...runRoutes(deps),
     ...threadRoutes(deps),
     ...approvalRoutes(deps),
+    ...openAiRoutes(deps),
     ...serviceRoutes(deps, served),
   };
   const app = new Hono<HttpEnv>();

@@ -10,10 +10,10 @@ import type { Approvals, Runs } from "../../run/api.ts";
 import type { FairQueue } from "../kernel/fair-queue.ts";
 import type { OpenStreams } from "./open-streams.ts";
 
-/** State of an organisation's rate limit after this query was counted. */
+/** State of an organisation's rate limit after this request was counted. */
 export interface RateLimitState {
   allowed: boolean;
-  /** Queries per window of 60 s. */
+  /** Requests per window of 60 s. */
   limit: number;
   remaining: number;
   resetSeconds: number;
@@ -35,6 +35,8 @@ export interface HttpDeps {
   rateLimit(orgId: string, tier: string): Promise<RateLimitState | undefined>;
   /** False while the store is unavailable, until the bus was connected once, and while the process drains. */
   ready(): Promise<boolean>;
+  /** Counts one request of a door that begins no query. Undefined for tiers without a limit. */
+  doorLimit(orgId: string, tier: string): Promise<RateLimitState | undefined>;
   streams: OpenStreams;
   metrics: MetricsPage & Pick<Metrics, "queryAnswered">;
   log: Log;

@@ -23,6 +23,7 @@ import {
 } from "@patchbay/protocol";
 import { z } from "zod";
 import type { Schema } from "../kernel/openapi.ts";
+import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, ModelList, OpenAiError } from "./openai/wire.ts";
 
 /** The schemas of the document by name. */
 const PUBLISHED = {
@@ -46,6 +47,11 @@ const PUBLISHED = {
   Approval,
   ApprovalPage,
   ApprovalDecision,
+  ModelList,
+  ChatCompletionRequest,
+  ChatCompletion,
+  ChatCompletionChunk,
+  OpenAiError,
 };
 /** Name of a schema of the document. */
 export type SchemaName = keyof typeof PUBLISHED;

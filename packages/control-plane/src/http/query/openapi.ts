@@ -1,21 +1,25 @@
 import { DEFAULT_LIMITS, OperatorLimits } from "@patchbay/protocol";
 import { eventStreamContent, jsonContent, openApiDocument, pathParameters, type Schema } from "../kernel/openapi.ts";
-import { componentSchemas, ref } from "./openapi-schemas.ts";
+import { componentSchemas, ref, type SchemaName } from "./openapi-schemas.ts";
+import type { Access, Answer } from "./route-entry.ts";
 import { CALLER } from "./route-parameters.ts";
-import type { Access, Answer, RouteSpec } from "./routes.ts";
+import type { RouteSpec } from "./routes.ts";
 
 const FAILURES: Record<string, string> = {
   "400": "The request is not valid, or names a thread that does not exist",
   "401": "Key or token missing or invalid, or that of the caller",
   "403": "The key is another agent's, or may not state this role",
   "404": "The path, the run or the thread does not exist, or the key may not see it",
-  "409": "The approval is no longer pending; see `status`",
+  "409":
+    "The present state does not allow it: an approval that is no longer pending, see `status`, or a run that was cancelled, waits for an approval or behind others of its thread",
   "413": "The body is too large",
   "415": "The body is not JSON",
   "422": "The Idempotency-Key was used with another body",
   "429":
     "The rate limit of the organisation's tier is used up, or a limit on open event streams is reached; see Retry-After",
   "500": "The service failed. Quote `requestId` when you report it",
+  "502": "The provider of the model failed",
+  "504": "The run reached its time limit",
   "503": "The service is stopping, or cannot reach its store. Try again after `Retry-After` seconds",
 };
 
@@ -28,6 +32,7 @@ const IN_PATH = {
 
 const SECURITY: Record<Access, Schema[]> = {
   api: [{ apiKey: [] }],
+  door: [{ apiKey: [] }, { apiKeyAsBearer: [] }],
   access: [{ accessToken: [] }],
   runtime: [{ runtimeKey: [] }],
   open: [],
@@ -51,6 +56,7 @@ export function queryDocument(options: {
       schemas: componentSchemas(),
       securitySchemes: {
         apiKey: { type: "apiKey", in: "header", name: "X-API-Key" },
+        apiKeyAsBearer: { type: "http", scheme: "bearer" },
         accessToken: { type: "http", scheme: "bearer" },
         runtimeKey: { type: "http", scheme: "bearer" },
       },
@@ -71,7 +77,7 @@ function limitsAt(limits: OperatorLimits): Schema {
 
 function operation(route: RouteSpec): Schema {
   const { path, access, body, answers, failures, parameters = [] } = route;
-  const ofCaller = access === "api" || access === "access" ? [CALLER] : [];
+  const ofCaller = access === "api" || access === "door" || access === "access" ? [CALLER] : [];
   const all = [...pathParameters(path, IN_PATH), ...parameters, ...ofCaller];
   return {
     operationId: route.id,
@@ -81,18 +87,18 @@ function operation(route: RouteSpec): Schema {
     ...(body && { requestBody: { required: true, content: jsonContent(ref(body)) } }),
     responses: {
       ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, described(answer)])),
-      ...Object.fromEntries(failures.map((status) => [status, failed(status)])),
+      ...Object.fromEntries(failures.map((status) => [status, failed(status, route.failure)])),
     },
   };
 }
 
 function described({ description, json, mediaType, stream }: Answer): Schema {
-  if (json) return { description, content: jsonContent(json) };
   // Each `data:` line of the stream holds one value of this schema.
-  if (stream) return { description, content: eventStreamContent(stream) };
+  const content = { ...(json && jsonContent(json)), ...(stream && eventStreamContent(stream)) };
+  if (json || stream) return { description, content };
   return { description, ...(mediaType && { content: { [mediaType]: { schema: { type: "string" } } } }) };
 }
 
-function failed(status: string): Schema {
-  return { description: FAILURES[status], content: jsonContent(ref("ErrorBody")) };
+function failed(status: string, body: SchemaName = "ErrorBody"): Schema {
+  return { description: FAILURES[status], content: jsonContent(ref(body)) };
 }

@@ -13,9 +13,7 @@ import { type Asked, parseLocalQuery, parseQuery } from "./query-body.ts";
 import { nameRun, onPlace, ownerOf, streamRun, type StreamView, waitsForPlace } from "./stream-run.ts";
 
 /** A parsed query, with the run that its Idempotency-Key has started before. */
-interface Received extends Asked {
-  known?: RunHandle;
-}
+type Received<T extends Pick<Asked, "query"> = Asked> = T & { known?: RunHandle };
 
 /** The three endpoints that take a query. */
 export function queryRoutes(deps: HttpDeps): Record<"query" | "queryStream" | "localQueryStream", Handler> {
@@ -24,7 +22,7 @@ export function queryRoutes(deps: HttpDeps): Record<"query" | "queryStream" | "l
     query: (exchange) =>
       counted(deps, "query", (begun) =>
         asApiCaller(exchange, deps, async (caller) => {
-          const { query, ...received } = await receive(deps, exchange, caller);
+          const { query, ...received } = await receive(deps, exchange, caller, { parse: parseQuery });
           const respondAsync = respondsAsync(exchange);
           const run = begun(await begin(deps, exchange, caller, { ...received, query: { ...query, respondAsync } }));
           if (respondAsync) return acceptedRun(exchange, run);
@@ -42,7 +40,7 @@ export function queryRoutes(deps: HttpDeps): Record<"query" | "queryStream" | "l
     queryStream: (exchange) =>
       counted(deps, "query-stream", (begun) =>
         asApiCaller(exchange, deps, async (caller) =>
-          streamQuery(deps, exchange, caller, await receive(deps, exchange, caller), begun, {
+          streamQuery(deps, exchange, caller, await receive(deps, exchange, caller, { parse: parseQuery }), begun, {
             cancelWhenGone: cancelsWhenGone(exchange),
           }),
         ),
@@ -54,7 +52,7 @@ export function queryRoutes(deps: HttpDeps): Record<"query" | "queryStream" | "l
           await countQuery(exchange, caller, deps.rateLimit);
           requireJsonType(exchange);
           const asked = parseLocalQuery(parseBody(await readBody(exchange), { exact: true }));
-          const view = { cancelWhenGone: false, translator: queryTranslator(toLocalJson) };
+          const view = { cancelWhenGone: false, translate: () => queryTranslator(toLocalJson) };
           return await streamQuery(deps, exchange, caller, asked, begun, view).catch(inLocalNames);
         }),
       ),
@@ -62,13 +60,13 @@ export function queryRoutes(deps: HttpDeps): Record<"query" | "queryStream" | "l
 }
 
 /** Streams a query's run. The run starts once the stream has a place among the open streams. */
-function streamQuery(
+export function streamQuery(
   deps: HttpDeps,
   exchange: Exchange,
   caller: Principal,
   received: Received,
   begun: (run: Begun) => RunHandle,
-  view: Pick<StreamView, "cancelWhenGone" | "translator">,
+  view: Pick<StreamView, "cancelWhenGone" | "translate">,
 ): Promise<Response> {
   const { known, deltas } = received;
   const wanted = { owner: ownerOf(caller), wait: waitsForPlace(caller), ...(known && { runId: known.runId }) };
@@ -80,24 +78,33 @@ function streamQuery(
   });
 }
 
-async function receive(deps: HttpDeps, exchange: Exchange, caller: Principal): Promise<Received> {
+/**
+ * Counts a query and parses its body, in the order of the HTTP contract. Finds the run that its Idempotency-Key has started before;
+ * such a request does not count.
+ */
+export async function receive<T extends Pick<Asked, "query">>(
+  deps: HttpDeps,
+  exchange: Exchange,
+  caller: Principal,
+  { parse, maxBytes }: { parse: (body: unknown, otherFaults: readonly Fault[]) => T; maxBytes?: number },
+): Promise<Received<T>> {
   const key = exchange.c.req.header("Idempotency-Key");
   if (key === undefined) {
     await countQuery(exchange, caller, deps.rateLimit);
     requireJsonType(exchange);
-    return parseQuery(parseBody(await readBody(exchange)));
+    return parse(parseBody(await readBody(exchange, maxBytes)), []);
   }
 
   const faults = faultsOfKey(key);
-  const raw = await readBody(exchange);
+  const raw = await readBody(exchange, maxBytes);
   const idempotency = { key, bodyHash: hashOf(raw, caller) };
   const known = faults.length === 0 ? await deps.runs.join(caller, key, idempotency.bodyHash) : undefined;
-  if (known) return { ...parseQuery(parseBody(raw)), known };
+  if (known) return { ...parse(parseBody(raw), []), known };
 
   await countQuery(exchange, caller, deps.rateLimit);
   requireJsonType(exchange);
-  const { query, deltas } = parseQuery(parseBody(raw), faults);
-  return { query: { ...query, idempotency }, deltas };
+  const asked = parse(parseBody(raw), faults);
+  return { ...asked, query: { ...asked.query, idempotency } };
 }
 
 /** Another proven caller that repeats the key and the body must not join the run. */
@@ -107,16 +114,16 @@ function hashOf(raw: Parameters<typeof hashBody>[0], { proven }: Principal): str
 }
 
 /** The run of a query. `joined`: it existed before. */
-interface Begun {
+export interface Begun {
   run: RunHandle;
   joined: boolean;
 }
 
-async function begin(
+export async function begin(
   { runs }: HttpDeps,
   { requestId, facts }: Exchange,
   caller: Principal,
-  { known, query }: Received,
+  { known, query }: Pick<Received, "known" | "query">,
 ): Promise<Begun> {
   if (query.role !== undefined) facts.role = query.role;
   if (known) return { run: known, joined: true };
@@ -129,7 +136,7 @@ export function faultsOfKey(key: string): Fault[] {
 }
 
 /** Counts the outcome of a query: accepted or joined once it has a run, else the error code. */
-async function counted(
+export async function counted(
   { metrics }: HttpDeps,
   endpoint: QueryEndpoint,
   answer: (begun: (run: Begun) => RunHandle) => Promise<Response>,
@@ -147,7 +154,7 @@ async function counted(
   }
 }
 
-function handedOver(): ServiceError {
+export function handedOver(): ServiceError {
   return new ServiceError(
     "unavailable",
     "This replica is stopping and the run continues on another one. Repeat the request with its Idempotency-Key, or read the run by its id.",
@@ -177,13 +184,14 @@ export function cancelsWhenGone({ c }: Exchange): boolean {
 
 const WINDOW_SECONDS = 60;
 
-/** Counts the query and adds the RateLimit headers. Throws `rate_limited` above the limit. */
+/** Counts a query, or what else `limit` limits, and adds the RateLimit headers. Throws `rate_limited` above the limit. */
 export async function countQuery(
   { headers }: Exchange,
   caller: Principal,
-  rateLimit: HttpDeps["rateLimit"],
+  limit: HttpDeps["rateLimit"],
+  counts: "queries" | "requests" = "queries",
 ): Promise<void> {
-  const state = await rateLimit(caller.orgId, caller.tier);
+  const state = await limit(caller.orgId, caller.tier);
   if (!state) return;
   const wait = Math.max(1, Math.ceil(state.resetSeconds));
   headers["RateLimit-Policy"] = `"default";q=${state.limit};w=${WINDOW_SECONDS}`;
@@ -192,6 +200,6 @@ export async function countQuery(
   headers["Retry-After"] = String(wait);
   throw new ServiceError(
     "rate_limited",
-    `Rate limit of ${state.limit} queries a minute reached. Try again in ${wait} s.`,
+    `Rate limit of ${state.limit} ${counts} a minute reached. Try again in ${wait} s.`,
   );
 }

@@ -51,3 +51,12 @@ export const LAST_EVENT_ID = header("Last-Event-ID", "Number of the last event r
   type: "integer",
   minimum: 0,
 });
+export const DOOR_ROLE = header(
+  "X-Patchbay-Role",
+  "The role, if the request does not name it. A key that is pinned to one role has that role",
+);
+export const DOOR_CONTEXT = header("X-Patchbay-Context", "base64url of the context: a JSON object of at most 8 KiB");
+export const THREAD = header(
+  "X-Patchbay-Thread",
+  "The thread: a `threadId`, or an id of your own of 8 to 200 characters. Default: `X-OpenWebUI-Chat-Id`, then `X-Conversation-Id`, else a new thread",
+);

@@ -1,40 +1,10 @@
 import { ApprovalStatus } from "@patchbay/protocol";
 import type { Schema } from "../kernel/openapi.ts";
-import { ref, type SchemaName } from "./openapi-schemas.ts";
+import { DOORS } from "./door-routes.ts";
+import { ref } from "./openapi-schemas.ts";
+import { OF_QUERIES, type RouteEntry } from "./route-entry.ts";
 import { IDEMPOTENCY, LAST_EVENT_ID, ON_DISCONNECT, inQuery, pageOf, PREFER, withDeltas } from "./route-parameters.ts";
 
-/** Secret that a route requires: an API key of the agent in the path, an access token, a runtime key, or none (`open`). */
-export type Access = "api" | "access" | "runtime" | "open";
-
-interface RouteEntry {
-  id: string;
-  method: "GET" | "POST" | "DELETE";
-  path: string;
-  access: Access;
-  summary: string;
-  /** True for routes that answer with server-sent events. */
-  streams?: true;
-  /** True for what machines request every few seconds: its requests are logged at level debug. */
-  probe?: true;
-  /** True for routes that are served in development only. */
-  local?: true;
-  body?: SchemaName;
-  /** The success answers by status: what each holds, and its schema where it has a body. */
-  answers: Readonly<Record<string, Answer>>;
-  /** Statuses of failures. */
-  failures: readonly string[];
-  parameters?: readonly Schema[];
-}
-
-/** A success answer: JSON, another media type, or each `data:` line of a stream. */
-export interface Answer {
-  description: string;
-  json?: Schema;
-  mediaType?: string;
-  stream?: Schema;
-}
-
-const OF_QUERIES = ["400", "401", "403", "413", "415", "422", "429", "500", "503"];
 const OF_RESOURCES = ["400", "401", "403", "404", "500", "503"];
 const OF_DECISIONS = ["400", "401", "403", "404", "409", "413", "415", "500", "503"];
 const OF_FOLLOWERS = ["400", "401", "403", "404", "429", "500", "503"];
@@ -210,6 +180,7 @@ const TABLE = [
     answers: { "200": { description: "The approval with its decision", json: ref("Approval") } },
     failures: OF_DECISIONS,
   },
+  ...DOORS,
   {
     id: "connect",
     method: "GET",

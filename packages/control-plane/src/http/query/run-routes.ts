@@ -21,7 +21,7 @@ export function runRoutes(
 ): Record<"runEvents" | "localRunEvents" | "cancelRun" | "getRun" | "sendFeedback", Handler> {
   const { runs } = deps;
 
-  async function resume(exchange: Exchange, caller: Principal, view: Pick<StreamView, "deltas" | "translator">) {
+  async function resume(exchange: Exchange, caller: Principal, view: Pick<StreamView, "deltas" | "translate">) {
     const asked = lastEventId(exchange);
     const run = await runs.find(caller, runId(exchange));
     if (!run || (run.finishedAgoMs ?? 0) > REPLAY_MS) throw unknownRun();
@@ -43,7 +43,7 @@ export function runRoutes(
     localRunEvents: (exchange) =>
       asLocalCaller(exchange, deps, (caller) => {
         const deltas = exchange.c.req.query("include_deltas") === "true";
-        return resume(exchange, caller, { deltas, translator: queryTranslator(toLocalJson) });
+        return resume(exchange, caller, { deltas, translate: () => queryTranslator(toLocalJson) });
       }),
 
     cancelRun: (exchange) =>

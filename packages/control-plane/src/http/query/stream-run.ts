@@ -1,4 +1,4 @@
-import type { Principal, RunHandle } from "../../run/api.ts";
+import type { Principal, Reader, RunHandle } from "../../run/api.ts";
 import { codeOf, traceOf } from "../kernel/errors.ts";
 import { eventStream, queryTranslator, type Translator } from "../kernel/event-stream.ts";
 import type { Exchange } from "../kernel/exchange.ts";
@@ -21,8 +21,8 @@ export interface StreamView {
   after: number;
   deltas: boolean;
   cancelWhenGone: boolean;
-  /** Default: the form of the query API. */
-  translator?: Translator;
+  /** Makes the translator of the stream of a run. Default: the form of the query API. */
+  translate?: (run: RunHandle, reader: Reader) => Translator;
 }
 
 /** A caller's streams end soon after its key or token. */
@@ -80,7 +80,7 @@ export function streamRun(
   const stream = eventStream({
     revoked: place.revoked,
     follow: (signal) => runs.follow(run, { after: view.after, deltas: view.deltas, signal }),
-    translator: view.translator ?? queryTranslator(),
+    translator: view.translate?.(run, reader) ?? queryTranslator(),
     clock: deps.clock,
     keepaliveMs: deps.keepaliveMs ?? KEEPALIVE_MS,
     maxAgeMs: deps.maxStreamAgeMs ?? MAX_AGE_MS,

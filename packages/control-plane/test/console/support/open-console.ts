@@ -66,6 +66,7 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
     audit: store.audit,
     within: (org, work) => store.within(org, work),
     rateLimit: async () => undefined,
+    doorLimit: async () => undefined,
     ready: async () => true,
     metrics: {
       contentType: "text/plain",

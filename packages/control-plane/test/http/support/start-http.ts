@@ -68,6 +68,7 @@ export async function startHttp(
     within: (_orgId, work) => work(),
     reads: { run: (_client, work) => work() },
     rateLimit: async () => undefined,
+    doorLimit: async () => undefined,
     ready: async () => true,
     streams: createOpenStreams({
       limits: DEFAULT_LIMITS,
