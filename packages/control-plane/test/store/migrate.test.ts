@@ -117,6 +117,7 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])("a database on %
 const BEFORE_KINDS = [
   "alter table sign_in_links drop column created_by_token",
   "drop table service_tokens",
+  "drop table first_start",
   "drop table thread_keys",
   "drop index threads_by_update",
   "drop index thread_roles_by_update",
