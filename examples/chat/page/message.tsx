@@ -1,13 +1,15 @@
 import { type DynamicToolUIPart, isTextUIPart, type UIMessage } from "ai";
 import { useEffect } from "react";
 import { askServer } from "./ask-server.ts";
+import { Markdown } from "./markdown.tsx";
 
 /** One message. The parts of an answer are in the order in which they arrived. */
 export function Message({ message, onDecided }: { message: UIMessage; onDecided: () => void }) {
   return (
     <li className={message.role} aria-label={message.role === "user" ? "You" : "Desk"}>
       {message.parts.map((part, index) => {
-        if (isTextUIPart(part)) return <p key={index}>{part.text}</p>;
+        if (isTextUIPart(part))
+          return message.role === "user" ? <p key={index}>{part.text}</p> : <Markdown key={index} text={part.text} />;
         if (part.type === "dynamic-tool") return <Call key={part.toolCallId} call={part} onDecided={onDecided} />;
         return null;
       })}

@@ -156,10 +156,10 @@ async function readMessage(request: Request) {
   } catch {
     return failure(400, "invalid_request", "The body is not JSON.");
   }
-  const { id, messages, trigger, messageId } = (body ?? {}) as Record<string, unknown>;
+  const { id, messages, trigger, messageId, supersede } = (body ?? {}) as Record<string, unknown>;
   if (typeof id !== "string" || id === "")
     return failure(400, "invalid_request", "The body lacks the id of the chat, a text in `id`.");
-  return { id, messages, trigger, messageId };
+  return { id, messages, trigger, messageId, supersede };
 }
 
 /** The body, or undefined if it exceeds the limit: it is read no further then. */
