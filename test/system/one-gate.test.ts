@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { connect, silentLog } from "@patchbay/functions";
-import type { RunDetail } from "@patchbay/protocol";
+import { unknownFunctionMessage } from "@patchbay/protocol";
 import { callAs, runQuery, scriptedModel } from "@patchbay/functions/testing";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
@@ -15,6 +15,13 @@ import { startSystem, type SystemOptions } from "../support/system.ts";
 type Desk = ReturnType<typeof createTracedService>;
 /** The outcome of each call: `ran`, or its error code. By name, since a denial may arrive before a result. */
 type Fates = Record<string, string>;
+/** The part of a chunk of the AI SDK that contains how a call ended. */
+interface Chunk {
+  type: string;
+  toolCallId?: string;
+  toolName?: string;
+  errorText?: string;
+}
 /** Calls the handlers by one path as a clerk: `look_up` and the denied `wipe_all`. */
 type Way = (desk: Desk) => Promise<Fates>;
 
@@ -48,15 +55,6 @@ const STARTING = {
     const { events } = await system.stream("hi", asClerk);
     return fatesOf(events.flatMap(({ data }) => (data.type === "toolResult" ? [data] : [])));
   },
-  createChatCompletion: async (desk) => {
-    await using system = await startWith(desk);
-    const messages = [{ role: "user", content: "hi" }];
-    const path = `/agents/${system.agentId}/v1/chat/completions`;
-    const response = await system.post(path, { model: `${system.agentId}:clerk`, messages });
-    await response.text();
-    const detail = await system.get(`/agents/${system.agentId}/runs/${response.headers.get("x-run-id")}`);
-    return fatesOf(((await detail.json()) as RunDetail).result!.toolInteractions);
-  },
   localQueryStream: async (desk) => {
     await using system = await startWith(desk);
     const { events } = await system.local("hi", asClerk);
@@ -64,6 +62,23 @@ const STARTING = {
     // The local variant has no code: a denied function has the text of an unknown one.
     const code = "unknown_function";
     return fatesOf(results.map(({ data }) => ({ toolName: String(data.name), success: data.success === true, code })));
+  },
+  uiStream: async (desk) => {
+    await using system = await startWith(desk);
+    const messages = [{ role: "user", parts: [{ type: "text", text: "hi" }] }];
+    const headers = { "x-patchbay-role": asClerk.role };
+    const answer = await system.post(`/agents/${system.agentId}/ui-stream`, { id: "chat", messages }, headers);
+    const chunks = (await answer.text()).matchAll(/^data: (\{.*)$/gm).map(([, data = ""]) => JSON.parse(data) as Chunk);
+    const names = new Map<string, string>();
+    const fates: Fates = {};
+    for (const { type, toolCallId = "", toolName, errorText } of chunks) {
+      if (toolName !== undefined) names.set(toolCallId, toolName);
+      if (type === "tool-output-available") fates[names.get(toolCallId)!] = "ran";
+      // The client gets no code: a denied function has the text of an unknown one.
+      if (type === "tool-output-error")
+        fates[names.get(toolCallId)!] = errorText === unknownFunctionMessage("wipe_all") ? "unknown_function" : "";
+    }
+    return fates;
   },
 } satisfies Partial<Record<RouteId, Way>>;
 
@@ -76,10 +91,12 @@ const HARMLESS: Record<Exclude<RouteId, keyof typeof STARTING>, string> = {
   listThreads: "reads threads",
   getThread: "reads a thread",
   deleteThread: "erases a thread",
-  listModels: "reads the names of roles",
   listApprovals: "reads approvals",
   getApproval: "reads an approval",
   decideApproval: "lets a waiting run continue, whose call passes the gate again",
+  resumeUiStream: "reads the log of a run",
+  stopUiStream: "stops runs",
+  uiMessages: "reads a thread",
   connect: "brings functions, calls none",
   healthz: "reads the state of the process",
   readyz: "reads the state of the process",

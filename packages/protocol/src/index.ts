@@ -75,7 +75,6 @@ export {
   Redaction,
   Roles,
   rolesAllow,
-  rolesOf,
   type FunctionOrigin,
   type ServiceHooks,
 } from "./manifest.ts";
@@ -90,7 +89,6 @@ export {
   LocalQueryRequest,
   optional,
   QueryRequest,
-  ResponseSchema,
   textUpTo,
 } from "./query.ts";
 export { Feedback } from "./feedback.ts";

@@ -1,4 +1,4 @@
-import { MESSAGES, rolesOf, type QueryResponse, type RunDetail, type RunStatus, type Usage } from "@patchbay/protocol";
+import { MESSAGES, type QueryResponse, type RunDetail, type RunStatus, type Usage } from "@patchbay/protocol";
 import type { Bus } from "../ports/bus.ts";
 import type { PermitStore } from "../ports/permit-store.ts";
 import type { RunRecord } from "../ports/records.ts";
@@ -103,8 +103,8 @@ function readsOf(
   context: RunContext,
   following: FollowContext,
   draining: AbortSignal,
-): Pick<Runs, "result" | "resultText" | "find" | "detail" | "agentFacts"> {
-  const { runs, clock, accounts, gateway } = context;
+): Pick<Runs, "result" | "resultText" | "find" | "detail" | "unended" | "log"> {
+  const { runs, clock } = context;
 
   /** A pinned key sees runs of its roles and runs without a role. */
   async function visible(principal: Principal, runId: string): Promise<RunFacts | undefined> {
@@ -148,22 +148,28 @@ function readsOf(
     return JSON.stringify(waitingFor(state, Math.max(0, clock.now() - run.createdAt), context.limits));
   }
 
+  async function find(principal: Principal, runId: string): ReturnType<Runs["find"]> {
+    const run = await visible(principal, runId);
+    if (!run) return undefined;
+    const { threadId, agentId, status, lastSeq, finishedAt } = run;
+    const ago = finishedAt === undefined ? {} : { finishedAgoMs: clock.now() - finishedAt };
+    return { runId, threadId, agentId, status, lastEventId: lastSeq, ...ago };
+  }
+
   return {
     resultText,
-    async agentFacts({ agentId }) {
-      const [agent, { set }] = await Promise.all([accounts.getAgent(agentId), gateway.serving(agentId)]);
-      return { name: agent?.name ?? agentId, roles: set && rolesOf(set.manifest) };
+    find,
+    async unended(principal, threadId) {
+      const active = await runs.active(threadId);
+      const found = await Promise.all(active.map((runId) => find(principal, runId)));
+      return found.flatMap((run) => (run && run.finishedAgoMs === undefined ? [run] : []));
+    },
+    async log({ runId }) {
+      return (await runs.events(runId, 0, Number.MAX_SAFE_INTEGER)).map(({ seq, body }) => ({ id: seq, body }));
     },
     async result(run, options): Promise<QueryResponse | undefined> {
       const text = await resultText(run, options);
       return text === undefined ? undefined : (JSON.parse(text) as QueryResponse);
-    },
-    async find(principal, runId) {
-      const run = await visible(principal, runId);
-      if (!run) return undefined;
-      const { threadId, agentId, status, lastSeq, finishedAt } = run;
-      const ago = finishedAt === undefined ? {} : { finishedAgoMs: clock.now() - finishedAt };
-      return { runId, threadId, agentId, status, lastEventId: lastSeq, ...ago };
     },
     async detail(principal, runId) {
       if (!(await visible(principal, runId))) return undefined;

@@ -5,7 +5,6 @@ import type { ProviderConfig } from "../models/catalog.ts";
 import type { Log } from "../ports/log.ts";
 import type { ModelProvider } from "../ports/model-provider.ts";
 import type { Observer } from "../run/api.ts";
-import type { FirstStart } from "./first-start.ts";
 import { createLog } from "./log.ts";
 
 /** Options of {@link createControlPlane}. Only `database` is required. */
@@ -70,8 +69,6 @@ export interface ControlPlaneOptions {
   console?: boolean;
   /** Folder of the built console. Default: the one in this package, if it was built. */
   consoleFiles?: string;
-  /** What the first start sets up. Later starts compare it with what was set up, and throw when it differs. */
-  firstStart?: FirstStart;
   /** Default: JSON lines on stderr. */
   log?: Log;
   /** Called for each query, call and end of a run, for example to print them. */

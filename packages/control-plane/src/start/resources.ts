@@ -4,7 +4,6 @@ import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import { lockStore, type OpenStore, openStore } from "../store/open.ts";
 import { databaseClock, systemClock } from "./clocks.ts";
-import { type FirstStart, setUpAtFirstStart } from "./first-start.ts";
 
 /** The store, bus and clock of one replica. Disposing closes them. */
 export interface Resources extends AsyncDisposable {
@@ -15,20 +14,18 @@ export interface Resources extends AsyncDisposable {
   onlyReplica: boolean;
 }
 
-interface Opening {
+interface Addresses {
   database: string;
   nats?: string | undefined;
-  firstStart?: FirstStart;
   log: Log;
 }
 
 /** Throws when another process serves an embedded database, or when the store cannot be opened. */
-export async function openResources({ database, nats, firstStart, log }: Opening): Promise<Resources> {
+export async function openResources({ database, nats, log }: Addresses): Promise<Resources> {
   await using opening = new AsyncDisposableStack();
   opening.use(await lockStore(database));
   const store = await openStore(database, { log });
   opening.defer(() => store.close());
-  if (firstStart) await setUpAtFirstStart(store, firstStart);
   const onlyReplica = database.startsWith("sqlite:");
   // The lock proves that every leaseholder is gone. Without this the runs of a crashed process would wait for their leases.
   if (onlyReplica) await store.runs.releaseAll();

@@ -14,6 +14,8 @@ export interface Translator {
   open(): string;
   /** Any number of frames. */
   event(followed: Followed): string;
+  /** True when no further event is translated, although the run may continue. Default: false. */
+  readonly ended?: boolean;
   /** What the stream ends with: because its run has ended or waits for an approval, or before that. The client then resumes. */
   close(): string;
 }
@@ -42,6 +44,8 @@ export interface EventStreamOptions {
   maxAgeMs: number;
   /** Closes the connection of a client that reads nothing although its stream has reached its maximum age. */
   cut(): void;
+  /** Also cuts a stream that ends before its run, for clients that resume only then. */
+  cutsShort?: boolean;
   /** Called once, when the stream has ended for any reason. */
   onEnd(): void;
   /** Called when the log cannot be read any further. The client is then made to resume. */
@@ -68,6 +72,7 @@ class EventStream {
   #asking = false;
   /** No further event is sent; what is pending still is. */
   #finished = false;
+  #isShort = false;
   #closed = false;
   #flushing = false;
   /** Set while the client waits for a chunk. */
@@ -94,6 +99,7 @@ class EventStream {
       this.#deliver = undefined;
       if (chunk !== "") controller.enqueue(Buffer.from(chunk));
       if (this.#finished) {
+        if (this.#isShort && this.#options.cutsShort) this.#options.cut();
         controller.close();
         this.#end();
       } else if (this.#expired()) this.#finish();
@@ -117,7 +123,9 @@ class EventStream {
     this.#asking = false;
     if (this.#closed || this.#finished) return;
     if (step.done) return this.#finish();
-    this.#pending += this.#options.translator.event(step.value);
+    const { translator } = this.#options;
+    this.#pending += translator.event(step.value);
+    if (translator.ended) return this.#finish();
     this.#flushSoon();
     this.#ask();
   }
@@ -130,6 +138,7 @@ class EventStream {
 
   #finish(last = this.#options.translator.close()): void {
     this.#pending += last;
+    this.#isShort = last === RETRY;
     this.#finished = true;
     this.#flushSoon();
   }

@@ -5,12 +5,12 @@ import { mountRoutes } from "../kernel/routes.ts";
 import { createHttpServer } from "../kernel/server.ts";
 import { approvalRoutes } from "./approval-routes.ts";
 import type { HttpDeps } from "./deps.ts";
-import { openAiRoutes } from "./openai/routes.ts";
 import { allowOrigin, guardLocal, preflight } from "./origins.ts";
 import { queryRoutes } from "./query-routes.ts";
 import { type RouteId, ROUTES, type RouteSpec } from "./routes.ts";
 import { runRoutes, threadRoutes } from "./run-routes.ts";
 import { serviceRoutes } from "./service-routes.ts";
+import { uiStreamRoutes } from "./ui-stream/routes.ts";
 
 const METRICS: RouteId = "metrics";
 
@@ -26,7 +26,7 @@ export function createHttpApp(deps: HttpDeps, served: readonly RouteSpec[] = pub
     ...runRoutes(deps),
     ...threadRoutes(deps),
     ...approvalRoutes(deps),
-    ...openAiRoutes(deps),
+    ...uiStreamRoutes(deps),
     ...serviceRoutes(deps, served),
   };
   const app = new Hono<HttpEnv>();

@@ -23,7 +23,7 @@ export interface RateLimitState {
 export interface HttpDeps {
   runs: Runs;
   approvals: Approvals;
-  threads: Pick<ThreadStore, "list" | "get">;
+  threads: Pick<ThreadStore, "list" | "get" | "ofKey">;
   /** The credential with this kind and secret; undefined when it is malformed, unknown, expired or revoked. */
   authenticate(kind: CredentialKind, secret: string): Promise<Credential | undefined>;
   /** Verifies the token of a caller; undefined without an issuer. Throws `ServiceError` for a token that proves nothing. */

@@ -23,7 +23,7 @@ import {
 } from "@patchbay/protocol";
 import { z } from "zod";
 import type { Schema } from "../kernel/openapi.ts";
-import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, ModelList, OpenAiError } from "./openai/wire.ts";
+import { UiStreamRequest } from "./ui-stream/request.ts";
 
 /** The schemas of the document by name. */
 const PUBLISHED = {
@@ -47,11 +47,7 @@ const PUBLISHED = {
   Approval,
   ApprovalPage,
   ApprovalDecision,
-  ModelList,
-  ChatCompletionRequest,
-  ChatCompletion,
-  ChatCompletionChunk,
-  OpenAiError,
+  UiStreamRequest,
 };
 /** Name of a schema of the document. */
 export type SchemaName = keyof typeof PUBLISHED;

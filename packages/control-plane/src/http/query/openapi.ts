@@ -27,6 +27,7 @@ const IN_PATH = {
   agent_id: "Id of the agent, such as `agt_…`. 403 if the key belongs to another agent",
   run_id: "Value of `X-Run-Id` or `runId`. 404 if the agent has no such run, or the key may not see it",
   approval_id: "Value of `approvalId`. 404 if the agent has no such approval, or the key may not see its run",
+  chat_id: "The `id` of the chat, as the client named it",
   thread_id: "Value of `threadId` of an answer. 404 if the agent has no such thread, or the key may not see it",
 };
 
@@ -77,7 +78,7 @@ function limitsAt(limits: OperatorLimits): Schema {
 
 function operation(route: RouteSpec): Schema {
   const { path, access, body, answers, failures, parameters = [] } = route;
-  const ofCaller = access === "api" || access === "door" || access === "access" ? [CALLER] : [];
+  const ofCaller = ["api", "door", "access"].includes(access) ? [CALLER] : [];
   const all = [...pathParameters(path, IN_PATH), ...parameters, ...ofCaller];
   return {
     operationId: route.id,

@@ -66,7 +66,7 @@ export function streamQuery(
   caller: Principal,
   received: Received,
   begun: (run: Begun) => RunHandle,
-  view: Pick<StreamView, "cancelWhenGone" | "translate">,
+  view: Omit<StreamView, "after" | "deltas">,
 ): Promise<Response> {
   const { known, deltas } = received;
   const wanted = { owner: ownerOf(caller), wait: waitsForPlace(caller), ...(known && { runId: known.runId }) };

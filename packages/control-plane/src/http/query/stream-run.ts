@@ -21,6 +21,9 @@ export interface StreamView {
   after: number;
   deltas: boolean;
   cancelWhenGone: boolean;
+  /** Cuts a stream that ends before its run, for clients that resume only then. */
+  cutsShort?: boolean;
+  headers?: Readonly<Record<string, string>>;
   /** Makes the translator of the stream of a run. Default: the form of the query API. */
   translate?: (run: RunHandle, reader: Reader) => Translator;
 }
@@ -75,6 +78,7 @@ export function streamRun(
   headers["Content-Type"] = "text/event-stream; charset=utf-8";
   headers["Cache-Control"] = "no-cache, no-transform";
   headers["X-Accel-Buffering"] = "no";
+  Object.assign(headers, view.headers);
 
   const reader = runs.attach(run, { cancelWhenGone: view.cancelWhenGone });
   const stream = eventStream({
@@ -84,6 +88,7 @@ export function streamRun(
     clock: deps.clock,
     keepaliveMs: deps.keepaliveMs ?? KEEPALIVE_MS,
     maxAgeMs: deps.maxStreamAgeMs ?? MAX_AGE_MS,
+    cutsShort: view.cutsShort ?? false,
     cut: () => c.env.outgoing?.destroy(),
     onEnd() {
       place[Symbol.dispose]();

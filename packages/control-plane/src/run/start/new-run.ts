@@ -7,7 +7,9 @@ import type { Principal, Query } from "../api.ts";
 import { runEntry } from "../calls/journal.ts";
 import { nextReservation } from "../loop/cost.ts";
 import { systemText } from "../loop/request.ts";
-import { createProgress, createState, functionsOf, type NextTurn } from "../state.ts";
+import { respondName } from "../loop/structured.ts";
+import { visibleFunctions } from "../role-check.ts";
+import { createProgress, createState, type NextTurn } from "../state.ts";
 import type { Prepared } from "./prepare.ts";
 import { type fallbackModels, type Settled, TEST_CALL } from "./settings.ts";
 
@@ -49,7 +51,6 @@ export function newRun(
     cancelWhenGone,
     reported,
     warnings = [],
-    task,
   } = query;
   const provenSubject = proven?.subject ?? repeats?.request.provenSubject;
   return {
@@ -80,7 +81,6 @@ export function newRun(
       ...(provenSubject !== undefined && { provenSubject }),
       ...(cancelWhenGone && { cancelWhenGone }),
       ...(reported && { reported }),
-      ...(task && { task }),
       ...(testCall && { testCall }),
       ...(repeats && { rerunOf: originOf(repeats) }),
     },
@@ -115,10 +115,11 @@ export function complete(
       provider: chosen.provider.name,
       model: chosen.model,
       ...(fallback.models.length > 0 && { fallback: fallback.models }),
-      system: systemText([request.instructions ?? agentInstructions, manifest.instructions], {
-        isTask: request.task === true,
-        respond: request.responseSchema && functionsOf({ ...asked, ...caller }, manifest).respond?.name,
-      }),
+      system: systemText(
+        request.instructions ?? agentInstructions,
+        manifest.instructions,
+        request.responseSchema && respondName(visibleFunctions(manifest, caller.role)),
+      ),
       charged,
       warnings: [...request.warnings, ...fallback.warnings, ...prepared.warnings],
     },

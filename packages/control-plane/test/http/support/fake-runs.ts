@@ -87,8 +87,6 @@ export function createFakeRuns(): FakeRuns {
 
     async requireRole() {},
 
-    agentFacts: async () => ({ name: "Desk", roles: new Set(["clerk", "chief"]) }),
-
     async join(caller, key, bodyHash) {
       fake.joins.push(bodyHash);
       const known = keyed.get(`${caller.agentId} ${key}`);
@@ -136,6 +134,9 @@ export function createFakeRuns(): FakeRuns {
       const { status, finishedAgoMs } = run;
       return { ...run.handle, status, lastEventId, ...(finishedAgoMs !== undefined && { finishedAgoMs }) };
     },
+
+    unended: async () => [],
+    log: async ({ runId }) => runs.get(runId)!.log.filter(({ id }) => id !== undefined),
 
     async detail(caller, runId) {
       const run = visible(caller, runId);

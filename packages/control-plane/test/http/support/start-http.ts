@@ -62,6 +62,7 @@ export async function startHttp(
     threads: {
       list: async () => ({ items: [], nextCursor: null }),
       get: async () => undefined,
+      ofKey: async () => undefined,
     },
     authenticate: async (kind, secret) => credentialOf(kind, secret),
     audit: { record: async () => {} },
