@@ -75,6 +75,7 @@ test("query exits 1 with the errorMessage when success is false", async () => {
 
   expect(done).toMatchObject({ code: 1, stdout: "" });
   expect(done.stderr).toContain("error: Insufficient credits");
+  expect(done.stderr).toContain(" ms · run run_1 · to continue: --thread thr_1");
 });
 
 test("query exits 1 with the faults of a refused request, and --json prints its body", async () => {
@@ -89,7 +90,7 @@ test("query exits 1 with the faults of a refused request, and --json prints its 
 
   const done = await runCommand(["query", "Which?", "--json", ...target(service.url)]);
 
-  expect(done).toMatchObject({ code: 1, stderr: "error: Invalid request (role: is too long)\n" });
+  expect(done).toMatchObject({ code: 1, stderr: "error: Invalid request (role: is too long) [request r1]\n" });
   expect(JSON.parse(done.stdout)).toEqual(body);
 });
 

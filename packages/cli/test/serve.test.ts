@@ -50,6 +50,9 @@ test("serve, connect and query work together as three processes", async () => {
     (await runCommand(["runs", "list", "--agent", agentId, "--data-dir", folder.path, "--json"])).stdout,
   );
   expect(items).toHaveLength(2);
+  const ofRequest = await runCommand(["runs", "list", "--request", items[0].requestId, "--data-dir", folder.path]);
+  expect(ofRequest.stdout).toContain(items[0].runId);
+  expect(ofRequest.stdout).not.toContain(items[1].runId);
   const shown = await runCommand(["runs", "show", items[0].runId, "--data-dir", folder.path]);
   expect(shown.stdout).toContain('{"type":"finalResponse"');
 

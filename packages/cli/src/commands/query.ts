@@ -211,7 +211,8 @@ function announceOnInterrupt(): Disposable & { runId?: string } {
 function showAnswer(answer: QueryResponse): void {
   if (answer.success) print(answer.response);
   for (const warning of answer.warnings ?? []) printStatus(`${paintStatus("yellow", "warning")} ${oneLine(warning)}`);
-  printStatus(paintStatus("dim", `${answer.executionTimeMs} ms · to continue: --thread ${answer.threadId}`));
+  const run = answer.success ? "" : ` · run ${answer.runId}`;
+  printStatus(paintStatus("dim", `${answer.executionTimeMs} ms${run} · to continue: --thread ${answer.threadId}`));
 }
 
 function hintFor({ errorMessage, code }: QueryResponse, target: QueryTarget): string {
@@ -243,12 +244,13 @@ function brief(value: unknown): string {
 const NO_TLS = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)$/;
 
 /** The failure of a request in one line, with what to do about it. */
-function explain({ cause, code, message, body }: PatchbayError, url: string): CommandFailure {
+function explain({ cause, code, message, body, requestId }: PatchbayError, url: string): CommandFailure {
   if (cause instanceof Error && NO_TLS.test(codeOf(cause.cause) ?? ""))
     return new CommandFailure(`The server at ${url} does not speak TLS. Use http://, or the server's https address.`);
   if (code === "unreachable")
     return new CommandFailure(`${url} does not answer: ${reasonOf(cause)}. Is the service running there?`);
   const faults = (body?.details ?? []).map(({ path, message }) => (path ? `${path}: ${message}` : message));
   const further = faults.filter((fault) => !message.includes(fault)).join("; ");
-  return new CommandFailure(oneLine(further ? `${message} (${further})` : message));
+  const of = requestId === undefined ? "" : ` [request ${requestId}]`;
+  return new CommandFailure(oneLine(`${further ? `${message} (${further})` : message}${of}`));
 }

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import type { Admin } from "@patchbay/control-plane";
 import type { ExportedRun } from "@patchbay/control-plane/admin";
 import type { Command } from "commander";
 import { CommandFailure } from "../failure.ts";
@@ -11,29 +12,14 @@ import { adminCommand, administer, type AdminOptions } from "./administer.ts";
 /** `runs`: list, show and export. */
 export function addRunCommands(program: Command): void {
   const runs = program.command("runs").description("list, show and export runs");
-  adminCommand(runs, "list", "list an agent's runs, newest first")
-    .addOption(agentOption().makeOptionMandatory())
+  const list = adminCommand(runs, "list", "list an agent's runs, newest first")
+    .addOption(agentOption("agent, as `agents list` shows its id; required without --request"))
+    .addOption(
+      option("--request <id>", "only runs that a request with this X-Request-Id started, of --agent or of all agents"),
+    )
     .addOption(option("--limit <n>", "runs to show, 1 to 10000").argParser(parseCount).default(100))
-    .action((options: AdminOptions & { agent: string; limit: number }) =>
-      administer(
-        options,
-        (admin) => admin.listRuns(options.agent, { limit: options.limit }),
-        ({ items }) =>
-          table(
-            ["run", "status", "role", "duration", "cost", "created", "query"],
-            items.map((run) => [
-              run.runId,
-              run.code === null ? run.status : `${run.status} (${run.code})`,
-              run.role ?? "",
-              run.durationMs === null ? "" : `${run.durationMs} ms`,
-              `$${run.costUsd.toFixed(4)}`,
-              run.createdAt,
-              titleOf(run.query),
-            ]),
-            "No runs yet.",
-          ),
-      ),
-    );
+    .action((options: ListOptions) => listRuns(list, options));
+  examples(list, "patchbay runs list --agent agt_9f... --limit 20", "patchbay runs list --request req_9f...");
   const exporting = adminCommand(
     runs,
     "export <id>",
@@ -62,6 +48,36 @@ export function addRunCommands(program: Command): void {
         const events = items.map((event, index) => `${String(index + 1).padStart(3)}  ${JSON.stringify(event)}`);
         return [fields(facts.map(([name, value]) => [name, String(value)])), "", ...events].join("\n");
       },
+    ),
+  );
+}
+
+interface ListOptions extends AdminOptions {
+  agent?: string;
+  request?: string;
+  limit: number;
+}
+
+async function listRuns(command: Command, options: ListOptions): Promise<void> {
+  const { agent, request, limit } = options;
+  const list = (admin: Admin) => {
+    if (request !== undefined) return admin.runsOfRequest(request, { agentId: agent, limit });
+    if (agent !== undefined) return admin.listRuns(agent, { limit });
+    return command.error("error: required option '--agent <id>' not specified");
+  };
+  await administer(options, list, ({ items }) =>
+    table(
+      ["run", "status", "role", "duration", "cost", "created", "query"],
+      items.map((run) => [
+        run.runId,
+        run.code === null ? run.status : `${run.status} (${run.code})`,
+        run.role ?? "",
+        run.durationMs === null ? "" : `${run.durationMs} ms`,
+        `$${run.costUsd.toFixed(4)}`,
+        run.createdAt,
+        titleOf(run.query),
+      ]),
+      request === undefined ? "No runs yet." : `No run was started by a request with the id ${request}.`,
     ),
   );
 }

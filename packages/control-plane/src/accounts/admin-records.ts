@@ -27,6 +27,8 @@ export interface ListedRun {
   runId: string;
   agentId: string;
   threadId: string;
+  /** Id of the request that started it: the client's `X-Request-Id`, or a new one. */
+  requestId: string | null;
   status: RunStatus;
   role: string | null;
   /** Error code of a failed run. */
@@ -61,6 +63,11 @@ export interface AuditQuery extends Omit<AuditFilter, "since" | "until" | "agent
 /** Lists runs and the audit log, newest first. */
 export interface RecordAdmin {
   listRuns(agentId: string, options?: { limit?: number }): Promise<{ items: ListedRun[] }>;
+  /** The runs that requests with this id started, of one agent or of all. */
+  runsOfRequest(
+    requestId: string,
+    options?: { agentId?: string | undefined; limit?: number },
+  ): Promise<{ items: ListedRun[] }>;
   /** A run with its events in order, as endpoint 2 sends them. */
   showRun(runId: string): Promise<ListedRun & { items: unknown[] }>;
   listAudit(agentId: string, query?: AuditQuery): Promise<ListedAuditPage>;
@@ -81,6 +88,14 @@ export function recordAdmin(store: Store): RecordAdmin {
   async function listed(run: RunRecord): Promise<ListedRun> {
     const { turns } = await runs.outline(run.runId);
     return { ...listedRun(run), costUsd: usdOf(turns.reduce((sum, { costMicros }) => sum + costMicros, 0)) };
+  }
+
+  async function listedAll(newest: readonly RunRecord[]): Promise<{ items: ListedRun[] }> {
+    const items: ListedRun[] = [];
+    // A few at a time: a store has few connections.
+    for (let at = 0; at < newest.length; at += AT_ONCE)
+      items.push(...(await Promise.all(newest.slice(at, at + AT_ONCE).map(listed))));
+    return { items };
   }
 
   async function findRun(runId: string): Promise<RunRecord | undefined> {
@@ -112,12 +127,12 @@ export function recordAdmin(store: Store): RecordAdmin {
   return {
     async listRuns(agentId, { limit = NEWEST } = {}) {
       found(await accounts.getAgent(agentId), "agent", agentId, "agents list");
-      const items: ListedRun[] = [];
-      const newest = await runs.list(agentId, { limit });
-      // A few at a time: a store has few connections.
-      for (let at = 0; at < newest.length; at += AT_ONCE)
-        items.push(...(await Promise.all(newest.slice(at, at + AT_ONCE).map(listed))));
-      return { items };
+      return await listedAll(await runs.list(agentId, { limit }));
+    },
+
+    async runsOfRequest(requestId, { agentId, limit = NEWEST } = {}) {
+      if (agentId !== undefined) found(await accounts.getAgent(agentId), "agent", agentId, "agents list");
+      return await listedAll(await runs.ofRequest(requestId, { limit, ...(agentId !== undefined && { agentId }) }));
     },
 
     async showRun(runId) {
@@ -158,6 +173,7 @@ function listedRun(run: RunRecord): Omit<ListedRun, "costUsd"> {
     runId,
     agentId,
     threadId,
+    requestId = null,
     status,
     role,
     request,
@@ -171,6 +187,7 @@ function listedRun(run: RunRecord): Omit<ListedRun, "costUsd"> {
     runId,
     agentId,
     threadId,
+    requestId,
     status,
     role: role ?? null,
     code: result?.code ?? null,

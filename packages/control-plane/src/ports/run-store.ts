@@ -244,6 +244,8 @@ export interface RunStore extends RunNotes {
 
   /** The newest runs of an agent, newest first. */
   list(agentId: string, options: { limit: number }): Promise<RunRecord[]>;
+  /** The newest runs that requests with this id started, of one agent or of all, newest first. */
+  ofRequest(requestId: string, options: { limit: number; agentId?: string }): Promise<RunRecord[]>;
   /** Ids of runs of a thread that have not ended. */
   active(threadId: string): Promise<string[]>;
 }

@@ -6,6 +6,7 @@ import type { Engine } from "./engine.ts";
 import { approvalsOf } from "./approvals.ts";
 import { readHistory } from "./history.ts";
 import { type CallRow, FACT_COLUMNS, RUN_COLUMNS, toRunFacts, toRunRecord } from "./run-record.ts";
+import { startedBy } from "./run-requests.ts";
 import type { Schema } from "./schema.ts";
 import { statement } from "./statement.ts";
 
@@ -14,7 +15,7 @@ export function runReads(engine: Engine) {
   return { ...runRecords(engine), ...runProgress(engine) };
 }
 
-function runRecords(engine: Engine): Pick<RunStore, "get" | "facts" | "events" | "history" | "list"> {
+function runRecords(engine: Engine): Pick<RunStore, "get" | "facts" | "events" | "history" | "list" | "ofRequest"> {
   return {
     async get(agentId, runId) {
       const [row] = await runById(engine, { agentId, runId });
@@ -41,6 +42,19 @@ function runRecords(engine: Engine): Pick<RunStore, "get" | "facts" | "events" |
         .selectFrom("runs")
         .select(RUN_COLUMNS)
         .where("agent_id", "=", agentId)
+        .orderBy("created_at", "desc")
+        .orderBy("id", "desc")
+        .limit(limit)
+        .execute();
+      return rows.map(toRunRecord);
+    },
+
+    async ofRequest(requestId, { limit, agentId }) {
+      const rows = await engine.db
+        .selectFrom("runs")
+        .select(RUN_COLUMNS)
+        .where("id", "in", startedBy(requestId, engine))
+        .$if(agentId !== undefined, (some) => some.where("agent_id", "=", agentId!))
         .orderBy("created_at", "desc")
         .orderBy("id", "desc")
         .limit(limit)

@@ -37,6 +37,17 @@ test("calls in flight are found by the index of open runs", async () => {
   expect(plansOf(place, asked).filter((step) => / runs\b/.test(step))).toEqual([`SCAN runs ${FEW}`]);
 });
 
+test("the runs of a request are found by the index of facts, and few others are read", async () => {
+  await using place = await migratedPlace();
+  await using console = await openConsole();
+  const asked = statementsOf();
+
+  await console.queries.search.find("org_1", "abc");
+
+  const plans = plansOf(place, asked).join("\n");
+  for (const index of ["run_facts_by_request", "runs_open", "runs_ended"]) expect(plans).toContain(index);
+});
+
 /** A file with the tables of the store. Statements are asked of a store in memory, which reads on this thread. */
 async function migratedPlace(): Promise<SqlitePlace> {
   const place = await sqlitePlace();

@@ -17,7 +17,7 @@ test("an answered run has a span for each turn and call, each starting after tho
     },
     { text: "Done." },
   ]);
-  const { runId } = await desk.query("Where is it?", { role: "clerk", context: { shop: 1 } });
+  const { runId } = await desk.query("Where is it?", { role: "clerk", context: { shop: 1 }, requestId: "abc" });
 
   const trace = await desk.trace(runId);
 
@@ -54,6 +54,7 @@ test("an answered run has a span for each turn and call, each starting after tho
   expect(query!.endMs).toBeGreaterThanOrEqual(last!.endMs!);
   expect(trace).toMatchObject({
     fullQuery: "Where is it?",
+    requestId: "abc",
     response: "Done.",
     errorMessage: null,
     status: "succeeded",

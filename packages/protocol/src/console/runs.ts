@@ -121,6 +121,8 @@ export const RunTrace = RunSummary.extend({
   analysisMode: z.boolean(),
   /** Name of the member or label of the key that sent the query; null without one. */
   sender: z.string().nullable(),
+  /** Id of the request that started it, as the log has it; null for runs of earlier versions. */
+  requestId: z.string().nullable(),
   /** What a member sent in place of the agent's instructions; null if the agent's apply. */
   instructions: z.string().nullable(),
   settings: RunSettings,

@@ -72,6 +72,7 @@ export function RunRequest({ run }: { run: RunTrace }) {
           items={[
             ["Analysis mode", run.analysisMode ? "on" : "off"],
             [run.keyId.startsWith("mem_") ? "Member" : "Key", <Sender run={run} />],
+            ["Request ID", run.requestId === null ? "none" : <RequestId id={run.requestId} />],
             ["Accepted", <Time at={run.createdAt} exact />],
             ["Deadline", <Time at={run.deadlineAt} exact />],
             [
@@ -94,6 +95,16 @@ export function RunRequest({ run }: { run: RunTrace }) {
     </Card>
   );
 }
+
+/** The id by which the log has the request. */
+const RequestId = ({ id }: { id: string }) => (
+  <span className="flex min-w-0 items-center gap-1">
+    <code className="truncate font-mono text-xs" title={id}>
+      {id}
+    </code>
+    <CopyButton text={id} label="Copy request ID" />
+  </span>
+);
 
 /** Who sent the query, by name; a key links to its settings. */
 function Sender({ run: { agentId, keyId, sender } }: { run: RunTrace }) {

@@ -40,6 +40,7 @@ export function traceOf(parts: RunParts, manifest: Manifest | undefined): RunTra
     errorMessage: result && !result.success ? result.errorMessage : null,
     warnings: result?.warnings ?? [...noted],
     sender: parts.sender ?? null,
+    requestId: run.requestId ?? null,
     context: request.context,
     instructions: request.instructions ?? null,
     analysisMode: request.analysisMode,

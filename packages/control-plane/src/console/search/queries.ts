@@ -1,8 +1,10 @@
 import type { Found } from "@patchbay/protocol/console";
 import { type Expression, sql, type SqlBool } from "kysely";
+import { REQUEST_ID } from "../../http/kernel/exchange.ts";
 import { fromJson, isoTime } from "../../store/columns.ts";
 import type { Engine } from "../../store/engine.ts";
 import type { RunRow } from "../../store/run-record.ts";
+import { startedBy } from "../../store/run-requests.ts";
 import { searchedWords } from "../../store/run-words.ts";
 import { likeLiteral } from "../runs/filter.ts";
 import { shownQuery } from "../runs/summary.ts";
@@ -12,12 +14,13 @@ const MOST = 5;
 
 type Search = (engine: Engine, orgId: string, q: string) => Promise<Found[]>;
 
-/** Everything of an organisation whose id or name contains this text; runs by their whole id or their words. */
+/** Everything of an organisation whose id or name contains this text; runs by their whole id, that of their request, or their words. */
 export function searchQueries(engine: Engine) {
   return {
     async find(orgId: string, q: string): Promise<Found[]> {
       const all = await Promise.all(SEARCHES.map((search) => search(engine, orgId, q)));
-      return all.flat();
+      // A run may be found by its request and by its words.
+      return [...new Map(all.flat().map((found) => [`${found.kind} ${found.agentId} ${found.id}`, found])).values()];
     },
   };
 }
@@ -43,6 +46,19 @@ const runsById: Search = async ({ db }, orgId, q) => {
     .select(FOUND_RUN)
     .where("runs.id", "=", q)
     .where("runs.org_id", "=", orgId)
+    .execute();
+  return rows.map(toRun);
+};
+
+const runsByRequest: Search = async (engine, orgId, q) => {
+  if (!REQUEST_ID.test(q)) return [];
+  const rows = await engine.db
+    .selectFrom("runs")
+    .select(FOUND_RUN)
+    .where("runs.id", "in", startedBy(q, engine))
+    .where("runs.org_id", "=", orgId)
+    .orderBy("runs.created_at", "desc")
+    .limit(MOST)
     .execute();
   return rows.map(toRun);
 };
@@ -245,7 +261,18 @@ const runtimes: Search = async ({ db }, orgId, q) => {
   }));
 };
 
-const SEARCHES: Search[] = [agents, runsById, threads, sessions, keys, members, functions, runtimes, runsByWords];
+const SEARCHES: Search[] = [
+  agents,
+  runsById,
+  runsByRequest,
+  threads,
+  sessions,
+  keys,
+  members,
+  functions,
+  runtimes,
+  runsByWords,
+];
 
 const contains = (column: Expression<string>, q: string) =>
   sql<SqlBool>`lower(${column}) like lower(cast(${`%${likeLiteral(q)}%`} as text)) escape '\\'`;

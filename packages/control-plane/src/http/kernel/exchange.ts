@@ -28,7 +28,8 @@ export interface Exchange {
 
 export type Handler = (exchange: Exchange) => Promise<Response> | Response;
 
-const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+/** What a request id may look like; anything else that a client sends is replaced. */
+export const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** The client's request id where it is well-formed, else a new one. */
 export function requestIdOf(given: string | undefined): string {

@@ -11,6 +11,7 @@ export function consoleSearchContract(place: MakePlace): void {
       threadId: "thr_own",
       newThread: true,
       sessionId: "visit-3",
+      requestId: "late.albatross",
       request,
     });
     await world.finish(run, {}, "It has landed.");
@@ -63,6 +64,7 @@ export function consoleSearchContract(place: MakePlace): void {
 
     const expected: Record<string, string[]> = {
       run_own: ["run run_own"],
+      "late.albatross": ["run run_own"],
       albatross: ["thread thr_own", "run run_own"],
       landed: ["run run_own"],
       thr_own: ["thread thr_own"],

@@ -46,4 +46,22 @@ export function runWordContract(place: MakePlace): void {
     for (const q of ["unguessable", "TypeError", "margin"]) expect(await found(world, { q }), q).toEqual([]);
     expect(await found(world, { q: "late orders" })).toEqual(["run_a"]);
   });
+
+  test("runs are found by the id of their request while they are open, after their end, and once they are indexed", async () => {
+    await using world = await openWorld(place);
+    const first = await world.start({ requestId: "req_7" });
+    world.clock.advance(1);
+    const second = await world.start({ requestId: "req_7" });
+    await world.start({ requestId: "req_8" });
+    const found = async (options: { agentId?: string; limit?: number } = {}) =>
+      (await world.store.runs.ofRequest("req_7", { limit: 10, ...options })).map(({ runId }) => runId);
+
+    expect(await found()).toEqual([second.runId, first.runId]);
+    await world.finish(first);
+    expect(await found()).toEqual([second.runId, first.runId]);
+    await world.store.index.record();
+    expect(await found({ agentId: world.agentId })).toEqual([second.runId, first.runId]);
+    expect(await found({ limit: 1 })).toEqual([second.runId]);
+    expect(await found({ agentId: "agt_2" })).toEqual([]);
+  });
 }

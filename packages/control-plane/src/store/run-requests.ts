@@ -1,0 +1,24 @@
+import { sql } from "kysely";
+import type { Engine } from "./engine.ts";
+
+/** Ended runs get their facts within a second, if queries leave the time. */
+const UNRECORDED_MS = 10_000;
+/** Of one request id: a client may send all its queries with the same one. */
+const MOST = 1_000;
+
+/** Ids of the newest runs that a request started: by the facts of runs, and of the few runs that have none yet. */
+export function startedBy(requestId: string, { db, dialect }: Pick<Engine, "db" | "dialect">) {
+  const facts = db
+    .selectFrom("run_facts")
+    .select("run_facts.run_id as id")
+    .where("run_facts.request_id", "=", requestId)
+    .orderBy("run_facts.id", "desc")
+    .limit(MOST);
+  const some = db.selectFrom("runs").select("runs.id").where("runs.request_id", "=", requestId);
+  const ended = sql<number>`(select ${dialect.now} - ${sql.lit(UNRECORDED_MS)})`;
+  return db
+    .selectFrom(facts.as("recorded"))
+    .select("id")
+    .unionAll(some.where("runs.finished_at", "is", null))
+    .unionAll(some.where("runs.finished_at", ">=", ended));
+}
