@@ -14,7 +14,7 @@ interface Registered {
 /** The metrics of the service; those of the Node process come from prom-client. */
 export function metricSections(): Section[] {
   const registry = new Registry();
-  createMetrics(registry);
+  createMetrics({ registry });
   const own = (registry.getMetricsAsArray() as unknown as Registered[]).filter(({ name }) =>
     name.startsWith("patchbay_"),
   );

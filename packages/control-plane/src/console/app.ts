@@ -65,7 +65,9 @@ export function mountConsole(app: Hono<HttpEnv>, deps: ConsoleDeps): void {
   mountRoutes(
     app,
     {
+      name: "console",
       routes: [...routes, describe],
+      metrics: deps.metrics,
       log: deps.log,
       documentPath: DOCUMENT_PATH,
       headers: { "Cache-Control": "no-store" },

@@ -13,26 +13,61 @@ export type RuntimeRefusal =
   | keyof typeof CLOSE_CODES
   | keyof Pick<OperatorLimits, "connectionsPerKey" | "hellosPerMinute">;
 
-/** Counts events. Labels have a fixed set of values and never contain user text. Methods never throw. */
+/** The model of a turn. */
+export interface AskedModel {
+  provider: string;
+  model: string;
+}
+
+/** An attempt at a model turn that has ended. The times are known of one that succeeded. */
+export interface EndedAttempt extends AskedModel {
+  outcome: "succeeded" | "aborted" | ModelErrorKind;
+  ms?: number;
+  /** Until the first text or thought; absent for a turn that only calls functions. */
+  firstTokenMs?: number;
+}
+
+/** A function call that has its outcome. */
+export interface EndedCall {
+  agentId: string;
+  /** Absent for a function that the agent does not have. */
+  functionName?: string;
+  outcome: "succeeded" | CallErrorCode;
+  /** The rule that denied it. */
+  rule?: string;
+  /** Absent for a call that was not sent to a runtime. */
+  ms?: number;
+}
+
+/**
+ * Counts events. Labels have a limited set of values and never contain user text: names of agents, functions and models are counted
+ * under `other` beyond a limit. Methods never throw.
+ */
 export interface Metrics {
   /** A run ended: `succeeded` or its error code. `durationMs` includes the time in the queue, and not that of waiting for people. */
   runEnded(outcome: "succeeded" | RunErrorCode, durationMs: number): void;
   /** A function call has its outcome. */
-  callEnded(outcome: "succeeded" | CallErrorCode): void;
+  callEnded(call: EndedCall): void;
   /** A runtime refused, by its role lists, a call that the control plane had allowed. */
   accessDisagreed(): void;
   /** A function set connected that allows more than the set it replaces. */
   accessWidened(): void;
   /** An attempt at a model turn ended. */
-  modelTurn(provider: string, outcome: "succeeded" | "aborted" | ModelErrorKind): void;
-  /** Tokens that the provider billed for a finished turn. */
-  tokensUsed(provider: string, usage: TokenUsage): void;
+  modelTurn(attempt: EndedAttempt): void;
+  /** What the provider billed for a turn, failed attempts included. */
+  turnBilled(model: AskedModel, usage: TokenUsage, costMicros: number): void;
+  /** This replica holds the lease of a run. Dispose the result when it works on the run no more. */
+  leaseHeld(): Disposable;
+  /** Another replica may have claimed a run of this one, because its lease was not renewed in time. */
+  leaseLost(): void;
   runtimeConnected(): void;
   runtimeDisconnected(): void;
   /** A runtime's connection was refused or closed, because of a limit or with a close reason. */
   runtimeRefused(reason: RuntimeRefusal): void;
   /** A runtime's frame was dropped because the connection exceeded its limit. */
   frameDropped(): void;
+  /** A request to an API was answered. `client_gone`: its client disconnected before. */
+  requestAnswered(api: string, outcome: "succeeded" | "client_gone" | ServiceErrorCode): void;
   /** A request to a query endpoint was accepted, or refused with a 4xx or 5xx status. */
   queryAnswered(endpoint: QueryEndpoint, outcome: "accepted" | "joined" | ServiceErrorCode): void;
   /** An attempt to send a delivery of a webhook ended. `failed`: it is repeated. `given_up`: it was the last one. */
@@ -45,6 +80,8 @@ export interface Metrics {
   streamWaiting(): Disposable;
 }
 
+const nothing = (): Disposable => ({ [Symbol.dispose]() {} });
+
 /** Metrics that are discarded. */
 export const silentMetrics: Metrics = {
   runEnded() {},
@@ -52,16 +89,19 @@ export const silentMetrics: Metrics = {
   accessDisagreed() {},
   accessWidened() {},
   modelTurn() {},
-  tokensUsed() {},
+  turnBilled() {},
+  leaseHeld: nothing,
+  leaseLost() {},
   runtimeConnected() {},
   runtimeDisconnected() {},
   runtimeRefused() {},
   frameDropped() {},
+  requestAnswered() {},
   queryAnswered() {},
   webhookAttempted() {},
-  streamOpened: () => ({ [Symbol.dispose]() {} }),
+  streamOpened: nothing,
   streamRefused() {},
-  streamWaiting: () => ({ [Symbol.dispose]() {} }),
+  streamWaiting: nothing,
 };
 
 /** The metrics in the format of a scrape. */

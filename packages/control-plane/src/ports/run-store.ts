@@ -246,6 +246,8 @@ export interface RunStore extends RunNotes {
   list(agentId: string, options: { limit: number }): Promise<RunRecord[]>;
   /** The newest runs that requests with this id started, of one agent or of all, newest first. */
   ofRequest(requestId: string, options: { limit: number; agentId?: string }): Promise<RunRecord[]>;
+  /** How many runs of all organisations have not ended, by state. */
+  openCounts(): Promise<Record<"queued" | "running" | "waiting", number>>;
   /** Ids of runs of a thread that have not ended. */
   active(threadId: string): Promise<string[]>;
 }

@@ -1,5 +1,5 @@
 import { present, type QueryResponse } from "@patchbay/protocol";
-import type { ModelErrorKind } from "../ports/model-provider.ts";
+import type { EndedAttempt } from "../ports/metrics.ts";
 import type { CallRecord, RunRecord, TurnRecord } from "../ports/records.ts";
 import { refusalOf } from "../ports/refusal.ts";
 import type { RunContext } from "./run-context.ts";
@@ -7,8 +7,8 @@ import type { RunContext } from "./run-context.ts";
 /** Reports what happens in one run to metrics, the log and the live view. */
 export interface RunObserver {
   started(): void;
-  attemptEnded(provider: string, outcome: "succeeded" | ModelErrorKind): void;
-  turnEnded(turn: Pick<TurnRecord, "provider" | "usage">): void;
+  attemptEnded(attempt: EndedAttempt): void;
+  turnEnded(turn: Pick<TurnRecord, "provider" | "model" | "usage" | "costMicros">): void;
   callEnded(call: CallRecord, ms: number): void;
   /** The call was refused before it was sent to a runtime. `known`: the agent has such a function. */
   callRefused(call: CallRecord, options: { known: boolean }): void;
@@ -32,26 +32,28 @@ export function observeRun(
   const { runId, agentId, role, request, waitedMs = 0 } = run;
   const ofRole = role === undefined ? {} : { role };
   const about = () => ({ at: clock.now(), runId, agentId, ...ofRole });
-  function noteCall(call: CallRecord, known: boolean, ms: number): string | undefined {
+  /** `sentMs`: the time of a call that was sent to a runtime. */
+  function noteCall(call: CallRecord, known: boolean, sentMs?: number): string | undefined {
     const { callId, functionName, attempt, instanceId, outcome } = call;
     const { code, rule } = outcome && !outcome.ok ? { code: outcome.code, rule: refusalOf(outcome) } : {};
-    metrics.callEnded(code ?? "succeeded");
-    // A name that the model made up is a text of the model, which no line of the log holds.
+    // A name that the model made up is a text of the model, which neither the log nor a label holds.
     const name = known ? { functionName } : {};
-    log.debug("call ended", { callId, ...name, attempt, ...present({ instanceId, code, rule }), ms: Math.round(ms) });
+    metrics.callEnded({ agentId, ...name, outcome: code ?? "succeeded", ...present({ rule, ms: sentMs }) });
+    const ms = Math.round(sentMs ?? 0);
+    log.debug("call ended", { callId, ...name, attempt, ...present({ instanceId, code, rule }), ms });
     return code;
   }
   return {
     started: () => observe({ kind: "query", ...about(), text: request.query }),
     attemptEnded: metrics.modelTurn,
-    turnEnded: ({ provider, usage }) => metrics.tokensUsed(provider, usage),
+    turnEnded: ({ provider, model, usage, costMicros }) => metrics.turnBilled({ provider, model }, usage, costMicros),
     callEnded(call, ms) {
       const code = noteCall(call, true, ms);
       const { functionName } = call;
       const ok = code === undefined ? { ok: true } : { ok: false, code };
       observe({ kind: "call", ...about(), functionName, ...ok, ms });
     },
-    callRefused: (call, { known }) => void noteCall(call, known, 0),
+    callRefused: (call, { known }) => void noteCall(call, known),
     accessDisagreed({ callId, functionName }, rule) {
       metrics.accessDisagreed();
       log.error("access disagreement", { callId, functionName, rule, ...ofRole });

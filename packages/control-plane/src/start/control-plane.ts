@@ -169,11 +169,12 @@ function urlOf(host: string, port: number): string {
 type Core = ReturnType<typeof createCore>;
 
 /** The gateway to the runtimes, the models and the runs. */
-function createCore(settings: Settings, { store, bus, clock }: Resources) {
+function createCore(settings: Settings, { store, bus, clock, onlyReplica }: Resources) {
   const { limits, log, tiers, runTimeoutMs, observe } = settings;
   const { runtimes, threads, accounts, approvals, audit, permits } = store;
   const within: Store["within"] = (orgId, work) => store.within(orgId, work);
-  const metrics = createMetrics();
+  const database = onlyReplica ? "sqlite" : "postgres";
+  const metrics = createMetrics({ health: { version: VERSION, database, store, bus } });
   const replicaId = randomUUID();
   const authenticate = createAuthenticator({ accounts, clock, log });
   const gateway = createFunctionGateway({

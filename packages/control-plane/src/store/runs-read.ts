@@ -15,7 +15,9 @@ export function runReads(engine: Engine) {
   return { ...runRecords(engine), ...runProgress(engine) };
 }
 
-function runRecords(engine: Engine): Pick<RunStore, "get" | "facts" | "events" | "history" | "list" | "ofRequest"> {
+function runRecords(
+  engine: Engine,
+): Pick<RunStore, "get" | "facts" | "events" | "history" | "list" | "ofRequest" | "openCounts"> {
   return {
     async get(agentId, runId) {
       const [row] = await runById(engine, { agentId, runId });
@@ -47,6 +49,16 @@ function runRecords(engine: Engine): Pick<RunStore, "get" | "facts" | "events" |
         .limit(limit)
         .execute();
       return rows.map(toRunRecord);
+    },
+
+    async openCounts() {
+      const rows = await engine.reads
+        .selectFrom("runs")
+        .select(["status", ({ fn }) => fn.countAll<number>().as("count")])
+        .where("finished_at", "is", null)
+        .groupBy("status")
+        .execute();
+      return { queued: 0, running: 0, waiting: 0, ...Object.fromEntries(rows.map((row) => [row.status, row.count])) };
     },
 
     async ofRequest(requestId, { limit, agentId }) {

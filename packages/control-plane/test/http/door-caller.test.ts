@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { expect, test } from "vitest";
 import { silentLog } from "../../src/ports/log.ts";
+import { silentMetrics } from "../../src/ports/metrics.ts";
 import type { ProvenCaller } from "../../src/ports/callers.ts";
 import { ServiceError } from "../../src/ports/service-error.ts";
 import type { Credential } from "../../src/ports/stores.ts";
@@ -35,7 +36,8 @@ async function ask(headers: Record<string, string>, { agentId = "agt_1", ...of }
     handle: (exchange: Parameters<typeof asDoorCaller>[0]) =>
       asDoorCaller(exchange, deps, async (caller) => json(exchange, 200, caller)),
   };
-  mountRoutes(app, { routes: [route], log: silentLog, documentPath: "/" }, () => undefined);
+  const api = { name: "query", routes: [route], metrics: silentMetrics, log: silentLog, documentPath: "/" };
+  mountRoutes(app, api, () => undefined);
   const response = await app.request("/agents/agt_1/door", { method: "POST", headers }, {});
   return { status: response.status, challenge: response.headers.get("WWW-Authenticate"), body: await response.json() };
 }

@@ -52,6 +52,7 @@ test.for([
   const response = await http.post(path, { query: "c4n4ry" }, { ...ABC, ...headers });
 
   expect(await response.json()).toMatchObject({ requestId: "abc", code: fields.code });
+  expect(http.answers).toEqual([`query ${fields.code}`]);
   expect(http.requests).toMatchObject([{ level: "info", fields: { requestId: "abc", ...fields } }]);
   expect(JSON.stringify([http.requests, http.lines])).not.toContain("c4n4ry");
 });
@@ -67,4 +68,5 @@ test("what machines request every few seconds is logged at debug", async () => {
     ["/metrics", "debug"],
     ["/openapi.json", "info"],
   ]);
+  expect(http.answers).toEqual(["query succeeded"]);
 });

@@ -241,8 +241,8 @@ describe("the cost of a run", () => {
     await using core = await start(models(), {
       metrics: {
         ...silentMetrics,
-        modelTurn: (provider, outcome) => counted.push(`${provider} ${outcome}`),
-        tokensUsed: (provider, { input }) => counted.push(`${provider} ${input}`),
+        modelTurn: ({ provider, outcome }) => counted.push(`${provider} ${outcome}`),
+        turnBilled: ({ provider }, { input }) => counted.push(`${provider} ${input}`),
       },
     });
 

@@ -1,5 +1,6 @@
 import type { Context, Hono } from "hono";
 import type { Log } from "../../ports/log.ts";
+import type { Metrics } from "../../ports/metrics.ts";
 import { ServiceError, type ServiceErrorCode } from "../../ports/service-error.ts";
 import { codeOf, failure } from "./errors.ts";
 import { type Exchange, type Handler, type HttpEnv, requestIdOf } from "./exchange.ts";
@@ -18,7 +19,10 @@ export interface Route {
 
 /** An API whose routes share their headers and the form of their errors. */
 export interface Api {
+  /** Its name in the metrics. */
+  name: string;
   routes: readonly Route[];
+  metrics: Pick<Metrics, "requestAnswered">;
   log: Log;
   /** Path of its OpenAPI document. */
   documentPath: string;
@@ -51,6 +55,8 @@ async function answer(api: Api, c: Context<HttpEnv>, handle: Handler, route?: Ro
   const exchange: Exchange = { c, requestId, headers, cookies: [], facts: {} };
   api.begin?.(exchange);
   const ended = (status: number, code?: ServiceErrorCode): void => {
+    if (!route?.probe)
+      api.metrics.requestAnswered(api.name, code ?? (status === CLIENT_GONE ? "client_gone" : "succeeded"));
     const { method } = c.req;
     const ms = Math.round(performance.now() - beganAt);
     const fields = { requestId, method, ...(route && { route: route.path }), status, ...(code && { code }) };

@@ -34,7 +34,9 @@ export function createHttpApp(deps: HttpDeps, served: readonly RouteSpec[] = pub
   mountRoutes(
     app,
     {
+      name: "query",
       routes,
+      metrics: deps.metrics,
       log: deps.log,
       documentPath: "/openapi.json",
       begin: (exchange) => allowOrigin(exchange, deps.corsOrigins),

@@ -38,7 +38,7 @@ export interface HttpDeps {
   /** Counts one request of a door that begins no query. Undefined for tiers without a limit. */
   doorLimit(orgId: string, tier: string): Promise<RateLimitState | undefined>;
   streams: OpenStreams;
-  metrics: MetricsPage & Pick<Metrics, "queryAnswered">;
+  metrics: MetricsPage & Pick<Metrics, "queryAnswered" | "requestAnswered">;
   log: Log;
   clock: Clock;
   version: string;

@@ -7,6 +7,7 @@ import {
   type PartialUsage,
   type TokenUsage,
 } from "../../ports/model-provider.ts";
+import type { EndedAttempt } from "../../ports/metrics.ts";
 import type { ModelRetry } from "../../ports/records.ts";
 import { RunFailure } from "../run-failure.ts";
 import type { ActiveRun } from "../state.ts";
@@ -28,7 +29,8 @@ export interface AttemptObserver {
   discarded(usage: TokenUsage): void;
   /** An attempt ended before its turn was complete. */
   cut(used: PartialUsage): void;
-  ended(outcome: "succeeded" | ModelErrorKind): void;
+  /** `took`: the times of an attempt that succeeded. */
+  ended(outcome: "succeeded" | ModelErrorKind, took?: Pick<EndedAttempt, "ms" | "firstTokenMs">): void;
   /** Another attempt follows after a pause. Throws to prevent it. */
   retry(code: ModelRetry["code"], waitMs: number): Promise<void>;
 }
@@ -47,9 +49,12 @@ export async function takeTurn(
   const preview = previewOf(observer);
   let wasHollow = false;
   for (let attempt = 0; ; attempt++) {
+    const beganAt = performance.now();
     try {
       const turn = await attemptTurn(model, request, active, { ...observer, ...preview });
-      observer.ended("succeeded");
+      const { shownAt } = preview;
+      const firstToken = shownAt === undefined ? {} : { firstTokenMs: shownAt - beganAt };
+      observer.ended("succeeded", { ms: performance.now() - beganAt, ...firstToken });
       // The caller of this function asks again with a shorter conversation, or ends the run.
       if (turn.stop === "context_window") preview.discard();
       // After an empty turn or an unreadable call, models usually succeed on a second request.
@@ -79,21 +84,24 @@ export const isEmpty = ({ text, calls }: ModelTurn): boolean => text.trim() === 
 
 const isHollow = (turn: ModelTurn): boolean => turn.stop === "malformed" || (turn.stop === "stop" && isEmpty(turn));
 
-/** Remembers whether followers were shown a part of the current attempt; `discard` withdraws that part. */
+/** Remembers when followers were first shown a part of the current attempt; `discard` withdraws that part. */
 function previewOf(observer: AttemptObserver) {
-  let shown = false;
+  let shownAt: number | undefined;
   return {
+    get shownAt() {
+      return shownAt;
+    },
     text(text: string): void {
-      shown = true;
+      shownAt ??= performance.now();
       observer.text(text);
     },
     thought(text: string): void {
-      shown = true;
+      shownAt ??= performance.now();
       observer.thought(text);
     },
     discard(): void {
-      if (shown) observer.reset();
-      shown = false;
+      if (shownAt !== undefined) observer.reset();
+      shownAt = undefined;
     },
   };
 }

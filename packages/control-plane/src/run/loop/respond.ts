@@ -83,7 +83,8 @@ function attemptObserver(
     },
     discarded,
     cut: (used) => discarded(billed(state, request, used)),
-    ended: (outcome) => observer.attemptEnded(model.provider.name, outcome),
+    ended: (outcome, took) =>
+      observer.attemptEnded({ provider: model.provider.name, model: model.model, outcome, ...took }),
     async retry(code, waitMs) {
       await payAhead(state, request, active);
       noteRetry(code, waitMs);

@@ -127,7 +127,7 @@ export class Executor {
 
   /** Works on a run that has its slot. */
   #work(run: RunRecord, atHand: AtHand = {}): Promise<void> {
-    const { clock, within } = this.#context;
+    const { clock, metrics, within } = this.#context;
     // Accepted or claimed while this process hands over its runs: it would end without working on the run.
     if (this.#handedOver) return this.#release([run.runId]).catch(this.#releaseFailed);
     const abort = new AbortController();
@@ -136,11 +136,13 @@ export class Executor {
     if (run.cancelRequested) abort.abort(cancelled());
     // A timer fires a tick later. In that tick a fast model could answer while another run of the thread is in progress.
     else if (leftMs <= 0) abort.abort(timedOut());
+    const held = metrics.leaseHeld();
     const worked = within(run.orgId, () => runToEnd(run, atHand, this.#context, abort.signal));
     const ended = worked
       .then((how) => this.#leave(run, how))
       .finally(() => {
         clearTimeout(deadline);
+        held[Symbol.dispose]();
         // The process may have lost the lease and claimed the run again: the entry of the newer claim must stay.
         if (this.#running.get(run.runId)?.abort === abort) this.#running.delete(run.runId);
         this.#claims.freeSlot(run.orgId);

@@ -1,7 +1,6 @@
 import type { Manifest, RunErrorCode } from "@patchbay/protocol";
 import type { Clock } from "../../ports/clock.ts";
 import { RunMoved } from "../../ports/function-gateway.ts";
-import type { Log } from "../../ports/log.ts";
 import type { AuditEntry, RunRecord } from "../../ports/records.ts";
 import { type History, LeaseLost } from "../../ports/run-store.ts";
 import { answered, type Ending, failed } from "../answer.ts";
@@ -90,7 +89,7 @@ export async function runToEnd(
     } catch (error) {
       // After an abort, parts of the run fail with errors of their own. The reason of the abort is the cause.
       const cause = signal.aborted ? signal.reason : error;
-      if (cause instanceof RunMoved) return moved(cause, log);
+      if (cause instanceof RunMoved) return moved(cause, active);
       const failure = cause instanceof RunFailure ? cause : new RunFailure("internal", "Internal error", { cause });
       log[ALARMING.has(failure.code) ? "error" : "debug"]("run failed", { code: failure.code, cause: failure.cause });
       entry ??= state && (state.asking.unstored ?? unfinishedEntry(state, active));
@@ -103,7 +102,7 @@ export async function runToEnd(
     observer.ended(ending.result, progress);
     return "ended";
   } catch (error) {
-    if (error instanceof LeaseLost) return moved(error, log);
+    if (error instanceof LeaseLost) return moved(error, active);
     log.error("run could not be ended, left for recovery", { cause: error });
     return "left";
   }
@@ -135,7 +134,8 @@ function withoutDeltas(journal: Journal): Journal {
   };
 }
 
-function moved(cause: RunMoved, log: Log): "moved" {
+function moved(cause: RunMoved, { log, metrics }: Pick<ActiveRun, "log" | "metrics">): "moved" {
+  if (cause instanceof LeaseLost) metrics.leaseLost();
   log[cause instanceof LeaseLost ? "warn" : "info"]("run moved to another owner", { cause: cause.message });
   return "moved";
 }

@@ -71,6 +71,7 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
     metrics: {
       contentType: "text/plain",
       read: async () => "",
+      requestAnswered() {},
       queryAnswered() {},
     },
     streams: createOpenStreams({ limits: DEFAULT_LIMITS, access: UNWATCHED, metrics: silentMetrics }),

@@ -36,6 +36,8 @@ export interface TestHttp extends AsyncDisposable {
   lines: Line[];
   server: HttpServer;
   counts: string[];
+  /** Counted requests, by API and outcome. */
+  answers: string[];
   openStreams(): number;
   /** Sends JSON with the API key by default. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
@@ -54,6 +56,7 @@ export async function startHttp(
   const requests: Line[] = [];
   const lines: Line[] = [];
   const counts: string[] = [];
+  const answers: string[] = [];
   let openStreams = 0;
   const log = memoryLog((line) => (line.message === "request" ? requests : lines).push(line));
   const app = createHttpApp({
@@ -85,6 +88,7 @@ export async function startHttp(
     metrics: {
       contentType: "text/plain; version=0.0.4; charset=utf-8",
       read: async () => "patchbay_up 1\n",
+      requestAnswered: (api, outcome) => void answers.push(`${api} ${outcome}`),
       queryAnswered: (endpoint, outcome) => void counts.push(`${endpoint} ${outcome}`),
     },
     log,
@@ -107,6 +111,7 @@ export async function startHttp(
     lines,
     server,
     counts,
+    answers,
     openStreams: () => openStreams,
     post: (path, body, headers) =>
       fetch(url + path, {
