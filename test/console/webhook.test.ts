@@ -53,13 +53,14 @@ describeConsole("the webhook of an agent", { webhookNetworks: ["127.0.0.1"] }, (
 
   test("a viewer sees the receiver and changes nothing", async () => {
     const { desk } = suite;
-    await desk.admin.setWebhook(desk.agentId, "https://hooks.example/in");
+    await desk.admin.setWebhook(desk.agentId, "https://hooks.example/in?key=s3cret");
     const storageState = await memberState(desk, desk.orgId, "viewer");
     const { page } = await suite.visit({ storageState });
     await page.goto(`${desk.agentPath}/webhook`);
     await settled(page);
 
-    await page.getByText("https://hooks.example/in").waitFor();
+    await page.getByText("https://hooks.example/…", { exact: true }).waitFor();
+    expect(await page.content()).not.toContain("s3cret");
     for (const name of ["Send a test", "Change address", "Rotate secret", "Remove"])
       expect(await page.getByRole("button", { name }).isDisabled()).toBe(true);
   });

@@ -82,7 +82,7 @@ test.each(["ftp://hooks.example", "hooks.example", "", "https://user:secret@hook
 
 test("a viewer reads, and changes nothing; a change needs a recent password", async () => {
   await using desk = await openWebhooks();
-  await desk.json("PUT", "", { url: "https://hooks.example" });
+  await desk.json("PUT", "", { url: "https://hooks.example/in/s3cret?key=1" });
   const changes = [
     ["PUT", "", { url: "https://evil.example" }],
     ["DELETE", "", undefined],
@@ -91,7 +91,9 @@ test("a viewer reads, and changes nothing; a change needs a recent password", as
     ["POST", "/deliveries/whd_1/resend", undefined],
   ] as const;
 
-  expect((await desk.viewer.ask("GET", desk.path)).status).toBe(200);
+  const read = await desk.viewer.ask("GET", desk.path);
+  expect(await read.json()).toMatchObject({ webhook: { url: "https://hooks.example/…" } });
+  expect(await desk.json("GET")).toMatchObject({ webhook: { url: "https://hooks.example/in/s3cret?key=1" } });
   for (const [method, more, body] of changes) {
     const refused = await desk.viewer.ask(method, desk.path + more, body && { body });
     expect(await failureOf(refused)).toEqual([403, "console_role_required"]);

@@ -6,6 +6,7 @@ import type { ConsoleRoute } from "./route.ts";
 
 /** Where the events of an agent are sent. */
 export const ConsoleWebhook = z.object({
+  /** Without its path for those who may not change it: the path may be a secret. */
   url: z.string(),
   /** Last characters of the secret. */
   hint: z.string(),

@@ -1,6 +1,14 @@
 import { present } from "@patchbay/protocol";
-import { type ConsoleWebhook, WEBHOOK_ROUTES, type WebhookDelivery } from "@patchbay/protocol/console";
+import {
+  CONSOLE_ROLES,
+  type ConsoleRole,
+  type ConsoleWebhook,
+  lackedScopes,
+  WEBHOOK_ROUTES,
+  type WebhookDelivery,
+} from "@patchbay/protocol/console";
 import type { Delivery, Webhook } from "../../ports/webhooks.ts";
+import type { Actor } from "../actors.ts";
 import { type ConsoleDeps, type HandlersOf, paged } from "../handler.ts";
 
 /** The webhook of an agent and its deliveries. */
@@ -8,7 +16,8 @@ export function webhookRoutes({ adminOf }: Pick<ConsoleDeps, "adminOf">): Handle
   return {
     async "GET /agents/:agent_id/webhook"({ by, agent: { agentId } }) {
       const webhook = await adminOf(by.actorId).getWebhook(agentId);
-      return { webhook: webhook ? shown(webhook) : null };
+      if (!webhook) return { webhook: null };
+      return { webhook: mayChange(by) ? shown(webhook) : { ...shown(webhook), url: withoutPath(webhook.url) } };
     },
 
     async "PUT /agents/:agent_id/webhook"({ by, agent: { agentId }, body }) {
@@ -40,6 +49,20 @@ export function webhookRoutes({ adminOf }: Pick<ConsoleDeps, "adminOf">): Handle
       await adminOf(by.actorId).resendDelivery(agentId, params.delivery_id);
     },
   };
+}
+
+const CHANGE = WEBHOOK_ROUTES["PUT /agents/:agent_id/webhook"];
+const RANKED: readonly ConsoleRole[] = CONSOLE_ROLES;
+
+/** Path and query of an address may be a secret of the receiver: only those who may change the address read them. */
+const mayChange = (by: Actor): boolean =>
+  "scopes" in by
+    ? CHANGE.scopes.some((wanted) => lackedScopes(by.scopes, wanted).length === 0)
+    : RANKED.indexOf(by.role) >= RANKED.indexOf(CHANGE.needs);
+
+function withoutPath(address: string): string {
+  const { origin, href } = new URL(address);
+  return href === `${origin}/` ? origin : `${origin}/…`;
 }
 
 const iso = (timeMs: number): string => new Date(timeMs).toISOString();
