@@ -71,7 +71,7 @@ export default defineConfig({
       shared("contract", ["test/contract/**/*.test.ts"], LONG_CONTRACTS),
       project("services", SERVICES),
       project("long", [...LONG, ...LONG_CONTRACTS]),
-      project("system", ["test/**/*.test.ts"], ["test/{contract,console,packages}/**"]),
+      project("system", ["test/**/*.test.ts"], ["test/{chat,contract,console,packages}/**"]),
       {
         extends: true as const,
         test: {
@@ -83,7 +83,7 @@ export default defineConfig({
           hookTimeout: 600_000,
         },
       },
-      project("browser", ["test/console/**/*.test.ts"]),
+      project("browser", ["test/{chat,console}/**/*.test.ts"]),
     ],
     setupFiles: ["test/support/wait-limit.ts"],
     retry: 0,
