@@ -27,6 +27,7 @@ export const sidebar = [
       { text: "Streaming clients", link: "/guides/streaming" },
       { text: "Deploying", link: "/guides/deploying" },
       { text: "Connecting functions", link: "/guides/connecting" },
+      { text: "Logs and metrics", link: "/guides/logs-and-metrics" },
       { text: "Upgrading and restoring", link: "/guides/upgrading" },
       { text: "Troubleshooting by code", link: "/guides/troubleshooting" },
       { text: "Models and prices", link: "/guides/models" },

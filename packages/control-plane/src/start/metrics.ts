@@ -61,6 +61,8 @@ function runMetrics(registry: Registry): Pick<Metrics, "runEnded" | "leaseHeld" 
     ["outcome"],
     "Attempts to send a delivery, by outcome: `delivered`, `failed` with a further attempt to come, or `given_up`",
   );
+  // Prometheus sees no increase in a series that begins at 1: the first delivery that is given up would raise no alert.
+  for (const outcome of ["delivered", "failed", "given_up"]) webhooks.inc({ outcome }, 0);
   return {
     runEnded(outcome, durationMs) {
       runs.inc({ outcome });
