@@ -23,6 +23,7 @@ export const FOLDERS: Readonly<Record<string, Allowed>> = {
   protocol: {
     console: ["."],
     "response-schema": ["."],
+    tracing: [],
   },
   client: {},
   create: {},
@@ -43,11 +44,12 @@ export const FOLDERS: Readonly<Record<string, Allowed>> = {
     accounts: ["ports", "models"],
     gateway: ["ports", "accounts"],
     run: ["ports"],
+    tracing: ["ports"],
     webhooks: ["ports"],
     recording: ["ports", "accounts", "models", "run"],
     http: ["ports", "accounts", "run"],
     console: ["ports", "accounts", "run", "recording", "http", "store"],
-    start: ["ports", "bus", "models", "store", "accounts", "gateway", "run", "webhooks", "http", "console"],
+    start: ["ports", "bus", "models", "store", "accounts", "gateway", "run", "tracing", "webhooks", "http", "console"],
   },
   cli: {
     loading: ["."],
@@ -82,6 +84,7 @@ export const LIBRARIES: Allowed = {
   jose: ["accounts"],
   "@anthropic-ai/sdk": ["models"],
   "@google/generative-ai": ["models"],
+  "@opentelemetry/api": ["tracing"],
 };
 
 /** Levels of folders below a folder of FOLDERS that the rules cover. */

@@ -6,6 +6,7 @@ import { LIMITS } from "./limits.ts";
 import { Manifest } from "./manifest.ts";
 import { CallOutcome, ErrorReport } from "./outcome.ts";
 import { JudgedFrame, JudgeFrame, ShadowFrame } from "./shadow-frames.ts";
+import { TraceContext } from "./tracing/context.ts";
 
 const json = z.custom<JsonValue>((value) => value !== undefined);
 const jsonObject = z.custom<JsonObject>(isJsonObject);
@@ -76,6 +77,9 @@ export type HookVerdict = z.infer<typeof HookVerdict>;
 
 const callId = id.describe("Identifies the call. Every delivery of one call has the same value.");
 const requestId = id.describe("Pairs the request with its answer.");
+const trace = TraceContext.optional().describe(
+  "The span of the control plane that the runtime's span belongs to. Absent from a control plane without tracing.",
+);
 const attempt = z.int().positive().describe("1 for the first delivery, and higher for each redelivery.");
 
 /** Frames that a runtime sends. The first one must be `hello`. */
@@ -203,6 +207,7 @@ export const ControlPlaneFrame = z.discriminatedUnion("type", [
         .boolean()
         .optional()
         .describe("True if an earlier attempt may have run: the runtime asks the function's `reconcile` first."),
+      trace,
     })
     .describe("Orders the runtime to run one function, after its own checks."),
   z
@@ -236,7 +241,7 @@ export const ControlPlaneFrame = z.discriminatedUnion("type", [
     })
     .describe("The control plane has stored the result, so the runtime may forget it."),
   z
-    .object({ type: z.literal("prepare"), id: requestId, role, context })
+    .object({ type: z.literal("prepare"), id: requestId, role, context, trace })
     .describe("Asks for a check of a query's context."),
   z
     .object({
@@ -244,6 +249,7 @@ export const ControlPlaneFrame = z.discriminatedUnion("type", [
       id: requestId,
       call: HookCall.describe("The query or the text to decide on."),
       timeoutMs: z.int().nonnegative().describe("Milliseconds that the hook had left when the frame was sent."),
+      trace,
     })
     .describe("Asks for a decision. Sent only to runtimes whose function set has the hook."),
   JudgeFrame,

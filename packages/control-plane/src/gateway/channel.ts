@@ -1,4 +1,4 @@
-import type { HookVerdict, JsonObject, PreparedContext } from "@patchbay/protocol";
+import type { HookVerdict, JsonObject, PreparedContext, TraceContext } from "@patchbay/protocol";
 import type { CallOrder, HookInput } from "../ports/function-gateway.ts";
 import type { SetIdentity } from "../ports/stores.ts";
 
@@ -69,6 +69,7 @@ export type CancelReason = "timed_out" | "cancelled";
 export interface PrepareInput {
   role?: string;
   context: JsonObject;
+  trace?: TraceContext;
 }
 
 /** A runtime reports a hook that exceeds its time by itself; its answer is awaited this much longer. */

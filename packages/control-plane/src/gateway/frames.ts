@@ -66,6 +66,7 @@ export function callFrame(order: Omit<CallOrder, "fence">): ControlPlaneFrame {
     ...(sessionId !== undefined && { sessionId }),
     ...(unsure && { unsure }),
     ...(order.approval && { approval: order.approval }),
+    ...(order.trace && { trace: order.trace }),
   };
 }
 

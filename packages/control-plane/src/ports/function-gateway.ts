@@ -7,6 +7,7 @@ import type {
   Manifest,
   PreparedContext,
   ServiceHooks,
+  TraceContext,
 } from "@patchbay/protocol";
 import type { Caller } from "./records.ts";
 
@@ -54,6 +55,8 @@ export function hooksOf({ manifest, manifestHash }: FunctionSet): ServiceHooks[]
 export interface HookInput {
   call: HookCall;
   timeoutMs: number;
+  /** The span that asks. */
+  trace?: TraceContext;
 }
 
 /** A connected service, and the reason if new runs do not get its functions. */
@@ -90,6 +93,8 @@ export interface CallOrder extends Caller {
   timeoutMs: number;
   /** When the attempt before ended, by the database's clock. This one did not begin earlier. Absent for the first one. */
   afterMs?: number;
+  /** The span of the call. Not stored with the call: another owner of the run makes a span of its own. */
+  trace?: TraceContext;
 }
 
 /** Identifies a call and its runtime. Runtimes choose their instance ids, so those of two agents may be equal. */
@@ -142,7 +147,7 @@ export interface FunctionGateway {
     agentId: string,
     manifestHash: string,
     caller: Caller,
-    options: { signal: AbortSignal },
+    options: { signal: AbortSignal; trace?: TraceContext },
   ): Promise<PreparedContext | undefined>;
 
   /**

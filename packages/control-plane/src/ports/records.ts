@@ -5,6 +5,7 @@ import {
   LIMITS,
   type QueryResponse,
   type RunStatus,
+  type TraceContext,
 } from "@patchbay/protocol";
 import type { ApprovalRecord } from "./approvals.ts";
 import type { Message, ModelErrorKind, TokenUsage } from "./model-provider.ts";
@@ -84,6 +85,16 @@ export const stepsOf = ({ steps = LIMITS.steps }: Pick<RunRequest, "steps">): nu
 /** What a run is: a query, one direct call, or a background task of a chat client. Lists of threads have queries only. */
 export type RunKind = "query" | "call" | "task";
 
+/** Where the spans of a run belong. Stored with the run: its next segment, at any replica, continues the trace. */
+export interface RunTrace {
+  /** The parent of each segment: the client's span, or for a query without one the first segment. */
+  parent: TraceContext;
+  /** The newest segment. It has no exported span if its process was killed. */
+  segment: TraceContext;
+  /** The agent's name when the query was accepted. */
+  agentName?: string;
+}
+
 /** One query, from its acceptance to its last event. Times are milliseconds of the database's clock. */
 export interface RunRecord {
   runId: string;
@@ -110,6 +121,8 @@ export interface RunRecord {
   deadlineAt: number;
   /** Milliseconds that it has waited for people. */
   waitedMs?: number;
+  /** Absent when the run began without tracing. */
+  trace?: RunTrace;
   cancelRequested: boolean;
   /** How often a lease on it expired: its process crashed or froze while it worked on the run. */
   crashes: number;

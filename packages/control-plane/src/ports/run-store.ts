@@ -9,7 +9,17 @@ import type { AuditEntry, CallRecord, RunRecord, ThreadKey, TurnRecord, TurnTimi
 /** A run to be stored. */
 export interface NewRun extends Pick<
   RunRecord,
-  "runId" | "orgId" | "agentId" | "keyId" | "requestId" | "sessionId" | "subject" | "manifestHash" | "kind" | "request"
+  | "runId"
+  | "orgId"
+  | "agentId"
+  | "keyId"
+  | "requestId"
+  | "trace"
+  | "sessionId"
+  | "subject"
+  | "manifestHash"
+  | "kind"
+  | "request"
 > {
   /** An existing thread of the agent, or with `newThread` the id of a new one. */
   threadId: string;

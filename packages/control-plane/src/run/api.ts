@@ -10,6 +10,7 @@ import type {
   QueryResponse,
   RunDetail,
   RunStatus,
+  TraceContext,
 } from "@patchbay/protocol";
 import type { ProvenCaller } from "../ports/callers.ts";
 import type { CredentialRight } from "../ports/stores.ts";
@@ -79,6 +80,8 @@ export interface Query {
   requestId?: string;
   /** The first warnings of the answer: what the endpoint ignored. */
   warnings?: readonly string[];
+  /** The client's span. */
+  trace?: TraceContext;
 }
 
 /** Ids of a run that was accepted or joined. */
@@ -86,6 +89,8 @@ export interface RunHandle {
   runId: string;
   threadId: string;
   agentId: string;
+  /** Id of the trace that it began or joined; absent unless the trace is sampled. */
+  traceId?: string;
 }
 
 /** A reader of a run, until disposed. */

@@ -8,6 +8,7 @@ import { type RunStore, StoreUnavailable } from "../ports/run-store.ts";
 import type { ApprovalStore } from "../ports/approvals.ts";
 import type { AuditStore } from "../ports/audit.ts";
 import type { AccountStore, RuntimeStore, Store, ThreadStore } from "../ports/stores.ts";
+import type { Tracing } from "../ports/tracing.ts";
 import type { Permits } from "./calls/permits.ts";
 import type { Feed } from "./follow/feed.ts";
 
@@ -29,6 +30,8 @@ export interface RunContext {
   log: Log;
   metrics: Metrics;
   observe: Observer;
+  /** Absent without an OpenTelemetry provider. */
+  tracing?: Tracing;
   limits: OperatorLimits;
   /** Whether organisations of a tier pay for their turns. */
   charged(tier: string): boolean;

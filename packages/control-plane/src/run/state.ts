@@ -9,6 +9,7 @@ import {
 } from "../ports/model-provider.ts";
 import type { CallRecord, RunRecord, TurnRecord, TurnTiming } from "../ports/records.ts";
 import type { History } from "../ports/run-store.ts";
+import type { Segment } from "../ports/tracing.ts";
 import { storedResultBytes } from "./calls/limits.ts";
 import type { Journal, JournalEntry } from "./calls/journal.ts";
 import { budgetOf, BYTES_PER_TOKEN, firstShown } from "./loop/compact.ts";
@@ -25,6 +26,7 @@ export interface ActiveRun extends RunContext {
   signal: AbortSignal;
   /** Time until the run's deadline. */
   remainingMs(): number;
+  segment?: Segment;
 }
 
 /** Tokens and cost of one or more attempts. */

@@ -169,7 +169,7 @@ function urlOf(host: string, port: number): string {
 type Core = ReturnType<typeof createCore>;
 
 /** The gateway to the runtimes, the models and the runs. */
-function createCore(settings: Settings, { store, bus, clock, onlyReplica }: Resources) {
+function createCore(settings: Settings, { store, bus, clock, onlyReplica, tracing }: Resources) {
   const { limits, log, tiers, runTimeoutMs, observe } = settings;
   const { runtimes, threads, accounts, approvals, audit, permits } = store;
   const within: Store["within"] = (orgId, work) => store.within(orgId, work);
@@ -201,6 +201,7 @@ function createCore(settings: Settings, { store, bus, clock, onlyReplica }: Reso
   const deps = {
     ...stores,
     ...picked(settings, ["providerIdleMs"]),
+    ...(tracing && { tracing }),
     gateway,
     models,
     clock,

@@ -5,6 +5,7 @@ import type { ProviderConfig } from "../models/catalog.ts";
 import type { Log } from "../ports/log.ts";
 import type { ModelProvider } from "../ports/model-provider.ts";
 import type { Observer } from "../run/api.ts";
+import type { TracingOptions } from "../tracing/tracing.ts";
 import { createLog } from "./log.ts";
 
 /** Options of {@link createControlPlane}. Only `database` is required. */
@@ -69,6 +70,8 @@ export interface ControlPlaneOptions {
   console?: boolean;
   /** Folder of the built console. Default: the one in this package, if it was built. */
   consoleFiles?: string;
+  /** How spans are made. Has no effect unless the program registers an OpenTelemetry provider before it starts the control plane. */
+  tracing?: TracingOptions;
   /** Default: JSON lines on stderr. */
   log?: Log;
   /** Called for each query, call and end of a run, for example to print them. */
@@ -101,6 +104,7 @@ export function withDefaults(options: ControlPlaneOptions) {
     tiers: options.tiers ?? DEFAULT_TIERS,
     limits: { ...DEFAULT_LIMITS, ...options.limits },
     console: options.console ?? true,
+    tracing: options.tracing ?? {},
     log: options.log ?? createLog(),
     observe: options.onQueryEvent ?? (() => {}),
   };

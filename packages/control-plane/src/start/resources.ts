@@ -1,27 +1,33 @@
+import { present } from "@patchbay/protocol";
 import { createMemoryBus } from "../bus/memory-bus.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
+import type { Tracing } from "../ports/tracing.ts";
 import { lockStore, type OpenStore, openStore } from "../store/open.ts";
+import { loadTracing } from "../tracing/load.ts";
+import type { TracingOptions } from "../tracing/tracing.ts";
 import { databaseClock, systemClock } from "./clocks.ts";
 
-/** The store, bus and clock of one replica. Disposing closes them. */
+/** What one replica opens or loads. Disposing closes it. */
 export interface Resources extends AsyncDisposable {
   store: OpenStore;
   bus: Bus;
   clock: Clock;
   /** True when no other replica can serve this store. Open runs of an earlier process are then free to be claimed. */
   onlyReplica: boolean;
+  tracing?: Tracing;
 }
 
 interface Addresses {
   database: string;
   nats?: string | undefined;
   log: Log;
+  tracing: TracingOptions;
 }
 
 /** Throws when another process serves an embedded database, or when the store cannot be opened. */
-export async function openResources({ database, nats, log }: Addresses): Promise<Resources> {
+export async function openResources({ database, nats, log, ...options }: Addresses): Promise<Resources> {
   await using opening = new AsyncDisposableStack();
   opening.use(await lockStore(database));
   const store = await openStore(database, { log });
@@ -33,8 +39,16 @@ export async function openResources({ database, nats, log }: Addresses): Promise
   const clock = onlyReplica ? systemClock : opening.use(await databaseClock(() => store.now(), log));
   const bus = nats === undefined ? createMemoryBus({ log }) : await natsBus(nats, log);
   opening.defer(() => bus.close());
+  const tracing = await loadTracing(options.tracing);
   const opened = opening.move();
-  return { store, bus, clock, onlyReplica, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  return {
+    store,
+    bus,
+    clock,
+    onlyReplica,
+    ...present({ tracing }),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
 }
 
 /** Loads the NATS client only when it is used: it costs time and memory at the start. */

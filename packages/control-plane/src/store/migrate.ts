@@ -21,6 +21,7 @@ import { waitingTimes } from "./migrations/0018-waiting-times.ts";
 import { runKinds } from "./migrations/0019-run-kinds.ts";
 import { threadKeys } from "./migrations/0020-thread-keys.ts";
 import { runRequests } from "./migrations/0022-run-requests.ts";
+import { traces } from "./migrations/0023-traces.ts";
 import { serviceTokens } from "./migrations/0024-service-tokens.ts";
 import { factsByTime } from "./migrations/0025-facts-by-time.ts";
 import type { Schema } from "./schema.ts";
@@ -64,6 +65,7 @@ function migrations(options: MigrationOptions): Record<string, Migration> {
     "0019-run-kinds": { up: runKinds },
     "0020-thread-keys": { up: (db) => threadKeys(db, options) },
     "0022-run-requests": { up: runRequests },
+    "0023-traces": { up: traces },
     "0024-service-tokens": { up: (db) => serviceTokens(db, options) },
     "0025-facts-by-time": { up: factsByTime },
   };

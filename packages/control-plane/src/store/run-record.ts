@@ -1,5 +1,13 @@
 import type { Generated, Selectable } from "kysely";
-import type { EarlierAttempt, RunEnding, RunKind, RunRecord, RunRequest, TurnTiming } from "../ports/records.ts";
+import type {
+  EarlierAttempt,
+  RunEnding,
+  RunKind,
+  RunRecord,
+  RunRequest,
+  RunTrace,
+  TurnTiming,
+} from "../ports/records.ts";
 import type { RunFacts } from "../ports/run-store.ts";
 import { fromJson, type Json, present } from "./columns.ts";
 import type { CallOutcome, JsonValue, QueryResponse, RunStatus } from "@patchbay/protocol";
@@ -52,6 +60,8 @@ export interface RunRow {
   waited_ms: number | null;
   /** Id of the request that started the run. */
   request_id: string | null;
+  /** Null when the run began without tracing. */
+  trace: Json<RunTrace> | null;
   /** The turn that was requested from the model when the run ended. */
   unanswered: Json<TurnTiming> | null;
 }
@@ -118,6 +128,7 @@ export const RUN_COLUMNS = [
   "finished_at",
   "deadline_at",
   "waited_ms",
+  "trace",
   "result",
 ] as const satisfies readonly (keyof RunRow)[];
 
@@ -147,6 +158,7 @@ export function toRunRecord(row: Pick<RunRow, (typeof RUN_COLUMNS)[number]>): Ru
       startedAt: row.started_at,
       finishedAt: row.finished_at,
       waitedMs: row.waited_ms,
+      trace: row.trace === null ? null : fromJson(row.trace),
       result: row.result === null ? null : fromJson(row.result),
     }),
   };

@@ -2,7 +2,7 @@ import { sql, type Expression, type ExpressionBuilder, type SqlBool, type Update
 import type { RunStatus } from "@patchbay/protocol";
 import type { RunRecord } from "../ports/records.ts";
 import { type RunStore, SUSPECT_CRASHES } from "../ports/run-store.ts";
-import { idBatches } from "./columns.ts";
+import { idBatches, toJson } from "./columns.ts";
 import { RUN_COLUMNS, toRunRecord } from "./run-record.ts";
 import { type Engine, repeat } from "./engine.ts";
 import type { Schema } from "./schema.ts";
@@ -113,7 +113,7 @@ function wakeSome({ urgent: db, dialect }: Engine, all: boolean) {
 const NO_OWNER = { owner: null, lease_until: 0 };
 const CRASHED = { ...NO_OWNER, crashes: sql<number>`crashes + 1` };
 
-function leases(engine: Engine): Pick<RunStore, "renew" | "release"> {
+function leases(engine: Engine): Pick<RunStore, "renew" | "release" | "recordSegment"> {
   const { urgent, dialect } = engine;
   /**
    * Only rows that the owner still has are updated: a replica that was frozen past its lease must not take a run back from the
@@ -143,6 +143,11 @@ function leases(engine: Engine): Pick<RunStore, "renew" | "release"> {
     async release(owner, runIds, options) {
       const released = options?.crashed ? CRASHED : { ...NO_OWNER, claims: 0 };
       for (const ids of idBatches(runIds)) await ofOwner(owner, ids, released);
+    },
+
+    async recordSegment({ runId, fence }, trace) {
+      const newest = urgent.updateTable("runs").set({ trace: toJson(trace) });
+      await repeat(engine, () => newest.where("id", "=", runId).where("fence", "=", fence).execute());
     },
   };
 }

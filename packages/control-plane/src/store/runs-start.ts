@@ -49,8 +49,7 @@ export function runStarts(engine: Engine): Pick<RunStore, "start" | "refuse" | "
         await takeThreadKey(trx, run);
         await touchSession(trx, run);
         const status = code === "cancelled" ? "cancelled" : "failed";
-        const end = { last_seq: event.seq, ...resultColumns(result) };
-        await insertRefused(trx, { ...newRowOf(run), position, status, ...end });
+        await insertRefused(trx, { ...newRowOf(run), position, status, last_seq: event.seq, ...resultColumns(result) });
         await insertEvents(trx, run, [event]);
         await insertAudit(trx, run.audit, run);
         if (report) await storeDeliveries(trx, run, [report]);
@@ -177,6 +176,7 @@ export const newRowOf = (run: NewRun) => ({
   session_id: run.sessionId ?? null,
   key_id: run.keyId,
   request_id: run.requestId ?? null,
+  trace: run.trace ? toJson(run.trace) : null,
   role: run.request.role ?? null,
   subject: run.subject ?? null,
   kind: run.kind,

@@ -31,7 +31,7 @@ async function prepare(services: Record<string, Played>, missing: FunctionSessio
       manifestHash: some.map(({ service }) => service).join("+"),
     }),
   };
-  return prepareServices("agt_1", session, { context }, gateway, signal);
+  return prepareServices("agt_1", session, { context }, gateway, { signal });
 }
 
 const faults = { ok: false as const, faults: [{ path: "contextJson.accountId", message: "is missing" }] };

@@ -19,6 +19,7 @@ import { CANCELLED, FORGOTTEN, MAY_HAVE_RUN, TIMED_OUT } from "./outcomes.ts";
 import { overrunEnds, returnsSoon, whileRunning } from "./overrun.ts";
 import { RunningHandlers } from "./running.ts";
 import { createLedger } from "./ledger.ts";
+import { callSpan, type InSpan } from "./traces.ts";
 
 const RESEND_EVERY_MS = 1_000;
 /** A call that waits for a free slot or runs. */
@@ -50,6 +51,7 @@ interface CallsOptions {
   log: Log;
   /** The connection for a result whose own connection has ended. */
   currentConnection: () => ControlPlaneConnection | undefined;
+  inSpan: InSpan;
 }
 
 /**
@@ -227,7 +229,7 @@ export class Calls {
   }
 
   async #invoke(call: OpenCall, onOverrun: (handler: Promise<void>) => void): Promise<Ended> {
-    const { log, reportErrors } = this.#options;
+    const { log, reportErrors, inSpan } = this.#options;
     const service = this.#options.service();
     const invocation = toInvocation(call);
     if (invocation.timeoutMs === 0) return { outcome: TIMED_OUT };
@@ -235,14 +237,15 @@ export class Calls {
     let input: JsonValue | undefined;
     let report: ErrorReport | undefined;
     try {
-      const outcome = await service.invoke(invocation, {
+      const options = {
         signal: call.abort.signal,
-        onProgress: (data) => this.#sendProgress(call, data),
-        onReached: (reached) => void (input = reached),
-        ...(reportErrors && { onError: (error) => void (report = reportOf(error)) }),
+        onProgress: (data: JsonValue) => this.#sendProgress(call, data),
+        onReached: (reached: JsonValue) => void (input = reached),
+        ...(reportErrors && { onError: (error: unknown) => void (report = reportOf(error)) }),
         onOverrun,
         log,
-      });
+      };
+      const outcome = await inSpan(callSpan(call.frame), () => service.invoke(invocation, options));
       this.#notices.add(service, invocation, outcome);
       return { outcome: { ...outcome, ...(input !== undefined && { input }) }, ...(report && { error: report }) };
     } catch (error) {

@@ -10,7 +10,7 @@ import {
 } from "@patchbay/protocol";
 import { readProxyVariables } from "../config.ts";
 import type { ConnectionError } from "../errors.ts";
-import { createLog, createReference, type Log } from "../log.ts";
+import { createLog, type Log } from "../log.ts";
 import type { Service } from "../service.ts";
 import { type BackoffOptions, createBackoff } from "./backoff.ts";
 import { Calls } from "./calls.ts";
@@ -19,8 +19,10 @@ import { type ControlPlaneConnection, parseTarget, requireValidDeployment } from
 import { encodeFrame } from "./frames.ts";
 import type { ApprovalNotice } from "./notices.ts";
 import { proxyFor } from "./proxy.ts";
+import { answerHook, answerPrepare, type Answering } from "./questions.ts";
 import { Reconnector } from "./reconnect.ts";
 import { answerJudge, shadowFrame } from "./shadow.ts";
+import { createTraces } from "./traces.ts";
 
 /** Where a runtime connects, as which agent, and how many calls it accepts. */
 export interface ConnectOptions {
@@ -113,6 +115,7 @@ class Runtime implements Connection {
   readonly #reconnector: Reconnector;
   readonly #stopped = new AbortController();
   readonly #drainTimeout = Promise.withResolvers<void>();
+  readonly #traces = createTraces();
   #service: Service;
   #hello: Promise<string>;
   #phase: "serving" | "draining" | "stopped" = "serving";
@@ -147,6 +150,7 @@ class Runtime implements Connection {
       onApproval: (notice) => void this.#notify(notice),
       log,
       currentConnection,
+      inSpan: this.#traces.inSpan,
     });
     this.#reconnector = new Reconnector({
       target,
@@ -234,32 +238,12 @@ class Runtime implements Connection {
     else if (frame.type === "resultAck") this.#calls.acknowledge(frame.callId, frame.attempt);
     else if (frame.type === "cancel") this.#calls.cancel(frame.callId, frame.reason);
     else if (frame.type === "callQuery") this.#calls.query(frame, connection);
-    else if (frame.type === "prepare") void this.#prepare(frame, connection);
-    else if (frame.type === "hook") void this.#runHook(frame, connection);
+    else if (frame.type === "prepare") void answerPrepare(frame, connection, this.#answering());
+    else if (frame.type === "hook") void answerHook(frame, connection, this.#answering());
   }
 
-  async #prepare({ id, role, context }: FrameOf<"prepare">, connection: ControlPlaneConnection): Promise<void> {
-    const log = this.#log;
-    const query = role === undefined ? { context } : { role, context };
-    const prepared = await this.#service.prepare(query, { log }).catch((error: unknown) => {
-      log.error("the context could not be prepared", { error });
-      return { ok: false as const, faults: [{ path: "contextJson", message: "could not be checked" }] };
-    });
-    const text = encodeFrame({ type: "prepared", id, prepared });
-    if (text === undefined)
-      log.error("the prepared context exceeds the limit of a frame", { frameBytes: LIMITS.frameBytes });
-    else connection.send(text);
-  }
-
-  async #runHook({ id, call, timeoutMs }: FrameOf<"hook">, connection: ControlPlaneConnection): Promise<void> {
-    const log = this.#log;
-    const options = { signal: this.#stopped.signal, timeoutMs, log };
-    const result = await this.#service.runHook(call, options).catch((error: unknown) => {
-      const reference = createReference();
-      log.error("internal error while running a hook", { hook: call.hook, reference, error });
-      return { verdict: "failed" as const, reference };
-    });
-    connection.send(JSON.stringify({ type: "hookResult", id, result } satisfies RuntimeFrame));
+  #answering(): Answering {
+    return { service: this.#service, log: this.#log, signal: this.#stopped.signal, inSpan: this.#traces.inSpan };
   }
 
   async #notify(notice: ApprovalNotice): Promise<void> {
@@ -286,14 +270,16 @@ class Runtime implements Connection {
         host: hostname().slice(0, 255),
       });
     const text = encode(service.manifest);
-    if (text !== undefined) return withCaseVerdicts(service, this.#log).then((manifest) => encode(manifest) ?? text);
+    // Calls follow the hello, and their spans need the traces.
+    if (text !== undefined)
+      return Promise.all([withCaseVerdicts(service, this.#log), this.#traces.loaded]).then(
+        ([manifest]) => encode(manifest) ?? text,
+      );
     throw new TypeError(
       `connect: the function set exceeds the limit of ${LIMITS.frameBytes} bytes. Shorten schemas or descriptions.`,
     );
   }
 }
-
-type FrameOf<Type extends ControlPlaneFrame["type"]> = Extract<ControlPlaneFrame, { type: Type }>;
 
 const SDK = "patchbay-functions/0.1.0";
 const DRAINING = JSON.stringify({ type: "draining" } satisfies RuntimeFrame);

@@ -133,6 +133,7 @@ test("a query for a call that may have been forgotten is answered with outcome_u
     concurrency: 16,
     log: silentLog,
     currentConnection: () => connection,
+    inSpan: (_span, work) => work(),
   });
   const idAt = (time: number) => `call_${String(time).padStart(12, "0")}`;
   for (let time = 0; time < 10_001; time++) calls.receive(callFrame(idAt(time)), connection);

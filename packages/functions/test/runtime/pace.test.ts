@@ -43,6 +43,7 @@ test("results of a lost connection are resent at a quarter of the accepted rate,
     concurrency: 16,
     log: silentLog,
     currentConnection: () => lost,
+    inSpan: (_span, work) => work(),
   });
   const ended = vi.spyOn(lost, "send");
   for (let i = 0; i < 5; i++) calls.receive(callFrame(`c${i}`), lost);

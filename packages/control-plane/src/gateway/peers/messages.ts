@@ -7,6 +7,7 @@ import {
   type JsonObject,
   type JsonValue,
   PreparedContext,
+  TraceContext,
 } from "@patchbay/protocol";
 import { z } from "zod";
 
@@ -29,11 +30,13 @@ const json = z.custom<JsonValue>((value) => value !== undefined);
 const jsonObject = z.custom<JsonObject>(isJsonObject);
 const attempt = { callId: z.string(), attempt: z.int() };
 const replyTo = z.string();
+/** The span of the waiting replica. Absent without tracing. */
+const trace = TraceContext.exactOptional();
 
 /** A request to the host of a runtime. `replyTo`: the replica that waits for the call. */
 export const HostRequest = z.discriminatedUnion("type", [
   /** Take this attempt. The order itself is in the store, whose row decides whether the host may take it. */
-  z.object({ type: z.literal("call"), ...attempt, fence: z.int(), timeoutMs: z.number(), replyTo }),
+  z.object({ type: z.literal("call"), ...attempt, fence: z.int(), timeoutMs: z.number(), replyTo, trace }),
   /** Which of these calls do you have? */
   z.object({ type: z.literal("check"), calls: z.array(z.object(attempt)), replyTo }),
   /** Ask the runtime for the state of this call; its answer comes to `replyTo` as an update. */
@@ -47,8 +50,14 @@ export const HostRequest = z.discriminatedUnion("type", [
   z.object({ type: z.literal("cancel"), ...attempt, reason: z.enum(["timed_out", "cancelled"]) }),
   /** The answers of these calls are stored: acknowledge them to the runtime. */
   z.object({ type: z.literal("acknowledge"), calls: z.array(z.object(attempt)) }),
-  z.object({ type: z.literal("prepare"), role: z.string().optional(), context: jsonObject, timeoutMs: z.number() }),
-  z.object({ type: z.literal("hook"), call: HookCall, timeoutMs: z.int() }),
+  z.object({
+    type: z.literal("prepare"),
+    role: z.string().optional(),
+    context: jsonObject,
+    timeoutMs: z.number(),
+    trace,
+  }),
+  z.object({ type: z.literal("hook"), call: HookCall, timeoutMs: z.int(), trace }),
 ]);
 export type HostRequest = z.infer<typeof HostRequest>;
 

@@ -1,4 +1,4 @@
-import type { JsonValue } from "@patchbay/protocol";
+import { type JsonValue, present } from "@patchbay/protocol";
 import type { Bus } from "../../ports/bus.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { CallStore } from "../../ports/call-store.ts";
@@ -118,14 +118,15 @@ export class RemoteCallServer {
         this.#deps.acknowledged(connection, request.calls);
         return {};
       case "prepare": {
-        const { type: _, timeoutMs, role, context } = request;
-        const input = role === undefined ? { context } : { role, context };
+        const { timeoutMs, role, context, trace } = request;
+        const input = { context, ...present({ role, trace }) };
         const prepared = await connection.prepare(input, AbortSignal.timeout(Math.max(0, timeoutMs)));
         return prepared ? { prepared: prepared as JsonValue } : {};
       }
       case "hook": {
-        const { call, timeoutMs } = request;
-        const result = await connection.runHook({ call, timeoutMs }, AbortSignal.timeout(timeoutMs + HOOK_GRACE_MS));
+        const { call, timeoutMs, trace } = request;
+        const input = { call, timeoutMs, ...present({ trace }) };
+        const result = await connection.runHook(input, AbortSignal.timeout(timeoutMs + HOOK_GRACE_MS));
         return result ? { result } : {};
       }
     }
@@ -157,7 +158,9 @@ export class RemoteCallServer {
         return REFUSED;
       }
       const isOurs = order.agentId === agentId && order.instanceId === instanceId;
-      const text = isOurs ? encodeFrame(callFrame({ ...order, timeoutMs })) : undefined;
+      const text = isOurs
+        ? encodeFrame(callFrame({ ...order, timeoutMs, ...present({ trace: request.trace }) }))
+        : undefined;
       if (text !== undefined && connection.available && call.enter(connection, text))
         return { taken: true, sent: call.isSent, ...sentAtOf(call) };
       this.#remove(connection, call);

@@ -219,13 +219,13 @@ export class RemoteChannel implements RuntimeChannel {
    */
   async #offer(call: ChannelCall): Promise<{ sentAt: number | undefined } | "taken" | "not taken"> {
     const { bus, replicaId } = this.#deps;
-    const { callId, attempt, fence, timeoutMs } = call.order;
+    const { callId, attempt, fence, timeoutMs, trace } = call.order;
     for (const pauseMs of PAUSES_MS) {
       if (pauseMs > 0) await sleep(pauseMs);
       if (!this.#calls.has(call)) return "not taken";
       try {
-        const request = { type: "call", callId, attempt, fence, timeoutMs, replyTo: replicaId } as const;
-        const reply = TakenReply.parse(await this.#request(request));
+        const asked = { callId, attempt, fence, timeoutMs, replyTo: replicaId, ...present({ trace }) };
+        const reply = TakenReply.parse(await this.#request({ type: "call", ...asked }));
         if (reply.taken) return reply.sent ? { sentAt: reply.sentAt } : "taken";
         return reply.never ? "not taken" : await this.#withdraw(call);
       } catch (error) {

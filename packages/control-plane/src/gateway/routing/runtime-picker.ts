@@ -136,8 +136,9 @@ export class RuntimePicker {
     return (await this.#deps.wait.find(agentId, choose, signal))?.identity.instanceId;
   };
 
-  readonly prepare: FunctionGateway["prepare"] = (agentId, manifestHash, input, { signal }) => {
+  readonly prepare: FunctionGateway["prepare"] = (agentId, manifestHash, caller, { signal, trace }) => {
     const about = { agentId, manifestHash, answerMs: this.#deps.prepareMs, signal };
+    const input = trace ? { ...caller, trace } : caller;
     return this.#ask(about, (channel, either) => channel.prepare(input, either));
   };
 

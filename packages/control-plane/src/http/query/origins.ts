@@ -2,7 +2,7 @@ import { ServiceError } from "../../ports/service-error.ts";
 import { type Exchange, noContent } from "../kernel/exchange.ts";
 import type { HttpDeps } from "./deps.ts";
 
-const EXPOSED = "X-Run-Id, X-Thread-Id, X-Request-Id, RateLimit, RateLimit-Policy, Retry-After";
+const EXPOSED = "X-Run-Id, X-Thread-Id, X-Trace-Id, X-Request-Id, RateLimit, RateLimit-Policy, Retry-After";
 const ALLOWED_HEADERS =
   "Content-Type, X-API-Key, Authorization, Accept, Idempotency-Key, Last-Event-ID, X-Request-Id, X-On-Disconnect, X-Patchbay-Caller, Cache-Control";
 

@@ -1,4 +1,4 @@
-import { type Fault, LIMITS } from "@patchbay/protocol";
+import { type Fault, LIMITS, traceOfHeaders } from "@patchbay/protocol";
 import type { QueryEndpoint } from "../../ports/metrics.ts";
 import { ServiceError } from "../../ports/service-error.ts";
 import type { Principal, RunHandle } from "../../run/api.ts";
@@ -121,13 +121,14 @@ export interface Begun {
 
 export async function begin(
   { runs }: HttpDeps,
-  { requestId, facts }: Exchange,
+  { c, requestId, facts }: Exchange,
   caller: Principal,
   { known, query }: Pick<Received, "known" | "query">,
 ): Promise<Begun> {
   if (query.role !== undefined) facts.role = query.role;
   if (known) return { run: known, joined: true };
-  return { run: await runs.start(caller, { ...query, requestId }), joined: false };
+  const trace = traceOfHeaders((name) => c.req.header(name));
+  return { run: await runs.start(caller, { ...query, requestId, ...(trace && { trace }) }), joined: false };
 }
 
 export function faultsOfKey(key: string): Fault[] {

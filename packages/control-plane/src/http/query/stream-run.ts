@@ -57,11 +57,12 @@ export async function onPlace(
   }
 }
 
-/** Names the run in the response, so that the client can resume or cancel it. */
-export function nameRun({ headers, facts }: Exchange, run: { runId: string; threadId: string }): void {
+/** Names the run in the response, so that the client can resume or cancel it, and its trace if that is sampled. */
+export function nameRun({ headers, facts }: Exchange, run: Pick<RunHandle, "runId" | "threadId" | "traceId">): void {
   facts.runId = run.runId;
   headers["X-Run-Id"] = run.runId;
   headers["X-Thread-Id"] = run.threadId;
+  if (run.traceId !== undefined) headers["X-Trace-Id"] = run.traceId;
 }
 
 /** Streams the run's events. The client counts as a reader of the run until the stream ends. */

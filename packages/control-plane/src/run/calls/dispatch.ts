@@ -6,6 +6,7 @@ import {
   parseJson,
   present,
   type RunEvent,
+  type TraceContext,
   unknownFunctionMessage,
 } from "@patchbay/protocol";
 import { grantOf } from "../../ports/approvals.ts";
@@ -158,7 +159,14 @@ export async function settle(
 ): Promise<boolean> {
   if (resumed) await readDecisions(state, calls, active);
   const open = calls.filter((call) => !call.outcome && !isPending(call));
-  const done = await Promise.allSettled(open.map((call) => settleOne(state, call, active, resumed)));
+  const { segment } = active;
+  const done = await Promise.allSettled(
+    open.map((call) =>
+      segment
+        ? segment.call(call, (trace) => settleOne(state, call, { ...active, trace }, resumed))
+        : settleOne(state, call, active, resumed),
+    ),
+  );
   active.signal.throwIfAborted();
   for (const one of done) if (one.status === "rejected") throw one.reason;
   if (lostSession(calls)) throw sessionNotFound();
@@ -171,7 +179,10 @@ export async function settle(
   return calls.some(isPending);
 }
 
-async function settleOne(state: RunState, call: CallRecord, active: ActiveRun, resumed: boolean): Promise<void> {
+/** `trace`: the span of the call. */
+type ActiveCall = ActiveRun & { trace?: TraceContext };
+
+async function settleOne(state: RunState, call: CallRecord, active: ActiveCall, resumed: boolean): Promise<void> {
   const { clock, limits, remainingMs, signal } = active;
   const began = performance.now();
   const manifest = state.functions.get(call.functionName)!;
@@ -252,7 +263,7 @@ const offerPauseMs = (offers: number): number => (offers === 1 ? 0 : Math.min(2_
 function deliver(
   { run, functions }: RunState,
   call: CallRecord,
-  { gateway, journal, remainingMs, signal }: ActiveRun,
+  { gateway, journal, remainingMs, signal, trace }: ActiveCall,
   { recover }: { recover: boolean },
 ): Promise<Delivery> {
   const { timeoutMs }: FunctionManifest = functions.get(call.functionName)!;
@@ -270,7 +281,7 @@ function deliver(
     ...callerOf(run.request),
     ...(isUnsure(call) && { unsure: true }),
     ...(run.sessionId !== undefined && { sessionId: run.sessionId }),
-    ...present({ approval: call.approval && grantOf(call.approval), afterMs: call.earlier?.at(-1)?.endedAt }),
+    ...present({ approval: call.approval && grantOf(call.approval), afterMs: call.earlier?.at(-1)?.endedAt, trace }),
   };
   const options = {
     signal,

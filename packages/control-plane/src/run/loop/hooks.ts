@@ -16,7 +16,7 @@ import { describeFaults, fenced, judge, readValue, type Verdict } from "./struct
 type Hook = HookCall["hook"];
 type Decided = Exclude<HookVerdict, { verdict: "failed" }>;
 /** What asking a hook needs. Before a run begins there is no deadline, so that only the hook's own timeout applies. */
-type HookContext = Pick<ActiveRun, "gateway" | "signal"> & Partial<Pick<ActiveRun, "remainingMs">>;
+type HookContext = Pick<ActiveRun, "gateway" | "signal"> & Partial<Pick<ActiveRun, "remainingMs" | "segment">>;
 
 /** Asks each service with a `beforeQuery` hook about the query. Throws `RunFailure` when one refuses it or does not decide. */
 export async function checkQuery(
@@ -116,13 +116,14 @@ async function checkText(
 
 async function askHook(
   { agentId, service, call, text }: { agentId: string; service: ServiceHooks; call: HookCall; text: string },
-  { gateway, signal, remainingMs = () => LIMITS.hookTimeoutMs }: HookContext,
+  { gateway, segment, signal, remainingMs = () => LIMITS.hookTimeoutMs }: HookContext,
 ): Promise<Decided> {
   const sizeBytes = Buffer.byteLength(JSON.stringify(text));
   if (sizeBytes > LIMITS.hookTextBytes)
     throw undecided(service, call.hook, `${sizeBytes} bytes exceed the limit of ${LIMITS.hookTextBytes} for a hook`);
   const timeoutMs = Math.max(0, Math.min(LIMITS.hookTimeoutMs, Math.ceil(remainingMs())));
-  const result = await gateway.runHook(agentId, service.manifestHash, { call, timeoutMs }, { signal });
+  const input = { call, timeoutMs, ...(segment && { trace: segment.trace.segment }) };
+  const result = await gateway.runHook(agentId, service.manifestHash, input, { signal });
   if (!result) throw undecided(service, call.hook, "its runtime is not connected or did not answer in time");
   if (result.verdict === "failed")
     throw undecided(service, call.hook, `the log of its runtime has the reason (reference ${result.reference})`);

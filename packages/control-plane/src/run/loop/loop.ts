@@ -144,6 +144,7 @@ async function runCalls(state: RunState, turn: ModelTurn, active: ActiveRun): Pr
   const entry = entryOf(state, turn, active);
   state.calls.push(...calls);
   const refused = calls.filter((call) => call.outcome);
+  active.segment?.refused(refused);
   // The intent of each call is stored before the call is sent: after a crash the next owner asks the runtime for its outcome.
   await active.journal.write({
     ...entry,

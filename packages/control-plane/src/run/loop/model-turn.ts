@@ -42,16 +42,17 @@ export interface AttemptObserver {
 export async function takeTurn(
   model: ChosenModel,
   request: ModelRequest,
-  active: Pick<ActiveRun, "clock" | "log" | "remainingMs" | "signal" | "providerIdleMs">,
+  active: Pick<ActiveRun, "clock" | "log" | "remainingMs" | "segment" | "signal" | "providerIdleMs">,
   observer: AttemptObserver,
 ): Promise<ModelTurn> {
-  const { clock, log, signal } = active;
+  const { clock, log, segment, signal } = active;
   const preview = previewOf(observer);
+  const attemptOnce = () => attemptTurn(model, request, active, { ...observer, ...preview });
   let wasHollow = false;
   for (let attempt = 0; ; attempt++) {
     const beganAt = performance.now();
     try {
-      const turn = await attemptTurn(model, request, active, { ...observer, ...preview });
+      const turn = await (segment ? segment.attempt(model, request, attemptOnce) : attemptOnce());
       const { shownAt } = preview;
       const firstToken = shownAt === undefined ? {} : { firstTokenMs: shownAt - beganAt };
       observer.ended("succeeded", { ms: performance.now() - beganAt, ...firstToken });

@@ -25,7 +25,7 @@ export interface Response {
  * by the next one of the run's list for the rest of the run. Stores nothing but the reservation.
  */
 export async function respond(state: RunState, active: ActiveRun): Promise<Response> {
-  const { clock, log } = active;
+  const { clock, log, segment } = active;
   const failed: FailedModel[] = [];
   for (;;) {
     const next = nextTurn(state);
@@ -37,7 +37,8 @@ export async function respond(state: RunState, active: ActiveRun): Promise<Respo
     await payAhead(state, request, active);
     state.asking.turn = { beganAt: clock.now(), retries: [], ...state.asking.turn, ...asked };
     try {
-      const turn = await takeTurn(model, request, active, attemptObserver(state, next, active, noteRetry));
+      const take = () => takeTurn(model, request, active, attemptObserver(state, next, active, noteRetry));
+      const turn = await (next.planning && segment ? segment.plan(take) : take());
       learnRatio(state, request, turn.usage);
       if (turn.stop !== "context_window" || !shrink(state))
         return { next, turn: { ...turn, warnings: [...fallbackWarnings(failed, model), ...(turn.warnings ?? [])] } };

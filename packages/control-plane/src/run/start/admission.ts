@@ -1,7 +1,8 @@
-import { type Fault, MESSAGES } from "@patchbay/protocol";
+import { type Fault, MESSAGES, present } from "@patchbay/protocol";
 import { hooksOf } from "../../ports/function-gateway.ts";
 import { type NewRun, NO_HISTORY } from "../../ports/run-store.ts";
 import { invalid, ServiceError } from "../../ports/service-error.ts";
+import type { Segment } from "../../ports/tracing.ts";
 import { failed } from "../answer.ts";
 import type { Principal, Query, RunHandle } from "../api.ts";
 import { detailOf, refusedQuery, reportOf, runEntry } from "../calls/journal.ts";
@@ -32,7 +33,20 @@ export class Admission {
   }
 
   /** See `Runs.start`. */
-  async start(principal: Principal, asked: Query): Promise<RunHandle> {
+  async start(principal: Principal, query: Query): Promise<RunHandle> {
+    const segment = this.#context.tracing?.begin(principal.agentId, query.trace);
+    if (!segment) return await this.#start(principal, query);
+    try {
+      const run = await segment.run(() => this.#start(principal, query, segment));
+      return segment.traceId === undefined ? run : { ...run, traceId: segment.traceId };
+    } catch (error) {
+      segment.end("rejected", error);
+      throw error;
+    }
+  }
+
+  /** `segment` ends with the work on the run, or here if this process does not begin to work on it. */
+  async #start(principal: Principal, asked: Query, segment?: Segment): Promise<RunHandle> {
     const query = await this.#asStated(principal, asked);
     const { threads } = this.#context;
     const { agentId } = principal;
@@ -40,7 +54,8 @@ export class Admission {
     if (threadId !== undefined && !(await threads.exists(agentId, threadId))) throw noThread();
     for (;;) {
       const known = key && (await threads.ofKey(agentId, key));
-      const run = await this.#begin(principal, { ...query, ...(known !== undefined && { threadId: known }) });
+      const found = { ...query, ...(known !== undefined && { threadId: known }) };
+      const run = await this.#begin(principal, found, segment);
       if (run) return run;
       // Without a key the thread was erased meanwhile. With one, another first query may also have made the thread.
       if (!key) throw noThread();
@@ -48,44 +63,55 @@ export class Admission {
   }
 
   /** Undefined, and nothing stored, when the thread is not as the query expects it. */
-  async #begin(principal: Principal, query: Query): Promise<RunHandle | undefined> {
+  async #begin(principal: Principal, query: Query, segment?: Segment): Promise<RunHandle | undefined> {
     const { accounts, gateway, models, runTimeoutMs } = this.#context;
     const { agentId } = principal;
     const agent = await accounts.agentWithBalance(agentId);
     const { settings = {}, instructions = "", balanceMicros = 0, hasWebhook = false } = agent ?? {};
+    if (agent) segment?.named(agent.name);
     const refusal = refusedOverrides(query, settings, models);
     if (refusal) throw refusal;
     // A connected runtime checks the context before anything else, so that an invalid context is rejected rather than stored as a
     // failed run. Without a runtime the query becomes a run, which then waits for one in `#check`.
-    const early = (await gateway.connected(agentId)) ? { connected: await this.#connect(principal, query) } : undefined;
+    const early = (await gateway.connected(agentId))
+      ? { connected: await this.#connect(principal, query, segment) }
+      : undefined;
     await this.requireRole(principal, query.role);
 
     const settled = settle(query, settings, models);
     const { owner } = this.#executor;
     const reported = hasWebhook && query.respondAsync === true;
-    const fresh = newRun(principal, { ...query, reported }, settled, {
+    const basics = newRun(principal, { ...query, reported }, settled, {
       timeoutMs: runTimeoutMs,
       owner,
       leaseMs: LEASE_MS,
     });
+    const fresh = segment ? { ...basics, trace: segment.trace } : basics;
     let checked: Checked;
     try {
-      checked = await this.#check(principal, query, { settled, balanceMicros }, early);
+      checked = await this.#check(principal, query, { settled, balanceMicros, ...present({ segment }) }, early);
     } catch (error) {
       if (!(error instanceof RunFailure)) throw error;
-      return await this.#refuse(fresh, error);
+      return await this.#refuse(fresh, error, segment);
     }
     this.#warnOfUnknownRole(agentId, checked);
     // From here on the run keeps its own copy of the settings, functions and instructions. Later changes do not affect it.
     const { run, next } = complete(fresh, checked, instructions, this.#pays(principal, query));
     const { manifest } = checked.prepared.set;
-    const atHand = { manifest, ...(run.newThread && !query.repeats && { history: NO_HISTORY }), ...(next && { next }) };
+    const history = run.newThread && !query.repeats ? NO_HISTORY : undefined;
+    const atHand = { manifest, ...present({ history, next, segment }) };
+    segment?.accepted(run);
     let started = await this.#executor.start(run, atHand);
     if (started.kind === "busy" && started.waits && query.supersede && (await this.#cancelWaiting(principal, run)))
       started = await this.#executor.start(run, atHand);
     if (started.kind === "thread_gone") return undefined;
-    if (started.kind === "busy") return await this.#refuse(run, threadBusy(started));
-    if (started.kind === "joined") return await this.#joined(principal, started);
+    if (started.kind === "busy") return await this.#refuse(run, threadBusy(started), segment);
+    if (started.kind === "joined") {
+      const joined = await this.#joined(principal, started);
+      segment?.end("joined");
+      return joined;
+    }
+    if (started.run.status === "queued") segment?.end("queued");
     observeRun(unstarted(run, 0), this.#context).started();
     return run;
   }
@@ -114,7 +140,7 @@ export class Admission {
   async #check(
     principal: Principal,
     query: Query,
-    { settled, balanceMicros }: { settled: Settled; balanceMicros: number },
+    { settled, balanceMicros, segment }: { settled: Settled; balanceMicros: number; segment?: Segment },
     early: { connected: Connected | undefined } | undefined,
   ): Promise<Checked> {
     const { models, accounts } = this.#context;
@@ -127,11 +153,11 @@ export class Admission {
     const needsPrice = needs.pays || needs.capMicros !== undefined;
     const fallback = fallbackModels(settled, chosen, { models, needsPrice });
     // `early` may already have waited for a service that did not come: do not wait again.
-    const { connected } = early ?? { connected: await this.#connect(principal, query) };
+    const { connected } = early ?? { connected: await this.#connect(principal, query, segment) };
     if (!connected) throw sessionNotFound();
     // Credit may have been granted while the query waited for a runtime.
     if (needs.pays && balanceMicros <= 0 && (await accounts.balance(principal.orgId)) <= 0) throw insufficientCredits();
-    if (!query.testCall) await this.#askHooks(principal, query, connected);
+    if (!query.testCall) await this.#askHooks(principal, query, connected, segment);
     return { ...connected, chosen, fallback };
   }
 
@@ -140,11 +166,12 @@ export class Admission {
     { agentId }: Principal,
     { query, quoted = [] }: Query,
     { prepared, caller }: Connected,
+    segment: Segment | undefined,
   ): Promise<void> {
     const [silent] = prepared.silentHooks;
     if (silent !== undefined) throw undecided({ service: silent }, "beforeQuery", "its runtime is not connected");
     const { gateway } = this.#context;
-    const context = { gateway, signal: this.#executor.draining };
+    const context = { gateway, signal: this.#executor.draining, ...present({ segment }) };
     // A hook reads all that the model reads of the client: what it refuses in a query must not pass as a quoted text.
     const texts = [...quoted.map(({ text }) => text), query].join("\n\n");
     await checkQuery(agentId, hooksOf(prepared.set), { query: texts, ...caller }, context);
@@ -155,17 +182,18 @@ export class Admission {
   }
 
   /** The functions of the run and what their services made of its context; undefined when no runtime is connected. */
-  async #connect(principal: Principal, query: Query): Promise<Connected | undefined> {
+  async #connect(principal: Principal, query: Query, segment?: Segment): Promise<Connected | undefined> {
     const { gateway } = this.#context;
     const { agentId } = principal;
     const signal = this.#executor.draining;
+    const options = { signal, ...present({ trace: segment?.trace.segment }) };
     // Twice: a rollout may replace the last runtime of a function set between the two requests.
     for (let attempt = 0; attempt < 2; attempt++) {
       const session = await gateway.session(agentId, { signal });
       if (!session) return undefined;
       const role = effectiveRole(principal, query.role, session.manifest);
       const caller = { context: query.context ?? {}, ...(role !== undefined && { role }) };
-      const prepared = await prepareServices(agentId, session, caller, gateway, signal);
+      const prepared = await prepareServices(agentId, session, caller, gateway, options);
       if (prepared && "faults" in prepared) throw await this.#unfitContext(principal, role, prepared.faults);
       if (prepared) return { session, prepared, caller };
     }
@@ -201,7 +229,7 @@ export class Admission {
   }
 
   /** Stores a run that failed before it began. */
-  async #refuse(asked: NewRun, failure: RunFailure): Promise<RunHandle> {
+  async #refuse(asked: NewRun, failure: RunFailure, segment?: Segment): Promise<RunHandle> {
     // A hook may refuse a query because its text must not be stored, for example the number of a card.
     const { quoted: _, ...request } = asked.request;
     const withheld = { ...request, query: WITHHELD, context: {} };
@@ -222,6 +250,9 @@ export class Admission {
     );
     const log = this.#context.log.child({ runId: run.runId, agentId: run.agentId });
     observeRun(record, { ...this.#context, log }).ended(result);
+    segment?.accepted(run);
+    segment?.result(result);
+    segment?.end("ended");
     return run;
   }
 

@@ -32,13 +32,13 @@ export async function prepareServices(
   session: FunctionSession,
   caller: Caller,
   gateway: Pick<FunctionGateway, "prepare" | "combine">,
-  signal: AbortSignal,
+  options: Parameters<FunctionGateway["prepare"]>[3],
 ): Promise<Prepared | { faults: Fault[] } | undefined> {
   const { context } = caller;
   const asked = await Promise.all(
     session.services.map(async (one): Promise<Asked> => {
       if (!one.manifest.preparesContext) return { ...one, prepared: { ok: true } };
-      return { ...one, prepared: await gateway.prepare(agentId, one.manifestHash, caller, { signal }) };
+      return { ...one, prepared: await gateway.prepare(agentId, one.manifestHash, caller, options) };
     }),
   );
   const isOnly = asked.length === 1;

@@ -129,7 +129,10 @@ export class Executor {
   #work(run: RunRecord, atHand: AtHand = {}): Promise<void> {
     const { clock, metrics, within } = this.#context;
     // Accepted or claimed while this process hands over its runs: it would end without working on the run.
-    if (this.#handedOver) return this.#release([run.runId]).catch(this.#releaseFailed);
+    if (this.#handedOver) {
+      atHand.segment?.end("moved");
+      return this.#release([run.runId]).catch(this.#releaseFailed);
+    }
     const abort = new AbortController();
     const leftMs = run.deadlineAt - clock.now();
     const deadline = setTimeout(() => abort.abort(timedOut()), Math.max(0, leftMs));

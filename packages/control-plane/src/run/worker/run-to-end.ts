@@ -3,6 +3,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { RunMoved } from "../../ports/function-gateway.ts";
 import type { AuditEntry, RunRecord } from "../../ports/records.ts";
 import { type History, LeaseLost } from "../../ports/run-store.ts";
+import type { Segment } from "../../ports/tracing.ts";
 import { answered, type Ending, failed } from "../answer.ts";
 import { closeApprovals, type Decided } from "../calls/approval.ts";
 import {
@@ -41,6 +42,7 @@ export interface AtHand {
   next?: NextTurn;
   /** Micro-USD reserved for the first turn. */
   reservedMicros?: number;
+  segment?: Segment;
 }
 
 /** How the work on a run ended here. `waits`: for an approval. `left`: its end could not be stored. */
@@ -59,8 +61,26 @@ export async function runToEnd(
   signal: AbortSignal,
 ): Promise<Outcome> {
   using _owned = context.feed.own(run.runId, run.lastSeq, { begun: atHand.manifest !== undefined });
-  const active = activate(run, context, signal);
-  const { journal, log, observer } = active;
+  const segment = atHand.segment ?? (await resumeSegment(run, context));
+  if (!segment) return work(run, atHand, activate(run, context, signal));
+  const active = { ...activate(run, context, signal), segment };
+  const outcome = await segment.run(() => work(run, atHand, active));
+  segment.end(outcome);
+  return outcome;
+}
+
+/** The row names the segment before its work begins, so that after a crash the next segment links to it. */
+async function resumeSegment(run: RunRecord, { tracing, runs, log }: RunContext): Promise<Segment | undefined> {
+  const segment = tracing?.resume(run);
+  if (!segment) return undefined;
+  await runs.recordSegment(run, segment.trace).catch((cause: unknown) => {
+    log.warn("the trace of a run could not be stored", { runId: run.runId, cause });
+  });
+  return segment;
+}
+
+async function work(run: RunRecord, atHand: AtHand, active: ActiveRun): Promise<Outcome> {
+  const { journal, log, observer, segment, signal } = active;
   let progress: Progress | undefined;
   try {
     let entry: JournalEntry | undefined;
@@ -71,12 +91,13 @@ export async function runToEnd(
       // The state of a run that crashes its process is not loaded, not even to end the run: loading may be what crashes.
       const crashed = run.claims > MAX_QUARANTINE_CLAIMS ? crashLoop(run.crashes) : undefined;
       const load = isSuspect(run) && (crashed || signal.aborted) ? outline : recall;
-      const known = (progress = await withRetry(() => load(run, context), active));
+      const known = (progress = await withRetry(() => load(run, active), active));
       // The run may have been cancelled while the store was unavailable.
       signal.throwIfAborted();
       if (crashed) throw crashed;
-      const begun = (state = await withRetry(() => restore(known, atHand, context), active));
+      const begun = (state = await withRetry(() => restore(known, atHand, active), active));
       // Deltas are sent before a turn is complete, so that no hook could check them.
+      if (state.answerHooks.length > 0) segment?.withholdTexts();
       const shown = state.answerHooks.length > 0 ? withoutDeltas(journal) : journal;
       const answer = await converse(begun, { ...active, journal: shown });
       if (!answer) {
@@ -85,7 +106,7 @@ export async function runToEnd(
         return "waits";
       }
       entry = answer.last;
-      ending = answered(begun, answer, elapsed(run, context.clock), context.limits);
+      ending = answered(begun, answer, elapsed(run, active.clock), active.limits);
     } catch (error) {
       // After an abort, parts of the run fail with errors of their own. The reason of the abort is the cause.
       const cause = signal.aborted ? signal.reason : error;
@@ -93,13 +114,14 @@ export async function runToEnd(
       const failure = cause instanceof RunFailure ? cause : new RunFailure("internal", "Internal error", { cause });
       log[ALARMING.has(failure.code) ? "error" : "debug"]("run failed", { code: failure.code, cause: failure.cause });
       entry ??= state && (state.asking.unstored ?? unfinishedEntry(state, active));
-      const known = progress && { state: progress, limits: context.limits };
-      ending = failed(run, failure, elapsed(run, context.clock), known);
+      const known = progress && { state: progress, limits: active.limits };
+      ending = failed(run, failure, elapsed(run, active.clock), known);
       detail = detailOf(failure);
     }
     const closed = await closeApprovals(run.runId, progress, active);
     await journal.write(finish(run, progress, ending, detail, withDecisions(entry, closed)));
     observer.ended(ending.result, progress);
+    segment?.result(ending.result);
     return "ended";
   } catch (error) {
     if (error instanceof LeaseLost) return moved(error, active);

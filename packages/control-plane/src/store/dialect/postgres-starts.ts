@@ -88,9 +88,9 @@ used_sessions as (
   on conflict (agent_id, id) do update set last_seen_at = excluded.last_seen_at
 ),
 new_runs as (
-  insert into runs (id, org_id, agent_id, thread_id, position, session_id, key_id, request_id, role, subject, kind,
+  insert into runs (id, org_id, agent_id, thread_id, position, session_id, key_id, request_id, trace, role, subject, kind,
     manifest_hash, request, status, fence, owner, lease_until, created_at, started_at, deadline_at)
-  select id, org_id, agent_id, thread_id, position, session_id, key_id, request_id, role, subject, kind, manifest_hash,
+  select id, org_id, agent_id, thread_id, position, session_id, key_id, request_id, trace, role, subject, kind, manifest_hash,
     request, 'running', 1, owner, now + lease_ms, now, now, now + timeout_ms
   from placed
 ),`;
@@ -108,9 +108,10 @@ const storeStarts = statement((p: { starts: string; audit: string }, engine: Eng
 with clock as materialized (select ${engine.dialect.now} as now),
 starts as materialized (
   select x.*, clock.now from clock, json_to_recordset(cast(${p.starts} as json)) as x(
-    id text, org_id text, agent_id text, thread_id text, session_id text, key_id text, request_id text, role text,
-    subject text, kind text, manifest_hash text, request text, timeout_ms bigint, owner text, lease_ms bigint, new_thread boolean,
-    title text, listed integer, idempotency_key text, body_hash text, reserve_id text, reserve_micros bigint)
+    id text, org_id text, agent_id text, thread_id text, session_id text, key_id text, request_id text, trace text,
+    role text, subject text, kind text, manifest_hash text, request text, timeout_ms bigint, owner text, lease_ms bigint,
+    new_thread boolean, title text, listed integer, idempotency_key text, body_hash text, reserve_id text,
+    reserve_micros bigint)
   where timeout_ms between 0 and 9007199254740991
 ),
 possible as materialized (

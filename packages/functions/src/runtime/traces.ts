@@ -1,0 +1,78 @@
+import {
+  type CallFrame,
+  type CallOutcome,
+  type ControlPlaneFrame,
+  GEN_AI,
+  type HookVerdict,
+  OPERATIONS,
+  PATCHBAY,
+  type PreparedContext,
+  type TraceContext,
+} from "@patchbay/protocol";
+import type { Service } from "../service.ts";
+
+/** A span of the runtime, around the owner's code. */
+export interface SpanOf<T> {
+  name: string;
+  attributes: Record<string, string | number>;
+  /** The span of the control plane that it belongs to. Without it, it begins a trace. */
+  trace: TraceContext | undefined;
+  /** The code of a result that is a failure. */
+  failureOf(result: T): string | undefined;
+}
+
+/** Runs `work` in a span, which is the active one for the owner's code. */
+export type InSpan = <T>(span: () => SpanOf<T>, work: () => Promise<T>) => Promise<T>;
+
+/** Where every copy of `@opentelemetry/api` of this major version keeps what an SDK has registered. */
+const REGISTRY = Symbol.for("opentelemetry.js.api.1");
+
+/** Makes spans if an OpenTelemetry provider is registered now. Otherwise `work` runs as it is, and the API is not even loaded. */
+export function createTraces(): { loaded: Promise<void>; inSpan: InSpan } {
+  const registered = (globalThis as { [REGISTRY]?: { trace?: unknown } })[REGISTRY];
+  if (!registered?.trace) return { loaded: Promise.resolve(), inSpan: (_span, work) => work() };
+  let inSpan: InSpan | undefined;
+  return {
+    loaded: import("./spans.ts").then((spans) => void (inSpan = spans.inSpan)),
+    inSpan: (span, work) => (inSpan ? inSpan(span, work) : work()),
+  };
+}
+
+type FrameOf<Type extends ControlPlaneFrame["type"]> = Extract<ControlPlaneFrame, { type: Type }>;
+
+/** The checks and the handler of a call. */
+export const callSpan =
+  ({ function: name, callId, runId, threadId, attempt, trace }: CallFrame) =>
+  (): SpanOf<CallOutcome> => ({
+    name: `${OPERATIONS.tool} ${name}`,
+    attributes: {
+      [GEN_AI.operation]: OPERATIONS.tool,
+      [GEN_AI.toolName]: name,
+      [GEN_AI.toolType]: "function",
+      [GEN_AI.conversation]: threadId,
+      [PATCHBAY.runId]: runId,
+      [PATCHBAY.callId]: callId,
+      [PATCHBAY.attempt]: attempt,
+    },
+    trace,
+    failureOf: (outcome) => (outcome.ok ? undefined : outcome.code),
+  });
+
+/** The preparation of a query's context. */
+export const prepareSpan =
+  ({ manifest: { name } }: Service, { trace }: FrameOf<"prepare">) =>
+  (): SpanOf<PreparedContext> => ({
+    name: `prepare ${name}`,
+    attributes: { [PATCHBAY.service]: name },
+    trace,
+    failureOf: ({ ok }) => (ok ? undefined : "invalid_context"),
+  });
+
+export const hookSpan =
+  ({ manifest: { name } }: Service, { call: { hook }, trace }: FrameOf<"hook">) =>
+  (): SpanOf<HookVerdict> => ({
+    name: `${hook} ${name}`,
+    attributes: { [PATCHBAY.service]: name, [PATCHBAY.hook]: hook },
+    trace,
+    failureOf: ({ verdict }) => (verdict === "failed" ? "hook_failed" : undefined),
+  });
