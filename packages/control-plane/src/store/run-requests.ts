@@ -1,5 +1,6 @@
-import { sql } from "kysely";
+import { type SelectQueryBuilder, sql } from "kysely";
 import type { Engine } from "./engine.ts";
+import type { Schema } from "./schema.ts";
 
 /** Ended runs get their facts within a second, if queries leave the time. */
 const UNRECORDED_MS = 10_000;
@@ -7,7 +8,10 @@ const UNRECORDED_MS = 10_000;
 const MOST = 1_000;
 
 /** Ids of the newest runs that a request started: by the facts of runs, and of the few runs that have none yet. */
-export function startedBy(requestId: string, { db, dialect }: Pick<Engine, "db" | "dialect">) {
+export function startedBy(
+  requestId: string,
+  { db, dialect }: Pick<Engine, "db" | "dialect">,
+): SelectQueryBuilder<Schema, never, { id: string }> {
   const facts = db
     .selectFrom("run_facts")
     .select("run_facts.run_id as id")
