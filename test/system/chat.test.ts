@@ -7,7 +7,8 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { createChatServer } from "../../examples/chat/server.ts";
 import { callsOnce } from "../support/call-models.ts";
-import { startSystem } from "../support/system.ts";
+import { startIssuer } from "../support/issuer.ts";
+import { startSystem, type SystemOptions } from "../support/system.ts";
 import { UiChat } from "../support/ui-chat.ts";
 
 /** The AI SDK's own client in a page, whose requests this route answers. */
@@ -25,7 +26,7 @@ async function storedIn(url: string): Promise<string[]> {
 }
 
 /** A desk with one function, which the model calls in every run. */
-async function startDesk(approval?: { by: ["caller"] }) {
+async function startDesk({ approval, ...options }: SystemOptions & { approval?: { by: ["caller"] } } = {}) {
   const ran: unknown[] = [];
   const cancel = defineFunction({
     name: "cancel_order",
@@ -36,7 +37,7 @@ async function startDesk(approval?: { by: ["caller"] }) {
     handler: ({ orderId }, { role, context }) => void ran.push({ orderId, role, context }),
   });
   const service = defineService({ name: "desk", roles: ["customer", "guest"], functions: [cancel] });
-  const system = await startSystem({ service, model: callsOnce("cancel_order", { orderId: "o1" }) });
+  const system = await startSystem({ service, model: callsOnce("cancel_order", { orderId: "o1" }), ...options });
   const { agentId, url } = system;
   const { apiKey } = await system.plane.admin.createKey({ agentId, can: ["approve"] });
   const servers: ReturnType<typeof serve>[] = [];
@@ -88,7 +89,7 @@ test("a chat opens for its person only, and continues after a reload", async () 
 });
 
 test("a person confirms a call in the chat, and the same message continues", async () => {
-  await using desk = await startDesk({ by: ["caller"] });
+  await using desk = await startDesk({ approval: { by: ["caller"] } });
   const page = openPage(await desk.route());
 
   await page.sendMessage({ text: "Cancel o1" });
@@ -100,6 +101,24 @@ test("a person confirms a call in the chat, and the same message continues", asy
   await expect.poll(() => page.texts).toEqual(["user: Cancel o1", "assistant: Done."]);
   expect(page.calls.map(({ state }) => state)).toEqual(["output-available"]);
   expect(desk.ran).toHaveLength(1);
+});
+
+test("the token of an identity provider decides the role, and another person's chat stays closed", async () => {
+  await using issuer = await startIssuer();
+  const { url: issued, audience } = issuer;
+  const callers = { issuer: issued, audience, roleClaim: "role", contextClaims: ["sub=customerId"] };
+  await using desk = await startDesk({ callers });
+  const as = async (sub: string, role: string) => {
+    const token = await issuer.token({ sub, role });
+    return desk.route({ role: () => undefined, callerToken: () => token });
+  };
+  const ana = await as("ana", "customer");
+
+  await openPage(ana).sendMessage({ text: "Cancel o1" });
+
+  expect(desk.ran).toEqual([{ orderId: "o1", role: "customer", context: { customerId: "ana" } }]);
+  expect(await storedIn(ana)).toHaveLength(2);
+  expect(await storedIn(await as("ben", "customer"))).toEqual([]);
 });
 
 test("the example's server answers people who are signed in, and lets only managers decide", async () => {

@@ -23,6 +23,8 @@ export interface HandleChatOptions {
    * several people, or changes between requests of one.
    */
   user?: (request: Request) => Awaitable<string>;
+  /** The token by which your identity provider proves who the person is, for a service that verifies it. Default: none. */
+  callerToken?: (request: Request) => Awaitable<string | undefined>;
   /** Whether the page receives the model's reasoning. Default: false. */
   reasoning?: boolean;
   /** Origins other than the handler's own whose pages may send messages. CORS headers are then up to your server. Default: none. */
@@ -107,6 +109,7 @@ async function personOf(
   if (role instanceof Response) return role;
   const context = await options.context?.(request);
   const user = await options.user?.(request);
+  const token = await options.callerToken?.(request);
   const bytes = context === undefined ? undefined : new TextEncoder().encode(JSON.stringify(context));
   if (bytes !== undefined && bytes.length > MOST_CONTEXT_BYTES)
     throw new RangeError(
@@ -115,6 +118,7 @@ async function personOf(
   const headers = {
     ...(role && { "X-Patchbay-Role": role }),
     ...(bytes && { "X-Patchbay-Context": base64url(bytes) }),
+    ...(token && { "X-Patchbay-Caller": token }),
   };
   return { headers, scope: user === undefined ? { role, context } : { user } };
 }
@@ -209,7 +213,8 @@ function failureOf({ code, body, status, retryAfterMs }: PatchbayError): Respons
   if (code === "unreachable") return failure(503, code, "The agent does not answer. Try again in a moment.");
   if (body === undefined)
     return failure(502, code, "The address of the agent answers, but not as the service does. Check `url`.", retry);
-  if (body.code === "authentication_failed" || body.code === "agent_mismatch")
+  // With a reason, the refusal is one of the caller's token: the visitor must sign in again.
+  if (body.code === "agent_mismatch" || body.errorMessage === "Authentication failed")
     return failure(502, body.code, `The agent refuses the key of this server: ${body.errorMessage}.`);
   return Response.json(body, { status, ...(retry && { headers: retry }) });
 }

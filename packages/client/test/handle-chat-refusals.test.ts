@@ -101,6 +101,18 @@ test.each([
   ]);
 });
 
+test("a refused token of the caller is shown as a visitor who must sign in", async () => {
+  const expired = refusal(
+    "authentication_failed",
+    "Authentication failed: the token in X-Patchbay-Caller is not accepted.",
+  );
+  await using service = await startFakeService([json(401, expired)]);
+
+  const response = await handlerFor(service.url, { callerToken: () => "eyJ" })(message());
+
+  expect([response.status, await response.json()]).toEqual([401, expired]);
+});
+
 test("a failure to reach the service names no address", async () => {
   const closed = await startFakeService([]);
   await closed[Symbol.asyncDispose]();

@@ -13,6 +13,7 @@ test("a message is sent with the key, and with the role and the context that the
   const chat = handlerFor(service.url, {
     role: (request) => request.headers.get("cookie")?.replace("who=", ""),
     context: async () => ({ customerId: "größe_1" }),
+    callerToken: async () => "eyJ.of.ana",
   });
 
   const response = await chat(message(undefined, { cookie: "who=agent" }));
@@ -21,7 +22,12 @@ test("a message is sent with the key, and with the role and the context that the
   expect(service.requests[0]).toMatchObject({
     method: "POST",
     path: "/agents/agt%201/ui-stream",
-    headers: { "x-api-key": "service_live_x", "x-patchbay-role": "agent", "content-type": "application/json" },
+    headers: {
+      "x-api-key": "service_live_x",
+      "x-patchbay-role": "agent",
+      "x-patchbay-caller": "eyJ.of.ana",
+      "content-type": "application/json",
+    },
   });
   expect(contextOf(service.requests[0]?.headers["x-patchbay-context"])).toEqual({ customerId: "größe_1" });
   expect(bodyOf(service.requests[0])).toEqual({
