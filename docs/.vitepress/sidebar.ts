@@ -17,6 +17,7 @@ export const sidebar = [
       { text: "Tools of MCP servers", link: "/guides/mcp-servers" },
       { text: "Context and subject", link: "/guides/context" },
       { text: "Proven callers", link: "/guides/callers" },
+      { text: "Client tokens", link: "/guides/client-tokens" },
       { text: "Testing", link: "/guides/testing" },
       { text: "Testing access in CI", link: "/guides/access-in-ci" },
       { text: "Evidence for auditors", link: "/guides/evidence" },

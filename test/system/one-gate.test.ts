@@ -97,6 +97,7 @@ const HARMLESS: Record<Exclude<RouteId, keyof typeof STARTING>, string> = {
   resumeUiStream: "reads the log of a run",
   stopUiStream: "stops runs",
   uiMessages: "reads a thread",
+  createClientToken: "makes a token for queries of a page",
   connect: "brings functions, calls none",
   healthz: "reads the state of the process",
   readyz: "reads the state of the process",

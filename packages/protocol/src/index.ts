@@ -91,6 +91,7 @@ export {
   QueryRequest,
   textUpTo,
 } from "./query.ts";
+export { ClientToken, ClientTokenRequest } from "./client-token.ts";
 export { Feedback } from "./feedback.ts";
 export {
   CancelResponse,

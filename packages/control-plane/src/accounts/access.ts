@@ -32,7 +32,7 @@ export function createAuthenticator(deps: {
 }
 
 /** The credential, session or service token that a connection or stream was opened with. */
-export type Access = { kind: "credential" | "session" | "serviceToken"; id: string };
+export type Access = { kind: "credential" | "session" | "serviceToken" | "clientToken"; id: string };
 
 /** Closes connections and streams after their credential, session or service token has ended. */
 export interface AccessWatch {

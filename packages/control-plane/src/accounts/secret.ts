@@ -2,13 +2,14 @@ import { createHash, randomInt } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { CredentialKind } from "../ports/stores.ts";
 
-/** What a secret is for: one of an agent, or a service token of an organisation. */
-export type SecretKind = CredentialKind | "service";
+/** What a secret is for: one of an agent, a client token of one of its keys, or a service token of an organisation. */
+export type SecretKind = CredentialKind | "client" | "service";
 
 const PREFIXES: Record<SecretKind, string> = {
   api: "service_live_",
   runtime: "patchbay_rt_",
   access: "patchbay_at_",
+  client: "patchbay_ct_",
   service: "service_admin_",
 };
 

@@ -14,6 +14,7 @@ import type { AuditStore } from "./audit.ts";
 import type { AuditSealStore } from "./audit-seals.ts";
 import type { MemberStore, ServiceAddress, SignInStore } from "./members.ts";
 import type { Retention, SweepOptions } from "./retention.ts";
+import type { ClientTokenStore } from "./client-tokens.ts";
 import type { RunIndex } from "./run-index.ts";
 import type { ThreadKey } from "./records.ts";
 import type { CallStore } from "./call-store.ts";
@@ -265,6 +266,7 @@ export interface Store extends ServiceAddress {
   shadows: ShadowStore;
   accounts: AccountStore;
   serviceTokens: ServiceTokenStore;
+  clientTokens: ClientTokenStore<Credential>;
   threads: ThreadStore;
   webhooks: WebhookStore;
   runtimes: RuntimeStore;

@@ -12,6 +12,7 @@ import type {
   RunStatus,
   TraceContext,
 } from "@patchbay/protocol";
+import type { ClientToken } from "../ports/client-tokens.ts";
 import type { ProvenCaller } from "../ports/callers.ts";
 import type { CredentialRight } from "../ports/stores.ts";
 import type { QuotedText, RunRecord, TestCall, ThreadKey } from "../ports/records.ts";
@@ -21,7 +22,7 @@ export { type SentRequest, sentRequests } from "./loop/rebuild.ts";
 export { outcomeFields, parametersOf } from "./answer.ts";
 export { historyScope, shownFunctions } from "./state.ts";
 export { visibleFunctions } from "./role-check.ts";
-export { narrowed } from "./start/stated.ts";
+export { asStated, narrowed } from "./start/stated.ts";
 export type { Observer, QueryLine } from "./run-context.ts";
 
 /** The authenticated sender of a request, taken from its key or token. */
@@ -36,6 +37,8 @@ export interface Principal {
   roles?: readonly string[];
   /** Rights besides sending queries. */
   can?: readonly CredentialRight[];
+  /** The client token of the request: role and context are those of the token, whatever a query states. */
+  fixed?: ClientToken;
   /** What the token of its caller proved; `roles` are narrowed to it. */
   proven?: ProvenCaller;
 }

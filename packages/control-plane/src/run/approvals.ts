@@ -28,7 +28,8 @@ export function createApprovals({
   async function visible(principal: Principal, approvalId: string): Promise<ApprovalRecord> {
     requireRight(principal);
     const approval = await approvals.get(principal.agentId, approvalId);
-    if (!approval || !mayState(principal, approval.role)) throw new ServiceError("not_found", "Approval not found");
+    if (!approval || !mayState(principal, approval.role) || !isOpenTo(principal, approval))
+      throw new ServiceError("not_found", "Approval not found");
     return approval;
   }
 
@@ -66,8 +67,12 @@ export function createApprovals({
   };
 }
 
-function requireRight({ can }: Pick<Principal, "can">): void {
-  if (!can?.includes("approve"))
+/** The holder of a client token confirms its own calls, and decides nothing else. */
+const isOpenTo = ({ fixed }: Principal, { by, role }: ApprovalRecord): boolean =>
+  !fixed || (by.includes(CALLER) && role === fixed.role);
+
+function requireRight({ can, fixed }: Pick<Principal, "can" | "fixed">): void {
+  if (!fixed && !can?.includes("approve"))
     throw notAllowed(
       "This key may not read or decide approvals. Create one with the right: patchbay keys create --can approve",
     );

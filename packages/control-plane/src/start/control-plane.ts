@@ -6,6 +6,7 @@ import { createHttpApp, serveMetrics } from "../http/query/app.ts";
 import { randomUUID } from "node:crypto";
 import { createAuthenticator, type AccessWatch } from "../accounts/access.ts";
 import { createAdmin, type Admin } from "../accounts/admin.ts";
+import { createClientTokens } from "../accounts/client-tokens.ts";
 import { createCallerProof } from "../accounts/callers.ts";
 import { createDoorLimiter, createRateLimiter, tierNamed } from "../accounts/limits.ts";
 import { mountConsole } from "../console/app.ts";
@@ -233,6 +234,7 @@ function httpDeps(
     approvals,
     threads: store.threads,
     audit: store.audit,
+    clientTokens: createClientTokens(store.clientTokens),
     ...(settings.callers && { proveCaller: createCallerProof(settings.callers, { clock, log }) }),
     authenticate,
     within,

@@ -6,12 +6,16 @@ import type { Store } from "../ports/stores.ts";
 const ACCESS_CHECK_MS = 2_000;
 
 /** Watches what connections and streams were opened with. Disposing ends the watch. */
-export function watchAccess({ accounts, signIn, serviceTokens }: Store, log: Log): AccessWatch & Disposable {
+export function watchAccess(
+  { accounts, signIn, serviceTokens, clientTokens }: Store,
+  log: Log,
+): AccessWatch & Disposable {
   return createAccessWatch({
     valid: {
       credential: (ids) => accounts.validCredentials(ids),
       session: (ids) => signIn.validSessions(ids),
       serviceToken: (ids) => serviceTokens.valid(ids),
+      clientToken: (ids) => clientTokens.valid(ids),
     },
     everyMs: ACCESS_CHECK_MS,
     log,

@@ -78,28 +78,38 @@ export function credentialStore(engine: Engine): Pick<AccountStore, CredentialMe
 }
 
 /** Deleting an agent does not touch its credentials; every read therefore excludes those of deleted agents. */
-function credentialReads(
-  engine: Engine,
-): Pick<AccountStore, "findCredential" | "listCredentials" | "validCredentials" | "mayContinue" | "haveSameHolder"> {
-  const { db, dialect } = engine;
-  const ofExistingAgents = () =>
-    db
-      .selectFrom("credentials")
-      .innerJoin("agents", "agents.id", "credentials.agent_id")
-      .where("agents.deleted_at", "is", null);
-  const withTier = () =>
-    ofExistingAgents()
-      .innerJoin("orgs", "orgs.id", "credentials.org_id")
-      .selectAll("credentials")
-      .select(["orgs.tier", "agents.settings"]);
-  const valid = (eb: ExpressionBuilder<Schema, "credentials">) =>
+export const ofExistingAgents = ({ db }: Engine) =>
+  db
+    .selectFrom("credentials")
+    .innerJoin("agents", "agents.id", "credentials.agent_id")
+    .where("agents.deleted_at", "is", null);
+
+/** What `toCredential` reads. */
+export const withTier = (engine: Engine) =>
+  ofExistingAgents(engine)
+    .innerJoin("orgs", "orgs.id", "credentials.org_id")
+    .selectAll("credentials")
+    .select(["orgs.tier", "agents.settings"]);
+
+/** Condition for credentials that are neither revoked nor expired. */
+export const isValid =
+  ({ dialect }: Engine) =>
+  (eb: ExpressionBuilder<Schema, "credentials">) =>
     eb.and([
       eb("credentials.revoked_at", "is", null),
       eb.or([eb("credentials.expires_at", "is", null), eb("credentials.expires_at", ">", dialect.now)]),
     ]);
+
+function credentialReads(
+  engine: Engine,
+): Pick<AccountStore, "findCredential" | "listCredentials" | "validCredentials" | "mayContinue" | "haveSameHolder"> {
+  const { db } = engine;
   const validByHash = sharedRead(
     statement((p: Pick<CredentialRow, "kind" | "hash">) =>
-      withTier().where("credentials.hash", "=", p.hash).where("credentials.kind", "=", p.kind).where(valid),
+      withTier(engine)
+        .where("credentials.hash", "=", p.hash)
+        .where("credentials.kind", "=", p.kind)
+        .where(isValid(engine)),
     ),
   );
   return {
@@ -109,7 +119,7 @@ function credentialReads(
     },
 
     async listCredentials(kind, agentId) {
-      const rows = await withTier()
+      const rows = await withTier(engine)
         .where("credentials.agent_id", "=", agentId)
         .where("credentials.kind", "=", kind)
         .orderBy("credentials.created_at")
@@ -121,10 +131,10 @@ function credentialReads(
     async validCredentials(credentialIds) {
       const found = new Set<string>();
       for (const ids of idBatches(credentialIds)) {
-        const rows = await ofExistingAgents()
+        const rows = await ofExistingAgents(engine)
           .select("credentials.id")
           .where("credentials.id", "in", ids)
-          .where(valid)
+          .where(isValid(engine))
           .execute();
         for (const { id } of rows) found.add(id);
       }
@@ -238,7 +248,7 @@ async function end({ db }: Engine, id: string, change: { revoked_at: number } | 
 const needsProof = (settings: Json<AgentSettings>): boolean =>
   settings.includes('"callers"') && fromJson(settings).callers === "required";
 
-function toCredential(row: CredentialRow & { tier: string; settings: Json<AgentSettings> }): Credential {
+export function toCredential(row: CredentialRow & { tier: string; settings: Json<AgentSettings> }): Credential {
   return {
     credentialId: row.id,
     kind: row.kind,

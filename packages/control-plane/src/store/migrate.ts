@@ -20,6 +20,7 @@ import { auditSeals } from "./migrations/0016-audit-seals.ts";
 import { waitingTimes } from "./migrations/0018-waiting-times.ts";
 import { runKinds } from "./migrations/0019-run-kinds.ts";
 import { threadKeys } from "./migrations/0020-thread-keys.ts";
+import { clientTokens } from "./migrations/0021-client-tokens.ts";
 import { runRequests } from "./migrations/0022-run-requests.ts";
 import { traces } from "./migrations/0023-traces.ts";
 import { serviceTokens } from "./migrations/0024-service-tokens.ts";
@@ -64,6 +65,7 @@ function migrations(options: MigrationOptions): Record<string, Migration> {
     "0018-waiting-times": { up: waitingTimes },
     "0019-run-kinds": { up: runKinds },
     "0020-thread-keys": { up: (db) => threadKeys(db, options) },
+    "0021-client-tokens": { up: (db) => clientTokens(db, options) },
     "0022-run-requests": { up: runRequests },
     "0023-traces": { up: traces },
     "0024-service-tokens": { up: (db) => serviceTokens(db, options) },

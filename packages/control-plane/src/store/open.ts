@@ -27,6 +27,7 @@ import { runClaims } from "./runs-claim.ts";
 import { runCommits } from "./runs-commit.ts";
 import { runReads } from "./runs-read.ts";
 import { viewStore } from "./run-views.ts";
+import { clientTokenStore } from "./client-tokens.ts";
 import { webhookStore } from "./webhooks.ts";
 import { runStarts } from "./runs-start.ts";
 import { runtimeStore } from "./runtimes.ts";
@@ -135,6 +136,7 @@ function assemble(engine: Engine): OpenStore {
     shadows: shadowStore(engine),
     accounts: { ...accountStore(engine), ...balances },
     serviceTokens: serviceTokenStore(engine),
+    clientTokens: clientTokenStore(engine),
     views: viewStore(engine),
     threads: threadStore(engine),
     webhooks: webhookStore(engine),

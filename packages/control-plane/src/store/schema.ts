@@ -1,5 +1,5 @@
 import type { Generated } from "kysely";
-import type { AccessChanges, AgentSettings, Manifest, Widening } from "@patchbay/protocol";
+import type { AccessChanges, AgentSettings, JsonObject, Manifest, Widening } from "@patchbay/protocol";
 import type { Message } from "../ports/model-provider.ts";
 import type { ModelRetry } from "../ports/records.ts";
 import type { CredentialKind, CredentialRight } from "../ports/stores.ts";
@@ -31,6 +31,18 @@ export interface Schema extends RunTables, AuditTables, WebhookTables {
   };
   credentials: CredentialRow;
   service_tokens: ServiceTokenRow;
+  client_tokens: {
+    id: string;
+    org_id: string;
+    key_id: string;
+    hash: string;
+    role: string;
+    context: Json<JsonObject>;
+    thread_key: string | null;
+    proven: Json<{ subject?: string }> | null;
+    created_at: number;
+    expires_at: number;
+  };
   sessions: { agent_id: string; id: string; org_id: string; created_at: number; last_seen_at: number };
   threads: ThreadRow;
   /** The roles that have runs in a thread; '' for runs without a role. A key with a role list lists its threads from here. */

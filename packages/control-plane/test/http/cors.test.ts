@@ -1,4 +1,10 @@
+import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
+import type { Exchange, HttpEnv } from "../../src/http/kernel/exchange.ts";
+import { mountRoutes } from "../../src/http/kernel/routes.ts";
+import { allowOrigin, preflight as answerOtherMethod } from "../../src/http/query/origins.ts";
+import { silentLog } from "../../src/ports/log.ts";
+import { silentMetrics } from "../../src/ports/metrics.ts";
 import { QUERY, startHttp, STREAM } from "./support/start-http.ts";
 
 const ORIGIN = "https://app.example";
@@ -63,4 +69,62 @@ test("the origin * allows every page, by its own origin", async () => {
   await using http = await startHttp({ corsOrigins: ["*"] });
   const response = await http.post(QUERY, { query: "hi" }, { Origin: ORIGIN });
   expect(response.headers.get("Access-Control-Allow-Origin")).toBe(ORIGIN);
+});
+
+describe("routes for pages", () => {
+  const DOOR = "/agents/agent-1/ui-stream";
+  const app = (corsOrigins: string[] = []) => {
+    const app = new Hono<HttpEnv>();
+    const route = {
+      method: "POST" as const,
+      path: "/agents/:agent_id/ui-stream",
+      handle: ({ headers }: Exchange) => new Response("ok", { headers }),
+    };
+    mountRoutes(
+      app,
+      {
+        name: "query",
+        metrics: silentMetrics,
+        routes: [route],
+        log: silentLog,
+        documentPath: "/",
+        begin: (exchange) => allowOrigin(exchange, corsOrigins),
+        answerOtherMethod,
+      },
+      (answer) => app.notFound(answer),
+    );
+    return app;
+  };
+  const token = { Authorization: "Bearer patchbay_ct_x" };
+  const asked = (headers: Record<string, string>, corsOrigins?: string[], method = "POST") =>
+    app(corsOrigins).request(DOOR, { method, headers: { Origin: ORIGIN, ...headers } }, {});
+  const allowed = async (...args: Parameters<typeof asked>) =>
+    (await asked(...args)).headers.get("Access-Control-Allow-Origin");
+  const preflighted = { "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization" };
+
+  test("a page of any origin reads the response to its client token, without credentials", async () => {
+    const response = await asked(token);
+    expect(response.headers.get("Access-Control-Allow-Origin")).toBe(ORIGIN);
+    expect(response.headers.get("Access-Control-Allow-Credentials")).toBeNull();
+    expect(response.headers.get("Vary")).toBe("Origin");
+  });
+
+  test("configured origins are the only ones", async () => {
+    expect(await allowed(token, ["https://other.example"])).toBeNull();
+    expect(await allowed(token, [ORIGIN])).toBe(ORIGIN);
+    expect(await allowed(preflighted, ["https://other.example"], "OPTIONS")).toBeNull();
+  });
+
+  test("a page never reads the response to a key, whatever is configured", async () => {
+    for (const key of [{ "X-API-Key": "k" }, { Authorization: "Bearer service_live_x" }, {}])
+      for (const origins of [[], [ORIGIN], ["*"]]) expect(await allowed({ ...key }, origins)).toBeNull();
+  });
+
+  test("a preflight needs no token and allows what clients send", async () => {
+    const response = await asked(preflighted, [], "OPTIONS");
+    expect(response.status).toBe(204);
+    expect(response.headers.get("Access-Control-Allow-Origin")).toBe(ORIGIN);
+    expect(response.headers.get("Access-Control-Allow-Methods")).toBe("POST");
+    expect(response.headers.get("Access-Control-Allow-Headers")).toMatch(/Authorization.*Mcp-Protocol-Version/);
+  });
 });

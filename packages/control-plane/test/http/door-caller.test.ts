@@ -1,7 +1,8 @@
 import { Hono } from "hono";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { silentLog } from "../../src/ports/log.ts";
 import { silentMetrics } from "../../src/ports/metrics.ts";
+import type { ClientToken } from "../../src/ports/client-tokens.ts";
 import type { ProvenCaller } from "../../src/ports/callers.ts";
 import { ServiceError } from "../../src/ports/service-error.ts";
 import type { Credential } from "../../src/ports/stores.ts";
@@ -12,9 +13,15 @@ import { asDoorCaller } from "../../src/http/query/caller.ts";
 import { createFakeRuns } from "./support/fake-runs.ts";
 
 const KEY = "service_live_mine";
+const PAGE = "patchbay_ct_mine";
+const FIXED = { role: "clerk", context: { customerId: "c_1" } };
 
 /** What a door gets to know of a request with these headers. */
-async function ask(headers: Record<string, string>, { agentId = "agt_1", ...of }: Partial<Credential> = {}) {
+async function ask(
+  headers: Record<string, string>,
+  { agentId = "agt_1", ...of }: Partial<Credential> = {},
+  { door = "door", ...fixed }: Partial<ClientToken> & { door?: string } = {},
+) {
   const credential = { credentialId: "key_1", kind: "api", agentId, orgId: "org_1", tier: "sandbox", ...of };
   const runs = createFakeRuns();
   runs.requireRole = async ({ roles }, role) => {
@@ -26,19 +33,26 @@ async function ask(headers: Record<string, string>, { agentId = "agt_1", ...of }
     within: <T>(_orgId: string, work: () => T) => work(),
     // The token is what it proves.
     proveCaller: async (token: string) => JSON.parse(token) as ProvenCaller,
+    clientTokens: {
+      create: () => Promise.reject(new Error("not used here")),
+      authenticate: async (secret: string) =>
+        secret === PAGE
+          ? { token: { tokenId: "clt_1", ...FIXED, ...fixed }, key: credential as Credential }
+          : undefined,
+    },
     audit: { record: async () => {} },
     log: silentLog,
   };
   const app = new Hono<HttpEnv>();
   const route = {
     method: "POST" as const,
-    path: "/agents/:agent_id/door",
+    path: `/agents/:agent_id/${door}`,
     handle: (exchange: Parameters<typeof asDoorCaller>[0]) =>
       asDoorCaller(exchange, deps, async (caller) => json(exchange, 200, caller)),
   };
   const api = { name: "query", routes: [route], metrics: silentMetrics, log: silentLog, documentPath: "/" };
   mountRoutes(app, api, () => undefined);
-  const response = await app.request("/agents/agt_1/door", { method: "POST", headers }, {});
+  const response = await app.request(`/agents/agt_1/${door}`, { method: "POST", headers }, {});
   return { status: response.status, challenge: response.headers.get("WWW-Authenticate"), body: await response.json() };
 }
 
@@ -125,5 +139,80 @@ test("a role is refused above 200 characters", async () => {
   expect(await ask({ ...key, "X-Patchbay-Role": "r".repeat(201) })).toMatchObject({
     status: 400,
     body: { details: [{ path: "X-Patchbay-Role" }] },
+  });
+});
+
+describe("a client token", () => {
+  const page = { Authorization: `Bearer ${PAGE}` };
+  const onDoor = { door: "ui-stream" };
+  const scopeOf = async (fixed: Partial<ClientToken>, of: Partial<Credential> = {}) =>
+    ((await ask(page, of, { ...onDoor, ...fixed })).body as { threadScope: string }).threadScope;
+
+  test("fixes role and context, whatever the headers and the key say", async () => {
+    const stated = { "X-Patchbay-Role": "manager", "X-Patchbay-Context": encoded({ customerId: "c_2" }) };
+
+    const { status, body } = await ask(
+      { ...page, ...stated },
+      { roles: ["clerk", "manager"], can: ["approve"] },
+      onDoor,
+    );
+
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ ...FIXED, principal: { keyId: "key_1", roles: ["clerk"], fixed: FIXED } });
+    expect((body as { principal: object }).principal).not.toHaveProperty("can");
+  });
+
+  test("opens chats of its key, role and context only", async () => {
+    const scopes = [
+      await scopeOf({}),
+      await scopeOf({ role: "manager" }),
+      await scopeOf({ context: { customerId: "c_2" } }),
+      await scopeOf({}, { credentialId: "key_2" }),
+      await scopeOf({ proven: { subject: "ada" } }),
+      ((await ask(key)).body as { threadScope: string }).threadScope,
+    ];
+    expect(new Set(scopes).size).toBe(scopes.length);
+    expect(await scopeOf({}, { credentialId: "key_2", lineage: "key_1" })).toBe(scopes[0]);
+    expect((await ask(page, {}, { ...onDoor, threadKey: "chat" })).body).toMatchObject({ threadKey: "chat" });
+  });
+
+  test.each([
+    [page, "v1/chat/completions"],
+    [page, "door"],
+    [{ "X-API-Key": PAGE }, "ui-stream"],
+    [{ "X-API-Key": "wrong", ...page }, "mcp"],
+    [{ Authorization: `Bearer ${PAGE}x` }, "mcp"],
+  ])("%j is refused on %s", async (headers, door) => {
+    const answer = await ask(headers, {}, { door });
+    expect(answer).toMatchObject({ status: 401, challenge: 'Bearer error="invalid_token"' });
+  });
+
+  test.each(["ui-stream", "ui-stream/chat/stream", "mcp"])("is accepted on %s", async (door) => {
+    expect(await ask(page, {}, { door })).toMatchObject({ status: 200 });
+  });
+
+  test("opens no other agent", async () => {
+    expect(await ask(page, { agentId: "agt_2" }, onDoor)).toMatchObject({
+      status: 403,
+      body: { code: "agent_mismatch" },
+    });
+  });
+
+  test("needs a proven caller where its agent requires one, from its making or from its header", async () => {
+    const required = { needsProof: true } as const;
+    const caller = (subject: string, roles = ["clerk"]) => ({
+      ...page,
+      "X-Patchbay-Caller": JSON.stringify({ subject, roles, context: {}, members: [] }),
+    });
+    const made = { ...onDoor, proven: { subject: "ada" } };
+
+    expect(await ask(page, required, onDoor)).toMatchObject({ status: 401 });
+    expect(await ask(caller("ada"), required, onDoor)).toMatchObject({ status: 200 });
+    expect(await ask(page, required, made)).toMatchObject({
+      status: 200,
+      body: { principal: { proven: { subject: "ada" } } },
+    });
+    expect(await ask(caller("eve"), {}, made)).toMatchObject({ status: 401 });
+    expect(await ask(caller("ada", ["manager"]), {}, made)).toMatchObject({ status: 403 });
   });
 });

@@ -78,12 +78,19 @@ describe("GET /openapi.json", () => {
     const { paths, components } = await read();
     const parametersOf = (path: string) =>
       (paths[path]!["get"]!["parameters"] as unknown as { name: string }[]).map(({ name }) => name);
-    expect(parametersOf("/agents/{agent_id}/threads")).toEqual(["agent_id", "limit", "cursor", "sessionId"]);
+    expect(parametersOf("/agents/{agent_id}/threads")).toEqual([
+      "agent_id",
+      "limit",
+      "cursor",
+      "sessionId",
+      "X-Patchbay-Caller",
+    ]);
     expect(parametersOf("/agents/{agent_id}/threads/{thread_id}")).toEqual([
       "agent_id",
       "thread_id",
       "limit",
       "cursor",
+      "X-Patchbay-Caller",
     ]);
     const schemas = components["schemas"]!;
     expect(schemas["ThreadDetail"]!["required"]).toContain("nextCursor");

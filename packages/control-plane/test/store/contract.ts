@@ -48,6 +48,7 @@ import { threadContract } from "./contract/threads.ts";
 import { upkeepContract } from "./contract/upkeep.ts";
 import { widenedSetContract } from "./contract/widened-sets.ts";
 import { waitingRunContract } from "./contract/waiting-runs.ts";
+import { clientTokenContract } from "./contract/client-tokens.ts";
 import { webhookContract } from "./contract/webhooks.ts";
 import type { MakePlace } from "./contract/world.ts";
 
@@ -64,6 +65,7 @@ export function storeContract(makePlace: MakePlace): void {
   describe("waiting runs", () => waitingRunContract(makePlace));
   describe("errors of calls", () => callErrorContract(makePlace));
   describe("feedback", () => feedbackContract(makePlace));
+  describe("client tokens", () => clientTokenContract(makePlace));
   describe("webhooks", () => webhookContract(makePlace));
   describe("permits", () => permitContract(makePlace));
   describe("moments of calls and turns", () => momentContract(makePlace));

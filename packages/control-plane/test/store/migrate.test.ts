@@ -59,6 +59,8 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])("a database on %
       { name: "0018-waiting-times" },
       { name: "0019-run-kinds" },
       { name: "0020-thread-keys" },
+      { name: "0021-client-tokens" },
+      { name: "0022-run-requests" },
       { name: "0024-service-tokens" },
       { name: "0025-facts-by-time" },
       { name: "9999-later" },
@@ -117,6 +119,8 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])("a database on %
 const BEFORE_KINDS = [
   "alter table sign_in_links drop column created_by_token",
   "drop table service_tokens",
+  "drop index run_facts_by_request",
+  "drop table client_tokens",
   "drop table thread_keys",
   "drop index threads_by_update",
   "drop index thread_roles_by_update",

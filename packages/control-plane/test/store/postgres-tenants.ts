@@ -117,6 +117,8 @@ async function fill(store: OpenStore, name: string): Promise<Tenant> {
   await store.shadows.record(candidate, step);
   const token = { tokenId: `svt_${name}`, orgId, hash, hint: name, scopes: ["agents:read" as const] };
   await store.serviceTokens.create(token);
+  const page = { tokenId: `clt_${name}`, keyId, hash, role: "clerk", context: {}, lifeMs: 60_000 };
+  await store.clientTokens.create(page);
   const { memberId } = tenant;
   await store.views.add({ viewId: `view_${name}`, orgId, agentId, memberId, name, shared: true, search: {} });
   const member = { memberId, orgId, email: `${name}@example.com`, name, role: "owner" as const, passwordHash: "x" };

@@ -4,6 +4,7 @@ import type { Exchange, Handler, HttpEnv } from "../kernel/exchange.ts";
 import { mountRoutes } from "../kernel/routes.ts";
 import { createHttpServer } from "../kernel/server.ts";
 import { approvalRoutes } from "./approval-routes.ts";
+import { clientTokenRoutes } from "./client-token-routes.ts";
 import type { HttpDeps } from "./deps.ts";
 import { allowOrigin, guardLocal, preflight } from "./origins.ts";
 import { queryRoutes } from "./query-routes.ts";
@@ -27,6 +28,7 @@ export function createHttpApp(deps: HttpDeps, served: readonly RouteSpec[] = pub
     ...threadRoutes(deps),
     ...approvalRoutes(deps),
     ...uiStreamRoutes(deps),
+    ...clientTokenRoutes(deps),
     ...serviceRoutes(deps, served),
   };
   const app = new Hono<HttpEnv>();

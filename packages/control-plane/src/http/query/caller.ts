@@ -6,9 +6,11 @@ import type { AuditEntry } from "../../ports/records.ts";
 import { invalid, ServiceError, type ServiceErrorCode } from "../../ports/service-error.ts";
 import type { Credential } from "../../ports/stores.ts";
 import { narrowed, type Principal } from "../../run/api.ts";
+import { hashJson } from "../kernel/body.ts";
 import { codeOf } from "../kernel/errors.ts";
 import type { Exchange, RequestFacts } from "../kernel/exchange.ts";
 import type { HttpDeps } from "./deps.ts";
+import { isForPages } from "./origins.ts";
 import { parse } from "./query-body.ts";
 
 type Authenticate = HttpDeps["authenticate"];
@@ -16,7 +18,7 @@ type Authenticate = HttpDeps["authenticate"];
 const LONGEST_SECRET = 200;
 const BEARER = /^Bearer +([^\s,]+)$/i;
 
-type CallerDeps = Pick<HttpDeps, "authenticate" | "within" | "proveCaller" | "audit" | "log">;
+type CallerDeps = Pick<HttpDeps, "authenticate" | "within" | "proveCaller" | "clientTokens" | "audit" | "log">;
 
 function requireAgent({ agentId }: Credential, { req }: Exchange["c"]): void {
   if (agentId !== req.param("agent_id")) throw new ServiceError("agent_mismatch", MESSAGES.agent_mismatch);
@@ -42,14 +44,16 @@ export interface DoorCaller {
   context?: JsonObject;
   /** Scope of the ids by which the caller names its threads. */
   threadScope: string;
+  /** Takes the place of every id by which the caller names a thread: its client token opens this one only. */
+  threadKey?: string;
 }
 
 const ROLE = "X-Patchbay-Role";
 const CONTEXT = "X-Patchbay-Context";
 
 /**
- * Runs `work` for the caller of a door: the holder of an API key, with the role that the key is pinned to, else the role of the
- * header. Throws as `asApiCaller` does, and `role_not_allowed` for a role that the key may not state.
+ * Runs `work` for the caller of a door: the page with a client token, which fixes role and context, or the holder of an API key,
+ * with the role that the key is pinned to, else the role of the header. Throws as `asApiCaller` does, and `role_not_allowed` for a role that the key may not state.
  */
 export async function asDoorCaller<T>(
   exchange: Exchange,
@@ -58,13 +62,17 @@ export async function asDoorCaller<T>(
 ): Promise<T> {
   const { c, headers, facts } = exchange;
   const { runs } = deps;
-  const secret = c.req.header("X-API-Key") ?? bearer(c.req.header("Authorization"));
-  const credential = await check(deps.authenticate, "api", secret, facts).catch((thrown: unknown) => {
+  const challenge = (thrown: unknown): never => {
     if (codeOf(thrown) === "authentication_failed")
       headers["WWW-Authenticate"] = secret === undefined ? "Bearer" : 'Bearer error="invalid_token"';
     throw thrown;
-  });
+  };
+  const key = c.req.header("X-API-Key");
+  const secret = key ?? bearer(c.req.header("Authorization"));
+  const page = key === undefined && isForPages(c.req.path) ? await pageWith(secret, deps) : undefined;
+  const credential = page?.key ?? (await check(deps.authenticate, "api", secret, facts).catch(challenge));
   requireAgent(credential, c);
+  if (page) return await asPage(exchange, deps, page, work);
   const asked = parse(DoorHeaders, { [ROLE]: c.req.header(ROLE), [CONTEXT]: c.req.header(CONTEXT) }, []);
   const { [CONTEXT]: context } = asked;
   return await asHolder(exchange, deps, credential, async (holder) => {
@@ -75,6 +83,35 @@ export async function asDoorCaller<T>(
     const principal = role === undefined ? holder : { ...holder, roles: [role] };
     const threadScope = scopeOf(credential, holder);
     return await work({ principal, threadScope, ...present({ role, context }) });
+  });
+}
+
+type Page = NonNullable<Awaited<ReturnType<HttpDeps["clientTokens"]["authenticate"]>>>;
+
+const pageWith = async (secret: string | undefined, { clientTokens }: CallerDeps): Promise<Page | undefined> =>
+  secret === undefined || secret.length > LONGEST_SECRET ? undefined : await clientTokens.authenticate(secret);
+
+/** Runs `work` for a page. It has no right of its key besides queries, and whatever its headers state is ignored. */
+async function asPage<T>(
+  exchange: Exchange,
+  deps: CallerDeps,
+  { token, key }: Page,
+  work: (caller: DoorCaller) => Promise<T>,
+): Promise<T> {
+  const { can: _, ...holder } = callerOf(key);
+  const { role, context, threadKey, proven: made } = token;
+  const principal: Principal = {
+    ...holder,
+    roles: [role],
+    fixed: token,
+    ...(made && { proven: { ...made, context: {}, members: [] } }),
+  };
+  noteIn(exchange.facts, key);
+  return await asNarrowed(exchange, deps, { principal, needsProof: key.needsProof === true && !made }, (narrow) => {
+    const lineage = key.lineage ?? key.credentialId;
+    const subject = narrow.proven?.subject ?? null;
+    const threadScope = `${lineage} ${hashJson({ role, context, subject })}`;
+    return work({ principal: narrow, role, context, threadScope, ...present({ threadKey }) });
   });
 }
 
@@ -110,16 +147,26 @@ export async function asLocalCaller<T>(
   return await asHolder(exchange, deps, credential, work);
 }
 
-async function asHolder<T>(
-  { c }: Exchange,
+function asHolder<T>(
+  exchange: Exchange,
   deps: CallerDeps,
   credential: Credential,
   work: (caller: Principal) => Promise<T>,
 ): Promise<T> {
+  const needsProof = credential.needsProof === true;
+  return asNarrowed(exchange, deps, { principal: callerOf(credential), needsProof }, work);
+}
+
+/** Runs `work` for the principal as the token of its caller narrows it, in case there is one. */
+async function asNarrowed<T>(
+  { c }: Exchange,
+  deps: CallerDeps,
+  { principal, needsProof }: { principal: Principal; needsProof: boolean },
+  work: (caller: Principal) => Promise<T>,
+): Promise<T> {
   const token = c.req.header("X-Patchbay-Caller");
-  return await deps.within(credential.orgId, async () => {
-    const principal = callerOf(credential);
-    if (token === undefined && !credential.needsProof) return await work(principal);
+  return await deps.within(principal.orgId, async () => {
+    if (token === undefined && !needsProof) return await work(principal);
     return await work(await proven(principal, token, deps));
   });
 }
@@ -130,7 +177,9 @@ async function proven(principal: Principal, token: string | undefined, deps: Cal
   try {
     if (token === undefined) throw noToken();
     if (!proveCaller) throw noIssuer();
-    return narrowed(principal, await proveCaller(token));
+    const caller = await proveCaller(token);
+    if (principal.proven && principal.proven.subject !== caller.subject) throw otherCaller();
+    return narrowed(principal, caller);
   } catch (error) {
     const rule = REFUSALS[codeOf(error)];
     if (rule === undefined) throw error;
@@ -154,6 +203,12 @@ const noToken = (): ServiceError =>
   new ServiceError(
     "authentication_failed",
     `${MESSAGES.authentication_failed}: this agent requires the token of the caller in X-Patchbay-Caller.`,
+  );
+
+const otherCaller = (): ServiceError =>
+  new ServiceError(
+    "authentication_failed",
+    `${MESSAGES.authentication_failed}: the token in X-Patchbay-Caller names another caller than the client token was made for.`,
   );
 
 /** A token that is ignored would leave its sender believe that it limits the request. */
@@ -193,9 +248,12 @@ async function check(
       ? undefined
       : await authenticate(kind, secret);
   if (!credential) throw new ServiceError("authentication_failed", MESSAGES.authentication_failed);
-  const { agentId, credentialId: keyId, label } = credential;
-  Object.assign(facts, { agentId, keyId, ...present({ keyLabel: label }) });
+  noteIn(facts, credential);
   return credential;
+}
+
+function noteIn(facts: RequestFacts, { agentId, credentialId: keyId, label }: Credential): void {
+  Object.assign(facts, { agentId, keyId, ...present({ keyLabel: label }) });
 }
 
 function bearer(header: string | undefined): string | undefined {

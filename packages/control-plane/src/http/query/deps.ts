@@ -1,4 +1,5 @@
 import type { OperatorLimits } from "@patchbay/protocol";
+import type { ClientTokens } from "../../accounts/client-tokens.ts";
 import type { AuditStore } from "../../ports/audit.ts";
 import type { ProvenCaller } from "../../ports/callers.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -29,6 +30,7 @@ export interface HttpDeps {
   /** Verifies the token of a caller; undefined without an issuer. Throws `ServiceError` for a token that proves nothing. */
   proveCaller?: (token: string) => Promise<ProvenCaller>;
   audit: Pick<AuditStore, "record">;
+  clientTokens: ClientTokens;
   /** Runs the work of a request with access to one organisation only. */
   within: Store["within"];
   /** Counts one query. Undefined for tiers without a limit. */

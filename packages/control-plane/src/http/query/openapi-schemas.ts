@@ -4,6 +4,8 @@ import {
   ApprovalPage,
   ApprovalRequest,
   CancelResponse,
+  ClientToken,
+  ClientTokenRequest,
   ErrorBody,
   Feedback,
   LIMITS,
@@ -48,6 +50,8 @@ const PUBLISHED = {
   ApprovalPage,
   ApprovalDecision,
   UiStreamRequest,
+  ClientTokenRequest,
+  ClientToken,
 };
 /** Name of a schema of the document. */
 export type SchemaName = keyof typeof PUBLISHED;

@@ -2,19 +2,42 @@ import { ServiceError } from "../../ports/service-error.ts";
 import { type Exchange, noContent } from "../kernel/exchange.ts";
 import type { HttpDeps } from "./deps.ts";
 
-const EXPOSED = "X-Run-Id, X-Thread-Id, X-Trace-Id, X-Request-Id, RateLimit, RateLimit-Policy, Retry-After";
+const EXPOSED =
+  "X-Run-Id, X-Thread-Id, X-Trace-Id, X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, Mcp-Session-Id";
 const ALLOWED_HEADERS =
-  "Content-Type, X-API-Key, Authorization, Accept, Idempotency-Key, Last-Event-ID, X-Request-Id, X-On-Disconnect, X-Patchbay-Caller, Cache-Control";
+  "Content-Type, X-API-Key, Authorization, Accept, Idempotency-Key, Last-Event-ID, X-Request-Id, X-On-Disconnect, X-Patchbay-Caller, X-Patchbay-Role, X-Patchbay-Context, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, User-Agent, Cache-Control";
 
 /** Lets pages of the configured origins read the response. Adds no header when no origin is configured. */
-export function allowOrigin({ c, headers }: Exchange, origins: readonly string[]): void {
+export function allowOrigin(exchange: Exchange, origins: readonly string[]): void {
+  const { c, headers } = exchange;
+  if (c.req.header("Origin") !== undefined && isForPages(c.req.path)) {
+    const preflight = c.req.method === "OPTIONS" && c.req.header("Access-Control-Request-Method") !== undefined;
+    if (preflight || CLIENT_TOKEN.test(c.req.header("Authorization") ?? "")) allowPages(exchange, origins);
+    return;
+  }
   if (origins.length === 0) return;
   headers["Vary"] = "Origin";
   const origin = c.req.header("Origin");
-  if (origin === undefined || !(origins.includes(origin) || origins.includes("*"))) return;
+  if (origin === undefined || !isAllowed(origin, origins)) return;
   headers["Access-Control-Allow-Origin"] = origin;
   headers["Access-Control-Expose-Headers"] = EXPOSED;
 }
+
+/** The routes that take client tokens. */
+export const isForPages = (path: string): boolean => /^\/agents\/[^/]+\/(mcp|ui-stream(\/.*)?)$/.test(path);
+
+const CLIENT_TOKEN = /^Bearer +patchbay_ct_/i;
+
+/** Pages of all origins may use client tokens, or those of the configured ones. A page never reads the response to a key. */
+function allowPages({ c, headers }: Exchange, origins: readonly string[]): void {
+  headers["Vary"] = "Origin";
+  if (origins.length > 0 && !isAllowed(c.req.header("Origin")!, origins)) return;
+  headers["Access-Control-Allow-Origin"] = c.req.header("Origin")!;
+  headers["Access-Control-Expose-Headers"] = EXPOSED;
+}
+
+const isAllowed = (origin: string, origins: readonly string[]): boolean =>
+  origins.includes(origin) || origins.includes("*");
 
 /** The response to a CORS preflight; undefined for other requests and for origins that are not configured. */
 export function preflight(exchange: Exchange, methods: readonly string[]): Response | undefined {
@@ -47,7 +70,7 @@ export function guardLocal({ c }: Exchange, { host, publicUrl, corsOrigins }: Gu
     );
 
   const origin = c.req.header("Origin");
-  if (origin === undefined || corsOrigins.includes(origin) || corsOrigins.includes("*")) return;
+  if (origin === undefined || isAllowed(origin, corsOrigins)) return;
   if (origin === own?.origin || origin === `http://${asked}` || origin === `https://${asked}`) return;
   throw new ServiceError(
     "invalid_request",

@@ -182,6 +182,16 @@ const TABLE = [
   },
   ...DOORS,
   {
+    id: "createClientToken",
+    method: "POST",
+    path: "/agents/:agent_id/client-tokens",
+    access: "api",
+    summary: "Make a token for a page, with which it queries under one role and context",
+    body: "ClientTokenRequest",
+    answers: { "201": { description: "The token, which is not shown again", json: ref("ClientToken") } },
+    failures: ["400", "401", "403", "413", "415", "429", "500", "503"],
+  },
+  {
     id: "connect",
     method: "GET",
     path: "/functions/connect",

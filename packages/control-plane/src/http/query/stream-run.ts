@@ -29,7 +29,9 @@ export interface StreamView {
 }
 
 /** A caller's streams end soon after its key or token. */
-export function ownerOf({ orgId, keyId }: Principal): StreamOwner {
+export function ownerOf({ orgId, keyId, fixed }: Principal): StreamOwner {
+  // Pages count by their tokens: those of one key are of many users, who must not use up each other's streams.
+  if (fixed) return { orgId, keyId: fixed.tokenId, access: { kind: "clientToken", id: fixed.tokenId } };
   return { orgId, keyId, access: { kind: "credential", id: keyId } };
 }
 

@@ -4,6 +4,7 @@ import { invalid, ServiceError } from "../../ports/service-error.ts";
 
 /** What of a principal decides on roles and contexts. */
 interface Holder {
+  fixed?: { role: string; context: JsonObject };
   roles?: readonly string[];
   proven?: ProvenCaller;
 }
@@ -28,11 +29,12 @@ export function narrowed<Of extends Holder>(principal: Of, proven: ProvenCaller)
 }
 
 /**
- * The role and the context of a query: those that it states, and those that the token of its caller proves. Throws where they
+ * The role and the context of a query: those of its client token, else those that it states, and those that the token of its caller proves. Throws where they
  * contradict each other.
  */
-export function asStated(principal: Holder, stated: Stated): Omit<Stated, "defaultRole"> {
-  const { proven } = principal;
+export function asStated(principal: Holder, query: Stated): Omit<Stated, "defaultRole"> {
+  const { proven, fixed } = principal;
+  const stated: Stated = fixed ?? query;
   const { role, defaultRole, context } = stated;
   if (!proven) return present({ role: role ?? defaultRole, context });
   const { roles } = proven;

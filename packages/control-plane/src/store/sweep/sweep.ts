@@ -1,5 +1,6 @@
 import type { Retention, SweepOptions } from "../../ports/retention.ts";
 import type { Engine } from "../engine.ts";
+import { sweepClientTokens } from "../client-tokens.ts";
 import { condenseLedger, condenseUsage } from "./condense.ts";
 import { sweepAudit } from "./audit.ts";
 import {
@@ -25,6 +26,7 @@ const PARTS: [name: string, part: Part][] = [
   ["runtimes", (engine, { days }, signal) => sweepRuntimes(engine, days, signal)],
   ["function sets", (engine, { days }, signal) => sweepManifests(engine, days, signal)],
   ["idempotency keys", (engine, _retention, signal) => sweepIdempotencyKeys(engine, signal)],
+  ["client tokens", (engine, _retention, signal) => sweepClientTokens(engine, signal)],
   ["rate windows", (engine, _retention, signal) => sweepRateWindows(engine, signal)],
   ["sign-in", (engine) => sweepSignIn(engine)],
   ["usage", (engine, { usageDays }, signal) => condenseUsage(engine, usageDays, signal)],

@@ -4,6 +4,7 @@ import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import type { ConsoleRole } from "@patchbay/protocol/console";
 import { Hono } from "hono";
 import type { AccessWatch } from "../../../src/accounts/access.ts";
+import { createClientTokens } from "../../../src/accounts/client-tokens.ts";
 import { createAdmin } from "../../../src/accounts/admin.ts";
 import { DEFAULT_TIERS } from "../../../src/accounts/limits.ts";
 import { mountConsole } from "../../../src/console/app.ts";
@@ -64,6 +65,7 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
     databaseOption: null,
     authenticate: unused,
     audit: store.audit,
+    clientTokens: createClientTokens(store.clientTokens),
     within: (org, work) => store.within(org, work),
     rateLimit: async () => undefined,
     doorLimit: async () => undefined,

@@ -69,6 +69,7 @@ export async function startHttp(
     },
     authenticate: async (kind, secret) => credentialOf(kind, secret),
     audit: { record: async () => {} },
+    clientTokens: { create: unused, authenticate: async () => undefined },
     within: (_orgId, work) => work(),
     reads: { run: (_client, work) => work() },
     rateLimit: async () => undefined,

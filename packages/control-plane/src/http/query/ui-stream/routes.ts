@@ -28,21 +28,21 @@ export function uiStreamRoutes(
     exchange: Exchange,
     work: (principal: Principal, threadId: string | undefined) => Promise<Response>,
   ): Promise<Response> =>
-    asDoorCaller(exchange, deps, async ({ principal, threadScope: scope }) => {
+    asDoorCaller(exchange, deps, async ({ principal, threadScope: scope, threadKey }) => {
       await countQuery(exchange, principal, deps.doorLimit, "requests");
       const id = parse(ChatId, exchange.c.req.param("chat_id"), []);
-      return await work(principal, await threads.ofKey(principal.agentId, { scope, id }));
+      return await work(principal, await threads.ofKey(principal.agentId, { scope, id: threadKey ?? id }));
     });
 
   return {
     uiStream: (exchange) =>
       counted(deps, "ui-stream", (begun) =>
         asDoorCaller(exchange, deps, async (caller) => {
-          const { principal, role, context, threadScope: scope } = caller;
+          const { principal, role, context, threadScope: scope, threadKey } = caller;
           await countQuery(exchange, principal, deps.rateLimit);
           requireJsonType(exchange);
           const asked = parseUiRequest(parseBody(await readBody(exchange, LIMITS.chatBodyBytes)));
-          const externalThread = { scope, id: asked.chatId };
+          const externalThread = { scope, id: threadKey ?? asked.chatId };
           if (asked.kind === "decisions") {
             const threadId = await threads.ofKey(principal.agentId, externalThread);
             return await decide(deps, exchange, { ...caller, threadId, decisions: asked.decisions }, begun);

@@ -1,0 +1,22 @@
+import type { JsonObject } from "@patchbay/protocol";
+
+/** A right to query under one role and context, which a key's holder gives to a page. */
+export interface ClientToken {
+  tokenId: string;
+  role: string;
+  context: JsonObject;
+  /** The only chat that it opens; undefined for all chats of its key, role and context. */
+  threadKey?: string;
+  /** The proven caller for whom it was made. */
+  proven?: { subject?: string };
+}
+
+/** Client tokens. A token ends when it expires, and with the key that it was made with. */
+export interface ClientTokenStore<Key> {
+  /** `hash`: SHA-256 of the token, hex. Returns when it expires. */
+  create(token: ClientToken & { keyId: string; hash: string; lifeMs: number }): Promise<number>;
+  /** The valid token with this hash, and its key. */
+  find(hash: string): Promise<{ token: ClientToken; key: Key } | undefined>;
+  /** Returns the ids of valid tokens. */
+  valid(tokenIds: readonly string[]): Promise<ReadonlySet<string>>;
+}
