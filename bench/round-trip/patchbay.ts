@@ -25,7 +25,7 @@ const gateway = createFunctionGateway({
   replicaId: randomUUID(),
   limits: DEFAULT_LIMITS,
   clock: { now: Date.now, sleep: (ms: number) => new Promise((resolve) => setTimeout(resolve, ms)) },
-  log: createLog("error"),
+  log: createLog({ level: "error" }),
 });
 
 const server = createServer().on("upgrade", gateway.handleUpgrade);

@@ -1,9 +1,7 @@
 import type { QueryLine } from "@patchbay/control-plane";
-import { LOG_LEVELS, type Log, type LogFields, type LogLevel, logTo } from "@patchbay/protocol";
+import { LOG_LEVELS, type Log, type LogLevel, logTo, prettyText } from "@patchbay/protocol";
 import type { Environment } from "./config.ts";
 import { oneLine, paintStatus, printStatus } from "./output.ts";
-
-const LEVEL_STYLES = { debug: "dim", info: "cyan", warn: "yellow", error: "red" } as const;
 
 /** The lowest level to log, from PATCHBAY_LOG. */
 export function logLevel(env: Environment, preset: LogLevel = "info"): LogLevel {
@@ -11,27 +9,12 @@ export function logLevel(env: Environment, preset: LogLevel = "info"): LogLevel 
 }
 
 /** A log for people: one line per event on stderr, `12:03:11 warn  message  field=value`, and below it the stacks of errors. */
-export const createHumanLog = (lowest: () => LogLevel): Log => logTo(printLine, lowest);
-
-function printLine(level: LogLevel, message: string, fields: LogFields): void {
-  const all = Object.entries(fields);
-  const rest = all.flatMap(([name, value]) => (value instanceof Error ? [] : [`${name}=${show(value)}`]));
-  const levelText = paintStatus(LEVEL_STYLES[level], level.padEnd(5));
-  const line = `${clock()} ${levelText} ${message}  ${paintStatus("dim", rest.join(" "))}`.trimEnd();
-  printStatus([line, ...all.flatMap(([, value]) => (value instanceof Error ? [stackOf(value)] : []))].join("\n"));
-}
+export const createHumanLog = (lowest: () => LogLevel): Log =>
+  logTo((...line) => printStatus(`${clock()} ${prettyText(...line, paintStatus)}`), lowest);
 
 /** The time of day of a log line. */
 export function clock(at = Date.now()): string {
   return paintStatus("dim", new Date(at).toTimeString().slice(0, 8));
-}
-
-/** Indented, so that a line of an error's message cannot look like an event. */
-const stackOf = ({ stack, name, message }: Error): string =>
-  (stack ?? `${name}: ${message}`).replaceAll("\r\n", "\n").replaceAll(/^/gm, "    ");
-
-function show(value: unknown): string {
-  return typeof value === "string" && !/[\s"=]/.test(value) ? value : JSON.stringify(value);
 }
 
 const QUERY_STYLES = { query: "cyan", call: "blue", done: "green", failed: "red" } as const;

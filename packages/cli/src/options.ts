@@ -12,6 +12,10 @@ export function option(flags: string, description: string): Option {
   return made.env(`PATCHBAY_${(made.long ?? "").slice(2).replaceAll("-", "_").toUpperCase()}`);
 }
 
+export const logFormatOption = () =>
+  option("--log-format <format>", "form of the log on stderr: json for machines, pretty for people")
+    .choices(["json", "pretty"])
+    .default("json");
 export const jsonOption = () => option("--json", "print one JSON object on stdout");
 export const dataDirOption = () => option("--data-dir <dir>", "folder of the embedded database").default(".patchbay");
 export const databaseOption = () =>

@@ -62,6 +62,16 @@ test("serve, connect and query work together as three processes", async () => {
   expect((await serve.finished).code).toBe(0);
 });
 
+test("serve --log-format pretty writes a line for people about each query", async () => {
+  await using folder = await temporaryFolder();
+  await using serve = await startServe(folder.path, "--log-format", "pretty");
+
+  await fetch(`${serve.ready.baseUrl}/agents/agt_1/query`, { method: "POST", headers: { "x-request-id": "abc" } });
+
+  const line = await serve.seen(/^.*requestId=abc.*$/m);
+  expect(line).toMatch(/^\d\d:\d\d:\d\d info +request +requestId=abc method=POST .*code=authentication_failed/);
+});
+
 test("serve --json prints one line on stdout, and its log goes to stderr", async () => {
   await using folder = await temporaryFolder();
   await using serve = await startServe(folder.path);

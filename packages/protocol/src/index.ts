@@ -62,7 +62,7 @@ export {
   type AccessChanges,
   type Override,
 } from "./limits.ts";
-export { LOG_LEVELS, logText, logTo, silentLog, type Log, type LogFields, type LogLevel } from "./log.ts";
+export { LOG_LEVELS, logText, logTo, prettyText, silentLog, type Log, type LogFields, type LogLevel } from "./log.ts";
 export { DEFAULT_LIMITS, OperatorLimits } from "./operator-limits.ts";
 export {
   Effect,

@@ -45,22 +45,81 @@ export function logTo(
   };
 }
 
+/** Fields whose values are secrets, in lower case. */
+const SECRET_NAMES: ReadonlySet<string> = new Set([
+  "accesstoken",
+  "apikey",
+  "authorization",
+  "cookie",
+  "key",
+  "password",
+  "runtimekey",
+  "secret",
+  "token",
+]);
+/** Keys and tokens of Patchbay, credentials of a header, and the password of an address, wherever a text quotes them. */
+const SECRETS =
+  /\b(?:service|patchbay)_[a-z]+_[0-9A-Za-z]{20,}|\b(Bearer )[\w.~+/=-]{8,}|(:\/\/[^\s:/@"]*:)[^\s/@"]+(?=@)/gi;
+const REDACTED = "[Redacted]";
+
+const withoutSecrets = (text: string): string =>
+  text.replace(SECRETS, (_, bearer = "", address = "") => `${bearer}${address}${REDACTED}`);
+
 /**
- * A log line as JSON on one line, without control characters. `replacer` is the one of `JSON.stringify`.
- * Never throws: fields that JSON cannot represent are replaced with a note.
+ * A log line as JSON on one line, without control characters and secrets. Errors are written with their stack and cause. Never throws:
+ * fields that JSON cannot represent are replaced with a note.
  */
-export function logText(
+export function logText(level: LogLevel, message: string, fields: LogFields): string {
+  const begin = { time: new Date().toISOString(), level, message };
+  let text: string;
+  try {
+    text = JSON.stringify({ ...begin, ...fields }, writable);
+  } catch {
+    text = JSON.stringify({ ...begin, fields: "unwritable" });
+  }
+  return `${escapeControls(withoutSecrets(text))}\n`;
+}
+
+function writable(name: string, value: unknown): unknown {
+  if (typeof value !== "object" && typeof value !== "bigint" && typeof value !== "string") return value;
+  if (SECRET_NAMES.has(name.toLowerCase())) return REDACTED;
+  if (typeof value === "bigint") return String(value);
+  if (!(value instanceof Error)) return value;
+  const { name: kind, message, stack, cause } = value;
+  return Object.assign({ name: kind, message, stack }, cause === undefined ? {} : { cause }, value);
+}
+
+/**
+ * A log line for people, without its time: `warn  message  field=value`, and the stacks of errors below it. Contains no secrets; its
+ * writer escapes control characters. `paint` styles a part of the line.
+ */
+export function prettyText(
   level: LogLevel,
   message: string,
   fields: LogFields,
-  replacer: (name: string, value: unknown) => unknown,
+  paint: (style: LevelStyle | "dim", text: string) => string,
 ): string {
-  const begin = { time: new Date().toISOString(), level, message };
-  const writable = (name: string, value: unknown) =>
-    typeof value === "bigint" ? String(value) : replacer(name, value);
+  const all = Object.entries(fields);
+  const rest = all.flatMap(([name, value]) => (value instanceof Error ? [] : [`${name}=${shown(name, value)}`]));
+  const levelText = paint(LEVEL_STYLES[level], level.padEnd(5));
+  const line = `${levelText} ${message}  ${paint("dim", withoutSecrets(rest.join(" ")))}`.trimEnd();
+  return [line, ...all.flatMap(([, value]) => (value instanceof Error ? [stackOf(value)] : []))].join("\n");
+}
+
+const LEVEL_STYLES = { debug: "dim", info: "cyan", warn: "yellow", error: "red" } as const;
+type LevelStyle = (typeof LEVEL_STYLES)[LogLevel];
+
+function shown(name: string, value: unknown): string {
+  if (typeof value === "string" && !SECRET_NAMES.has(name.toLowerCase()) && !/[\s"=]/.test(value)) return value;
   try {
-    return `${escapeControls(JSON.stringify({ ...begin, ...fields }, writable))}\n`;
+    return JSON.stringify(writable(name, value), writable) ?? "undefined";
   } catch {
-    return `${escapeControls(JSON.stringify({ ...begin, fields: "unwritable" }))}\n`;
+    return "unwritable";
   }
 }
+
+/** Indented, so that a line of an error's message cannot look like an event. */
+const stackOf = ({ stack, name, message }: Error): string =>
+  withoutSecrets(stack ?? `${name}: ${message}`)
+    .replaceAll("\r\n", "\n")
+    .replaceAll(/^/gm, "    ");

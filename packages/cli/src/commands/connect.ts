@@ -3,7 +3,7 @@ import { LIMITS } from "@patchbay/protocol";
 import { InvalidArgumentError, type Command } from "commander";
 import { readEnvironment } from "../config.ts";
 import { CommandFailure, reasonOf } from "../failure.ts";
-import { logLevel } from "../log.ts";
+import { createHumanLog, logLevel } from "../log.ts";
 import { serveHealth } from "../health.ts";
 import * as flags from "../options.ts";
 import { keepStdoutForResults, printJson } from "../output.ts";
@@ -21,6 +21,7 @@ interface ConnectOptions extends Omit<QueryTarget, "key"> {
   shadow?: true;
   healthPort?: number;
   healthHost: string;
+  logFormat: "json" | "pretty";
   json?: true;
 }
 
@@ -73,6 +74,7 @@ export function addConnectCommand(program: Command): void {
         .argParser(flags.parsePort),
     )
     .addOption(flags.hostOption("--health-host <host>", "address of the health port, 0.0.0.0 for Kubernetes"))
+    .addOption(flags.logFormatOption())
     .addOption(flags.jsonOption())
     .action((file: string, options: ConnectOptions) => {
       const key = flags.keyOr(options.key, "PATCHBAY_RUNTIME_KEY");
@@ -101,13 +103,14 @@ async function connectFile(file: string, options: ConnectOptions & { key: string
     healthPort === undefined ? undefined : await serveHealth({ host: healthHost, port: healthPort, state });
   const service = await loadService(path);
   const { connect, createLog } = await import("@patchbay/functions");
+  const level = logLevel(readEnvironment());
   const shutdown = shutdownRequested();
   growWithWork();
   runtime = connect(service, {
     url: options.url,
     agentId: options.agent,
     key: options.key,
-    log: createLog({ level: logLevel(readEnvironment()) }),
+    log: options.logFormat === "pretty" ? createHumanLog(() => level) : createLog({ level }),
     ...(options.deployment !== undefined && { deployment: options.deployment }),
     ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
     ...(options.reportErrors && { reportErrors: true }),

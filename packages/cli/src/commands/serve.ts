@@ -5,7 +5,7 @@ import { readEnvironment, readProviderConfig } from "../config.ts";
 import { consoleFiles, countOpenQueries, describeProvider, drain, shutdownRequested } from "../serving.ts";
 import { type DatabaseOptions, databaseUrl, isEmbedded, requireDatabase, withoutPassword } from "../database.ts";
 import { CommandFailure } from "../failure.ts";
-import { logLevel } from "../log.ts";
+import { createHumanLog, logLevel } from "../log.ts";
 
 import * as flags from "../options.ts";
 import { printJson, print } from "../output.ts";
@@ -31,6 +31,7 @@ interface ServeOptions extends DatabaseOptions, flags.CallerOptions {
   metricsPort?: number;
   metricsToken?: string;
   console: boolean;
+  logFormat: "json" | "pretty";
   json?: true;
 }
 
@@ -89,6 +90,7 @@ export function addServeCommand(program: Command): void {
         .option("--metrics-token <token>", "token that GET /metrics requires as Authorization: Bearer")
         .argParser(flags.parseToken),
     )
+    .addOption(flags.logFormatOption())
     .addOption(flags.option("--no-console", "serve only the API, without the console"))
     .addOption(flags.jsonOption())
     .action(serve);
@@ -117,7 +119,8 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
   const shutdown = shutdownRequested();
   const { createControlPlane, createLog } = await import("@patchbay/control-plane");
   const { host, port, corsOrigin: corsOrigins, publicUrl, tiers, limits, prices, metricsPort, metricsToken } = options;
-  const log = createLog(logLevel(environment));
+  const level = logLevel(environment);
+  const log = options.logFormat === "pretty" ? createHumanLog(() => level) : createLog({ level });
   const queries = countOpenQueries();
   requireDatabase(options, { mayCreate: true });
   const plane = await createControlPlane({

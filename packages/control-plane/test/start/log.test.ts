@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 /** What a process writes to stderr that makes a log of `level` and does `use` with it. */
 function written(use: string, level = "info"): Record<string, unknown>[] {
   const module = new URL("../../src/start/log.ts", import.meta.url).href;
-  const script = `import { createLog } from ${JSON.stringify(module)}; const log = createLog("${level}"); ${use}`;
+  const script = `import { createLog } from ${JSON.stringify(module)}; const log = createLog({ level: "${level}" }); ${use}`;
   const { stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", script], { encoding: "utf8" });
   return stderr
     .trimEnd()
@@ -24,6 +24,17 @@ test("fields that may hold a secret are redacted at any depth", () => {
   const [line] = written('log.info("kept", { apiKey: "one", config: { authorization: "two", port: 1 } });');
 
   expect(line).toMatchObject({ apiKey: "[Redacted]", config: { authorization: "[Redacted]", port: 1 } });
+});
+
+test("keys, tokens and passwords are redacted wherever a text quotes them", () => {
+  const key = `service_live_${"a1B2".repeat(9)}`;
+  const texts = [`key ${key} refused`, "Authorization: Bearer abc.def-12345", "postgres://ann:s3cret@db/patchbay"];
+  const [line] = written(`log.warn("met", { texts: ${JSON.stringify(texts)}, error: new Error("${key}") });`);
+
+  expect(line).toMatchObject({
+    texts: ["key [Redacted] refused", "Authorization: Bearer [Redacted]", "postgres://ann:[Redacted]@db/patchbay"],
+    error: { message: "[Redacted]" },
+  });
 });
 
 test("an error is written with its code, its stack and its cause", () => {
