@@ -22,6 +22,7 @@ export const sidebar = [
       { text: "Testing access in CI", link: "/guides/access-in-ci" },
       { text: "Evidence for auditors", link: "/guides/evidence" },
       { text: "Queries over HTTP", link: "/guides/http" },
+      { text: "OpenAI clients and chat apps", link: "/guides/openai-clients" },
       { text: "A chat in your application", link: "/guides/chat" },
       { text: "Chats of the AI SDK", link: "/guides/ai-sdk" },
       { text: "Webhooks", link: "/guides/webhooks" },

@@ -70,8 +70,8 @@ function swapsOf(route: (typeof ROUTES)[number]): Swap[] {
   );
 }
 
-/** Routes without data of any tenant, and B's own list, which must not contain A's data. */
-const OPEN = new Set<RouteId>(["healthz", "readyz", "metrics", "openapi", "listThreads", "connect"]);
+/** Routes without data of any tenant, and B's own lists, which must not contain A's data. */
+const OPEN = new Set<RouteId>(["healthz", "readyz", "metrics", "openapi", "listThreads", "listModels", "connect"]);
 
 test.each(ROUTES)("$method $path returns and changes nothing for ids of another organisation", async (route) => {
   for (const { name, path, body, headers, allowed } of swapsOf(route)) {

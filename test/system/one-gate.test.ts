@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { connect, silentLog } from "@patchbay/functions";
-import { unknownFunctionMessage } from "@patchbay/protocol";
+import { type RunDetail, unknownFunctionMessage } from "@patchbay/protocol";
 import { callAs, runQuery, scriptedModel } from "@patchbay/functions/testing";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
@@ -55,6 +55,15 @@ const STARTING = {
     const { events } = await system.stream("hi", asClerk);
     return fatesOf(events.flatMap(({ data }) => (data.type === "toolResult" ? [data] : [])));
   },
+  createChatCompletion: async (desk) => {
+    await using system = await startWith(desk);
+    const messages = [{ role: "user", content: "hi" }];
+    const path = `/agents/${system.agentId}/v1/chat/completions`;
+    const response = await system.post(path, { model: `${system.agentId}:clerk`, messages });
+    await response.text();
+    const detail = await system.get(`/agents/${system.agentId}/runs/${response.headers.get("x-run-id")}`);
+    return fatesOf(((await detail.json()) as RunDetail).result!.toolInteractions);
+  },
   localQueryStream: async (desk) => {
     await using system = await startWith(desk);
     const { events } = await system.local("hi", asClerk);
@@ -91,6 +100,7 @@ const HARMLESS: Record<Exclude<RouteId, keyof typeof STARTING>, string> = {
   listThreads: "reads threads",
   getThread: "reads a thread",
   deleteThread: "erases a thread",
+  listModels: "reads the names of roles",
   listApprovals: "reads approvals",
   getApproval: "reads an approval",
   decideApproval: "lets a waiting run continue, whose call passes the gate again",

@@ -4,13 +4,14 @@ import type { ProviderSettings } from "@patchbay/control-plane";
 import { MODEL_NAME } from "@patchbay/protocol";
 import type { Command } from "commander";
 import { CommandFailure, reasonOf } from "./failure.ts";
+import { readSecretFiles } from "./secret-files.ts";
 
 export type Environment = Record<string, string | undefined>;
 
 /** The environment that this process was started with, for a process that reads `.env` itself, and again after a change. */
 export const startEnvironment: Environment = { ...process.env };
 
-/** The environment of this process, with the additions of `.env` in the working folder. */
+/** The environment of this process, with the additions of `.env` in the working folder and secrets from files. */
 export function readEnvironment(): Environment {
   if (existsSync(".env")) {
     if (statSync(".env").isDirectory())
@@ -23,6 +24,7 @@ export function readEnvironment(): Environment {
       throw new CommandFailure(`${resolve(".env")} cannot be read: ${reasonOf(error)}`);
     }
   }
+  readSecretFiles(process.env);
   return process.env;
 }
 

@@ -3,6 +3,9 @@ export class CommandFailure extends Error {
   override readonly name = "CommandFailure";
 }
 
+/** A failure of wrong usage, which commander cannot see: the command exits 2. */
+export class UsageFailure extends CommandFailure {}
+
 /** The reason of any failure, on one line; only a CommandFailure may have lines of detail below the first. */
 export function reasonOf(error: unknown): string {
   if (error instanceof CommandFailure) return error.message;

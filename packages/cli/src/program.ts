@@ -8,6 +8,7 @@ import { addCredentialCommands } from "./commands/credentials.ts";
 import { addDatabaseCommands } from "./commands/database.ts";
 import { addDevCommand } from "./commands/dev.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
+import { addGenerateCommand } from "./commands/generate.ts";
 import { addInitCommand } from "./commands/init.ts";
 import { addMemberCommands, addOrganisationCommands } from "./commands/organisations.ts";
 import { addPinCommand } from "./commands/pin.ts";
@@ -16,7 +17,7 @@ import { addRunCommands } from "./commands/runs.ts";
 import { addServiceTokenCommands } from "./commands/service-tokens.ts";
 import { addServeCommand } from "./commands/serve.ts";
 import { dropUnset, readEnvironment } from "./config.ts";
-import { reasonOf } from "./failure.ts";
+import { reasonOf, UsageFailure } from "./failure.ts";
 import { examples } from "./options.ts";
 import { paintStatus, print, printStatus, written } from "./output.ts";
 import { ownVersion } from "./version.ts";
@@ -47,6 +48,7 @@ export function createProgram(): Command {
   addCredentialCommands(program);
   addMemberCommands(program);
   addServiceTokenCommands(program);
+  addGenerateCommand(program);
   addRunCommands(program);
   addApprovalCommands(program);
   addAuditCommand(program);
@@ -58,7 +60,7 @@ export function createProgram(): Command {
     "patchbay serve                          # the control plane only",
   ).addHelpText(
     "after",
-    "\nEvery option is also an environment variable (--data-dir is PATCHBAY_DATA_DIR). A .env file in this folder is read.",
+    "\nEvery option is also an environment variable (--data-dir is PATCHBAY_DATA_DIR). A .env file in this folder is read; secrets also from files (PATCHBAY_DATABASE_FILE).",
   );
   return program;
 }
@@ -75,6 +77,6 @@ export async function run(argv: string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     printStatus(`${paintStatus("red", "error:")} ${reasonOf(error)}`);
-    return 1;
+    return error instanceof UsageFailure ? 2 : 1;
   }
 }

@@ -1,6 +1,7 @@
 /** Works on a control plane's database directly, also while a server uses it: for the command line, tools and tests. */
 export { AgentSettings } from "@patchbay/protocol";
 export { createAdmin, type Admin } from "./accounts/admin.ts";
+export { generateSecret } from "./accounts/secret.ts";
 export { hashManifest } from "./gateway/routing/manifest-hash.ts";
 export { reachesNats } from "./bus/nats-server.ts";
 export type { Store } from "./ports/stores.ts";

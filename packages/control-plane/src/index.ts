@@ -1,6 +1,7 @@
 /** The Patchbay control plane, for programs that embed it. `@patchbay/control-plane/admin` manages a database without serving it. */
 export { createControlPlane, type ControlPlane } from "./start/control-plane.ts";
 export type { ControlPlaneOptions, ProviderSettings } from "./start/options.ts";
+export type { FirstStart } from "./start/first-start.ts";
 export { AdminError } from "./accounts/admin-error.ts";
 export type { Admin } from "./accounts/admin.ts";
 export type { InvitedMember } from "./accounts/members.ts";

@@ -75,6 +75,7 @@ export {
   Redaction,
   Roles,
   rolesAllow,
+  rolesOf,
   type FunctionOrigin,
   type ServiceHooks,
 } from "./manifest.ts";
@@ -89,6 +90,7 @@ export {
   LocalQueryRequest,
   optional,
   QueryRequest,
+  ResponseSchema,
   textUpTo,
 } from "./query.ts";
 export { ClientToken, ClientTokenRequest } from "./client-token.ts";

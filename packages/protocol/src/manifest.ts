@@ -184,6 +184,14 @@ export interface ServiceHooks extends FunctionOrigin {
   beforeAnswer: boolean;
 }
 
+/** The roles of a service and of its functions. */
+export function rolesOf({ roles = [], defaultRole, functions }: Manifest): Set<string> {
+  const all = new Set(roles);
+  if (defaultRole !== undefined) all.add(defaultRole);
+  for (const one of functions) if (one.roles !== "everyone") for (const role of one.roles) all.add(role);
+  return all;
+}
+
 /** True if the role list allows `role`. Without a role (undefined), only functions that are open to everyone are allowed. */
 export function rolesAllow(roles: Roles, role: string | undefined): boolean {
   return roles === "everyone" || (role !== undefined && roles.includes(role));

@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { readEnvironment, readProviderConfig } from "../config.ts";
 import { consoleFiles, countOpenQueries, describeProvider, drain, shutdownRequested } from "../serving.ts";
 import { type DatabaseOptions, databaseUrl, isEmbedded, requireDatabase, withoutPassword } from "../database.ts";
+import { addFirstStartOptions, firstStartOf, type FirstStartOptions } from "./first-start.ts";
 import { CommandFailure } from "../failure.ts";
 import { createHumanLog, logLevel } from "../log.ts";
 
@@ -12,7 +13,7 @@ import { printJson, print } from "../output.ts";
 import { fields } from "../table.ts";
 import { growWithWork } from "../startup.ts";
 
-interface ServeOptions extends DatabaseOptions, flags.CallerOptions {
+interface ServeOptions extends DatabaseOptions, FirstStartOptions, flags.CallerOptions {
   port: number;
   host: string;
   nats?: string;
@@ -94,6 +95,7 @@ export function addServeCommand(program: Command): void {
     .addOption(flags.option("--no-console", "serve only the API, without the console"))
     .addOption(flags.jsonOption())
     .action(serve);
+  addFirstStartOptions(command);
   flags.examples(
     command,
     "ANTHROPIC_API_KEY=... patchbay serve --port 8080 --data-dir /var/lib/patchbay",
@@ -141,6 +143,7 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
     ...(tiers !== undefined && { tiers: await flags.readTiers(tiers) }),
     ...(limits !== undefined && { limits: await flags.readLimits(limits) }),
     ...present({
+      firstStart: firstStartOf(options),
       nats: options.nats,
       webhookNetworks: options.webhookNetworks,
       callers,

@@ -59,7 +59,7 @@ export function tierNamed(tiers: Tiers, name: string): Tier {
   return known ?? { queriesPerMinute: 60, charged: true };
 }
 
-/** Queries of an organisation in the current minute. */
+/** Requests of an organisation in the current minute. */
 interface RateLimitState {
   allowed: boolean;
   limit: number;
@@ -69,23 +69,32 @@ interface RateLimitState {
 }
 
 interface RateLimiter {
-  /** Counts one query of the organisation. Undefined for a tier without a limit. */
+  /** Counts one request of the organisation. Undefined for a tier without a limit. */
   take(orgId: string, tier: string): Promise<RateLimitState | undefined>;
 }
 
-/**
- * Limits the queries per minute of each organisation, or with `times` requests of which a tier allows that many for each query.
- * Counts in this process, or with `count`, which replicas share.
- */
-export function createRateLimiter(
-  tiers: Tiers,
-  { count = countInProcess(), times = 1 }: { count?: CountQuery; times?: number } = {},
-): RateLimiter {
+/** Requests of a door that begin no query, for each query that a tier allows. */
+const DOOR_REQUESTS = 10;
+
+/** Limits the queries per minute of each organisation. Counts in this process, or with `count`, which replicas share. */
+export function createRateLimiter(tiers: Tiers, count: CountQuery = countInProcess()): RateLimiter {
+  return limiterOf((tier) => tierNamed(tiers, tier).queriesPerMinute, count);
+}
+
+/** Limits what else is asked of doors. Counts in this process only: such a request costs too little for a count in the store. */
+export function createDoorLimiter(tiers: Tiers): RateLimiter {
+  const limitOf = (tier: string): number | null => {
+    const { queriesPerMinute } = tierNamed(tiers, tier);
+    return queriesPerMinute === null ? null : queriesPerMinute * DOOR_REQUESTS;
+  };
+  return limiterOf(limitOf, countInProcess());
+}
+
+function limiterOf(limitOf: (tier: string) => number | null, count: CountQuery): RateLimiter {
   return {
     async take(orgId, tier) {
-      const { queriesPerMinute } = tierNamed(tiers, tier);
-      if (queriesPerMinute === null) return undefined;
-      const limit = queriesPerMinute * times;
+      const limit = limitOf(tier);
+      if (limit === null) return undefined;
       const { count: used, msLeft } = await count(orgId);
       return {
         allowed: used <= limit,
@@ -96,12 +105,6 @@ export function createRateLimiter(
     },
   };
 }
-
-/** Requests of a door that begin no query, for each query that a tier allows. */
-const DOOR_REQUESTS = 10;
-
-/** Limits what else clients request of doors. In each process: such a request costs too little for a count in the store. */
-export const createDoorLimiter = (tiers: Tiers): RateLimiter => createRateLimiter(tiers, { times: DOOR_REQUESTS });
 
 type CountQuery = AccountStore["countQuery"];
 

@@ -3,7 +3,7 @@ import type { ModelErrorKind, TokenUsage } from "./model-provider.ts";
 import type { ServiceErrorCode } from "./service-error.ts";
 
 /** The endpoint of a query. */
-export type QueryEndpoint = "query" | "query-stream" | "local" | "ui-stream";
+export type QueryEndpoint = "query" | "query-stream" | "local" | "chat-completions" | "ui-stream";
 
 /** The limits on open event streams. */
 export type StreamLimit = keyof Pick<OperatorLimits, "streamsPerKey" | "streamsPerRun" | "streamsPerOrganisation">;

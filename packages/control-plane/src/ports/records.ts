@@ -73,6 +73,8 @@ export interface RunRequest extends Caller {
   cancelWhenGone?: true;
   /** True if its end is reported to the webhook of its agent. */
   reported?: true;
+  /** A background task of a chat client: no function exists for it. */
+  task?: true;
   /** The call of a test call; the run then has no model. */
   testCall?: TestCall;
   /** The run that this one repeats. Both have the same earlier runs: those of a thread before a run. */

@@ -13,15 +13,16 @@ import type { ApprovalStore } from "./approvals.ts";
 import type { AuditStore } from "./audit.ts";
 import type { AuditSealStore } from "./audit-seals.ts";
 import type { MemberStore, ServiceAddress, SignInStore } from "./members.ts";
-import type { Retention, SweepOptions } from "./retention.ts";
 import type { ClientTokenStore } from "./client-tokens.ts";
 import type { RunIndex } from "./run-index.ts";
 import type { ThreadKey } from "./records.ts";
 import type { CallStore } from "./call-store.ts";
 import type { RunStore } from "./run-store.ts";
 import type { ViewStore } from "./run-views.ts";
+import type { FirstStartStore } from "./first-start.ts";
 import type { ServiceTokenStore } from "./service-tokens.ts";
 import type { PermitStore } from "./permit-store.ts";
+import type { Retention, SweepOptions } from "./retention.ts";
 import type { WebhookStore } from "./webhooks.ts";
 
 /** An organisation. */
@@ -267,6 +268,7 @@ export interface Store extends ServiceAddress {
   accounts: AccountStore;
   serviceTokens: ServiceTokenStore;
   clientTokens: ClientTokenStore<Credential>;
+  firstStart: FirstStartStore;
   threads: ThreadStore;
   webhooks: WebhookStore;
   runtimes: RuntimeStore;

@@ -48,9 +48,9 @@ export async function exportRun(store: Store, runId: string, agentId?: string): 
   const tape = emptyTape();
   const queries: ExportedQuery[] = [];
   for (const [i, one] of [...earlier.map((entry) => entry.run), run].entries()) {
-    if (one.request.quoted)
+    if (one.request.quoted || one.request.task)
       throw new AdminError(
-        `Run ${one.runId} received texts of its client besides the query, which a test cannot send. Export a run of another client.`,
+        `Run ${one.runId} is of a chat client: it is a background task, or received texts besides its query, and a test cannot send either. Export a run of another client.`,
       );
     await addRun(store, one, earlier.slice(0, i), tape);
     queries.push(exportedQuery(one, earlier[i - 1]?.run));

@@ -19,6 +19,9 @@ export interface Ending {
   event: RunEvent;
 }
 
+/** The warning of an answer that is not complete. */
+export const CUT_ANSWER = "The answer was cut by maxTokens";
+
 /** Bytes of an answer in addition to `runResultBytes`: for its text and for the arguments of its calls. */
 const ANSWER_ROOM_BYTES = 524_288;
 

@@ -19,7 +19,7 @@ import type { QuotedText, RunRecord, TestCall, ThreadKey } from "../ports/record
 
 export { promptParts } from "./loop/compact.ts";
 export { type SentRequest, sentRequests } from "./loop/rebuild.ts";
-export { outcomeFields, parametersOf } from "./answer.ts";
+export { CUT_ANSWER, outcomeFields, parametersOf } from "./answer.ts";
 export { historyScope, shownFunctions } from "./state.ts";
 export { visibleFunctions } from "./role-check.ts";
 export { asStated, narrowed } from "./start/stated.ts";
@@ -70,6 +70,8 @@ export interface Query {
   instructions?: string;
   /** Makes this call instead of asking a model. Only the console sets it. */
   testCall?: TestCall;
+  /** A background task of a chat client, such as a title: no function runs, and the agent's answer schema does not apply. */
+  task?: boolean;
   /** The client does not wait: the end of the run is reported to the webhook of its agent. */
   respondAsync?: boolean;
   /** Cancels a run of the thread that waits for an approval. */
@@ -102,6 +104,13 @@ export interface Reader extends Disposable {
   answered(): void;
 }
 
+/** What a client may know of an agent. */
+export interface AgentFacts {
+  name: string;
+  /** The roles that a service or a function names; undefined while no service is connected. */
+  roles: ReadonlySet<string> | undefined;
+}
+
 /** How long to wait for a run. */
 export interface ResultOptions {
   signal: AbortSignal;
@@ -128,6 +137,9 @@ export interface Runs {
 
   /** Throws `role_not_allowed`, which is audited, for a role that the principal may not state. */
   requireRole(principal: Principal, role: string | undefined): Promise<void>;
+
+  /** The agent of the principal, without waiting for a service. */
+  agentFacts(principal: Principal): Promise<AgentFacts>;
 
   /** The run of a known Idempotency-Key, without checking the rest of the request. Throws `ServiceError` as `start` does. */
   join(principal: Principal, key: string, bodyHash: string): Promise<RunHandle | undefined>;

@@ -1,4 +1,4 @@
-import { MESSAGES, type QueryResponse, type RunDetail, type RunStatus, type Usage } from "@patchbay/protocol";
+import { MESSAGES, rolesOf, type QueryResponse, type RunDetail, type RunStatus, type Usage } from "@patchbay/protocol";
 import type { Bus } from "../ports/bus.ts";
 import type { PermitStore } from "../ports/permit-store.ts";
 import type { RunRecord } from "../ports/records.ts";
@@ -103,8 +103,8 @@ function readsOf(
   context: RunContext,
   following: FollowContext,
   draining: AbortSignal,
-): Pick<Runs, "result" | "resultText" | "find" | "detail" | "unended" | "log"> {
-  const { runs, clock } = context;
+): Pick<Runs, "result" | "resultText" | "find" | "detail" | "unended" | "log" | "agentFacts"> {
+  const { runs, clock, accounts, gateway } = context;
 
   /** A pinned key sees runs of its roles and runs without a role. */
   async function visible(principal: Principal, runId: string): Promise<RunFacts | undefined> {
@@ -158,6 +158,10 @@ function readsOf(
 
   return {
     resultText,
+    async agentFacts({ agentId }) {
+      const [agent, { set }] = await Promise.all([accounts.getAgent(agentId), gateway.serving(agentId)]);
+      return { name: agent?.name ?? agentId, roles: set && rolesOf(set.manifest) };
+    },
     find,
     async unended(principal, threadId) {
       const active = await runs.active(threadId);

@@ -7,7 +7,7 @@ import {
   RESTRICTED_FIELDS,
   type TokenUsage,
 } from "../ports/model-provider.ts";
-import type { CallRecord, RunRecord, TurnRecord, TurnTiming } from "../ports/records.ts";
+import type { CallRecord, RunRecord, RunRequest, TurnRecord, TurnTiming } from "../ports/records.ts";
 import type { History } from "../ports/run-store.ts";
 import type { Segment } from "../ports/tracing.ts";
 import { storedResultBytes } from "./calls/limits.ts";
@@ -148,8 +148,11 @@ export function pushTurn(state: RunState, turn: TurnRecord): void {
 }
 
 /** The functions that exist for a run, and the ones that its model is shown: without the deprecated ones. */
-export function functionsOf({ role, request: { responseSchema } }: RunRecord, manifest: Manifest) {
-  const visible = visibleFunctions(manifest, role);
+export function functionsOf(
+  { role, request: { responseSchema, task } }: { role?: string; request: RunRequest },
+  manifest: Manifest,
+) {
+  const visible = task ? [] : visibleFunctions(manifest, role);
   const respond = responseSchema && respondFunction(responseSchema, visible);
   return { visible, shown: [...shownFunctions(visible), ...(respond ? [respond] : [])], respond };
 }

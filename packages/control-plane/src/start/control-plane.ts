@@ -226,8 +226,9 @@ function httpDeps(
   const { runs, approvals, authenticate, within, metrics } = parts.core;
   const startedAt = performance.now();
   // One process counts in memory; several count in the database.
-  const limiter = createRateLimiter(tiers, onlyReplica ? {} : { count: (orgId) => store.accounts.countQuery(orgId) });
-  const doorLimiter = createDoorLimiter(tiers);
+  const limiter = onlyReplica
+    ? createRateLimiter(tiers)
+    : createRateLimiter(tiers, (orgId) => store.accounts.countQuery(orgId));
   return {
     ...picked(settings, ["metricsToken", "publicUrl"]),
     runs,
@@ -250,7 +251,7 @@ function httpDeps(
     maxStreamAgeMs: Math.max(WAITING_STREAM_MS, runTimeoutMs + 30_000),
     metricsApart: metricsPort !== undefined,
     rateLimit: (orgId, tier) => limiter.take(orgId, tier),
-    doorLimit: (orgId, tier) => doorLimiter.take(orgId, tier),
+    doorLimit: createDoorLimiter(tiers).take,
     streams: createOpenStreams({ limits, access: parts.access, metrics }),
     reads: createFairQueue({
       ...READS,

@@ -6,6 +6,7 @@ import type { Log } from "../ports/log.ts";
 import type { ModelProvider } from "../ports/model-provider.ts";
 import type { Observer } from "../run/api.ts";
 import type { TracingOptions } from "../tracing/tracing.ts";
+import type { FirstStart } from "./first-start.ts";
 import { createLog } from "./log.ts";
 
 /** Options of {@link createControlPlane}. Only `database` is required. */
@@ -72,6 +73,8 @@ export interface ControlPlaneOptions {
   consoleFiles?: string;
   /** How spans are made. Has no effect unless the program registers an OpenTelemetry provider before it starts the control plane. */
   tracing?: TracingOptions;
+  /** What the first start sets up. Later starts compare it with what was set up, and throw when it differs. */
+  firstStart?: FirstStart;
   /** Default: JSON lines on stderr. */
   log?: Log;
   /** Called for each query, call and end of a run, for example to print them. */

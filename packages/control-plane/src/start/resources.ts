@@ -8,6 +8,7 @@ import { lockStore, type OpenStore, openStore } from "../store/open.ts";
 import { loadTracing } from "../tracing/load.ts";
 import type { TracingOptions } from "../tracing/tracing.ts";
 import { databaseClock, systemClock } from "./clocks.ts";
+import { type FirstStart, setUpAtFirstStart } from "./first-start.ts";
 
 /** What one replica opens or loads. Disposing closes it. */
 export interface Resources extends AsyncDisposable {
@@ -19,19 +20,21 @@ export interface Resources extends AsyncDisposable {
   tracing?: Tracing;
 }
 
-interface Addresses {
+interface Opening {
   database: string;
   nats?: string | undefined;
+  firstStart?: FirstStart;
   log: Log;
   tracing: TracingOptions;
 }
 
 /** Throws when another process serves an embedded database, or when the store cannot be opened. */
-export async function openResources({ database, nats, log, ...options }: Addresses): Promise<Resources> {
+export async function openResources({ database, nats, firstStart, log, ...options }: Opening): Promise<Resources> {
   await using opening = new AsyncDisposableStack();
   opening.use(await lockStore(database));
   const store = await openStore(database, { log });
   opening.defer(() => store.close());
+  if (firstStart) await setUpAtFirstStart(store, firstStart);
   const onlyReplica = database.startsWith("sqlite:");
   // The lock proves that every leaseholder is gone. Without this the runs of a crashed process would wait for their leases.
   if (onlyReplica) await store.runs.releaseAll();

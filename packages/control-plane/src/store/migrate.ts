@@ -74,12 +74,13 @@ function migrations(options: MigrationOptions): Record<string, Migration> {
 }
 
 /**
- * Brings a database to this version's schema. Processes that start at the same time wait for each other. Throws when another
- * version of Patchbay, which this one cannot follow, has used the database.
+ * Brings a database to this version's schema, or only to the one after the migration `last`. Processes that start at the same time
+ * wait for each other. Throws when another version of Patchbay, which this one cannot follow, has used the database.
  */
-export async function migrate(db: Kysely<Schema>, options: MigrationOptions): Promise<void> {
+export async function migrate(db: Kysely<Schema>, options: MigrationOptions, last?: string): Promise<void> {
   await checkVersion(db, options);
-  const { error } = await migratorOf(db, options).migrateToLatest();
+  const migrator = migratorOf(db, options);
+  const { error } = await (last === undefined ? migrator.migrateToLatest() : migrator.migrateTo(last));
   if (error !== undefined) throw error;
 }
 

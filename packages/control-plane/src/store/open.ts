@@ -18,6 +18,7 @@ import { sqliteDialect, sqliteFile } from "./dialect/sqlite.ts";
 import { type Engine, NO_FILES, ping } from "./engine.ts";
 import { memberStore } from "./members.ts";
 import { migrate } from "./migrate.ts";
+import { firstStartStore } from "./first-start.ts";
 import { feedbackStore } from "./feedback.ts";
 import { newestCalls } from "./newest-calls.ts";
 import { permitStore } from "./permits.ts";
@@ -137,6 +138,7 @@ function assemble(engine: Engine): OpenStore {
     accounts: { ...accountStore(engine), ...balances },
     serviceTokens: serviceTokenStore(engine),
     clientTokens: clientTokenStore(engine),
+    firstStart: firstStartStore(engine),
     views: viewStore(engine),
     threads: threadStore(engine),
     webhooks: webhookStore(engine),

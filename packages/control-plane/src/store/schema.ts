@@ -43,6 +43,8 @@ export interface Schema extends RunTables, AuditTables, WebhookTables {
     created_at: number;
     expires_at: number;
   };
+  /** Values that `--init-` options have set up; of secrets, hashes. */
+  first_start: { name: string; org_id: string; value: string };
   sessions: { agent_id: string; id: string; org_id: string; created_at: number; last_seen_at: number };
   threads: ThreadRow;
   /** The roles that have runs in a thread; '' for runs without a role. A key with a role list lists its threads from here. */

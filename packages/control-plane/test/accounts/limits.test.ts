@@ -1,6 +1,13 @@
 import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { createRateLimiter, DEFAULT_TIERS, parseLimits, parseTiers, tierNamed } from "../../src/accounts/limits.ts";
+import {
+  createDoorLimiter,
+  createRateLimiter,
+  DEFAULT_TIERS,
+  parseLimits,
+  parseTiers,
+  tierNamed,
+} from "../../src/accounts/limits.ts";
 
 test("sandbox is neither limited nor charged; the others are both", () => {
   expect(DEFAULT_TIERS).toEqual({
@@ -63,4 +70,16 @@ test("a limits file with mistakes is refused with every fault", () => {
     /callsPerTurn: .*>=1.*Unrecognized key: "callsPerQuery"/,
   );
   expect(() => parseLimits("{")).toThrow("This one is not valid JSON.");
+});
+
+test("doors allow ten requests for each query of a tier, counted apart from queries", async () => {
+  const tiers = { small: { queriesPerMinute: 1, charged: false } };
+  const doors = createDoorLimiter(tiers);
+  await createRateLimiter(tiers).take("org", "small");
+
+  for (let i = 0; i < 9; i++) await doors.take("org", "small");
+
+  expect(await doors.take("org", "small")).toMatchObject({ allowed: true, limit: 10, remaining: 0 });
+  expect(await doors.take("org", "small")).toMatchObject({ allowed: false });
+  expect(await createDoorLimiter(DEFAULT_TIERS).take("org", "sandbox")).toBeUndefined();
 });

@@ -54,3 +54,20 @@ test("a query may give a temperature without a provider, and begin with warnings
   expect(core.model.requests[0]!.temperature).toBe(0.9);
   expect(answer.warnings).toEqual(["tools was ignored"]);
 });
+
+test("a background task has no functions, and no schema of its agent", async () => {
+  const model = scriptedModel([{ calls: [["open", {}]] }, { text: "Refunds" }]);
+  const { gateway, orders } = fakeGateway(manifestOf({ open: "everyone" }), () => ok(1));
+  await using core = await startCore({ models: model.catalog, gateway });
+  const responseSchema = { type: "object", properties: { total: { type: "number" } } };
+  await core.store.accounts.updateAgent("agt_1", { settings: { responseSchema }, instructions: "Be kind." });
+
+  const answer = await core.query("Name it.", { task: true });
+
+  expect(answer).toMatchObject({
+    response: "Refunds",
+    toolInteractions: [{ success: false, code: "unknown_function" }],
+  });
+  expect(orders).toEqual([]);
+  expect(model.requests[0]).toMatchObject({ functions: [], system: expect.stringMatching(/^Do what.*Be kind\.$/s) });
+});

@@ -103,6 +103,10 @@ async function fill(store: OpenStore, name: string): Promise<Tenant> {
   await store.permits.acquire(permit, { limit: 1, holdMs: 60_000, waitMs: 60_000 });
   await store.audit.record([{ orgId, agentId, action: "call.succeeded", functionName: "list_orders" }]);
   const { db } = store.engine;
+  await db
+    .insertInto("first_start")
+    .values({ name: `agent of ${name}`, org_id: orgId, value: name })
+    .execute();
   // Entries of the last seconds are not sealed.
   await db
     .updateTable("audit")

@@ -144,7 +144,7 @@ const notKept = (): ServiceError =>
 
 /** The query of a run. The agent's instructions and functions are those of now, as for any query. */
 function repeated(origin: RunRecord): Query {
-  const { query, quoted, role, context, analysisMode, maxTokens, instructions, testCall } = origin.request;
+  const { query, quoted, role, context, analysisMode, maxTokens, instructions, task, testCall } = origin.request;
   return {
     query,
     ...(quoted && { quoted }),
@@ -155,6 +155,7 @@ function repeated(origin: RunRecord): Query {
     ...(role !== undefined && { role }),
     ...(origin.sessionId !== undefined && { sessionId: origin.sessionId }),
     ...(instructions !== undefined && { instructions }),
+    ...(task && { task }),
     ...(testCall && { testCall }),
   };
 }

@@ -1,4 +1,4 @@
-import { LIMITS, type Manifest, type OperatorLimits } from "@patchbay/protocol";
+import { LIMITS, type Manifest, type OperatorLimits, rolesOf } from "@patchbay/protocol";
 import type { ServiceSet } from "../../ports/function-gateway.ts";
 import { REASON_BYTES, shorten } from "../frames.ts";
 
@@ -25,14 +25,6 @@ function roleFault(manifest: Manifest, limits: OperatorLimits): string | undefin
   const { size } = rolesOf(manifest);
   if (size <= limits.rolesPerService) return undefined;
   return `${size} roles exceed rolesPerService (${limits.rolesPerService}). Use fewer roles, and authorize().`;
-}
-
-/** The roles of a service and of its functions. */
-export function rolesOf({ roles = [], defaultRole, functions }: Manifest): Set<string> {
-  const all = new Set(roles);
-  if (defaultRole !== undefined) all.add(defaultRole);
-  for (const one of functions) if (one.roles !== "everyone") for (const role of one.roles) all.add(role);
-  return all;
 }
 
 function sizeFault(manifest: Manifest, { manifestBytes }: OperatorLimits): string | undefined {

@@ -40,15 +40,17 @@ export function errorBody(
 
 /** The response to anything that was thrown. The client reads what `publicError` lets it see. */
 export function failure(exchange: Exchange, thrown: unknown, log: Log): Response {
-  const { requestId, headers } = exchange;
-  const error = publicError(thrown, requestId, log);
+  const error = publicError(exchange, thrown, log);
   const { code, message } = error;
-  if (code === "unavailable") headers["Retry-After"] ??= RETRY_AFTER_SECONDS;
-  return json(exchange, STATUS_OF[code], errorBody(code, message, requestId, error));
+  return json(exchange, STATUS_OF[code], errorBody(code, message, exchange.requestId, error));
 }
 
-/** Logs errors that a client must not see and returns one in their place: their messages may contain data of others. */
-function publicError(thrown: unknown, requestId: string, log: Log): ServiceError {
+/**
+ * Logs errors that a client must not see and returns one in their place: their messages may contain data of others. Adds the
+ * headers of the error.
+ */
+export function publicError({ requestId, headers }: Exchange, thrown: unknown, log: Log): ServiceError {
+  if (codeOf(thrown) === "unavailable") headers["Retry-After"] ??= RETRY_AFTER_SECONDS;
   if (thrown instanceof ServiceError && thrown.code !== "internal") return thrown;
   if (codeOf(thrown) === "unavailable") {
     log.warn("store unavailable", { requestId, error: traceOf(thrown) });

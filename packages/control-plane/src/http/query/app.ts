@@ -6,6 +6,7 @@ import { createHttpServer } from "../kernel/server.ts";
 import { approvalRoutes } from "./approval-routes.ts";
 import { clientTokenRoutes } from "./client-token-routes.ts";
 import type { HttpDeps } from "./deps.ts";
+import { openAiRoutes } from "./openai/routes.ts";
 import { allowOrigin, guardLocal, preflight } from "./origins.ts";
 import { queryRoutes } from "./query-routes.ts";
 import { type RouteId, ROUTES, type RouteSpec } from "./routes.ts";
@@ -27,6 +28,7 @@ export function createHttpApp(deps: HttpDeps, served: readonly RouteSpec[] = pub
     ...runRoutes(deps),
     ...threadRoutes(deps),
     ...approvalRoutes(deps),
+    ...openAiRoutes(deps),
     ...uiStreamRoutes(deps),
     ...clientTokenRoutes(deps),
     ...serviceRoutes(deps, served),

@@ -25,6 +25,7 @@ import {
 } from "@patchbay/protocol";
 import { z } from "zod";
 import type { Schema } from "../kernel/openapi.ts";
+import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, ModelList, OpenAiError } from "./openai/wire.ts";
 import { UiStreamRequest } from "./ui-stream/request.ts";
 
 /** The schemas of the document by name. */
@@ -49,6 +50,11 @@ const PUBLISHED = {
   Approval,
   ApprovalPage,
   ApprovalDecision,
+  ModelList,
+  ChatCompletionRequest,
+  ChatCompletion,
+  ChatCompletionChunk,
+  OpenAiError,
   UiStreamRequest,
   ClientTokenRequest,
   ClientToken,

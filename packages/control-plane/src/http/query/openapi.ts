@@ -78,7 +78,7 @@ function limitsAt(limits: OperatorLimits): Schema {
 
 function operation(route: RouteSpec): Schema {
   const { path, access, body, answers, failures, parameters = [] } = route;
-  const ofCaller = ["api", "door", "access"].includes(access) ? [CALLER] : [];
+  const ofCaller = access === "api" || access === "door" || access === "access" ? [CALLER] : [];
   const all = [...pathParameters(path, IN_PATH), ...parameters, ...ofCaller];
   return {
     operationId: route.id,

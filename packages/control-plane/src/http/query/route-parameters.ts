@@ -56,3 +56,7 @@ export const DOOR_ROLE = header(
   "The role, if the request does not name it. A key that is pinned to one role has that role",
 );
 export const DOOR_CONTEXT = header("X-Patchbay-Context", "base64url of the context: a JSON object of at most 8 KiB");
+export const THREAD = header(
+  "X-Patchbay-Thread",
+  "The thread: a `threadId`, or an id of your own of 8 to 200 characters. Default: `X-OpenWebUI-Chat-Id`, then `X-Conversation-Id`, else a new thread",
+);

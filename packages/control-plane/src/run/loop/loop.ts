@@ -1,6 +1,7 @@
 import { parseJson, type JsonValue, type RunEvent } from "@patchbay/protocol";
 import { ModelError, PLAN_GO_AHEAD, PLAN_REQUEST, type ModelCall, type ModelTurn } from "../../ports/model-provider.ts";
 import { stepsOf, type TurnRecord } from "../../ports/records.ts";
+import { CUT_ANSWER } from "../answer.ts";
 import { calledEvents, plan, planNone, settle } from "../calls/dispatch.ts";
 import { callEntries, type JournalEntry } from "../calls/journal.ts";
 import { RunFailure, stepLimit } from "../run-failure.ts";
@@ -112,7 +113,7 @@ function unusable(state: RunState, { turn, next: { planning, lastChance } }: Res
       "provider_error",
       `Provider ${state.model.provider.name} failed: it answered without any text`,
     );
-  if (turn.stop === "length" && !planning) state.warnings.add("The answer was cut by maxTokens");
+  if (turn.stop === "length" && !planning) state.warnings.add(CUT_ANSWER);
   return undefined;
 }
 

@@ -120,6 +120,9 @@ export function shrink(state: RunState): boolean {
 
 const IN_MARKDOWN = "Answer the user's query in Markdown, using the functions you are given where they help.";
 
+/** Clients parse the answers to their background tasks. */
+const AS_ASKED = "Do what the user's message asks about a conversation. Answer in exactly the form that it asks for.";
+
 /** The first rule of a run whose answer is the call of a function. */
 const byCalling = (name: string): string =>
   `Use the functions you are given where they help, then answer the user's query by calling the function ${name}: its arguments are the whole answer.`;
@@ -138,17 +141,16 @@ const lastCallOf = (name: string): string =>
 export const lastCallMessage = ({ respond }: RunState, { lastChance }: NextTurn): Message | undefined =>
   lastChance && respond ? { role: "user", text: lastCallOf(respond.name) } : undefined;
 
-/** The system text of a run, the same from its first turn to its last. It contains no role, context or history. */
+/**
+ * The system text of a run, the same from its first turn to its last. It contains no role, context or history. `respond`: the name
+ * of the function whose call is the answer.
+ */
 export function systemText(
-  agentInstructions: string,
-  serviceInstructions: string | undefined,
-  /** Name of the function whose call is the answer. */
-  respond?: string,
+  instructions: readonly (string | undefined)[],
+  { isTask, respond }: { isTask: boolean; respond: string | undefined },
 ): string {
-  const first = respond === undefined ? IN_MARKDOWN : byCalling(respond);
-  return [`${first}\n${RULES}`, agentInstructions.trim(), serviceInstructions?.trim() ?? ""]
-    .filter(Boolean)
-    .join("\n\n");
+  const first = respond === undefined ? (isTask ? AS_ASKED : IN_MARKDOWN) : byCalling(respond);
+  return [`${first}\n${RULES}`, ...instructions.map((text = "") => text.trim())].filter(Boolean).join("\n\n");
 }
 
 /** The first message of a run: its query, and as data the role, the context that the model may see, and quoted texts. */

@@ -7,9 +7,7 @@ import type { Principal, Query } from "../api.ts";
 import { runEntry } from "../calls/journal.ts";
 import { nextReservation } from "../loop/cost.ts";
 import { systemText } from "../loop/request.ts";
-import { respondName } from "../loop/structured.ts";
-import { visibleFunctions } from "../role-check.ts";
-import { createProgress, createState, type NextTurn } from "../state.ts";
+import { createProgress, createState, functionsOf, type NextTurn } from "../state.ts";
 import type { Prepared } from "./prepare.ts";
 import { type fallbackModels, type Settled, TEST_CALL } from "./settings.ts";
 
@@ -51,6 +49,7 @@ export function newRun(
     cancelWhenGone,
     reported,
     warnings = [],
+    task,
   } = query;
   const provenSubject = proven?.subject ?? repeats?.request.provenSubject;
   return {
@@ -81,6 +80,7 @@ export function newRun(
       ...(provenSubject !== undefined && { provenSubject }),
       ...(cancelWhenGone && { cancelWhenGone }),
       ...(reported && { reported }),
+      ...(task && { task }),
       ...(testCall && { testCall }),
       ...(repeats && { rerunOf: originOf(repeats) }),
     },
@@ -115,11 +115,10 @@ export function complete(
       provider: chosen.provider.name,
       model: chosen.model,
       ...(fallback.models.length > 0 && { fallback: fallback.models }),
-      system: systemText(
-        request.instructions ?? agentInstructions,
-        manifest.instructions,
-        request.responseSchema && respondName(visibleFunctions(manifest, caller.role)),
-      ),
+      system: systemText([request.instructions ?? agentInstructions, manifest.instructions], {
+        isTask: request.task === true,
+        respond: request.responseSchema && functionsOf({ ...asked, ...caller }, manifest).respond?.name,
+      }),
       charged,
       warnings: [...request.warnings, ...fallback.warnings, ...prepared.warnings],
     },

@@ -24,7 +24,7 @@ export function settle(query: Query, ofAgent: AgentSettings, models: ModelCatalo
   const settings = query.testCall ? {} : ofAgent;
   const { llm, defaultMaxTokens = LIMITS.defaultMaxTokens } = query;
   const temperature = query.temperature ?? llm?.temperature ?? settings.temperature;
-  const responseSchema = query.responseSchema ?? settings.responseSchema;
+  const responseSchema = query.responseSchema ?? (query.task ? undefined : settings.responseSchema);
   const { steps, historyTokens, maxCostUsd } = settings;
   return {
     wanted: wantedModel(query, settings, models),

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import { separateOrganisations } from "./0001-initial-schema.ts";
 
-/** Tokens with which programs manage an organisation, and the links for members that they make. */
+/** Tokens with which programs manage an organisation, the links for members that they make, and what the first start set up. */
 export async function serviceTokens(db: Kysely<unknown>, { rowLevelSecurity }: { rowLevelSecurity: boolean }) {
   const statements = [
     `create table service_tokens (
@@ -11,8 +11,10 @@ export async function serviceTokens(db: Kysely<unknown>, { rowLevelSecurity }: {
       created_at bigint not null, expires_at bigint, last_used_at bigint, revoked_at bigint
     )`,
     "create index service_tokens_by_org on service_tokens (org_id, created_at, id)",
-    "alter table sign_in_links add column created_by_token text references service_tokens (id) on delete cascade",
+    "create table first_start (name text not null primary key, org_id text not null, value text not null)",
+    "alter table sign_in_links add column created_by_token text",
   ];
   for (const statement of statements) await sql.raw(statement).execute(db);
-  if (rowLevelSecurity) await separateOrganisations(db, "service_tokens", sql`org_id`);
+  if (rowLevelSecurity)
+    for (const table of ["service_tokens", "first_start"]) await separateOrganisations(db, table, sql`org_id`);
 }

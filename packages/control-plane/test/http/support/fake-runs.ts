@@ -87,6 +87,8 @@ export function createFakeRuns(): FakeRuns {
 
     async requireRole() {},
 
+    agentFacts: async () => ({ name: "Desk", roles: new Set(["clerk", "chief"]) }),
+
     async join(caller, key, bodyHash) {
       fake.joins.push(bodyHash);
       const known = keyed.get(`${caller.agentId} ${key}`);

@@ -1,0 +1,52 @@
+import { readFileSync } from "node:fs";
+import { reasonOf, CommandFailure, UsageFailure } from "./failure.ts";
+
+/** The variables with secrets. Each is also read from the file that a variable with `_FILE` at the end names. */
+export const SECRETS = [
+  "PATCHBAY_DATABASE",
+  "PATCHBAY_NATS",
+  "PATCHBAY_API_KEY",
+  "PATCHBAY_RUNTIME_KEY",
+  "PATCHBAY_METRICS_TOKEN",
+  "PATCHBAY_INIT_API_KEY",
+  "PATCHBAY_INIT_RUNTIME_KEY",
+  "PATCHBAY_INIT_OWNER_PASSWORD",
+  "PATCHBAY_INIT_SERVICE_TOKEN",
+  "ANTHROPIC_API_KEY",
+  "OPENAI_API_KEY",
+  "GEMINI_API_KEY",
+] as const;
+
+/** What this process has read from files. */
+const fromFiles = new Map<string, string>();
+
+/**
+ * Sets the secrets whose files are named, without the line break at the end of the file. Processes that this one starts get the
+ * values, and not the names of the files. A later call reads the files again.
+ */
+export function readSecretFiles(environment: Record<string, string | undefined>): void {
+  for (const name of SECRETS) {
+    const variable = `${name}_FILE`;
+    const file = environment[variable];
+    if (file === undefined || file === "") continue;
+    const given = environment[name] ?? "";
+    if (given !== "" && given !== fromFiles.get(name))
+      throw new UsageFailure(`${name} and ${variable} are both set. Remove one of them.`);
+    const value = contentOf(variable, file);
+    fromFiles.set(name, value);
+    environment[name] = value;
+    delete environment[variable];
+  }
+}
+
+function contentOf(variable: string, file: string): string {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw new CommandFailure(`${variable} names a file that cannot be read: ${reasonOf(error)}`);
+  }
+  const value = text.replace(/\r?\n$/, "");
+  if (value === "") throw new CommandFailure(`${variable} names an empty file: ${file}`);
+  return value;
+}

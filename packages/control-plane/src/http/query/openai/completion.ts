@@ -1,0 +1,180 @@
+import {
+  present,
+  type QueryResponse,
+  type RunErrorCode,
+  type RunEvent,
+  type LiveEvent,
+  type Usage,
+} from "@patchbay/protocol";
+import { ends } from "../../../ports/run-store.ts";
+import { CUT_ANSWER, type Followed } from "../../../run/api.ts";
+import type { Translator } from "../../kernel/event-stream.ts";
+import type { ChatForm } from "./chat-request.ts";
+import { RunEndedError, runError } from "./errors.ts";
+import { type Addition, answerText, Transcript } from "./transcript.ts";
+import type { ChatCompletion, ChatCompletionChunk, OpenAiError } from "./wire.ts";
+
+type FinishReason = ChatCompletion["choices"][number]["finish_reason"];
+
+/** Ends of runs that clients of OpenAI know as an answer, however short. */
+const FINISHES: Partial<Record<RunErrorCode | "approval_required", FinishReason>> = {
+  output_limit: "length",
+  model_refused: "content_filter",
+  refused: "content_filter",
+};
+
+const answerFinish = (warnings: readonly string[] = []): FinishReason =>
+  warnings.includes(CUT_ANSWER) ? "length" : "stop";
+
+/** A refusal is what the reader of the chat must see. */
+const refusalText = (finish: FinishReason, message: string): string => (finish === "content_filter" ? message : "");
+
+const usageOf = ({ inputTokens, outputTokens, cachedInputTokens }: Usage) => ({
+  prompt_tokens: inputTokens,
+  completion_tokens: outputTokens,
+  total_tokens: inputTokens + outputTokens,
+  prompt_tokens_details: { cached_tokens: cachedInputTokens },
+});
+
+interface Ids {
+  runId: string;
+  /** In seconds. */
+  created: number;
+}
+
+const idOf = ({ runId }: Ids): string => `chatcmpl-${runId}`;
+
+/** A whole completion. Throws `RunEndedError` for a run without an answer. */
+export async function completionOf(
+  answer: QueryResponse,
+  events: AsyncIterable<Followed>,
+  form: ChatForm,
+  ids: Ids,
+): Promise<ChatCompletion> {
+  const { success, code, errorMessage, warnings, usage } = answer;
+  const finish = success ? answerFinish(warnings) : code && FINISHES[code];
+  if (!finish) throw new RunEndedError(code ?? "internal", errorMessage);
+  const text = success ? answerText(answer, form.asJson) : refusalText(finish, errorMessage);
+  const reasoning = await reasoningIn(events, form);
+  return {
+    id: idOf(ids),
+    object: "chat.completion",
+    created: ids.created,
+    model: form.model,
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: "assistant",
+          content: text,
+          refusal: null,
+          ...(reasoning !== "" && { reasoning_content: reasoning }),
+        },
+        logprobs: null,
+        finish_reason: finish,
+      },
+    ],
+    usage: usageOf(usage),
+    ...present({ warnings }),
+  };
+}
+
+async function reasoningIn(events: AsyncIterable<Followed>, form: ChatForm): Promise<string> {
+  const transcript = new Transcript(form);
+  let reasoning = "";
+  for await (const { body } of events)
+    if (!ends(body)) reasoning += transcript.add(JSON.parse(body) as RunEvent).reasoning ?? "";
+  return reasoning;
+}
+
+const DONE = "data: [DONE]\n\n";
+
+/** Writes the events of one run as chunks of a completion. Never asks the client to call a function. */
+export class ChunkTranslator implements Translator {
+  readonly #form: ChatForm;
+  readonly #ids: Ids;
+  readonly #transcript: Transcript;
+  readonly #interrupted: () => void;
+  #ended = false;
+  #waits = false;
+
+  /** `interrupted`: the stream ends before its run, and the client cannot resume it. */
+  constructor(form: ChatForm, ids: Ids, { interrupted }: { interrupted: () => void }) {
+    this.#form = form;
+    this.#ids = ids;
+    this.#transcript = new Transcript(form);
+    this.#interrupted = interrupted;
+  }
+
+  open(): string {
+    return this.#delta({ role: "assistant", content: "" });
+  }
+
+  event({ body }: Followed): string {
+    const event = JSON.parse(body) as RunEvent | LiveEvent;
+    const added = this.#additions(this.#transcript.add(event));
+    if (event.type === "approvalRequest") this.#waits = true;
+    if (event.type === "approvalDecision") this.#waits = false;
+    if (event.type === "finalResponse") {
+      const { warnings, usage } = event;
+      return added + this.#finish(answerFinish(warnings), { usage, ...present({ warnings }) });
+    }
+    return event.type === "error" ? this.#fail(event) : added;
+  }
+
+  close(): string {
+    if (this.#ended) return "";
+    this.#interrupted();
+    const failure = this.#waits
+      ? ({ code: "approval_required", message: WAITING } as const)
+      : ({ code: "internal", message: INTERRUPTED } as const);
+    return frame(runError(failure)) + DONE;
+  }
+
+  #fail({ code, errorMessage }: Extract<RunEvent, { type: "error" }>): string {
+    const finish = FINISHES[code];
+    if (finish) {
+      const content = this.#transcript.finish(refusalText(finish, errorMessage));
+      return this.#additions({ content }) + this.#finish(finish, {});
+    }
+    this.#ended = true;
+    return frame(runError({ code, message: errorMessage })) + DONE;
+  }
+
+  #finish(reason: FinishReason, { usage, warnings }: { usage?: Usage; warnings?: string[] }): string {
+    this.#ended = true;
+    const last = this.#chunk([{ index: 0, delta: {}, logprobs: null, finish_reason: reason }], present({ warnings }));
+    const counted = this.#form.includeUsage && usage ? this.#chunk([], { usage: usageOf(usage) }) : "";
+    return last + counted + DONE;
+  }
+
+  #additions({ content = "", reasoning = "" }: Addition): string {
+    return (
+      (reasoning === "" ? "" : this.#delta({ reasoning_content: reasoning })) +
+      (content === "" ? "" : this.#delta({ content }))
+    );
+  }
+
+  #delta(delta: ChatCompletionChunk["choices"][number]["delta"]): string {
+    return this.#chunk([{ index: 0, delta, logprobs: null, finish_reason: null }]);
+  }
+
+  #chunk(choices: ChatCompletionChunk["choices"], more: Pick<ChatCompletionChunk, "usage" | "warnings"> = {}): string {
+    return frame({
+      id: idOf(this.#ids),
+      object: "chat.completion.chunk",
+      created: this.#ids.created,
+      model: this.#form.model,
+      choices,
+      // With the option, every chunk has the member, and only the last one a value.
+      ...(this.#form.includeUsage && { usage: null }),
+      ...more,
+    });
+  }
+}
+
+const WAITING =
+  "The run waits until a person has decided on a call. It continues after the decision, without this stream.";
+const INTERRUPTED = "The stream ended before its run. The run continues; X-Run-Id names it.";
+
+const frame = (value: ChatCompletionChunk | OpenAiError): string => `data: ${JSON.stringify(value)}\n\n`;

@@ -1,0 +1,116 @@
+import { LIMITS, present } from "@patchbay/protocol";
+import { invalid } from "../../../ports/service-error.ts";
+import type { Principal } from "../../../run/api.ts";
+import { type Exchange, type Handler, json } from "../../kernel/exchange.ts";
+import { asDoorCaller, type DoorCaller } from "../caller.ts";
+import type { HttpDeps } from "../deps.ts";
+import { begin, counted, countQuery, handedOver, receive, streamQuery } from "../query-routes.ts";
+import { nameRun } from "../stream-run.ts";
+import { type ChatAsked, type Conversation, parseChat, TASKS, UnknownModel } from "./chat-request.ts";
+import { ChunkTranslator, completionOf } from "./completion.ts";
+import { inChatNames, openAiFailure } from "./errors.ts";
+import type { ModelList } from "./wire.ts";
+
+/** The endpoints for clients of OpenAI's chat completions: an agent's roles are its models. */
+export function openAiRoutes(deps: HttpDeps): Record<"listModels" | "createChatCompletion", Handler> {
+  const { runs, log, clock } = deps;
+
+  /** Answers failures in OpenAI's form, but for those of clients that have gone. */
+  const answering = (exchange: Exchange, work: () => Promise<Response>): Promise<Response> =>
+    work().catch((thrown: unknown) => {
+      if (exchange.c.req.raw.signal.aborted) throw thrown;
+      return openAiFailure(exchange, thrown, log);
+    });
+
+  return {
+    listModels: (exchange) =>
+      answering(exchange, () =>
+        asDoorCaller(exchange, deps, async ({ principal }) => {
+          await countQuery(exchange, principal, deps.doorLimit, "requests");
+          const { name, roles = [] } = await runs.agentFacts(principal);
+          const { agentId } = principal;
+          const ids = [agentId, ...(principal.roles ?? roles), TASKS];
+          return json(exchange, 200, {
+            object: "list",
+            data: ids.map((id, i) => ({
+              id: i === 0 ? id : `${agentId}:${id}`,
+              object: "model",
+              // Clients sort by it, and no model of an agent is newer than another.
+              created: 0,
+              owned_by: name,
+            })),
+          } satisfies ModelList);
+        }),
+      ),
+
+    createChatCompletion: (exchange) =>
+      answering(exchange, () =>
+        counted(deps, "chat-completions", (begun) =>
+          asDoorCaller(exchange, deps, async (caller) => {
+            const { principal, context } = caller;
+            const conversation = conversationOf(exchange, caller);
+            const { form, query, ...received } = await receive(deps, exchange, principal, {
+              parse: (body, faults): ChatAsked => parseChat(body, conversation, faults),
+              maxBytes: LIMITS.chatBodyBytes,
+            });
+            if (!received.known) await requireModel(deps, principal, { role: query.role, model: form.model });
+            const created = Math.floor(clock.now() / 1_000);
+            // A client that goes has no way to come back to its run.
+            const asked = { ...received, query: { ...query, ...present({ context }), cancelWhenGone: true } };
+            if (form.stream)
+              return await streamQuery(deps, exchange, principal, { ...asked, deltas: true }, begun, {
+                cancelWhenGone: true,
+                translate: ({ runId }, reader) =>
+                  new ChunkTranslator(form, { runId, created }, { interrupted: () => reader.answered() }),
+              });
+
+            const run = begun(await begin(deps, exchange, principal, asked));
+            using reader = runs.attach(run, { cancelWhenGone: true });
+            nameRun(exchange, run);
+            const { signal } = exchange.c.req.raw;
+            const answer = await runs.result(run, { signal });
+            if (!signal.aborted) reader.answered();
+            if (!answer) {
+              exchange.headers["x-should-retry"] = "false";
+              throw handedOver();
+            }
+            const events = runs.follow(run, { after: 0, deltas: false, signal });
+            return json(exchange, 200, await completionOf(answer, events, form, { runId: run.runId, created }));
+          }),
+        ).catch(inChatNames),
+      ),
+  };
+}
+
+/** A role that nothing names is not a model. A pinned key's other roles are refused when the run starts, whether they exist or not. */
+async function requireModel(
+  { runs }: HttpDeps,
+  principal: Principal,
+  { role, model }: { role: string | undefined; model: string },
+): Promise<void> {
+  if (role === undefined || principal.roles) return;
+  const { roles } = await runs.agentFacts(principal);
+  if (roles && !roles.has(role)) throw new UnknownModel(model);
+}
+
+const THREAD = "X-Patchbay-Thread";
+/** Headers in which clients send the id of a conversation: Open WebUI, and LibreChat as the guide configures it. */
+const CHAT_IDS = [THREAD, "X-OpenWebUI-Chat-Id", "X-Conversation-Id"];
+const SHORTEST_CHAT_ID = 8;
+/** A value that the client has not filled in. */
+const UNFILLED = /\{\{|^(?:new|null|undefined)$/i;
+const THREAD_ID = /^thr_[0-9a-f]{32}$/;
+
+function conversationOf({ c }: Exchange, { principal, role, threadScope }: DoorCaller): Conversation {
+  const named = CHAT_IDS.map((header) => ({ header, id: c.req.header(header)?.trim() ?? "" })).find(
+    ({ id }) => id.length >= SHORTEST_CHAT_ID && !UNFILLED.test(id),
+  );
+  return { agentId: principal.agentId, ...present({ role, thread: named && threadOf(named, threadScope) }) };
+}
+
+/** A thread of Patchbay by its own id, or by the id that the client gave it. */
+function threadOf({ header, id }: { header: string; id: string }, scope: string): Conversation["thread"] {
+  if (id.length > LIMITS.labelUnits)
+    throw invalid([{ path: header, message: `must have at most ${LIMITS.labelUnits} characters` }]);
+  return header === THREAD && THREAD_ID.test(id) ? { threadId: id } : { externalThread: { scope, id } };
+}
