@@ -30,6 +30,7 @@ export const sidebar = [
       { text: "Deploying", link: "/guides/deploying" },
       { text: "Connecting functions", link: "/guides/connecting" },
       { text: "Logs and metrics", link: "/guides/logs-and-metrics" },
+      { text: "Tracing", link: "/guides/tracing" },
       { text: "Upgrading and restoring", link: "/guides/upgrading" },
       { text: "Troubleshooting by code", link: "/guides/troubleshooting" },
       { text: "Models and prices", link: "/guides/models" },

@@ -58,6 +58,8 @@ export const callerContextClaimsOption = () =>
   ).argParser(parseList);
 export const callerJwksUrlOption = () =>
   option("--caller-jwks-url <url>", "address of the issuer's keys (default: that of its openid-configuration)");
+export const otelOption = () =>
+  option("--otel", "send OpenTelemetry spans as the OTEL_ variables say; needs the package @opentelemetry/sdk-node");
 export const orgOption = (what = "organisation, as `orgs list` shows its id") => option("--org <id>", what);
 export const arrivalOption = () =>
   option(

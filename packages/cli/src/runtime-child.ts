@@ -43,12 +43,25 @@ export interface RuntimeChild {
   readonly ended: Promise<string>;
 }
 
+export interface RuntimeOptions {
+  onFile: (path: string) => void;
+  /** Sends spans of the functions. */
+  otel: boolean;
+}
+
+/** The argument after the file with which the process sends spans. */
+export const OTEL = "--otel";
+
 /** Next to this file, also once bundled: chunks are directly in dist, as this file is in src. */
 const entry = fileURLToPath(new URL(`./runtime-process${extname(import.meta.filename)}`, import.meta.url));
 
 /** Starts a new process for `file`; `onFile` gets the files that it loads. What the functions print goes to stderr: stdout belongs to the command. */
-export function launchRuntime(file: string, onFile: (path: string) => void): RuntimeChild {
-  const child = fork(entry, [file], { stdio: ["ignore", 2, 2, "ipc"], execArgv: [], env: startEnvironment });
+export function launchRuntime(file: string, { onFile, otel }: RuntimeOptions): RuntimeChild {
+  const child = fork(entry, [file, ...(otel ? [OTEL] : [])], {
+    stdio: ["ignore", 2, 2, "ipc"],
+    execArgv: [],
+    env: startEnvironment,
+  });
   const send = (message: ToRuntime) => {
     if (child.connected) child.send(message);
   };

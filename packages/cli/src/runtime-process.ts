@@ -5,7 +5,8 @@
 import type { Service } from "@patchbay/functions";
 import { readEnvironment } from "./config.ts";
 import { createHumanLog, logLevel } from "./log.ts";
-import type { ConnectionTarget, FromRuntime, ToRuntime } from "./runtime-child.ts";
+import { type ConnectionTarget, type FromRuntime, OTEL, type ToRuntime } from "./runtime-child.ts";
+import { startTelemetry, type StopTelemetry } from "./telemetry.ts";
 import { describeLoadError } from "./loading/load-error.ts";
 import { loadService } from "./service-file.ts";
 import { cacheCompiledCode } from "./startup.ts";
@@ -24,18 +25,19 @@ async function serveFunctions(file: string): Promise<void> {
     process.on("message", (message: ToRuntime) => resolve(message.type === "connect" ? message.target : undefined));
   });
   try {
-    readEnvironment();
+    const environment = readEnvironment();
+    const stopTelemetry = process.argv[3] === OTEL && (await startTelemetry("patchbay-runtime", environment));
     const service = await loadService(file, (path) => send({ type: "file", path }));
     send({ type: "loaded", manifest: service.manifest });
     const connectTo = await target;
-    if (connectTo) await serve(service, connectTo);
+    if (connectTo) await serve(service, connectTo, stopTelemetry || undefined);
     else process.exit(0);
   } catch (error) {
     send({ type: "failed", reason: describeLoadError(error, file) }, () => process.exit(1));
   }
 }
 
-async function serve(service: Service, target: ConnectionTarget): Promise<void> {
+async function serve(service: Service, target: ConnectionTarget, stopTelemetry?: StopTelemetry): Promise<void> {
   // The live log of the parent already shows what happens at level `info`.
   const level = logLevel(readEnvironment(), "warn");
   let closing = false;
@@ -44,7 +46,11 @@ async function serve(service: Service, target: ConnectionTarget): Promise<void> 
   const runtime = connect(service, { ...target, proxy: false, reportErrors: true, log });
   process.on("message", (message: ToRuntime) => {
     if (message.type === "closing") closing = true;
-    if (message.type === "stop") void runtime.stop().finally(() => process.exit(0));
+    if (message.type === "stop")
+      void runtime
+        .stop()
+        .then(stopTelemetry)
+        .finally(() => process.exit(0));
   });
   await runtime.ready;
   // The parent starts a process again that ends, with the keys of that moment.

@@ -11,6 +11,7 @@ import { findServiceFile, loadService } from "../service-file.ts";
 import type { QueryTarget } from "./query.ts";
 import { drain, shutdownRequested } from "../serving.ts";
 import { growWithWork } from "../startup.ts";
+import { startTelemetry } from "../telemetry.ts";
 
 interface ConnectOptions extends Omit<QueryTarget, "key"> {
   key?: string;
@@ -22,6 +23,7 @@ interface ConnectOptions extends Omit<QueryTarget, "key"> {
   healthPort?: number;
   healthHost: string;
   logFormat: "json" | "pretty";
+  otel?: true;
   json?: true;
 }
 
@@ -73,6 +75,7 @@ export function addConnectCommand(program: Command): void {
         .option("--health-port <port>", "port for GET /healthz and GET /readyz, 0 picks a free one (default: no port)")
         .argParser(flags.parsePort),
     )
+    .addOption(flags.otelOption())
     .addOption(flags.hostOption("--health-host <host>", "address of the health port, 0.0.0.0 for Kubernetes"))
     .addOption(flags.logFormatOption())
     .addOption(flags.jsonOption())
@@ -101,6 +104,7 @@ async function connectFile(file: string, options: ConnectOptions & { key: string
   const state = () => runtime?.state ?? "loading";
   const healthUrl =
     healthPort === undefined ? undefined : await serveHealth({ host: healthHost, port: healthPort, state });
+  const stopTelemetry = options.otel && (await startTelemetry("patchbay-runtime", readEnvironment()));
   const service = await loadService(path);
   const { connect, createLog } = await import("@patchbay/functions");
   const level = logLevel(readEnvironment());
@@ -128,5 +132,5 @@ async function connectFile(file: string, options: ConnectOptions & { key: string
   } catch (error) {
     throw new CommandFailure(reasonOf(error));
   }
-  await drain(() => runtime.stop({ drainMs: 22_000 }));
+  await drain(() => runtime.stop({ drainMs: 22_000 }).then(stopTelemetry));
 }

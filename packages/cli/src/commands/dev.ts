@@ -10,10 +10,11 @@ import { Supervisor, watchSources } from "../dev/supervisor.ts";
 import { clock, createHumanLog, logLevel, logQueryLine } from "../log.ts";
 import * as flags from "../options.ts";
 import { paint, paintStatus, print, printJson, printStatus } from "../output.ts";
-import { launchRuntime, type ConnectionTarget, type RuntimeChild } from "../runtime-child.ts";
+import { launchRuntime, type ConnectionTarget, type RuntimeChild, type RuntimeOptions } from "../runtime-child.ts";
 import { findServiceFile } from "../service-file.ts";
 import { consoleFiles, countOpenQueries, drain, shutdownRequested } from "../serving.ts";
 import { growWithWork } from "../startup.ts";
+import { startTelemetry } from "../telemetry.ts";
 import { type DevService, devKeys } from "./dev-keys.ts";
 
 interface DevOptions {
@@ -26,6 +27,7 @@ interface DevOptions {
   watch: boolean;
   record?: string;
   replay?: string;
+  otel?: true;
   json?: true;
 }
 
@@ -45,6 +47,7 @@ export function addDevCommand(program: Command): void {
       flags.option("--record <file>", "record model answers to a .json file or a folder, for --replay and tests"),
     )
     .addOption(flags.option("--replay <file>", "replay recorded answers, without a model").conflicts("record"))
+    .addOption(flags.otelOption())
     .addOption(flags.jsonOption())
     .action(dev);
   flags.examples(command, "patchbay dev service.ts", "ANTHROPIC_API_KEY=... patchbay dev service.ts --port 0 --json");
@@ -58,12 +61,16 @@ async function dev(named: string | undefined, options: DevOptions): Promise<void
     ? watchSources(file, { dataDir: options.dataDir, onChange: () => void supervisor.reload() })
     : undefined;
   const watchFile = (path: string) => void watching?.then((files) => files.add(path));
-  const { supervisor, serving } = superviseFunctions(file, target.promise, watchFile);
+  const { supervisor, serving } = superviseFunctions(file, target.promise, {
+    onFile: watchFile,
+    otel: options.otel === true,
+  });
   // The functions load while the control plane starts; a failure is handled where `connected` is awaited.
   const connected = supervisor.start();
   connected.catch(() => {});
 
   await using opened = new AsyncDisposableStack();
+  if (options.otel) opened.defer(await startTelemetry("patchbay", readEnvironment()));
   opened.defer(() => supervisor.stop(4_000));
   opened.defer(async () => (await watching)?.close());
   const queries = countOpenQueries();
@@ -146,10 +153,10 @@ async function startPlane(options: DevOptions, observe: Observer): Promise<Contr
   });
 }
 
-function superviseFunctions(file: string, target: Promise<ConnectionTarget>, onFile: (path: string) => void) {
+function superviseFunctions(file: string, target: Promise<ConnectionTarget>, child: RuntimeOptions) {
   let serving: Manifest | undefined;
   const supervisor = new Supervisor({
-    launch: () => warnOfSlowLoad(launchRuntime(file, onFile), file),
+    launch: () => warnOfSlowLoad(launchRuntime(file, child), file),
     target,
     onServing(manifest) {
       if (serving) printStatus(`${clock()}  ${paintStatus("green", "reload")}  ${countOf(manifest.functions)}`);

@@ -12,6 +12,7 @@ import * as flags from "../options.ts";
 import { printJson, print } from "../output.ts";
 import { fields } from "../table.ts";
 import { growWithWork } from "../startup.ts";
+import { startTelemetry } from "../telemetry.ts";
 
 interface ServeOptions extends DatabaseOptions, FirstStartOptions, flags.CallerOptions {
   port: number;
@@ -33,6 +34,9 @@ interface ServeOptions extends DatabaseOptions, FirstStartOptions, flags.CallerO
   metricsToken?: string;
   console: boolean;
   logFormat: "json" | "pretty";
+  otel?: true;
+  otelContent?: true;
+  otelClients: "continue" | "link";
   json?: true;
 }
 
@@ -92,6 +96,19 @@ export function addServeCommand(program: Command): void {
         .argParser(flags.parseToken),
     )
     .addOption(flags.logFormatOption())
+    .addOption(flags.otelOption())
+    .addOption(
+      flags.option("--otel-content", "record queries, answers, arguments and results in spans, each cut at 8 KiB"),
+    )
+    .addOption(
+      flags
+        .option(
+          "--otel-clients <mode>",
+          "`continue` joins traces of clients, which decide on sampling; `link` begins a trace for each query and links to the client's",
+        )
+        .choices(["continue", "link"])
+        .default("continue"),
+    )
     .addOption(flags.option("--no-console", "serve only the API, without the console"))
     .addOption(flags.jsonOption())
     .action(serve);
@@ -119,6 +136,7 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
   const environment = readEnvironment();
   const providers = readProviderConfig(environment);
   const shutdown = shutdownRequested();
+  const stopTelemetry = options.otel && (await startTelemetry("patchbay", environment));
   const { createControlPlane, createLog } = await import("@patchbay/control-plane");
   const { host, port, corsOrigin: corsOrigins, publicUrl, tiers, limits, prices, metricsPort, metricsToken } = options;
   const level = logLevel(environment);
@@ -137,6 +155,7 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
     auditDays: options.auditDays,
     usageDays: options.usageDays,
     console: options.console,
+    tracing: { content: options.otelContent ?? false, clients: options.otelClients },
     ...consoleFiles(),
     log,
     onQueryEvent: queries.observe,
@@ -179,7 +198,7 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
   }
   await shutdown;
   if (queries.count() > 0) log.info("draining; a second SIGINT stops immediately", { openQueries: queries.count() });
-  await drain(() => plane.close({ graceMs: 22_000 }));
+  await drain(() => plane.close({ graceMs: 22_000 }).then(stopTelemetry));
 }
 
 /**
