@@ -1,6 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
-import { handleChat, type HandleChatOptions } from "@patchbay/client";
+import { createClient, handleChat, type HandleChatOptions } from "@patchbay/client";
 import { defineFunction, defineService } from "@patchbay/functions";
 import { lastAssistantMessageIsCompleteWithApprovalResponses, type UIMessage } from "ai";
 import { expect, test } from "vitest";
@@ -43,6 +43,9 @@ async function startDesk({ approval, ...options }: SystemOptions & { approval?: 
   const servers: ReturnType<typeof serve>[] = [];
   return {
     ran,
+    agentId,
+    apiKey,
+    url,
     /** Serves the route for people of one kind. */
     async route(options: Partial<HandleChatOptions> = {}): Promise<string> {
       const chat = handleChat({ url, agent: agentId, key: apiKey, role: () => "customer", ...options });
@@ -119,6 +122,32 @@ test("the token of an identity provider decides the role, and another person's c
   expect(desk.ran).toEqual([{ orderId: "o1", role: "customer", context: { customerId: "ana" } }]);
   expect(await storedIn(ana)).toHaveLength(2);
   expect(await storedIn(await as("ben", "customer"))).toEqual([]);
+});
+
+test("a page with a client token of the server opens its own chat only", async () => {
+  await using desk = await startDesk();
+  const { agentId, apiKey, url } = desk;
+  const client = createClient({ baseUrl: url, agentId, apiKey });
+  const open = async (customerId: string) => {
+    const allowed = { role: "customer", context: { customerId }, expiresInSeconds: 60 };
+    const { token } = await client.createClientToken(allowed);
+    const headers = { Authorization: `Bearer ${token}` };
+    const api = `${url}/agents/${agentId}/ui-stream`;
+    return {
+      page: new UiChat(api, { id: "chat 1", headers }),
+      stored: await fetch(`${api}/chat%201/messages`, { headers }),
+    };
+  };
+  const { page } = await open("ana");
+
+  await page.sendMessage({ text: "Cancel o1" });
+
+  expect(page.texts).toEqual(["user: Cancel o1", "assistant: Done."]);
+  expect(desk.ran).toEqual([{ orderId: "o1", role: "customer", context: { customerId: "ana" } }]);
+  expect(await (await open("ana")).stored.json()).toMatchObject({
+    messages: [{ role: "user" }, { role: "assistant" }],
+  });
+  expect(await (await open("ben")).stored.json()).toEqual({ messages: [], nextCursor: null });
 });
 
 test("the example's server answers people who are signed in, and lets only managers decide", async () => {

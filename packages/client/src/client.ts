@@ -4,6 +4,8 @@ import type {
   ApprovalPage,
   ApprovalStatus,
   CancelResponse,
+  ClientToken,
+  ClientTokenRequest,
   Feedback,
   JsonObject,
   LlmConfig,
@@ -80,24 +82,6 @@ export interface PageOptions extends RequestOptions {
   limit?: number | undefined;
   /** `nextCursor` of the page before. */
   cursor?: string | undefined;
-}
-
-/** What a client token allows, fixed when it is made. */
-export interface ClientTokenRequest {
-  role: string;
-  /** Context of every query, which names the person as your functions expect it. */
-  context?: JsonObject | undefined;
-  /** The only chat that the token opens. Default: every chat of its role and context. */
-  threadKey?: string | undefined;
-  /** 1 to 3,600. */
-  expiresInSeconds: number;
-}
-
-export interface ClientToken {
-  /** Send it as `Authorization: Bearer`. It cannot be read again. */
-  token: string;
-  /** ISO 8601. */
-  expiresAt: string;
 }
 
 /** The query API of one agent. Every method throws `PatchbayError`, or `signal.reason` on abort. */

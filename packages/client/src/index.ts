@@ -2,8 +2,6 @@ export {
   createClient,
   type AgentClient,
   type ClientOptions,
-  type ClientToken,
-  type ClientTokenRequest,
   type FollowRunOptions,
   type PageOptions,
   type Query,
