@@ -12,7 +12,7 @@ export const HTTP_ERROR_CODES = [
   "invalid_request",
   /** The body is not `application/json`, or it is compressed. */
   "unsupported_media_type",
-  /** The body has more than 1 MiB. */
+  /** The body has more than 1 MiB, or 4 MiB for chat clients. */
   "payload_too_large",
   /** The path, the run or the thread does not exist, or the key may not see it. */
   "not_found",

@@ -69,5 +69,7 @@ test("a background task has no functions, and no schema of its agent", async () 
     toolInteractions: [{ success: false, code: "unknown_function" }],
   });
   expect(orders).toEqual([]);
+  expect(await core.store.runs.get("agt_1", answer.runId)).toMatchObject({ kind: "task" });
+  expect((await core.store.threads.list("agt_1", { limit: 9 })).items).toEqual([]);
   expect(model.requests[0]).toMatchObject({ functions: [], system: expect.stringMatching(/^Do what.*Be kind\.$/s) });
 });

@@ -59,7 +59,7 @@ export function newRun(
     keyId,
     threadId: threadId ?? newId("thr"),
     newThread: threadId === undefined,
-    kind: testCall ? "call" : "query",
+    kind: testCall ? "call" : task ? "task" : "query",
     ...(threadId === undefined && externalThread && { threadKey: externalThread }),
     ...lease,
     audit: [],
