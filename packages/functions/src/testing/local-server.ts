@@ -81,7 +81,16 @@ export async function startLocalServer(service: Service, options: LocalServerOpt
 }
 
 /** The parts of a finished query that its readers and the operators of both sides can read. */
-export type QueryTraces = Pick<FinishedQuery, "answer" | "events" | "requests" | "history" | "log">;
+export type QueryTraces = Pick<FinishedQuery, "answer" | "events" | "requests" | "history" | "log"> & {
+  /** What a door sent to its client. */
+  received?: string;
+};
+
+/** An endpoint that takes queries in a form of its own. Its answer is a stream. */
+export interface Door {
+  path: string;
+  request(query: TestQuery, agentId: string): { body: object; headers: Record<string, string> };
+}
 
 interface TestClientOptions {
   plane: StartedControlPlane;
@@ -104,11 +113,17 @@ class TestClient {
   }
 
   /** Requests a path below the agent's address: a GET without a body, else a POST. */
-  request(path: string, { key = this.#options.apiKey, body }: { key?: string; body?: object } = {}): Promise<Response> {
-    const { plane, agentId } = this.#options;
-    const headers = { "content-type": "application/json", "x-api-key": key };
-    return fetch(`${plane.url}/agents/${agentId}${path}`, {
+  request(
+    path: string,
+    {
+      key = this.#options.apiKey,
+      body,
       headers,
+    }: { key?: string; body?: object; headers?: Record<string, string> } = {},
+  ): Promise<Response> {
+    const { plane, agentId } = this.#options;
+    return fetch(`${plane.url}/agents/${agentId}${path}`, {
+      headers: { "content-type": "application/json", "x-api-key": key, ...headers },
       ...(body && { method: "POST", body: JSON.stringify(body) }),
     });
   }
@@ -138,10 +153,15 @@ class TestClient {
   }
 
   /** Runs a query and returns what its readers can see. Queries of one thread run in order: the thread selects the model. */
-  async ask(query: TestQuery, model: ModelProvider, key = this.#options.apiKey): Promise<QueryTraces> {
+  async ask(
+    query: TestQuery,
+    model: ModelProvider,
+    { key = this.#options.apiKey, door }: { key?: string; door?: Door } = {},
+  ): Promise<QueryTraces> {
     const { threadId } = query;
-    if (threadId === undefined) return this.#ask(query, model, key);
-    const asked = (this.#last.get(threadId) ?? Promise.resolve()).then(() => this.#ask(query, model, key));
+    const options = { key, ...(door && { door }) };
+    if (threadId === undefined) return this.#ask(query, model, options);
+    const asked = (this.#last.get(threadId) ?? Promise.resolve()).then(() => this.#ask(query, model, options));
     this.#last.set(
       threadId,
       asked.catch(() => {}),
@@ -159,17 +179,28 @@ class TestClient {
     };
   }
 
-  async #ask({ settings, approver, ...query }: TestQuery, model: ModelProvider, key: string): Promise<QueryTraces> {
+  async #ask(
+    { settings, approver, ...query }: TestQuery,
+    model: ModelProvider,
+    { key, door }: { key: string; door?: Door },
+  ): Promise<QueryTraces> {
     const { plane, agentId, models, log } = this.#options;
     const firstLine = log.length;
     const queryModel: QueryModel = { model, requests: [], errors: [] };
     if (settings) await plane.admin.updateAgent(agentId, { settings });
-    const response = await this.request("/query-stream", { key, body: bodyOf(query) });
+    const sent = door?.request(query, agentId) ?? { body: bodyOf(query) };
+    const response = await this.request(door?.path ?? "/query-stream", { key, ...sent });
+    if (door && response.status !== 200)
+      throw new Error(`${door.path} answered ${response.status}: ${await response.text()}`);
     if (response.status !== 200) throw new QueryRefused(response.status, (await response.json()) as RefusedBody);
     const threadId = response.headers.get("x-thread-id")!;
     const runId = response.headers.get("x-run-id")!;
     models.assign(threadId, queryModel);
-    const events = await this.#eventsOf(response, query.role, approver);
+    const followed = door ? await this.request(`/runs/${runId}/events`, { key }) : response;
+    const [events, received] = await Promise.all([
+      this.#eventsOf(followed, query.role, approver),
+      door && response.text(),
+    ]);
     models.release(threadId);
 
     for (const error of queryModel.errors) throwIfFromTest(error);
@@ -177,6 +208,7 @@ class TestClient {
       answer: (await this.#get<RunDetail & { result: QueryResponse }>(`/runs/${runId}`, key)).result,
       events,
       requests: queryModel.requests,
+      ...(received !== undefined && { received }),
       history: await this.#get<ThreadDetail>(`/threads/${threadId}`, key),
       log: log.slice(firstLine).filter(({ fields }) => (fields["runId"] ?? runId) === runId),
     };

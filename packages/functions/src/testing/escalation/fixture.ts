@@ -4,7 +4,7 @@ import type { Service } from "../../service.ts";
 import type { Approver } from "../approver.ts";
 import { createCanaries } from "../canaries.ts";
 import { QueryRefused } from "../finished-query.ts";
-import { startLocalServer, type LocalServer, type QueryTraces } from "../local-server.ts";
+import { startLocalServer, type Door, type LocalServer, type QueryTraces } from "../local-server.ts";
 import { hostileModel, type Attempt } from "./hostile-model.ts";
 import { instrument, type HandlerMode } from "./instrument.ts";
 import { judgeCalls, judgeQuery, type AttackCase, type Evidence, type Label } from "./judge.ts";
@@ -35,6 +35,8 @@ export interface AttackQuery extends Label {
   approver?: Approver;
   /** Default: the server of the fixture. */
   server?: LocalServer;
+  /** Default: the query API. */
+  door?: Door;
 }
 
 export interface FixtureSetup {
@@ -145,7 +147,7 @@ export class Fixture implements Evidence, AsyncDisposable {
   }
 
   async #send(attackCase: AttackCase, query: AttackQuery): Promise<QueryTraces | undefined> {
-    const { role, context = this.context, threadId, attempts = [], server = this.server } = query;
+    const { role, context = this.context, threadId, attempts = [], server = this.server, door } = query;
     const stated = query.statedRole ?? role.stated;
     const key = query.unpinned ? server.apiKey : await this.keyFor(attackCase.effective, server);
     // The answer repeats every canary that the model received, so that leaks into whatever is made of answers are found too.
@@ -160,7 +162,7 @@ export class Fixture implements Evidence, AsyncDisposable {
       ...present({ role: stated, threadId }),
     };
     try {
-      const traces = await server.client.ask(body, query.model ?? hostile, key);
+      const traces = await server.client.ask(body, query.model ?? hostile, { key, ...(door && { door }) });
       const { success, errorMessage, code } = traces.answer;
       if (!success && !(query.isRefused && code === "refused"))
         this.report(attackCase, "failed", `a query ended with an error, so it proves nothing: ${errorMessage}`);

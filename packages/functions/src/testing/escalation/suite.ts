@@ -8,6 +8,7 @@ import { functionCallAttacks } from "./attacks/function-calls.ts";
 import { withheldTexts } from "./attacks/hooks.ts";
 import { injectionAttacks } from "./attacks/injection.ts";
 import { keyAttacks } from "./attacks/keys.ts";
+import { openAiAttacks } from "./attacks/openai-door.ts";
 import { openFixture, type Fixture } from "./fixture.ts";
 import { judgeOperatorPlaces } from "./judge.ts";
 import type { EscalationReport, Finding } from "./report.ts";
@@ -21,6 +22,7 @@ const ATTACKS: readonly Attack[] = [
   ...keyAttacks,
   ...frameAttacks,
   ...approvalAttacks,
+  ...openAiAttacks,
 ];
 
 /** How the service is deployed, so that the suite attacks it in the same way. */

@@ -42,7 +42,7 @@ const pinnedKey: Attack = {
       if (!earlier) continue;
       const { runId, threadId } = earlier.answer;
       const asked = await client
-        .ask({ query: "Let me in.", role: other.stated, context }, scriptedModel(["In."]), key)
+        .ask({ query: "Let me in.", role: other.stated, context }, scriptedModel(["In."]), { key })
         .catch(undefinedIfForbidden);
       if (asked) fixture.report({ attack, role }, "accepted", `a key for ${stated} asked as ${other.stated}`);
       const paths = [`/runs/${runId}`, `/runs/${runId}/events`, `/threads/${threadId}`, "/threads"];
