@@ -25,6 +25,11 @@ export interface ClientOptions {
   agentId: string;
   /** API key of the agent. Leave it out only where a proxy of yours adds it: who holds the key states the role. */
   apiKey?: string | undefined;
+  /**
+   * Returns the token of your identity provider that proves the caller. Called for each request, so that it can return a new token in
+   * place of one that expires. Default: none.
+   */
+  callerToken?: (() => string | Promise<string>) | undefined;
   /** Attempts after the first one that fails in passing. Default: 4, and 8 for a stream that breaks. 0 turns retries off. */
   maxRetries?: number | undefined;
   /** Default: the global `fetch`. */

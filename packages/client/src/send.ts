@@ -5,6 +5,7 @@ export interface Recipient {
   baseUrl: string;
   agentId: string;
   apiKey?: string | undefined;
+  callerToken?: (() => string | Promise<string>) | undefined;
   fetch?: typeof fetch | undefined;
 }
 
@@ -20,7 +21,7 @@ export interface AgentRequest {
 /** Sends one request to a path of the agent. Throws `PatchbayError` unless the response is 2xx, and `signal.reason` on abort. */
 export type Send = (path: string, request: AgentRequest) => Promise<Response>;
 
-export function createSend({ baseUrl, agentId, apiKey, fetch = globalThis.fetch }: Recipient): Send {
+export function createSend({ baseUrl, agentId, apiKey, callerToken, fetch = globalThis.fetch }: Recipient): Send {
   const base = `${baseUrl.replace(/\/+$/, "")}/agents/${encodeURIComponent(agentId)}`;
 
   return async function send(path, { method = "GET", headers, body, search = {}, signal }) {
@@ -29,11 +30,12 @@ export function createSend({ baseUrl, agentId, apiKey, fetch = globalThis.fetch 
     // A header's own error would quote the key.
     if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey))
       throw new TypeError("The API key contains characters that a header cannot carry. Copy it again.");
+    const proof = callerToken && { "X-Patchbay-Caller": await callerToken() };
     // Throws TypeError for a malformed address or header here, so that `fetch` throws it only when the network fails.
     const request = new Request(`${base}${path}${query}`, {
       method,
       redirect: "manual", // Following one would send the key to another address.
-      headers: { ...(apiKey !== undefined && { "X-API-Key": apiKey }), ...headers },
+      headers: { ...(apiKey !== undefined && { "X-API-Key": apiKey }), ...proof, ...headers },
       ...(body && { body: JSON.stringify(body) }),
       ...(signal && { signal }),
     });

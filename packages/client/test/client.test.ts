@@ -29,6 +29,17 @@ test("query sends its body with the API key and an Idempotency-Key, and returns 
   expect(JSON.parse(service.requests[0]?.body ?? "")).toEqual({ query: "Which are late?", role: "support" });
 });
 
+test("the token of the caller goes with each request, a new one where it changes", async () => {
+  await using service = await startFakeService([json(200, answer), json(200, { items: [], nextCursor: null })]);
+  let count = 0;
+  const client = clientFor(service.url, { callerToken: async () => `token-${++count}` });
+
+  await client.query({ query: "Which are late?" });
+  await client.listThreads();
+
+  expect(service.requests.map(({ headers }) => headers["x-patchbay-caller"])).toEqual(["token-1", "token-2"]);
+});
+
 test("options of a query become its headers", async () => {
   await using service = await startFakeService([json(200, answer)]);
 
