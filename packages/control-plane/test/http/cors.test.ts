@@ -116,7 +116,12 @@ describe("routes for pages", () => {
   });
 
   test("a page never reads the response to a key, whatever is configured", async () => {
-    for (const key of [{ "X-API-Key": "k" }, { Authorization: "Bearer service_live_x" }, {}])
+    for (const key of [
+      { "X-API-Key": "k" },
+      { "X-API-Key": "k", ...token },
+      { Authorization: "Bearer service_live_x" },
+      {},
+    ])
       for (const origins of [[], [ORIGIN], ["*"]]) expect(await allowed({ ...key }, origins)).toBeNull();
   });
 

@@ -12,7 +12,7 @@ export function allowOrigin(exchange: Exchange, origins: readonly string[]): voi
   const { c, headers } = exchange;
   if (c.req.header("Origin") !== undefined && isForPages(c.req.path)) {
     const preflight = c.req.method === "OPTIONS" && c.req.header("Access-Control-Request-Method") !== undefined;
-    if (preflight || CLIENT_TOKEN.test(c.req.header("Authorization") ?? "")) allowPages(exchange, origins);
+    if (preflight || hasClientToken(exchange)) allowPages(exchange, origins);
     return;
   }
   if (origins.length === 0) return;
@@ -26,7 +26,9 @@ export function allowOrigin(exchange: Exchange, origins: readonly string[]): voi
 /** The routes that take client tokens. */
 export const isForPages = (path: string): boolean => /^\/agents\/[^/]+\/(mcp|ui-stream(\/.*)?)$/.test(path);
 
-const CLIENT_TOKEN = /^Bearer +patchbay_ct_/i;
+/** True also for tokens that have ended: a page must be able to read why it is refused. A key that comes with the token decides. */
+const hasClientToken = ({ c }: Exchange): boolean =>
+  c.req.header("X-API-Key") === undefined && /^Bearer +patchbay_ct_/i.test(c.req.header("Authorization") ?? "");
 
 /** Pages of all origins may use client tokens, or those of the configured ones. A page never reads the response to a key. */
 function allowPages({ c, headers }: Exchange, origins: readonly string[]): void {
