@@ -1,3 +1,5 @@
+import { join } from "node:path";
+import { openStore } from "@patchbay/control-plane/admin";
 import { expect, test, vi } from "vitest";
 import { administration } from "./support/administration.ts";
 
@@ -27,6 +29,31 @@ test("a service token is created, listed without its secret, rotated and revoked
     { action: "service_token.rotated" },
     { action: "service_token.created" },
   ]);
+});
+
+test("the audit log is exported as NDJSON, and continues at a cursor", async () => {
+  await using admin = await administration();
+  const { orgId = "" } = await admin.json("orgs", "create", "Acme");
+  await admin.json("agents", "create", "Desk");
+  // Entries of the last 10 s are not exported, because others may still appear before them.
+  const store = await openStore(`sqlite:${join(admin.folder, "patchbay.db")}`);
+  await store.engine.db
+    .updateTable("audit")
+    .set((eb) => ({ created_at: eb("created_at", "-", 120_000) }))
+    .execute();
+  await store.close();
+
+  const { stdout } = await admin.run("audit", "export");
+  const lines = stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, string>);
+  const rest = await admin.run("audit", "export", "--org", orgId, "--cursor", lines[0]!["cursor"]!);
+  const none = await admin.run("audit", "export", "--since", "1m");
+
+  expect(lines.map(({ action }) => action)).toEqual(["org.created", "agent.created", "key.created"]);
+  expect(rest.stdout.trim().split("\n")).toHaveLength(2);
+  expect(none).toMatchObject({ code: 0, stdout: "" });
 });
 
 test("an unknown scope is a usage error that lists the scopes", async () => {

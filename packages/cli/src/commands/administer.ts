@@ -39,6 +39,17 @@ export async function administer<T extends object>(
   show: (result: T) => string,
   { mayCreate = false }: { mayCreate?: boolean } = {},
 ): Promise<void> {
+  const result = await withAdmin(options, work, { mayCreate });
+  if (options.json) printJson(result);
+  else print(show(result));
+}
+
+/** Opens the database for `work`, which prints by itself. */
+export async function withAdmin<T>(
+  options: AdminOptions,
+  work: (admin: Admin, store: OpenStore) => Promise<T>,
+  { mayCreate = false }: { mayCreate?: boolean } = {},
+): Promise<T> {
   requireDatabase(options, { mayCreate });
   const file = databaseFile(options);
   const isNew = file !== undefined && !existsSync(file);
@@ -48,9 +59,7 @@ export async function administer<T extends object>(
   const store = await openStore(databaseUrl(options));
   if (isNew) printStatus(`Created a new database: ${file}`);
   try {
-    const result = await work(createAdmin({ store, prices, ...(tiers && { tiers }) }), store);
-    if (options.json) printJson(result);
-    else print(show(result));
+    return await work(createAdmin({ store, prices, ...(tiers && { tiers }) }), store);
   } finally {
     await store.close();
   }

@@ -4,8 +4,8 @@ import type { Command } from "commander";
 import { CommandFailure } from "../failure.ts";
 import { agentOption, examples, option, parseCount } from "../options.ts";
 import { table } from "../table.ts";
-import { oneLine, paint } from "../output.ts";
-import { adminCommand, administer, type AdminOptions } from "./administer.ts";
+import { oneLine, paint, print, written } from "../output.ts";
+import { adminCommand, administer, type AdminOptions, withAdmin } from "./administer.ts";
 
 interface AuditOptions extends AdminOptions {
   agent?: string;
@@ -56,6 +56,35 @@ export function addAuditCommand(program: Command): void {
     "patchbay audit list --org org_...                   # keys, agents, credits, tokens",
   );
   addVerifyCommand(audit);
+  addExportCommand(audit);
+}
+
+interface ExportOptions extends AdminOptions {
+  org?: string;
+  since?: string;
+  cursor?: string;
+}
+
+function addExportCommand(audit: Command): void {
+  const command = adminCommand(audit, "export", "print all entries of an organisation as NDJSON, oldest first")
+    .addOption(option("--org <id>", "the organisation (default: the only one)"))
+    .addOption(option("--since <time>", "only since a time, or for the last 90m, 24h, 7d"))
+    .addOption(option("--cursor <cursor>", "continue after the line with this cursor"))
+    .action((options: ExportOptions) => withAdmin(options, (admin) => exportEntries(admin, options)));
+  examples(
+    command,
+    "patchbay audit export --since 24h > audit.ndjson",
+    'patchbay audit export --cursor "$(tail -1 audit.ndjson | jq -r .cursor)" >> audit.ndjson   # what is new',
+  );
+}
+
+async function exportEntries(admin: Admin, { org, since, cursor }: ExportOptions): Promise<void> {
+  const pages = admin.exportAudit(await admin.orgFor(org), present({ cursor, since }));
+  for await (const page of pages) {
+    print(page.map((entry) => JSON.stringify(entry)).join("\n"));
+    // A slow reader slows the export down: otherwise the whole log would collect in memory.
+    await written();
+  }
 }
 
 function addVerifyCommand(audit: Command): void {

@@ -1,3 +1,5 @@
+import { present } from "@patchbay/protocol";
+import type { SettledRow } from "../ports/audit.ts";
 import type { Store } from "../ports/stores.ts";
 import { type AccessUse, accessUse, type AskedUse } from "./access-use.ts";
 import { AdminError, found } from "./admin-error.ts";
@@ -5,6 +7,7 @@ import { parseSince } from "./admin-records.ts";
 
 /** Faults that a verification lists for an organisation. */
 const LISTED = 1_000;
+const EXPORTED_AT_ONCE = 500;
 
 /** The verified audit log of an organisation. */
 export interface VerifiedAudit {
@@ -26,13 +29,31 @@ export interface VerifiedAudit {
   omittedFaults: number;
 }
 
-/** Verifies the audit log, and compares it with role lists. */
+/** An entry of an export. */
+export type ExportedEntry = Omit<SettledRow, "at"> & { at: string };
+
+/** Which entries to export. */
+export interface AuditExport {
+  /** Continues after the entry with this cursor. */
+  cursor?: string;
+  /** A time, inclusive, or a duration before now (`90d`). */
+  since?: string;
+  /** A time, exclusive. */
+  until?: string;
+}
+
+/** Verifies and exports the audit log, and compares it with role lists. */
 export interface AuditAdmin {
   /**
    * Checks that the sealed entries are unchanged and complete. `head`: a `SEQ:HASH` that was noted before; the chain must still
    * contain it.
    */
   verifyAudit(orgId: string, options?: { head?: string }): Promise<VerifiedAudit>;
+  /**
+   * All entries of an organisation, oldest first, page by page, up to 10 s before now: a later export that continues at the last
+   * cursor gets every entry once.
+   */
+  exportAudit(orgId: string, asked: AuditExport): AsyncGenerator<ExportedEntry[], undefined, undefined>;
   /** Which roles use the functions of their role lists. `since`: a time, or a duration before now (`90d`). */
   accessUse(
     agentId: string,
@@ -73,6 +94,20 @@ export function auditAdmin(store: Store): AuditAdmin {
         faults,
         omittedFaults,
       };
+    },
+
+    async *exportAudit(orgId, { cursor, since, until }) {
+      const range = present({
+        since: since === undefined ? undefined : parseSince(since, await store.now()),
+        until: until === undefined ? undefined : Date.parse(until),
+      });
+      for (let next = cursor; ;) {
+        const page = await audit.settled(orgId, { ...range, ...present({ cursor: next }), limit: EXPORTED_AT_ONCE });
+        if (page.length > 0)
+          yield page.map(({ cursor, id, at, ...entry }) => ({ cursor, id, at: timeOf(at), ...entry }));
+        if (page.length < EXPORTED_AT_ONCE) return undefined;
+        next = page.at(-1)!.cursor;
+      }
     },
 
     async accessUse(agentId, manifest, { since, keep = [] }) {

@@ -49,7 +49,7 @@ async function sealLog(
  * The time before which no further entry can appear: an entry has a time since the beginning of its transaction, so those of open
  * transactions have a later one. Read before the entries: what committed in between is then visible with them.
  */
-async function settledTo({ db, dialect }: Engine, settleMs: number): Promise<number> {
+export async function settledTo({ db, dialect }: Engine, settleMs = SETTLE_MS): Promise<number> {
   const { at, open } = await db
     .selectNoFrom([dialect.now.as("at"), dialect.oldestWriteMs.as("open")])
     .executeTakeFirstOrThrow();

@@ -1,4 +1,6 @@
-import { olderThan, pageFrom } from "./page-cursor.ts";
+import { settledTo } from "./audit-seals.ts";
+import { olderThan, pageFrom, parseCursor, toCursor } from "./page-cursor.ts";
+import { newerThan } from "./sweep/batches.ts";
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kysely";
 import type { AuditEntry } from "../ports/records.ts";
 import type { AuditFilter, AuditRow, AuditStore } from "../ports/audit.ts";
@@ -19,6 +21,16 @@ const USUAL = ["run.started", "run.succeeded", "call.succeeded"];
 export function auditStore(engine: Engine): AuditStore {
   return {
     record: (entries) => transact(engine, (trx) => insertAudit(trx, entries)),
+
+    async settled(orgId, { since, until, cursor, limit }) {
+      const before = Math.min(await settledTo(engine), until ?? Number.MAX_SAFE_INTEGER);
+      let page = engine.reads.selectFrom("audit").selectAll().where("org_id", "=", orgId);
+      page = page.where("created_at", "<", before);
+      if (cursor !== undefined) page = page.where(newerThan(parseCursor(cursor), NEWEST));
+      if (since !== undefined) page = page.where("created_at", ">=", since);
+      const rows = await page.orderBy("created_at").orderBy("id").limit(limit).execute();
+      return rows.map((row) => ({ ...toAuditRow(row), cursor: toCursor({ at: row.created_at, id: row.id }) }));
+    },
 
     async list(asked) {
       const { rows, nextCursor } = await auditPage(engine, asked);

@@ -242,6 +242,12 @@ export const CONSOLE_ROUTES = {
     },
     insight.AuditPage,
   ),
+  "GET /audit/export": readBy(
+    "audit:read",
+    "The audit log as NDJSON, oldest first, up to 10 s before now; the cursor of a line continues after it",
+    { from: time.optional(), to: time.optional(), cursor: z.string().max(1_000).optional() },
+    "file",
+  ),
   "GET /live": read("Follow which lists change", { agentId: z.string().max(128).optional() }, events),
 } as const satisfies Record<string, ConsoleRoute>;
 

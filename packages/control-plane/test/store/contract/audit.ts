@@ -4,7 +4,37 @@ import { openWorld, type MakePlace, type World } from "./world.ts";
 
 const DAY_MS = 86_400_000;
 
+/** Longer than entries may still appear with an earlier time. */
+const SETTLED_MS = 11_000;
+
 export function auditContract(place: MakePlace): void {
+  test("settled entries come oldest first, each once over all pages, and those of the last seconds later", async () => {
+    await using world = await openWorld(place);
+    const { store, orgId, clock } = world;
+    const record = (action: string, whose = orgId) => store.audit.record([{ orgId: whose, action }]);
+    await store.accounts.createOrg({ orgId: "org_2", name: "Other", tier: "sandbox" });
+    await record("foreign", "org_2");
+    for (const action of ["a", "b", "c"]) await record(action);
+    const since = clock.now() + 1;
+    clock.advance(1);
+    await record("d");
+    clock.advance(SETTLED_MS);
+    await record("e");
+    const actions = (rows: { action: string }[]) => rows.map(({ action }) => action);
+
+    const first = await store.audit.settled(orgId, { limit: 3 });
+    const next = () => store.audit.settled(orgId, { limit: 3, cursor: first.at(-1)!.cursor });
+
+    expect(actions(first)).toEqual(["a", "b", "c"]);
+    expect(actions(await next())).toEqual(["d"]);
+    clock.advance(SETTLED_MS);
+    expect(actions(await next())).toEqual(["d", "e"]);
+    expect(actions(await store.audit.settled(orgId, { limit: 9, since, until: clock.now() - SETTLED_MS }))).toEqual([
+      "d",
+    ]);
+    await expect(store.audit.settled(orgId, { limit: 1, cursor: "x" })).rejects.toThrow("cursor");
+  });
+
   test("audit entries of a run name its owner, newest first", async () => {
     await using world = await openWorld(place);
     const run = await world.start({
