@@ -10,16 +10,9 @@ import { Select } from "../../ui/select.tsx";
 import { Checkbox, Segmented } from "../../ui/toggle.tsx";
 import { CreatedKey } from "./created-key.tsx";
 import { refetchKeys } from "./key-panel.tsx";
-import { KINDS } from "./kinds.ts";
+import { EXPIRIES, KINDS } from "./kinds.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/keys");
-const EXPIRIES = [
-  { value: "", label: "Never" },
-  { value: "7", label: "In 7 days" },
-  { value: "30", label: "In 30 days" },
-  { value: "90", label: "In 90 days" },
-  { value: "365", label: "In a year" },
-];
 
 /** Creates a key or an access token, then shows its secret and how to use it. */
 export function CreateKey({ kind, onClose }: { kind: CredentialKind; onClose: () => void }) {

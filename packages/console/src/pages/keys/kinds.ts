@@ -55,6 +55,15 @@ export function endsSoon(
   return soon ? expiresAt : undefined;
 }
 
+/** When a new secret expires, in days. */
+export const EXPIRIES = [
+  { value: "", label: "Never" },
+  { value: "7", label: "In 7 days" },
+  { value: "30", label: "In 30 days" },
+  { value: "90", label: "In 90 days" },
+  { value: "365", label: "In a year" },
+];
+
 /** How long an old secret stays valid after a rotation, in seconds. */
 export const OVERLAPS = [
   { value: "0", label: "None: the old secret stops working immediately" },

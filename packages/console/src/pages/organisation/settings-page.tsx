@@ -1,7 +1,7 @@
 import type { Organisation } from "@patchbay/protocol/console";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { api, queryClient, refetch, resource, useSession } from "../../api/api.ts";
+import { api, queryClient, refetch, resource, useHasRole, useSession } from "../../api/api.ts";
 import { countOf, formatCount } from "../../format/numbers.ts";
 import { buttonClass, TextLink } from "../../ui/button.tsx";
 import { CopyableText } from "../../ui/copy.tsx";
@@ -10,12 +10,14 @@ import { Icon } from "../../ui/icon.tsx";
 import { Card, Facts, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 import { Badge, Money, Time } from "../../ui/values.tsx";
+import { ServiceTokens } from "./service-tokens.tsx";
 
 const organisationQuery = () => resource("/organisation");
 
 /** The organisation: its name, the limits of its tier, retention times and the API's address. */
 export function SettingsPage() {
   const query = useQuery(organisationQuery());
+  const isOwner = useHasRole("owner");
   return (
     <>
       <PageHeader title="Organisation" />
@@ -26,6 +28,11 @@ export function SettingsPage() {
             <TierCard organisation={organisation} />
             <Retention organisation={organisation} />
             <Api />
+            {isOwner && (
+              <div className="min-w-0 lg:col-span-2">
+                <ServiceTokens />
+              </div>
+            )}
           </div>
         )}
       </Loaded>
@@ -117,7 +124,8 @@ function Api() {
           ]}
         />
         <Note>
-          This console uses only the API under <code className="font-mono text-xs">/api</code>.
+          This console uses only the API under <code className="font-mono text-xs">/api</code>. Programs use it with a
+          service token.
         </Note>
         <a href="/api/openapi.json" target="_blank" rel="noreferrer" className={`${buttonClass()} justify-self-start`}>
           <Icon name="external" className="size-3.5" />
