@@ -11,4 +11,5 @@ export { testOf } from "./recording/test-file.ts";
 export { createApprovals } from "./run/approvals.ts";
 export { startControlPlane, type StartedControlPlane } from "./start/control-plane.ts";
 export { endOpenRuns, restoreBackup, type Restored } from "./start/restore.ts";
-export { inspectPostgres, openStore, type OpenStore } from "./store/open.ts";
+export type { SchemaStatus } from "./store/migrate.ts";
+export { inspectStore, openStore, type OpenStore } from "./store/open.ts";

@@ -94,10 +94,15 @@ export async function checkDatabase(options: DatabaseOptions): Promise<Finding> 
 async function checkPostgres(url: string): Promise<Finding> {
   const shown = withoutPassword(url);
   try {
-    const { inspectPostgres } = await import("@patchbay/control-plane/admin");
-    const form = (await inspectPostgres(url))
-      ? "has this version's schema"
-      : "gets this version's schema at the next start";
+    const { inspectStore } = await import("@patchbay/control-plane/admin");
+    const { pending, unknown } = await inspectStore(url);
+    if (unknown.length > 0)
+      return fail(
+        "database",
+        `${shown} was used by a newer version of Patchbay`,
+        "Install that version, or restore a backup.",
+      );
+    const form = pending.length === 0 ? "has this version's schema" : "gets this version's schema at the next start";
     return ok("database", `${shown} answers and ${form}`);
   } catch (error) {
     const fix = "Check the address and that the server runs: --database postgres://USER:PASSWORD@HOST/DATABASE.";

@@ -84,11 +84,29 @@ export async function migrate(db: Kysely<Schema>, options: MigrationOptions, las
   if (error !== undefined) throw error;
 }
 
-/** True when `migrate` has nothing left to do. Changes nothing. Throws as `migrate` does. */
-export async function isUpToDate(db: Kysely<Schema>, options: MigrationOptions): Promise<boolean> {
-  await checkVersion(db, options);
-  const known = await migratorOf(db, options).getMigrations();
-  return known.every(({ executedAt }) => executedAt !== undefined);
+/** The migrations of a database and of this version. */
+export interface SchemaStatus {
+  /** Path or address of the database, without a password. */
+  database: string;
+  /** What the database has run, in order. */
+  applied: string[];
+  /** What this version would run. */
+  pending: string[];
+  /** What a newer version has run. This version then refuses the database. */
+  unknown: string[];
+}
+
+/** Changes nothing. Throws for the database of a version before 0.1.0. */
+export async function schemaStatus(db: Kysely<Schema>, options: MigrationOptions): Promise<SchemaStatus> {
+  const executed = await executedMigrations(db);
+  requireReadable(executed, options);
+  const known = Object.keys(migrations(options)).toSorted();
+  return {
+    database: options.location,
+    applied: executed.toSorted(),
+    pending: known.filter((name) => !executed.includes(name)),
+    unknown: unknownOf(executed, options),
+  };
 }
 
 /**
@@ -96,15 +114,23 @@ export async function isUpToDate(db: Kysely<Schema>, options: MigrationOptions):
  */
 async function checkVersion(db: Kysely<Schema>, options: MigrationOptions): Promise<void> {
   const executed = await executedMigrations(db);
-  if (executed.length > 0 && !executed.includes(FIRST_MIGRATION))
-    throw new Error(
-      `A version of Patchbay before 0.1.0 made the database ${options.location}, which this version cannot read: move it away, or use an empty database.`,
-    );
-  const known = migrations(options);
-  if (executed.some((name) => !Object.hasOwn(known, name)))
+  requireReadable(executed, options);
+  if (unknownOf(executed, options).length > 0)
     throw new Error(
       "A newer version of Patchbay has used this database. Start that version, or restore a backup made before it.",
     );
+}
+
+function requireReadable(executed: readonly string[], { location }: MigrationOptions): void {
+  if (executed.length > 0 && !executed.includes(FIRST_MIGRATION))
+    throw new Error(
+      `A version of Patchbay before 0.1.0 made the database ${location}, which this version cannot read: move it away, or use an empty database.`,
+    );
+}
+
+function unknownOf(executed: readonly string[], options: MigrationOptions): string[] {
+  const known = migrations(options);
+  return executed.filter((name) => !Object.hasOwn(known, name));
 }
 
 /** Names of the migrations that the database has run; none for an empty database. */

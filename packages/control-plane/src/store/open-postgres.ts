@@ -5,7 +5,7 @@ import type { Store } from "../ports/stores.ts";
 import { BackupFailed } from "./backup.ts";
 import { explainConnectError, type Target } from "./dialect/postgres-errors.ts";
 import { postgresDialect, type PostgresStoreDialect } from "./dialect/postgres.ts";
-import { isUpToDate, migrate, type MigrationOptions } from "./migrate.ts";
+import { migrate, type MigrationOptions, type SchemaStatus, schemaStatus } from "./migrate.ts";
 import type { Engine } from "./engine.ts";
 import type { Schema } from "./schema.ts";
 
@@ -35,10 +35,10 @@ export async function openPostgres(
   };
 }
 
-/** As `inspectPostgres` of open.ts. */
-export async function isPostgresUpToDate(url: string): Promise<boolean> {
+/** As `inspectStore` of open.ts. */
+export async function inspectPostgres(url: string): Promise<SchemaStatus> {
   const dialect = await postgresDialect(url, { log: silentLog, clock: undefined });
-  return withoutTimeouts(dialect, (db) => isUpToDate(db, migrationOptions(dialect.target)));
+  return withoutTimeouts(dialect, (db) => schemaStatus(db, migrationOptions(dialect.target)));
 }
 
 const migrationOptions = (target: Target): MigrationOptions => ({

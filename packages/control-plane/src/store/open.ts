@@ -17,7 +17,7 @@ import { lockSqliteFile, sqliteFiles } from "./dialect/sqlite-files.ts";
 import { sqliteDialect, sqliteFile } from "./dialect/sqlite.ts";
 import { type Engine, NO_FILES, ping } from "./engine.ts";
 import { memberStore } from "./members.ts";
-import { migrate } from "./migrate.ts";
+import { migrate, type SchemaStatus, schemaStatus } from "./migrate.ts";
 import { firstStartStore } from "./first-start.ts";
 import { feedbackStore } from "./feedback.ts";
 import { newestCalls } from "./newest-calls.ts";
@@ -86,10 +86,18 @@ export async function openStore(url: string, options: { log?: Log; clock?: Clock
   };
 }
 
-/** True when a Postgres database has this version's schema. Changes nothing. Throws as `openStore` does. */
-export async function inspectPostgres(url: string): Promise<boolean> {
-  const { isPostgresUpToDate } = await import("./open-postgres.ts");
-  return isPostgresUpToDate(url);
+/** Which migrations a database has run, and which this version would run. Changes nothing. */
+export async function inspectStore(url: string): Promise<SchemaStatus> {
+  if (isPostgresUrl(url)) {
+    const { inspectPostgres } = await import("./open-postgres.ts");
+    return inspectPostgres(url);
+  }
+  const db = new Kysely<Schema>({ dialect: sqliteDialect(sqlitePath(url)).kysely });
+  try {
+    return await schemaStatus(db, { location: sqlitePath(url), rowLevelSecurity: false });
+  } finally {
+    await db.destroy();
+  }
 }
 
 /** The file of an embedded database; undefined for a database in memory or on a server. */

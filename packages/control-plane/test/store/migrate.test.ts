@@ -4,7 +4,7 @@ import { silentLog } from "../../src/ports/log.ts";
 import { postgresDialect } from "../../src/store/dialect/postgres.ts";
 import { sqliteDialect } from "../../src/store/dialect/sqlite.ts";
 import { migrate } from "../../src/store/migrate.ts";
-import { inspectPostgres, openStore } from "../../src/store/open.ts";
+import { inspectStore, openStore } from "../../src/store/open.ts";
 import { sampleRequest, sampleRun } from "./contract/world.ts";
 import type { Schema } from "../../src/store/schema.ts";
 import { postgresPlace } from "./postgres-place.ts";
@@ -42,8 +42,29 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])("a database on %
       `A version of Patchbay before 0.1.0 made the database ${location}, ` +
       "which this version cannot read: move it away, or use an empty database.";
     await expect(openStore(url)).rejects.toThrow(refused);
-    if (engine === "Postgres") await expect(inspectPostgres(url)).rejects.toThrow(refused);
+    await expect(inspectStore(url)).rejects.toThrow(refused);
     await place.execute("update kysely_migration set name = '0001-initial-schema' where name = '0002-audit'");
+  });
+
+  test("has a status with what was run, what is pending and what a newer version has run", async () => {
+    const { place, url, location } = await ENGINES[engine]();
+    await using _place = place;
+    await (await openStore(url)).close();
+    const current = await inspectStore(url);
+    expect(current).toMatchObject({ database: location, pending: [], unknown: [] });
+    const rows = await place.rows("select name, timestamp from kysely_migration order by name");
+    expect(current.applied).toEqual(rows.map(({ name }) => name));
+    const last = rows.at(-1) as { name: string; timestamp: string };
+
+    await place.execute("insert into kysely_migration values ('9999-later', '2040-01-01T00:00:00.000Z')");
+    await place.execute(`delete from kysely_migration where name = '${last.name}'`);
+
+    const changed = await inspectStore(url);
+    expect(changed).toMatchObject({ pending: [last.name], unknown: ["9999-later"] });
+    expect(changed.applied).toEqual([...current.applied.slice(0, -1), "9999-later"]);
+    expect(await inspectStore(url)).toEqual(changed);
+    await place.execute(`insert into kysely_migration values ('${last.name}', '${last.timestamp}')`);
+    await place.execute("delete from kysely_migration where name = '9999-later'");
   });
 
   test("that a newer version has used is refused and stays as it is", async () => {
@@ -121,9 +142,12 @@ const BEFORE_KINDS = [
   "drop table thread_keys",
   "drop index threads_by_update",
   "drop index thread_roles_by_update",
-  ...["runs drop column kind", "threads drop column listed", "thread_roles drop column listed"].map(
-    (change) => `alter table ${change}`,
-  ),
+  ...[
+    "runs drop column trace",
+    "runs drop column kind",
+    "threads drop column listed",
+    "thread_roles drop column listed",
+  ].map((change) => `alter table ${change}`),
   "create index threads_by_update on threads (agent_id, updated_at, id)",
   "create index thread_roles_by_update on thread_roles (agent_id, role, updated_at, thread_id)",
   "delete from kysely_migration where name >= '0019'",
