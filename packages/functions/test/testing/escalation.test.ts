@@ -127,3 +127,18 @@ test("a service that rejects an empty context needs a context", async () => {
   await expect(runEscalationSuite(service)).rejects.toThrow(/contextJson\.tenant/);
   expect((await runEscalationSuite(service, { context: { tenant: "t" } })).findings).toEqual([]);
 });
+
+test("a context that no header can hold is tried by the other attacks only", async () => {
+  const large = defineFunction({
+    name: "large",
+    description: "Has a case with a large context.",
+    input: z.object({}),
+    roles: ["a"],
+    cases: { all: { input: {}, context: { note: "x".repeat(9_000) }, roles: ["a"] } },
+    handler: () => 1,
+  });
+
+  const { findings } = await runEscalationSuite(defineService({ name: "large", functions: [large] }));
+
+  expect(findings).toEqual([]);
+}, 60_000);

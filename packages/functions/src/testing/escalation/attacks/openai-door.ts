@@ -1,6 +1,6 @@
-import type { JsonObject } from "@patchbay/protocol";
+import { type JsonObject, LIMITS } from "@patchbay/protocol";
 import type { Door } from "../../local-server.ts";
-import type { TriedRole } from "../targets.ts";
+import type { Target, TriedRole } from "../targets.ts";
 import { attemptOf, byContext, higherRoles, type Attack, withClaims } from "./attack.ts";
 
 const PATH = "/v1/chat/completions";
@@ -38,6 +38,10 @@ const chatDoor = (claimed: string, { isTask = false } = {}): Door => ({
 /** Without a role, a key that is pinned to one would give its role to the query. */
 const unpinnedWithout = (role: TriedRole) => role.effective === undefined && { unpinned: true };
 
+/** The groups of calls whose context fits into the header of a door. */
+const forDoor = (targets: readonly Target[]) =>
+  byContext(targets).filter(({ context }) => Buffer.byteLength(JSON.stringify(context)) <= LIMITS.doorContextBytes);
+
 /** Every kind of call through the endpoint for OpenAI's clients, with claims of another role wherever a body has room for them. */
 const chatCompletions: Attack = {
   name: "chat completions",
@@ -45,7 +49,7 @@ const chatCompletions: Attack = {
   async run(fixture, role, attack) {
     const { permitted, hidden, refused } = fixture.targets(role);
     const other = higherRoles(fixture, role)[0]?.stated ?? role.stated ?? "admin";
-    for (const { context, targets } of byContext([...permitted, ...hidden, ...refused]))
+    for (const { context, targets } of forDoor([...permitted, ...hidden, ...refused]))
       await fixture.ask({
         attack,
         role,
@@ -62,7 +66,7 @@ const backgroundTasks: Attack = {
   name: "background tasks",
   risks: ["ASI02"],
   async run(fixture, role, attack) {
-    for (const { context, targets } of byContext(fixture.targets(role).permitted)) {
+    for (const { context, targets } of forDoor(fixture.targets(role).permitted)) {
       const attempts = targets.map(attemptOf);
       const asked = await fixture.ask({
         attack,
