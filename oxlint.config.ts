@@ -47,7 +47,7 @@ export const FOLDERS: Readonly<Record<string, Allowed>> = {
     tracing: ["ports"],
     webhooks: ["ports"],
     recording: ["ports", "accounts", "models", "run"],
-    http: ["ports", "accounts", "run"],
+    http: ["ports", "accounts", "models", "run"],
     console: ["ports", "accounts", "run", "recording", "http", "store"],
     start: ["ports", "bus", "models", "store", "accounts", "gateway", "run", "tracing", "webhooks", "http", "console"],
   },
@@ -76,6 +76,7 @@ export const FOLDERS: Readonly<Record<string, Allowed>> = {
 /** Libraries that only these folders of the control plane import. */
 export const LIBRARIES: Allowed = {
   hono: ["http", "console"],
+  "@modelcontextprotocol/server": ["http"],
   "@hono/node-server": ["http"],
   ws: ["gateway"],
   kysely: ["store", "console"],

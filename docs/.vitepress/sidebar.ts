@@ -15,6 +15,7 @@ export const sidebar = [
       { text: "Roles and authorize", link: "/guides/access" },
       { text: "Approval by people", link: "/guides/approval" },
       { text: "Tools of MCP servers", link: "/guides/mcp-servers" },
+      { text: "Functions in MCP clients", link: "/guides/mcp" },
       { text: "Context and subject", link: "/guides/context" },
       { text: "Proven callers", link: "/guides/callers" },
       { text: "Client tokens", link: "/guides/client-tokens" },

@@ -10,6 +10,7 @@ import { createTracedService, ALLOWED_TRACE } from "../support/traced-service.ts
 import { callFrame, startFakeControlPlane } from "../support/fake-control-plane.ts";
 import { callThenAnswer, startStandIn, type Script } from "../support/providers/index.ts";
 import { sourcesWith } from "../support/source-files.ts";
+import { parseSse } from "../support/sse.ts";
 import { startSystem, type SystemOptions } from "../support/system.ts";
 
 type Desk = ReturnType<typeof createTracedService>;
@@ -86,6 +87,21 @@ const STARTING = {
       // The client gets no code: a denied function has the text of an unknown one.
       if (type === "tool-output-error")
         fates[names.get(toolCallId)!] = errorText === unknownFunctionMessage("wipe_all") ? "unknown_function" : "";
+    }
+    return fates;
+  },
+  mcp: async (desk) => {
+    await using system = await startWith(desk);
+    const fates: Fates = {};
+    for (const { name } of CALLS) {
+      const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: {} } };
+      const accept = { accept: "application/json, text/event-stream", "x-patchbay-role": "clerk" };
+      const answered = await system.post(`/agents/${system.agentId}/mcp`, message, accept);
+      const [{ data }] = parseSse<{ result?: { isError?: boolean }; error?: { message: string } }>(
+        await answered.text(),
+      ) as [{ data: { result?: { isError?: boolean }; error?: { message: string } } }];
+      // A hidden function is a tool that does not exist.
+      fates[name] = data.error?.message === `Unknown tool: ${name}` ? "unknown_function" : "ran";
     }
     return fates;
   },
@@ -248,6 +264,7 @@ describe("in the source", () => {
       [
         "control-plane/src/console/playground/routes.ts",
         "control-plane/src/console/runs/routes.ts",
+        "control-plane/src/http/query/mcp/call-tool.ts",
         "control-plane/src/http/query/query-routes.ts",
         "control-plane/src/run/worker/executor.ts",
       ],

@@ -1,4 +1,3 @@
-import type { ModelFunction } from "../ports/model-provider.ts";
 import { randomUUID } from "node:crypto";
 import { oncePer } from "@patchbay/protocol";
 
@@ -16,7 +15,7 @@ const MAX_LENGTH = 64;
 const SAFE = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 
 /** The names of one function set. */
-export const wireNames = oncePer((functions: readonly ModelFunction[]): WireNames => {
+export const wireNames = oncePer((functions: readonly { name: string }[]): WireNames => {
   const there = new Map<string, string>();
   const back = new Map<string, string>();
   // Names that are safe as they are keep themselves, whatever the order.

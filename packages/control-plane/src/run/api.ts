@@ -5,8 +5,10 @@ import type {
   ApprovalStatus,
   CancelResponse,
   Feedback,
+  FunctionManifest,
   JsonObject,
   LlmConfig,
+  Manifest,
   QueryResponse,
   RunDetail,
   RunStatus,
@@ -21,6 +23,7 @@ export { promptParts } from "./loop/compact.ts";
 export { type SentRequest, sentRequests } from "./loop/rebuild.ts";
 export { CUT_ANSWER, outcomeFields, parametersOf } from "./answer.ts";
 export { historyScope, shownFunctions } from "./state.ts";
+export { directCall } from "./start/direct-call.ts";
 export { visibleFunctions } from "./role-check.ts";
 export { asStated, narrowed } from "./start/stated.ts";
 export type { Observer, QueryLine } from "./run-context.ts";
@@ -68,7 +71,7 @@ export interface Query {
   llm?: LlmConfig;
   /** Replaces the agent's instructions. Only the console sets it. */
   instructions?: string;
-  /** Makes this call instead of asking a model. Only the console sets it. */
+  /** Makes this call instead of asking a model: a direct call, which is in no list of threads. */
   testCall?: TestCall;
   /** A background task of a chat client, such as a title: no function runs, and the agent's answer schema does not apply. */
   task?: boolean;
@@ -111,6 +114,15 @@ export interface AgentFacts {
   roles: ReadonlySet<string> | undefined;
 }
 
+/** The functions that exist for a role. */
+export interface RoleFunctions {
+  /** The role that was stated, or the default of the service. */
+  role?: string;
+  /** What a new run would get. */
+  manifest: Manifest;
+  functions: readonly FunctionManifest[];
+}
+
 /** How long to wait for a run. */
 export interface ResultOptions {
   signal: AbortSignal;
@@ -140,9 +152,14 @@ export interface Runs {
 
   /** The agent of the principal, without waiting for a service. */
   agentFacts(principal: Principal): Promise<AgentFacts>;
+  /** Undefined when no service is connected. */
+  functionsFor(principal: Principal, role: string | undefined): Promise<RoleFunctions | undefined>;
 
   /** The run of a known Idempotency-Key, without checking the rest of the request. Throws `ServiceError` as `start` does. */
   join(principal: Principal, key: string, bodyHash: string): Promise<RunHandle | undefined>;
+
+  /** Forgets an Idempotency-Key: the next query with it begins a run. */
+  forget(principal: Principal, key: string): Promise<void>;
 
   /**
    * The run's log after event `after` (0 for all), then live, up to the last event. Live events come only with `deltas`. Ends early,

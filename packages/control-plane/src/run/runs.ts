@@ -56,6 +56,8 @@ export function createRuns(
     ...reads,
     start: (principal, query) => admission.start(principal, query),
     requireRole: (principal, role) => admission.requireRole(principal, role),
+    functionsFor: (principal, role) => admission.functionsFor(principal, role),
+    forget: (principal, key) => runs.forgetIdempotencyKey(principal, key),
     join: (principal, key, bodyHash) => admission.join(principal, key, bodyHash),
     follow: (run, options) => follow(run, options, following),
     attach: readers.attach,

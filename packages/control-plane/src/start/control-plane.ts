@@ -252,6 +252,7 @@ function httpDeps(
     metricsApart: metricsPort !== undefined,
     rateLimit: (orgId, tier) => limiter.take(orgId, tier),
     doorLimit: createDoorLimiter(tiers).take,
+    closing: parts.draining,
     streams: createOpenStreams({ limits, access: parts.access, metrics }),
     reads: createFairQueue({
       ...READS,

@@ -7,12 +7,8 @@ import { onPlace, streamRun, waitsForPlace } from "../../http/query/stream-run.t
 import { refusalOf } from "../../ports/refusal.ts";
 import { invalid, ServiceError } from "../../ports/service-error.ts";
 import { callerOf, type ConsoleDeps, type HandlersOf, ownerOf } from "../handler.ts";
-import type { RunHandle } from "../../run/api.ts";
+import { directCall, type RunHandle } from "../../run/api.ts";
 import type { TimedCall } from "../runs/queries.ts";
-
-const LONGEST_NAME = 200;
-/** Characters of the arguments in the query text of a test call, which lists and titles show. */
-const SHOWN_UNITS = 500;
 
 type PlaygroundRoutes = "POST /agents/:agent_id/playground" | TestCallRoute | `${TestCallRoute}-stream`;
 
@@ -77,24 +73,16 @@ async function startTestCall(
   { runs, rateLimit }: Pick<ConsoleDeps, "runs" | "rateLimit">,
   { by, agent: { agentId }, params, body, exchange }: Omit<TestCallRequest, "signal">,
 ): Promise<RunHandle> {
-  const functionName = params.function_name.slice(0, LONGEST_NAME);
   const caller = callerOf(by, agentId);
   const input = body.arguments as JsonObject;
   const context = contextOf(body.context as JsonObject | undefined);
   await countQuery(exchange, caller, rateLimit);
   return runs.start(caller, {
-    query: testCallQuery(functionName, input),
+    ...directCall(params.function_name, input),
     ...(body.role && { role: body.role }),
     ...(context && { context }),
-    analysisMode: false,
-    testCall: { functionName, arguments: input },
     requestId: exchange.requestId,
   });
-}
-
-function testCallQuery(functionName: string, input: JsonObject): string {
-  const text = JSON.stringify(input);
-  return `${functionName} ${text.length > SHOWN_UNITS ? `${text.slice(0, SHOWN_UNITS)}…` : text}`;
 }
 
 /** The outcome of the call, or the error of a run that ended before its call. */

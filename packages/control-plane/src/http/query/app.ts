@@ -8,6 +8,7 @@ import { clientTokenRoutes } from "./client-token-routes.ts";
 import type { HttpDeps } from "./deps.ts";
 import { openAiRoutes } from "./openai/routes.ts";
 import { allowOrigin, guardLocal, preflight } from "./origins.ts";
+import { mcpRoutes } from "./mcp/mcp-routes.ts";
 import { queryRoutes } from "./query-routes.ts";
 import { type RouteId, ROUTES, type RouteSpec } from "./routes.ts";
 import { runRoutes, threadRoutes } from "./run-routes.ts";
@@ -25,6 +26,7 @@ export function publicRoutes({ local, metricsApart }: Pick<HttpDeps, "local" | "
 export function createHttpApp(deps: HttpDeps, served: readonly RouteSpec[] = publicRoutes(deps)): Hono<HttpEnv> {
   const handlers: Record<RouteId, Handler> = {
     ...queryRoutes(deps),
+    ...mcpRoutes(deps),
     ...runRoutes(deps),
     ...threadRoutes(deps),
     ...approvalRoutes(deps),

@@ -35,6 +35,8 @@ export interface HttpDeps {
   within: Store["within"];
   /** Counts one query. Undefined for tiers without a limit. */
   rateLimit(orgId: string, tier: string): Promise<RateLimitState | undefined>;
+  /** Aborted when the process begins to stop: streams without a run end. */
+  closing: AbortSignal;
   /** False while the store is unavailable, until the bus was connected once, and while the process drains. */
   ready(): Promise<boolean>;
   /** Counts one request of a door that begins no query. Undefined for tiers without a limit. */

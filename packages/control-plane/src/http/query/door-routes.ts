@@ -1,7 +1,7 @@
 import type { Schema } from "../kernel/openapi.ts";
 import { ref } from "./openapi-schemas.ts";
 import { OF_QUERIES, type RouteEntry } from "./route-entry.ts";
-import { DOOR_CONTEXT, DOOR_ROLE, IDEMPOTENCY, inQuery, pageOf, THREAD } from "./route-parameters.ts";
+import { DOOR_CONTEXT, DOOR_ROLE, EXPOSE, IDEMPOTENCY, inQuery, pageOf, THREAD } from "./route-parameters.ts";
 
 const OF_CHATS = ["400", "401", "403", "429", "500", "503"];
 
@@ -22,6 +22,21 @@ const messagePage: Schema = {
 
 /** The routes of the doors: endpoints in the form of other APIs, for their clients. */
 export const DOORS = [
+  {
+    id: "mcp",
+    method: "POST",
+    path: "/agents/:agent_id/mcp",
+    access: "door",
+    streams: true,
+    summary: "Call functions as tools, by the Model Context Protocol",
+    body: "McpMessage",
+    answers: {
+      "200": { description: "A JSON-RPC response, as JSON or as server-sent events", json: { type: "object" } },
+      "202": { description: "A notification was accepted" },
+    },
+    failures: ["400", "401", "403", "413", "415", "429", "500", "503"],
+    parameters: [DOOR_ROLE, DOOR_CONTEXT, EXPOSE],
+  },
   {
     id: "listModels",
     method: "GET",

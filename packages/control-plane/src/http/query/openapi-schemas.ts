@@ -28,6 +28,14 @@ import type { Schema } from "../kernel/openapi.ts";
 import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, ModelList, OpenAiError } from "./openai/wire.ts";
 import { UiStreamRequest } from "./ui-stream/request.ts";
 
+/** A message of the Model Context Protocol. */
+const McpMessage = z.object({
+  jsonrpc: z.literal("2.0").describe("The version of JSON-RPC."),
+  id: z.union([z.string(), z.int()]).optional().describe("Absent for a notification."),
+  method: z.string().describe("For example `tools/list` or `tools/call`."),
+  params: z.record(z.string(), z.unknown()).optional().describe("The members that the method has."),
+});
+
 /** The schemas of the document by name. */
 const PUBLISHED = {
   QueryRequest,
@@ -58,6 +66,7 @@ const PUBLISHED = {
   UiStreamRequest,
   ClientTokenRequest,
   ClientToken,
+  McpMessage,
 };
 /** Name of a schema of the document. */
 export type SchemaName = keyof typeof PUBLISHED;

@@ -1,5 +1,5 @@
 import { ServiceError } from "../../ports/service-error.ts";
-import { type Exchange, noContent } from "../kernel/exchange.ts";
+import { type Exchange, json, noContent } from "../kernel/exchange.ts";
 import type { HttpDeps } from "./deps.ts";
 
 const EXPOSED =
@@ -60,24 +60,43 @@ type Guarded = Pick<HttpDeps, "host" | "publicUrl" | "corsOrigins">;
  * Keeps foreign web pages from using the local variant, which has no API key. On a loopback address the Host header must name this
  * machine, because a page can resolve its own name to 127.0.0.1. Pages of origins that are not configured are rejected.
  */
-export function guardLocal({ c }: Exchange, { host, publicUrl, corsOrigins }: Guarded): void {
+export function guardLocal(exchange: Exchange, guarded: Guarded): void {
+  const why = foreign(exchange, guarded, "The local variant");
+  if (why !== undefined) throw new ServiceError("invalid_request", why);
+}
+
+/** The answer of MCP to a foreign web page, by the rules of `guardLocal`; undefined for every other client. */
+export function refuseForeign(exchange: Exchange, guarded: Guarded): Response | undefined {
+  // A client token may be used by the pages of any origin, where none are configured.
+  const isForAny = CLIENT_TOKEN.test(exchange.c.req.header("Authorization") ?? "") && guarded.corsOrigins.length === 0;
+  const corsOrigins = isForAny ? ["*"] : guarded.corsOrigins;
+  const message = foreign(exchange, { ...guarded, corsOrigins }, "MCP");
+  if (message === undefined) return undefined;
+  return json(exchange, 403, { jsonrpc: "2.0", id: null, error: { code: REFUSED, message } });
+}
+
+/** A code that JSON-RPC leaves to servers. */
+const REFUSED = -32_000;
+
+function foreign({ c }: Exchange, { host, publicUrl, corsOrigins }: Guarded, what: string): string | undefined {
   const asked = c.req.header("Host") ?? "";
   const own = publicUrl === undefined ? undefined : new URL(publicUrl);
   const bound = host ?? "127.0.0.1";
   const name = hostname(asked);
   if (LOOPBACK.test(bound) && !LOOPBACK.test(name) && name !== bound && name !== own?.hostname)
-    throw new ServiceError(
-      "invalid_request",
-      `The Host ${quoted(asked)} is not served. The local variant answers to localhost; start the server with --host to serve another name.`,
-    );
+    return `The Host ${quoted(asked)} is not served. ${what} answers to localhost; start the server with --host to serve another name.`;
 
   const origin = c.req.header("Origin");
-  if (origin === undefined || isAllowed(origin, corsOrigins)) return;
-  if (origin === own?.origin || origin === `http://${asked}` || origin === `https://${asked}`) return;
-  throw new ServiceError(
-    "invalid_request",
-    `Pages of the origin ${quoted(origin)} may not use the local variant. Start the server with --cors-origin ORIGIN to allow them.`,
-  );
+  if (origin === undefined || isAllowed(origin, corsOrigins)) return undefined;
+  if (origin === own?.origin || isOwn(origin, asked)) return undefined;
+  return `Pages of the origin ${quoted(origin)} may not use ${what === "MCP" ? what : "the local variant"}. Start the server with --cors-origin ORIGIN to allow them.`;
+}
+
+/** True for the origin of a page of this server. The names of the loopback address are one host. */
+function isOwn(origin: string, asked: string): boolean {
+  if (origin === `http://${asked}` || origin === `https://${asked}`) return true;
+  const [, page, port = ""] = /^http:\/\/(.+?)(:\d+)?$/.exec(origin) ?? [];
+  return page !== undefined && LOOPBACK.test(page) && LOOPBACK.test(hostname(asked)) && asked.endsWith(port);
 }
 
 const quoted = (header: string): string => JSON.stringify(header.slice(0, 200));

@@ -39,6 +39,15 @@ export const ON_DISCONNECT = header("X-On-Disconnect", "Cancel the run when its 
   type: "string",
   enum: ["cancel"],
 });
+export const EXPOSE = inQuery(
+  "expose",
+  "What are tools: the functions of the role, the agent as one tool that takes a query, or both",
+  {
+    type: "string",
+    enum: ["functions", "agent", "both"],
+    default: "functions",
+  },
+);
 export const PREFER = header(
   "Prefer",
   "`wait=N` waits up to N seconds for the end of a run that waits for an approval. `respond-async` answers 202 once the run is stored",

@@ -53,7 +53,8 @@ export function serviceRoutes(
   };
 }
 
-function baseUrl({ c }: Exchange, { publicUrl, trustProxy }: HttpDeps): string {
+/** The address under which clients reach the service. */
+export function baseUrl({ c }: Exchange, { publicUrl, trustProxy }: HttpDeps): string {
   if (publicUrl !== undefined) return publicUrl;
   const url = new URL(c.req.url);
   if (!trustProxy) return url.origin;

@@ -88,6 +88,11 @@ export function createFakeRuns(): FakeRuns {
     async requireRole() {},
 
     agentFacts: async () => ({ name: "Desk", roles: new Set(["clerk", "chief"]) }),
+    functionsFor: async () => undefined,
+
+    async forget(caller, key) {
+      keyed.delete(`${caller.agentId} ${key}`);
+    },
 
     async join(caller, key, bodyHash) {
       fake.joins.push(bodyHash);

@@ -74,6 +74,7 @@ export async function startHttp(
     reads: { run: (_client, work) => work() },
     rateLimit: async () => undefined,
     doorLimit: async () => undefined,
+    closing: new AbortController().signal,
     ready: async () => true,
     streams: createOpenStreams({
       limits: DEFAULT_LIMITS,

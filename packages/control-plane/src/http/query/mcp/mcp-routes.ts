@@ -1,0 +1,84 @@
+import { isJsonObject } from "@patchbay/protocol";
+import { invalid } from "../../../ports/service-error.ts";
+import { parseBody, readBody, requireJsonType } from "../../kernel/body.ts";
+import { type Exchange, type Handler, json } from "../../kernel/exchange.ts";
+import { asDoorCaller, type DoorCaller } from "../caller.ts";
+import type { HttpDeps } from "../deps.ts";
+import { refuseForeign } from "../origins.ts";
+import { countQuery } from "../query-routes.ts";
+import { baseUrl } from "../service-routes.ts";
+import { onPlace, ownerOf } from "../stream-run.ts";
+import { createListChanges } from "./list-changes.ts";
+import type { Exposed } from "./serve.ts";
+
+const INVALID_REQUEST = -32_600;
+
+/** The functions of an agent as tools of the Model Context Protocol, in its revisions of 2025 and 2026-07-28. */
+export function mcpRoutes(deps: HttpDeps): Record<"mcp", Handler> {
+  const changes = createListChanges();
+
+  async function serve(exchange: Exchange, caller: DoorCaller, message: unknown, signal: AbortSignal) {
+    // The SDK costs memory and start-up time, which agents without MCP clients do not pay.
+    const { serveMcp } = await import("./serve.ts");
+    const { c, headers, requestId } = exchange;
+    const response = await serveMcp({
+      deps,
+      caller,
+      requestId,
+      gone: signal,
+      approvalUrl: (approvalId) => `${baseUrl(exchange, deps)}/console/approvals?approval=${approvalId}`,
+      request: signal === c.req.raw.signal ? c.req.raw : new Request(c.req.raw.url, { ...asSent(c.req.raw), signal }),
+      message,
+      version: deps.version,
+      exposed: await exposedBy(exchange, caller),
+      changes,
+    });
+    for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
+    return response;
+  }
+
+  async function exposedBy({ c }: Exchange, { principal }: DoorCaller): Promise<Exposed> {
+    const wanted = c.req.query("expose") ?? "functions";
+    if (!["functions", "agent", "both"].includes(wanted))
+      throw invalid([{ path: "expose", message: "must be one of functions, agent, both" }]);
+    if (wanted === "functions") return { functions: true };
+    return { functions: wanted === "both", ask: (await deps.runs.agentFacts(principal)).name };
+  }
+
+  return {
+    mcp: (exchange) => {
+      const refused = refuseForeign(exchange, deps);
+      if (refused) return refused;
+      return asDoorCaller(exchange, deps, async (caller) => {
+        const { principal, role } = caller;
+        if (role !== undefined) exchange.facts.role = role;
+        requireJsonType(exchange);
+        const message = parseBody(await readBody(exchange), { exact: true });
+        const method = isJsonObject(message) ? message["method"] : undefined;
+        if (method === "tools/call") await countQuery(exchange, principal, deps.rateLimit);
+        else await countQuery(exchange, principal, deps.doorLimit, "requests");
+        if (Array.isArray(message)) return refusedBatch(exchange);
+        const { signal } = exchange.c.req.raw;
+        if (method !== "subscriptions/listen") return await serve(exchange, caller, message, signal);
+        return await onPlace(deps, exchange, { owner: ownerOf(principal), wait: false }, async (place) => {
+          const ends = AbortSignal.any([signal, place.revoked, deps.closing]);
+          const response = await serve(exchange, caller, message, ends);
+          if (isStream(response)) ends.addEventListener("abort", () => place[Symbol.dispose](), { once: true });
+          else place[Symbol.dispose]();
+          return response;
+        });
+      });
+    },
+  };
+}
+
+/** The request without its body, which has been read. */
+const asSent = ({ method, headers }: Request) => ({ method, headers });
+
+const isStream = ({ headers }: Response): boolean =>
+  headers.get("Content-Type")?.startsWith("text/event-stream") === true;
+
+function refusedBatch(exchange: Exchange): Response {
+  const error = { code: INVALID_REQUEST, message: "Batches of messages are not accepted: send one message a request." };
+  return json(exchange, 400, { jsonrpc: "2.0", id: null, error });
+}

@@ -1,0 +1,82 @@
+import { defineFunction, defineService, visibleTo } from "@patchbay/functions";
+import { z } from "zod";
+import { startSystem, type SystemOptions } from "./system.ts";
+
+function createDesk() {
+  const started = Promise.withResolvers<AbortSignal>();
+  const service = defineService({
+    name: "desk",
+    functions: [
+      defineFunction({
+        name: "orders.find",
+        title: "Find an order",
+        description: "Finds one order.",
+        input: z.object({ id: z.string() }),
+        output: z.object({ id: z.string(), cost: visibleTo(z.number(), ["manager"]) }),
+        roles: "everyone",
+        effect: "read",
+        handler: ({ id }) => ({ id, cost: 5 }),
+      }),
+      defineFunction({
+        name: "numbers",
+        description: "Lists numbers.",
+        input: z.object({}),
+        output: z.array(z.number()),
+        roles: ["clerk", "manager"],
+        effect: "read",
+        handler: () => [1, 2],
+      }),
+      defineFunction({
+        name: "refund",
+        description: "Refunds an order.",
+        input: z.object({ amount: z.number() }),
+        roles: ["manager"],
+        effect: "destructive",
+        idempotent: true,
+        approval: { by: ["caller"] },
+        handler: ({ amount }) => ({ refunded: amount }),
+      }),
+      defineFunction({
+        name: "slow",
+        description: "Takes long.",
+        input: z.object({}),
+        roles: ["clerk"],
+        handler: async (_input, { signal, progress }) => {
+          progress({ progress: 1, total: 3, message: "begun" });
+          progress("still at it");
+          started.resolve(signal);
+          await new Promise((resolve) => signal.addEventListener("abort", resolve));
+          return null;
+        },
+      }),
+      defineFunction({
+        name: "steps",
+        description: "Reports its steps.",
+        input: z.object({}),
+        roles: ["clerk"],
+        handler: (_input, { progress }) => {
+          progress({ progress: 1, total: 3, message: "one" });
+          progress("two");
+          return "done";
+        },
+      }),
+      defineFunction({
+        name: "fails",
+        description: "Fails.",
+        input: z.object({}),
+        roles: "everyone",
+        handler: () => {
+          throw new Error("secret detail");
+        },
+      }),
+    ],
+  });
+  return { service, started: started.promise };
+}
+
+/** A running system whose functions show what MCP makes of each kind. */
+export async function startDesk(options: SystemOptions = {}) {
+  const desk = createDesk();
+  const system = await startSystem({ service: desk.service, ...options });
+  return { ...system, ...desk, [Symbol.asyncDispose]: () => system[Symbol.asyncDispose]() };
+}

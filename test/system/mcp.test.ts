@@ -1,0 +1,278 @@
+import { defineFunction, defineService } from "@patchbay/functions";
+import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as FirstTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { type Era, mcpClient } from "../support/mcp-client.ts";
+import { startDesk } from "../support/mcp-desk.ts";
+
+const ERAS = ["2025", "2026"] as const satisfies readonly Era[];
+
+const role = (name: string) => ({ headers: { "x-patchbay-role": name } });
+const callOf = (name: string, input: Record<string, unknown> = {}) => ({ name, arguments: input });
+
+test.each(ERAS)("a client of %s lists the functions of its role only", async (era) => {
+  await using system = await startDesk();
+  const namesFor = async (headers: Record<string, string>) => {
+    await using client = await mcpClient(system, { era, headers });
+    return (await client.listTools()).tools.map(({ name }) => name);
+  };
+
+  expect(await namesFor({})).toEqual(["fails", "orders_find"]);
+  expect(await namesFor(role("clerk").headers)).toEqual(["fails", "numbers", "orders_find", "slow", "steps"]);
+  expect(await namesFor(role("manager").headers)).toEqual(["fails", "numbers", "orders_find", "refund"]);
+});
+
+test("a client of the first SDK lists and calls as each role", async () => {
+  await using system = await startDesk();
+  const seen = async (name: string) => {
+    const client = new FirstClient({ name: "test", version: "1" });
+    const requestInit = { headers: { authorization: `Bearer ${system.apiKey}`, "x-patchbay-role": name } };
+    const address = new URL(`${system.url}/agents/${system.agentId}/mcp`);
+    await client.connect(new FirstTransport(address, { requestInit }));
+    const { tools } = await client.listTools();
+    const { structuredContent } = await client.callTool(callOf("orders_find", { id: "o1" }));
+    await client.close();
+    return [tools.length, structuredContent];
+  };
+
+  expect(await seen("guest")).toEqual([2, { id: "o1" }]);
+  expect(await seen("clerk")).toEqual([5, { id: "o1" }]);
+  expect(await seen("manager")).toEqual([4, { id: "o1", cost: 5 }]);
+});
+
+test.each(ERAS)("a tool of %s has title, annotations and the schema of what the role receives", async (era) => {
+  await using system = await startDesk();
+  const toolsOf = async (name: string) => {
+    await using client = await mcpClient(system, { era, ...role(name) });
+    return new Map((await client.listTools()).tools.map((tool) => [tool.name, tool]));
+  };
+  const [clerk, manager] = [await toolsOf("clerk"), await toolsOf("manager")];
+
+  expect(clerk.get("orders_find")).toMatchObject({
+    title: "Find an order",
+    annotations: { readOnlyHint: true, openWorldHint: false },
+    inputSchema: { type: "object", required: ["id"] },
+  });
+  expect(manager.get("refund")?.annotations).toMatchObject({
+    readOnlyHint: false,
+    destructiveHint: true,
+    idempotentHint: true,
+  });
+  expect(Object.keys(manager.get("orders_find")!.outputSchema!.properties as object)).toEqual(["id", "cost"]);
+  expect(JSON.stringify(clerk.get("orders_find")?.outputSchema)).not.toContain("cost");
+});
+
+test.each(ERAS)("a call of %s returns what the role receives, as text and structured", async (era) => {
+  await using system = await startDesk();
+  await using clerk = await mcpClient(system, { era, ...role("clerk") });
+  await using manager = await mcpClient(system, { era, ...role("manager") });
+  await clerk.listTools();
+  await manager.listTools();
+
+  expect(await clerk.callTool(callOf("orders_find", { id: "o1" }))).toMatchObject({
+    content: [{ type: "text", text: '{"id":"o1"}' }],
+    structuredContent: { id: "o1" },
+    _meta: { "patchbay/runId": expect.stringMatching(/^run_/) },
+  });
+  expect((await manager.callTool(callOf("orders_find", { id: "o1" }))).structuredContent).toEqual({
+    id: "o1",
+    cost: 5,
+  });
+  const numbers = (await clerk.callTool(callOf("numbers"))).structuredContent;
+  expect(numbers).toEqual(era === "2025" ? { result: [1, 2] } : [1, 2]);
+});
+
+test.each(ERAS)("failures of %s are results, and hidden functions do not exist", async (era) => {
+  await using system = await startDesk();
+  await using client = await mcpClient(system, { era, ...role("clerk") });
+
+  expect(await client.callTool(callOf("fails"))).toMatchObject({
+    isError: true,
+    _meta: { "patchbay/code": "function_failed" },
+  });
+  expect(JSON.stringify(await client.callTool(callOf("fails")))).not.toContain("secret detail");
+  expect(await client.callTool(callOf("orders_find", { id: 7 }))).toMatchObject({
+    isError: true,
+    _meta: { "patchbay/code": "invalid_arguments" },
+  });
+  for (const name of ["refund", "nothing"])
+    await expect(client.callTool(callOf(name))).rejects.toMatchObject({
+      code: -32602,
+      message: expect.stringContaining(`Unknown tool: ${name}`),
+    });
+});
+
+test.each(ERAS)("calls of %s are runs of their own, in no list of threads", async (era) => {
+  await using system = await startDesk();
+  await using client = await mcpClient(system, { era, ...role("clerk") });
+
+  const { _meta } = await client.callTool(callOf("orders_find", { id: "o1" }));
+
+  const { items } = (await (await system.get(`/agents/${system.agentId}/threads`)).json()) as { items: unknown[] };
+  expect(items).toEqual([]);
+  const run = await system.get(`/agents/${system.agentId}/runs/${String(_meta?.["patchbay/runId"])}`);
+  expect(await run.json()).toMatchObject({ status: "succeeded" });
+});
+
+test.each(ERAS)("progress of a function reaches a client of %s with a number that grows", async (era) => {
+  await using system = await startDesk();
+  await using client = await mcpClient(system, { era, ...role("clerk") });
+  const seen: { progress: number; message?: string | undefined }[] = [];
+
+  await client.callTool(callOf("steps"), { onprogress: (report) => void seen.push(report) });
+
+  expect(seen).toMatchObject([
+    { progress: 1, total: 3, message: "one" },
+    { progress: 2, message: "two" },
+  ]);
+});
+
+test.each(ERAS)("the end of the connection of a client of %s cancels the call", async (era) => {
+  await using system = await startDesk();
+  await using client = await mcpClient(system, { era, ...role("clerk") });
+  const gone = new AbortController();
+  const call = client.callTool(callOf("slow"), { signal: gone.signal }).catch((error: unknown) => error);
+  const signal = await system.started;
+
+  gone.abort();
+  await client.close();
+
+  await call;
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve));
+  expect(signal.aborted).toBe(true);
+});
+
+test("the client's user confirms a call that the caller may confirm", async () => {
+  await using system = await startDesk();
+  const { apiKey } = await system.plane.admin.createKey({ agentId: system.agentId, can: ["approve"] });
+  const asked: string[] = [];
+  const answers = ["decline", "accept"] as const;
+  await using client = await mcpClient(
+    { ...system, apiKey },
+    { ...role("manager"), client: { capabilities: { elicitation: { form: {} } } } },
+  );
+  client.setRequestHandler("elicitation/create", ({ params }) => {
+    asked.push(params.message);
+    return { action: answers[asked.length - 1]!, content: {} };
+  });
+
+  const refused = await client.callTool(callOf("refund", { amount: 3 }));
+  const refunded = await client.callTool(callOf("refund", { amount: 3 }));
+
+  expect(asked).toEqual(Array(2).fill('Allow refund({"amount":3})?'));
+  expect(refused).toMatchObject({ isError: true, _meta: { "patchbay/code": "rejected" } });
+  expect(refunded).toMatchObject({ content: [{ type: "text", text: '{"refunded":3}' }] });
+});
+
+test.each(ERAS)(
+  "a call that waits names its approval to a client of %s, which then gets the result once",
+  async (era) => {
+    await using system = await startDesk();
+    const { apiKey } = await system.plane.admin.createKey({ agentId: system.agentId, can: ["approve"] });
+    await using client = await mcpClient(system, { era, ...role("manager") });
+    const call = () => client.callTool(callOf("refund", { amount: 3 }));
+    const waits = await call();
+    const approvalId = String(waits._meta?.["patchbay/approvalId"]);
+    expect(waits).toMatchObject({ isError: true, _meta: { "patchbay/code": "approval_required" } });
+    expect(waits.content).toMatchObject([
+      { text: expect.stringContaining(`/console/approvals?approval=${approvalId}`) },
+    ]);
+    expect((await call())._meta?.["patchbay/approvalId"]).toBe(approvalId);
+
+    const decided = await system.post(
+      `/agents/${system.agentId}/approvals/${approvalId}/decision`,
+      { approved: true, as: "manager" },
+      { "x-api-key": apiKey },
+    );
+
+    expect(decided.status).toBe(200);
+    expect(await call()).toMatchObject({ content: [{ text: '{"refunded":3}' }] });
+    expect((await call())._meta?.["patchbay/approvalId"]).not.toBe(approvalId);
+  },
+);
+
+test.each(ERAS)("the agent is one tool for a client of %s, if the address says so", async (era) => {
+  await using system = await startDesk();
+  await using client = await mcpClient(system, { era, expose: "agent", ...role("clerk") });
+
+  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["ask_desk"]);
+  expect(await client.callTool(callOf("ask_desk", { query: "Find order o1" }))).toMatchObject({
+    content: [{ type: "text" }],
+    _meta: { "patchbay/threadId": expect.stringMatching(/^thr_/) },
+  });
+  await expect(client.callTool(callOf("orders_find", { id: "o1" }))).rejects.toThrow("Unknown tool");
+});
+
+test("a listening client learns of a change of its own list only", async () => {
+  await using system = await startDesk();
+  const changes: string[] = [];
+  const listen = async (name: string, heard: () => void) => {
+    const onChanged = () => {
+      changes.push(name);
+      heard();
+    };
+    const client = { listChanged: { tools: { autoRefresh: false, onChanged } } };
+    return await mcpClient(system, { ...role(name), client });
+  };
+  const heard = Promise.withResolvers<void>();
+  await using _clerk = await listen("clerk", () => undefined);
+  await using _guest = await listen("guest", () => undefined);
+  await using _manager = await listen("manager", heard.resolve);
+  // The lists are first read when their clients begin to listen.
+  const more = defineService({
+    name: "more",
+    functions: [
+      defineFunction({
+        name: "extra",
+        description: "One more.",
+        input: z.object({}),
+        roles: ["manager"],
+        handler: () => null,
+      }),
+    ],
+  });
+
+  await system.connect(more);
+  await heard.promise;
+
+  expect(changes).toEqual(["manager"]);
+});
+
+test("requests of foreign pages, without a key, in batches and with unknown parameters are refused", async () => {
+  await using system = await startDesk();
+  const path = `/agents/${system.agentId}/mcp`;
+  const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
+  const send = async (headers: Record<string, string>, body: unknown = ping, query = "") =>
+    system.post(path + query, body, { accept: "application/json, text/event-stream", ...headers });
+
+  expect((await send({ origin: "http://evil.example" })).status).toBe(403);
+  expect((await send({ origin: system.url })).status).toBe(200);
+  expect((await send({ origin: system.url.replace("127.0.0.1", "localhost") })).status).toBe(200);
+  const unknown = await send({ "x-api-key": "wrong" });
+  expect([unknown.status, unknown.headers.get("www-authenticate")]).toEqual([401, 'Bearer error="invalid_token"']);
+  const batch = await send({}, [ping]);
+  expect([batch.status, await batch.json()]).toMatchObject([400, { error: { code: -32600 } }]);
+  expect((await send({}, ping, "?expose=all")).status).toBe(400);
+  expect((await send({}, { ...ping, params: { text: "x".repeat(1024 * 1024) } })).status).toBe(413);
+  expect((await system.get(path)).status).toBe(405);
+});
+
+test("calls count as queries, other requests have a limit ten times as high", async () => {
+  const tiers = { small: { queriesPerMinute: 2, charged: false } };
+  await using system = await startDesk({ tier: "small", tiers });
+  const send = (method: string, params: object) =>
+    system.post(
+      `/agents/${system.agentId}/mcp`,
+      { jsonrpc: "2.0", id: 1, method, params },
+      { accept: "application/json, text/event-stream" },
+    );
+  const statuses = async (count: number, method: string, params: object) => {
+    const seen: number[] = [];
+    for (let i = 0; i < count; i++) seen.push((await send(method, params)).status);
+    return seen;
+  };
+
+  expect(await statuses(3, "tools/call", callOf("orders_find", { id: "o1" }))).toEqual([200, 200, 429]);
+  expect(await statuses(21, "tools/list", {})).toEqual([...Array<number>(20).fill(200), 429]);
+});
