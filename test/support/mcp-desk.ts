@@ -4,6 +4,8 @@ import { startSystem, type SystemOptions } from "./system.ts";
 
 function createDesk() {
   const started = Promise.withResolvers<AbortSignal>();
+  const seen = new AbortController();
+  const progressSeen = seen.signal;
   const service = defineService({
     name: "desk",
     functions: [
@@ -54,9 +56,13 @@ function createDesk() {
         description: "Reports its steps.",
         input: z.object({}),
         roles: ["clerk"],
-        handler: (_input, { progress }) => {
-          progress({ progress: 1, total: 3, message: "one" });
-          progress("two");
+        handler: async (_input, { progress }) => {
+          // Progress is live: what is reported before the client follows the call is not sent to it.
+          for (let step = 1; !progressSeen.aborted; step++) {
+            progress({ progress: step, total: 100, message: "counted" });
+            progress("uncounted");
+            await new Promise((resolve) => setTimeout(resolve, 5));
+          }
           return "done";
         },
       }),
@@ -71,7 +77,12 @@ function createDesk() {
       }),
     ],
   });
-  return { service, started: started.promise };
+  return {
+    service,
+    started: started.promise,
+    /** Lets `steps` end. */
+    seen: () => seen.abort(),
+  };
 }
 
 /** A running system whose functions show what MCP makes of each kind. */

@@ -118,14 +118,19 @@ test.each(ERAS)("calls of %s are runs of their own, in no list of threads", asyn
 test.each(ERAS)("progress of a function reaches a client of %s with a number that grows", async (era) => {
   await using system = await startDesk();
   await using client = await mcpClient(system, { era, ...role("clerk") });
-  const seen: { progress: number; message?: string | undefined }[] = [];
+  const numbers: number[] = [];
+  const messages = new Set<string | undefined>();
 
-  await client.callTool(callOf("steps"), { onprogress: (report) => void seen.push(report) });
+  await client.callTool(callOf("steps"), {
+    onprogress({ progress, message }) {
+      numbers.push(progress);
+      messages.add(message);
+      if (messages.size === 2) system.seen();
+    },
+  });
 
-  expect(seen).toMatchObject([
-    { progress: 1, total: 3, message: "one" },
-    { progress: 2, message: "two" },
-  ]);
+  expect(messages).toEqual(new Set(["counted", "uncounted"]));
+  expect(numbers).toEqual([...new Set(numbers)].toSorted((a, b) => a - b));
 });
 
 test.each(ERAS)("the end of the connection of a client of %s cancels the call", async (era) => {

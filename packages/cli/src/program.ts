@@ -11,6 +11,7 @@ import { addDoctorCommand } from "./commands/doctor.ts";
 import { addGenerateCommand } from "./commands/generate.ts";
 import { addInitCommand } from "./commands/init.ts";
 import { addMemberCommands, addOrganisationCommands } from "./commands/organisations.ts";
+import { addMcpCommand } from "./commands/mcp.ts";
 import { addPinCommand } from "./commands/pin.ts";
 import { addQueryCommand } from "./commands/query.ts";
 import { addRunCommands } from "./commands/runs.ts";
@@ -39,6 +40,7 @@ export function createProgram(): Command {
   addServeCommand(program);
   addConnectCommand(program);
   addQueryCommand(program);
+  addMcpCommand(program);
   addAccessCommand(program);
   addPinCommand(program);
   addDoctorCommand(program);

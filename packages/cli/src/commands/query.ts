@@ -169,7 +169,7 @@ function failureOf(
   return { success: false, response: "", executionTimeMs, toolInteractions, ...failure, usage };
 }
 
-function targetOf({ url, agent, key: givenKey, dataDir }: QueryOptions): QueryTarget {
+export function targetOf({ url, agent, key: givenKey, dataDir }: QueryOptions): QueryTarget {
   const key = flags.keyOr(givenKey, "PATCHBAY_API_KEY");
   const kept = url === undefined || agent === undefined || key === undefined ? readDevCredentials(dataDir) : undefined;
   // The development key is never sent to another service.

@@ -5,14 +5,14 @@ import type { RunRecord } from "../ports/records.ts";
 import { ends, type RunFacts, succeeds } from "../ports/run-store.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import { answerIn, usageOf, waitingFor } from "./answer.ts";
-import type { Principal, ResultOptions, RunHandle, Runs } from "./api.ts";
+import type { Principal, ResultOptions, RunHandle, Runs, RoleFunctions } from "./api.ts";
 import { cancelWhenAbandoned, type Readers } from "./follow/cancel-when-abandoned.ts";
 import { createPermits } from "./calls/permits.ts";
 import { createFeed } from "./follow/feed.ts";
 import { createLogPoller, follow, type FollowContext, joining } from "./follow/follow.ts";
 import { isPending } from "./calls/approval.ts";
 import { createProgress } from "./state.ts";
-import { mayState } from "./role-check.ts";
+import { effectiveRole, mayState, visibleFunctions } from "./role-check.ts";
 import { type RunContext, withRetry } from "./run-context.ts";
 import { Admission } from "./start/admission.ts";
 import { Executor } from "./worker/executor.ts";
@@ -56,7 +56,7 @@ export function createRuns(
     ...reads,
     start: (principal, query) => admission.start(principal, query),
     requireRole: (principal, role) => admission.requireRole(principal, role),
-    functionsFor: (principal, role) => admission.functionsFor(principal, role),
+    functionsFor: (principal, role) => functionsFor(context, principal, role, executor.draining),
     forget: (principal, key) => runs.forgetIdempotencyKey(principal, key),
     join: (principal, key, bodyHash) => admission.join(principal, key, bodyHash),
     follow: (run, options) => follow(run, options, following),
@@ -98,6 +98,20 @@ export function createRuns(
       await polling;
     },
   };
+}
+
+/** See `Runs.functionsFor`. */
+async function functionsFor(
+  { gateway }: RunContext,
+  principal: Principal,
+  stated: string | undefined,
+  signal: AbortSignal,
+): Promise<RoleFunctions | undefined> {
+  const session = await gateway.session(principal.agentId, { signal });
+  if (!session) return undefined;
+  const { manifest } = session;
+  const role = effectiveRole(principal, stated, manifest);
+  return { manifest, functions: visibleFunctions(manifest, role), ...(role !== undefined && { role }) };
 }
 
 /** The parts of `Runs` that only read. */

@@ -68,7 +68,7 @@ export function guardLocal(exchange: Exchange, guarded: Guarded): void {
 /** The answer of MCP to a foreign web page, by the rules of `guardLocal`; undefined for every other client. */
 export function refuseForeign(exchange: Exchange, guarded: Guarded): Response | undefined {
   // A client token may be used by the pages of any origin, where none are configured.
-  const isForAny = CLIENT_TOKEN.test(exchange.c.req.header("Authorization") ?? "") && guarded.corsOrigins.length === 0;
+  const isForAny = hasClientToken(exchange) && guarded.corsOrigins.length === 0;
   const corsOrigins = isForAny ? ["*"] : guarded.corsOrigins;
   const message = foreign(exchange, { ...guarded, corsOrigins }, "MCP");
   if (message === undefined) return undefined;

@@ -4,10 +4,10 @@ import { type NewRun, NO_HISTORY } from "../../ports/run-store.ts";
 import { invalid, ServiceError } from "../../ports/service-error.ts";
 import type { Segment } from "../../ports/tracing.ts";
 import { failed } from "../answer.ts";
-import type { Principal, Query, RoleFunctions, RunHandle } from "../api.ts";
+import type { Principal, Query, RunHandle } from "../api.ts";
 import { detailOf, refusedQuery, reportOf, runEntry } from "../calls/journal.ts";
 import { checkQuery, undecided } from "../loop/hooks.ts";
-import { effectiveRole, isUnknownRole, mayState, visibleFunctions } from "../role-check.ts";
+import { effectiveRole, isUnknownRole, mayState } from "../role-check.ts";
 import { observeRun } from "../observer.ts";
 import type { RunContext } from "../run-context.ts";
 import { insufficientCredits, RunFailure, sessionNotFound } from "../run-failure.ts";
@@ -127,15 +127,6 @@ export class Admission {
       this.#executor.cancel(runId);
     }
     return true;
-  }
-
-  /** See `Runs.functionsFor`. */
-  async functionsFor(principal: Principal, stated: string | undefined): Promise<RoleFunctions | undefined> {
-    const session = await this.#context.gateway.session(principal.agentId, { signal: this.#executor.draining });
-    if (!session) return undefined;
-    const { manifest } = session;
-    const role = effectiveRole(principal, stated, manifest);
-    return { manifest, functions: visibleFunctions(manifest, role), ...(role !== undefined && { role }) };
   }
 
   /** See `Runs.join`. */

@@ -125,6 +125,8 @@ async function following({ deps, gone }: McpRequest, run: RunHandle, ctx: Server
   try {
     const answer = await runs.result(run, { signal: gone });
     if (!answer) throw handedOver(run);
+    // The log of a run that has ended ends too: what it still holds of progress comes before the result.
+    if (!answer.approvals) await reports;
     return answer;
   } finally {
     ended.abort();
