@@ -1,8 +1,9 @@
-import { context, propagation, trace } from "@opentelemetry/api";
+import { context, propagation, SpanStatusCode, trace } from "@opentelemetry/api";
 import { defineFunction, defineService, everyone, type AnswerHook, type Service } from "@patchbay/functions";
 import { scriptedModel, type ScriptedTurn } from "@patchbay/functions/testing";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { z } from "zod";
+import { until } from "../support/inbox.ts";
 import { keepSpans, pathsOf } from "../support/spans.ts";
 import { startSystem, type SystemOptions } from "../support/system.ts";
 
@@ -47,6 +48,14 @@ const desk = (read = selectOrders, hooks: { beforeAnswer?: AnswerHook<object> } 
         input: z.object({}),
         roles: ["admin"],
         handler: () => "refunded",
+      }),
+      defineFunction({
+        name: "send_order",
+        description: "Sends an order.",
+        input: z.object({}),
+        roles: everyone,
+        approval: { by: ["caller"] },
+        handler: () => "sent",
       }),
     ],
     ...hooks,
@@ -168,6 +177,31 @@ test("a plan is above its attempts, and a call that the role may not make is a f
     status: { code: 2 },
     attributes: { "error.type": "unknown_function", "patchbay.rule": "roles" },
   });
+});
+
+test("a wait for an approval is a gap between two segments, of which the second links to the first", async () => {
+  await using system = await start({ turns: [{ calls: [["send_order", {}]] }, { text: "Sent." }] });
+  const waits = await system.query("Send it.", { role: "agent" });
+  const { apiKey } = await system.plane.admin.createKey({ agentId: system.agentId, can: ["approve"] });
+  const path = `/agents/${system.agentId}/approvals/${waits.approvals![0]!.approvalId}/decision`;
+  await system.post(path, { approved: true, as: "agent" }, { "x-api-key": apiKey });
+  const events = await system.get(`/agents/${system.agentId}/runs/${waits.runId}/events`);
+  expect(await events.text()).toContain('"response":"Sent."');
+  await until(() => named("invoke_agent").length === 2, "the second segment");
+
+  const [before, after] = named("invoke_agent");
+  expect(before!.attributes["patchbay.segment.end"]).toBe("waits");
+  expect(after!.attributes).toMatchObject({
+    "patchbay.segment.end": "ended",
+    "patchbay.segment.number": 2,
+    "patchbay.run.waited_ms": expect.any(Number),
+  });
+  expect(after!.links.map(({ context: { spanId } }) => spanId)).toEqual([before!.spanContext().spanId]);
+  // Without a client, the first segment is the root of the trace.
+  expect(after!.parentSpanContext?.spanId).toBe(before!.spanContext().spanId);
+  const calls = named("execute_tool").filter(({ attributes }) => "patchbay.approval.status" in attributes);
+  expect(calls.map(({ attributes }) => attributes["patchbay.approval.status"])).toEqual(["pending", "approved"]);
+  expect(kept.spans.filter(({ status }) => status.code === SpanStatusCode.ERROR)).toEqual([]);
 });
 
 test("a query that is rejected ends its span with the code of the error", async () => {

@@ -55,7 +55,8 @@ export const callSpan =
       [PATCHBAY.attempt]: attempt,
     },
     trace,
-    failureOf: (outcome) => (outcome.ok ? undefined : outcome.code),
+    // A call that a person must approve has not failed.
+    failureOf: (outcome) => (outcome.ok || outcome.code === "approval_required" ? undefined : outcome.code),
   });
 
 /** The preparation of a query's context. */
