@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { openStore } from "../../src/store/open.ts";
-import { startCore } from "./core.ts";
+import { createMetrics } from "../../src/start/metrics.ts";
+import { memoryStore, startCore } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
 import { scriptedModel } from "./scripted-model.ts";
 
@@ -53,4 +54,29 @@ test("a run whose provider is no longer configured reports its calls", async () 
 
   expect(ended.result?.toolInteractions).toMatchObject([{ toolName: "pay", success: true }]);
   expect(ended.joined).toMatchObject({ runId: ended.run.runId });
+});
+
+test("a lease that another owner took is counted as lost, and each run in progress as a lease that is held", async () => {
+  await using store = await memoryStore();
+  const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const slow = scriptedModel(() => {
+    asked.resolve();
+    return { text: "Late.", until: answer.promise };
+  });
+  const { gateway } = fakeGateway(MANIFEST, () => ok("paid"));
+  const metrics = createMetrics();
+  await using first = await startCore({ models: slow.catalog, gateway, store, metrics });
+  const run = await first.start("Pay");
+  await asked.promise;
+  expect(await metrics.read()).toMatch(/^patchbay_leases_held 1$/m);
+
+  // The owner itself may claim a run that it was made to release.
+  for (let taken = 0; taken === 0;) {
+    await store.runs.release("replica-1", [run.runId]);
+    taken = (await store.runs.claim({ owner: "replica-2", leaseMs: 15_000, orgId: "org_1", limit: 1 })).length;
+  }
+  answer.resolve();
+
+  await expect.poll(() => metrics.read()).toMatch(/^patchbay_leases_lost_total [1-9]$/m);
+  expect(await metrics.read()).toMatch(/^patchbay_leases_held 0$/m);
 });
