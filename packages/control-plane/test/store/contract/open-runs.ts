@@ -51,4 +51,19 @@ export function openRunContract(place: MakePlace): void {
 
     expect(items.map(({ runId }) => runId)).toEqual(["run_b", "run_a"]);
   });
+
+  test("open runs of all organisations are counted by their state", async () => {
+    await using world = await openWorld(place);
+    const before = await world.store.runs.openCounts();
+    const ended = await world.start();
+    await world.start();
+    await world.start({ mustWait: true });
+    await world.finish(ended);
+
+    expect(await world.store.runs.openCounts()).toEqual({
+      queued: before.queued + 1,
+      running: before.running + 1,
+      waiting: before.waiting,
+    });
+  });
 }
