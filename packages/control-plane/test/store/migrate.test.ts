@@ -142,12 +142,9 @@ const BEFORE_KINDS = [
   "drop table thread_keys",
   "drop index threads_by_update",
   "drop index thread_roles_by_update",
-  ...[
-    "runs drop column trace",
-    "runs drop column kind",
-    "threads drop column listed",
-    "thread_roles drop column listed",
-  ].map((change) => `alter table ${change}`),
+  ...["runs drop column kind", "threads drop column listed", "thread_roles drop column listed"].map(
+    (change) => `alter table ${change}`,
+  ),
   "create index threads_by_update on threads (agent_id, updated_at, id)",
   "create index thread_roles_by_update on thread_roles (agent_id, role, updated_at, thread_id)",
   "delete from kysely_migration where name >= '0019'",

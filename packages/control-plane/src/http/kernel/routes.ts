@@ -67,7 +67,7 @@ async function answer(api: Api, c: Context<HttpEnv>, handle: Handler, route?: Ro
     if (route?.streams && c.req.method === "HEAD") throw notAllowed(exchange, [route.method]);
     const response = await handle(exchange);
     for (const cookie of exchange.cookies) response.headers.append("Set-Cookie", cookie);
-    const { outgoing } = c.env;
+    const outgoing = c.env?.outgoing;
     if (route?.streams && response.body && outgoing) outgoing.once("close", () => ended(response.status));
     else ended(response.status);
     return response;
