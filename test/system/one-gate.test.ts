@@ -131,6 +131,12 @@ const HARMLESS: Record<Exclude<RouteId, keyof typeof STARTING>, string> = {
   openapi: "reads a description",
 };
 
+/** Of harmless routes that need one. */
+const BODIES: Record<string, string> = {
+  sendFeedback: '{"score":1}',
+  createClientToken: '{"role":"clerk","expiresInSeconds":60}',
+};
+
 const OTHER_WAYS: Record<string, Way> = {
   "a run that continues after a restart": async (desk) => {
     await using folder = await temporaryFolder();
@@ -222,7 +228,7 @@ test("no harmless route starts a handler", async () => {
   for (const { id, method, path } of ROUTES) {
     if (!Object.hasOwn(HARMLESS, id)) continue;
     const url = path.replace(":agent_id", system.agentId).replace(":run_id", runId).replace(":thread_id", threadId);
-    const body = id === "sendFeedback" ? { body: '{"score":1}' } : {};
+    const body = BODIES[id] === undefined ? {} : { body: BODIES[id] };
     const headers = {
       "content-type": "application/json",
       "x-api-key": apiKey,

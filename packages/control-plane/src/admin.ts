@@ -11,5 +11,5 @@ export { testOf } from "./recording/test-file.ts";
 export { createApprovals } from "./run/approvals.ts";
 export { startControlPlane, type StartedControlPlane } from "./start/control-plane.ts";
 export { endOpenRuns, restoreBackup, type Restored } from "./start/restore.ts";
-export type { SchemaStatus } from "./store/migrate.ts";
+export type { SchemaStatus } from "./ports/schema-status.ts";
 export { inspectStore, openStore, type OpenStore } from "./store/open.ts";

@@ -25,6 +25,7 @@ import { runRequests } from "./migrations/0022-run-requests.ts";
 import { traces } from "./migrations/0023-traces.ts";
 import { serviceTokens } from "./migrations/0024-service-tokens.ts";
 import { factsByTime } from "./migrations/0025-facts-by-time.ts";
+import type { SchemaStatus } from "../ports/schema-status.ts";
 import type { Schema } from "./schema.ts";
 
 /** How the migrations of a database run, and where it is. */
@@ -82,18 +83,6 @@ export async function migrate(db: Kysely<Schema>, options: MigrationOptions, las
   const migrator = migratorOf(db, options);
   const { error } = await (last === undefined ? migrator.migrateToLatest() : migrator.migrateTo(last));
   if (error !== undefined) throw error;
-}
-
-/** The migrations of a database and of this version. */
-export interface SchemaStatus {
-  /** Path or address of the database, without a password. */
-  database: string;
-  /** What the database has run, in order. */
-  applied: string[];
-  /** What this version would run. */
-  pending: string[];
-  /** What a newer version has run. This version then refuses the database. */
-  unknown: string[];
 }
 
 /** Changes nothing. Throws for the database of a version before 0.1.0. */

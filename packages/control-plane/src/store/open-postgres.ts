@@ -5,7 +5,8 @@ import type { Store } from "../ports/stores.ts";
 import { BackupFailed } from "./backup.ts";
 import { explainConnectError, type Target } from "./dialect/postgres-errors.ts";
 import { postgresDialect, type PostgresStoreDialect } from "./dialect/postgres.ts";
-import { migrate, type MigrationOptions, type SchemaStatus, schemaStatus } from "./migrate.ts";
+import type { SchemaStatus } from "../ports/schema-status.ts";
+import { migrate, type MigrationOptions, schemaStatus } from "./migrate.ts";
 import type { Engine } from "./engine.ts";
 import type { Schema } from "./schema.ts";
 
