@@ -1,12 +1,14 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, test } from "vitest";
 import { createMemoryBus } from "../../src/bus/memory-bus.ts";
+import type { Bus } from "../../src/ports/bus.ts";
 import { silentLog } from "../../src/ports/log.ts";
 import { type RunStore, type StoredEvent, StoreUnavailable } from "../../src/ports/run-store.ts";
 import type { Followed } from "../../src/run/api.ts";
 import { createFeed, type FeedMessage } from "../../src/run/follow/feed.ts";
 import { createLogPoller, follow, type FollowContext, joining } from "../../src/run/follow/follow.ts";
 import { systemClock } from "../../src/start/clocks.ts";
+import { startScripted } from "./core.ts";
 
 const noPoller = { add: () => ({ [Symbol.dispose]() {} }) };
 const orDraining = joining(new AbortController().signal);
@@ -280,4 +282,19 @@ describe("a joined signal", () => {
 
     expect(one.signal.aborted).toBe(false);
   });
+});
+
+test("a run that only this replica follows sends nothing over the bus", async () => {
+  const bus = createMemoryBus();
+  const subjects: string[] = [];
+  const publish: Bus["publish"] = (subject, body) => {
+    subjects.push(subject);
+    bus.publish(subject, body);
+  };
+  const recording: Bus = Object.create(bus, { publish: { value: publish } });
+  await using core = await startScripted([{ text: "Hello." }], { bus: recording });
+
+  const { runId } = await core.query("Hi");
+
+  expect(subjects.filter((subject) => subject.endsWith(runId))).toEqual([]);
 });

@@ -62,7 +62,8 @@ export async function runToEnd(
 ): Promise<Outcome> {
   using _owned = context.feed.own(run.runId, run.lastSeq, { begun: atHand.manifest !== undefined });
   const segment = atHand.segment ?? (await resumeSegment(run, context));
-  if (!segment) return work(run, atHand, activate(run, context, signal));
+  // Awaited: the ownership would otherwise end with the return, before the work.
+  if (!segment) return await work(run, atHand, activate(run, context, signal));
   const active = { ...activate(run, context, signal), segment };
   const outcome = await segment.run(() => work(run, atHand, active));
   segment.end(outcome);
