@@ -93,7 +93,8 @@ test("the ingress has the paths of nginx.conf, no buffering and a timeout of 300
     [`${prefix}proxy-buffering`]: "off",
     [`${prefix}proxy-http-version`]: "1.1",
     [`${prefix}proxy-read-timeout`]: "300",
-    [`${prefix}proxy-body-size`]: "2m",
+    [`${prefix}proxy-body-size`]: /client_max_body_size (\w+);/.exec(read("nginx.conf"))![1],
+    [`${prefix}limit-connections`]: /limit_conn connections (\d+);/.exec(read("nginx.conf"))![1],
     [`${prefix}proxy-next-upstream`]: "error timeout",
   });
 });

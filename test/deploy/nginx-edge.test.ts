@@ -5,22 +5,25 @@ import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { LIMITS } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { hasNginx, startNginx } from "../support/nginx.ts";
 import { client, startSystem } from "../support/system.ts";
 import { startStandIn } from "./stand-in-replica.ts";
 
-const MIB = 1024 * 1024;
-
 describe.runIf(hasNginx())("what nginx lets through", () => {
-  test("the service refuses a body above 1 MiB, and nginx a much larger one in the same form", async () => {
+  test("the service refuses bodies above its limits, and nginx larger ones in the same form", async () => {
     await using system = await startSystem();
     await using nginx = await startNginx({ replicas: [system.plane.port] });
     const { post } = client(nginx, system);
     const path = `/agents/${system.agentId}/query`;
-    for (const size of [MIB + 1, 3 * MIB]) {
-      const response = await post(path, { query: "x".repeat(size) });
+    for (const [door, size] of [
+      ["query", LIMITS.bodyBytes],
+      ["ui-stream", LIMITS.chatBodyBytes],
+      ["ui-stream", 5 * 1024 * 1024],
+    ] as const) {
+      const response = await post(`/agents/${system.agentId}/${door}`, { query: "x".repeat(size) });
       expect(response.status).toBe(413);
       expect(await response.json()).toMatchObject({
         success: false,
@@ -29,7 +32,7 @@ describe.runIf(hasNginx())("what nginx lets through", () => {
       });
     }
     expect((await post(path, { query: "x".repeat(99_000) })).status).toBe(200);
-    expect((await nginx.passages(3)).map(({ replicas }) => replicas.length)).toEqual([1, 0, 1]);
+    expect((await nginx.passages(4)).map(({ replicas }) => replicas.length)).toEqual([1, 1, 0, 1]);
   });
 
   test.each([
