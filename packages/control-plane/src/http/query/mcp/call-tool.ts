@@ -152,11 +152,19 @@ async function approved(request: McpRequest, asked: Asked, ctx: ServerContext): 
   const { approvalId, toolName, by, reason } = asked;
   const confirms = by.includes(CALLER) && role !== undefined && mayDecide(request) && elicits(ctx);
   if (!confirms) return elsewhere(request, asked);
+  // The approval that the client's user was asked about. Compared instead of signed: it gives no rights.
+  const state = ctx.mcpReq.requestState();
+  if (state !== undefined && state !== approvalId)
+    throw new ProtocolError(
+      ProtocolErrorCode.InvalidParams,
+      "requestState: is not that of the approval that this call waits for. Make the call without it.",
+    );
   const reply = ctx.mcpReq.inputResponses?.[approvalId];
   const action = isJsonObject(reply) ? reply["action"] : undefined;
   if (action === "cancel") return elsewhere(request, asked);
   if (action !== "accept" && action !== "decline")
     return inputRequired({
+      requestState: approvalId,
       inputRequests: {
         [approvalId]: inputRequired.elicit({
           message: `Allow ${toolName}(${JSON.stringify(asked.parameters)})?${reason === undefined ? "" : ` ${reason}`}`,
