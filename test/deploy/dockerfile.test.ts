@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { serveHealth } from "../../packages/cli/src/health.ts";
 import { startHttp } from "../../packages/control-plane/test/http/support/start-http.ts";
 import { deadPort } from "./stand-in-replica.ts";
 
@@ -27,8 +28,13 @@ test("every named stage exists, and the default one is the service", () => {
   const stages = of("FROM").map((line) => line.split(" AS ")[1]);
   const copied = of("COPY").flatMap((line) => /^--from=(\w+)/.exec(line)?.[1] ?? []);
   const based = of("FROM").map((line) => line.split(" ")[0]!);
-  for (const name of [...copied, ...based.filter((base) => !base.includes(":"))]) expect(stages).toContain(name);
+  for (const name of [...copied, ...based.filter((base) => base !== "${BASE}")]) expect(stages).toContain(name);
   expect(stages.at(-1)).toBe("patchbay");
+});
+
+test("the base is one argument, so that a build can name it by digest", () => {
+  expect(instructions[0]).toMatch(/^ARG BASE=node:\d+-slim$/);
+  expect(of("FROM").filter((line) => line.startsWith("${BASE} "))).toHaveLength(2);
 });
 
 test("it runs as a plain user, stops on SIGTERM, and is built with the pnpm version of the repository", () => {
@@ -47,17 +53,30 @@ test("it contains the console, built and placed as by `pnpm build`", () => {
   expect(of("RUN").join("\n")).toMatch(/pnpm install .*--filter @patchbay\/console /);
 });
 
-test("its health check passes while the service answers, and fails when it does not", async () => {
-  const check = of("HEALTHCHECK").find((line) => line.includes("CMD"))!;
-  const [node, ...args] = JSON.parse(check.slice(check.indexOf("["))) as string[];
-  expect(node).toBe("node");
-  const codeOn = async (port: number) => {
-    const child = spawn(process.execPath, args, { env: { PATCHBAY_PORT: String(port) }, stdio: "ignore" });
-    const [code] = (await once(child, "close")) as [number];
-    return code;
+describe("health checks", () => {
+  const check = (variable: string) => {
+    const line = of("HEALTHCHECK").find((one) => one.includes(`process.env.${variable}`))!;
+    const [node, ...args] = JSON.parse(line.slice(line.indexOf("["))) as string[];
+    expect(node).toBe("node");
+    return async (port: number) => {
+      const child = spawn(process.execPath, args, { env: { [variable]: String(port) }, stdio: "ignore" });
+      const [code] = (await once(child, "close")) as [number];
+      return code;
+    };
   };
 
-  await using http = await startHttp();
-  expect(await codeOn(http.port)).toBe(0);
-  expect(await codeOn(await deadPort())).toBe(1);
+  test("that of the control plane passes while it answers, and fails when it does not", async () => {
+    const codeOn = check("PATCHBAY_PORT");
+    await using http = await startHttp();
+    expect(await codeOn(http.port)).toBe(0);
+    expect(await codeOn(await deadPort())).toBe(1);
+  });
+
+  test("that of a runtime passes while it answers, also while it connects, and fails when it does not", async () => {
+    const codeOn = check("PATCHBAY_HEALTH_PORT");
+    const url = await serveHealth({ host: "127.0.0.1", port: 0, state: () => "connecting" });
+    expect(await codeOn(Number(new URL(url).port))).toBe(0);
+    expect(await codeOn(await deadPort())).toBe(1);
+    expect(of("ENV").join("\n")).toContain("PATCHBAY_HEALTH_PORT=8788");
+  });
 });
