@@ -10,6 +10,7 @@ import {
   type Manifest,
   type PreparedContext,
   present,
+  wireName,
 } from "@patchbay/protocol";
 import type { AccessRequest, Refusal } from "./admission.ts";
 import { checkApprovers } from "./approval.ts";
@@ -82,7 +83,7 @@ export interface ServiceOptions<C extends Schema | undefined> {
    * context. They are never sent to a model provider. At most 20, each of at most 500 characters.
    */
   exampleQueries?: readonly (string | ExampleQuery)[];
-  /** What `defineFunction` returned: at most 200, each name once, else a `DefinitionError`. Other connected services of the agent share the limit. */
+  /** What `defineFunction` returned: at most 200, each name once, else a `DefinitionError`. A warning names those that models and MCP clients would know by one name, such as `a.b` and `a_b`. Other connected services of the agent share the limit. */
   functions: readonly (FunctionDefinition | FunctionDefinition<ContextOf<C>>)[];
 }
 
@@ -91,6 +92,7 @@ export function defineService<C extends Schema | undefined = undefined>(options:
   const where = checkServiceOptions(options);
   const { context, subject, modelContext, beforeQuery, beforeAnswer } = options;
   const functions = indexFunctions(options.functions, context, where);
+  warnOfSharedNames([...functions.keys()], options.name);
   const parseContext = context === undefined ? undefined : createParser(context, "input", `${where}: context`);
   const manifest = describeService(options, functions, { parseContext, where });
   const reader = { parse: parseContext, subject, modelContext };
@@ -171,6 +173,17 @@ function indexFunctions(
     byName.set(name, definition);
   }
   return byName;
+}
+
+/** One of the functions gets a number after its name then, which may change with the functions of the service. */
+function warnOfSharedNames(names: readonly string[], service: string): void {
+  for (const [name, functions = []] of Object.entries(Object.groupBy(names, wireName)))
+    if (functions.length > 1)
+      createLog().warn("functions have the same name for models and MCP clients; rename all but one of them", {
+        service,
+        functions: functions.join(", "),
+        name,
+      });
 }
 
 /** `AGENT:titles` is a model of the endpoint for OpenAI clients; `AGENT:ROLE` chooses a role there. */

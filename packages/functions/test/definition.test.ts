@@ -1,5 +1,5 @@
 import { LIMITS, Manifest } from "@patchbay/protocol";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { defineFunction, defineService, DefinitionError, everyone, functionsFor, isService } from "../src/index.ts";
 
@@ -215,5 +215,23 @@ describe("a service", () => {
 
     expect(define).toThrow(DefinitionError);
     expect(define).toThrow(message);
+  });
+});
+
+test("a service warns of functions that models would know by one name", () => {
+  const written = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  const define = (...names: string[]) =>
+    defineService({ name: "desk", functions: names.map((name) => defineFunction({ ...base, name })) });
+
+  define("orders.find", "orders_find2", "ordersfind");
+  expect(written).not.toHaveBeenCalled();
+  define("orders.find", "other", "orders_find");
+
+  expect(written).toHaveBeenCalledOnce();
+  expect(JSON.parse(String(written.mock.calls[0]![0]))).toMatchObject({
+    level: "warn",
+    service: "desk",
+    functions: "orders.find, orders_find",
+    name: "orders_find",
   });
 });
