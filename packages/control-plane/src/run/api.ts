@@ -231,6 +231,8 @@ export interface Approvals {
   list(principal: Principal, asked: ApprovalsAsked): Promise<ApprovalPage>;
   /** Throws `not_found` for an unknown approval, and for one of a run that the principal may not read. */
   get(principal: Principal, approvalId: string): Promise<Approval>;
+  /** As `get`. Throws also `role_not_allowed` if the principal, whose only role is known, may not decide; decided ones are returned. */
+  decidable(principal: Principal, approvalId: string): Promise<Approval>;
   /**
    * Throws also `role_not_allowed` if the principal may not decide under `as`, `conflict` with the status if the approval is no
    * longer pending, and `invalid_request` for changed arguments that may not be changed. Then nothing is decided.

@@ -18,10 +18,12 @@ import { DECIDED } from "./worker/executor.ts";
 
 export function createApprovals({
   approvals,
+  runs,
   accounts,
   bus,
 }: {
   approvals: Store["approvals"];
+  runs: Pick<Store["runs"], "get">;
   accounts: Pick<AccountStore, "haveSameHolder">;
   bus: Pick<Bus, "publish">;
 }): Approvals {
@@ -31,6 +33,26 @@ export function createApprovals({
     if (!approval || !mayState(principal, approval.role) || !isOpenTo(principal, approval))
       throw new ServiceError("not_found", "Approval not found");
     return approval;
+  }
+
+  /** The approval, whatever its status is, and the role under which the principal may decide it. */
+  async function decidable(principal: Principal, approvalId: string, stated?: string) {
+    const approval = await visible(principal, approvalId);
+    const as = stated ?? onlyRole(principal);
+    if (!mayState(principal, as) || !(await mayDecide(principal, approval, as)))
+      throw notAllowed(`Role ${as} may not decide this approval`);
+    if (approval.fourEyes && (await accounts.haveSameHolder(principal.keyId, approval.requestedBy)))
+      throw notAllowed("The key or member that sent the query may not decide on its approval");
+    return { approval, as };
+  }
+
+  async function mayDecide({ proven }: Principal, approval: ApprovalRecord, as: string): Promise<boolean> {
+    const { agentId, runId, by, role } = approval;
+    if (by.includes(as)) return true;
+    if (!by.includes(CALLER) || as !== role) return false;
+    // Another proven caller with the role of the run is not the caller who confirms.
+    if (proven?.subject === undefined) return true;
+    return (await runs.get(agentId, runId))?.request.provenSubject === proven.subject;
   }
 
   return {
@@ -45,14 +67,10 @@ export function createApprovals({
 
     get: async (principal, approvalId) => approvalOf(await visible(principal, approvalId)),
 
+    decidable: async (principal, approvalId) => approvalOf((await decidable(principal, approvalId)).approval),
+
     async decide(principal, approvalId, { approved, reason, as: stated, arguments: changed }) {
-      const approval = await visible(principal, approvalId);
-      const as = stated ?? onlyRole(principal);
-      const decides = approval.by.map((role) => (role === CALLER ? approval.role : role));
-      if (!mayState(principal, as) || !decides.includes(as))
-        throw notAllowed(`Role ${as} may not decide this approval`);
-      if (approval.fourEyes && (await accounts.haveSameHolder(principal.keyId, approval.requestedBy)))
-        throw notAllowed("The key or member that sent the query may not decide on its approval");
+      const { approval, as } = await decidable(principal, approvalId, stated);
       if (approval.status !== "pending") throw decidedAlready(approval);
       // Also for a rejection: a body with changes that are not allowed is refused whatever it decides.
       const changes = changed && editedArguments(approval, changed);

@@ -144,6 +144,24 @@ test("a decided call reads as open while its run waits for another decision", as
   expect(waits?.toolInteractions.map(({ code }) => code)).toEqual(["approval_required", "approval_required"]);
 });
 
+test("a caller's approval is decided by the proven caller of the run, or by another approver", async () => {
+  await using core = await desk();
+  const as = (subject: string) => ({ ...core.principal, proven: { subject, context: {}, members: [] } });
+  const run = await core.runs.start(as("ada"), { query: "Refund o1", role: "clerk", analysisMode: false });
+  await core.result(run);
+  const [{ approvalId } = expect.fail("without an approval")] = await core.pending();
+  const decides = (subject: string, role: string) =>
+    core.approvals.decide(as(subject), approvalId, { approved: true, as: role });
+
+  await expect(decides("eve", "clerk")).rejects.toMatchObject({ code: "role_not_allowed" });
+  expect(await core.pending()).toHaveLength(1);
+  const decidable = (subject: string) => core.approvals.decidable({ ...as(subject), roles: ["clerk"] }, approvalId);
+  await expect(decidable("eve")).rejects.toMatchObject({ code: "role_not_allowed" });
+  expect(await decidable("ada")).toMatchObject({ status: "pending" });
+  expect(await decides("ada", "clerk")).toMatchObject({ status: "approved" });
+  await expect(decides("eve", "manager")).rejects.toMatchObject({ code: "conflict" });
+});
+
 test("a rejection with changed arguments is stored without them, and refused if they may not change", async () => {
   await using core = await desk();
   const run = await core.begin();

@@ -45,7 +45,7 @@ export interface TestHttp extends AsyncDisposable {
 }
 
 const unused = () => Promise.reject(new Error("not used here"));
-const unusedApprovals = { requireRight() {}, list: unused, get: unused, decide: unused };
+const unusedApprovals = { requireRight() {}, list: unused, get: unused, decidable: unused, decide: unused };
 
 /** The HTTP layer on a real socket, over a fake core. */
 export async function startHttp(
