@@ -1,4 +1,7 @@
+import type { Approval } from "@patchbay/protocol";
 import { expect, test } from "vitest";
+import { parseUiRequest } from "../../../src/http/query/ui-stream/request.ts";
+import { ServiceError } from "../../../src/ports/service-error.ts";
 import { API_KEY, startHttp } from "../support/start-http.ts";
 
 const PATH = "/agents/agent-1/ui-stream";
@@ -29,6 +32,60 @@ test.each([
   const { details } = (await answer.json()) as { details?: { path: string }[] };
   expect(details?.[0]?.path).toBe(path);
   expect(http.runs.starts).toEqual([]);
+});
+
+const decides = (...ids: string[]) => ({
+  id: "c",
+  messages: [
+    {
+      role: "assistant",
+      parts: ids.map((id, i) => ({ type: "x", state: "approval-responded", approval: { id, approved: i > 0 } })),
+    },
+  ],
+});
+
+test("a message decides on at most 100 approvals", async () => {
+  await using http = await startHttp();
+
+  const answer = await http.post(PATH, decides(...Array.from({ length: 101 }, (_, i) => `apr_${i}`)));
+
+  expect(answer.status).toBe(400);
+  expect(await answer.json()).toMatchObject({ details: [{ path: "messages.0.parts" }] });
+});
+
+test("a message with an approval that its caller may not decide decides nothing", async () => {
+  const asked: string[] = [];
+  const unused = () => Promise.reject(new Error("not used here"));
+  await using http = await startHttp({
+    threads: { list: unused, get: unused, ofKey: async () => "thr_1" },
+    approvals: {
+      requireRight() {},
+      list: unused,
+      get: unused,
+      async decidable(_principal, approvalId) {
+        asked.push(approvalId);
+        if (approvalId === "apr_2") throw new ServiceError("role_not_allowed", "not yours");
+        return { threadId: "thr_1", runId: "run_1" } as Approval;
+      },
+      async decide(_principal, approvalId) {
+        asked.push(`decided ${approvalId}`);
+        return { threadId: "thr_1", runId: "run_1" } as Approval;
+      },
+    },
+  });
+
+  const answer = await http.post(PATH, decides("apr_1", "apr_2"), { "X-Patchbay-Role": "clerk" });
+
+  expect(answer.status).toBe(403);
+  expect(asked).toEqual(["apr_1", "apr_2"]);
+});
+
+test("of several decisions on one approval the last counts", () => {
+  expect(parseUiRequest(decides(...Array.from({ length: 101 }, () => "apr_1")))).toEqual({
+    chatId: "c",
+    kind: "decisions",
+    decisions: [{ id: "apr_1", approved: true }],
+  });
 });
 
 test("a message of 3 MiB with earlier messages is accepted, and only its last text is the query", async () => {

@@ -48,6 +48,9 @@ const Decision = z.object({
 });
 export type UiDecision = z.infer<typeof Decision>;
 
+/** Each decision is a read and a write of the store, and a run asks for a few at a time. */
+const MOST_DECISIONS = 100;
+
 /** What a request asks for: a query, or decisions on approvals. */
 export type UiAsked = { chatId: string } & (
   | { kind: "query"; query: string; supersede?: boolean }
@@ -80,5 +83,8 @@ export function parseUiRequest(body: unknown): UiAsked {
     })),
   );
   if (faults.length > 0) throw invalid(faults);
-  return { chatId, kind: "decisions", decisions: read.flatMap(({ data }) => (data ? [data] : [])) };
+  const decisions = [...new Map(read.flatMap(({ data }) => (data ? [[data.id, data]] : []))).values()];
+  if (decisions.length > MOST_DECISIONS)
+    throw invalid([{ path, message: `must decide on at most ${MOST_DECISIONS} approvals, not ${decisions.length}` }]);
+  return { chatId, kind: "decisions", decisions };
 }

@@ -1,4 +1,4 @@
-import { LIMITS, present } from "@patchbay/protocol";
+import { type Approval, LIMITS, present } from "@patchbay/protocol";
 import { invalid, ServiceError } from "../../../ports/service-error.ts";
 import type { Principal, RunHandle } from "../../../run/api.ts";
 import { parseBody, readBody, requireJsonType } from "../../kernel/body.ts";
@@ -122,18 +122,21 @@ async function decide(
   const { principal, role, threadId, decisions } = asked;
   if (role === undefined && principal.roles?.length !== 1)
     throw invalid([{ path: "X-Patchbay-Role", message: "is required: name the role that decides" }]);
-  // All are read before one is decided: a request with an approval of another chat decides nothing.
-  const found = await Promise.all(decisions.map(({ id }) => approvals.get(principal, id)));
-  const [first] = found;
-  if (!first || found.some((one) => one.threadId !== threadId || one.runId !== first.runId))
-    throw new ServiceError("not_found", "Approval not found");
+  // All are checked before one is decided: a request with an approval of another chat, or one that the caller may not decide, decides nothing.
+  const found: Approval[] = [];
+  for (const { id } of decisions) {
+    const one = await approvals.decidable(principal, id);
+    if (one.threadId !== threadId || one.runId !== (found[0] ?? one).runId)
+      throw new ServiceError("not_found", "Approval not found");
+    found.push(one);
+  }
+  const { runId, threadId: ofRun } = found[0]!;
   for (const { id, approved, reason } of decisions)
     await approvals.decide(principal, id, { approved, ...present({ reason }) }).catch((error: unknown) => {
-      // Decided before, by a person elsewhere or by the same request: the stream shows how.
+      // Decided before, by a person elsewhere or by the same request when it was sent first: the stream shows how.
       if (codeOf(error) !== "conflict") throw error;
     });
-  const { runId } = first;
-  const run = begun({ run: { runId, threadId: first.threadId, agentId: principal.agentId }, joined: true });
+  const run = begun({ run: { runId, threadId: ofRun, agentId: principal.agentId }, joined: true });
   const pending = await approvals.list(principal, { runId, status: "pending", limit: 1 });
   const decided = decisions.map(({ id }) => id);
   const beginning = pending.items.length > 0 ? { decided, waits: true } : { decided };
