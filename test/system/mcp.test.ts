@@ -83,6 +83,16 @@ test.each(ERAS)("a call of %s returns what the role receives, as text and struct
   expect(numbers).toEqual(era === "2025" ? { result: [1, 2] } : [1, 2]);
 });
 
+test("a function called by its own name answers as its tool does", async () => {
+  await using system = await startDesk();
+  await using client = await mcpClient(system, role("clerk"));
+
+  const { structuredContent } = await client.callTool(callOf("orders.find", { id: "o1" }));
+
+  expect(structuredContent).toEqual({ id: "o1" });
+  await expect(client.callTool(callOf("orders:find", { id: "o1" }))).rejects.toThrow("Unknown tool: orders:find");
+});
+
 test.each(ERAS)("failures of %s are results, and hidden functions do not exist", async (era) => {
   await using system = await startDesk();
   await using client = await mcpClient(system, { era, ...role("clerk") });

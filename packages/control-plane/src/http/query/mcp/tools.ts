@@ -8,7 +8,7 @@ import type { RoleFunctions } from "../../../run/api.ts";
 export interface RoleTools {
   /** What a client lists: all but the deprecated functions. */
   readonly list: readonly Tool[];
-  /** The function of a tool, deprecated ones included. */
+  /** The function of a tool, deprecated ones included. Clients may also call a function by its own name. */
   functionOf(tool: string): FunctionManifest | undefined;
   /** The schema that the list has for the results of the tool. */
   outputSchemaOf(tool: string): JsonObject | undefined;
@@ -39,8 +39,8 @@ function makeTools({ functions, role }: RoleFunctions): RoleTools {
   const schemas = new Map(list.map(({ name, outputSchema }) => [name, outputSchema as JsonObject | undefined]));
   return {
     list,
-    functionOf: (tool) => byTool.get(tool),
-    outputSchemaOf: (tool) => schemas.get(tool),
+    functionOf: (tool) => byTool.get(names.echoed(tool)),
+    outputSchemaOf: (tool) => schemas.get(names.echoed(tool)),
   };
 }
 
