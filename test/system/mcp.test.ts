@@ -254,6 +254,30 @@ test("a listening client learns of a change of its own list only", async () => {
   expect(changes).toEqual(["manager"]);
 });
 
+test.each(ERAS)("a stream of %s that ends by itself frees its place among the open streams", async (era) => {
+  await using system = await startDesk({ limits: { streamsPerKey: 1 } });
+  const version = "2026-07-28";
+  const _meta = {
+    "io.modelcontextprotocol/protocolVersion": version,
+    "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
+    "io.modelcontextprotocol/clientCapabilities": {},
+  };
+  const modern = { "mcp-protocol-version": version, "mcp-method": "subscriptions/listen" };
+  const params = { notifications: {}, ...(era === "2026" && { _meta }) };
+  const listen = () =>
+    system.post(
+      `/agents/${system.agentId}/mcp`,
+      { jsonrpc: "2.0", id: 1, method: "subscriptions/listen", params },
+      { accept: "application/json, text/event-stream", ...(era === "2026" && modern) },
+    );
+
+  for (let count = 0; count < 2; count++) {
+    const response = await listen();
+    expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+    expect(await response.text()).toContain(era === "2026" ? '"complete"' : "Method not found");
+  }
+});
+
 test("requests of foreign pages, without a key, in batches and with unknown parameters are refused", async () => {
   await using system = await startDesk();
   const path = `/agents/${system.agentId}/mcp`;

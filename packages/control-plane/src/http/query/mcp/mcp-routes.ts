@@ -63,9 +63,14 @@ export function mcpRoutes(deps: HttpDeps): Record<"mcp", Handler> {
         return await onPlace(deps, exchange, { owner: ownerOf(principal), wait: false }, async (place) => {
           const ends = AbortSignal.any([signal, place.revoked, deps.closing]);
           const response = await serve(exchange, caller, message, ends);
-          if (isStream(response)) ends.addEventListener("abort", () => place[Symbol.dispose](), { once: true });
-          else place[Symbol.dispose]();
-          return response;
+          const free = () => place[Symbol.dispose]();
+          if (!response.body || !isStream(response) || ends.aborted) {
+            free();
+            return response;
+          }
+          ends.addEventListener("abort", free, { once: true });
+          // The SDK ends the stream of a client whose filter holds no list, and that of a refusal.
+          return new Response(response.body.pipeThrough(new TransformStream({ flush: free })), response);
         });
       });
     },
