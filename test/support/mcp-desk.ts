@@ -39,6 +39,15 @@ function createDesk() {
         handler: ({ amount }) => ({ refunded: amount }),
       }),
       defineFunction({
+        name: "close_books",
+        description: "Closes the books, which takes two people.",
+        input: z.object({}),
+        roles: ["auditor"],
+        effect: "write",
+        approval: { by: ["caller"], fourEyes: true },
+        handler: () => null,
+      }),
+      defineFunction({
         name: "slow",
         description: "Takes long.",
         input: z.object({}),

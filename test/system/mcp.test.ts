@@ -158,55 +158,6 @@ test.each(ERAS)("the end of the connection of a client of %s cancels the call", 
   expect(signal.aborted).toBe(true);
 });
 
-test("the client's user confirms a call that the caller may confirm", async () => {
-  await using system = await startDesk();
-  const { apiKey } = await system.plane.admin.createKey({ agentId: system.agentId, can: ["approve"] });
-  const asked: string[] = [];
-  const answers = ["decline", "accept"] as const;
-  await using client = await mcpClient(
-    { ...system, apiKey },
-    { ...role("manager"), client: { capabilities: { elicitation: { form: {} } } } },
-  );
-  client.setRequestHandler("elicitation/create", ({ params }) => {
-    asked.push(params.message);
-    return { action: answers[asked.length - 1]!, content: {} };
-  });
-
-  const refused = await client.callTool(callOf("refund", { amount: 3 }));
-  const refunded = await client.callTool(callOf("refund", { amount: 3 }));
-
-  expect(asked).toEqual(Array(2).fill('Allow refund({"amount":3})?'));
-  expect(refused).toMatchObject({ isError: true, _meta: { "patchbay/code": "rejected" } });
-  expect(refunded).toMatchObject({ content: [{ type: "text", text: '{"refunded":3}' }] });
-});
-
-test.each(ERAS)(
-  "a call that waits names its approval to a client of %s, which then gets the result once",
-  async (era) => {
-    await using system = await startDesk();
-    const { apiKey } = await system.plane.admin.createKey({ agentId: system.agentId, can: ["approve"] });
-    await using client = await mcpClient(system, { era, ...role("manager") });
-    const call = () => client.callTool(callOf("refund", { amount: 3 }));
-    const waits = await call();
-    const approvalId = String(waits._meta?.["patchbay/approvalId"]);
-    expect(waits).toMatchObject({ isError: true, _meta: { "patchbay/code": "approval_required" } });
-    expect(waits.content).toMatchObject([
-      { text: expect.stringContaining(`/console/approvals?approval=${approvalId}`) },
-    ]);
-    expect((await call())._meta?.["patchbay/approvalId"]).toBe(approvalId);
-
-    const decided = await system.post(
-      `/agents/${system.agentId}/approvals/${approvalId}/decision`,
-      { approved: true, as: "manager" },
-      { "x-api-key": apiKey },
-    );
-
-    expect(decided.status).toBe(200);
-    expect(await call()).toMatchObject({ content: [{ text: '{"refunded":3}' }] });
-    expect((await call())._meta?.["patchbay/approvalId"]).not.toBe(approvalId);
-  },
-);
-
 test.each(ERAS)("the agent is one tool for a client of %s, if the address says so", async (era) => {
   await using system = await startDesk();
   await using client = await mcpClient(system, { era, expose: "agent", ...role("clerk") });

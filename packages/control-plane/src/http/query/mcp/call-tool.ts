@@ -38,7 +38,7 @@ export async function callFunction(
 ): Promise<Result> {
   const query = directCall(fn?.name ?? tool, input);
   // A call that waits for a person is made again by its client, which then gets the result of the first one.
-  const key = fn?.approval && `mcp\n${hashJson([request.caller.role, request.caller.context, query.testCall])}`;
+  const key = fn?.approval && `mcp\n${hashJson([...identityOf(request.caller), query.testCall])}`;
   return await inRun(request, { query, ...(key !== undefined && { key }) }, ctx, (answer) => {
     const [call] = answer.toolInteractions;
     // The call of a hidden function is stored and audited like that of an unknown one, and answered alike.
@@ -50,6 +50,14 @@ export async function callFunction(
     return { content: [{ type: "text", text }], structuredContent: result, _meta: metaOf(answer) };
   });
 }
+
+/** What distinguishes the callers of one key: a call joins only a run of the same caller. */
+const identityOf = ({ role, context, principal: { proven } }: DoorCaller) => [
+  role,
+  context,
+  proven?.subject,
+  proven?.context,
+];
 
 /** A whole query in a thread of its own. */
 export async function askAgent(request: McpRequest, query: string, ctx: ServerContext): Promise<Result> {
@@ -74,7 +82,7 @@ async function inRun(
   const { principal, role, context } = caller;
   const { runs } = deps;
   const idempotency = key === undefined ? undefined : { key, bodyHash: hashJson(query.testCall) };
-  const joined = idempotency && (await runs.join(principal, idempotency.key, idempotency.bodyHash));
+  const joined = idempotency && (await leftWaiting(request, idempotency));
   const run =
     joined ??
     (await runs.start(principal, {
@@ -94,9 +102,22 @@ async function inRun(
       if (key !== undefined) await runs.forget(principal, key);
       return answered(answer);
     }
-    const waits = await approved(request, asked, ctx);
+    // Without a key the client cannot return to the run: a query that it repeats begins another one.
+    const waits = key === undefined ? continuing(request, asked, answer) : await approved(request, asked, ctx);
     if (waits) return waits;
   }
+}
+
+/** The run of an equal call whose outcome its client did not get. A run that was cancelled is not joined. */
+async function leftWaiting(
+  { deps: { runs }, caller: { principal } }: McpRequest,
+  { key, bodyHash }: { key: string; bodyHash: string },
+): Promise<RunHandle | undefined> {
+  const run = await runs.join(principal, key, bodyHash);
+  const found = run && (await runs.find(principal, run.runId));
+  if (found?.status !== "cancelled") return run;
+  await runs.forget(principal, key);
+  return undefined;
 }
 
 function cancelOn(gone: AbortSignal, { deps, caller: { principal } }: McpRequest, { runId }: RunHandle): void {
@@ -172,10 +193,14 @@ async function approved(request: McpRequest, asked: Asked, ctx: ServerContext): 
         }),
       },
     });
-  await deps.approvals.decide(principal, approvalId, { approved: action === "accept", as: role }).catch((thrown) => {
+  try {
+    await deps.approvals.decide(principal, approvalId, { approved: action === "accept", as: role });
+  } catch (thrown) {
+    // With `fourEyes` the sender of a call may not decide on it.
+    if (codeOf(thrown) === "role_not_allowed") return elsewhere(request, asked);
     // Decided elsewhere meanwhile: the run continues with that decision.
     if (codeOf(thrown) !== "conflict") throw thrown;
-  });
+  }
   return undefined;
 }
 
@@ -196,13 +221,23 @@ function elicits({ mcpReq }: ServerContext): boolean {
   return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
 }
 
-function elsewhere({ approvalUrl }: McpRequest, { approvalId, expiresAt }: Asked): CallToolResult {
-  const text = `This call needs an approval: ${approvalUrl(approvalId)} (until ${expiresAt}). Once it is decided, call again with the same arguments to get the result.`;
+const CALL_AGAIN = "Once it is decided, call again with the same arguments to get the result.";
+
+function elsewhere({ approvalUrl }: McpRequest, { approvalId, expiresAt }: Asked, then = CALL_AGAIN) {
+  const text = `This call needs an approval: ${approvalUrl(approvalId)} (until ${expiresAt}). ${then}`;
   return {
     content: [{ type: "text", text }],
     isError: true,
     _meta: { "patchbay/code": "approval_required", "patchbay/approvalId": approvalId },
-  };
+  } satisfies CallToolResult;
+}
+
+/** For a run whose outcome the client cannot get by a second call. */
+function continuing(request: McpRequest, asked: Asked, answer: QueryResponse): CallToolResult {
+  const { runId, threadId } = answer;
+  const then = `Once it is decided, run ${runId} continues, and its outcome is in the console. Do not call again: that would begin another run.`;
+  const result = elsewhere(request, asked, then);
+  return { ...result, _meta: { ...result._meta, ...metaOf(answer), "patchbay/threadId": threadId } };
 }
 
 /** Without `structuredContent`: clients would compare it with the schema of results. */
