@@ -1,4 +1,4 @@
-import type { ModelProvider, ModelRequest } from "@patchbay/control-plane";
+import type { ControlPlaneOptions, ModelProvider, ModelRequest } from "@patchbay/control-plane";
 import type { StartedControlPlane } from "@patchbay/control-plane/admin";
 import type { Approval, ApprovalPage, QueryResponse, RunDetail, RunEvent, ThreadDetail } from "@patchbay/protocol";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,8 +16,9 @@ import {
 } from "./finished-query.ts";
 import { createModelSwitch, type QueryModel } from "./model-choice.ts";
 
-/** A control plane with one agent and its key, and a connected runtime, in this process. */
+/** A control plane, or replicas of one, with one agent and its key, and a connected runtime, in this process. */
 export interface LocalServer extends AsyncDisposable {
+  /** The replica that queries are sent to. */
   readonly plane: StartedControlPlane;
   readonly connection: Connection;
   readonly client: TestClient;
@@ -33,7 +34,14 @@ export interface LocalServerOptions {
   concurrency?: number;
   /** Wraps the models of the queries. */
   wrapModel?: (model: ModelProvider) => ModelProvider;
+  /** Default: one control plane on a database in memory. */
+  startPlanes?: StartPlanes;
 }
+
+/** Starts the replicas of a control plane. The runtime connects to the first one, and the last one receives the queries. */
+export type StartPlanes = (
+  options: Omit<ControlPlaneOptions, "database">,
+) => Promise<[StartedControlPlane, ...StartedControlPlane[]]>;
 
 /** Every provider is configured, so that a query may name any of them. The test's model answers in place of each. */
 const UNUSED = { apiKey: "unused" };
@@ -47,25 +55,25 @@ const ALL_PROVIDERS = {
 
 export async function startLocalServer(service: Service, options: LocalServerOptions): Promise<LocalServer> {
   const { instructions, runTimeoutMs, concurrency = 16, wrapModel = (model) => model } = options;
-  const { startControlPlane } = await loadControlPlane();
+  const { startPlanes = startInMemory } = options;
   const models = createModelSwitch();
   const log: LogLine[] = [];
 
   await using opening = new AsyncDisposableStack();
-  const plane = await startControlPlane({
-    database: "sqlite::memory:",
+  const planes = await startPlanes({
     port: 0,
     providers: ALL_PROVIDERS,
     wrapModel: () => wrapModel(models.provider),
     runTimeoutMs,
     log: keepLines(log, "control-plane"),
   });
-  opening.defer(() => plane.close({ graceMs: 0 }));
+  opening.defer(() => Promise.all(planes.map((one) => one.close({ graceMs: 0 }))).then(() => {}));
+  const plane = planes.at(-1)!;
   const { agentId, apiKey } = await plane.admin.createAgent("Test", { instructions });
   const { apiKey: approverKey } = await plane.admin.createKey({ agentId, can: ["approve"] });
   const { runtimeKey: key } = await plane.admin.createRuntimeKey({ agentId });
   const connection = connect(service, {
-    url: plane.url,
+    url: planes[0].url,
     agentId,
     key,
     concurrency,
@@ -80,6 +88,11 @@ export async function startLocalServer(service: Service, options: LocalServerOpt
   return { plane, connection, client, log, agentId, apiKey, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
+const startInMemory: StartPlanes = async (options) => {
+  const { startControlPlane } = await loadControlPlane();
+  return [await startControlPlane({ ...options, database: "sqlite::memory:" })];
+};
+
 /** The parts of a finished query that its readers and the operators of both sides can read. */
 export type QueryTraces = Pick<FinishedQuery, "answer" | "events" | "requests" | "history" | "log"> & {
   /** What a door sent to its client. */
@@ -90,6 +103,15 @@ export type QueryTraces = Pick<FinishedQuery, "answer" | "events" | "requests" |
 export interface Door {
   path: string;
   request(query: TestQuery, agentId: string): { body: object; headers: Record<string, string> };
+}
+
+interface AskOptions {
+  key?: string;
+  /** The key that reads what the query left behind. Default: `key`. */
+  reader?: string;
+  door?: Door;
+  /** Called with the id of the run before its model is asked. */
+  onRun?: (runId: string) => void;
 }
 
 interface TestClientOptions {
@@ -123,7 +145,11 @@ class TestClient {
   ): Promise<Response> {
     const { plane, agentId } = this.#options;
     return fetch(`${plane.url}/agents/${agentId}${path}`, {
-      headers: { "content-type": "application/json", "x-api-key": key, ...headers },
+      headers: {
+        "content-type": "application/json",
+        ...(headers?.["Authorization"] ? {} : { "x-api-key": key }),
+        ...headers,
+      },
       ...(body && { method: "POST", body: JSON.stringify(body) }),
     });
   }
@@ -156,10 +182,10 @@ class TestClient {
   async ask(
     query: TestQuery,
     model: ModelProvider,
-    { key = this.#options.apiKey, door }: { key?: string; door?: Door } = {},
+    { key = this.#options.apiKey, ...more }: AskOptions = {},
   ): Promise<QueryTraces> {
     const { threadId } = query;
-    const options = { key, ...(door && { door }) };
+    const options = { key, ...more };
     if (threadId === undefined) return this.#ask(query, model, options);
     const asked = (this.#last.get(threadId) ?? Promise.resolve()).then(() => this.#ask(query, model, options));
     this.#last.set(
@@ -182,7 +208,7 @@ class TestClient {
   async #ask(
     { settings, approver, ...query }: TestQuery,
     model: ModelProvider,
-    { key, door }: { key: string; door?: Door },
+    { key, reader = key, door, onRun }: AskOptions & { key: string },
   ): Promise<QueryTraces> {
     const { plane, agentId, models, log } = this.#options;
     const firstLine = log.length;
@@ -195,8 +221,9 @@ class TestClient {
     if (response.status !== 200) throw new QueryRefused(response.status, (await response.json()) as RefusedBody);
     const threadId = response.headers.get("x-thread-id")!;
     const runId = response.headers.get("x-run-id")!;
+    onRun?.(runId);
     models.assign(threadId, queryModel);
-    const followed = door ? await this.request(`/runs/${runId}/events`, { key }) : response;
+    const followed = door ? await this.request(`/runs/${runId}/events`, { key: reader }) : response;
     const [events, received] = await Promise.all([
       this.#eventsOf(followed, query.role, approver),
       door && response.text(),
@@ -205,11 +232,11 @@ class TestClient {
 
     for (const error of queryModel.errors) throwIfFromTest(error);
     return {
-      answer: (await this.#get<RunDetail & { result: QueryResponse }>(`/runs/${runId}`, key)).result,
+      answer: (await this.#get<RunDetail & { result: QueryResponse }>(`/runs/${runId}`, reader)).result,
       events,
       requests: queryModel.requests,
       ...(received !== undefined && { received }),
-      history: await this.#get<ThreadDetail>(`/threads/${threadId}`, key),
+      history: await this.#get<ThreadDetail>(`/threads/${threadId}`, reader),
       log: log.slice(firstLine).filter(({ fields }) => (fields["runId"] ?? runId) === runId),
     };
   }
@@ -232,7 +259,9 @@ class TestClient {
   }
 
   async #get<T>(path: string, key: string): Promise<T> {
-    return (await (await this.request(path, { key })).json()) as T;
+    const response = await this.request(path, { key });
+    if (response.status !== 200) throw new QueryRefused(response.status, (await response.json()) as RefusedBody);
+    return (await response.json()) as T;
   }
 
   async #callsOf(runId: string): Promise<FinishedCall[]> {

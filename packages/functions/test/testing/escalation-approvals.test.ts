@@ -36,7 +36,7 @@ test("a service with approvals has no findings, and every attack on them is trie
   const report = await suite((served, call, options) => served.invoke(call, options));
 
   expect(report.findings).toEqual([]);
-  for (const attack of ["forged approvals", "decisions of others"])
+  for (const attack of ["forged approvals", "decisions of others", "decisions in chats"])
     expect(report.results.find((one) => one.attack === attack && one.role === "support")?.attempts).toBeGreaterThan(3);
   expect(report.notes).toEqual([
     "open: only the caller confirms it, and a query without a role has no caller that could.",

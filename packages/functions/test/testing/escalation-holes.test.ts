@@ -118,6 +118,9 @@ test("a missing role check on both sides is found by every attack that calls fun
     "thread of another role",
     "forged call ids",
     "frames at the runtime",
+    "chat completions",
+    "chats",
+    "client tokens",
   ])
     expect(ran).toContain(attack);
 });

@@ -38,7 +38,13 @@ test("every attack runs as every role that it applies to, and no real handler ru
         "role in contextJson",
         "role in the query",
       ].map((attack) => `manager: ${attack}`),
-      ...["key pinned to the role", "models of other roles", "similar role names"].map((attack) => `null: ${attack}`),
+      ...[
+        "client tokens",
+        "key pinned to the role",
+        "models of other roles",
+        "roles of chats",
+        "similar role names",
+      ].map((attack) => `null: ${attack}`),
     ].toSorted(),
   );
   expect(ran).toEqual([]);

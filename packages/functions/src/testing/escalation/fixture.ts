@@ -4,7 +4,14 @@ import type { Service } from "../../service.ts";
 import type { Approver } from "../approver.ts";
 import { createCanaries } from "../canaries.ts";
 import { QueryRefused } from "../finished-query.ts";
-import { startLocalServer, type Door, type LocalServer, type QueryTraces } from "../local-server.ts";
+import {
+  startLocalServer,
+  type Door,
+  type LocalServer,
+  type LocalServerOptions,
+  type QueryTraces,
+  type StartPlanes,
+} from "../local-server.ts";
 import { hostileModel, type Attempt } from "./hostile-model.ts";
 import { instrument, type HandlerMode } from "./instrument.ts";
 import { judgeCalls, judgeQuery, type AttackCase, type Evidence, type Label } from "./judge.ts";
@@ -29,6 +36,10 @@ export interface AttackQuery extends Label {
   statedRole?: string;
   /** Uses a key that is not pinned to the role. */
   unpinned?: boolean;
+  /** The key that reads what the query left behind. Default: that of the query. */
+  reader?: string;
+  /** The context that its calls must have, if the attack states another one. */
+  ownContext?: JsonObject;
   /** True if the control plane may reject the query. */
   mayBeRefused?: boolean;
   /** Decides on calls that wait for an approval. Default: approves them. */
@@ -48,6 +59,7 @@ export interface FixtureSetup {
   notes: Set<string>;
   serve: (service: Service) => Service;
   wrapModel: (model: ModelProvider) => ModelProvider;
+  startPlanes?: StartPlanes;
   report: Evidence["report"];
   count: Fixture["count"];
 }
@@ -71,12 +83,15 @@ export class Fixture implements Evidence, AsyncDisposable {
   readonly count: (label: Label, attempts: number) => void;
   server!: LocalServer;
   readonly #targets: ReadonlyMap<TriedRole, Targets>;
-  readonly #wrapModel: (model: ModelProvider) => ModelProvider;
+  readonly #options: Pick<LocalServerOptions, "wrapModel" | "startPlanes">;
   readonly #servers = new AsyncDisposableStack();
+  #opened = 0;
+  /** By the ids of their runs and their session ids. */
   readonly #cases = new Map<string, AttackCase>();
   readonly #keys = new Map<string, Promise<string>>();
 
-  constructor({ service, rules, roles, context, targets, notes, serve, wrapModel, report, count }: FixtureSetup) {
+  constructor(setup: FixtureSetup) {
+    const { service, rules, roles, context, targets, notes, serve, wrapModel, startPlanes, report, count } = setup;
     this.service = service;
     this.rules = rules;
     this.roles = roles;
@@ -84,12 +99,12 @@ export class Fixture implements Evidence, AsyncDisposable {
     this.report = report;
     this.count = count;
     this.#targets = targets;
-    this.#wrapModel = wrapModel;
+    this.#options = { wrapModel, ...present({ startPlanes }) };
     const instrumented = instrument(service, {
       canaries: this.canaries,
       notes,
       onRun: (run) => {
-        const attackCase = this.#cases.get(run.sessionId ?? "");
+        const attackCase = this.#caseOf(run);
         if (!attackCase) throw new Error(`A handler ran outside the queries of the suite: ${run.functionName}`);
         attackCase.runs.push(run);
         return { mode: attackCase.mode, role: attackCase.effective };
@@ -104,7 +119,7 @@ export class Fixture implements Evidence, AsyncDisposable {
 
   /** Starts a server with the instrumented service. The fixture closes it. */
   async startServer(): Promise<LocalServer> {
-    const options = { instructions: "", runTimeoutMs: 60_000, concurrency: CONCURRENCY, wrapModel: this.#wrapModel };
+    const options = { instructions: "", runTimeoutMs: 60_000, concurrency: CONCURRENCY, ...this.#options };
     return this.#servers.use(await startLocalServer(this.served, options));
   }
 
@@ -113,17 +128,19 @@ export class Fixture implements Evidence, AsyncDisposable {
     role,
     effective = role.effective,
     mode = { kind: "answer" },
-  }: Label & Partial<Pick<AttackCase, "effective" | "mode">>): AttackCase {
-    const sessionId = `escalation-${this.#cases.size + 1}`;
-    const attackCase = { sessionId, attack, role, effective, mode, invocations: new Map(), runs: [] };
+    context,
+  }: Label & Partial<Pick<AttackCase, "effective" | "mode" | "context">>): AttackCase {
+    const sessionId = `escalation-${(this.#opened += 1)}`;
+    const base = { sessionId, attack, role, effective, mode, ...present({ context }) };
+    const attackCase = { ...base, invocations: new Map(), runs: [] };
     this.#cases.set(sessionId, attackCase);
     return attackCase;
   }
 
   /** Runs one query and judges it. Undefined if the control plane rejected it. */
   async ask(query: AttackQuery): Promise<QueryTraces | undefined> {
-    const { attack, role, statedRole, mode, attempts = [], planted = 0 } = query;
-    const attackCase = this.openCase({ attack, role, ...present({ effective: statedRole, mode }) });
+    const { attack, role, statedRole, mode, ownContext: context, attempts = [], planted = 0 } = query;
+    const attackCase = this.openCase({ attack, role, ...present({ effective: statedRole, mode, context }) });
     const traces = await this.#send(attackCase, query);
     this.count(attackCase, attempts.length + planted);
     await judgeCalls(this, attackCase, { behindControlPlane: true });
@@ -147,7 +164,7 @@ export class Fixture implements Evidence, AsyncDisposable {
   }
 
   async #send(attackCase: AttackCase, query: AttackQuery): Promise<QueryTraces | undefined> {
-    const { role, context = this.context, threadId, attempts = [], server = this.server, door } = query;
+    const { role, context = this.context, threadId, attempts = [], server = this.server, door, reader } = query;
     const stated = query.statedRole ?? role.stated;
     const key = query.unpinned ? server.apiKey : await this.keyFor(attackCase.effective, server);
     // The answer repeats every canary that the model received, so that leaks into whatever is made of answers are found too.
@@ -161,16 +178,34 @@ export class Fixture implements Evidence, AsyncDisposable {
       approver: query.approver ?? (() => ({ approved: true })),
       ...present({ role: stated, threadId }),
     };
+    let isRunning = false;
     try {
-      const traces = await server.client.ask(body, query.model ?? hostile, { key, ...(door && { door }) });
+      const traces = await server.client.ask(body, query.model ?? hostile, {
+        key,
+        onRun: (runId) => {
+          isRunning = true;
+          this.#cases.set(runId, attackCase);
+        },
+        ...present({ door, reader }),
+      });
       const { success, errorMessage, code } = traces.answer;
       if (!success && !(query.isRefused && code === "refused"))
         this.report(attackCase, "failed", `a query ended with an error, so it proves nothing: ${errorMessage}`);
       return traces;
     } catch (error) {
+      if (error instanceof QueryRefused && isRunning) {
+        // A key of the role does not see the run, or somebody else has decided.
+        this.report(attackCase, "failed", `a query could not be followed to its end: ${error.message}`);
+        return undefined;
+      }
       if (query.mayBeRefused && error instanceof QueryRefused && error.status < 500) return undefined;
       throw error;
     }
+  }
+
+  /** Not every door carries a session id, and frames of a hostile control plane belong to no run. */
+  #caseOf({ runId, sessionId = "" }: { runId: string; sessionId?: string | undefined }): AttackCase | undefined {
+    return this.#cases.get(runId) ?? this.#cases.get(sessionId);
   }
 
   /** Records the calls that reach the service, before the owner's wrapper sees them. */
@@ -178,7 +213,7 @@ export class Fixture implements Evidence, AsyncDisposable {
     return {
       ...service,
       invoke: (invocation, options) => {
-        this.#cases.get(invocation.sessionId ?? "")?.invocations.set(invocation.callId, invocation);
+        this.#caseOf(invocation)?.invocations.set(invocation.callId, invocation);
         return service.invoke(invocation, options);
       },
     };

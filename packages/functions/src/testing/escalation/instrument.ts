@@ -13,6 +13,7 @@ export type HandlerMode = { kind: "answer" } | { kind: "throw" } | { kind: "plan
 export interface HandlerRun {
   functionName: string;
   callId: string;
+  runId: string;
   sessionId: string | undefined;
   /** The role that the handler received. */
   role: string | undefined;
@@ -30,9 +31,9 @@ export function instrument(service: Service, instruments: Instruments): Service 
   const instrumented = substituteHandlers(service, (definition) => {
     const resultOf = resultMaker(definition, instruments);
     let runs = 0;
-    return (_input: never, { callId, sessionId, role: received }: CallContext<never>) => {
+    return (_input: never, { callId, runId, sessionId, role: received }: CallContext<never>) => {
       const functionName = definition.manifest.name;
-      const { mode, role } = instruments.onRun({ functionName, callId, sessionId, role: received });
+      const { mode, role } = instruments.onRun({ functionName, callId, runId, sessionId, role: received });
       if (mode.kind === "throw")
         throw new Error(instruments.canaries.text({ kind: "error", functionName, role, path: ROOT }));
       return resultOf({ role, variant: runs++, planted: mode.kind === "plant" ? ` ${mode.text}` : "" });

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+import type { JsonObject } from "@patchbay/protocol";
 import type { Invocation } from "../../invocation.ts";
 import type { Protection } from "../../redaction/protection.ts";
 import { ROOT } from "../../redaction/shape.ts";
@@ -15,11 +17,13 @@ export interface Label {
   readonly role: TriedRole;
 }
 
-/** One query, or one series of frames, of an attack. Its session id connects everything that happens in it. */
+/** One query, or one series of frames, of an attack. The id of the run, or the session id, connects everything that happens in it. */
 export interface AttackCase extends Label {
   readonly sessionId: string;
   /** The role that its calls have. */
   readonly effective: string | undefined;
+  /** The context that its calls have, for attacks that state other ones. */
+  readonly context?: JsonObject;
   readonly mode: HandlerMode;
   /** The calls that reached the runtime, by call id. */
   readonly invocations: Map<string, Invocation>;
@@ -40,13 +44,19 @@ export async function judgeCalls(
   attackCase: AttackCase,
   { behindControlPlane }: { behindControlPlane: boolean },
 ): Promise<void> {
-  const { effective } = attackCase;
-  for (const { functionName, role } of attackCase.invocations.values()) {
+  const { effective, context: expected } = attackCase;
+  for (const { functionName, role, context } of attackCase.invocations.values()) {
     const call = `call of ${quoted(functionName)}`;
     if (behindControlPlane && !evidence.rules.isListed(functionName, effective))
       evidence.report(attackCase, "dispatched", `the control plane sent a ${call} to the runtime`);
     if (role !== effective)
       evidence.report(attackCase, "role", `a ${call} reached the runtime with the role ${roleName(role)}`);
+    if (expected && !isDeepStrictEqual(context, expected))
+      evidence.report(
+        attackCase,
+        "context",
+        `a ${call} reached the runtime with the context ${JSON.stringify(context)}`,
+      );
   }
   await Promise.all(attackCase.runs.map((run) => judgeRun(evidence, attackCase, run)));
 }

@@ -8,6 +8,10 @@ export type FindingKind =
   | "shown"
   /** A call had another role than its query. */
   | "role"
+  /** A call had another context than its query. */
+  | "context"
+  /** The model was shown an earlier message or a result that a client made up. */
+  | "believed"
   /** A value is in a place where the role must not read it. */
   | "leaked"
   /** A query of the suite ended with an error, so it proves nothing. */

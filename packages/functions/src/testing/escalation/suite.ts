@@ -1,5 +1,5 @@
 import type { ModelProvider } from "@patchbay/control-plane";
-import type { JsonObject } from "@patchbay/protocol";
+import { type JsonObject, present } from "@patchbay/protocol";
 import { isService, type Service } from "../../service.ts";
 import { approvalAttacks } from "./attacks/approvals.ts";
 import type { Attack } from "./attacks/attack.ts";
@@ -9,6 +9,8 @@ import { withheldTexts } from "./attacks/hooks.ts";
 import { injectionAttacks } from "./attacks/injection.ts";
 import { keyAttacks } from "./attacks/keys.ts";
 import { openAiAttacks } from "./attacks/openai-door.ts";
+import { uiStreamAttacks } from "./attacks/ui-stream-door.ts";
+import type { StartPlanes } from "../local-server.ts";
 import { openFixture, type Fixture } from "./fixture.ts";
 import { judgeOperatorPlaces } from "./judge.ts";
 import type { EscalationReport, Finding } from "./report.ts";
@@ -23,6 +25,7 @@ const ATTACKS: readonly Attack[] = [
   ...frameAttacks,
   ...approvalAttacks,
   ...openAiAttacks,
+  ...uiStreamAttacks,
 ];
 
 /** How the service is deployed, so that the suite attacks it in the same way. */
@@ -49,19 +52,44 @@ const CONCURRENCY = 16;
  * ```
  */
 export async function runEscalationSuite(service: Service, options: EscalationOptions = {}): Promise<EscalationReport> {
+  return await attackService(service, options);
+}
+
+/** How {@link attackService} runs a part of the suite elsewhere. */
+interface AttackOptions extends EscalationOptions {
+  /** Default: all. */
+  attacks?: readonly Attack[];
+  startPlanes?: StartPlanes;
+}
+
+/** Runs attacks on a service, on any replicas. Not for users: {@link runEscalationSuite} is. */
+export async function attackService(service: Service, options: AttackOptions): Promise<EscalationReport> {
   if (!isService(service)) throw new TypeError("runEscalationSuite: give a service that defineService() returned.");
   const startedAt = performance.now();
   const { context = {}, serve = (served) => served, wrapModel = (model) => model } = options;
+  const { attacks: chosen = ATTACKS, startPlanes } = options;
   const notes = new Set<string>();
   const rules = ownerRules(service);
-  const attacks = ATTACKS.filter(({ applies }) => applies?.(service) ?? true);
+  const attacks = chosen.filter(({ applies }) => applies?.(service) ?? true);
   const roles = rolesOf(service);
   const targets = new Map<TriedRole, Targets>();
   for (const role of roles) targets.set(role, await targetsOf(service, role, { rules, context, notes }));
   await requireValidContext(service, context);
 
   const { report, count, results, findings } = createTally(roles, attacks);
-  const setup = { service, rules, roles, context, targets, notes, serve, wrapModel, report, count };
+  const setup = {
+    service,
+    rules,
+    roles,
+    context,
+    targets,
+    notes,
+    serve,
+    wrapModel,
+    report,
+    count,
+    ...present({ startPlanes }),
+  };
   await using fixture = await openFixture(setup);
   const jobs = attacks.flatMap(({ name, run }) => roles.map((role) => () => run(fixture, role, name)));
   await runPooled(jobs, CONCURRENCY);

@@ -12,11 +12,11 @@ const CALLS = 3;
 const EXTRA = { "patchbay-extra": true };
 
 const asks = ({ manifest }: Service) => manifest.functions.some(({ approval }) => approval !== undefined);
-const ruleOf = ({ service }: Fixture, { functionName }: Target) =>
+export const ruleOf = ({ service }: Fixture, { functionName }: Target) =>
   service.manifest.functions.find(({ name }) => name === functionName)!.approval!;
 
 /** The permitted calls of the role that need an approval. */
-async function askingCalls(fixture: Fixture, role: TriedRole): Promise<Target[]> {
+export async function askingCalls(fixture: Fixture, role: TriedRole): Promise<Target[]> {
   const found: Target[] = [];
   for (const target of fixture.targets(role).permitted)
     if (isJsonObject(target.input) && (await fixture.rules.needsApproval(target, role.effective))) found.push(target);

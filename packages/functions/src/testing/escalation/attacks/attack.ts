@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject, type JsonValue, LIMITS } from "@patchbay/protocol";
 import type { Service } from "../../../service.ts";
 import type { Fixture } from "../fixture.ts";
 import type { Attempt } from "../hostile-model.ts";
@@ -29,6 +29,18 @@ export function byContext(targets: readonly Target[]): { context: JsonObject; ta
   }
   return [...groups.values()];
 }
+
+/** The groups of calls whose context fits into the header of a door. */
+export const forDoor = (targets: readonly Target[]) =>
+  byContext(targets).filter(({ context }) => Buffer.byteLength(JSON.stringify(context)) <= LIMITS.doorContextBytes);
+
+/** The header by which the caller of a door states its context. */
+export const contextHeader = (context: JsonObject = {}) => ({
+  "X-Patchbay-Context": Buffer.from(JSON.stringify(context)).toString("base64url"),
+});
+
+/** Without a role, a key that is pinned to one would give its role to the query of a door. */
+export const unpinnedWithout = (role: TriedRole) => role.effective === undefined && { unpinned: true };
 
 /** Other roles that may call a function that is hidden from this one. */
 export function higherRoles(fixture: Fixture, role: TriedRole): TriedRole[] {

@@ -1,7 +1,6 @@
-import { type JsonObject, LIMITS } from "@patchbay/protocol";
+import type { JsonObject } from "@patchbay/protocol";
 import type { Door } from "../../local-server.ts";
-import type { Target, TriedRole } from "../targets.ts";
-import { attemptOf, byContext, higherRoles, type Attack, withClaims } from "./attack.ts";
+import { attemptOf, contextHeader, forDoor, higherRoles, unpinnedWithout, type Attack, withClaims } from "./attack.ts";
 
 const PATH = "/v1/chat/completions";
 
@@ -28,19 +27,12 @@ const chatDoor = (claimed: string, { isTask = false } = {}): Door => ({
       tools: [{ type: "function", function: { name: "any" } }],
     };
     const headers = {
-      "X-Patchbay-Context": Buffer.from(JSON.stringify(context ?? {})).toString("base64url"),
+      ...contextHeader(context),
       "X-OpenWebUI-User-Role": claimed,
     };
     return { body: { contextJson: JSON.stringify({ role: claimed }), ...withClaims(body, claimed) }, headers };
   },
 });
-
-/** Without a role, a key that is pinned to one would give its role to the query. */
-const unpinnedWithout = (role: TriedRole) => role.effective === undefined && { unpinned: true };
-
-/** The groups of calls whose context fits into the header of a door. */
-const forDoor = (targets: readonly Target[]) =>
-  byContext(targets).filter(({ context }) => Buffer.byteLength(JSON.stringify(context)) <= LIMITS.doorContextBytes);
 
 /** Every kind of call through the endpoint for OpenAI's clients, with claims of another role wherever a body has room for them. */
 const chatCompletions: Attack = {
