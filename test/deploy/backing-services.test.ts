@@ -1,8 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Client } from "pg";
 import { expect, test } from "vitest";
+import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { hasNatsServer } from "../support/nats.ts";
 import { testDatabase } from "../support/postgres.ts";
 
@@ -22,6 +25,9 @@ test.runIf(hasPsql())(
     await using base = await testDatabase();
     const [role, password] = [`patchbay_${randomBytes(6).toString("hex")}`, "it's a $pass"];
     const admin = new URL(base.adminUrl);
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, "password");
+    writeFileSync(file, `${password}\n`);
     const made = spawnSync(at("postgres/10-patchbay.sh"), {
       encoding: "utf8",
       env: {
@@ -31,7 +37,7 @@ test.runIf(hasPsql())(
         PGPASSWORD: decodeURIComponent(admin.password),
         POSTGRES_USER: decodeURIComponent(admin.username),
         DATABASE_ROLE: role,
-        DATABASE_PASSWORD: password,
+        DATABASE_PASSWORD_FILE: file,
       },
     });
     try {
@@ -55,6 +61,22 @@ test.runIf(hasPsql())(
     }
   },
 );
+
+test("Postgres gets no role without a password", async () => {
+  await using folder = await temporaryFolder();
+  const make = (file: Record<string, string>) =>
+    spawnSync(at("postgres/10-patchbay.sh"), { env: { PATH: process.env["PATH"], ...file }, encoding: "utf8" });
+  const [missing, empty] = [join(folder.path, "missing"), join(folder.path, "empty")];
+  writeFileSync(empty, "\n");
+  for (const [made, message] of [
+    [make({}), "DATABASE_PASSWORD_FILE: names no file"],
+    [make({ DATABASE_PASSWORD_FILE: missing }), missing],
+    [make({ DATABASE_PASSWORD_FILE: empty }), `is empty in ${empty}`],
+  ] as const) {
+    expect(made.status).not.toBe(0);
+    expect(made.stderr).toContain(message);
+  }
+});
 
 function hasPsql(): boolean {
   if (spawnSync("psql", ["--version"]).error === undefined) return true;
