@@ -11,7 +11,7 @@ import {
 
 const FAILURES: Record<string, string> = {
   "400": "The request is not valid; `details` lists what is wrong",
-  "401": "There is no session or service token, or it has ended",
+  "401": "The request has no session and no service token, or it has ended",
   "403":
     "Not from a page of this service (`csrf_refused`), not allowed for this role (`console_role_required`) or service token (`scope_required`), or the password must be entered again (`confirmation_required`)",
   "404": "Not found in this organisation",
