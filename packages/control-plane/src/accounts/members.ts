@@ -1,4 +1,4 @@
-import type { ConsoleRole } from "@patchbay/protocol/console";
+import { type ConsoleRole, MemberEmail } from "@patchbay/protocol/console";
 import type { LinkMade, MemberChanged, MemberRecord, NewMember } from "../ports/members.ts";
 import type { Store } from "../ports/stores.ts";
 import { AdminError, found } from "./admin-error.ts";
@@ -56,9 +56,9 @@ export interface Members {
   invite(member: { orgId: string; email: string; name?: string; role: ConsoleRole }): Promise<InvitedMember>;
   /**
    * Creates a link to set a new password, which replaces earlier links. Valid for 1 hour when the member has a password, and for
-   * 7 days when the member has not joined.
+   * 7 days when the member has not joined. With a role, only for a member who has it.
    */
-  link(orgId: string, memberId: string): Promise<InvitedMember>;
+  link(orgId: string, memberId: string, role?: ConsoleRole): Promise<InvitedMember>;
   /** Links that can still be used, newest first. */
   pendingLinks(
     orgId: string,
@@ -155,9 +155,9 @@ function memberLinks(context: Context): Pick<Members, LinkMethod> {
       return { member: listedMember(member), ...link };
     },
 
-    async link(orgId, memberId) {
+    async link(orgId, memberId, role) {
       const member = await memberOf(orgId, memberId);
-      const link = await linkFor(context, member);
+      const link = await linkFor(context, member, role);
       await record("member.linked", member);
       return { member: listedMember(member), ...link };
     },
@@ -207,12 +207,12 @@ function firstLinks(context: Context): Pick<Members, "setUpLink" | "signInLink">
   };
 }
 
-async function linkFor({ signIn, by }: Context, member: MemberRecord): Promise<OneTimeLink> {
+async function linkFor({ signIn, by }: Context, member: MemberRecord, role?: ConsoleRole): Promise<OneTimeLink> {
   const { memberId, email, passwordHash } = member;
   const secret = newSecret();
   const kind = email === null ? "sign_in" : "invitation";
   const lifeMs = LIFE_MS[passwordHash === null ? kind : "password"];
-  return oneTimeLink(secret, await signIn.createLink({ hash: hashSecret(secret), kind, memberId, lifeMs, by }));
+  return oneTimeLink(secret, await signIn.createLink({ hash: hashSecret(secret), kind, memberId, lifeMs, by, role }));
 }
 
 export function newMemberId(): string {
@@ -247,14 +247,19 @@ function refuse(outcome: MemberChanged, memberId: string): void {
 }
 
 function parseEmail(text: string): string {
-  const email = text.trim().toLowerCase();
-  if (/^[^\s@]+@[^\s@]+\.[^\s@.]+$/.test(email) && email.length <= 254) return email;
+  const email = MemberEmail.safeParse(text.trim());
+  if (email.success) return email.data;
   throw new AdminError(`"${text}" is not a valid e-mail address.`);
 }
 
 function oneTimeLink(secret: string, made: LinkMade): OneTimeLink {
-  if (made.kind === "not_owner")
-    throw new AdminError("You are no longer an owner of this organisation. Only owners can create links.", "conflict");
+  if (made.kind !== "made") {
+    const reason =
+      made.kind === "role_changed"
+        ? "the member got another role in the meantime. Try again."
+        : "its author has lost the role of an owner, or its service token has ended.";
+    throw new AdminError(`The link was not created: ${reason}`, "conflict");
+  }
   return { path: `/console/link#${secret}`, expiresAt: iso(made.expiresAt) };
 }
 

@@ -16,6 +16,8 @@ export interface NewToken {
   label?: string;
   /** Without it, the token does not expire. */
   expiresInDays?: number;
+  /** The token ends then at the latest. */
+  endsBy?: number;
 }
 
 /** A new service token with its secret, which cannot be shown again. */
@@ -57,12 +59,14 @@ export function createServiceTokens(store: Store, by?: string): ServiceTokens {
   }
 
   return {
-    async create({ orgId, scopes, label, expiresInDays }) {
+    async create({ orgId, scopes, label, expiresInDays, endsBy = Infinity }) {
       found(await accounts.getOrg(orgId), "organisation", orgId, "orgs list");
       const chosen = SERVICE_SCOPES.filter((scope) => scopes.includes(scope));
       if (chosen.length === 0) throw new AdminError("A service token needs at least one scope.");
       const { secret, stored } = fresh();
-      const expiresAt = expiresInDays === undefined ? undefined : (await store.now()) + expiresInDays * DAY_MS;
+      const asked = expiresInDays === undefined ? Infinity : (await store.now()) + expiresInDays * DAY_MS;
+      const ends = Math.min(asked, endsBy);
+      const expiresAt = ends === Infinity ? undefined : ends;
       await serviceTokens.create({ ...stored, orgId, scopes: chosen, ...present({ label, expiresAt }) });
       const { tokenId } = stored;
       const detail = { tokenId, scopes: chosen };

@@ -1,3 +1,4 @@
+import { present } from "@patchbay/protocol";
 import {
   CONSOLE_ROLES,
   CONSOLE_ROUTES,
@@ -33,6 +34,9 @@ export interface SignedIn extends Asking {
 /** The holder of a service token. */
 export interface TokenHolder extends Asking {
   scopes: readonly ServiceScope[];
+  label?: string;
+  /** When the token ends; absent if it does not expire. */
+  expiresAt?: number;
 }
 
 const SERVICE_TOKEN = /^Bearer +(service_admin_\S*)$/i;
@@ -47,8 +51,9 @@ export async function requireToken(secret: string, check: ReturnType<typeof crea
   const token = await check(secret);
   if (!token)
     throw new ServiceError("authentication_failed", "The service token is unknown, or it is revoked or expired.");
-  const { tokenId, orgId, tier, scopes } = token;
-  return { actorId: tokenId, orgId, tier, scopes, access: { kind: "serviceToken", id: tokenId } };
+  const { tokenId, orgId, tier, scopes, label, expiresAt } = token;
+  const access = { kind: "serviceToken", id: tokenId } as const;
+  return { actorId: tokenId, orgId, tier, scopes, access, ...present({ label, expiresAt }) };
 }
 
 /** Throws `scope_required` for a token without the scopes of the route. */

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { present } from "@patchbay/protocol";
 import { CONSOLE_ROLES, CONSOLE_ROUTES, type ConsoleRoute, type ConsoleRouteName } from "@patchbay/protocol/console";
 import type { Hono } from "hono";
 import type { z } from "zod";
@@ -93,6 +94,7 @@ async function serve(exchange: Exchange, guarded: Guarded): Promise<Response> {
   // A page of another site cannot add the header, and has no other way to use a token: no check of the origin is needed.
   if (secret !== undefined) {
     const by = await requireToken(secret, checkToken);
+    Object.assign(exchange.facts, { keyId: by.actorId, ...present({ keyLabel: by.label }) });
     requireRouteScopes(by, route);
     return deps.within(by.orgId, () => handled(exchange, guarded, by));
   }

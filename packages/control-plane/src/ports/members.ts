@@ -88,7 +88,7 @@ interface NewLink {
 }
 
 /** `not_owner`: the author was removed, or got another role, at the same time. */
-export type LinkMade = { kind: "made"; expiresAt: number } | { kind: "not_owner" };
+export type LinkMade = { kind: "made"; expiresAt: number } | { kind: "not_owner" | "role_changed" };
 
 export type Accepted = "accepted" | "gone" | "address_taken";
 
@@ -105,8 +105,10 @@ export interface SignInStore {
   rotateSession(session: { hash: string; next: string }): Promise<boolean>;
   closeSession(hash: string): Promise<void>;
 
-  /** A link for a member. Ends earlier ones. */
-  createLink(link: NewLink & { kind: "sign_in" | "invitation"; memberId: string }): Promise<LinkMade>;
+  /** A link for a member, only if the member has the role, where one is given. Ends earlier ones. */
+  createLink(
+    link: NewLink & { kind: "sign_in" | "invitation"; memberId: string; role?: ConsoleRole | undefined },
+  ): Promise<LinkMade>;
   /** Creates a member with an invitation. `member_exists`: a member of the organisation has the address. */
   invite(link: NewLink & { member: NewMember }): Promise<LinkMade | { kind: "member_exists" }>;
   /** Newest first. Throws `invalid_request` for a cursor that no page returned. */

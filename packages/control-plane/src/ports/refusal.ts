@@ -2,7 +2,6 @@ import type { CallErrorCode, CallOutcome, CaseDecision } from "@patchbay/protoco
 import type { CallRecord } from "./records.ts";
 
 /** The rules that can refuse a call, in the control plane or in a runtime. Other values from a runtime are ignored. */
-/** The rules by which calls are refused. */
 export const refusalRules: ReadonlySet<string> = new Set([
   "roles",
   "unknown",

@@ -1,4 +1,4 @@
-import { SERVICE_SCOPES } from "@patchbay/protocol/console";
+import { MemberEmail, MemberPassword, SERVICE_SCOPES } from "@patchbay/protocol/console";
 import { AdminError } from "../accounts/admin-error.ts";
 import { newMemberId } from "../accounts/members.ts";
 import { hashSecret, hintOf, isWellFormed, randomBase62, type SecretKind } from "../accounts/secret.ts";
@@ -65,8 +65,6 @@ const LABEL = "first start";
 /** The one that hashes are made for. */
 const CLIENT = asStranger("first start");
 const AGENT_ID = /^agt_[0-9A-Za-z]{1,60}$/;
-const EMAIL = /^[^\s@]+@[^\s@]+\.[^\s@.]+$/;
-const PASSWORD_UNITS = { min: 12, max: 200 };
 
 type Wanted = Partial<Record<FirstStartName, string>>;
 
@@ -125,11 +123,10 @@ function checked(first: FirstStart): Wanted {
 function faultOf(name: FirstStartName, value: string): string | undefined {
   if (name === "agent_id" && !AGENT_ID.test(value))
     return `is "${value}", but an agent's id is agt_ and 1 to 60 letters and digits.`;
-  if (name === "owner" && !(EMAIL.test(value) && value.length <= 254))
+  if (name === "owner" && !MemberEmail.safeParse(value).success)
     return `is "${value}", which is not an e-mail address.`;
-  const { min, max } = PASSWORD_UNITS;
-  if (name === "owner_password" && (value.length < min || value.length > max))
-    return `has ${value.length} characters, but a password has ${min} to ${max}.`;
+  if (name === "owner_password" && !MemberPassword.safeParse(value).success)
+    return `has ${value.length} characters, but a password has 12 to 200.`;
   if (!isSecret(name) || isWellFormed(KINDS[name], value)) return undefined;
   const kind = KINDS[name];
   return `is not ${WORDS[kind]}. \`patchbay generate ${COMMANDS[kind]}\` prints a new one.`;
@@ -196,7 +193,13 @@ async function planAgent(
 ): Promise<string> {
   const { orgId } = plan;
   const known = recorded.agent_id?.value;
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    if (await accounts.getAgent(known)) return known;
+    throw contradicts(
+      "agent",
+      `the agent ${known} was deleted, and a key for it is wanted. Remove the variable of the key.`,
+    );
+  }
   const name = wanted.agent ?? "";
   const [same, ...others] = (await accounts.listAgents(orgId)).filter((agent) => agent.name === name);
   const asked = wanted.agent_id;

@@ -91,7 +91,7 @@ function callMetrics(registry: Registry): Pick<Metrics, "callEnded"> {
     registers: [registry],
     name: "patchbay_function_duration_seconds",
     labelNames: ["agent", "function", "outcome"] as const,
-    help: `Seconds from the delivery of a call to its stored outcome (\`succeeded\`, \`denied\` or \`failed\`), by agent and function; the first ${NAMED_FUNCTIONS} functions by name, all others as \`${OTHER}\``,
+    help: `Seconds from when a call may begin to its stored outcome, with waits for a permit and between attempts (\`succeeded\`, \`denied\` or \`failed\`), by agent and function; the first ${NAMED_FUNCTIONS} functions by name, all others as \`${OTHER}\``,
     buckets: NAMED_SECONDS,
   });
   const named = limited(NAMED_FUNCTIONS);

@@ -44,6 +44,7 @@ export function memberStore(engine: Engine): MemberStore {
         await trx.db.updateTable("members").set({ role }).where("id", "=", memberId).execute();
         await endSessions(trx, memberId);
         await endLinksBy(trx, memberId);
+        await endTokenLinksFor(trx, memberId);
       }),
 
     remove: (orgId, memberId) =>
@@ -162,6 +163,12 @@ export async function endLinksFor({ db }: Engine, memberId: string): Promise<num
 /** A removed or demoted member must not come back through a link made for someone else. */
 async function endLinksBy({ db }: Engine, memberId: string): Promise<void> {
   await db.deleteFrom("sign_in_links").where("created_by", "=", memberId).where("used_at", "is", null).execute();
+}
+
+/** A service token could not have made the link for the new role. */
+async function endTokenLinksFor({ db }: Engine, memberId: string): Promise<void> {
+  const unused = db.deleteFrom("sign_in_links").where("member_id", "=", memberId).where("used_at", "is", null);
+  await unused.where("created_by_token", "is not", null).execute();
 }
 
 async function endSessions({ db }: Engine, memberId: string): Promise<void> {

@@ -7,15 +7,21 @@ const UNRECORDED_MS = 10_000;
 /** Of one request id: a client may send all its queries with the same one. */
 const MOST = 1_000;
 
-/** Ids of the newest runs that a request started: by the facts of runs, and of the few runs that have none yet. */
+/**
+ * Ids of the newest runs that a request started: by the facts of runs, and of the few runs that have none yet. With `of`, of this
+ * organisation or agent only: clients of others may send the same id.
+ */
 export function startedBy(
   requestId: string,
+  of: { orgId?: string | undefined; agentId?: string | undefined },
   { db, dialect }: Pick<Engine, "db" | "dialect">,
 ): SelectQueryBuilder<Schema, never, { id: string }> {
   const facts = db
     .selectFrom("run_facts")
     .select("run_facts.run_id as id")
     .where("run_facts.request_id", "=", requestId)
+    .$if(of.orgId !== undefined, (own) => own.where("run_facts.org_id", "=", of.orgId!))
+    .$if(of.agentId !== undefined, (own) => own.where("run_facts.agent_id", "=", of.agentId!))
     .orderBy("run_facts.id", "desc")
     .limit(MOST);
   const some = db.selectFrom("runs").select("runs.id").where("runs.request_id", "=", requestId);

@@ -65,7 +65,7 @@ function runRecords(
       const rows = await engine.db
         .selectFrom("runs")
         .select(RUN_COLUMNS)
-        .where("id", "in", startedBy(requestId, engine))
+        .where("id", "in", startedBy(requestId, { agentId }, engine))
         .$if(agentId !== undefined, (some) => some.where("agent_id", "=", agentId!))
         .orderBy("created_at", "desc")
         .orderBy("id", "desc")

@@ -26,6 +26,8 @@ export function serviceTokenStore(engine: Engine): ServiceTokenStore {
 
     rotate: ({ orgId, tokenId }, fresh, overlapMs) =>
       transact(engine, async (trx) => {
+        // Links are made under this lock, and so for a token that is active until the end of this transaction.
+        await lockMembers(trx, orgId);
         const old = await lockToken(trx, orgId, tokenId);
         if (old?.state !== "active") return undefined;
         const { now, state: _state, ...row } = old;
@@ -50,6 +52,8 @@ export function serviceTokenStore(engine: Engine): ServiceTokenStore {
           .insertInto("service_tokens")
           .values({ ...row, ...secret })
           .execute();
+        if (overlapMs === 0) await endLinksOf(trx, tokenId);
+        else await unusedLinksOf(trx, tokenId).set({ created_by_token: id }).execute();
         return { oldEndsAt };
       }),
 
@@ -65,8 +69,7 @@ export function serviceTokenStore(engine: Engine): ServiceTokenStore {
           .returning("id")
           .executeTakeFirst();
         if (!revoked) return false;
-        const links = trx.db.deleteFrom("sign_in_links").where("created_by_token", "=", tokenId);
-        await links.where("used_at", "is", null).execute();
+        await endLinksOf(trx, tokenId);
         return true;
       }),
 
@@ -136,6 +139,15 @@ export async function isActiveToken(engine: Engine, orgId: string, tokenId: stri
   const row = await tokens(engine).where("id", "=", tokenId).where("org_id", "=", orgId).executeTakeFirst();
   return row?.state === "active";
 }
+
+async function endLinksOf({ db }: Engine, tokenId: string): Promise<void> {
+  const links = db.deleteFrom("sign_in_links").where("created_by_token", "=", tokenId);
+  await links.where("used_at", "is", null).execute();
+}
+
+/** The links belong to the token's successor, so that a later revocation ends them too. */
+const unusedLinksOf = ({ db }: Engine, tokenId: string) =>
+  db.updateTable("sign_in_links").where("created_by_token", "=", tokenId).where("used_at", "is", null);
 
 /** Ids of service tokens begin so. */
 export const SERVICE_TOKEN_ID = "svt_";

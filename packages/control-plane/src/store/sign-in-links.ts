@@ -1,3 +1,4 @@
+import type { ConsoleRole } from "@patchbay/protocol/console";
 import { type Engine, transact } from "./engine.ts";
 import { sql } from "kysely";
 import type { Accepted, LinkMade, LinkRecord, SignInStore } from "../ports/members.ts";
@@ -29,10 +30,11 @@ export type LinkMethod =
 export function links(engine: Engine): Pick<SignInStore, LinkMethod> {
   const { dialect } = engine;
   return {
-    createLink: ({ memberId, ...link }) =>
+    createLink: ({ memberId, role, ...link }) =>
       transact(engine, async (trx) => {
         const orgId = await lockMembersWith(trx, memberId);
         if (orgId === undefined || !(await mayMakeLinks(trx, orgId, link.by))) return { kind: "not_owner" };
+        if (role !== undefined && !(await hasRole(trx, memberId, role))) return { kind: "role_changed" };
         await endLinksFor(trx, memberId);
         return insertLink(trx, { ...link, orgId, memberId });
       }),
@@ -149,6 +151,11 @@ async function mayMakeLinks(engine: Engine, orgId: string, by: string | undefine
     .where("removed_at", "is", null)
     .executeTakeFirst();
   return author !== undefined;
+}
+
+async function hasRole({ db }: Engine, memberId: string, role: ConsoleRole): Promise<boolean> {
+  const member = await db.selectFrom("members").select("role").where("id", "=", memberId).executeTakeFirst();
+  return member?.role === role;
 }
 
 /**

@@ -7,7 +7,8 @@ import {
   type ServiceScope,
 } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
-import { failureOf, openConsole } from "./support/open-console.ts";
+import { failureOf } from "./support/open-console.ts";
+import { openOffice } from "./support/office.ts";
 import { everythingOf, openNeighbours } from "./support/neighbours.ts";
 
 const ROUTES = Object.entries(CONSOLE_ROUTES) as [string, ConsoleRoute][];
@@ -97,25 +98,6 @@ test.each(SERVICE_SCOPES)("a token with only %s opens its routes, and changes no
 });
 
 /** A console with an agent, and requests with a service token of these scopes. */
-async function openOffice() {
-  const console = await openConsole();
-  const { agentId } = await console.admin.createAgent("Desk", { orgId: console.orgId });
-  const program = console.browser();
-  return {
-    ...console,
-    agentId,
-    async token(...scopes: ServiceScope[]) {
-      const { secret, token } = await console.admin.serviceTokens.create({ orgId: console.orgId, scopes, label: "ci" });
-      const ask = (method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
-        program.ask(method, `/api${path}`, {
-          ...(body && { body }),
-          headers: { "Sec-Fetch-Site": "none", Authorization: `Bearer ${secret}`, ...headers },
-        });
-      return { ask, secret, tokenId: token.tokenId };
-    },
-  };
-}
-
 test("an owner creates a token; a program creates an agent with it, and the audit log names the token", async () => {
   await using office = await openOffice();
   const { browser } = await office.member("owner");

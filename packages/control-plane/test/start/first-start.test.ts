@@ -127,6 +127,15 @@ test("later starts leave what was renamed, revoked or deleted, and add values th
   expect(await admin.listAgents()).toEqual([]);
 });
 
+test("a key that is added later for a deleted agent is refused", async () => {
+  await using empty = await openEmpty();
+  const { apiKey, ...before } = ALL;
+  await empty.start(before);
+  await empty.admin.deleteAgent("agt_shop");
+
+  await expect(empty.start({ ...before, apiKey })).rejects.toThrow("the agent agt_shop was deleted");
+});
+
 test("a first start takes over what a command has made by the same names and secrets", async () => {
   await using empty = await openEmpty();
   const { admin } = empty;
@@ -165,6 +174,8 @@ test.each<[FirstStart, string]>([
   [{ org: "Acme", ownerEmail: "a@example.com" }, "PATCHBAY_INIT_OWNER_EMAIL needs PATCHBAY_INIT_OWNER_PASSWORD"],
   [{ ...ALL, ownerPassword: "short" }, "PATCHBAY_INIT_OWNER_PASSWORD has 5 characters"],
   [{ ...ALL, ownerEmail: "ann" }, "PATCHBAY_INIT_OWNER_EMAIL is"],
+  // The form of the sign-in page would refuse it.
+  [{ ...ALL, ownerEmail: "owner@10.0.0.1" }, "PATCHBAY_INIT_OWNER_EMAIL is"],
   [{ ...ALL, apiKey: ALL.runtimeKey }, "PATCHBAY_INIT_API_KEY is not an API key. `patchbay generate api-key`"],
   [{ ...ALL, serviceToken: `${ALL.serviceToken}x` }, "PATCHBAY_INIT_SERVICE_TOKEN is not a service token"],
   [{ ...ALL, agentId: "shop" }, "PATCHBAY_INIT_AGENT_ID is"],

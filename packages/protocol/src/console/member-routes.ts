@@ -54,7 +54,8 @@ export const MEMBER_ROUTES = {
   },
   "PATCH /organisation": {
     needs: "owner",
-    scopes: [["members:write"]],
+    // The answer has the balance.
+    scopes: [["members:write", "credits:read"]],
     summary: "Rename the organisation",
     body: organisation.OrganisationChange,
     answer: organisation.Organisation,

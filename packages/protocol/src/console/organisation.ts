@@ -54,8 +54,9 @@ export const LedgerEntry = z.object({
 export const LedgerPage = pageOf(LedgerEntry);
 export type LedgerEntry = z.infer<typeof LedgerEntry>;
 
-const email = z.email().max(254).toLowerCase();
-const password = z.string().min(12, "must have 12 characters at least").max(200);
+/** The address that a member signs in with. */
+export const MemberEmail = z.email().max(254).toLowerCase();
+export const MemberPassword = z.string().min(12, "must have 12 characters at least").max(200);
 
 /** The signed-in member. */
 export const Session = z.object({
@@ -92,7 +93,7 @@ export const SignInWays = z.object({
 });
 
 /** E-mail address and password. */
-export const SignIn = z.object({ email, password: z.string().min(1).max(200) });
+export const SignIn = z.object({ email: MemberEmail, password: z.string().min(1).max(200) });
 /** The password, entered again. */
 export const Confirmation = z.object({ password: z.string().min(1).max(200) });
 /** The secret of a link: the part after `#`. */
@@ -112,15 +113,15 @@ export type LinkOffer = z.infer<typeof LinkOffer>;
 /** The account of a person who follows a set-up link or an invitation. `email` and `organisation` are for set-up only. */
 export const AcceptLink = LinkSecret.extend({
   name: label,
-  password,
-  email: email.optional(),
+  password: MemberPassword,
+  email: MemberEmail.optional(),
   organisation: label.optional(),
 });
 
 /** A change of the member's own account. A new password requires the current one. */
 export const OwnAccount = z.object({
   name: label.optional(),
-  password: z.object({ current: z.string().min(1).max(200), next: password }).optional(),
+  password: z.object({ current: z.string().min(1).max(200), next: MemberPassword }).optional(),
 });
 
 /** A person who may sign in. */
@@ -137,7 +138,7 @@ export const Member = z.object({
 export type Member = z.infer<typeof Member>;
 
 /** A member to invite. */
-export const NewMember = z.object({ email, name: label.optional(), role: ConsoleRole });
+export const NewMember = z.object({ email: MemberEmail, name: label.optional(), role: ConsoleRole });
 /** A new role of a member. */
 export const MemberChange = z.object({ role: ConsoleRole });
 /** A member with a one-time link, to join or to set a new password. The link is never shown again. */

@@ -1,4 +1,4 @@
-import type { Invitation, Member, Organisation } from "@patchbay/protocol/console";
+import type { ConsoleRole, Invitation, Member, Organisation } from "@patchbay/protocol/console";
 import { usdOf } from "../../accounts/admin-accounts.ts";
 import { tierNamed } from "../../accounts/limits.ts";
 import type { InvitedMember, ListedMember } from "../../accounts/members.ts";
@@ -27,9 +27,10 @@ export function memberRoutes(deps: ConsoleDeps, { sessions }: SignIn): HandlersO
    * Checks that the member exists, and that a service token has the scopes of its role: with a link, the token could otherwise sign in
    * and do what it has no scope for.
    */
-  async function requireMember(by: Actor, memberId: string): Promise<void> {
+  async function requireMember(by: Actor, memberId: string): Promise<ConsoleRole> {
     const { role } = found(await store.members.get(by.orgId, memberId), "member");
     requireScopes(by, scopesOfRole(role));
+    return role;
   }
 
   /** A password change at the same time ends this session. Its browser then must not receive the link's secret. */
@@ -72,8 +73,8 @@ export function memberRoutes(deps: ConsoleDeps, { sessions }: SignIn): HandlersO
     },
 
     async "POST /members/:member_id/link"({ by, params, exchange }) {
-      await requireMember(by, params.member_id);
-      return invitation(exchange, by, await adminOf(by.actorId).members.link(by.orgId, params.member_id));
+      const role = await requireMember(by, params.member_id);
+      return invitation(exchange, by, await adminOf(by.actorId).members.link(by.orgId, params.member_id, role));
     },
 
     async "DELETE /members/:member_id/link"({ by, params }) {

@@ -55,7 +55,7 @@ const runsByRequest: Search = async (engine, orgId, q) => {
   const rows = await engine.db
     .selectFrom("runs")
     .select(FOUND_RUN)
-    .where("runs.id", "in", startedBy(q, engine))
+    .where("runs.id", "in", startedBy(q, { orgId }, engine))
     .where("runs.org_id", "=", orgId)
     .orderBy("runs.created_at", "desc")
     .limit(MOST)

@@ -1,3 +1,4 @@
+import { present } from "@patchbay/protocol";
 import type { SERVICE_TOKEN_ROUTES, ServiceToken } from "@patchbay/protocol/console";
 import type { ServiceTokenRecord } from "../../ports/service-tokens.ts";
 import { requireScopes } from "../actors.ts";
@@ -17,7 +18,9 @@ export function serviceTokenRoutes({
       requireScopes(by, body.scopes);
       const { orgId } = by;
       const { scopes, label, expiresInDays } = body;
-      const wanted = { orgId, scopes, ...(label !== undefined && { label }), ...(expiresInDays && { expiresInDays }) };
+      // A token that expires makes no token that outlives it.
+      const endsBy = "scopes" in by ? by.expiresAt : undefined;
+      const wanted = { orgId, scopes, ...present({ label, expiresInDays, endsBy }) };
       const { token, secret } = await adminOf(by.actorId).serviceTokens.create(wanted);
       return { token: shown(token), secret };
     },

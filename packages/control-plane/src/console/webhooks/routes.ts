@@ -16,8 +16,7 @@ export function webhookRoutes({ adminOf }: Pick<ConsoleDeps, "adminOf">): Handle
   return {
     async "GET /agents/:agent_id/webhook"({ by, agent: { agentId } }) {
       const webhook = await adminOf(by.actorId).getWebhook(agentId);
-      if (!webhook) return { webhook: null };
-      return { webhook: mayChange(by) ? shown(webhook) : { ...shown(webhook), url: withoutPath(webhook.url) } };
+      return { webhook: webhook ? visibleTo(by, webhook) : null };
     },
 
     async "PUT /agents/:agent_id/webhook"({ by, agent: { agentId }, body }) {
@@ -32,7 +31,7 @@ export function webhookRoutes({ adminOf }: Pick<ConsoleDeps, "adminOf">): Handle
     async "POST /agents/:agent_id/webhook/rotate"({ by, agent: { agentId }, body }) {
       const overlapMs = body.overlapSeconds * 1_000;
       const { webhook, secret } = await adminOf(by.actorId).rotateWebhook(agentId, { overlapMs });
-      return { webhook: shown(webhook), secret };
+      return { webhook: visibleTo(by, webhook), secret };
     },
 
     async "POST /agents/:agent_id/webhook/test"({ by, agent: { agentId } }) {
@@ -59,6 +58,9 @@ const mayChange = (by: Actor): boolean =>
   "scopes" in by
     ? CHANGE.scopes.some((wanted) => lackedScopes(by.scopes, wanted).length === 0)
     : RANKED.indexOf(by.role) >= RANKED.indexOf(CHANGE.needs);
+
+const visibleTo = (by: Actor, webhook: Webhook): ConsoleWebhook =>
+  mayChange(by) ? shown(webhook) : { ...shown(webhook), url: withoutPath(webhook.url) };
 
 function withoutPath(address: string): string {
   const { origin, href } = new URL(address);
