@@ -62,6 +62,9 @@ describe("pages of other sites", () => {
     ["https://evil.example", 400, {}],
     ["null", 400, {}],
     ["http://localhost:8787", 200, {}],
+    ["http://127.0.0.1:8787", 200, {}],
+    ["http://127.0.0.1:787", 400, {}],
+    ["http://127.0.0.1", 400, {}],
     ["https://app.example", 200, { corsOrigins: ["https://app.example"] }],
   ])("the Origin %s gets %i", async (origin, status, deps) => {
     const { received } = await ask("localhost:8787", { Origin: origin }, deps);

@@ -5,7 +5,7 @@ import type { HttpDeps } from "./deps.ts";
 const EXPOSED =
   "X-Run-Id, X-Thread-Id, X-Trace-Id, X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, Mcp-Session-Id";
 const ALLOWED_HEADERS =
-  "Content-Type, X-API-Key, Authorization, Accept, Idempotency-Key, Last-Event-ID, X-Request-Id, X-On-Disconnect, X-Patchbay-Caller, X-Patchbay-Role, X-Patchbay-Context, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, User-Agent, Cache-Control";
+  "Content-Type, X-API-Key, Authorization, Accept, Idempotency-Key, Last-Event-ID, X-Request-Id, X-On-Disconnect, X-Patchbay-Caller, X-Patchbay-Role, X-Patchbay-Context, X-Patchbay-Thread, Prefer, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, User-Agent, Cache-Control";
 
 /** Lets pages of the configured origins read the response. Adds no header when no origin is configured. */
 export function allowOrigin(exchange: Exchange, origins: readonly string[]): void {
@@ -96,11 +96,15 @@ function foreign({ c }: Exchange, { host, publicUrl, corsOrigins }: Guarded, wha
 function isOwn(origin: string, asked: string): boolean {
   if (origin === `http://${asked}` || origin === `https://${asked}`) return true;
   const [, page, port = ""] = /^http:\/\/(.+?)(:\d+)?$/.exec(origin) ?? [];
-  return page !== undefined && LOOPBACK.test(page) && LOOPBACK.test(hostname(asked)) && asked.endsWith(port);
+  return page !== undefined && LOOPBACK.test(page) && LOOPBACK.test(hostname(asked)) && portOf(asked) === port;
 }
+
+const PORT = /:\d+$/;
+/** The port with its colon; empty for the default one. */
+const portOf = (host: string): string => PORT.exec(host)?.[0] ?? "";
 
 const quoted = (header: string): string => JSON.stringify(header.slice(0, 200));
 
 function hostname(host: string): string {
-  return host.replace(/:\d+$/, "").toLowerCase();
+  return host.replace(PORT, "").toLowerCase();
 }
