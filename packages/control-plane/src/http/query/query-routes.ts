@@ -1,4 +1,4 @@
-import { type Fault, LIMITS, traceOfHeaders } from "@patchbay/protocol";
+import { type Fault, LIMITS, present, traceOfHeaders } from "@patchbay/protocol";
 import type { QueryEndpoint } from "../../ports/metrics.ts";
 import { ServiceError } from "../../ports/service-error.ts";
 import type { Principal, RunHandle } from "../../run/api.ts";
@@ -78,6 +78,13 @@ export function streamQuery(
   });
 }
 
+interface Receiving<T> {
+  parse: (body: unknown, otherFaults: readonly Fault[]) => T;
+  maxBytes?: number;
+  /** What headers say of the query: a request that repeats its Idempotency-Key must repeat them too. */
+  headers?: object;
+}
+
 /**
  * Counts a query and parses its body, in the order of the HTTP contract. Finds the run that its Idempotency-Key has started before;
  * such a request does not count.
@@ -86,7 +93,7 @@ export async function receive<T extends Pick<Asked, "query">>(
   deps: HttpDeps,
   exchange: Exchange,
   caller: Principal,
-  { parse, maxBytes }: { parse: (body: unknown, otherFaults: readonly Fault[]) => T; maxBytes?: number },
+  { parse, maxBytes, headers }: Receiving<T>,
 ): Promise<Received<T>> {
   const key = exchange.c.req.header("Idempotency-Key");
   if (key === undefined) {
@@ -97,7 +104,7 @@ export async function receive<T extends Pick<Asked, "query">>(
 
   const faults = faultsOfKey(key);
   const raw = await readBody(exchange, maxBytes);
-  const idempotency = { key, bodyHash: hashOf(raw, caller) };
+  const idempotency = { key, bodyHash: hashOf(raw, caller, headers) };
   const known = faults.length === 0 ? await deps.runs.join(caller, key, idempotency.bodyHash) : undefined;
   if (known) return { ...parse(parseBody(raw), []), known };
 
@@ -108,9 +115,9 @@ export async function receive<T extends Pick<Asked, "query">>(
 }
 
 /** Another proven caller that repeats the key and the body must not join the run. */
-function hashOf(raw: Parameters<typeof hashBody>[0], { proven }: Principal): string {
+function hashOf(raw: Parameters<typeof hashBody>[0], { proven }: Principal, headers?: object): string {
   const body = hashBody(raw);
-  return proven ? hashJson({ body, proven: { ...proven } }) : body;
+  return proven || headers ? hashJson({ body, ...present({ proven: proven && { ...proven }, headers }) }) : body;
 }
 
 /** The run of a query. `joined`: it existed before. */

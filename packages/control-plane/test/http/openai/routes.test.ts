@@ -107,6 +107,17 @@ describe("a completion", () => {
     expect(http.runs.starts).toHaveLength(1);
   });
 
+  test.each<[string, string]>([
+    ["X-Patchbay-Context", Buffer.from('{"customerId":"c_2"}').toString("base64url")],
+    ["X-Patchbay-Thread", "another-chat"],
+  ])("that is repeated with another %s is refused", async (header, value) => {
+    await using http = await start();
+    const headers = { "Idempotency-Key": "once" };
+    await http.ask(headers);
+
+    await expect(http.ask({ ...headers, [header]: value })).rejects.toMatchObject({ status: 422 });
+  });
+
   test("may have a body of 4 MiB", async () => {
     await using http = await start();
     const earlier = { role: "user", content: "x".repeat(3 * 1_048_576) };

@@ -52,6 +52,7 @@ export function openAiRoutes(deps: HttpDeps): Record<"listModels" | "createChatC
             const { form, query, ...received } = await receive(deps, exchange, principal, {
               parse: (body, faults): ChatAsked => parseChat(body, conversation, faults),
               maxBytes: LIMITS.chatBodyBytes,
+              headers: present({ ...conversation, context }),
             });
             if (!received.known) await requireModel(deps, principal, { role: query.role, model: form.model });
             const created = Math.floor(clock.now() / 1_000);
