@@ -20,9 +20,10 @@ const FIXED = { role: "clerk", context: { customerId: "c_1" } };
 async function ask(
   headers: Record<string, string>,
   { agentId = "agt_1", ...of }: Partial<Credential> = {},
-  { door = "door", ...fixed }: Partial<ClientToken> & { door?: string } = {},
+  { door = "door", isSpent = false, ...fixed }: Partial<ClientToken> & { door?: string; isSpent?: boolean } = {},
 ) {
   const credential = { credentialId: "key_1", kind: "api", agentId, orgId: "org_1", tier: "sandbox", ...of };
+  const audited: { action: string }[] = [];
   const runs = createFakeRuns();
   runs.requireRole = async ({ roles }, role) => {
     if (role !== undefined && roles && !roles.includes(role)) throw new ServiceError("role_not_allowed", "no");
@@ -40,7 +41,8 @@ async function ask(
           ? { token: { tokenId: "clt_1", ...FIXED, ...fixed }, key: credential as Credential }
           : undefined,
     },
-    audit: { record: async () => {} },
+    doorLimit: async () => ({ allowed: !isSpent, limit: 600, remaining: 0, resetSeconds: 30 }),
+    audit: { record: async (entries: readonly { action: string }[]) => void audited.push(...entries) },
     log: silentLog,
   };
   const app = new Hono<HttpEnv>();
@@ -53,7 +55,8 @@ async function ask(
   const api = { name: "query", routes: [route], metrics: silentMetrics, log: silentLog, documentPath: "/" };
   mountRoutes(app, api, () => undefined);
   const response = await app.request(`/agents/agt_1/${door}`, { method: "POST", headers }, {});
-  return { status: response.status, challenge: response.headers.get("WWW-Authenticate"), body: await response.json() };
+  const challenge = response.headers.get("WWW-Authenticate");
+  return { status: response.status, challenge, body: await response.json(), audited };
 }
 
 const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -115,6 +118,17 @@ test.each([
   [{ "X-API-Key": "wrong", Authorization: `Bearer ${KEY}` }, 'Bearer error="invalid_token"'],
 ])("%j is answered with 401 and the challenge %s", async (headers, challenge) => {
   expect(await ask(headers as Record<string, string>)).toMatchObject({ status: 401, challenge });
+});
+
+test("a refused caller is audited within the limit of requests, and gets the challenge of doors", async () => {
+  const refused = { status: 401, challenge: 'Bearer error="invalid_token"' };
+  const needs = { needsProof: true } as const;
+  const entry = { action: "caller.refused", rule: "caller_token" };
+
+  expect(await ask(key, needs)).toMatchObject({ ...refused, audited: [entry] });
+  expect(await ask(key, needs, { isSpent: true })).toMatchObject({ ...refused, audited: [] });
+  const page = { Authorization: `Bearer ${PAGE}` };
+  expect(await ask(page, needs, { door: "mcp" })).toMatchObject({ ...refused, audited: [entry] });
 });
 
 test("the key of another agent is refused", async () => {

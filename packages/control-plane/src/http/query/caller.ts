@@ -18,7 +18,10 @@ type Authenticate = HttpDeps["authenticate"];
 const LONGEST_SECRET = 200;
 const BEARER = /^Bearer +([^\s,]+)$/i;
 
-type CallerDeps = Pick<HttpDeps, "authenticate" | "within" | "proveCaller" | "clientTokens" | "audit" | "log">;
+type CallerDeps = Pick<
+  HttpDeps,
+  "authenticate" | "within" | "proveCaller" | "clientTokens" | "doorLimit" | "audit" | "log"
+>;
 
 function requireAgent({ agentId }: Credential, { req }: Exchange["c"]): void {
   if (agentId !== req.param("agent_id")) throw new ServiceError("agent_mismatch", MESSAGES.agent_mismatch);
@@ -62,28 +65,30 @@ export async function asDoorCaller<T>(
 ): Promise<T> {
   const { c, headers, facts } = exchange;
   const { runs } = deps;
-  const challenge = (thrown: unknown): never => {
+  const key = c.req.header("X-API-Key");
+  const secret = key ?? bearer(c.req.header("Authorization"));
+  try {
+    const page = key === undefined && isForPages(c.req.path) ? await pageWith(secret, deps) : undefined;
+    const credential = page?.key ?? (await check(deps.authenticate, "api", secret, facts));
+    requireAgent(credential, c);
+    if (page) return await asPage(exchange, deps, page, work);
+    const asked = parse(DoorHeaders, { [ROLE]: c.req.header(ROLE), [CONTEXT]: c.req.header(CONTEXT) }, []);
+    const { [CONTEXT]: context } = asked;
+    return await asHolder(exchange, deps, credential, async (holder) => {
+      // A pin decides whatever the header says; a token that the header contradicts does not.
+      if (holder.proven?.roles) await runs.requireRole(holder, asked[ROLE]);
+      const role = holder.roles?.length === 1 ? holder.roles[0] : asked[ROLE];
+      await runs.requireRole(holder, role);
+      const principal = role === undefined ? holder : { ...holder, roles: [role] };
+      const threadScope = scopeOf(credential, holder);
+      return await work({ principal, threadScope, ...present({ role, context }) });
+    });
+  } catch (thrown) {
+    // Also for a refused caller, and for a key that is revoked while its request waits for a stream.
     if (codeOf(thrown) === "authentication_failed")
       headers["WWW-Authenticate"] = secret === undefined ? "Bearer" : 'Bearer error="invalid_token"';
     throw thrown;
-  };
-  const key = c.req.header("X-API-Key");
-  const secret = key ?? bearer(c.req.header("Authorization"));
-  const page = key === undefined && isForPages(c.req.path) ? await pageWith(secret, deps) : undefined;
-  const credential = page?.key ?? (await check(deps.authenticate, "api", secret, facts).catch(challenge));
-  requireAgent(credential, c);
-  if (page) return await asPage(exchange, deps, page, work);
-  const asked = parse(DoorHeaders, { [ROLE]: c.req.header(ROLE), [CONTEXT]: c.req.header(CONTEXT) }, []);
-  const { [CONTEXT]: context } = asked;
-  return await asHolder(exchange, deps, credential, async (holder) => {
-    // A pin decides whatever the header says; a token that the header contradicts does not.
-    if (holder.proven?.roles) await runs.requireRole(holder, asked[ROLE]);
-    const role = holder.roles?.length === 1 ? holder.roles[0] : asked[ROLE];
-    await runs.requireRole(holder, role);
-    const principal = role === undefined ? holder : { ...holder, roles: [role] };
-    const threadScope = scopeOf(credential, holder);
-    return await work({ principal, threadScope, ...present({ role, context }) });
-  });
+  }
 }
 
 type Page = NonNullable<Awaited<ReturnType<HttpDeps["clientTokens"]["authenticate"]>>>;
@@ -171,9 +176,9 @@ async function asNarrowed<T>(
   });
 }
 
-/** The principal as the token of its caller narrows it. A refusal is audited. */
+/** The principal as the token of its caller narrows it. A refusal is audited, within the limit of requests that begin no query. */
 async function proven(principal: Principal, token: string | undefined, deps: CallerDeps): Promise<Principal> {
-  const { proveCaller, audit, log } = deps;
+  const { proveCaller, doorLimit, audit, log } = deps;
   try {
     if (token === undefined) throw noToken();
     if (!proveCaller) throw noIssuer();
@@ -183,7 +188,10 @@ async function proven(principal: Principal, token: string | undefined, deps: Cal
   } catch (error) {
     const rule = REFUSALS[codeOf(error)];
     if (rule === undefined) throw error;
-    const { agentId, orgId, keyId } = principal;
+    const { agentId, orgId, keyId, tier } = principal;
+    // Refused before it counts as a query, such a request could otherwise fill the audit log without end.
+    const state = await doorLimit(orgId, tier);
+    if (state && !state.allowed) throw error;
     const entry: AuditEntry & { orgId: string } = { action: "caller.refused", agentId, orgId, keyId, rule };
     // The request is refused even when the audit entry cannot be stored.
     await audit.record([entry]).catch((cause: unknown) => {
