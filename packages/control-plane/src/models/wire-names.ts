@@ -30,7 +30,8 @@ export const wireNames = oncePer((functions: readonly { name: string }[]): WireN
   };
 });
 
-function unused(name: string, taken: ReadonlyMap<string, string>): string {
+/** The name, or the name with the first number that makes it unused. */
+export function unused(name: string, taken: { has(name: string): boolean }): string {
   let candidate = name;
   for (let n = 2; taken.has(candidate); n++) {
     const suffix = `_${n}`;

@@ -9,6 +9,7 @@ import {
   type Tool,
 } from "@modelcontextprotocol/server";
 import { type JsonObject, MESSAGES } from "@patchbay/protocol";
+import { unused } from "../../../models/wire-names.ts";
 import { ServiceError } from "../../../ports/service-error.ts";
 import { traceOf } from "../../kernel/errors.ts";
 import { askAgent, callFunction, type McpRequest, unknownTool } from "./call-tool.ts";
@@ -65,8 +66,9 @@ function serverOf(served: ServedRequest, { era }: McpRequestContext): Server {
   server.setRequestHandler("tools/list", () =>
     guarded(served, async () => {
       const { functions, ask } = served.exposed;
-      const tools = functions ? [...(await toolsFor(served)).list] : [];
-      return { tools: ask === undefined ? tools : [...tools, askTool(ask)] };
+      const tools = functions ? await toolsFor(served) : undefined;
+      const list = [...(tools?.list ?? [])];
+      return { tools: ask === undefined ? list : [...list, askTool(ask, tools)] };
     }),
   );
   server.setRequestHandler("tools/call", ({ params }, ctx) =>
@@ -83,13 +85,14 @@ async function callTool(
 ) {
   const { functions, ask } = served.exposed;
   const input = given as JsonObject;
-  if (ask !== undefined && name === askTool(ask).name) {
+  const tools = functions ? await knownTools(served) : undefined;
+  if (ask !== undefined && name === askTool(ask, tools).name) {
     const { query } = input;
     if (typeof query === "string" && query.trim() !== "") return await askAgent(served, query, ctx);
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, "query: must be a text that is not empty");
   }
   if (!functions) throw unknownTool(name);
-  const tools = await toolsFor(served);
+  if (!tools) throw noSession();
   const result = await callFunction(served, { tool: name, input, fn: tools.functionOf(name) }, ctx);
   if (isInputRequiredResult(result) || result.isError) return result;
   // Only results of tools with a schema are structured. For clients of earlier revisions the SDK wraps arrays and plain values.
@@ -106,17 +109,21 @@ async function knownTools({ deps, caller: { principal, role } }: ServedRequest):
 async function toolsFor(served: ServedRequest): Promise<RoleTools> {
   const tools = await knownTools(served);
   // An empty list would look like a role without functions.
-  if (!tools) throw new ProtocolError(ProtocolErrorCode.InternalError, MESSAGES.agent_session_not_found);
+  if (!tools) throw noSession();
   return tools;
 }
+
+const noSession = (): ProtocolError =>
+  new ProtocolError(ProtocolErrorCode.InternalError, MESSAGES.agent_session_not_found);
 
 const NOT_A_NAME = /[^A-Za-z0-9_-]+/g;
 const LONGEST_TOOL = 64;
 
-function askTool(agentName: string): Tool {
+/** `tools`: those of the functions in the same list. */
+function askTool(agentName: string, tools: RoleTools | undefined): Tool {
   const safe = agentName.trim().replaceAll(NOT_A_NAME, "_").toLowerCase();
   return {
-    name: `ask_${safe}`.slice(0, LONGEST_TOOL),
+    name: unused(`ask_${safe}`.slice(0, LONGEST_TOOL), { has: (name) => tools?.functionOf(name) !== undefined }),
     title: `Ask ${agentName}`,
     description: `Sends a question or an order in natural language to the agent ${agentName}, which calls its functions and answers.`,
     inputSchema: {
