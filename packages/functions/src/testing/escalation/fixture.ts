@@ -14,7 +14,7 @@ import {
 } from "../local-server.ts";
 import { hostileModel, type Attempt } from "./hostile-model.ts";
 import { instrument, type HandlerMode } from "./instrument.ts";
-import { judgeCalls, judgeQuery, type AttackCase, type Evidence, type Label } from "./judge.ts";
+import { judgeCalls, judgePlaces, judgeQuery, type AttackCase, type Evidence, type Label } from "./judge.ts";
 import type { OwnerRules, Targets, TriedRole } from "./targets.ts";
 
 /** A query of an attack. */
@@ -88,6 +88,9 @@ export class Fixture implements Evidence, AsyncDisposable {
   #opened = 0;
   /** By the ids of their runs and their session ids. */
   readonly #cases = new Map<string, AttackCase>();
+  /** The case of calls without a session id. */
+  #sessionless: AttackCase | undefined;
+  #lastSeries: Promise<unknown> = Promise.resolve();
   readonly #keys = new Map<string, Promise<string>>();
 
   constructor(setup: FixtureSetup) {
@@ -148,6 +151,22 @@ export class Fixture implements Evidence, AsyncDisposable {
     return traces;
   }
 
+  /**
+   * Sends requests whose calls carry no session id, and judges the calls and the answers. One series follows another, so that each
+   * call belongs to the series in progress.
+   */
+  async series(label: Label, send: () => Promise<unknown[]>): Promise<void> {
+    const attackCase = this.openCase(label);
+    const sent = this.#lastSeries.then(() => {
+      this.#sessionless = attackCase;
+      return send();
+    });
+    this.#lastSeries = sent.catch(() => {});
+    const received = await sent;
+    await judgeCalls(this, attackCase, { behindControlPlane: true });
+    judgePlaces(this, attackCase, { received });
+  }
+
   /** An API key that may state this role only. */
   keyFor(role: string | undefined, { plane, agentId } = this.server): Promise<string> {
     const pinned = role ?? UNLISTED_ROLE;
@@ -204,8 +223,8 @@ export class Fixture implements Evidence, AsyncDisposable {
   }
 
   /** Not every door carries a session id, and frames of a hostile control plane belong to no run. */
-  #caseOf({ runId, sessionId = "" }: { runId: string; sessionId?: string | undefined }): AttackCase | undefined {
-    return this.#cases.get(runId) ?? this.#cases.get(sessionId);
+  #caseOf({ runId, sessionId }: { runId: string; sessionId?: string | undefined }): AttackCase | undefined {
+    return this.#cases.get(runId) ?? (sessionId === undefined ? this.#sessionless : this.#cases.get(sessionId));
   }
 
   /** Records the calls that reach the service, before the owner's wrapper sees them. */

@@ -8,6 +8,7 @@ import { functionCallAttacks } from "./attacks/function-calls.ts";
 import { withheldTexts } from "./attacks/hooks.ts";
 import { injectionAttacks } from "./attacks/injection.ts";
 import { keyAttacks } from "./attacks/keys.ts";
+import { mcpAttacks } from "./attacks/mcp-door.ts";
 import { openAiAttacks } from "./attacks/openai-door.ts";
 import { uiStreamAttacks } from "./attacks/ui-stream-door.ts";
 import type { StartPlanes } from "../local-server.ts";
@@ -26,6 +27,7 @@ const ATTACKS: readonly Attack[] = [
   ...approvalAttacks,
   ...openAiAttacks,
   ...uiStreamAttacks,
+  ...mcpAttacks,
 ];
 
 /** How the service is deployed, so that the suite attacks it in the same way. */

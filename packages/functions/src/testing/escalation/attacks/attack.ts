@@ -18,6 +18,10 @@ export interface Attack {
 
 export const attemptOf = ({ functionName, input }: Target): Attempt => ({ name: functionName, input });
 
+/** True for a call whose context fits into the header of a door. */
+export const fitsDoor = ({ context }: Target): boolean =>
+  Buffer.byteLength(JSON.stringify(context)) <= LIMITS.doorContextBytes;
+
 /** Groups calls by their context. One query has one context, so it can make the calls of one group. */
 export function byContext(targets: readonly Target[]): { context: JsonObject; targets: Target[] }[] {
   const groups = new Map<string, { context: JsonObject; targets: Target[] }>();
@@ -31,8 +35,7 @@ export function byContext(targets: readonly Target[]): { context: JsonObject; ta
 }
 
 /** The groups of calls whose context fits into the header of a door. */
-export const forDoor = (targets: readonly Target[]) =>
-  byContext(targets).filter(({ context }) => Buffer.byteLength(JSON.stringify(context)) <= LIMITS.doorContextBytes);
+export const forDoor = (targets: readonly Target[]) => byContext(targets.filter(fitsDoor));
 
 /** The header by which the caller of a door states its context. */
 export const contextHeader = (context: JsonObject = {}) => ({
