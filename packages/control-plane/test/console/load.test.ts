@@ -9,9 +9,9 @@ const RUNS = 10_000;
 const MOST_MS = 100;
 const TIMES = 5;
 
-/** Every route that gives a list page by page. */
+/** Every route that gives a list page by page, as JSON. */
 const lists = Object.entries<ConsoleRoute>(CONSOLE_ROUTES)
-  .filter(([, { query }]) => query !== undefined && "cursor" in query.shape)
+  .filter(([, { query, answer }]) => query !== undefined && "cursor" in query.shape && typeof answer !== "string")
   .map(([name, { answer }]) => ({ name, path: name.replace("GET ", ""), answer }));
 
 test("over 10,000 runs the first page of every list takes less than 100 ms", { timeout: 120_000 }, async () => {
