@@ -49,7 +49,10 @@ interface Swap {
 
 function swapsOf(route: (typeof ROUTES)[number]): Swap[] {
   const fill = (agentId: string) =>
-    route.path.replace(":agent_id", agentId).replace(":run_id", ids.runId).replace(":thread_id", ids.threadId);
+    route.path
+      .replace(":agent_id", agentId)
+      .replace(":run_id", ids.runId)
+      .replace(/:(thread|chat)_id/, ids.threadId);
   const secrets = {
     "B's API key": { "x-api-key": b.apiKey },
     "B's token": { authorization: `Bearer ${b.accessToken}` },
@@ -65,10 +68,17 @@ function swapsOf(route: (typeof ROUTES)[number]): Swap[] {
       path: fill(agentId),
       body,
       headers: { "content-type": "application/json", "last-event-id": "0", ...headers },
-      allowed: [400, 401, 403, 404],
+      allowed: [400, 401, 403, 404, ...(agentId === b.agentId ? (UNKNOWN_CHATS[route.id] ?? []) : [])],
     })),
   );
 }
+
+/** Clients name their chats themselves: an id of A is a chat of B that has not begun. */
+const UNKNOWN_CHATS: Partial<Record<RouteId, number[]>> = {
+  resumeUiStream: [204],
+  stopUiStream: [204],
+  uiMessages: [200],
+};
 
 /** Routes without data of any tenant, and B's own lists, which must not contain A's data. */
 const OPEN = new Set<RouteId>(["healthz", "readyz", "metrics", "openapi", "listThreads", "listModels", "connect"]);

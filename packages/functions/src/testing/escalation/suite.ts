@@ -57,14 +57,20 @@ export async function runEscalationSuite(service: Service, options: EscalationOp
   return await attackService(service, options);
 }
 
-/** How {@link attackService} runs a part of the suite elsewhere. */
+/**
+ * How {@link attackService} runs a part of the suite elsewhere.
+ * @internal
+ */
 interface AttackOptions extends EscalationOptions {
   /** Default: all. */
   attacks?: readonly Attack[];
   startPlanes?: StartPlanes;
 }
 
-/** Runs attacks on a service, on any replicas. Not for users: {@link runEscalationSuite} is. */
+/**
+ * Runs attacks on a service, on any replicas. Not for users: {@link runEscalationSuite} is.
+ * @internal
+ */
 export async function attackService(service: Service, options: AttackOptions): Promise<EscalationReport> {
   if (!isService(service)) throw new TypeError("runEscalationSuite: give a service that defineService() returned.");
   const startedAt = performance.now();
