@@ -29,7 +29,9 @@ test("500 queries at once over two replicas reserve all credit and not more, and
 
   expect(begun.value).toBe("100");
   const reserved = async () => {
-    const rows = await place.rows("select owner from ledger join runs on runs.id = run_id where kind = 'reserve'");
+    const rows = await place.rows(
+      "select owner from ledger join runs on runs.id = run_id where ledger.kind = 'reserve'",
+    );
     return Object.groupBy(rows, ({ owner }) => (owner === "replica-b" ? "dead" : "alive"));
   };
   const { dead = [], alive = [] } = await reserved();
