@@ -11,7 +11,7 @@ const FAILURES: Record<string, string> = {
   "403": "The key is another agent's, or may not state this role",
   "404": "The path, the run or the thread does not exist, or the key may not see it",
   "409":
-    "The present state does not allow it: an approval that is no longer pending, see `status`, or a run that was cancelled, waits for an approval or behind others of its thread",
+    "The present state does not allow it: an approval that is decided or expired, see `status`, or a run that was cancelled, waits for an approval or behind others of its thread",
   "413": "The body is too large",
   "415": "The body is not JSON",
   "422": "The Idempotency-Key was used with another body",
