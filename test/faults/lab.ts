@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,6 +13,7 @@ export type Lab = Awaited<ReturnType<typeof startLab>>;
 
 /** Starts a deployment of real processes: replicas with their own database server and bus, runtimes, a model provider. */
 export async function startLab(options: LabOptions = {}) {
+  requireTool(options.needs);
   await using opening = new AsyncDisposableStack();
   const folder = await labFolder(opening);
   const services = await startServices(opening, folder, options);
@@ -22,7 +24,7 @@ export async function startLab(options: LabOptions = {}) {
   const url = `http://127.0.0.1:${balancer.port}`;
   const allTenants: Tenant[] = [];
   let count = 0;
-  const tenantStore = opening.use(await createTenants({ database, folder, url }));
+  const tenantStore = opening.use(await createTenants(services, { folder, url }));
 
   async function addTenant(more: TenantOptions): Promise<Tenant> {
     const tenant = await tenantStore.create(`t${count++}`, more);
@@ -53,6 +55,11 @@ export async function startLab(options: LabOptions = {}) {
     functionNotes: () => readFunctionNotes(folder),
     [Symbol.asyncDispose]: () => held[Symbol.asyncDispose](),
   };
+}
+
+function requireTool(name: string | undefined): void {
+  if (name === undefined || !spawnSync(name, ["--version"]).error) return;
+  throw new Error(`${name} is not installed, and the replicas run under it. Install it: apt-get install ${name}.`);
 }
 
 /** A temporary folder, which is kept if FAULT_LAB_KEEP is set. */

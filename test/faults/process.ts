@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
-
-const command = fileURLToPath(new URL("../../packages/cli/src/main.ts", import.meta.url));
+import { THIS_VERSION } from "./versions.ts";
 
 /** A process of the lab that can be stopped and started again under the same name. */
 export interface LabProcess extends AsyncDisposable {
@@ -30,13 +29,27 @@ export interface ProcessOptions {
   logFile: string;
   /** Time limit for its start. Default 60,000. */
   readyMs?: number;
-  /** A command that runs the process, such as `faketime -f +3h`. It must `exec` the process. */
+  /** A command that runs the process, such as `strace -D`. It must `exec` the process. */
   under?: string[];
 }
 
-/** A process that runs `patchbay` with these arguments. */
-export function patchbayProcess(name: string, args: string[], options: ProcessOptions): LabProcess {
-  return labProcess(name, [command, ...args], options);
+/** A process of a version of the service, which can be replaced by another version. */
+export interface PatchbayProcess extends LabProcess {
+  /** From the next start on, runs the version whose source is in this folder. */
+  use(version: string): void;
+}
+
+/** A process that runs `patchbay` with these arguments, of this version or the one that the options name. */
+export function patchbayProcess(
+  name: string,
+  args: string[],
+  { version = THIS_VERSION, ...options }: ProcessOptions & { version?: string },
+): PatchbayProcess {
+  const commandOf = (folder: string): string => join(folder, "packages/cli/src/main.ts");
+  const command = [commandOf(version), ...args];
+  return Object.assign(labProcess(name, command, options), {
+    use: (next: string) => void (command[0] = commandOf(next)),
+  });
 }
 
 // This process must not leave others behind, however it ends.

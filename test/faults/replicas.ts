@@ -2,16 +2,16 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { type LabProcess, patchbayProcess } from "./process.ts";
+import { type PatchbayProcess, patchbayProcess } from "./process.ts";
 import type { LabOptions, Services } from "./services.ts";
 
 /** Starts the replicas, each on a fixed port. */
 export async function startReplicas(
   opening: AsyncDisposableStack,
   folder: string,
-  { database, nats, proxies, env }: Services,
+  { database, nats, proxies, env, version }: Services,
   { embedded = false, replicas: count = embedded ? 1 : 3, serveArgs = [], under, limits = {} }: LabOptions,
-): Promise<{ replicas: LabProcess[]; ports: number[] }> {
+): Promise<{ replicas: PatchbayProcess[]; ports: number[] }> {
   const limitsFile = join(folder, "limits.json");
   await writeFile(limitsFile, JSON.stringify(limits));
   const ports: number[] = [];
@@ -22,7 +22,7 @@ export async function startReplicas(
     const bus = nats ? ["--nats", proxy ? withPort(nats.url, proxy.bus.port) : nats.url] : [];
     const args = ["serve", "--port", String(port), "--database", store, "--data-dir", folder, "--json", ...bus];
     const name = `replica-${index}`;
-    const options = { env, logFile: join(folder, "logs", name), under: under?.(index) ?? [] };
+    const options = { version, env, logFile: join(folder, "logs", name), under: under?.(index) ?? [] };
     return opening.use(patchbayProcess(name, [...args, "--limits", limitsFile, ...serveArgs], options));
   });
   await Promise.all(replicas.map((replica) => replica.start()));

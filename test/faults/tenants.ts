@@ -1,10 +1,6 @@
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { createAdmin } from "../../packages/control-plane/src/accounts/admin.ts";
 import { openStore } from "../../packages/control-plane/src/store/open.ts";
-import { type LabProcess, patchbayProcess } from "./process.ts";
-
-const service = fileURLToPath(new URL("counting-service.ts", import.meta.url));
+import { type PatchbayProcess, patchbayProcess } from "./process.ts";
 
 export interface TenantOptions {
   /** Default `scale`. */
@@ -25,14 +21,18 @@ export interface Tenant {
   readonly agentId: string;
   readonly apiKey: string;
   readonly runtimeKey: string;
-  readonly runtimes: LabProcess[];
-  /** Starts one more runtime. */
-  connect(): Promise<LabProcess>;
+  readonly runtimes: PatchbayProcess[];
+  /** Starts one more runtime, of the version in this folder. Default: that of the lab. */
+  connect(version?: string): Promise<PatchbayProcess>;
 }
 
-/** Creates organisations directly in the database, and their runtimes at `url`. */
-export async function createTenants({ database, folder, url }: { database: string; folder: string; url: string }) {
+/** Creates organisations directly in the database, with the version of the lab, and their runtimes at `url`. */
+export async function createTenants(
+  { database, version }: { database: string; version: string },
+  { folder, url }: { folder: string; url: string },
+) {
   await using opening = new AsyncDisposableStack();
+  const { openStore, createAdmin } = await moduleOf(version);
 
   async function create(name: string, options: TenantOptions): Promise<Tenant> {
     const { tier = "scale", creditsMicros = 1_000_000_000, concurrency = 64 } = options;
@@ -44,8 +44,8 @@ export async function createTenants({ database, folder, url }: { database: strin
     const { runtimeKey } = await admin.createRuntimeKey({ agentId });
     await store.close();
 
-    const runtimes: LabProcess[] = [];
-    const args = ["connect", service, "--url", url, "--agent", agentId, "--json", "--concurrency", String(concurrency)];
+    const runtimes: PatchbayProcess[] = [];
+    const to = ["--url", url, "--agent", agentId, "--json", "--concurrency", String(concurrency)];
     const env = { FAULT_LAB_FOLDER: folder, FAULT_LAB_TENANT: name, PATCHBAY_RUNTIME_KEY: runtimeKey };
     return {
       name,
@@ -54,9 +54,11 @@ export async function createTenants({ database, folder, url }: { database: strin
       apiKey,
       runtimeKey,
       runtimes,
-      async connect() {
+      async connect(used = version) {
         const own = `runtime-${name}-${runtimes.length}`;
-        const runtime = running.use(patchbayProcess(own, args, { env, logFile: join(folder, "logs", own) }));
+        const args = ["connect", join(used, "test/faults/counting-service.ts"), ...to];
+        const options = { version: used, env, logFile: join(folder, "logs", own) };
+        const runtime = running.use(patchbayProcess(own, args, options));
         runtimes.push(runtime);
         await runtime.start();
         return runtime;
@@ -66,6 +68,12 @@ export async function createTenants({ database, folder, url }: { database: strin
 
   const running = opening.move();
   return { create, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
+}
+
+/** The administration of a version: a newer one would migrate the database. */
+async function moduleOf(version: string) {
+  const file = join(version, "packages/control-plane/src/admin.ts");
+  return (await import(file)) as typeof import("../../packages/control-plane/src/admin.ts");
 }
 
 /** Grants an organisation credits. */

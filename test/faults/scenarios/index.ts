@@ -22,6 +22,7 @@ import { soak } from "./soak.ts";
 import { waitingRuns } from "./waiting-runs.ts";
 
 import { throughput } from "./throughput.ts";
+import { embeddedUpgrade, rollingUpgrade } from "./upgrades.ts";
 
 /** The scenarios of the long lane, with the size for which the figures are guaranteed. Default seconds: the lane's. */
 export const LONG: readonly { scenario: Scenario; terms: { rate: number; seconds?: number } }[] = [
@@ -40,6 +41,8 @@ export const LONG: readonly { scenario: Scenario; terms: { rate: number; seconds
   { scenario: limitedCalls, terms: { rate: 100 } },
   { scenario: movedConnections, terms: { rate: 20 } },
   { scenario: rollingRestart, terms: { rate: 50 } },
+  { scenario: rollingUpgrade, terms: { rate: 20 } },
+  { scenario: embeddedUpgrade, terms: { rate: 20 } },
   { scenario: drainedRuntime, terms: { rate: 0 } },
   { scenario: resumedStreams, terms: { rate: 500 } },
   // Copies that arrive before their run is stored count: more would exceed the tenant's 6,000 queries per minute.

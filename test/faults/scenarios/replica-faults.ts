@@ -105,11 +105,16 @@ export const rollingRestart: Scenario = {
 };
 
 const OFFSETS = ["+3h", "-3h"];
+/** The command `faketime` does not pass signals to the process that it starts, so its library is loaded without it. */
+const FAKE_TIME = "LD_PRELOAD=/usr/$LIB/faketime/libfaketimeMT.so.1";
 
 export const wrongClocks: Scenario = {
   name: "wrong-clocks",
   promise: "Replicas whose clocks are hours apart take no lease from each other.",
-  lab: { under: (index) => (OFFSETS[index] ? ["faketime", "-f", OFFSETS[index]] : []) },
+  lab: {
+    needs: "faketime",
+    under: (index) => (OFFSETS[index] ? ["env", FAKE_TIME, `FAKETIME=${OFFSETS[index]}`] : []),
+  },
   async run(lab, { seconds, rate, dice }) {
     const load = startLoad(lab, { rate, dice });
     await sleep(seconds * 1_000);

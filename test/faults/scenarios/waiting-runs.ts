@@ -68,7 +68,7 @@ export const waitingRuns: Scenario = {
 
 type Waiting = Pick<QueryResponse, "runId"> & { approvalId: string };
 
-async function ask(lab: Lab, { agentId, apiKey }: Tenant, id: string): Promise<Waiting> {
+export async function ask(lab: Lab, { agentId, apiKey }: Tenant, id: string): Promise<Waiting> {
   const plan = { id, turns: [[{ name: "approved_charge" as const, id }]] };
   const headers = { "x-api-key": apiKey, "content-type": "application/json" };
   const body = JSON.stringify({ query: queryOf(plan) });
@@ -79,7 +79,7 @@ async function ask(lab: Lab, { agentId, apiKey }: Tenant, id: string): Promise<W
   return { runId, approvalId: asked.approvalId };
 }
 
-async function decide(lab: Lab, { agentId }: Tenant, apiKey: string, { approvalId }: Waiting): Promise<void> {
+export async function decide(lab: Lab, { agentId }: Tenant, apiKey: string, { approvalId }: Waiting): Promise<void> {
   const response = await fetch(`${lab.url}/agents/${agentId}/approvals/${approvalId}/decision`, {
     method: "POST",
     headers: { "x-api-key": apiKey, "content-type": "application/json" },
@@ -88,7 +88,7 @@ async function decide(lab: Lab, { agentId }: Tenant, apiKey: string, { approvalI
   if (response.status !== 200) throw new Error(`a decision was answered ${response.status}: ${await response.text()}`);
 }
 
-async function hasEnded(lab: Lab, { agentId, apiKey }: Tenant, { runId }: Waiting): Promise<boolean> {
+export async function hasEnded(lab: Lab, { agentId, apiKey }: Tenant, { runId }: Waiting): Promise<boolean> {
   const response = await fetch(`${lab.url}/agents/${agentId}/runs/${runId}`, { headers: { "x-api-key": apiKey } });
   return ((await response.json()) as RunDetail).finishedAt !== null;
 }
@@ -99,7 +99,7 @@ async function allEnded(lab: Lab): Promise<boolean> {
   return Number(open?.count) === 0;
 }
 
-async function approverOf({ database }: Lab, { agentId }: Tenant): Promise<string> {
+export async function approverOf({ database }: Lab, { agentId }: Tenant): Promise<string> {
   const store = await openStore(database);
   const { apiKey } = await createAdmin({ store }).createKey({ agentId, can: ["approve"] });
   await store.close();

@@ -11,20 +11,23 @@ import {
 } from "kysely";
 import type { CallStore } from "../ports/call-store.ts";
 import { type Lease, type NewRun, type RunCommit, StoreUnavailable } from "../ports/run-store.ts";
+import type { StoreHealth } from "./health.ts";
 import type { CallRow, RunRow } from "./run-record.ts";
 import type { Schema } from "./schema.ts";
 
 /** The database connections of the store, used by all its queries. */
 export interface Engine {
   db: Kysely<Schema>;
-  /** Read-only connections for lists and sums, which may be slow: commits and leases never wait for them. */
+  /**
+   * Read-only connections for lists and sums, which may be slow: commits and leases never wait for them. For an embedded database
+   * they are a thread of 10 MB, which starts with the first read: no work in the background of an idle service may use them.
+   */
   reads: Kysely<Schema>;
   /** Connections for leases and heartbeats. They do not wait behind queries, or leases would expire under load. */
   urgent: Kysely<Schema>;
   dialect: StoreDialect;
   files: DatabaseFiles;
-  /** `writable` is false from a failed write until the next successful one. */
-  health: { writable: boolean };
+  health: StoreHealth;
   /** The connection of the transaction `db`. Compiled statements use it directly: going through Kysely costs more than the query. */
   connection?: DatabaseConnection;
 }
@@ -104,18 +107,10 @@ const ATTEMPTS = 5;
  * wait for each other but never in a circle, which Postgres would end as a deadlock. The lock of a run's row protects the
  * run's state; the lock of a thread's row protects the thread's queue.
  */
-export async function transact<T>(engine: Engine, work: (trx: Engine) => Promise<T>): Promise<T> {
-  const { health } = engine;
-  try {
-    const result = await repeat(engine, () =>
-      engine.db.transaction().execute(async (trx) => work({ ...engine, db: trx, connection: await connectionOf(trx) })),
-    );
-    health.writable = true;
-    return result;
-  } catch (error) {
-    if (error instanceof StoreUnavailable) health.writable = false;
-    throw error;
-  }
+export function transact<T>(engine: Engine, work: (trx: Engine) => Promise<T>): Promise<T> {
+  return repeat(engine, () =>
+    engine.db.transaction().execute(async (trx) => work({ ...engine, db: trx, connection: await connectionOf(trx) })),
+  );
 }
 
 /** The connection that a transaction has until its end. */
@@ -123,11 +118,14 @@ const connectionOf = (trx: Transaction<Schema>) =>
   trx.getExecutor().provideConnection(async (connection) => connection);
 
 /** Repeats a statement that updates many rows: two of them can lock the same rows in different orders and deadlock. */
-export async function repeat<T>({ dialect }: Engine, statement: () => Promise<T>): Promise<T> {
+export async function repeat<T>({ dialect, health }: Engine, statement: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await statement();
+      const result = await statement();
+      health.succeeded();
+      return result;
     } catch (error) {
+      if (error instanceof StoreUnavailable) health.failed();
       if (attempt === ATTEMPTS || !dialect.retryable(error)) throw error;
     }
   }

@@ -17,7 +17,7 @@ export async function openPostgres(
 ): Promise<{ engine: Pick<Engine, "db" | "reads" | "urgent" | "dialect">; backup: Store["backup"] }> {
   const dialect = await postgresDialect(url, { log, clock });
   const { target } = dialect;
-  await withoutTimeouts(dialect, (db) => migrate(db, migrationOptions(target)));
+  await withoutTimeouts(dialect, (db) => migrate(db, migrationOptions(target, log)));
   const db = new Kysely<Schema>({ dialect: dialect.kysely });
   try {
     await warnOfBypass(db, log);
@@ -39,12 +39,13 @@ export async function openPostgres(
 /** As `inspectStore` of open.ts. */
 export async function inspectPostgres(url: string): Promise<SchemaStatus> {
   const dialect = await postgresDialect(url, { log: silentLog, clock: undefined });
-  return withoutTimeouts(dialect, (db) => schemaStatus(db, migrationOptions(dialect.target)));
+  return withoutTimeouts(dialect, (db) => schemaStatus(db, migrationOptions(dialect.target, silentLog)));
 }
 
-const migrationOptions = (target: Target): MigrationOptions => ({
+const migrationOptions = (target: Target, log: Log): MigrationOptions => ({
   location: addressOf(target),
   rowLevelSecurity: true,
+  log,
 });
 
 /** A migration of a large table takes longer than the statement timeout of the other connections. */

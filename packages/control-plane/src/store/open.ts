@@ -21,6 +21,7 @@ import type { SchemaStatus } from "../ports/schema-status.ts";
 import { migrate, schemaStatus } from "./migrate.ts";
 import { firstStartStore } from "./first-start.ts";
 import { feedbackStore } from "./feedback.ts";
+import { leftRuns } from "./left-runs.ts";
 import { newestCalls } from "./newest-calls.ts";
 import { permitStore } from "./permits.ts";
 import { rerunStore } from "./reruns.ts";
@@ -37,6 +38,7 @@ import type { Schema } from "./schema.ts";
 import { serviceTokenStore } from "./service-tokens.ts";
 import { shadowStore } from "./shadows.ts";
 import { signInStore } from "./sign-in.ts";
+import { StoreHealth } from "./health.ts";
 import { sweep } from "./sweep/sweep.ts";
 import { threadStore } from "./threads.ts";
 
@@ -57,12 +59,12 @@ export async function openStore(url: string, options: { log?: Log; clock?: Clock
     // Loaded only when used: the driver costs time and memory at the start.
     const { openPostgres } = await import("./open-postgres.ts");
     const { engine, backup } = await openPostgres(url, { log, clock });
-    return { ...assemble({ ...engine, files: NO_FILES, health: { writable: true } }), backup };
+    return { ...assemble({ ...engine, files: NO_FILES, health: new StoreHealth() }), backup };
   }
   const dialect = sqliteDialect(sqlitePath(url), { clock });
   const db = new Kysely<Schema>({ dialect: dialect.kysely });
   try {
-    await migrate(db, { location: sqlitePath(url), rowLevelSecurity: false });
+    await migrate(db, { location: sqlitePath(url), rowLevelSecurity: false, log });
   } catch (error) {
     await db.destroy();
     throw error;
@@ -76,7 +78,7 @@ export async function openStore(url: string, options: { log?: Log; clock?: Clock
     urgent: db,
     dialect,
     files,
-    health: { writable: true },
+    health: new StoreHealth(),
   });
   return {
     ...store,
@@ -95,7 +97,7 @@ export async function inspectStore(url: string): Promise<SchemaStatus> {
   }
   const db = new Kysely<Schema>({ dialect: sqliteDialect(sqlitePath(url)).kysely });
   try {
-    return await schemaStatus(db, { location: sqlitePath(url), rowLevelSecurity: false });
+    return await schemaStatus(db, { location: sqlitePath(url), rowLevelSecurity: false, log: silentLog });
   } finally {
     await db.destroy();
   }
@@ -140,6 +142,7 @@ function assemble(engine: Engine): OpenStore {
       ...runReads(engine),
       ...rerunStore(engine),
       ...feedbackStore(engine),
+      ...leftRuns(engine),
       reserve,
     },
     permits: permitStore(engine),

@@ -1,4 +1,5 @@
-import { Kysely } from "kysely";
+import { type Dialect, Kysely } from "kysely";
+import { Client } from "pg";
 import { describe, expect, test } from "vitest";
 import { silentLog } from "../../src/ports/log.ts";
 import { postgresDialect } from "../../src/store/dialect/postgres.ts";
@@ -81,13 +82,32 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])("a database on %
     await place.execute("delete from kysely_migration where name = '9999-later'");
   });
 
+  test("keeps the migrations before one that fails, and continues with it at the next start", async () => {
+    const { place, url, dialect, withoutTables } = await ENGINES[engine]();
+    await using _place = place;
+    for (const statement of withoutTables) await place.execute(statement);
+    await migrateTo("0018-waiting-times", await dialect(), engine);
+    // The migration creates this table, after another one.
+    await place.execute("create table first_start (name text)");
+
+    await expect(openStore(url)).rejects.toThrow(
+      /^The migration 0024-service-tokens failed and changed nothing: .*first_start.* already exists/,
+    );
+
+    const { applied, pending } = await inspectStore(url);
+    expect([applied.at(-1), pending[0]]).toEqual(["0023-traces", "0024-service-tokens"]);
+    await expect(place.rows("select * from service_tokens")).rejects.toThrow("service_tokens");
+    await place.execute("drop table first_start");
+    await (await openStore(url)).close();
+    expect(await inspectStore(url)).toMatchObject({ pending: [], unknown: [] });
+    expect(await place.rows("select * from first_start")).toEqual([]);
+  });
+
   test("of the version before keeps its balances", async () => {
     const { place, url, dialect, withoutTables } = await ENGINES[engine]();
     await using _place = place;
     for (const statement of withoutTables) await place.execute(statement);
-    const db = new Kysely<Schema>({ dialect: await dialect() });
-    await migrate(db, { location: url, rowLevelSecurity: engine === "Postgres" }, "0002-service-address");
-    await db.destroy();
+    await migrateTo("0002-service-address", await dialect(), engine);
     await place.execute(
       `insert into orgs (id, name, tier, created_at, balance_micros)
         values ('org_rich', 'R', 'starter', 0, 1500), ('org_poor', 'P', 'starter', 0, 0)`,
@@ -131,8 +151,36 @@ describe.each(Object.keys(ENGINES) as (keyof typeof ENGINES)[])("a database on %
   });
 });
 
+test("a migration on Postgres waits for a table in use, and lets others use it meanwhile", async () => {
+  const { place, url, dialect, withoutTables } = await ENGINES.Postgres();
+  await using _place = place;
+  for (const statement of withoutTables) await place.execute(statement);
+  await migrateTo("0018-waiting-times", await dialect(), "Postgres");
+  const reader = new Client({ connectionString: place.database.adminUrl });
+  await reader.connect();
+  await reader.query("begin; lock table runs in access share mode");
+  const waited = Promise.withResolvers<void>();
+  const warn = (message: string): void => void (message.startsWith("a migration waits") && waited.resolve());
+
+  const opening = openStore(url, { log: { ...silentLog, warn } });
+  await waited.promise;
+  // Behind a migration that waited without end, this would wait too.
+  expect(await place.rows("select count(*) as runs from runs")).toEqual([{ runs: 0 }]);
+  expect((await inspectStore(url)).pending[0]).toBe("0019-run-kinds");
+  await reader.query("commit");
+  await reader.end();
+
+  await (await opening).close();
+  expect(await inspectStore(url)).toMatchObject({ pending: [] });
+});
+
 /** Takes the migrations from the run kinds on back. */
 const BEFORE_KINDS = [
+  "create index runs_by_agent on runs (agent_id, created_at)",
+  "drop index runs_of_agent",
+  "drop index runs_left",
+  "alter table runs drop column left_as",
+  "alter table manifests drop column reported_cases",
   "alter table sign_in_links drop column created_by_token",
   "drop table service_tokens",
   "alter table runs drop column trace",
@@ -149,6 +197,13 @@ const BEFORE_KINDS = [
   "create index thread_roles_by_update on thread_roles (agent_id, role, updated_at, thread_id)",
   "delete from kysely_migration where name >= '0019'",
 ];
+
+async function migrateTo(last: string, dialect: Dialect, engine: keyof typeof ENGINES): Promise<void> {
+  const db = new Kysely<Schema>({ dialect });
+  const options = { location: "the database", rowLevelSecurity: engine === "Postgres", log: silentLog };
+  await migrate(db, options, last);
+  await db.destroy();
+}
 
 async function opened(url: string) {
   const store = await openStore(url);

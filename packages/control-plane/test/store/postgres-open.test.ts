@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Client } from "pg";
 import { expect, test } from "vitest";
 import { testDatabase } from "../../../../test/support/postgres.ts";
 import type { Log } from "../../src/ports/log.ts";
@@ -15,7 +16,7 @@ import { spawnChild } from "./children.ts";
 
 const PASSWORD = "s3cret-pass";
 
-test("eight processes can open a new database at the same time", { timeout: 60_000 }, async () => {
+test("eight processes can open a new database at the same time", async () => {
   await using database = await testDatabase();
   await using folder = await temporaryFolder();
 
@@ -25,6 +26,28 @@ test("eight processes can open a new database at the same time", { timeout: 60_0
   const applied = await database.query("select name from kysely_migration order by name");
   expect(applied[0]).toEqual({ name: FIRST_MIGRATION });
   expect(await inspectStore(database.url)).toMatchObject({ pending: [], unknown: [] });
+});
+
+test("a migration may take longer than the time limit that the database sets", async () => {
+  await using database = await testDatabase();
+  const name = new URL(database.url).pathname.slice(1);
+  await database.query(`alter database ${name} set statement_timeout = '2s'`);
+  const other = new Client({ connectionString: database.adminUrl });
+  await other.connect();
+  await other.query("select pg_advisory_lock(3853314791062309107)");
+
+  let failed = false;
+  const opened = openStore(database.url).catch((error: unknown) => {
+    failed = true;
+    throw error;
+  });
+  const waits = `select 1 from pg_stat_activity
+    where datname = '${name}' and wait_event = 'advisory' and clock_timestamp() - query_start > interval '2.2 s'`;
+  const waited = async () => (await database.query(waits)).length > 0;
+  await expect.poll(async () => failed || (await waited())).toBe(true);
+  await other.end();
+
+  await (await opened).close();
 });
 
 test("a missing database is named, with the command that creates it", async () => {

@@ -71,6 +71,12 @@ export function isRetryable(error: unknown): boolean {
   return ["40001", "40P01"].includes(codeOf(error)) || isStale(error);
 }
 
+/** True for a deadlock, or a lock that was not free in time: others use the table, and the transaction can be repeated. */
+export function isBlocked(error: unknown): boolean {
+  const cause = error instanceof StoreUnavailable ? error.cause : error;
+  return ["40P01", "55P03"].includes(codeOf(cause));
+}
+
 /**
  * True when a prepared statement was not executed because the server no longer has it, or because a newer version of this
  * service has since added a column to its result.

@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { chooseSeed, runScenario } from "./run-scenario.ts";
+import { embeddedUpgrade, rollingUpgrade } from "./scenarios/upgrades.ts";
+import { hasCommit, OLD_COMMIT } from "./versions.ts";
+
+const found = hasCommit(OLD_COMMIT);
+if (!found)
+  console.warn(`!!! UPGRADE TESTS ARE SKIPPED: this clone lacks the commit ${OLD_COMMIT}; fetch the whole history !!!`);
+
+for (const scenario of [rollingUpgrade, embeddedUpgrade])
+  test.skipIf(!found)(scenario.promise, async () => {
+    const { violations } = await runScenario(scenario, { seconds: 0, rate: 4, seed: chooseSeed(), patience: 3 });
+    expect(violations).toEqual([]);
+  });
