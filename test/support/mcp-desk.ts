@@ -35,7 +35,7 @@ function createDesk() {
         roles: ["manager"],
         effect: "destructive",
         idempotent: true,
-        approval: { by: ["caller"] },
+        approval: { by: ["caller"], edit: ["amount"] },
         handler: ({ amount }) => ({ refunded: amount }),
       }),
       defineFunction({
@@ -99,4 +99,11 @@ export async function startDesk(options: SystemOptions = {}) {
   const desk = createDesk();
   const system = await startSystem({ service: desk.service, ...options });
   return { ...system, ...desk, [Symbol.asyncDispose]: () => system[Symbol.asyncDispose]() };
+}
+
+/** A desk with a key that may decide approvals. */
+export async function startApproving(options: SystemOptions = {}) {
+  const system = await startDesk(options);
+  const { apiKey } = await system.plane.admin.createKey({ agentId: system.agentId, can: ["approve"] });
+  return { ...system, apiKey, [Symbol.asyncDispose]: () => system[Symbol.asyncDispose]() };
 }

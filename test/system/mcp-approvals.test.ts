@@ -2,8 +2,7 @@ import { expect, test } from "vitest";
 import { callsOnce } from "../support/call-models.ts";
 import { startIssuer } from "../support/issuer.ts";
 import { type Era, mcpClient } from "../support/mcp-client.ts";
-import { startDesk } from "../support/mcp-desk.ts";
-import type { SystemOptions } from "../support/system.ts";
+import { startApproving } from "../support/mcp-desk.ts";
 
 const ERAS = ["2025", "2026"] as const satisfies readonly Era[];
 
@@ -12,19 +11,11 @@ const role = (name: string) => ({ headers: { "x-patchbay-role": name } });
 const callOf = (name: string, input: Record<string, unknown> = {}) => ({ name, arguments: input });
 const approvalOf = ({ _meta }: { _meta?: Record<string, unknown> | undefined }) => _meta?.["patchbay/approvalId"];
 
-/** A desk with a key that may decide approvals. */
-async function startApproving(options: SystemOptions = {}) {
-  const system = await startDesk(options);
-  const { apiKey } = await system.plane.admin.createKey({ agentId: system.agentId, can: ["approve"] });
-  return { ...system, apiKey, [Symbol.asyncDispose]: () => system[Symbol.asyncDispose]() };
-}
-
 test("the client's user confirms a call that the caller may confirm", async () => {
-  await using system = await startDesk();
-  const { apiKey } = await system.plane.admin.createKey({ agentId: system.agentId, can: ["approve"] });
+  await using system = await startApproving();
   const asked: string[] = [];
   const answers = ["decline", "accept"] as const;
-  await using client = await mcpClient({ ...system, apiKey }, { ...role("manager"), client: ELICITS });
+  await using client = await mcpClient(system, { ...role("manager"), client: ELICITS });
   client.setRequestHandler("elicitation/create", ({ params }) => {
     asked.push(params.message);
     return { action: answers[asked.length - 1]!, content: {} };
@@ -41,8 +32,8 @@ test("the client's user confirms a call that the caller may confirm", async () =
 test.each(ERAS)(
   "a call that waits names its approval to a client of %s, which then gets the result once",
   async (era) => {
-    await using system = await startDesk();
-    const { apiKey } = await system.plane.admin.createKey({ agentId: system.agentId, can: ["approve"] });
+    await using system = await startApproving();
+    const { apiKey } = system;
     await using client = await mcpClient(system, { era, ...role("manager") });
     const call = () => client.callTool(callOf("refund", { amount: 3 }));
     const waits = await call();

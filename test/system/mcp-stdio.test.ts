@@ -43,6 +43,23 @@ test.each(["legacy", { pin: "2026-07-28" }] as const)(
   },
 );
 
+test("`patchbay mcp` puts the question of a call to the user of a client of 2025", async () => {
+  await using system = await startDesk();
+  const { apiKey } = await system.plane.admin.createKey({ agentId: system.agentId, can: ["approve"] });
+  const capabilities = { elicitation: {} };
+  const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode: "legacy" }, capabilities });
+  client.setRequestHandler("elicitation/create", () => ({ action: "accept", content: {} }));
+  const target = ["--url", system.url, "--agent", system.agentId, "--role", "manager"];
+  const env = { PATH: process.env["PATH"]!, PATCHBAY_API_KEY: apiKey };
+  const args = [COMMAND, "mcp", ...target];
+  await client.connect(new StdioClientTransport({ command: process.execPath, args, env }));
+
+  const refunded = await client.callTool({ name: "refund", arguments: { amount: 3 } });
+
+  expect(refunded).toMatchObject({ content: [{ type: "text", text: '{"refunded":3}' }] });
+  await client.close();
+});
+
 test("`patchbay mcp` ends with exit code 1 and the reason on stderr when its key is refused", async () => {
   await using system = await startDesk();
   const target = ["--url", system.url, "--agent", system.agentId, "--key", "service_live_wrong"];

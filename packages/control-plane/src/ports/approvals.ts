@@ -59,6 +59,7 @@ export interface ApprovalFilter {
   orgId?: string;
   agentId?: string;
   runId?: string;
+  approvalId?: string;
   status?: ApprovalStatus;
   /** Only approvals of runs with one of these roles, or without a role. */
   roles?: readonly string[];

@@ -239,12 +239,13 @@ export async function approvalsOf(engine: Engine, runId: string): Promise<Approv
 function matches(
   { dialect }: Engine,
   eb: ExpressionBuilder<Schema, "approvals">,
-  { orgId, agentId, runId, status, roles }: ApprovalFilter,
+  { orgId, agentId, runId, approvalId, status, roles }: ApprovalFilter,
 ) {
   const all = [];
   if (orgId !== undefined) all.push(eb("org_id", "=", orgId));
   if (agentId !== undefined) all.push(eb("agent_id", "=", agentId));
   if (runId !== undefined) all.push(eb("run_id", "=", runId));
+  if (approvalId !== undefined) all.push(eb("id", "=", approvalId));
   if (roles) all.push(eb.or([eb("role", "is", null), eb("role", "in", roles)]));
   const open = eb("status", "=", "pending");
   if (status === "pending") all.push(open, eb("expires_at", ">", dialect.now));

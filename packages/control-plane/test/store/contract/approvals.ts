@@ -101,6 +101,8 @@ export function approvalContract(place: MakePlace): void {
     expect(await list({ orgId: "org_1", limit: 10 })).toHaveLength(3);
     expect(await list({ ...ofAgent, agentId: "agt_2" })).toEqual([]);
     expect(await list({ ...ofAgent, runId: first.runId })).toEqual(["apr_b", "apr_a"]);
+    expect(await list({ orgId: "org_1", approvalId: "apr_a", limit: 10 })).toEqual(["apr_a"]);
+    expect(await list({ orgId: "org_2", approvalId: "apr_a", limit: 10 })).toEqual([]);
     expect(await list({ ...ofAgent, status: "approved" })).toEqual(["apr_a"]);
     expect(await list({ ...ofAgent, roles: ["guest"] })).toEqual([]);
     const page = await approvals.list({ ...ofAgent, status: "pending", roles: ["clerk"], limit: 1 });

@@ -1,14 +1,19 @@
 import { createHash } from "node:crypto";
 
-/** How often the list of a role is compared while a client listens. */
-const EVERY_MS = 2_000;
+/**
+ * How often the list of a role is also compared without a report of a change: the bus may lose one, a replica that dies reports
+ * nothing, and neither does a command that confirms a function set in the store.
+ */
+const EVERY_MS = 30_000;
 
 /** The list of one role of an agent. */
 export interface WatchedList {
-  /** Names the agent and the role. */
+  /** Names the agent, the role and what of the agent is listed. */
   key: string;
   /** The list that a client of the role would get now; undefined if none can be read. */
   read(): Promise<unknown>;
+  /** Calls `changed` until disposed when the list may be another. */
+  onChange(changed: () => void): Disposable;
 }
 
 /** Reports changes of lists. */
@@ -17,43 +22,16 @@ export interface ListChanges {
   subscribe(list: WatchedList, changed: () => void): () => void;
 }
 
-interface Watch {
+interface Watch extends Disposable {
   listeners: Set<() => void>;
-  timer: NodeJS.Timeout;
 }
 
 /**
  * Compares the list of each role with a listener, so that a client learns of a change only if its own list has changed:
- * functions that it may not see come and go unnoticed. Polls, because the function set may change at any replica.
+ * functions that it may not see come and go unnoticed.
  */
-export function createListChanges({ everyMs = EVERY_MS }: { everyMs?: number } = {}): ListChanges {
+export function createListChanges(): ListChanges {
   const watches = new Map<string, Watch>();
-
-  function watch({ read }: WatchedList): Watch {
-    const listeners = new Set<() => void>();
-    let before: string | undefined;
-    let reading = false;
-    async function compare(): Promise<void> {
-      if (reading) return;
-      reading = true;
-      try {
-        const list = await read();
-        if (list === undefined) return;
-        const now = createHash("sha256").update(JSON.stringify(list)).digest("hex");
-        const changed = before !== undefined && before !== now;
-        before = now;
-        if (changed) for (const listener of listeners) listener();
-      } catch {
-        // A list that cannot be read is compared next time.
-      } finally {
-        reading = false;
-      }
-    }
-    const timer = setInterval(() => void compare(), everyMs).unref();
-    void compare();
-    return { listeners, timer };
-  }
-
   return {
     subscribe(list, changed) {
       const of = watches.get(list.key) ?? watch(list);
@@ -61,10 +39,49 @@ export function createListChanges({ everyMs = EVERY_MS }: { everyMs?: number } =
       of.listeners.add(changed);
       return () => {
         of.listeners.delete(changed);
-        if (of.listeners.size > 0) return;
-        clearInterval(of.timer);
-        if (watches.get(list.key) === of) watches.delete(list.key);
+        if (of.listeners.size > 0 || watches.get(list.key) !== of) return;
+        watches.delete(list.key);
+        of[Symbol.dispose]();
       };
+    },
+  };
+}
+
+function watch({ read, onChange }: WatchedList): Watch {
+  const listeners = new Set<() => void>();
+  let before: string | undefined;
+  let reading = false;
+  let again = false;
+
+  async function compare(): Promise<void> {
+    // What a read in progress returns may be older than this change.
+    again = true;
+    if (reading) return;
+    reading = true;
+    while (again) {
+      again = false;
+      const now = await digest();
+      if (now === undefined || now === before) continue;
+      if (before !== undefined) for (const listener of listeners) listener();
+      before = now;
+    }
+    reading = false;
+  }
+
+  /** Undefined for a list that cannot be read. */
+  async function digest(): Promise<string | undefined> {
+    const list = await read().catch(() => undefined);
+    return list === undefined ? undefined : createHash("sha256").update(JSON.stringify(list)).digest("hex");
+  }
+
+  const reports = onChange(() => void compare());
+  const timer = setInterval(() => void compare(), EVERY_MS).unref();
+  void compare();
+  return {
+    listeners,
+    [Symbol.dispose]() {
+      clearInterval(timer);
+      reports[Symbol.dispose]();
     },
   };
 }

@@ -1,15 +1,15 @@
-import { isJsonObject } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject } from "@patchbay/protocol";
 import { invalid } from "../../../ports/service-error.ts";
 import { parseBody, readBody, requireJsonType } from "../../kernel/body.ts";
-import { type Exchange, type Handler, json } from "../../kernel/exchange.ts";
+import { type Exchange, type Handler, json, originOf } from "../../kernel/exchange.ts";
 import { asDoorCaller, type DoorCaller } from "../caller.ts";
 import type { HttpDeps } from "../deps.ts";
 import { refuseForeign } from "../origins.ts";
 import { countQuery } from "../query-routes.ts";
 import { baseUrl } from "../service-routes.ts";
 import { onPlace, ownerOf } from "../stream-run.ts";
+import { elicitsIn, passReply, replyIn, SESSION_HEADER, sessionFor } from "./elicitation.ts";
 import { createListChanges } from "./list-changes.ts";
-import type { Exposed } from "./serve.ts";
 
 const INVALID_REQUEST = -32_600;
 
@@ -19,30 +19,26 @@ export function mcpRoutes(deps: HttpDeps): Record<"mcp", Handler> {
 
   async function serve(exchange: Exchange, caller: DoorCaller, message: unknown, signal: AbortSignal) {
     // The SDK costs memory and start-up time, which agents without MCP clients do not pay.
-    const { serveMcp } = await import("./serve.ts");
-    const { c, headers, requestId } = exchange;
+    const { EXPOSED, serveMcp } = await import("./serve.ts");
+    const { c, headers } = exchange;
+    const wanted = c.req.query("expose") ?? "functions";
+    const exposed = EXPOSED.find((one) => one === wanted);
+    if (!exposed) throw invalid([{ path: "expose", message: `must be one of ${EXPOSED.join(", ")}` }]);
     const response = await serveMcp({
       deps,
       caller,
-      requestId,
+      origin: originOf(exchange),
+      facts: exchange.facts,
       gone: signal,
       approvalUrl: (approvalId) => `${baseUrl(exchange, deps)}/console/approvals?approval=${approvalId}`,
       request: signal === c.req.raw.signal ? c.req.raw : new Request(c.req.raw.url, { ...asSent(c.req.raw), signal }),
       message,
       version: deps.version,
-      exposed: await exposedBy(exchange, caller),
+      exposed,
       changes,
     });
     for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
     return response;
-  }
-
-  async function exposedBy({ c }: Exchange, { principal }: DoorCaller): Promise<Exposed> {
-    const wanted = c.req.query("expose") ?? "functions";
-    if (!["functions", "agent", "both"].includes(wanted))
-      throw invalid([{ path: "expose", message: "must be one of functions, agent, both" }]);
-    if (wanted === "functions") return { functions: true };
-    return { functions: wanted === "both", ask: (await deps.runs.agentFacts(principal)).name };
   }
 
   return {
@@ -54,10 +50,18 @@ export function mcpRoutes(deps: HttpDeps): Record<"mcp", Handler> {
         if (role !== undefined) exchange.facts.role = role;
         requireJsonType(exchange);
         const message = parseBody(await readBody(exchange), { exact: true });
-        const method = isJsonObject(message) ? message["method"] : undefined;
+        const object: JsonObject = isJsonObject(message) ? message : {};
+        const { method } = object;
         if (method === "tools/call") await countQuery(exchange, principal, deps.rateLimit);
         else await countQuery(exchange, principal, deps.doorLimit, "requests");
         if (Array.isArray(message)) return refusedBatch(exchange);
+        const reply = elicitsIn(exchange.c.req.header(SESSION_HEADER)) ? replyIn(object) : undefined;
+        if (reply) {
+          await passReply({ deps, caller }, reply);
+          return accepted(exchange);
+        }
+        const session = sessionFor(object);
+        if (session !== undefined) exchange.headers[SESSION_HEADER] = session;
         const { signal } = exchange.c.req.raw;
         if (method !== "subscriptions/listen") return await serve(exchange, caller, message, signal);
         return await onPlace(deps, exchange, { owner: ownerOf(principal), wait: false }, async (place) => {
@@ -82,6 +86,8 @@ const asSent = ({ method, headers }: Request) => ({ method, headers });
 
 const isStream = ({ headers }: Response): boolean =>
   headers.get("Content-Type")?.startsWith("text/event-stream") === true;
+
+const accepted = ({ headers }: Exchange): Response => new Response(null, { status: 202, headers });
 
 function refusedBatch(exchange: Exchange): Response {
   const error = { code: INVALID_REQUEST, message: "Batches of messages are not accepted: send one message a request." };

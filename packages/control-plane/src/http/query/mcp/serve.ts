@@ -8,27 +8,29 @@ import {
   type ServerContext,
   type Tool,
 } from "@modelcontextprotocol/server";
-import { type JsonObject, MESSAGES } from "@patchbay/protocol";
+import { type JsonObject, MESSAGES, QueryRequest } from "@patchbay/protocol";
 import { unused } from "../../../models/wire-names.ts";
 import { ServiceError } from "../../../ports/service-error.ts";
 import { traceOf } from "../../kernel/errors.ts";
-import { askAgent, callFunction, type McpRequest, unknownTool } from "./call-tool.ts";
+import type { HttpDeps } from "../deps.ts";
+import { parse } from "../query-body.ts";
+import { ownerOf } from "../stream-run.ts";
+import { askAgent, callFunction, unknownTool } from "./call-tool.ts";
+import type { McpRequest } from "./confirm.ts";
+import { elicitsIn, SESSION_HEADER } from "./elicitation.ts";
 import type { ListChanges } from "./list-changes.ts";
 import { type RoleTools, toolsOf } from "./tools.ts";
 
-/** What the agent of a request offers. */
-export interface Exposed {
-  functions: boolean;
-  /** The agent's name, if it takes whole queries. */
-  ask?: string;
-}
+/** What of an agent are tools: its functions, the agent itself, or both. */
+export const EXPOSED = ["functions", "agent", "both"] as const;
 
-export interface ServedRequest extends McpRequest {
+export interface ServedRequest extends Omit<McpRequest, "deps" | "revoked"> {
+  deps: McpRequest["deps"] & Pick<HttpDeps, "streams">;
   request: Request;
   /** The parsed body. */
   message: unknown;
   version: string;
-  exposed: Exposed;
+  exposed: (typeof EXPOSED)[number];
   changes: ListChanges;
 }
 
@@ -37,18 +39,20 @@ const CACHE = { ttlMs: 60_000, cacheScope: "private" } as const;
 
 /** Serves one request of MCP. Holds nothing afterwards but the stream of a client that listens for changes. */
 export async function serveMcp(served: ServedRequest): Promise<Response> {
-  const { request, message, deps, caller, changes } = served;
+  const { request, message, deps, caller, changes, exposed } = served;
   const { principal, role } = caller;
   const list = {
-    key: JSON.stringify([principal.agentId, role, principal.roles]),
-    read: () => deps.within(principal.orgId, async () => (await knownTools(served))?.list),
+    key: JSON.stringify([principal.agentId, role, principal.roles, exposed]),
+    read: () => deps.within(principal.orgId, () => listFor(served)),
+    onChange: (changed: () => void) => deps.runs.onAgentChange(principal, changed),
   };
   const handler = createMcpHandler((context) => serverOf(served, context), {
     bus: {
       publish: () => undefined,
       subscribe: (listener) => changes.subscribe(list, () => listener({ kind: "tools_list_changed" })),
     },
-    onerror: (error) => deps.log.debug("mcp request refused", { requestId: served.requestId, error: error.message }),
+    onerror: (error) =>
+      deps.log.debug("mcp request refused", { requestId: served.origin.requestId, error: error.message }),
   });
   return await handler.fetch(request, { parsedBody: message });
 }
@@ -65,17 +69,27 @@ function serverOf(served: ServedRequest, { era }: McpRequestContext): Server {
   );
   server.setRequestHandler("tools/list", () =>
     guarded(served, async () => {
-      const { functions, ask } = served.exposed;
-      const tools = functions ? await toolsFor(served) : undefined;
-      const list = [...(tools?.list ?? [])];
-      return { tools: ask === undefined ? list : [...list, askTool(ask, tools)] };
+      const tools = await listFor(served);
+      // An empty list would look like a role without functions.
+      if (!tools) throw noSession();
+      return { tools };
     }),
   );
+  const asks = !modern && elicitsIn(served.request.headers.get(SESSION_HEADER));
   server.setRequestHandler("tools/call", ({ params }, ctx) =>
-    guarded(served, () => callTool(served, server, params, ctx)),
+    guarded(served, () => callTool({ ...served, ...(asks && { ask: onStream(server, ctx) }) }, server, params, ctx)),
   );
   return server;
 }
+
+/** The server of a request would wait for the reply itself, which arrives with another request and maybe at another replica. */
+const onStream =
+  (server: Server, { mcpReq }: ServerContext): NonNullable<McpRequest["ask"]> =>
+  async (id, params) =>
+    server.transport?.send(
+      { jsonrpc: "2.0", id, method: "elicitation/create", params: { ...params } },
+      { relatedRequestId: mcpReq.id },
+    );
 
 async function callTool(
   served: ServedRequest,
@@ -83,17 +97,17 @@ async function callTool(
   { name, arguments: given = {} }: { name: string; arguments?: Record<string, unknown> | undefined },
   ctx: ServerContext,
 ) {
-  const { functions, ask } = served.exposed;
   const input = given as JsonObject;
-  const tools = functions ? await knownTools(served) : undefined;
+  using access = served.deps.streams.watch(ownerOf(served.caller.principal));
+  const request: McpRequest = { ...served, revoked: access.revoked };
+  const { functions, tools, ask } = await offered(served);
   if (ask !== undefined && name === askTool(ask, tools).name) {
-    const { query } = input;
-    if (typeof query === "string" && query.trim() !== "") return await askAgent(served, query, ctx);
-    throw new ProtocolError(ProtocolErrorCode.InvalidParams, "query: must be a text that is not empty");
+    const { query } = parse(Asked, input, []);
+    return await askAgent(request, query, ctx);
   }
   if (!functions) throw unknownTool(name);
   if (!tools) throw noSession();
-  const result = await callFunction(served, { tool: name, input, fn: tools.functionOf(name) }, ctx);
+  const result = await callFunction(request, { tool: name, input, fn: tools.functionOf(name) }, ctx);
   if (isInputRequiredResult(result) || result.isError) return result;
   // Only results of tools with a schema are structured. For clients of earlier revisions the SDK wraps arrays and plain values.
   const schema = tools.outputSchemaOf(name);
@@ -101,16 +115,25 @@ async function callTool(
   return server.projectCallToolResult(schema ? result : unstructured, schema);
 }
 
-async function knownTools({ deps, caller: { principal, role } }: ServedRequest): Promise<RoleTools | undefined> {
-  const functions = await deps.runs.functionsFor(principal, role);
-  return functions && toolsOf(functions);
+interface Offered {
+  /** True if functions are tools; `tools` is undefined while no service is connected. */
+  functions: boolean;
+  tools: RoleTools | undefined;
+  /** The agent's name, if it takes whole queries. */
+  ask: string | undefined;
 }
 
-async function toolsFor(served: ServedRequest): Promise<RoleTools> {
-  const tools = await knownTools(served);
-  // An empty list would look like a role without functions.
-  if (!tools) throw noSession();
-  return tools;
+async function offered({ deps: { runs }, caller: { principal, role }, exposed }: ServedRequest): Promise<Offered> {
+  const functions = exposed === "agent" ? undefined : await runs.functionsFor(principal, role);
+  const ask = exposed === "functions" ? undefined : (await runs.agentFacts(principal)).name;
+  return { functions: exposed !== "agent", tools: functions && toolsOf(functions), ask };
+}
+
+/** The list of the role; undefined while no service is connected whose functions it has. */
+async function listFor(served: ServedRequest): Promise<Tool[] | undefined> {
+  const { functions, tools, ask } = await offered(served);
+  if (functions && !tools) return undefined;
+  return [...(tools?.list ?? []), ...(ask === undefined ? [] : [askTool(ask, tools)])];
 }
 
 const noSession = (): ProtocolError =>
@@ -118,6 +141,9 @@ const noSession = (): ProtocolError =>
 
 const NOT_A_NAME = /[^A-Za-z0-9_-]+/g;
 const LONGEST_TOOL = 64;
+
+/** The arguments of the agent's tool. */
+const Asked = QueryRequest.pick({ query: true });
 
 /** `tools`: those of the functions in the same list. */
 function askTool(agentName: string, tools: RoleTools | undefined): Tool {
@@ -136,7 +162,7 @@ function askTool(agentName: string, tools: RoleTools | undefined): Tool {
 }
 
 /** Clients get the messages of errors that are theirs to read; of others only that there was one. */
-async function guarded<T>({ deps, requestId }: ServedRequest, work: () => Promise<T>): Promise<T> {
+async function guarded<T>({ deps, origin: { requestId } }: ServedRequest, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
