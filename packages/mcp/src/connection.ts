@@ -1,5 +1,10 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { Client, StreamableHTTPClientTransport, type Transport } from "@modelcontextprotocol/client";
+import {
+  Client,
+  type JSONRPCMessage,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from "@modelcontextprotocol/client";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { serviceFolder } from "@patchbay/functions/sources";
 import { type Caller, type HttpServer, type McpOptions, type StdioServer, urlOf } from "./options.ts";
@@ -9,24 +14,36 @@ const MESSAGE_BYTES = 16 * 1024 * 1024;
 /** Characters of a server's standard error that an error message shows. */
 const TAIL_UNITS = 2000;
 
-/** The call during which a request is sent, for headers that depend on it. */
-export const currentCaller = new AsyncLocalStorage<Caller>();
+/** The call during which a request is sent. */
+interface CurrentCall extends Caller {
+  /** Called when the server can answer no more: its stream of events for this request has ended. */
+  onStreamEnd: () => void;
+}
+export const currentCall = new AsyncLocalStorage<CurrentCall>();
 
-/** A connected client. `stderr` is the end of what the server's process wrote there. */
+/** A connected client. */
 export interface Opened {
   client: Client;
+  /** The end of what the server's process wrote to its standard error. */
   stderr: () => string;
+  /** True if the server knows this client by a session, which it forgets when it restarts. */
+  hasSession: () => boolean;
 }
 
-/**
- * Connects to the server, and starts it first if it is a process. Throws an error that ends with the server's own words. `onTools` is
- * called when the server says that its tools changed.
- */
+/** What a connection reports. */
+export interface Listener {
+  /** The server says that its tools changed. */
+  onTools: () => void;
+  /** The stream of such messages ended. The server may have restarted. */
+  onSilence: () => void;
+}
+
+/** Connects to the server, and starts it first if it is a process. Throws an error that ends with the server's own words. */
 export async function open(
   { name, server, startTimeoutMs = 30_000 }: McpOptions,
-  onTools: () => void,
+  { onTools, onSilence }: Listener,
 ): Promise<Opened> {
-  const { transport, stderr } = "command" in server ? openProcess(server) : openHttp(server, name);
+  const { transport, stderr } = "command" in server ? openProcess(server) : openHttp(server, name, onSilence);
   const client = new Client(
     { name: "patchbay", version: "0.1.0" },
     {
@@ -39,7 +56,7 @@ export async function open(
   );
   try {
     await client.connect(transport, { timeout: startTimeoutMs });
-    return { client, stderr };
+    return { client, stderr, hasSession: () => transport.sessionId !== undefined };
   } catch (cause) {
     await client.close().catch(() => undefined);
     const reason = cause instanceof Error ? cause.message : String(cause);
@@ -64,24 +81,37 @@ function openProcess({ command, args = [], env, cwd }: StdioServer): { transport
   return { transport, stderr: () => tail };
 }
 
-function openHttp(server: HttpServer, name: string): { transport: Transport; stderr: () => string } {
+function openHttp(
+  server: HttpServer,
+  name: string,
+  onSilence: () => void,
+): { transport: Transport; stderr: () => string } {
   const { token, headers } = server;
-  const transport = new StreamableHTTPClientTransport(urlOf(server, name), {
+  const transport = new HttpTransport(urlOf(server, name), {
     async fetch(url, init) {
       const all = new Headers(init?.headers);
-      const caller = currentCaller.getStore() ?? { role: undefined, context: {} };
-      const own = typeof headers === "function" ? headers(caller) : headers;
+      const isListening = init?.method === "GET" || all.get("mcp-method") === "subscriptions/listen";
+      const caller = currentCall.getStore() ?? { role: undefined, context: {} };
+      const own = typeof headers === "function" ? headers({ role: caller.role, context: caller.context }) : headers;
       for (const [header, value] of Object.entries(own ?? {})) all.set(header, value);
       if (token !== undefined) all.set("authorization", `Bearer ${token}`);
       const response = await fetch(url, { ...init, headers: all });
-      return limited(response);
+      return limited(response, isListening ? onSilence : undefined);
     },
   });
   return { transport, stderr: () => "" };
 }
 
+class HttpTransport extends StreamableHTTPClientTransport {
+  /** The client waits for an answer until its own time limit, also if the stream that would bring it has ended. */
+  override send(message: JSONRPCMessage, options: Parameters<StreamableHTTPClientTransport["send"]>[1] = {}) {
+    const onRequestStreamEnd = options.onRequestStreamEnd ?? currentCall.getStore()?.onStreamEnd;
+    return super.send(message, { ...options, ...(onRequestStreamEnd && { onRequestStreamEnd }) });
+  }
+}
+
 /** The same response, whose body fails when one message exceeds its limit. A stream of events has a blank line after each. */
-function limited(response: Response): Response {
+function limited(response: Response, onEnd?: () => void): Response {
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
   let sizeBytes = 0;
   const count = new TransformStream<Uint8Array, Uint8Array>({
@@ -91,6 +121,7 @@ function limited(response: Response): Response {
       if (sizeBytes > MESSAGE_BYTES) controller.error(new RangeError(`the answer exceeds ${MESSAGE_BYTES} bytes`));
       else controller.enqueue(chunk);
     },
+    ...(onEnd && { flush: onEnd, cancel: onEnd }),
   });
   return response.body === null ? response : new Response(response.body.pipeThrough(count), response);
 }

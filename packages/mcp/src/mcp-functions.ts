@@ -1,5 +1,4 @@
 import {
-  createLog,
   DefinitionError,
   defineFunction,
   type FunctionDefinition,
@@ -9,11 +8,12 @@ import {
   RetryableError,
   type Schema,
 } from "@patchbay/functions";
-import { addFunctionSource, readForeignSchema } from "@patchbay/functions/sources";
+import { addFunctionSource, defaultLog, readForeignSchema } from "@patchbay/functions/sources";
+import { NotRunningError } from "./failures.ts";
 import { compare, lockPath, ownTool, type Pinned, readPinned, writePinned } from "./lock.ts";
 import { checkOptions, type McpOptions, type ToolOverride } from "./options.ts";
 import { toResult } from "./results.ts";
-import { NotRunningError, type Server, startServer } from "./server.ts";
+import { type Server, startServer } from "./server.ts";
 import { isSameDefinition, type ToolDefinition, visibleText } from "./tool.ts";
 
 /** The tools of a server as functions. */
@@ -44,8 +44,8 @@ export async function mcpFunctions(options: McpOptions): Promise<McpFunctions> {
   const { name, lock } = options;
   const path = lock === undefined ? undefined : lockPath(lock);
   const pinned = path === undefined ? undefined : readPinned(path, name);
-  const log = (options.log ?? createLog()).child({ mcpServer: name });
-  const server = await startServer(options);
+  const log = (options.log ?? defaultLog()).child({ mcpServer: name });
+  const server = await startServer(options, log);
   try {
     const accepted = server.tools().filter((tool) => path === undefined || isPinned(server, tool, pinned));
     if (path !== undefined) warnOfUnpinned(server, accepted, { path, pinned, log });

@@ -56,7 +56,7 @@ export interface McpOptions {
   concurrency?: number;
   /** Milliseconds that the server has to start and to list its tools. Default 30,000. */
   startTimeoutMs?: number;
-  /** Default: JSON lines on standard error. */
+  /** Default: the log of the command that loads the service; otherwise JSON lines on standard error. */
   log?: Log;
 }
 

@@ -1,26 +1,16 @@
 import {
   type CallToolResult,
-  type Client,
-  INVALID_PARAMS,
   type Progress,
   ProtocolError,
   SdkError,
   SdkErrorCode,
-  SdkHttpError,
   type Tool,
 } from "@modelcontextprotocol/client";
-import {
-  type CallContext,
-  createLog,
-  FunctionError,
-  type JsonObject,
-  type Log,
-  OutcomeUnknownError,
-} from "@patchbay/functions";
+import { type CallContext, FunctionError, type JsonObject, type Log, type LogFields } from "@patchbay/functions";
 import { createBackoff } from "@patchbay/functions/sources";
-import { currentCaller, open } from "./connection.ts";
+import { currentCall, open, type Opened } from "./connection.ts";
+import { explain, NotRunningError } from "./failures.ts";
 import type { McpOptions } from "./options.ts";
-import { toFunctionError } from "./results.ts";
 import { createSlots } from "./slots.ts";
 import { definitionOf, isSameDefinition, type ToolDefinition } from "./tool.ts";
 
@@ -28,9 +18,17 @@ import { definitionOf, isSameDefinition, type ToolDefinition } from "./tool.ts";
 const REQUEST_MS = 300_000;
 /** Between two messages on the progress of all calls of a server. */
 const PROGRESS_MS = 50;
+/** A server over HTTP may be replaced by another release between two requests without a sign: what is older is read again before a call. */
+const CHECK_MS = 10_000;
 
-/** The server cannot be reached now, and the call was not sent. */
-export class NotRunningError extends FunctionError {}
+/** One handshake with the server. */
+interface Connection extends Opened {
+  /** When the tools were read, in milliseconds of the process. `NEVER` after a sign that the server restarted. */
+  checkedAt: number;
+  /** Calls in flight. They keep a connection open that a newer one has replaced. */
+  calls: number;
+}
+const NEVER = Number.NEGATIVE_INFINITY;
 
 /** A running server: connected, and connected again with growing pauses when its connection ends. */
 export interface Server {
@@ -44,8 +42,7 @@ export interface Server {
 }
 
 /** Starts the server and reads its tools. Rejects if that fails; later failures are tried again. */
-export async function startServer(options: McpOptions): Promise<Server> {
-  const log = (options.log ?? createLog()).child({ mcpServer: options.name });
+export async function startServer(options: McpOptions, log: Log): Promise<Server> {
   const server = new RunningServer(options, log);
   await server.start();
   return server;
@@ -56,12 +53,17 @@ class RunningServer implements Server {
   readonly #log: Log;
   readonly #slots;
   readonly #backoff = createBackoff({ firstMs: 500, baseMs: 1000, recentMaxMs: 30_000, maxMs: 60_000 });
-  #client: Client | undefined;
+  /** The current one, and replaced ones with calls in flight. */
+  readonly #connections = new Set<Connection>();
+  #current: Connection | undefined;
+  #check: Promise<void> | undefined;
   #tools = new Map<string, ToolDefinition>();
   #title = "";
+  /** The title when the service started, whose functions are for this server. */
+  #firstTitle: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
-  #progressAt = Number.NEGATIVE_INFINITY;
+  #progressAt = NEVER;
 
   constructor(options: McpOptions, log: Log) {
     this.#options = options;
@@ -77,65 +79,120 @@ class RunningServer implements Server {
     return [...this.#tools.values()];
   }
 
+  /** Connects, reads the tools, and replaces the connection before, if there is one. */
   async start(): Promise<void> {
-    const { client, stderr } = await open(this.#options, () => void this.#readAgain());
+    const opened = await open(this.#options, {
+      onTools: () => void this.#readAgain(),
+      onSilence: () => {
+        connection.checkedAt = NEVER;
+        this.#log.debug("the MCP server may have restarted, and is read again before the next call");
+      },
+    });
+    const connection: Connection = { ...opened, checkedAt: NEVER, calls: 0 };
+    const { client } = connection;
     if (this.#isClosed) return await client.close();
     try {
-      await this.#read(client);
+      await this.#read(connection);
     } catch (cause) {
       await client.close();
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new Error(`The MCP server "${this.#options.name}" did not list its tools: ${reason}`, { cause });
     }
     if (this.#isClosed) return await client.close();
-    this.#client = client;
-    this.#title = client.getServerVersion()?.name ?? "";
+    const before = this.#current;
+    this.#current = connection;
+    this.#connections.add(connection);
+    if (before) this.#closeUnused(before);
     this.#backoff.reset();
     Object.assign(client, {
       onerror: (error: Error) => this.#log.debug("error of the connection to the MCP server", { error }),
-      onclose: () => this.#lost(client, stderr()),
+      onclose: () => {
+        this.#connections.delete(connection);
+        this.#lose(connection, { stderr: connection.stderr() });
+      },
     });
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    await this.#client?.close();
+    await Promise.all([...this.#connections].map(({ client }) => client.close()));
   }
 
   async call(definition: ToolDefinition, input: JsonObject, context: CallContext): Promise<CallToolResult> {
     const release = await this.#slots.take(context.signal);
+    let connection: Connection | undefined;
     try {
-      const client = this.#client;
-      if (client === undefined) throw this.#notRunning();
+      connection = await this.#checked();
+      context.signal.throwIfAborted();
       this.#refuseChanged(definition);
-      const { role, signal } = context;
-      const send = () =>
-        client.callTool(
-          { name: definition.name, arguments: input },
-          {
-            signal,
-            timeout: REQUEST_MS,
-            onprogress: (progress) => this.#forward(progress, context),
-            // Otherwise the client refuses a result that does not match, like arguments that were never sent. The gate checks it.
-            toolDefinition: { ...definition, outputSchema: undefined } as Tool,
-          },
-        );
-      return await currentCaller.run({ role, context: context.context }, send);
+      connection.calls++;
+      return await this.#send(connection, { definition, input, context }).finally(() => connection!.calls--);
     } catch (error) {
-      throw this.#explain(error, context.signal);
+      if (connection === undefined || context.signal.aborted || error instanceof FunctionError) throw error;
+      // The server may have restarted. It refuses a session that it does not know with 404 or 400.
+      if (!(error instanceof ProtocolError)) connection.checkedAt = NEVER;
+      throw explain(error, this.#options.name);
     } finally {
+      if (connection && connection !== this.#current) this.#closeUnused(connection);
       release();
+    }
+  }
+
+  #send(
+    { client }: Connection,
+    { definition, input, context }: { definition: ToolDefinition; input: JsonObject; context: CallContext },
+  ): Promise<CallToolResult> {
+    const ended = new AbortController();
+    const onStreamEnd = () => ended.abort(new SdkError(SdkErrorCode.ConnectionClosed, "the answer ended early"));
+    const send = () =>
+      client.callTool(
+        { name: definition.name, arguments: input },
+        {
+          signal: AbortSignal.any([context.signal, ended.signal]),
+          timeout: REQUEST_MS,
+          onprogress: (progress) => this.#forward(progress, context),
+          // Otherwise the client refuses a result that does not match, like arguments that were never sent. The gate checks it.
+          toolDefinition: { ...definition, outputSchema: undefined } as Tool,
+        },
+      );
+    return currentCall.run({ role: context.role, context: context.context, onStreamEnd }, send);
+  }
+
+  /** The current connection, with the tools that the server offers now. Throws while the server is not running. */
+  async #checked(): Promise<Connection> {
+    const current = this.#current;
+    if (current && "url" in this.#options.server && performance.now() - current.checkedAt > CHECK_MS)
+      await (this.#check ??= this.#renew(current).finally(() => (this.#check = undefined)));
+    if (this.#current === undefined) throw new NotRunningError(this.#options.name);
+    return this.#current;
+  }
+
+  /** Reads the tools again, after a new handshake unless the server still knows the session. */
+  async #renew(connection: Connection): Promise<void> {
+    try {
+      if (connection.hasSession())
+        try {
+          return await this.#read(connection);
+        } catch (error) {
+          this.#log.debug("the session of the MCP server ended", { error });
+        }
+      await this.start();
+    } catch (error) {
+      this.#lose(connection, { error });
     }
   }
 
   /** A server that changes a tool while it runs must not receive calls which were accepted for another one. */
   #refuseChanged(definition: ToolDefinition): void {
-    if (isSameDefinition(definition, this.#tools.get(definition.name))) return;
     const { name } = this.#options;
-    throw new FunctionError(
-      `The MCP server "${name}" changed its tool "${definition.name}", so the call was not sent. Restart the service to accept or refuse the change.`,
-    );
+    const refuse = (change: string) =>
+      new FunctionError(
+        `The MCP server "${name}" ${change}, so the call was not sent. Restart the service to accept or refuse the change.`,
+      );
+    if (this.#title !== this.#firstTitle) throw refuse("was replaced by another one");
+    if (!isSameDefinition(definition, this.#tools.get(definition.name)))
+      throw refuse(`changed its tool "${definition.name}"`);
   }
 
   /** A runtime may send a limited number of frames. Those of results must not wait for the progress of a server. */
@@ -146,63 +203,52 @@ class RunningServer implements Server {
     context.progress(progress);
   }
 
-  #explain(error: unknown, signal: AbortSignal): unknown {
-    if (signal.aborted || error instanceof FunctionError) return error;
-    const { name } = this.#options;
-    if (error instanceof SdkHttpError && error.status >= 400 && error.status < 500) {
-      // A server that was started again does not know the session any more.
-      if (error.status === 404) void this.#client?.close();
-      return error.status === 404
-        ? this.#notRunning()
-        : new FunctionError(`The MCP server "${name}" refused the request with status ${error.status}.`);
-    }
-    if (error instanceof ProtocolError)
-      return error.code === INVALID_PARAMS
-        ? toFunctionError(error.message, `The MCP server "${name}" refused the arguments.`)
-        : new Error(`the MCP server answered with an error: ${error.message}`, { cause: error });
-    if (error instanceof SdkError && error.code === SdkErrorCode.NotConnected) return this.#notRunning();
-    if (wasNotSent(error)) return this.#notRunning();
-    return new OutcomeUnknownError(`the connection to the MCP server "${name}" ended during the call`, {
-      cause: error,
-    });
-  }
-
-  #notRunning(): NotRunningError {
-    return new NotRunningError(`The MCP server "${this.#options.name}" is not running. Try again later.`);
-  }
-
-  async #read(client: Client): Promise<void> {
+  async #read(connection: Connection): Promise<void> {
+    const { client } = connection;
     const { tools } = await client.listTools(
       {},
       { cacheMode: "refresh", timeout: this.#options.startTimeoutMs ?? 30_000 },
     );
-    const before = this.#tools;
+    connection.checkedAt = performance.now();
+    const [before, title] = [this.#tools, this.#title];
     this.#tools = new Map(tools.map((tool) => [tool.name, definitionOf(tool)]));
+    this.#title = client.getServerVersion()?.name ?? "";
+    this.#firstTitle ??= this.#title;
     const changed = [...before.values()].filter((one) => !isSameDefinition(one, this.#tools.get(one.name)));
     if (changed.length > 0)
       this.#log.warn("the MCP server changed tools, which are not called until the service restarts", {
         tools: changed.map(({ name }) => name),
       });
+    if (this.#title !== title && this.#title !== this.#firstTitle)
+      this.#log.warn("another MCP server answers, which is not called until the service restarts", {
+        title: this.#title,
+        before: this.#firstTitle,
+      });
   }
 
   async #readAgain(): Promise<void> {
-    const client = this.#client;
-    if (client === undefined) return;
+    const connection = this.#current;
+    if (connection === undefined) return;
     try {
-      await this.#read(client);
+      await this.#read(connection);
     } catch (error) {
       // Whether the tools are those that were accepted is not known now.
-      this.#tools = new Map();
-      this.#log.error("the MCP server changed its tools and did not list them", { error });
+      this.#lose(connection, { error });
     }
   }
 
-  #lost(client: Client, stderr: string): void {
-    if (this.#client !== client) return;
-    this.#client = undefined;
+  /** Connects again later. Calls fail until then. */
+  #lose(connection: Connection, reason: LogFields): void {
+    if (this.#current !== connection) return;
+    this.#current = undefined;
+    this.#closeUnused(connection);
     if (this.#isClosed) return;
-    this.#log.error("the connection to the MCP server ended", { stderr });
+    this.#log.error("the connection to the MCP server ended", reason);
     this.#startLater();
+  }
+
+  #closeUnused({ client, calls }: Connection): void {
+    if (calls === 0) void client.close();
   }
 
   #startLater(): void {
@@ -214,11 +260,4 @@ class RunningServer implements Server {
       });
     }, this.#backoff.nextMs()).unref();
   }
-}
-
-/** True for an HTTP request that reached no server. */
-function wasNotSent(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause)
-    if (["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"].includes(String((cause as { code?: unknown }).code))) return true;
-  return false;
 }

@@ -183,6 +183,16 @@ test("a tool that changes while the server runs is not called any more", async (
   expect(desk.names).not.toContain("h_added");
 });
 
+test("a server that cannot list its changed tools is started again", async () => {
+  await using desk = await openDesk();
+  await desk.call("h_breakList", {});
+  await desk.log.until("connection to the MCP server ended");
+
+  await expect
+    .poll(() => desk.call("h_add", { a: 1, b: 2 }), { interval: 100, timeout: 30_000 })
+    .toEqual({ ok: true, value: "3" });
+});
+
 test("calls beyond the concurrency of a server wait, and a call that ends while it waits is not sent", async () => {
   await using desk = await openDesk({ concurrency: 1 });
   const first = new AbortController();

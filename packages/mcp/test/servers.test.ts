@@ -2,10 +2,9 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { Readable } from "node:stream";
-import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { expect, test } from "vitest";
 import { openDesk, programOf, temporaryFolder } from "./support/desk.ts";
+import { release, serve } from "./support/http-server.ts";
 
 /** Servers of the public registry, each with its own release of the protocol's libraries. */
 const FILESYSTEM = programOf("@modelcontextprotocol/server-filesystem/dist/index.js");
@@ -71,51 +70,17 @@ test("server-everything: every tool becomes a function, and long ones report pro
 });
 
 test("a server over HTTP of the 2026 revision receives the token, and headers that depend on the caller", async () => {
-  const seen: { role: string | null; token: string | null }[] = [];
-  const handler = createMcpHandler(({ requestInfo }) => {
-    const server = new McpServer({ name: "remote", version: "1.0.0" });
-    server.registerTool("who", { description: "Says who calls." }, () => {
-      const role = requestInfo!.headers.get("x-role");
-      seen.push({ role, token: requestInfo!.headers.get("authorization") });
-      return { content: [{ type: "text", text: String(role) }] };
-    });
-    return server;
-  });
-  const http = createServer((request, response) => {
-    const url = `http://${request.headers.host}${request.url}`;
-    const hasBody = request.method === "POST";
-    const init = { method: request.method!, headers: request.headers as Record<string, string> };
-    void handler
-      .fetch(
-        new Request(url, { ...init, ...(hasBody && { body: Readable.toWeb(request), duplex: "half" }) } as RequestInit),
-      )
-      .then((answer) => {
-        response.writeHead(answer.status, Object.fromEntries(answer.headers));
-        if (answer.body) Readable.fromWeb(answer.body as never).pipe(response);
-        else response.end();
-      });
-  });
-  const url = await listen(http);
+  const { fetch, calls } = release();
+  await using http = await serve(fetch);
   const server = {
-    url,
+    url: http.url,
     token: "secret",
     headers: ({ role }: { role: string | undefined }) => ({ "x-role": role ?? "none" }),
   };
   await using desk = await openDesk({ name: "remote", server });
   expect(await desk.call("remote_who", {}, { role: "support" })).toEqual({ ok: true, value: "support" });
   expect(await desk.call("remote_who", {}, { role: "manager" })).toEqual({ ok: true, value: "manager" });
-  expect(seen).toEqual([
-    { role: "support", token: "Bearer secret" },
-    { role: "manager", token: "Bearer secret" },
-  ]);
-
-  http.closeAllConnections();
-  await new Promise((resolve) => http.close(resolve));
-  // A call on a connection that the server had closed may have reached it.
-  const call = () => desk.call("remote_who", {});
-  await expect
-    .poll(call)
-    .toMatchObject({ code: "function_failed", message: expect.stringContaining("is not running") });
+  expect(calls.map(({ headers }) => headers.get("authorization"))).toEqual(["Bearer secret", "Bearer secret"]);
 });
 
 test("a server over HTTP that refuses the token does not start", async () => {

@@ -3,7 +3,7 @@ import { loadService } from "../../src/service-file.ts";
 
 for (const path of process.argv.slice(2)) {
   const files: string[] = [];
-  const result = await loadService(path, (file) => files.push(file)).then(
+  const result = await loadService(path, { onFile: (file) => files.push(file) }).then(
     ({ manifest }) => ({ name: manifest.name }),
     (error: unknown) => ({ error: error instanceof Error ? error.message : String(error) }),
   );

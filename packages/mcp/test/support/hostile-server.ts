@@ -22,9 +22,18 @@ let tools: object[] = [
     },
     annotations: { readOnlyHint: true },
   },
-  ...["huge", "silent", "die", "fail", "protocolError", "environment", "picture", "progress", "changeDescription"].map(
-    (name) => tool(name),
-  ),
+  ...[
+    "huge",
+    "silent",
+    "die",
+    "fail",
+    "protocolError",
+    "environment",
+    "picture",
+    "progress",
+    "changeDescription",
+    "breakList",
+  ].map((name) => tool(name)),
   {
     ...tool("mismatch"),
     outputSchema: { type: "object", properties: { sum: { type: "number" } }, required: ["sum"] },
@@ -74,6 +83,11 @@ const calls: Record<string, (request: Request) => object | undefined> = {
     write({ method: "notifications/tools/list_changed" });
     return text("changed");
   },
+  breakList() {
+    tools = [];
+    write({ method: "notifications/tools/list_changed" });
+    return text("broken");
+  },
 };
 
 process.stderr.write("hostile server: ready\n");
@@ -93,7 +107,8 @@ createInterface({ input: process.stdin }).on("line", (line) => {
         serverInfo: { name: process.env["HOSTILE_NAME"] ?? "hostile", version: "1.0.0" },
       },
     });
-  else if (method === "tools/list") write({ id, result: { tools } });
+  else if (method === "tools/list")
+    write({ id, ...(tools.length > 0 ? { result: { tools } } : { error: { code: -32_603, message: "broken" } }) });
   else if (params?.name === "protocolError")
     write({ id, error: { code: -32_603, message: "stack trace of /srv/secret.ts" } });
   else {
