@@ -159,10 +159,22 @@ test("a pinned key has the models of its roles only", async () => {
       status: 403,
       code: "role_not_allowed",
     });
-  await expect(system.send({ model: `${agentId}:stranger`, messages })).rejects.toMatchObject({
-    status: 404,
-    code: "model_not_found",
-  });
+});
+
+test("the model chooses the role, and a header only the role of a model that names none", async () => {
+  await using system = await start();
+  const { agentId } = system;
+  const messages = [user("Refund order A-1")];
+  const header = { "X-Patchbay-Role": "admin" };
+
+  await system.send({ model: `${agentId}:support`, messages }, header);
+  await system.send({ model: agentId, messages }, { "X-Patchbay-Role": "support" });
+  expect(system.desk.handled.map(({ role }) => role)).toEqual(["support", "support"]);
+  for (const headers of [{}, header])
+    await expect(system.send({ model: `${agentId}:stranger`, messages }, headers)).rejects.toMatchObject({
+      status: 404,
+      code: "model_not_found",
+    });
 });
 
 test("response_format makes the content JSON that meets the schema", async () => {

@@ -41,7 +41,7 @@ describe("a limit on open event streams rejects resumes and further readers with
 
     expect(await refusalOf(await resume(system, first.runId))).toEqual(refused("2 event streams of this run"));
     expect((await resume(system, first.runId, apiKey)).status).toBe(200);
-    expect(await metricOf(system, "patchbay_streams_refused_total")).toMatch(/\{limit="streamsPerRun"\} 1$/);
+    expect(await metricOf(system, 'patchbay_streams_refused_total{limit="streamsPerRun"}')).toMatch(/ 1$/);
 
     await second.leave();
     await expect.poll(async () => (await resume(system, first.runId)).status).toBe(200);

@@ -12,8 +12,8 @@ export const RETRY = "retry: 1000\n\n";
 export interface Translator {
   /** What the stream begins with. */
   open(): string;
-  /** Any number of frames. */
-  event(followed: Followed): string;
+  /** Any number of frames. No further event is read before a promise of them. */
+  event(followed: Followed): string | Promise<string>;
   /** True when no further event is translated, although the run may continue. Default: false. */
   readonly ended?: boolean;
   /** What the stream ends with: because its run has ended or waits for an approval, or before that. The client then resumes. */
@@ -123,9 +123,17 @@ class EventStream {
     this.#asking = false;
     if (this.#closed || this.#finished) return;
     if (step.done) return this.#finish();
-    const { translator } = this.#options;
-    this.#pending += translator.event(step.value);
-    if (translator.ended) return this.#finish();
+    const frames = this.#options.translator.event(step.value);
+    if (typeof frames === "string") return this.#add(frames);
+    this.#asking = true;
+    frames.then((text) => this.#add(text)).catch((error: unknown) => this.#fail(error));
+  }
+
+  #add(frames: string): void {
+    this.#asking = false;
+    if (this.#closed || this.#finished) return;
+    this.#pending += frames;
+    if (this.#options.translator.ended) return this.#finish();
     this.#flushSoon();
     this.#ask();
   }

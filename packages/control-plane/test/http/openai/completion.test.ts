@@ -13,12 +13,14 @@ type Chunk = OpenAI.ChatCompletionChunk;
 
 function translate(events: readonly (RunEvent | LiveEvent)[], form: Partial<typeof FORM> = {}) {
   const interrupted: true[] = [];
-  const translator = new ChunkTranslator({ ...FORM, ...form }, IDS, { interrupted: () => void interrupted.push(true) });
-  const bytes = [
-    translator.open(),
-    ...events.map((event) => translator.event({ body: JSON.stringify(event) })),
-    translator.close(),
-  ].join("");
+  const translator = new ChunkTranslator({ ...FORM, ...form }, IDS, {
+    interrupted: () => void interrupted.push(true),
+    usage: async () => undefined,
+  });
+  let bytes = translator.open();
+  // Only the end of a failed run, with its usage, is a promise.
+  for (const event of events) bytes += translator.event({ body: JSON.stringify(event) }) as string;
+  bytes += translator.close();
   return { bytes, interrupted };
 }
 

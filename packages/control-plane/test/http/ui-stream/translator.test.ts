@@ -5,8 +5,8 @@ import {
   type UIMessageChunk,
   uiMessageChunkSchema,
 } from "ai";
-import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import * as fc from "../../../../../test/support/properties.ts";
 import { answerMessage } from "../../../src/http/query/ui-stream/messages.ts";
 import { type Beginning, UiTranslator } from "../../../src/http/query/ui-stream/translator.ts";
 import type { Followed } from "../../../src/run/api.ts";
@@ -76,7 +76,7 @@ describe("any run", () => {
       fc.asyncProperty(anyRun, async (log) => {
         const message = await readWhole(log);
 
-        const stored = answerMessage(
+        const stored = await answerMessage(
           RUN,
           log.filter((event) => !isLive(event)),
         );
@@ -107,7 +107,7 @@ describe("any run", () => {
         const { message } = await read(translate(replayed, { joinedAt }).text);
 
         if (firstPause || typeOf(stored.at(-1)!) !== "finalResponse") return;
-        const whole = answerMessage(RUN, stored) as UIMessage;
+        const whole = (await answerMessage(RUN, stored)) as UIMessage;
         expect(textsOf(message).replaceAll(/\s|\|/g, "")).toBe(textsOf(whole).replaceAll(/\s|\|/g, ""));
         expect(callsOf(message)).toEqual(callsOf(whole));
       }),
@@ -124,11 +124,30 @@ describe("any run", () => {
 
         const { message } = await read(text);
 
-        expect(withoutUndefined(answerMessage(RUN, upToPause))).toEqual(withoutUndefined(message));
+        expect(withoutUndefined(await answerMessage(RUN, upToPause))).toEqual(withoutUndefined(message));
       }),
       { numRuns: 120 },
     );
   });
+});
+
+test("reasoning comes before a text of a failed attempt whose withdrawal was lost, as it is stored", async () => {
+  const events = [
+    { type: "responseDelta", content: "\n" },
+    { type: "thoughtDelta", content: "first" },
+    { type: "responseDelta", content: "second" },
+    { id: 1, type: "thought", content: "first" },
+    { id: 2, type: "thought", content: "second" },
+    { id: 3, type: "toolCall", toolCallId: "call_1", toolName: "f", parameters: {} },
+  ];
+  const log = events.map(({ id, ...event }): Followed => ({
+    ...(id !== undefined && { id }),
+    body: JSON.stringify(event),
+  }));
+
+  const { message } = await read(translate(log).text);
+
+  expect(textsOf(message)).toBe("first|second");
 });
 
 /** Properties without a value, and the ids of parts, which only a stream needs. */

@@ -89,28 +89,35 @@ async function reasoningIn(events: AsyncIterable<Followed>, form: ChatForm): Pro
 
 const DONE = "data: [DONE]\n\n";
 
+/** What the stream of a run needs from the run. */
+export interface StreamedRun {
+  /** The stream ends before its run, and the client cannot resume it. */
+  interrupted: () => void;
+  /** What the run has used, once it has ended. Its last event says so only if it has an answer. */
+  usage: () => Promise<Usage | undefined>;
+}
+
 /** Writes the events of one run as chunks of a completion. Never asks the client to call a function. */
 export class ChunkTranslator implements Translator {
   readonly #form: ChatForm;
   readonly #ids: Ids;
   readonly #transcript: Transcript;
-  readonly #interrupted: () => void;
+  readonly #run: StreamedRun;
   #ended = false;
   #waits = false;
 
-  /** `interrupted`: the stream ends before its run, and the client cannot resume it. */
-  constructor(form: ChatForm, ids: Ids, { interrupted }: { interrupted: () => void }) {
+  constructor(form: ChatForm, ids: Ids, run: StreamedRun) {
     this.#form = form;
     this.#ids = ids;
     this.#transcript = new Transcript(form);
-    this.#interrupted = interrupted;
+    this.#run = run;
   }
 
   open(): string {
     return this.#delta({ role: "assistant", content: "" });
   }
 
-  event({ body }: Followed): string {
+  event({ body }: Followed): string | Promise<string> {
     const event = JSON.parse(body) as RunEvent | LiveEvent;
     const added = this.#additions(this.#transcript.add(event));
     if (event.type === "approvalRequest") this.#waits = true;
@@ -119,33 +126,38 @@ export class ChunkTranslator implements Translator {
       const { warnings, usage } = event;
       return added + this.#finish(answerFinish(warnings), { usage, ...present({ warnings }) });
     }
-    return event.type === "error" ? this.#fail(event) : added;
+    if (event.type !== "error") return added;
+    return this.#form.includeUsage ? this.#run.usage().then((usage) => this.#fail(event, usage)) : this.#fail(event);
   }
 
   close(): string {
     if (this.#ended) return "";
-    this.#interrupted();
+    this.#run.interrupted();
     const failure = this.#waits
       ? ({ code: "approval_required", message: WAITING } as const)
       : ({ code: "internal", message: INTERRUPTED } as const);
     return frame(runError(failure)) + DONE;
   }
 
-  #fail({ code, errorMessage }: Extract<RunEvent, { type: "error" }>): string {
+  #fail({ code, errorMessage }: Extract<RunEvent, { type: "error" }>, usage?: Usage): string {
     const finish = FINISHES[code];
     if (finish) {
       const content = this.#transcript.finish(refusalText(finish, errorMessage));
-      return this.#additions({ content }) + this.#finish(finish, {});
+      return this.#additions({ content }) + this.#finish(finish, present({ usage }));
     }
     this.#ended = true;
-    return frame(runError({ code, message: errorMessage })) + DONE;
+    // A client that counts tokens pays for a failed run too. It reads nothing after an error.
+    return this.#usage(usage) + frame(runError({ code, message: errorMessage })) + DONE;
   }
 
   #finish(reason: FinishReason, { usage, warnings }: { usage?: Usage; warnings?: string[] }): string {
     this.#ended = true;
     const last = this.#chunk([{ index: 0, delta: {}, logprobs: null, finish_reason: reason }], present({ warnings }));
-    const counted = this.#form.includeUsage && usage ? this.#chunk([], { usage: usageOf(usage) }) : "";
-    return last + counted + DONE;
+    return last + this.#usage(usage) + DONE;
+  }
+
+  #usage(usage: Usage | undefined): string {
+    return this.#form.includeUsage && usage ? this.#chunk([], { usage: usageOf(usage) }) : "";
   }
 
   #additions({ content = "", reasoning = "" }: Addition): string {

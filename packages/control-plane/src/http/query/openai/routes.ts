@@ -1,6 +1,7 @@
-import { LIMITS, present } from "@patchbay/protocol";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { LIMITS, present, type Usage } from "@patchbay/protocol";
 import { invalid } from "../../../ports/service-error.ts";
-import type { Principal } from "../../../run/api.ts";
+import type { Principal, RunHandle } from "../../../run/api.ts";
 import { type Exchange, type Handler, json } from "../../kernel/exchange.ts";
 import { asDoorCaller, type DoorCaller } from "../caller.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -22,14 +23,20 @@ export function openAiRoutes(deps: HttpDeps): Record<"listModels" | "createChatC
       return openAiFailure(exchange, thrown, log);
     });
 
+  /** What an ended run has used. The error of a run is sent also if this cannot be read. */
+  const usageOf = async (run: RunHandle, signal: AbortSignal): Promise<Usage | undefined> => {
+    const ended = await runs.result(run, { signal }).catch(() => undefined);
+    return ended?.usage;
+  };
+
   return {
     listModels: (exchange) =>
       answering(exchange, () =>
-        asDoorCaller(exchange, deps, async ({ principal }) => {
-          await countQuery(exchange, principal, deps.doorLimit, "requests");
-          const { name, roles = [] } = await runs.agentFacts(principal);
-          const { agentId } = principal;
-          const ids = [agentId, ...(principal.roles ?? roles), TASKS];
+        asDoorCaller(exchange, deps, async ({ holder }) => {
+          await countQuery(exchange, holder, deps.doorLimit, "requests");
+          const { name, roles = [] } = await runs.agentFacts(holder);
+          const { agentId } = holder;
+          const ids = [agentId, ...(holder.roles ?? roles), TASKS];
           return json(exchange, 200, {
             object: "list",
             data: ids.map((id, i) => ({
@@ -47,28 +54,33 @@ export function openAiRoutes(deps: HttpDeps): Record<"listModels" | "createChatC
       answering(exchange, () =>
         counted(deps, "chat-completions", (begun) =>
           asDoorCaller(exchange, deps, async (caller) => {
-            const { principal, context } = caller;
+            const { holder, context } = caller;
             const conversation = conversationOf(exchange, caller);
-            const { form, query, ...received } = await receive(deps, exchange, principal, {
+            const { form, query, ...received } = await receive(deps, exchange, holder, {
               parse: (body, faults): ChatAsked => parseChat(body, conversation, faults),
               maxBytes: LIMITS.chatBodyBytes,
               headers: present({ ...conversation, context }),
             });
-            if (!received.known) await requireModel(deps, principal, { role: query.role, model: form.model });
+            if (!received.known) await requireModel(deps, holder, { role: query.role, model: form.model });
             const created = Math.floor(clock.now() / 1_000);
+            const { signal } = exchange.c.req.raw;
             // A client that goes has no way to come back to its run.
             const asked = { ...received, query: { ...query, ...present({ context }), cancelWhenGone: true } };
             if (form.stream)
-              return await streamQuery(deps, exchange, principal, { ...asked, deltas: true }, begun, {
+              return await streamQuery(deps, exchange, holder, { ...asked, deltas: true }, begun, {
                 cancelWhenGone: true,
-                translate: ({ runId }, reader) =>
-                  new ChunkTranslator(form, { runId, created }, { interrupted: () => reader.answered() }),
+                translate: (run, reader) =>
+                  new ChunkTranslator(
+                    form,
+                    { runId: run.runId, created },
+                    // The stream is written after this handler has returned.
+                    { interrupted: () => reader.answered(), usage: AsyncLocalStorage.bind(() => usageOf(run, signal)) },
+                  ),
               });
 
-            const run = begun(await begin(deps, exchange, principal, asked));
+            const run = begun(await begin(deps, exchange, holder, asked));
             using reader = runs.attach(run, { cancelWhenGone: true });
             nameRun(exchange, run);
-            const { signal } = exchange.c.req.raw;
             const answer = await runs.result(run, { signal });
             if (!signal.aborted) reader.answered();
             if (!answer) {
@@ -86,11 +98,12 @@ export function openAiRoutes(deps: HttpDeps): Record<"listModels" | "createChatC
 /** A role that nothing names is not a model. A pinned key's other roles are refused when the run starts, whether they exist or not. */
 async function requireModel(
   { runs }: HttpDeps,
-  principal: Principal,
+  holder: Principal,
   { role, model }: { role: string | undefined; model: string },
 ): Promise<void> {
-  if (role === undefined || principal.roles) return;
-  const { roles } = await runs.agentFacts(principal);
+  // The role of a header may be one that nothing names, as on the other doors.
+  if (role === undefined || model !== `${holder.agentId}:${role}` || holder.roles) return;
+  const { roles } = await runs.agentFacts(holder);
   if (roles && !roles.has(role)) throw new UnknownModel(model);
 }
 
@@ -102,11 +115,11 @@ const SHORTEST_CHAT_ID = 8;
 const UNFILLED = /\{\{|^(?:new|null|undefined)$/i;
 const THREAD_ID = /^thr_[0-9a-f]{32}$/;
 
-function conversationOf({ c }: Exchange, { principal, role, threadScope }: DoorCaller): Conversation {
+function conversationOf({ c }: Exchange, { holder, role, threadScope }: DoorCaller): Conversation {
   const named = CHAT_IDS.map((header) => ({ header, id: c.req.header(header)?.trim() ?? "" })).find(
     ({ id }) => id.length >= SHORTEST_CHAT_ID && !UNFILLED.test(id),
   );
-  return { agentId: principal.agentId, ...present({ role, thread: named && threadOf(named, threadScope) }) };
+  return { agentId: holder.agentId, ...present({ role, thread: named && threadOf(named, threadScope) }) };
 }
 
 /** A thread of Patchbay by its own id, or by the id that the client gave it. */

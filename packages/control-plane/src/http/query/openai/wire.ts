@@ -33,7 +33,7 @@ export const ChatCompletionRequest = z.object({
   stream: optional(z.boolean()).describe("True sends the answer as server-sent events. Default: false."),
   stream_options: optional(
     z.object({ include_usage: optional(z.boolean()).describe("True asks for the usage. Default: false.") }),
-  ).describe("With `include_usage`, the last chunk of a stream has the usage."),
+  ).describe("With `include_usage`, the last chunk of a stream has the usage, also of a run that failed."),
   max_tokens: maxTokens.describe("As `max_completion_tokens`, which beats it."),
   max_completion_tokens: maxTokens.describe(
     `Tokens of one answer of the model. Default: the agent's setting, else ${LIMITS.defaultMaxTokens}.`,

@@ -42,11 +42,20 @@ export function askedMessage({
   };
 }
 
-/** The message of a run that has ended or waits for an approval; undefined for one in progress, whose stream brings it. */
-export function answerMessage(
+/** What a page of messages may still hold, in characters of events. */
+export interface Room {
+  left: number;
+}
+
+/**
+ * The message of a run that has ended or waits for an approval; undefined for one in progress, whose stream brings it. Takes its size
+ * from `room`: results beyond it are left out, because a run may have more of them than a page.
+ */
+export async function answerMessage(
   run: { runId: string; threadId: string },
-  log: readonly Pick<Followed, "body">[],
-): UiMessage | undefined {
+  log: Iterable<Pick<Followed, "body">> | AsyncIterable<Pick<Followed, "body">>,
+  room: Room = { left: Infinity },
+): Promise<UiMessage | undefined> {
   const chunks = new RunChunks(run);
   const message: UiMessage = {
     id: messageIdOf(run.runId),
@@ -55,12 +64,23 @@ export function answerMessage(
     parts: [{ type: "step-start" }],
   };
   addChunk(message, chunks.start());
-  for (const { body } of log) {
+  for await (const { body } of log) {
     if (chunks.ended) chunks.resume();
-    for (const chunk of chunks.of(JSON.parse(body) as RunEvent)) addChunk(message, chunk);
+    const event = JSON.parse(body) as RunEvent;
+    // The last event repeats all calls, which the message has already.
+    room.left -= event.type === "finalResponse" ? event.response.length : body.length;
+    const shown = event.type === "toolResult" && room.left < 0 ? withoutResult(event, body.length) : event;
+    for (const chunk of chunks.of(shown)) addChunk(message, chunk);
   }
   return chunks.ended ? message : undefined;
 }
+
+type ToolResult = Extract<RunEvent, { type: "toolResult" }>;
+
+const withoutResult = ({ result, ...event }: ToolResult, units: number): ToolResult => ({
+  ...event,
+  ...(result !== undefined && { result: `[${Math.ceil(units / 1024)} KiB left out: the messages would be too large]` }),
+});
 
 /** Adds what the client's processor makes of the chunk. */
 function addChunk({ parts, metadata }: UiMessage, chunk: Chunk): void {

@@ -1,4 +1,4 @@
-import { type Approval, LIMITS, present } from "@patchbay/protocol";
+import { type Approval, LIMITS, present, type ThreadDetail } from "@patchbay/protocol";
 import { invalid, ServiceError } from "../../../ports/service-error.ts";
 import type { Principal, RunHandle } from "../../../run/api.ts";
 import { parseBody, readBody, requireJsonType } from "../../kernel/body.ts";
@@ -16,6 +16,8 @@ import { ChatId, parseUiRequest, type UiDecision } from "./request.ts";
 import { type Beginning, UiTranslator } from "./translator.ts";
 
 const MESSAGES = 50;
+/** Characters of events after which a page ends. A client shows a few screens of a chat, and each page is in memory at once. */
+const PAGE_UNITS = 4 * 1024 * 1024;
 
 /** The routes of the AI SDK's chats: a chat is a thread, which the client names. */
 export function uiStreamRoutes(
@@ -78,18 +80,36 @@ export function uiStreamRoutes(
         const page = await reads.run(asStranger(orgId), async () => {
           const thread = threadId === undefined ? undefined : await threads.get(agentId, threadId, asked);
           if (!thread) return { messages: [], nextCursor: null };
-          const messages: UiMessage[] = [];
-          // One log at a time: together they may be large.
-          for (const one of thread.messages.filter(({ role }) => role === "user")) {
-            const run = { runId: one.runId, threadId: thread.threadId, agentId };
-            const answer = answerMessage(run, await runs.log(run));
-            messages.push(askedMessage(one), ...(answer ? [answer] : []));
-          }
-          return { messages, nextCursor: thread.nextCursor };
+          const { messages, read } = await pageOfMessages(deps, agentId, thread);
+          if (read === thread.messages.length) return { messages, nextCursor: thread.nextCursor };
+          const shorter = await threads.get(agentId, thread.threadId, { ...asked, limit: read });
+          return { messages, nextCursor: shorter?.nextCursor ?? null };
         });
         return json(exchange, 200, page);
       }),
   };
+}
+
+/** The messages of a page of a thread, up to the size of a page. `read`: how many messages of the thread they are. */
+async function pageOfMessages(
+  { runs }: Pick<HttpDeps, "runs">,
+  agentId: string,
+  thread: ThreadDetail,
+): Promise<{ messages: UiMessage[]; read: number }> {
+  const messages: UiMessage[] = [];
+  const room = { left: PAGE_UNITS };
+  // One log at a time: together they may be large.
+  for (const [i, one] of thread.messages.entries()) {
+    if (one.role !== "user") continue;
+    if (room.left < 0) return { messages, read: i };
+    const run = { runId: one.runId, threadId: thread.threadId, agentId };
+    room.left -= one.content.length;
+    const answer = await answerMessage(run, runs.log(run), room);
+    // On the next page it is the first, with all its results.
+    if (room.left < 0 && messages.length > 0) return { messages, read: i };
+    messages.push(askedMessage(one), ...(answer ? [answer] : []));
+  }
+  return { messages, read: thread.messages.length };
 }
 
 const MARK = { "x-vercel-ai-ui-message-stream": "v1" };

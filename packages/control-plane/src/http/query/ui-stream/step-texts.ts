@@ -38,8 +38,10 @@ export class StepTexts {
 
   /** Adds a stored thought: reasoning, or text that the model wrote next to its calls. */
   thought(content: string): Chunk[] {
-    const reasoning = this.#growing.get("reasoning");
     const text = this.#growing.get("text");
+    // Reasoning is stored first. A text that began before it, in an attempt whose withdrawal was lost, would stay in front of it.
+    const [first] = this.#growing.keys();
+    const reasoning = first === "reasoning" ? this.#growing.get(first) : undefined;
     if (reasoning?.text.trim().startsWith(content.trim())) {
       this.#store({ kind: "reasoning", text: content });
       // Reasoning in several blocks grows as one part.
