@@ -9,8 +9,7 @@ import { createAdmin, type Admin } from "../accounts/admin.ts";
 import { createClientTokens } from "../accounts/client-tokens.ts";
 import { createCallerProof } from "../accounts/callers.ts";
 import { createDoorLimiter, createRateLimiter, tierNamed } from "../accounts/limits.ts";
-import { mountConsole } from "../console/app.ts";
-import { createConsoleQueries } from "../console/queries.ts";
+import { mountConsole } from "../console/mount.ts";
 import { createFunctionGateway } from "../gateway/gateway.ts";
 import { createModelCatalog, withOwnModel, wrappedModels } from "../models/catalog.ts";
 import { createOfflineProvider } from "../models/offline.ts";
@@ -81,7 +80,7 @@ export interface StartedControlPlane extends ControlPlane {
 /** As {@link createControlPlane}, for tests and tools that also read the store. */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<StartedControlPlane> {
   const settings = withDefaults(options);
-  const { host, log } = settings;
+  const { host, log, tiers, providers } = settings;
   const networks = createNetworks(settings.webhookNetworks);
   await using opening = new AsyncDisposableStack();
   const resources = opening.use(await openResources(settings));
@@ -91,8 +90,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
   const access = opening.use(watchAccess(store, log));
   const draining = new AbortController();
   const deps = httpDeps(settings, { resources, core, access, draining: draining.signal });
-  const adminOf = (by?: string) =>
-    createAdmin({ store, tiers: settings.tiers, prices: settings.providers?.prices, ...(by !== undefined && { by }) });
+  const ofAdmins = { store, tiers, prices: providers?.prices, agentChanged: core.gateway.agentChanged };
+  const adminOf = (by?: string) => createAdmin({ ...ofAdmins, by });
   const app = createHttpApp(deps);
   if (settings.console) {
     const { days: retentionDays, auditDays, usageDays } = settings.retention;
@@ -100,10 +99,10 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
       ...deps,
       ...picked(settings, ["consoleFiles"]),
       store,
-      queries: createConsoleQueries(store.engine),
+      engine: store.engine,
       gateway: core.gateway,
       models: core.models,
-      tiers: settings.tiers,
+      tiers,
       access,
       closing: draining.signal,
       retentionDays,
@@ -238,6 +237,7 @@ function httpDeps(
     clientTokens: createClientTokens(store.clientTokens),
     ...(settings.callers && { proveCaller: createCallerProof(settings.callers, { clock, log }) }),
     authenticate,
+    bus,
     within,
     metrics,
     log,

@@ -4,18 +4,43 @@ import type { Log } from "../ports/log.ts";
 
 /** Creates a log of JSON lines without secrets. Default: on standard error, from level `info`. */
 export function createLog(options: { level?: LogLevel; fields?: LogFields; write?: (line: string) => void } = {}): Log {
-  const { level = "info", fields, write = writeToStandardError } = options;
+  const { level: lowest = "info", fields, write } = options;
   return logTo(
-    (...line) => write(logText(...line)),
-    () => level,
+    (level, message, of) => {
+      const line = logText(level, message, of);
+      if (write) write(line);
+      else if (level === "warn" || level === "error") flush(line);
+      else gather(line);
+    },
+    () => lowest,
     fields,
   );
 }
 
-/** Never throws: a closed stderr must not stop the process. */
-function writeToStandardError(line: string): void {
+/** How long a line of level `debug` or `info` waits for others. A write of its own costs as much as the line itself. */
+const GATHER_MS = 20;
+const MOST_CHARS = 65_536;
+
+/** Lines that are not written yet. All logs of the process share them as they share standard error, so that its lines stay in order. */
+let gathered = "";
+let timer: NodeJS.Timeout | undefined;
+
+function gather(line: string): void {
+  if (gathered === "" && timer) timer.refresh();
+  if (!timer) {
+    timer = setTimeout(() => flush(), GATHER_MS).unref();
+    process.once("exit", () => flush());
+  }
+  gathered += line;
+  if (gathered.length >= MOST_CHARS) flush();
+}
+
+/** Writes what was gathered, and `line`. Never throws: a closed stderr must not stop the process. */
+function flush(line = ""): void {
+  const bytes = Buffer.from(gathered + line);
+  gathered = "";
   try {
-    writeSync(2, line);
+    for (let at = 0; at < bytes.length;) at += writeSync(2, bytes, at);
   } catch {
     // stderr is closed.
   }

@@ -1,6 +1,14 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import { refusalRules } from "../ports/refusal.ts";
-import type { AskedModel, EndedAttempt, EndedCall, Metrics, MetricsPage } from "../ports/metrics.ts";
+import {
+  type AskedModel,
+  type EndedAttempt,
+  type EndedCall,
+  type Metrics,
+  type MetricsPage,
+  RUNTIME_REFUSALS,
+  STREAM_LIMITS,
+} from "../ports/metrics.ts";
 import { addHealthMetrics, type HealthSources } from "./health-metrics.ts";
 
 /** Buckets from a cached answer to the longest read timeout that the docs ask proxies to allow. */
@@ -36,6 +44,11 @@ function counter<Label extends string>(registry: Registry, name: string, labelNa
   return new Counter({ registers: [registry], name: `patchbay_${name}_total`, labelNames, help });
 }
 
+/** Prometheus sees no increase in a series that begins at 1: the first of a rare event would raise no alert and have no rate. */
+function beginAtZero<Label extends string>(made: Counter<Label>, label: Label, values: readonly string[]): void {
+  for (const value of values) made.inc({ [label]: value } as Record<Label, string>, 0);
+}
+
 function gauge(registry: Registry, name: string, help: string) {
   return new Gauge({ registers: [registry], name: `patchbay_${name}`, help });
 }
@@ -61,8 +74,7 @@ function runMetrics(registry: Registry): Pick<Metrics, "runEnded" | "leaseHeld" 
     ["outcome"],
     "Attempts to send a delivery, by outcome: `delivered`, `failed` with a further attempt to come, or `given_up`",
   );
-  // Prometheus sees no increase in a series that begins at 1: the first delivery that is given up would raise no alert.
-  for (const outcome of ["delivered", "failed", "given_up"]) webhooks.inc({ outcome }, 0);
+  beginAtZero(webhooks, "outcome", ["delivered", "failed", "given_up"]);
   return {
     runEnded(outcome, durationMs) {
       runs.inc({ outcome });
@@ -79,7 +91,7 @@ function callMetrics(registry: Registry): Pick<Metrics, "callEnded"> {
     registry,
     "function_calls",
     ["outcome"],
-    "Ended function calls, by outcome: `succeeded`, or the code of the failure",
+    "Ended function calls, by outcome: `succeeded`, the code of the failure, or that of a run that ended before the call",
   );
   const denied = counter(
     registry,
@@ -91,7 +103,7 @@ function callMetrics(registry: Registry): Pick<Metrics, "callEnded"> {
     registers: [registry],
     name: "patchbay_function_duration_seconds",
     labelNames: ["agent", "function", "outcome"] as const,
-    help: `Seconds from when a call may begin to its stored outcome, with waits for a permit and between attempts (\`succeeded\`, \`denied\` or \`failed\`), by agent and function; the first ${NAMED_FUNCTIONS} functions by name, all others as \`${OTHER}\``,
+    help: `Seconds from when a call may begin, or its run is resumed, to its stored outcome, with waits for a permit and between attempts (\`succeeded\`, \`denied\`, \`failed\`, or \`cancelled\` with its run), by agent and function; the first ${NAMED_FUNCTIONS} functions by name, all others as \`${OTHER}\``,
     buckets: NAMED_SECONDS,
   });
   const named = limited(NAMED_FUNCTIONS);
@@ -103,7 +115,8 @@ function callMetrics(registry: Registry): Pick<Metrics, "callEnded"> {
       const names = named(agentId, functionName)
         ? { agent: agentId, function: functionName }
         : { agent: OTHER, function: OTHER };
-      const result = outcome === "succeeded" ? outcome : rule === undefined ? "failed" : "denied";
+      const itself = outcome === "succeeded" || outcome === "cancelled";
+      const result = itself ? outcome : rule === undefined ? "failed" : "denied";
       durations.observe({ ...names, outcome: result }, ms / 1000);
     },
   };
@@ -200,6 +213,7 @@ function runtimeMetrics(
     [],
     "Frames of runtimes that exceeded the limit of their connection",
   );
+  beginAtZero(refused, "reason", RUNTIME_REFUSALS);
   return {
     runtimeConnected: () => connected.inc(),
     runtimeDisconnected: () => connected.dec(),
@@ -217,6 +231,7 @@ function streamMetrics(registry: Registry): Pick<Metrics, "streamOpened" | "stre
     ["limit"],
     "Event streams refused by a limit, by the limit's name",
   );
+  beginAtZero(refused, "limit", STREAM_LIMITS);
   return {
     streamOpened: () => counted(open),
     streamWaiting: () => counted(waiting),

@@ -49,7 +49,15 @@ describe("with a named origin", () => {
     expect(response.status).toBe(204);
     expect(response.headers.get("Access-Control-Allow-Methods")).toBe("POST");
     const allowed = response.headers.get("Access-Control-Allow-Headers")!.split(", ");
-    const sent = ["X-API-Key", "Idempotency-Key", "Last-Event-ID", "X-Patchbay-Thread", "Prefer"];
+    const sent = [
+      "X-API-Key",
+      "Idempotency-Key",
+      "Last-Event-ID",
+      "X-Patchbay-Thread",
+      "Prefer",
+      "traceparent",
+      "tracestate",
+    ];
     expect(allowed).toEqual(expect.arrayContaining(sent));
   });
 

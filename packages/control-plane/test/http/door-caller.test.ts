@@ -65,11 +65,9 @@ const key = { "X-API-Key": KEY };
 test.each([{ "X-API-Key": KEY }, { Authorization: `Bearer ${KEY}` }])("the key is accepted as %j", async (headers) => {
   const { status, body } = await ask({ ...headers });
 
+  const holder = { keyId: "key_1", agentId: "agt_1", orgId: "org_1", tier: "sandbox" };
   expect(status).toBe(200);
-  expect(body).toEqual({
-    principal: { keyId: "key_1", agentId: "agt_1", orgId: "org_1", tier: "sandbox" },
-    threadScope: "key_1",
-  });
+  expect(body).toEqual({ principal: holder, holder, threadScope: "key_1" });
 });
 
 test("the headers state role and context, and the principal is narrowed to the role", async () => {

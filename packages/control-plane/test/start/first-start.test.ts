@@ -168,6 +168,30 @@ test("a database that contradicts a value is refused and stays as it is", async 
   expect(await empty.store.firstStart.recorded()).toEqual({});
 });
 
+test("a key or a token that is revoked, or of another organisation, is refused", async () => {
+  await using empty = await openEmpty();
+  const { admin } = empty;
+  const { orgId } = await admin.createOrg("Acme");
+  const { apiKey, keyId } = await admin.createAgent("Shop", { orgId });
+  await admin.credentials.revoke("api", keyId);
+  const other = await admin.createOrg("Other");
+  const [revoked, foreign] = [
+    await admin.serviceTokens.create({ orgId, scopes: ["audit:read"] }),
+    await admin.serviceTokens.create({ orgId: other.orgId, scopes: ["audit:read"] }),
+  ];
+  await admin.serviceTokens.revoke(orgId, revoked.token.tokenId);
+
+  for (const [first, variable] of [
+    [{ agent: "Shop", apiKey }, "PATCHBAY_INIT_API_KEY"],
+    [{ serviceToken: revoked.secret }, "PATCHBAY_INIT_SERVICE_TOKEN"],
+    [{ serviceToken: foreign.secret }, "PATCHBAY_INIT_SERVICE_TOKEN"],
+  ] as const)
+    await expect(empty.start({ org: "Acme", ...first })).rejects.toThrow(
+      new RegExp(`^${variable} does not agree with the database: .*revoked`),
+    );
+  expect(await empty.store.firstStart.recorded()).toEqual({});
+});
+
 test.each<[FirstStart, string]>([
   [{ agent: "Shop" }, "PATCHBAY_INIT_AGENT needs PATCHBAY_INIT_ORG"],
   [{ org: "Acme", apiKey: ALL.apiKey }, "PATCHBAY_INIT_API_KEY needs PATCHBAY_INIT_AGENT"],

@@ -1,4 +1,5 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { expect, test } from "vitest";
 
 /** What a process writes to stderr that makes a log of `level` and does `use` with it. */
@@ -64,4 +65,29 @@ test("control characters are escaped, so that none reaches a terminal", () => {
 
   expect(stderr).toContain('"role":"\\u009b2J\\u007f\\u202e"');
   expect(JSON.parse(stderr)).toMatchObject({ role: "\u009b2J\u007f\u202e" });
+});
+
+test.each(["process.exit(1)", 'throw new Error("defect")', "process.stdin.destroy()"])(
+  "no line is lost by `%s` directly after it, and lines stay in order",
+  (end) => {
+    const lines = 'log.info("one"); log.warn("two"); log.info("three"); log.info("four");';
+    const module = new URL("../../src/start/log.ts", import.meta.url).href;
+    const script = `import { createLog } from ${JSON.stringify(module)}; const log = createLog(); ${lines} ${end}`;
+    const { stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", script], { encoding: "utf8" });
+
+    const messages = [...stderr.matchAll(/"message":"(\w+)"/g)].map(([, message]) => message);
+    expect(messages).toEqual(["one", "two", "three", "four"]);
+  },
+);
+
+test("lines of level info are written while the process works on", async () => {
+  const module = new URL("../../src/start/log.ts", import.meta.url).href;
+  const script = `import { createLog } from ${JSON.stringify(module)}; createLog().info("at work"); setInterval(() => {}, 1e6);`;
+  const working = spawn(process.execPath, ["--input-type=module", "--eval", script]);
+  try {
+    const [line] = (await once(working.stderr, "data")) as [Buffer];
+    expect(JSON.parse(line.toString())).toMatchObject({ message: "at work" });
+  } finally {
+    working.kill("SIGKILL");
+  }
 });

@@ -91,6 +91,26 @@ test("a model that never answered has no label of its own", async () => {
   expect(await metrics.read()).not.toContain("c4n4ry");
 });
 
+test("refusals begin at 0, so that Prometheus sees the first one of each reason as an increase", async () => {
+  const page = await createMetrics().read();
+
+  expect(page).toContain('patchbay_runtimes_refused_total{reason="authentication_failed"} 0');
+  expect(page).toContain('patchbay_streams_refused_total{limit="streamsPerKey"} 0');
+});
+
+test("nodejs_eventloop_lag_p99_seconds is the time in which the event loop was blocked", async () => {
+  const metrics = createMetrics();
+  const scrape = async () => /^nodejs_eventloop_lag_p99_seconds (\S+)$/m.exec(await metrics.read())?.[1];
+  const block = (): void => {
+    for (const began = performance.now(); performance.now() - began < 200;);
+  };
+
+  // The delay is measured between two turns of the event loop: after a scrape, one must pass before the block and one after it.
+  let round = 0;
+  const measured = async () => (round++ % 2 === 0 ? block() : Number(await scrape()));
+  await expect.poll(measured).toBeGreaterThan(0.15);
+});
+
 /** Sources of a healthy replica. */
 const healthy = () => ({
   version: "1.2.3",

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { HttpBindings } from "@hono/node-server";
+import { present, type TraceContext, traceOfHeaders } from "@patchbay/protocol";
 import type { Context } from "hono";
 
 export type HttpEnv = { Bindings: Partial<HttpBindings> };
@@ -34,6 +35,27 @@ export const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 /** The client's request id where it is well-formed, else a new one. */
 export function requestIdOf(given: string | undefined): string {
   return given !== undefined && REQUEST_ID.test(given) ? given : `req_${randomUUID()}`;
+}
+
+/** What a run keeps of the request that begins it: its id and the client's span. */
+export interface Origin {
+  requestId: string;
+  trace?: TraceContext;
+}
+
+export const originOf = ({ c, requestId }: Pick<Exchange, "c" | "requestId">): Origin => ({
+  requestId,
+  ...present({ trace: traceOfHeaders((name) => c.req.header(name)) }),
+});
+
+/** The address that the client asked for, without a path. Behind a trusted proxy it is the one that the proxy names. */
+export function askedAddress({ c }: Pick<Exchange, "c">, { trustProxy }: { trustProxy: boolean }): URL {
+  const asked = new URL(new URL(c.req.url).origin);
+  // A chain of proxies appends to the header: the first value is the client's.
+  const forwarded = (name: string) => (trustProxy ? c.req.header(name)?.split(",")[0]?.trim() : undefined);
+  const scheme = forwarded("X-Forwarded-Proto") ?? asked.protocol.slice(0, -1);
+  const named = `${scheme}://${forwarded("X-Forwarded-Host") ?? asked.host}`;
+  return URL.canParse(named) ? new URL(named) : asked;
 }
 
 export function json(exchange: Exchange, status: number, body: unknown): Response {

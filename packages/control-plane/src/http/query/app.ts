@@ -6,14 +6,12 @@ import { createHttpServer } from "../kernel/server.ts";
 import { approvalRoutes } from "./approval-routes.ts";
 import { clientTokenRoutes } from "./client-token-routes.ts";
 import type { HttpDeps } from "./deps.ts";
-import { openAiRoutes } from "./openai/routes.ts";
 import { allowOrigin, guardLocal, preflight } from "./origins.ts";
 import { mcpRoutes } from "./mcp/mcp-routes.ts";
 import { queryRoutes } from "./query-routes.ts";
 import { type RouteId, ROUTES, type RouteSpec } from "./routes.ts";
 import { runRoutes, threadRoutes } from "./run-routes.ts";
 import { serviceRoutes } from "./service-routes.ts";
-import { uiStreamRoutes } from "./ui-stream/routes.ts";
 
 const METRICS: RouteId = "metrics";
 
@@ -30,8 +28,12 @@ export function createHttpApp(deps: HttpDeps, served: readonly RouteSpec[] = pub
     ...runRoutes(deps),
     ...threadRoutes(deps),
     ...approvalRoutes(deps),
-    ...openAiRoutes(deps),
-    ...uiStreamRoutes(deps),
+    ...loadedLater(["listModels", "createChatCompletion"], async () =>
+      (await import("./openai/routes.ts")).openAiRoutes(deps),
+    ),
+    ...loadedLater(["uiStream", "resumeUiStream", "stopUiStream", "uiMessages"], async () =>
+      (await import("./ui-stream/routes.ts")).uiStreamRoutes(deps),
+    ),
     ...clientTokenRoutes(deps),
     ...serviceRoutes(deps, served),
   };
@@ -55,6 +57,16 @@ export function createHttpApp(deps: HttpDeps, served: readonly RouteSpec[] = pub
     (answer) => app.notFound(answer),
   );
   return app;
+}
+
+/** Handlers of a door, which are loaded with its first request: agents without its clients do not pay for its schemas. */
+function loadedLater<Id extends RouteId>(
+  ids: readonly Id[],
+  load: () => Promise<Record<Id, Handler>>,
+): Record<Id, Handler> {
+  let loading: Promise<Record<Id, Handler>> | undefined;
+  const handlers = ids.map((id): [Id, Handler] => [id, async (exchange) => (await (loading ??= load()))[id](exchange)]);
+  return Object.fromEntries(handlers) as Record<Id, Handler>;
 }
 
 function guarded(deps: HttpDeps, { local }: RouteSpec, handle: Handler): Handler {

@@ -43,6 +43,8 @@ export async function asApiCaller<T>(
 export interface DoorCaller {
   /** Where the role is known, the principal may state this role only. */
   principal: Principal;
+  /** The same before its role was chosen, for a door whose requests choose one themselves. */
+  holder: Principal;
   role?: string;
   context?: JsonObject;
   /** Scope of the ids by which the caller names its threads. */
@@ -81,7 +83,7 @@ export async function asDoorCaller<T>(
       await runs.requireRole(holder, role);
       const principal = role === undefined ? holder : { ...holder, roles: [role] };
       const threadScope = scopeOf(credential, holder);
-      return await work({ principal, threadScope, ...present({ role, context }) });
+      return await work({ principal, holder, threadScope, ...present({ role, context }) });
     });
   } catch (thrown) {
     // Also for a refused caller, and for a key that is revoked while its request waits for a stream.
@@ -116,14 +118,14 @@ async function asPage<T>(
     const lineage = key.lineage ?? key.credentialId;
     const subject = narrow.proven?.subject ?? null;
     const threadScope = `${lineage} ${hashJson({ role, context, subject })}`;
-    return work({ principal: narrow, role, context, threadScope, ...present({ threadKey }) });
+    return work({ principal: narrow, holder: narrow, role, context, threadScope, ...present({ threadKey }) });
   });
 }
 
 /** The chats of a key and of its rotations are those of one caller; those of a proven caller are its own. */
 function scopeOf({ lineage, credentialId }: Credential, { proven }: Principal): string {
   const key = lineage ?? credentialId;
-  return proven?.subject === undefined ? key : `${key} ${JSON.stringify({ caller: proven.subject })}`;
+  return proven ? `${key} ${JSON.stringify({ caller: proven.subject })}` : key;
 }
 
 /** The headers by which a caller of a door states its role and context. */

@@ -24,7 +24,7 @@ export function clientTokenRoutes(deps: HttpDeps): Record<"createClientToken", H
           context: asStated(caller, present({ role, context })).context ?? {},
           lifeMs: expiresInSeconds * 1_000,
           ...present({ threadKey }),
-          ...(proven && { proven: present({ subject: proven.subject }) }),
+          ...(proven && { proven: { subject: proven.subject } }),
         });
         exchange.headers["Cache-Control"] = "no-store";
         return json(exchange, 201, { token, expiresAt: new Date(expiresAt).toISOString() });

@@ -1,6 +1,7 @@
 import type { OperatorLimits } from "@patchbay/protocol";
 import type { ClientTokens } from "../../accounts/client-tokens.ts";
 import type { AuditStore } from "../../ports/audit.ts";
+import type { Bus } from "../../ports/bus.ts";
 import type { ProvenCaller } from "../../ports/callers.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
@@ -31,6 +32,8 @@ export interface HttpDeps {
   proveCaller?: (token: string) => Promise<ProvenCaller>;
   audit: Pick<AuditStore, "record">;
   clientTokens: ClientTokens;
+  /** Passes what belongs to a request at another replica on to it. */
+  bus: Pick<Bus, "request" | "serve">;
   /** Runs the work of a request with access to one organisation only. */
   within: Store["within"];
   /** Counts one query. Undefined for tiers without a limit. */

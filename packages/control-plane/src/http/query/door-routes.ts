@@ -1,6 +1,5 @@
 import type { Schema } from "../kernel/openapi.ts";
-import { ref } from "./openapi-schemas.ts";
-import { OF_QUERIES, type RouteEntry } from "./route-entry.ts";
+import { OF_QUERIES, type RouteEntry, ref } from "./route-entry.ts";
 import { DOOR_CONTEXT, DOOR_ROLE, EXPOSE, IDEMPOTENCY, inQuery, pageOf, THREAD } from "./route-parameters.ts";
 
 const OF_CHATS = ["400", "401", "403", "429", "500", "503"];
@@ -48,7 +47,6 @@ export const DOORS = [
     },
     failures: ["400", "401", "403", "429", "500", "503"],
     failure: "OpenAiError",
-    parameters: [DOOR_ROLE],
   },
   {
     id: "createChatCompletion",

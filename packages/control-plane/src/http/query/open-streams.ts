@@ -10,10 +10,14 @@ export interface StreamOwner {
   access: Access;
 }
 
-/** The place of one stream among the open streams. Disposing frees it. */
-export interface StreamPlace extends Disposable {
-  /** Aborted when the key or session that opened the stream ends. */
+/** The access of a request that takes long, until disposed. */
+export interface HeldAccess extends Disposable {
+  /** Aborted when the key, the token or the session of the request ends. */
   readonly revoked: AbortSignal;
+}
+
+/** The place of one stream among the open streams. Disposing frees it. */
+export interface StreamPlace extends HeldAccess {
   /** Also counts it as a stream of this run, which started after the place was taken. */
   follow(runId: string): void;
 }
@@ -26,6 +30,8 @@ export interface OpenStreams {
    * ends during the wait.
    */
   enter(owner: StreamOwner, options: { runId?: string; wait: boolean; signal: AbortSignal }): Promise<StreamPlace>;
+  /** Watches the access of a response that counts as no stream. */
+  watch(owner: Pick<StreamOwner, "access">): HeldAccess;
 }
 
 type StreamLimits = Pick<OperatorLimits, "streamsPerKey" | "streamsPerRun" | "streamsPerOrganisation">;
@@ -50,7 +56,13 @@ export function createOpenStreams(deps: {
 }): OpenStreams {
   const { limits, access, metrics } = deps;
   const places = new Places(limits, metrics);
+  const watch: OpenStreams["watch"] = (owner) => {
+    const revoked = new AbortController();
+    const held = access.hold(owner.access, () => revoked.abort(noAccess()));
+    return { revoked: revoked.signal, [Symbol.dispose]: () => held[Symbol.dispose]() };
+  };
   return {
+    watch,
     async enter(owner, { runId, wait, signal }) {
       const wanted: Wanted = { owner, runId };
       const limit = places.limitReached(wanted);
@@ -59,14 +71,11 @@ export function createOpenStreams(deps: {
         throw refused(limit, limits[limit]);
       }
       using entering = new DisposableStack();
-      const revoked = new AbortController();
-      entering.use(access.hold(owner.access, () => revoked.abort(noAccess())));
-      const place = limit
-        ? await places.waitFor(wanted, AbortSignal.any([signal, revoked.signal]))
-        : places.occupy(wanted);
+      const { revoked } = entering.use(watch(owner));
+      const place = limit ? await places.waitFor(wanted, AbortSignal.any([signal, revoked])) : places.occupy(wanted);
       entering.use(place);
       const entered = entering.move();
-      return { revoked: revoked.signal, follow: place.follow, [Symbol.dispose]: () => entered.dispose() };
+      return { revoked, follow: place.follow, [Symbol.dispose]: () => entered.dispose() };
     },
   };
 }

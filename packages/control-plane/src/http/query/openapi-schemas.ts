@@ -71,11 +71,6 @@ const PUBLISHED = {
 /** Name of a schema of the document. */
 export type SchemaName = keyof typeof PUBLISHED;
 
-/** Refers to a schema of the document. */
-export function ref(name: SchemaName): { $ref: string } {
-  return { $ref: `#/components/schemas/${name}` };
-}
-
 /** The wire's schemas as the document's components. */
 export function componentSchemas(): Record<string, Schema> {
   const registry = z.registry<{ id: string }>();

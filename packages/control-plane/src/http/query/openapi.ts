@@ -1,7 +1,7 @@
 import { DEFAULT_LIMITS, OperatorLimits } from "@patchbay/protocol";
 import { eventStreamContent, jsonContent, openApiDocument, pathParameters, type Schema } from "../kernel/openapi.ts";
-import { componentSchemas, ref, type SchemaName } from "./openapi-schemas.ts";
-import type { Access, Answer } from "./route-entry.ts";
+import { componentSchemas, type SchemaName } from "./openapi-schemas.ts";
+import { type Access, type Answer, ref } from "./route-entry.ts";
 import { CALLER } from "./route-parameters.ts";
 import type { RouteSpec } from "./routes.ts";
 

@@ -1,11 +1,11 @@
 import { ServiceError } from "../../ports/service-error.ts";
-import { type Exchange, json, noContent } from "../kernel/exchange.ts";
+import { askedAddress, type Exchange, json, noContent } from "../kernel/exchange.ts";
 import type { HttpDeps } from "./deps.ts";
 
 const EXPOSED =
   "X-Run-Id, X-Thread-Id, X-Trace-Id, X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, Mcp-Session-Id";
 const ALLOWED_HEADERS =
-  "Content-Type, X-API-Key, Authorization, Accept, Idempotency-Key, Last-Event-ID, X-Request-Id, X-On-Disconnect, X-Patchbay-Caller, X-Patchbay-Role, X-Patchbay-Context, X-Patchbay-Thread, Prefer, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, User-Agent, Cache-Control";
+  "Content-Type, X-API-Key, Authorization, Accept, Idempotency-Key, Last-Event-ID, X-Request-Id, X-On-Disconnect, X-Patchbay-Caller, X-Patchbay-Role, X-Patchbay-Context, X-Patchbay-Thread, Prefer, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Mcp-Session-Id, User-Agent, Cache-Control, traceparent, tracestate";
 
 /** Lets pages of the configured origins read the response. Adds no header when no origin is configured. */
 export function allowOrigin(exchange: Exchange, origins: readonly string[]): void {
@@ -54,7 +54,7 @@ export function preflight(exchange: Exchange, methods: readonly string[]): Respo
 
 const LOOPBACK = /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\]|::1)$/i;
 
-type Guarded = Pick<HttpDeps, "host" | "publicUrl" | "corsOrigins">;
+type Guarded = Pick<HttpDeps, "host" | "publicUrl" | "corsOrigins" | "trustProxy">;
 
 /**
  * Keeps foreign web pages from using the local variant, which has no API key. On a loopback address the Host header must name this
@@ -78,7 +78,9 @@ export function refuseForeign(exchange: Exchange, guarded: Guarded): Response | 
 /** A code that JSON-RPC leaves to servers. */
 const REFUSED = -32_000;
 
-function foreign({ c }: Exchange, { host, publicUrl, corsOrigins }: Guarded, what: string): string | undefined {
+function foreign(exchange: Exchange, guarded: Guarded, what: string): string | undefined {
+  const { c } = exchange;
+  const { host, publicUrl, corsOrigins } = guarded;
   const asked = c.req.header("Host") ?? "";
   const own = publicUrl === undefined ? undefined : new URL(publicUrl);
   const bound = host ?? "127.0.0.1";
@@ -88,23 +90,20 @@ function foreign({ c }: Exchange, { host, publicUrl, corsOrigins }: Guarded, wha
 
   const origin = c.req.header("Origin");
   if (origin === undefined || isAllowed(origin, corsOrigins)) return undefined;
-  if (origin === own?.origin || isOwn(origin, asked)) return undefined;
+  if (origin === own?.origin || isOwn(origin, askedAddress(exchange, guarded))) return undefined;
   return `Pages of the origin ${quoted(origin)} may not use ${what === "MCP" ? what : "the local variant"}. Start the server with --cors-origin ORIGIN to allow them.`;
 }
 
-/** True for the origin of a page of this server. The names of the loopback address are one host. */
-function isOwn(origin: string, asked: string): boolean {
-  if (origin === `http://${asked}` || origin === `https://${asked}`) return true;
-  const [, page, port = ""] = /^http:\/\/(.+?)(:\d+)?$/.exec(origin) ?? [];
-  return page !== undefined && LOOPBACK.test(page) && LOOPBACK.test(hostname(asked)) && portOf(asked) === port;
+/** True for a page of this server. The names of the loopback address are one host. */
+function isOwn(origin: string, asked: URL): boolean {
+  if (!URL.canParse(origin)) return false;
+  const page = new URL(origin);
+  if (page.protocol !== asked.protocol || page.port !== asked.port) return false;
+  return page.hostname === asked.hostname || (LOOPBACK.test(page.hostname) && LOOPBACK.test(asked.hostname));
 }
-
-const PORT = /:\d+$/;
-/** The port with its colon; empty for the default one. */
-const portOf = (host: string): string => PORT.exec(host)?.[0] ?? "";
 
 const quoted = (header: string): string => JSON.stringify(header.slice(0, 200));
 
 function hostname(host: string): string {
-  return host.replace(PORT, "").toLowerCase();
+  return host.replace(/:\d+$/, "").toLowerCase();
 }

@@ -1,11 +1,11 @@
-import { type Fault, LIMITS, present, traceOfHeaders } from "@patchbay/protocol";
+import { type Fault, LIMITS, present } from "@patchbay/protocol";
 import type { QueryEndpoint } from "../../ports/metrics.ts";
 import { ServiceError } from "../../ports/service-error.ts";
 import type { Principal, RunHandle } from "../../run/api.ts";
 import { hashBody, hashJson, parseBody, readBody, requireJsonType } from "../kernel/body.ts";
 import { codeOf } from "../kernel/errors.ts";
 import { queryTranslator } from "../kernel/event-stream.ts";
-import { type Exchange, type Handler, json, text } from "../kernel/exchange.ts";
+import { type Exchange, type Handler, json, originOf, text } from "../kernel/exchange.ts";
 import { asApiCaller, asLocalCaller } from "./caller.ts";
 import type { HttpDeps } from "./deps.ts";
 import { inLocalNames, toLocalJson } from "./local-events.ts";
@@ -128,14 +128,13 @@ export interface Begun {
 
 export async function begin(
   { runs }: HttpDeps,
-  { c, requestId, facts }: Exchange,
+  exchange: Exchange,
   caller: Principal,
   { known, query }: Pick<Received, "known" | "query">,
 ): Promise<Begun> {
-  if (query.role !== undefined) facts.role = query.role;
+  if (query.role !== undefined) exchange.facts.role = query.role;
   if (known) return { run: known, joined: true };
-  const trace = traceOfHeaders((name) => c.req.header(name));
-  return { run: await runs.start(caller, { ...query, requestId, ...(trace && { trace }) }), joined: false };
+  return { run: await runs.start(caller, { ...query, ...originOf(exchange) }), joined: false };
 }
 
 export function faultsOfKey(key: string): Fault[] {

@@ -40,3 +40,8 @@ export interface Answer {
 
 /** Statuses of failures of a query. */
 export const OF_QUERIES = ["400", "401", "403", "413", "415", "422", "429", "500", "503"];
+
+/** Refers to a schema of the document. */
+export function ref(name: SchemaName): { $ref: string } {
+  return { $ref: `#/components/schemas/${name}` };
+}

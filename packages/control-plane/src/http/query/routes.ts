@@ -1,8 +1,7 @@
 import { ApprovalStatus } from "@patchbay/protocol";
 import type { Schema } from "../kernel/openapi.ts";
 import { DOORS } from "./door-routes.ts";
-import { ref } from "./openapi-schemas.ts";
-import { OF_QUERIES, type RouteEntry } from "./route-entry.ts";
+import { OF_QUERIES, type RouteEntry, ref } from "./route-entry.ts";
 import { IDEMPOTENCY, LAST_EVENT_ID, ON_DISCONNECT, inQuery, pageOf, PREFER, withDeltas } from "./route-parameters.ts";
 
 const OF_RESOURCES = ["400", "401", "403", "404", "500", "503"];

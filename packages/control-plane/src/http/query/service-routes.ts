@@ -1,9 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { ServiceError } from "../../ports/service-error.ts";
-import { type Exchange, type Handler, json, text } from "../kernel/exchange.ts";
+import { askedAddress, type Exchange, type Handler, json, text } from "../kernel/exchange.ts";
 import { requireMetricsToken, requireRuntimeKey } from "./caller.ts";
 import type { HttpDeps } from "./deps.ts";
-import { queryDocument } from "./openapi.ts";
 import type { RouteSpec } from "./routes.ts";
 
 /** A store that takes longer counts as unavailable: statements to a hanging database can wait for minutes. */
@@ -39,26 +38,19 @@ export function serviceRoutes(
       return text(exchange, await deps.metrics.read(), deps.metrics.contentType);
     },
 
-    openapi: (exchange) =>
-      json(
+    async openapi(exchange) {
+      // With the schemas of all bodies, most of which only the document needs.
+      const { queryDocument } = await import("./openapi.ts");
+      const { version, limits } = deps;
+      return json(
         exchange,
         200,
-        queryDocument({
-          version: deps.version,
-          serverUrl: baseUrl(exchange, deps),
-          routes: served,
-          limits: deps.limits,
-        }),
-      ),
+        queryDocument({ version, serverUrl: baseUrl(exchange, deps), routes: served, limits }),
+      );
+    },
   };
 }
 
 /** The address under which clients reach the service. */
-export function baseUrl({ c }: Exchange, { publicUrl, trustProxy }: HttpDeps): string {
-  if (publicUrl !== undefined) return publicUrl;
-  const url = new URL(c.req.url);
-  if (!trustProxy) return url.origin;
-  const host = c.req.header("X-Forwarded-Host") ?? url.host;
-  const scheme = c.req.header("X-Forwarded-Proto") ?? url.protocol.slice(0, -1);
-  return `${scheme}://${host}`;
-}
+export const baseUrl = (exchange: Exchange, { publicUrl, trustProxy }: HttpDeps): string =>
+  publicUrl ?? askedAddress(exchange, { trustProxy }).origin;

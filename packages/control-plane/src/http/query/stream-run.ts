@@ -1,7 +1,8 @@
+import { present } from "@patchbay/protocol";
 import type { Principal, Reader, RunHandle } from "../../run/api.ts";
 import { codeOf, traceOf } from "../kernel/errors.ts";
 import { eventStream, queryTranslator, type Translator } from "../kernel/event-stream.ts";
-import type { Exchange } from "../kernel/exchange.ts";
+import type { Exchange, RequestFacts } from "../kernel/exchange.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { StreamOwner, StreamPlace } from "./open-streams.ts";
 
@@ -59,9 +60,14 @@ export async function onPlace(
   }
 }
 
+/** Names the run and its role in the line of the request in the log. */
+export function noteRun(facts: RequestFacts, { runId, role }: Pick<RunHandle, "runId" | "role">): void {
+  Object.assign(facts, { runId, ...present({ role }) });
+}
+
 /** Names the run in the response, so that the client can resume or cancel it, and its trace if that is sampled. */
-export function nameRun({ headers, facts }: Exchange, run: Pick<RunHandle, "runId" | "threadId" | "traceId">): void {
-  facts.runId = run.runId;
+export function nameRun({ headers, facts }: Exchange, run: RunHandle): void {
+  noteRun(facts, run);
   headers["X-Run-Id"] = run.runId;
   headers["X-Thread-Id"] = run.threadId;
   if (run.traceId !== undefined) headers["X-Trace-Id"] = run.traceId;

@@ -50,6 +50,7 @@ export function createFakeRuns(): FakeRuns {
   const runs = new Map<string, FakeRun>();
   const keyed = new Map<string, { runId: string; bodyHash: string }>();
   const cancelled = new Set<string>();
+  const left: { run: RunHandle; name: string }[] = [];
   let count = 0;
 
   const visible = (caller: Principal, runId: string): FakeRun | undefined => {
@@ -89,9 +90,15 @@ export function createFakeRuns(): FakeRuns {
 
     agentFacts: async () => ({ name: "Desk", roles: new Set(["clerk", "chief"]) }),
     functionsFor: async () => undefined,
+    onAgentChange: () => ({ [Symbol.dispose]() {} }),
 
-    async forget(caller, key) {
-      keyed.delete(`${caller.agentId} ${key}`);
+    async leave(run, name) {
+      left.push({ run, name });
+    },
+
+    async takeLeft(_caller, name) {
+      const at = left.findIndex((one) => one.name === name);
+      return at === -1 ? undefined : left.splice(at, 1)[0]!.run;
     },
 
     async join(caller, key, bodyHash) {
@@ -143,7 +150,9 @@ export function createFakeRuns(): FakeRuns {
     },
 
     unended: async () => [],
-    log: async ({ runId }) => runs.get(runId)!.log.filter(({ id }) => id !== undefined),
+    async *log({ runId }) {
+      yield* runs.get(runId)!.log.filter(({ id }) => id !== undefined);
+    },
 
     async detail(caller, runId) {
       const run = visible(caller, runId);

@@ -1,4 +1,5 @@
 import { DEFAULT_LIMITS } from "@patchbay/protocol";
+import { createMemoryBus } from "../../../src/bus/memory-bus.ts";
 import { createHttpServer, type HttpServer, type UpgradeHandler } from "../../../src/http/kernel/server.ts";
 import { createHttpApp } from "../../../src/http/query/app.ts";
 import type { HttpDeps } from "../../../src/http/query/deps.ts";
@@ -70,6 +71,7 @@ export async function startHttp(
     authenticate: async (kind, secret) => credentialOf(kind, secret),
     audit: { record: async () => {} },
     clientTokens: { create: unused, authenticate: async () => undefined },
+    bus: createMemoryBus(),
     within: (_orgId, work) => work(),
     reads: { run: (_client, work) => work() },
     rateLimit: async () => undefined,

@@ -1,8 +1,6 @@
-import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { present } from "@patchbay/protocol";
-import { CONSOLE_ROLES, CONSOLE_ROUTES, type ConsoleRoute, type ConsoleRouteName } from "@patchbay/protocol/console";
-import type { Hono } from "hono";
+import { CONSOLE_ROUTES, type ConsoleRoute, type ConsoleRouteName } from "@patchbay/protocol/console";
+import { Hono } from "hono";
 import type { z } from "zod";
 import { createTokenCheck } from "../accounts/service-tokens.ts";
 import { AdminError } from "../accounts/admin-error.ts";
@@ -11,6 +9,7 @@ import { type Exchange, type HttpEnv, json, noContent } from "../http/kernel/exc
 import { asStranger } from "../http/kernel/fair-queue.ts";
 import { mountRoutes, type Route } from "../http/kernel/routes.ts";
 import { invalid, ServiceError } from "../ports/service-error.ts";
+import type { Engine } from "../store/engine.ts";
 import { accessRoutes } from "./access/routes.ts";
 import { accessUseRoutes } from "./access/use-routes.ts";
 import { accessViewRoutes } from "./access/view-routes.ts";
@@ -24,16 +23,16 @@ import { approvalRoutes } from "./approvals/routes.ts";
 import { auditRoutes } from "./audit/routes.ts";
 import { creditRoutes } from "./credits/routes.ts";
 import { functionRoutes } from "./functions/routes.ts";
-import { type Actor, requireRouteScopes, requireToken, serviceTokenOf } from "./actors.ts";
+import { type Actor, hasRole, requireRouteScopes, requireToken, serviceTokenOf } from "./actors.ts";
 import { agentOf, type ConsoleDeps, type ConsoleHandlers, notFound } from "./handler.ts";
 import { liveRoutes } from "./live/routes.ts";
 import { memberRoutes } from "./members/routes.ts";
 import { consoleDocument } from "./openapi.ts";
 import { playgroundRoutes } from "./playground/routes.ts";
+import { type ConsoleQueries, createConsoleQueries } from "./queries.ts";
 import { runRoutes } from "./runs/routes.ts";
 import { viewRoutes } from "./runs/view-routes.ts";
 import { serviceTokenRoutes } from "./service-tokens/routes.ts";
-import { mountStaticFiles } from "./static-files.ts";
 import { threadRoutes } from "./threads/routes.ts";
 import { webhookRoutes } from "./webhooks/routes.ts";
 
@@ -41,8 +40,17 @@ type AnyHandler = (request: object) => Promise<unknown>;
 
 const DOCUMENT_PATH = "/api/openapi.json";
 
-/** Adds the console to the service: its API under `/api` and its pages under `/console`. */
-export function mountConsole(app: Hono<HttpEnv>, deps: ConsoleDeps): void {
+/** What the API is made of. `engine`: of the store. `queries`: those over the engine by default. */
+export type ConsoleApiDeps = Omit<ConsoleDeps, "queries"> & { engine: Engine; queries?: ConsoleQueries };
+
+/** The console's API under `/api`. */
+export function consoleApi({
+  engine,
+  queries = createConsoleQueries(engine),
+  ...given
+}: ConsoleApiDeps): Hono<HttpEnv> {
+  const deps = { ...given, queries };
+  const app = new Hono<HttpEnv>();
   const signIn = createSignIn(deps);
   const checkToken = createTokenCheck({ ...deps, serviceTokens: deps.store.serviceTokens });
   const handlers = consoleHandlers(deps, signIn) as Record<ConsoleRouteName, AnyHandler>;
@@ -74,9 +82,9 @@ export function mountConsole(app: Hono<HttpEnv>, deps: ConsoleDeps): void {
       headers: { "Cache-Control": "no-store" },
       mapError: (_exchange, thrown) => (thrown instanceof AdminError ? ofAdmin(thrown) : thrown),
     },
-    (answer) => app.all("/api/*", answer),
+    (answer) => app.notFound(answer),
   );
-  mountStaticFiles(app, deps.consoleFiles ?? packagedConsole());
+  return app;
 }
 
 interface Guarded {
@@ -138,8 +146,7 @@ function parsed(schema: z.ZodType, value: unknown): unknown {
 }
 
 function requireRole({ by }: Visitor, { needs }: ConsoleRoute): void {
-  const rank = (role: string) => (CONSOLE_ROLES as readonly string[]).indexOf(role);
-  if (rank(by.role) >= rank(needs)) return;
+  if (hasRole(by, needs)) return;
   throw new ServiceError(
     "console_role_required",
     `This needs the role ${needs}, and yours is ${by.role}. An owner of the organisation can change it.`,
@@ -160,12 +167,6 @@ function ofAdmin({ reason, message, details }: AdminError): ServiceError {
   return new ServiceError(code, message, { ...(details && { details }) });
 }
 
-/** Where the published package has the built console; undefined where it was not built. */
-function packagedConsole(): string | undefined {
-  const folder = fileURLToPath(new URL("./console/files/", import.meta.url));
-  return existsSync(folder) ? folder : undefined;
-}
-
 function consoleHandlers(deps: ConsoleDeps, signIn: SignIn): ConsoleHandlers {
   return {
     ...accessRoutes(deps),
@@ -184,7 +185,7 @@ function consoleHandlers(deps: ConsoleDeps, signIn: SignIn): ConsoleHandlers {
     ...playgroundRoutes(deps),
     ...runRoutes(deps),
     async "GET /search"({ by, query: { q = "" } }) {
-      return { found: q === "" ? [] : await deps.queries.search.find(by.orgId, q) };
+      return { found: q === "" ? [] : await deps.queries.search.find(by, q) };
     },
     ...serviceTokenRoutes(deps),
     ...sessionRoutes(deps, signIn),
