@@ -16,7 +16,7 @@ describeConsole(
       await page.keyboard.press("Control+k");
       await page.getByRole("dialog", { name: "Search" }).waitFor();
       await page.keyboard.type("audi");
-      await page.getByRole("option", { name: /Audit/, selected: true }).waitFor();
+      await page.getByRole("option", { name: "Audit" }).and(page.locator("[data-highlighted]")).waitFor();
       await page.keyboard.press("Enter");
 
       await page.getByRole("heading", { level: 1, name: "Audit" }).waitFor();

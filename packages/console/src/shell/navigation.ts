@@ -36,7 +36,7 @@ export const ORGANISATION_PAGES = [
   { to: "/settings", label: "Organisation", icon: "organisation", key: "," },
 ] as const satisfies Page[];
 
-interface Page {
+export interface Page {
   to: string;
   label: string;
   icon: IconName;

@@ -1,15 +1,16 @@
+import { Autocomplete } from "@base-ui/react/autocomplete";
 import { Dialog } from "@base-ui/react/dialog";
 import type { Agent, ConsoleRole, Found } from "@patchbay/protocol/console";
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { Command, defaultFilter } from "cmdk";
 import { type ReactNode, useDeferredValue } from "react";
 import { list, resource, useHasRole } from "../api/api.ts";
 import { formatRelative } from "../format/times.ts";
+import { runs as searchOfRuns } from "../state/page-search.ts";
 import { zone } from "../state/signals.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { Kbd } from "../ui/values.tsx";
-import { AGENT_PAGES, ORGANISATION_PAGES, useCurrentAgent } from "./navigation.ts";
+import { AGENT_PAGES, ORGANISATION_PAGES, type Page, useCarriedRange, useCurrentAgent } from "./navigation.ts";
 
 interface PaletteProps {
   /** Can hold text before the first render: what the member typed while the palette's code loaded. */
@@ -18,155 +19,236 @@ interface PaletteProps {
   onClose: () => void;
 }
 
+/** Something that the palette opens. */
+interface Entry {
+  /** Unique in the palette. */
+  key: string;
+  label: string;
+  icon: IconName;
+  hint?: ReactNode;
+  /** The lowest role that may choose it. Others see it disabled, with that role. Default: viewer. */
+  needs?: ConsoleRole;
+  open: () => Promise<void>;
+}
+
+interface Group {
+  /** Unique in the palette; the name of an agent can be the heading of another group. */
+  key: string;
+  heading: string;
+  items: Entry[];
+}
+
 /** Searches the pages, and everything of the organisation by name or ID, and opens the chosen one. */
 export function Palette({ typed, onTyped, onClose }: PaletteProps) {
-  const agent = useCurrentAgent();
-  const go = (to: () => Promise<void>) => () => {
-    onClose();
-    void to();
-  };
+  const { groups, searching, error } = useGroups(typed.trim());
   return (
     <Dialog.Root open onOpenChange={(next) => !next && onClose()}>
       <Dialog.Portal>
         <Dialog.Backdrop className="fades bg-veil fixed inset-0 z-40" />
         <Dialog.Popup className="rises border-line bg-raised shadow-raised fixed inset-x-3 top-[12vh] z-40 mx-auto max-w-xl overflow-hidden rounded-xl border outline-none">
           <Dialog.Title className="sr-only">Search</Dialog.Title>
-          <Command label="Search pages and everything of the organisation" loop filter={scoreOf}>
+          <Autocomplete.Root
+            open
+            inline
+            autoHighlight="always"
+            keepHighlight
+            items={groups}
+            filter={null}
+            itemToStringValue={({ label }: Entry) => label}
+            value={typed}
+            onValueChange={(value, { reason }) => reason !== "item-press" && onTyped(value)}
+          >
             <div className="border-line flex items-center gap-2.5 border-b px-4">
               <Icon name="search" className="text-faint" />
-              <Command.Input
-                value={typed}
-                onValueChange={onTyped}
+              <Autocomplete.Input
+                aria-label="Search pages and everything of the organisation"
                 // The dialog selects the text of its first field, which the next key would replace.
-                onFocus={({ currentTarget }) => currentTarget.setSelectionRange(typed.length, typed.length)}
+                onFocus={({ currentTarget: field }) => field.setSelectionRange(field.value.length, field.value.length)}
                 placeholder="Search by name, text or ID"
+                spellCheck={false}
                 className="h-12 w-full bg-transparent text-base outline-none"
               />
               <Kbd keys="Esc" />
             </div>
-            <Command.List className="max-h-[50vh] overflow-y-auto p-1.5 pb-2">
-              <Command.Empty className="text-muted px-3 py-8 text-center text-sm">No results</Command.Empty>
-              {agent && <AgentPages agent={agent} onGo={go} />}
-              <FoundItems typed={typed} onGo={go} />
-              {agent && typed.trim() === "" && <RecentRuns agentId={agent.agentId} onGo={go} />}
-              <OrganisationPages onGo={go} />
-              {typed.trim() === "" && <Agents onGo={go} />}
-            </Command.List>
-          </Command>
+            {error && (
+              <p role="alert" className="text-bad px-4 py-2 text-sm">
+                {error.message}
+              </p>
+            )}
+            <Autocomplete.Empty className="text-muted text-center text-sm not-empty:px-3 not-empty:py-8">
+              {!searching && !error && "No results"}
+            </Autocomplete.Empty>
+            <Autocomplete.List className="max-h-[50vh] overflow-y-auto not-data-empty:p-1.5 not-data-empty:pb-2">
+              {({ key, heading, items }: Group) => (
+                <Autocomplete.Group key={key} items={items}>
+                  <Autocomplete.GroupLabel className="text-faint px-2.5 pt-2 pb-1 text-xs">
+                    {heading}
+                  </Autocomplete.GroupLabel>
+                  <Autocomplete.Collection>
+                    {(entry: Entry) => <Item key={entry.key} entry={entry} onClose={onClose} />}
+                  </Autocomplete.Collection>
+                </Autocomplete.Group>
+              )}
+            </Autocomplete.List>
+          </Autocomplete.Root>
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>
   );
 }
 
-interface GroupProps {
-  /** Wraps a navigation so that it closes the palette first. */
-  onGo: (to: () => Promise<void>) => () => void;
-}
-
-function AgentPages({ agent, onGo }: GroupProps & { agent: Agent }) {
-  const navigate = useNavigate();
+function Item({ entry, onClose }: { entry: Entry; onClose: () => void }) {
+  const { label, icon, hint, needs = "viewer", open } = entry;
+  const may = useHasRole(needs);
   return (
-    <Group heading={agent.name}>
-      {AGENT_PAGES.map((page) => (
-        <Item
-          key={page.to}
-          value={`${agent.name} ${page.label}`}
-          icon={page.icon}
-          hint={<Kbd keys={`g ${page.key}`} />}
-          onSelect={onGo(() => navigate({ to: page.to, params: { agentId: agent.agentId } }))}
-        >
-          {page.label}
-        </Item>
-      ))}
-    </Group>
+    <Autocomplete.Item
+      value={entry}
+      disabled={!may}
+      onClick={() => {
+        onClose();
+        void open();
+      }}
+      className="data-highlighted:bg-hover data-disabled:text-faint flex h-9 cursor-default scroll-my-1.5 items-center gap-2.5 rounded-md px-2.5 text-sm outline-none select-none"
+    >
+      <Icon name={icon} className="text-muted size-4" />
+      <span className="min-w-0 flex-1 truncate">{label}</span>
+      {may ? (
+        hint
+      ) : (
+        <span className="text-faint text-xs">{needs === "owner" ? "Owners" : "Developers and owners"} only</span>
+      )}
+    </Autocomplete.Item>
   );
 }
 
-function OrganisationPages({ onGo }: GroupProps) {
-  const navigate = useNavigate();
-  return (
-    <Group heading="Organisation">
-      {ORGANISATION_PAGES.map((page) => (
-        <Item
-          key={page.to}
-          value={`Organisation ${page.label}`}
-          icon={page.icon}
-          hint={<Kbd keys={`g ${page.key}`} />}
-          onSelect={onGo(() => navigate({ to: page.to }))}
-        >
-          {page.label}
-        </Item>
-      ))}
-      <Item icon="plus" needs="developer" onSelect={onGo(() => navigate({ to: "/agents", search: { create: "1" } }))}>
-        New agent
-      </Item>
-      <Item icon="plus" needs="owner" onSelect={onGo(() => navigate({ to: "/members", search: { create: "1" } }))}>
-        Invite a member
-      </Item>
-      <Item icon="session" onSelect={onGo(() => navigate({ to: "/account" }))}>
-        Account
-      </Item>
-    </Group>
-  );
+/** The pages with these words, and below them what the service finds; before anything is typed, the newest runs and the agents. */
+function useGroups(typed: string): ReturnType<typeof useFound> {
+  const { contains } = Autocomplete.useFilter();
+  const pages = usePages();
+  const recent = useRecent({ enabled: typed === "" });
+  const { groups: found, ...search } = useFound(typed);
+  const words = typed.split(/\s+/);
+  const matching = pages.map(({ key, heading, items }) => ({
+    key,
+    heading,
+    items: items.filter(({ label }) => words.every((word) => contains(`${heading} ${label}`, word))),
+  }));
+  const groups = [...matching, ...(typed === "" ? recent : found)].filter(({ items }) => items.length > 0);
+  return { groups, ...search };
 }
 
-interface FoundProps extends GroupProps {
-  typed: string;
+/** The pages of the agent and of the organisation. */
+function usePages(): Group[] {
+  const agent = useCurrentAgent();
+  const navigate = useNavigate();
+  const rangeOf = useCarriedRange();
+  const ofAgent = ({ agentId, name }: Agent): Group => ({
+    key: agentId,
+    heading: name,
+    items: AGENT_PAGES.map((page) => ({
+      ...entryOf(page),
+      open: () => navigate({ to: page.to, params: { agentId }, search: rangeOf(page) }),
+    })),
+  });
+  const ofOrganisation = ORGANISATION_PAGES.map((page) => ({
+    ...entryOf(page),
+    open: () => navigate({ to: page.to, search: rangeOf(page) }),
+  }));
+  const actions: Entry[] = [
+    {
+      key: "new agent",
+      label: "New agent",
+      icon: "plus",
+      needs: "developer",
+      open: () => navigate({ to: "/agents", search: { create: "1" } }),
+    },
+    {
+      key: "invite",
+      label: "Invite a member",
+      icon: "plus",
+      needs: "owner",
+      open: () => navigate({ to: "/members", search: { create: "1" } }),
+    },
+    { key: "account", label: "Account", icon: "session", open: () => navigate({ to: "/account" }) },
+  ];
+  const organisation = { key: "organisation", heading: "Organisation", items: [...ofOrganisation, ...actions] };
+  return agent ? [ofAgent(agent), organisation] : [organisation];
 }
 
-/** Begins the values of what the service found. */
-const FOUND = "\u0001";
+const entryOf = ({ to, label, icon, key }: Page) => ({ key: to, label, icon, hint: <Kbd keys={`g ${key}`} /> });
 
-/** The service has chosen what it found, a run by a word of its answer say, so that it is shown whatever its name, below the pages. */
-const scoreOf: typeof defaultFilter = (value, ...searched) =>
-  value.startsWith(FOUND) ? Number.MIN_VALUE : defaultFilter(value, ...searched);
-
-/** What the organisation has of this id or name, and runs with these words. */
-function FoundItems({ typed, onGo }: FoundProps) {
+/** The newest runs of the agent, and the agents. */
+function useRecent({ enabled }: { enabled: boolean }): Group[] {
   const navigate = useNavigate();
-  const q = useDeferredValue(typed.trim()).slice(0, 200);
-  const { data, error } = useQuery({
+  const agentId = useCurrentAgent()?.agentId ?? "";
+  const { data: runs = [] } = useInfiniteQuery({
+    ...list("/agents/:agent_id/runs", { params: { agentId }, query: { limit: 5 } }),
+    enabled: enabled && agentId !== "",
+  });
+  const { data: agents = [] } = useInfiniteQuery({ ...list("/agents", { query: { limit: 8 } }), enabled });
+  return [
+    {
+      key: "recent runs",
+      heading: "Recent runs",
+      items: runs.map(({ runId, query, createdAt }) => ({
+        key: runId,
+        label: query,
+        icon: "run",
+        hint: <span className="text-faint text-xs">{formatRelative(createdAt, Date.now(), zone.get())}</span>,
+        open: () => navigate({ to: "/agents/$agentId/runs/$runId", params: { agentId, runId } }),
+      })),
+    },
+    {
+      key: "agents",
+      heading: "Agents",
+      items: agents.map(({ agentId: id, name }) => ({
+        key: id,
+        label: name,
+        icon: "agent",
+        open: () => navigate({ to: "/agents/$agentId", params: { agentId: id } }),
+      })),
+    },
+  ];
+}
+
+/** What the member may read of this id or name, and runs with these words. */
+function useFound(typed: string): { groups: Group[]; searching: boolean; error: Error | null } {
+  const navigate = useNavigate();
+  const q = useDeferredValue(typed).slice(0, 200);
+  const { data, error, isFetching } = useQuery({
     ...resource("/search", { query: { q } }),
     enabled: q !== "",
     placeholderData: keepPreviousData,
   });
-  if (error && q !== "")
-    return (
-      <p role="alert" className="text-bad px-3 py-2 text-sm">
-        {error.message}
-      </p>
-    );
-  const found = q === "" ? [] : (data?.found ?? []);
-  return KINDS.map(({ kind, heading, icon }) => {
-    const items = found.filter((one) => one.kind === kind);
-    if (items.length === 0) return null;
-    return (
-      <Group key={kind} heading={heading}>
-        {items.map((one) => (
-          <Item
-            key={`${one.agentId ?? ""} ${one.id}`}
-            value={`${FOUND} ${kind} ${one.agentId ?? ""} ${one.id}`}
-            icon={icon}
-            hint={<span className="text-faint text-xs">{hintOf(one)}</span>}
-            onSelect={onGo(() => openFound(navigate, one))}
-          >
-            {one.name}
-          </Item>
-        ))}
-      </Group>
-    );
-  });
+  if (q === "") return { groups: [], searching: false, error: null };
+  const groups = KINDS.map(({ kind, heading, icon }) => ({
+    key: kind,
+    heading,
+    items: (data?.found ?? [])
+      .filter((one) => one.kind === kind)
+      .map((one) => ({
+        key: `${kind} ${one.agentId ?? ""} ${one.id}`,
+        label: one.name,
+        icon,
+        hint: <span className="text-faint text-xs">{hintOf(one)}</span>,
+        open: () => openFound(navigate, one),
+      })),
+  }));
+  return { groups, searching: isFetching, error };
 }
 
 const KINDS: { kind: Found["kind"]; heading: string; icon: IconName }[] = [
   { kind: "agent", heading: "Agents", icon: "agent" },
   { kind: "function", heading: "Functions", icon: "function" },
   { kind: "run", heading: "Runs", icon: "run" },
+  { kind: "call", heading: "Calls", icon: "branch" },
+  { kind: "approval", heading: "Approvals", icon: "check" },
   { kind: "thread", heading: "Threads", icon: "thread" },
   { kind: "session", heading: "Sessions", icon: "session" },
+  { kind: "view", heading: "Views", icon: "filter" },
   { kind: "key", heading: "Keys", icon: "key" },
   { kind: "runtime", heading: "Runtimes", icon: "plug" },
+  { kind: "serviceToken", heading: "Service tokens", icon: "organisation" },
   { kind: "member", heading: "Members", icon: "members" },
 ];
 
@@ -174,10 +256,17 @@ const hintOf = ({ kind, id, name, at }: Found): string =>
   at !== null ? formatRelative(at, Date.now(), zone.get()) : kind === "agent" || id === name ? "" : id.slice(0, 12);
 
 /** Opens the page of what was found. */
-function openFound(navigate: ReturnType<typeof useNavigate>, { kind, id, agentId, keyKind }: Found): Promise<void> {
-  if (agentId === null) return navigate({ to: "/members" });
+function openFound(navigate: ReturnType<typeof useNavigate>, found: Found): Promise<void> {
+  const { kind, id, agentId, runId = "", keyKind, search = {} } = found;
+  if (agentId === null) return navigate({ to: kind === "serviceToken" ? "/settings" : "/members" });
   const params = { agentId };
   switch (kind) {
+    case "call":
+      return navigate({ to: "/agents/$agentId/runs/$runId", params: { agentId, runId }, search: { span: id } });
+    case "approval":
+      return navigate({ to: "/approvals", search: { status: "all", runId, approval: id } });
+    case "view":
+      return navigate({ to: "/agents/$agentId/runs", params, search: searchOfRuns(search) });
     case "run":
       return navigate({ to: "/agents/$agentId/runs/$runId", params: { agentId, runId: id } });
     case "thread":
@@ -193,85 +282,4 @@ function openFound(navigate: ReturnType<typeof useNavigate>, { kind, id, agentId
     default:
       return navigate({ to: "/agents/$agentId", params });
   }
-}
-
-/** The newest runs of the agent, before anything is typed. */
-function RecentRuns({ agentId, onGo }: GroupProps & { agentId: string }) {
-  const navigate = useNavigate();
-  const { data = [] } = useInfiniteQuery(list("/agents/:agent_id/runs", { params: { agentId }, query: { limit: 5 } }));
-  if (data.length === 0) return null;
-  return (
-    <Group heading="Recent runs">
-      {data.map(({ runId, query, createdAt }) => (
-        <Item
-          key={runId}
-          value={`${query} ${runId}`}
-          icon="run"
-          hint={<span className="text-faint text-xs">{formatRelative(createdAt, Date.now(), zone.get())}</span>}
-          onSelect={onGo(() => navigate({ to: "/agents/$agentId/runs/$runId", params: { agentId, runId } }))}
-        >
-          {query}
-        </Item>
-      ))}
-    </Group>
-  );
-}
-
-function Agents({ onGo }: GroupProps) {
-  const navigate = useNavigate();
-  const { data = [] } = useInfiniteQuery(list("/agents", { query: { limit: 8 } }));
-  if (data.length === 0) return null;
-  return (
-    <Group heading="Agents">
-      {data.map(({ agentId, name }) => (
-        <Item
-          key={agentId}
-          value={`${name} ${agentId}`}
-          icon="agent"
-          onSelect={onGo(() => navigate({ to: "/agents/$agentId", params: { agentId } }))}
-        >
-          {name}
-        </Item>
-      ))}
-    </Group>
-  );
-}
-
-const Group = ({ heading, children }: { heading: string; children: ReactNode }) => (
-  <Command.Group
-    heading={heading}
-    className="[&_[cmdk-group-heading]]:text-faint [&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:pt-2 [&_[cmdk-group-heading]]:pb-1 [&_[cmdk-group-heading]]:text-xs"
-  >
-    {children}
-  </Command.Group>
-);
-
-interface ItemProps {
-  icon: IconName;
-  hint?: ReactNode;
-  /** The lowest role that may choose it. Others see it disabled, with that role. */
-  needs?: ConsoleRole;
-  value?: string;
-  onSelect: () => void;
-  children: ReactNode;
-}
-
-function Item({ icon, hint, needs = "viewer", value, onSelect, children }: ItemProps) {
-  const may = useHasRole(needs);
-  return (
-    <Command.Item
-      {...(value !== undefined && { value })}
-      disabled={!may}
-      onSelect={onSelect}
-      className="data-[selected=true]:bg-hover data-[disabled=true]:text-faint flex h-9 items-center gap-2.5 rounded-md px-2.5 text-sm"
-    >
-      <Icon name={icon} className="text-muted size-4" />
-      <span className="min-w-0 flex-1 truncate">{children}</span>
-      {may ? (
-        hint
-      ) : (
-        <span className="text-faint text-xs">{needs === "owner" ? "Owners" : "Developers and owners"} only</span>
-      )}
-    </Command.Item>
-  );
 }

@@ -167,6 +167,7 @@ export const audit = searchOf({
 export const approvals = searchOf({
   status: oneOf("approved", "rejected", "expired", "cancelled", "all"),
   agentId: text,
+  runId: text,
   approval: text,
 });
 export const members = searchOf({ create: flag });

@@ -1,31 +1,26 @@
-import type { Found } from "@patchbay/protocol/console";
-import { type Expression, sql, type SqlBool } from "kysely";
-import { REQUEST_ID } from "../../http/kernel/exchange.ts";
-import { fromJson, isoTime } from "../../store/columns.ts";
+import { CONSOLE_ROUTES, type Found } from "@patchbay/protocol/console";
+import { sql } from "kysely";
+import { fromJson } from "../../store/columns.ts";
 import type { Engine } from "../../store/engine.ts";
-import type { RunRow } from "../../store/run-record.ts";
-import { startedBy } from "../../store/run-requests.ts";
-import { searchedWords } from "../../store/run-words.ts";
-import { likeLiteral } from "../runs/filter.ts";
-import { shownQuery } from "../runs/summary.ts";
+import { hasRole } from "../actors.ts";
+import { approvals, calls, runsById, runsByRequest, runsByWords } from "./runs.ts";
+import { contains, MOST, type Search, type Searcher } from "./search.ts";
 
-/** Of each kind. */
-const MOST = 5;
-
-type Search = (engine: Engine, orgId: string, q: string) => Promise<Found[]>;
-
-/** Everything of an organisation whose id or name contains this text; runs by their whole id, that of their request, or their words. */
+/**
+ * Everything of an organisation that the member may read and whose id or name contains this text; runs by their whole id, that of
+ * their request, or their words; calls and decided approvals by their whole id.
+ */
 export function searchQueries(engine: Engine) {
   return {
-    async find(orgId: string, q: string): Promise<Found[]> {
-      const all = await Promise.all(SEARCHES.map((search) => search(engine, orgId, q)));
+    async find(by: Searcher, q: string): Promise<Found[]> {
+      const all = await Promise.all(SEARCHES.map((search) => search(engine, by, q)));
       // A run may be found by its request and by its words.
       return [...new Map(all.flat().map((found) => [`${found.kind} ${found.agentId} ${found.id}`, found])).values()];
     },
   };
 }
 
-const agents: Search = async ({ db }, orgId, q) => {
+const agents: Search = async ({ db }, { orgId }, q) => {
   const rows = await db
     .selectFrom("agents")
     .select(["id", "name"])
@@ -37,59 +32,6 @@ const agents: Search = async ({ db }, orgId, q) => {
     .execute();
   return rows.map(({ id, name }) => ({ kind: "agent", id, agentId: id, name, at: null }));
 };
-
-const FOUND_RUN = ["runs.id", "runs.agent_id", "runs.request", "runs.created_at"] as const;
-
-const runsById: Search = async ({ db }, orgId, q) => {
-  const rows = await db
-    .selectFrom("runs")
-    .select(FOUND_RUN)
-    .where("runs.id", "=", q)
-    .where("runs.org_id", "=", orgId)
-    .execute();
-  return rows.map(toRun);
-};
-
-const runsByRequest: Search = async (engine, orgId, q) => {
-  if (!REQUEST_ID.test(q)) return [];
-  const rows = await engine.db
-    .selectFrom("runs")
-    .select(FOUND_RUN)
-    .where("runs.id", "in", startedBy(q, { orgId }, engine))
-    .where("runs.org_id", "=", orgId)
-    .orderBy("runs.created_at", "desc")
-    .limit(MOST)
-    .execute();
-  return rows.map(toRun);
-};
-
-const runsByWords: Search = async ({ db, dialect }, orgId, q) => {
-  const words = searchedWords(q);
-  if (words.length === 0) return [];
-  const rows = await db
-    .selectFrom("run_facts")
-    .innerJoin("runs", "runs.id", "run_facts.run_id")
-    .select(FOUND_RUN)
-    .where("run_facts.org_id", "=", orgId)
-    .where(dialect.hasWords(words))
-    .orderBy("run_facts.id", "desc")
-    .limit(MOST)
-    .execute();
-  return rows.map(toRun);
-};
-
-const toRun = ({
-  id,
-  agent_id,
-  request,
-  created_at,
-}: Pick<RunRow, "id" | "agent_id" | "request" | "created_at">): Found => ({
-  kind: "run",
-  id,
-  agentId: agent_id,
-  name: shownQuery(fromJson(request).query),
-  at: isoTime(created_at),
-});
 
 /** Rows whose names are read, divided among the agents: a search must not read a table that grows without end. */
 const ROWS_READ = 20_000;
@@ -109,7 +51,7 @@ async function readable({ db }: Engine, orgId: string): Promise<{ agentIds: stri
 }
 
 /** Threads by a part of the id or the title, of those that changed last; by their whole id of all. */
-const threads: Search = async (engine, orgId, q) => {
+const threads: Search = async (engine, { orgId }, q) => {
   const { db } = engine;
   const { agentIds, each } = await readable(engine, orgId);
   const all = db.selectFrom("threads").select(["id", "agent_id", "title", "updated_at"]).where("org_id", "=", orgId);
@@ -136,7 +78,7 @@ const threads: Search = async (engine, orgId, q) => {
 };
 
 /** Sessions by a part of the id, which is the owner's; by their whole id of all. The key of the table begins with the agent. */
-const sessions: Search = async (engine, orgId, q) => {
+const sessions: Search = async (engine, { orgId }, q) => {
   const { db } = engine;
   const { agentIds, each } = await readable(engine, orgId);
   if (agentIds.length === 0) return [];
@@ -155,7 +97,7 @@ const sessions: Search = async (engine, orgId, q) => {
   return rows.map(({ id, agent_id }) => ({ kind: "session", id, agentId: agent_id, name: id, at: null }));
 };
 
-const keys: Search = async ({ db }, orgId, q) => {
+const keys: Search = async ({ db }, { orgId }, q) => {
   const rows = await db
     .selectFrom("credentials")
     .innerJoin("agents", "agents.id", "credentials.agent_id")
@@ -182,7 +124,7 @@ const keys: Search = async ({ db }, orgId, q) => {
   }));
 };
 
-const members: Search = async ({ db }, orgId, q) => {
+const members: Search = async ({ db }, { orgId }, q) => {
   const rows = await db
     .selectFrom("members")
     .select(["id", "name", "email"])
@@ -203,7 +145,7 @@ const members: Search = async ({ db }, orgId, q) => {
 };
 
 /** Functions of the sets that serve queries: of each service of an agent the newest one that is confirmed. */
-const functions: Search = async ({ db }, orgId, q) => {
+const functions: Search = async ({ db }, { orgId }, q) => {
   const ranked = db
     .selectFrom("function_sets")
     .innerJoin("agents", "agents.id", "function_sets.agent_id")
@@ -234,7 +176,7 @@ const functions: Search = async ({ db }, orgId, q) => {
 };
 
 /** Runtimes by a part of their id, host, service or deployment. The store keeps those of the last days. */
-const runtimes: Search = async ({ db }, orgId, q) => {
+const runtimes: Search = async ({ db }, { orgId }, q) => {
   const rows = await db
     .selectFrom("runtimes")
     .innerJoin("agents", "agents.id", "runtimes.agent_id")
@@ -261,18 +203,65 @@ const runtimes: Search = async ({ db }, orgId, q) => {
   }));
 };
 
+/** Views of runs: the member's own, and shared ones. */
+const views: Search = async ({ db }, { orgId, memberId }, q) => {
+  const rows = await db
+    .selectFrom("run_views")
+    .innerJoin("agents", "agents.id", "run_views.agent_id")
+    .select(["run_views.id", "run_views.agent_id", "run_views.name", "run_views.search"])
+    .where("run_views.org_id", "=", orgId)
+    .where("agents.org_id", "=", orgId)
+    .where("agents.deleted_at", "is", null)
+    .where((eb) => eb.or([eb("run_views.member_id", "=", memberId), eb("run_views.shared", "=", 1)]))
+    .where((eb) => eb.or([eb("run_views.id", "=", q), contains(eb.ref("run_views.name"), q)]))
+    .orderBy("run_views.created_at", "desc")
+    .limit(MOST)
+    .execute();
+  return rows.map(({ id, agent_id, name, search }) => ({
+    kind: "view",
+    id,
+    agentId: agent_id,
+    name,
+    search: fromJson(search),
+    at: null,
+  }));
+};
+
+/** Service tokens, for members who may list them. */
+const serviceTokens: Search = async ({ db }, by, q) => {
+  if (!hasRole(by, CONSOLE_ROUTES["GET /service-tokens"].needs)) return [];
+  const rows = await db
+    .selectFrom("service_tokens")
+    .select(["id", "label", "hint"])
+    .where("org_id", "=", by.orgId)
+    .where((eb) =>
+      eb.or([eb("id", "=", q), contains(eb.fn.coalesce("label", sql.lit("")), q), contains(eb.ref("hint"), q)]),
+    )
+    .orderBy("created_at", "desc")
+    .limit(MOST)
+    .execute();
+  return rows.map(({ id, label, hint }) => ({
+    kind: "serviceToken",
+    id,
+    agentId: null,
+    name: label ?? hint,
+    at: null,
+  }));
+};
+
 const SEARCHES: Search[] = [
   agents,
   runsById,
   runsByRequest,
+  calls,
+  approvals,
   threads,
   sessions,
+  views,
   keys,
+  serviceTokens,
   members,
   functions,
   runtimes,
   runsByWords,
 ];
-
-const contains = (column: Expression<string>, q: string) =>
-  sql<SqlBool>`lower(${column}) like lower(cast(${`%${likeLiteral(q)}%`} as text)) escape '\\'`;

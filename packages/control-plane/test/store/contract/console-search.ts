@@ -1,4 +1,6 @@
+import type { ConsoleRole } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
+import { asking } from "./asking-runs.ts";
 import { type MakePlace, openWorld, sampleRequest, sampleLink } from "./world.ts";
 
 export function consoleSearchContract(place: MakePlace): void {
@@ -59,8 +61,16 @@ export function consoleSearchContract(place: MakePlace): void {
       ...sampleLink({ agentId, instanceId: "rt_7", manifestHash: "set_1", deployment: "green" }),
       host: "Till-2",
     });
-    const found = async (q: string, org = orgId) =>
-      (await world.console.search.find(org, q)).map(({ kind, id }) => `${kind} ${id}`);
+    await asking(world, ["7"], {}, "key_1", { runId: "run_asking", threadId: "thr_asking", newThread: true });
+    const tokens = { orgId, hash: "t", hint: "service_admin_…y", scopes: ["agents:read" as const], label: "Terraform" };
+    await store.serviceTokens.create({ tokenId: "tok_7", ...tokens });
+    const view = { orgId, agentId, memberId: "mem_1", search: { status: "failed", sort: "-costUsd" } };
+    await store.views.add({ ...view, viewId: "view_own", name: "My failures", shared: false });
+    await store.views.add({ ...view, viewId: "view_shared", name: "Shared failures", shared: true });
+    const found = async (q: string, by: { orgId?: string; memberId?: string; role?: ConsoleRole } = {}) => {
+      const all = await world.console.search.find({ orgId, memberId: "mem_1", role: "owner", ...by }, q);
+      return all.map(({ kind, id }) => `${kind} ${id}`);
+    };
 
     const expected: Record<string, string[]> = {
       run_own: ["run run_own"],
@@ -84,13 +94,28 @@ export function consoleSearchContract(place: MakePlace): void {
       "till-": ["runtime rt_7"],
       gree: ["runtime rt_7"],
       "_1…": ["key key_7"],
+      call_7: ["call call_7"],
+      all_7: [],
+      apr_7: ["approval apr_7"],
+      REFUN: ["approval apr_7"],
+      tok_7: ["serviceToken tok_7"],
+      terraf: ["serviceToken tok_7"],
+      view_own: ["view view_own"],
+      "my fail": ["view view_own"],
       "no such": [],
       "%": [],
       "'\u0000": [],
     };
     for (const [q, ids] of Object.entries(expected)) {
       expect(await found(q), q).toEqual(ids);
-      expect(await found(q, "org_2"), q).toEqual([]);
+      expect(await found(q, { orgId: "org_2" }), q).toEqual([]);
     }
+    expect(await found("failures", { memberId: "mem_1" })).toHaveLength(2);
+    expect(await found("failures", { memberId: "mem_2" })).toEqual(["view view_shared"]);
+    expect(await found("view_own", { memberId: "mem_2" })).toEqual([]);
+    for (const role of ["viewer", "developer"] as const) expect(await found("terraf", { role })).toEqual([]);
+    expect(await world.console.search.find({ orgId, memberId: "mem_1", role: "viewer" }, "my fail")).toMatchObject([
+      { agentId, search: view.search },
+    ]);
   });
 }
