@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { pendingOrder } from "../support/retail.ts";
 import { describeConsole } from "./support/desk-console.ts";
+import { memberState } from "./support/members.ts";
 import { expectAccessible, settled, sidewaysScroll } from "./support/page-checks.ts";
 
 describeConsole("the run of a test call", {}, (suite) => {
@@ -80,14 +81,19 @@ const bookTrip = defineFunction({
     day: z.iso.date(),
   }),
   roles: "everyone",
-  handler: (input) => ({ booked: input }),
+  examples: [{ by: { type: "car", doors: 5 }, to: { city: "Rome" }, labels: { a: "b" }, day: "2026-12-31" }],
+  cases: {
+    "own train": {
+      input: { by: { type: "train", seat: "aisle" }, to: null, labels: { kind: "urgent" }, day: "2026-12-01" },
+      context: { traveller: "t-7" },
+      roles: ["clerk"],
+    },
+  },
+  handler: (input, { role, context }) => ({ booked: input, role, context }),
 });
-const examples = [{ by: { type: "car", doors: 5 }, to: { city: "Rome" }, labels: { a: "b" }, day: "2026-12-31" }];
-const trips = defineService({ name: "trips", functions: [bookTrip] });
-const withExamples = trips.manifest.functions.map((fn) => ({ ...fn, examples }));
-const service = { ...trips, manifest: { ...trips.manifest, functions: withExamples } };
+const service = defineService({ name: "trips", roles: ["clerk"], functions: [bookTrip] });
 
-describeConsole("the form of a test call", { service }, (suite) => {
+describeConsole("the form of a test call", { service, reportCases: true }, (suite) => {
   const open = (width = 1280, colorScheme: "light" | "dark" = "light") =>
     suite.open(`${suite.desk.agentPath}/functions/book_trip`, { viewport: { width, height: 900 }, colorScheme });
 
@@ -133,6 +139,23 @@ describeConsole("the form of a test call", { service }, (suite) => {
       labels: { kind: "urgent" },
       day: "2026-12-01",
     });
+  });
+
+  test("is filled by a case of the owner, with its context and a role that it applies to, for members who may call", async () => {
+    const page = await open();
+    await page.getByRole("group", { name: "Cases" }).getByRole("button", { name: "own train" }).click();
+    await page.getByRole("button", { name: /^Call as clerk/ }).click();
+
+    const value = page.getByRole("region", { name: "Value returned" });
+    await value.getByText("traveller").first().waitFor();
+    expect(await page.getByRole("textbox", { name: /^day/ }).inputValue()).toBe("2026-12-01");
+    expect(await page.getByRole("textbox", { name: "Context as JSON" }).inputValue()).toContain("t-7");
+    expect(await value.innerText()).toMatch(/role: "?clerk/);
+
+    const storageState = await memberState(suite.desk, suite.desk.orgId, "viewer");
+    const viewer = await suite.open(new URL(page.url()).pathname, { storageState });
+    await viewer.getByRole("group", { name: "Examples" }).waitFor();
+    expect(await viewer.getByRole("group", { name: "Cases" }).count()).toBe(0);
   });
 
   test.each([

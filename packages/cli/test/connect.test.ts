@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createServer as createTlsServer } from "node:tls";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { startConnectProxy } from "../../../test/support/connect-proxy.ts";
-import { type FakeControlPlane, startFakeControlPlane } from "../../../test/support/fake-control-plane.ts";
+import { callFrame, type FakeControlPlane, startFakeControlPlane } from "../../../test/support/fake-control-plane.ts";
 import { until } from "../../../test/support/inbox.ts";
 import { runCommand, type Running, startCommand, temporaryFolder } from "./support/command.ts";
 import { serviceSource } from "./support/service-source.ts";
@@ -33,7 +33,7 @@ function connect(args: string[] = [], env: Record<string, string> = {}): Running
   return running;
 }
 
-async function proxyTo(port: number, options: { tls?: { key: string; cert: string } } = {}) {
+async function proxyTo(port: number, options: { tls?: { key: string; cert: string }; credentials?: string } = {}) {
   const proxy = await startConnectProxy({ to: port, ...options });
   onTestFinished(() => proxy[Symbol.asyncDispose]());
   return proxy;
@@ -73,6 +73,17 @@ test("--proxy comes before the variables, and `none` connects directly", async (
   connect(["--proxy", proxy.url], { NO_PROXY: "*" });
   await plane.welcome();
   expect(proxy.requests).toHaveLength(1);
+});
+
+test("the address of a proxy, with its password, can be in a file", async () => {
+  const proxy = await proxyTo(plane.port, { credentials: "ann:s3cret" });
+  const file = join(folder, "proxy");
+  await writeFile(file, `${proxy.url.replace("://", "://ann:s3cret@")}\n`);
+
+  connect([], { PATCHBAY_PROXY_FILE: file });
+
+  await plane.welcome();
+  expect(proxy.requests).toEqual([{ address: `127.0.0.1:${plane.port}`, credentials: "ann:s3cret" }]);
 });
 
 test("--proxy that is not the address of a proxy ends the command with exit code 1", async () => {
@@ -169,4 +180,52 @@ test("connect without a key is wrong usage", async () => {
 
   expect(code).toBe(2);
   expect(stderr).toContain("'--key <key>' not specified");
+});
+
+test.each([
+  ["JSON", [], /^\{"time":.*"level":"debug","message":"call ended","runId":"run","callId":"c1",.*\}$/m],
+  [
+    "pretty",
+    ["--log-format", "pretty"],
+    /^\d\d:\d\d:\d\d debug +call ended +runId=run callId=c1 functionName=greet .*$/m,
+  ],
+] as const)("PATCHBAY_LOG=debug logs each call as %s, without its arguments and its result", async (_, args, line) => {
+  const running = connect([...args], { PATCHBAY_LOG: "debug" });
+  const connection = await plane.welcome();
+
+  connection.send(callFrame("c1", { function: "greet", arguments: { name: "c4n4ry" }, role: "clerk" }));
+
+  expect(await connection.next("result")).toMatchObject({ outcome: { ok: true, value: "Hello, c4n4ry!" } });
+  expect(await running.seen(line)).toContain("clerk");
+  running.process.kill("SIGKILL");
+  expect((await running.finished).stderr).not.toContain("c4n4ry");
+});
+
+test("by default, calls that succeed are not logged", async () => {
+  const running = connect();
+  const connection = await plane.welcome();
+
+  connection.send(callFrame("c1", { function: "greet", arguments: { name: "Ann" } }));
+  await connection.next("result");
+  running.process.kill("SIGKILL");
+
+  expect((await running.finished).stderr).not.toContain("call ended");
+});
+
+test("what a service file logs while it is loaded has the form and the level of the command's log", async () => {
+  const shared = ["one.two", "one_two"].map(
+    (name) => `
+defineFunction({ name: "${name}", description: "Greets.", input: { type: "object" }, roles: everyone, handler: () => 1 })`,
+  );
+  const source = serviceSource().replace("functions: [one]", `functions: [one, ${shared.join()}]`);
+  await writeFile(join(folder, "service.ts"), source);
+
+  const running = connect(["--log-format", "pretty"]);
+  await plane.welcome();
+  const quiet = connect([], { PATCHBAY_LOG: "error" });
+  await plane.welcome();
+
+  expect(await running.seen(/^.*functions have the same name.*$/m)).toMatch(/^\d\d:\d\d:\d\d warn /);
+  quiet.process.kill("SIGKILL");
+  expect((await quiet.finished).stderr).toBe("");
 });

@@ -19,6 +19,7 @@ interface ConnectOptions extends Omit<QueryTarget, "key"> {
   concurrency?: number;
   proxy?: string;
   reportErrors?: true;
+  reportCases?: true;
   shadow?: true;
   healthPort?: number;
   healthHost: string;
@@ -66,6 +67,12 @@ export function addConnectCommand(program: Command): void {
     )
     .addOption(
       flags.option(
+        "--report-cases",
+        "offer the arguments of the functions' cases to members who make test calls in the console (default: only their names)",
+      ),
+    )
+    .addOption(
+      flags.option(
         "--shadow",
         "serve no calls: be asked what the checks decide on calls that have ended (default: serve)",
       ),
@@ -105,19 +112,21 @@ async function connectFile(file: string, options: ConnectOptions & { key: string
   const healthUrl =
     healthPort === undefined ? undefined : await serveHealth({ host: healthHost, port: healthPort, state });
   const stopTelemetry = options.otel && (await startTelemetry("patchbay-runtime", readEnvironment()));
-  const service = await loadService(path);
   const { connect, createLog } = await import("@patchbay/functions");
   const level = logLevel(readEnvironment());
+  const log = options.logFormat === "pretty" ? createHumanLog(() => level) : createLog({ level });
+  const service = await loadService(path, { log });
   const shutdown = shutdownRequested();
   growWithWork();
   runtime = connect(service, {
     url: options.url,
     agentId: options.agent,
     key: options.key,
-    log: options.logFormat === "pretty" ? createHumanLog(() => level) : createLog({ level }),
+    log,
     ...(options.deployment !== undefined && { deployment: options.deployment }),
     ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
     ...(options.reportErrors && { reportErrors: true }),
+    ...(options.reportCases && { reportCases: true }),
     ...(options.shadow && { shadow: true }),
     ...(options.proxy !== undefined && { proxy: options.proxy === "none" ? false : options.proxy }),
   });

@@ -14,7 +14,7 @@ export function manifestStore(engine: Engine): Pick<RuntimeStore, ManifestMethod
   const { db, dialect } = engine;
   const { now } = dialect;
   return {
-    async saveManifest(agentId, manifestHash, manifest) {
+    async saveManifest(agentId, manifestHash, manifest, reportedCases = []) {
       await db
         .insertInto("manifests")
         .values((eb) => ({
@@ -22,6 +22,7 @@ export function manifestStore(engine: Engine): Pick<RuntimeStore, ManifestMethod
           hash: manifestHash,
           org_id: eb.selectFrom("agents").select("org_id").where("id", "=", agentId),
           body: toJson(manifest),
+          reported_cases: reportedCases.length > 0 ? toJson([...reportedCases]) : null,
           created_at: now,
           first_seen_at: now,
         }))
@@ -30,12 +31,17 @@ export function manifestStore(engine: Engine): Pick<RuntimeStore, ManifestMethod
             .columns(["agent_id", "hash"])
             // `trimManifests` deletes the oldest first. Renewing the time protects a set that a runtime offers again until its
             // connection is stored, which then refers to the set.
-            // The verdicts of cases are not part of the hash; those of the newest runtime are kept.
-            .doUpdateSet(({ ref }) => ({ created_at: now, body: ref("excluded.body") }))
+            // The cases and their verdicts are not part of the hash; those of the newest runtime are kept.
+            .doUpdateSet(({ ref }) => ({
+              created_at: now,
+              body: ref("excluded.body"),
+              reported_cases: ref("excluded.reported_cases"),
+            }))
             .where(({ eb, or }) =>
               or([
                 eb("manifests.created_at", "<", ago(engine, MINUTE_MS)),
                 eb("manifests.body", "<>", eb.ref("excluded.body")),
+                eb("manifests.reported_cases", "is distinct from", eb.ref("excluded.reported_cases")),
               ]),
             ),
         )

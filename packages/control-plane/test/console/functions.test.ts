@@ -37,6 +37,40 @@ test("the functions of several services are shown together, each with its servic
   ).toMatchObject({ ok: true, value: "sent" });
 });
 
+test("developers read the arguments of reported cases, of several services too, and viewers do not", async () => {
+  const withCase = (name: string) =>
+    defineService({
+      name: `service of ${name}`,
+      functions: [
+        defineFunction({
+          name,
+          description: "Gets an order.",
+          input: z.object({ id: z.string() }),
+          roles: ["clerk"],
+          cases: { own: { input: { id: `secret of ${name}` } } },
+          handler: async () => "got",
+        }),
+      ],
+    });
+  await using desk = await openDesk({ service: withCase("get_order"), reportCases: true });
+  const [developer, viewer] = [await desk.member("developer"), await desk.member("viewer")];
+  const cases = async (name: string) =>
+    (await developer.json<{ cases: unknown }>("GET", `${desk.agent}/functions/${name}/cases`)).cases;
+  const own = (name: string) => [{ name: "own", input: { id: `secret of ${name}` }, context: {} }];
+  expect(await cases("get_order")).toEqual(own("get_order"));
+
+  await desk.connect(withCase("get_user"), { reportCases: true });
+  await desk.connect(withCase("get_shop"));
+  expect(await cases("get_order")).toEqual(own("get_order"));
+  expect(await cases("get_user")).toEqual(own("get_user"));
+  expect(await cases("get_shop")).toEqual([]);
+  expect((await developer.ask("GET", `${desk.agent}/functions/none/cases`)).status).toBe(404);
+
+  expect((await viewer.ask("GET", `${desk.agent}/functions/get_order/cases`)).status).toBe(403);
+  for (const path of ["functions", "function-sets", "access", "access/model-view", "access/changes"])
+    expect(JSON.stringify(await viewer.json("GET", `${desk.agent}/${path}`))).not.toContain("secret of");
+});
+
 test("an agent's functions are shown with schemas and figures of their calls", async () => {
   await using desk = await openDesk();
   const developer = await desk.member("developer");

@@ -1,4 +1,4 @@
-import type { FunctionManifest, Manifest } from "@patchbay/protocol";
+import { type FunctionManifest, isJsonObject, LIMITS, type Manifest, type ReportedCase } from "@patchbay/protocol";
 import { accessMatrix, type Cell } from "../access/matrix.ts";
 import type { Log } from "../log.ts";
 import type { Service } from "../service.ts";
@@ -47,4 +47,27 @@ function casesOf({ access }: Service, functionName: string, cells: Record<string
     });
     return { name, verdicts: Object.fromEntries(verdicts) };
   });
+}
+
+/** The cases with their arguments, in the order of their definition, as many as may be sent. */
+export function reportedCases({ access }: Service, log: Log): ReportedCase[] {
+  const all = [...access].flatMap(([functionName, { cases }]) =>
+    [...cases].flatMap(([name, { input, context, roles }]): ReportedCase[] =>
+      isJsonObject(input) ? [{ functionName, name, input, context, ...(roles && { roles: [...roles] }) }] : [],
+    ),
+  );
+  let units = 2;
+  const sent = all.filter((one) => {
+    const more = JSON.stringify(one).length + 1;
+    const fits = units + more <= LIMITS.reportedCasesUnits;
+    if (fits) units += more;
+    return fits;
+  });
+  if (sent.length < all.length)
+    log.warn("some cases are not reported: they exceed the limit", {
+      cases: all.length,
+      reported: sent.length,
+      limitUnits: LIMITS.reportedCasesUnits,
+    });
+  return sent;
 }

@@ -1,4 +1,4 @@
-import { Manifest } from "@patchbay/protocol";
+import { LIMITS, Manifest, RuntimeFrame } from "@patchbay/protocol";
 import { afterEach, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { defineFunction, defineService, everyone } from "../../src/index.ts";
@@ -37,8 +37,9 @@ test("a runtime sends the verdicts of the cases, without their arguments", async
   const started = await plane();
   runtimeOf(started.url, service);
 
-  const { manifest } = await (await started.link()).next("hello");
+  const { manifest, cases } = await (await started.link()).next("hello");
 
+  expect(cases).toBeUndefined();
   expect(manifest.functions.map(({ name, cases }) => [name, cases])).toEqual([
     [
       "get",
@@ -55,6 +56,35 @@ test("a runtime sends the verdicts of the cases, without their arguments", async
   expect(Manifest.parse(manifest)).toEqual(manifest);
   expect(JSON.stringify(manifest)).not.toContain("secret-1");
   expect(ran).toEqual([]);
+});
+
+test("a runtime with reportCases sends the cases that fit, with arguments, contexts and roles", async () => {
+  const log = memoryLog();
+  const large = { input: { id: "x".repeat(LIMITS.reportedCasesUnits) } };
+  const desk = defineService({
+    name: "desk",
+    functions: [
+      defineFunction({
+        ...base,
+        name: "get",
+        roles: ["agent"],
+        cases: { large, own: { input: { id: "own" }, context: { desk: "north" }, roles: ["agent"] }, other: secret },
+      }),
+    ],
+  });
+  const started = await plane();
+  runtimeOf(started.url, desk, { reportCases: true, log });
+
+  const hello = await (await started.link()).next("hello");
+
+  expect(hello.cases).toEqual([
+    { functionName: "get", name: "own", input: { id: "own" }, context: { desk: "north" }, roles: ["agent"] },
+    { functionName: "get", name: "other", input: { id: "secret-1" }, context: {} },
+  ]);
+  expect(RuntimeFrame.parse(hello)).toEqual(hello);
+  expect(log.lines).toContainEqual(
+    expect.objectContaining({ level: "warn", message: "some cases are not reported: they exceed the limit" }),
+  );
 });
 
 const blocked = (authorize: () => Promise<boolean>) =>

@@ -19,9 +19,13 @@ export function earlierCall(run: RunTrace, functionName: string, callId?: string
   if (!call) return undefined;
   return {
     arguments: wholeInput(call),
-    context: Object.keys(run.context).length === 0 ? "" : JSON.stringify(run.context, null, 2),
+    context: contextText(run.context),
   };
 }
+
+/** A context in the form; empty for none. */
+export const contextText = (context: Record<string, unknown>): string =>
+  Object.keys(context).length === 0 ? "" : JSON.stringify(context, null, 2);
 
 /** The arguments of a call; undefined if the trace has only a part of them. */
 export function wholeInput(call: Span): Arguments | undefined {

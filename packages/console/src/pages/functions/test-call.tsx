@@ -1,8 +1,9 @@
-import type { ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
+import type { ConsoleFunction, FunctionCase, FunctionSet } from "@patchbay/protocol/console";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { oneLine } from "../../format/one-line.ts";
-import { useHasRole } from "../../api/api.ts";
+import { resource, useHasRole } from "../../api/api.ts";
 import {
   type Arguments,
   type ArgumentsDraft,
@@ -19,7 +20,7 @@ import { Field } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Kbd } from "../../ui/values.tsx";
-import { argumentsDraft } from "./earlier-call.ts";
+import { argumentsDraft, contextText } from "./earlier-call.ts";
 import { TestCallOutcome } from "./test-call-outcome.tsx";
 import { isPending, useTestRun } from "./test-run.ts";
 
@@ -41,6 +42,11 @@ interface TestCallProps {
 export function TestCall(props: TestCallProps) {
   const { fn, set, shape, written, onWritten, notice } = props;
   const { run, submitted, input, caller, invalid, send } = useTestCall(props);
+  const pickCase = ({ input, context, roles }: FunctionCase): void => {
+    onWritten(argumentsDraft(shape, input));
+    caller.setContext(contextText(context));
+    if (roles?.[0] !== undefined && !roles.includes(caller.role)) caller.setRole(roles[0]);
+  };
   return (
     <div className="grid items-start gap-5 lg:grid-cols-2">
       <Card>
@@ -59,6 +65,7 @@ export function TestCall(props: TestCallProps) {
         >
           {notice !== undefined && <p className="text-muted text-sm">{notice}</p>}
           <Examples fn={fn} onPick={(example) => onWritten(argumentsDraft(shape, example))} />
+          <Cases fn={fn} onPick={pickCase} />
           <ArgumentsForm shape={shape} written={written} onChange={onWritten} faults={submitted ? input.faults : []} />
           <CallerFields set={set} caller={caller} submitted={submitted} />
           {!set.connected && (
@@ -95,13 +102,42 @@ export function TestCall(props: TestCallProps) {
 
 /** The owner's examples of arguments; each fills the form. */
 function Examples({ fn: { examples = [] }, onPick }: { fn: ConsoleFunction; onPick: (example: Arguments) => void }) {
-  if (examples.length === 0) return null;
   return (
-    <div role="group" aria-label="Examples" className="flex min-w-0 flex-wrap items-center gap-2">
-      <span className="text-muted text-xs">Examples</span>
-      {examples.map((example, index) => (
-        <Button key={index} size="small" className="max-w-full min-w-0" onClick={() => onPick(example)}>
-          <span className="truncate font-mono">{oneLine(example)}</span>
+    <Fillings title="Examples" items={examples.map((one) => ({ label: oneLine(one), pick: () => onPick(one) }))} />
+  );
+}
+
+/** The owner's cases; each fills the form, its context included, with a role that the case applies to. */
+function Cases({ fn, onPick }: { fn: ConsoleFunction; onPick: (one: FunctionCase) => void }) {
+  const { agentId } = route.useParams();
+  const { manifestHash } = route.useSearch();
+  const mayCall = useHasRole("developer");
+  const { data } = useQuery({
+    ...resource("/agents/:agent_id/functions/:function_name/cases", {
+      params: { agentId, functionName: fn.name },
+      query: { manifestHash },
+    }),
+    enabled: mayCall && fn.cases !== undefined,
+  });
+  if (data?.cases.length === 0)
+    return (
+      <p className="text-muted text-xs">
+        To call the owner’s cases from here, connect with <code className="font-mono">reportCases: true</code>.
+      </p>
+    );
+  const items = (data?.cases ?? []).map((one) => ({ label: one.name, pick: () => onPick(one) }));
+  return <Fillings title="Cases" items={items} />;
+}
+
+/** Buttons that fill the form. */
+function Fillings({ title, items }: { title: string; items: readonly { label: string; pick: () => void }[] }) {
+  if (items.length === 0) return null;
+  return (
+    <div role="group" aria-label={title} className="flex min-w-0 flex-wrap items-center gap-2">
+      <span className="text-muted text-xs">{title}</span>
+      {items.map(({ label, pick }, index) => (
+        <Button key={index} size="small" className="max-w-full min-w-0" onClick={pick}>
+          <span className="truncate font-mono">{label}</span>
         </Button>
       ))}
     </div>

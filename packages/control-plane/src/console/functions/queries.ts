@@ -1,5 +1,5 @@
 import type { Manifest } from "@patchbay/protocol";
-import type { FunctionFigures, FunctionHistory, FunctionSetVersion } from "@patchbay/protocol/console";
+import type { FunctionCase, FunctionFigures, FunctionHistory, FunctionSetVersion } from "@patchbay/protocol/console";
 import { sql } from "kysely";
 import { fromJson, isoTime } from "../../store/columns.ts";
 import { connectedNow } from "../../store/connected.ts";
@@ -28,6 +28,11 @@ export interface StoredFunctionSet {
   firstSeenAt: string;
   /** A runtime with the set is connected now. */
   connected: boolean;
+}
+
+export interface FunctionOfSet {
+  manifestHash: string;
+  functionName: string;
 }
 
 /** Function sets of an agent, and how their functions were called. */
@@ -141,6 +146,23 @@ function setQueries(engine: Engine) {
         .limit(1)
         .executeTakeFirst();
       return row && toSet(row);
+    },
+
+    /** The cases of a function that the set's newest runtime reported. */
+    async reportedCases(
+      orgId: string,
+      agentId: string,
+      { manifestHash, functionName }: FunctionOfSet,
+    ): Promise<FunctionCase[]> {
+      const row = await db
+        .selectFrom("manifests")
+        .select("reported_cases")
+        .where("org_id", "=", orgId)
+        .where("agent_id", "=", agentId)
+        .where("hash", "=", manifestHash)
+        .executeTakeFirst();
+      const all = row?.reported_cases ? fromJson(row.reported_cases) : [];
+      return all.flatMap(({ functionName: of, ...one }) => (of === functionName ? [one] : []));
     },
 
     /** The newest set of the same services that was first connected before this one. */

@@ -2,13 +2,14 @@ import type { Manifest } from "@patchbay/protocol";
 import type { FunctionFigures } from "@patchbay/protocol/console";
 import { ServiceError } from "../../ports/service-error.ts";
 import { bucketsOf, rangeOf } from "../analytics/time-range.ts";
-import { type ConsoleDeps, type HandlersOf, paged } from "../handler.ts";
+import { type ConsoleDeps, found, type HandlersOf, paged } from "../handler.ts";
 import type { StoredFunctionSet } from "./queries.ts";
 
 const NEVER_CALLED: FunctionFigures = { calls: 0, failed: 0, denied: 0, p50Ms: null, p95Ms: null, lastCalledAt: null };
 
 type FunctionRoutes =
   | "GET /agents/:agent_id/functions"
+  | "GET /agents/:agent_id/functions/:function_name/cases"
   | "GET /agents/:agent_id/functions/:function_name/history"
   | "GET /agents/:agent_id/function-sets";
 
@@ -33,6 +34,19 @@ export function functionRoutes({ store, queries, gateway, limits }: FunctionDeps
         firstSeenAt,
         functions: manifest.functions.map((one) => ({ ...one, figures: figures.get(one.name) ?? NEVER_CALLED })),
       };
+    },
+
+    async "GET /agents/:agent_id/functions/:function_name/cases"({ agent, params, query }) {
+      const { orgId, agentId } = agent;
+      const functionName = params.function_name;
+      const set = await functionSetOf({ queries, gateway }, agent, query.manifestHash);
+      const fn = found(
+        set.manifest.functions.find(({ name }) => name === functionName),
+        "function",
+      );
+      // A combined set is stored without cases: those of the service's own set are newer.
+      const manifestHash = fn.origin?.manifestHash ?? set.manifestHash;
+      return { cases: await functions.reportedCases(orgId, agentId, { manifestHash, functionName }) };
     },
 
     async "GET /agents/:agent_id/functions/:function_name/history"({ agent, params, query }) {

@@ -18,6 +18,27 @@ export function manifestContract(place: MakePlace): void {
     expect(await runtimes.getManifest("agt_2", "h1")).toBeUndefined();
   });
 
+  test("a set has the cases that its newest runtime reported, apart from its manifest", async () => {
+    await using world = await openWorld(place);
+    const { store, orgId, agentId } = world;
+    const own = { name: "own", input: { id: 1 }, context: {} };
+    const read = () =>
+      world.console.functions.reportedCases(orgId, agentId, { manifestHash: "h1", functionName: "get" });
+
+    await store.runtimes.saveManifest(agentId, "h1", manifest, [
+      { functionName: "get", ...own },
+      { functionName: "put", ...own },
+    ]);
+    expect(await read()).toEqual([own]);
+    expect(await store.runtimes.getManifest(agentId, "h1")).toEqual(manifest);
+    expect(
+      await world.console.functions.reportedCases("org_2", agentId, { manifestHash: "h1", functionName: "get" }),
+    ).toEqual([]);
+
+    await store.runtimes.saveManifest(agentId, "h1", manifest);
+    expect(await read()).toEqual([]);
+  });
+
   test("surplus manifests are deleted unreferenced ones first, then the oldest", async () => {
     await using world = await openWorld(place);
     await offer(world, "of an open run", "connected", "the newest of a service", "of an ended run", "unnamed old");
