@@ -1,13 +1,11 @@
 import { randomInt } from "node:crypto";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { createDice } from "../../examples/retail-desk/data/dice.ts";
 import type { ChosenModel, Message, ModelRequest } from "../../packages/control-plane/src/ports/model-provider.ts";
 import { scriptedModel } from "../../packages/control-plane/test/run/scripted-model.ts";
 import { printFigure } from "../support/figures.ts";
 import { startSystem } from "../support/system.ts";
-
-vi.setConfig({ testTimeout: 180_000 });
 
 const TURNS = 10_000;
 const AT_ONCE = 8;

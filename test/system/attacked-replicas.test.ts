@@ -2,10 +2,9 @@ import { startControlPlane, type StartedControlPlane } from "@patchbay/control-p
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { defineFunction, defineService, everyone, visibleTo } from "@patchbay/functions";
-import { openAiAttacks } from "../../packages/functions/src/testing/escalation/attacks/openai-door.ts";
-import { uiStreamAttacks } from "../../packages/functions/src/testing/escalation/attacks/ui-stream-door.ts";
-import { attackService } from "../../packages/functions/src/testing/escalation/suite.ts";
+import { attackService, DOOR_ATTACKS } from "../../packages/functions/src/testing/escalation/suite.ts";
 import type { StartPlanes } from "../../packages/functions/src/testing/local-server.ts";
+import { startIssuer } from "../support/issuer.ts";
 import { testNats } from "../support/nats.ts";
 import { testDatabase } from "../support/postgres.ts";
 
@@ -60,15 +59,17 @@ test("the doors have no findings on two replicas: one with the runtime, another 
   const nats = await testNats();
   if (nats === undefined) return skip();
   await using database = await testDatabase();
+  await using issuer = await startIssuer();
+  const callers = { issuer: issuer.url, audience: issuer.audience, roleClaim: "role" };
   const planes: StartedControlPlane[] = [];
   const startPlanes: StartPlanes = async (options) => {
-    const start = () => startControlPlane({ ...options, database: database.url, nats });
+    const start = () => startControlPlane({ ...options, database: database.url, nats, callers });
     const started: [StartedControlPlane, StartedControlPlane] = [await start(), await start()];
     planes.push(...started);
     return started;
   };
 
-  const report = await attackService(desk, { attacks: [...openAiAttacks, ...uiStreamAttacks], startPlanes });
+  const report = await attackService(desk, { attacks: DOOR_ATTACKS, startPlanes });
 
   expect(report.findings).toEqual([]);
   expect(planes).toHaveLength(2);

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
+import { defineFunction, defineService } from "@patchbay/functions";
 import { runEscalationSuite } from "@patchbay/functions/testing";
 import { expect, test } from "vitest";
-import quickstart from "../../examples/quickstart/service.ts";
+import { z } from "zod";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 
@@ -11,15 +12,28 @@ test("the testing page contains the complete test file that runs", () => {
   expect(blocks.at(-1)).toBe(read("examples/retail-desk/test/desk.test.ts"));
 });
 
+/** With a hook and an approval, so that every attack applies. */
+const desk = defineService({
+  name: "desk",
+  functions: [
+    defineFunction({
+      name: "refund",
+      description: "Refunds an order.",
+      input: z.object({}),
+      roles: ["support"],
+      approval: { by: ["caller"] },
+      handler: () => "refunded",
+    }),
+  ],
+  beforeQuery: () => undefined,
+});
+
 test("the testing page explains every attack of the suite, in its order", async () => {
-  const { results } = await runEscalationSuite(quickstart);
+  const { results } = await runEscalationSuite(desk);
   const explained = [...read("docs/guides/testing.md").matchAll(/^\| ([a-z ]+) \| /gim)].map(([, name]) => name);
 
   const attacks = [...new Set(results.map(({ attack }) => attack))];
 
-  // The quickstart has no hooks and no approvals.
-  const absent = ["texts that a hook withholds", "decisions in chats", "forged approvals", "decisions of others"];
-  const made = explained.filter((name) => !absent.includes(name!));
-  expect(made).not.toEqual(explained);
-  expect(made.slice(made.indexOf(attacks[0]))).toEqual(attacks);
+  expect(attacks).toContain("texts that a hook withholds");
+  expect(explained.slice(explained.indexOf(attacks[0]))).toEqual(attacks);
 });

@@ -121,6 +121,9 @@ test("a missing role check on both sides is found by every attack that calls fun
     "chat completions",
     "chats",
     "client tokens",
+    "calls of MCP",
+    "queries of MCP",
+    "client tokens of MCP",
   ])
     expect(ran).toContain(attack);
 });

@@ -40,8 +40,11 @@ test("every attack runs as every role that it applies to, and no real handler ru
       ].map((attack) => `manager: ${attack}`),
       ...[
         "client tokens",
+        "client tokens of MCP",
         "key pinned to the role",
         "models of other roles",
+        "roles of MCP",
+        "roles of chat completions",
         "roles of chats",
         "similar role names",
       ].map((attack) => `null: ${attack}`),

@@ -4,14 +4,8 @@ import type { Service } from "../../service.ts";
 import type { Approver } from "../approver.ts";
 import { createCanaries } from "../canaries.ts";
 import { QueryRefused } from "../finished-query.ts";
-import {
-  startLocalServer,
-  type Door,
-  type LocalServer,
-  type LocalServerOptions,
-  type QueryTraces,
-  type StartPlanes,
-} from "../local-server.ts";
+import { startLocalServer, type LocalServer, type LocalServerOptions, type StartPlanes } from "../local-server.ts";
+import type { Door, QueryTraces } from "../test-client.ts";
 import { hostileModel, type Attempt } from "./hostile-model.ts";
 import { instrument, type HandlerMode } from "./instrument.ts";
 import { judgeCalls, judgePlaces, judgeQuery, type AttackCase, type Evidence, type Label } from "./judge.ts";
@@ -155,7 +149,7 @@ export class Fixture implements Evidence, AsyncDisposable {
    * Sends requests whose calls carry no session id, and judges the calls and the answers. One series follows another, so that each
    * call belongs to the series in progress.
    */
-  async series(label: Label, send: () => Promise<unknown[]>): Promise<void> {
+  async series(label: Label & Pick<AttackCase, "context">, send: () => Promise<unknown[]>): Promise<void> {
     const attackCase = this.openCase(label);
     const sent = this.#lastSeries.then(() => {
       this.#sessionless = attackCase;

@@ -6,7 +6,7 @@ import { ROOT } from "../../redaction/shape.ts";
 import type { Service } from "../../service.ts";
 import type { Canaries, CanaryOrigin } from "../canaries.ts";
 import type { LogLine } from "../finished-query.ts";
-import type { QueryTraces } from "../local-server.ts";
+import type { QueryTraces } from "../test-client.ts";
 import type { HandlerMode, HandlerRun } from "./instrument.ts";
 import { roleName, type FindingKind } from "./report.ts";
 import type { OwnerRules, TriedRole } from "./targets.ts";

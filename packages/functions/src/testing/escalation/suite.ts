@@ -17,6 +17,12 @@ import { judgeOperatorPlaces } from "./judge.ts";
 import type { EscalationReport, Finding } from "./report.ts";
 import { ownerRules, rolesOf, targetsOf, type Targets, type TriedRole } from "./targets.ts";
 
+/**
+ * The attacks through the endpoints for other clients.
+ * @internal
+ */
+export const DOOR_ATTACKS: readonly Attack[] = [...openAiAttacks, ...uiStreamAttacks, ...mcpAttacks];
+
 /** Every attack, in the order of the report. */
 const ATTACKS: readonly Attack[] = [
   ...functionCallAttacks,
@@ -25,9 +31,7 @@ const ATTACKS: readonly Attack[] = [
   ...keyAttacks,
   ...frameAttacks,
   ...approvalAttacks,
-  ...openAiAttacks,
-  ...uiStreamAttacks,
-  ...mcpAttacks,
+  ...DOOR_ATTACKS,
 ];
 
 /** How the service is deployed, so that the suite attacks it in the same way. */

@@ -1,6 +1,6 @@
 import { QueryRefused } from "../../finished-query.ts";
-import type { QueryTraces } from "../../local-server.ts";
 import { scriptedModel } from "../../scripted-model.ts";
+import type { QueryTraces } from "../../test-client.ts";
 import type { Fixture } from "../fixture.ts";
 import { judgePlaces } from "../judge.ts";
 import type { TriedRole } from "../targets.ts";
