@@ -2,8 +2,8 @@
  * The process that runs the functions under `patchbay dev`: argv[2] is their file. It obeys its parent only, and ends when
  * the channel to the parent closes, however the parent ended.
  */
-import type { Service } from "@patchbay/functions";
-import { readEnvironment } from "./config.ts";
+import type { Log, Service } from "@patchbay/functions";
+import { type Environment, readEnvironment } from "./config.ts";
 import { createHumanLog, logLevel } from "./log.ts";
 import { type ConnectionTarget, type FromRuntime, OTEL, type ToRuntime } from "./runtime-child.ts";
 import { startTelemetry, type StopTelemetry } from "./telemetry.ts";
@@ -26,26 +26,34 @@ async function serveFunctions(file: string): Promise<void> {
   });
   try {
     const environment = readEnvironment();
+    const log = createQuietLog(environment);
     const stopTelemetry = process.argv[3] === OTEL && (await startTelemetry("patchbay-runtime", environment));
-    const service = await loadService(file, (path) => send({ type: "file", path }));
+    const service = await loadService(file, { onFile: (path) => send({ type: "file", path }), log });
     send({ type: "loaded", manifest: service.manifest });
     const connectTo = await target;
-    if (connectTo) await serve(service, connectTo, stopTelemetry || undefined);
+    if (connectTo) await serve(service, { ...connectTo, log }, stopTelemetry || undefined);
     else process.exit(0);
   } catch (error) {
     send({ type: "failed", reason: describeLoadError(error, file) }, () => process.exit(1));
   }
 }
 
-async function serve(service: Service, target: ConnectionTarget, stopTelemetry?: StopTelemetry): Promise<void> {
-  // The live log of the parent already shows what happens at level `info`.
-  const level = logLevel(readEnvironment(), "warn");
+/** The live log of the parent already shows what happens at level `info`, and that the control plane closes. */
+function createQuietLog(environment: Environment): Log {
+  const level = logLevel(environment, "warn");
   let closing = false;
-  const log = createHumanLog(() => (closing ? "error" : level));
+  process.on("message", (message: ToRuntime) => (closing ||= message.type === "closing"));
+  return createHumanLog(() => (closing ? "error" : level));
+}
+
+async function serve(
+  service: Service,
+  target: ConnectionTarget & { log: Log },
+  stopTelemetry?: StopTelemetry,
+): Promise<void> {
   const { connect } = await import("@patchbay/functions");
-  const runtime = connect(service, { ...target, proxy: false, reportErrors: true, log });
+  const runtime = connect(service, { ...target, proxy: false, reportErrors: true, reportCases: true });
   process.on("message", (message: ToRuntime) => {
-    if (message.type === "closing") closing = true;
     if (message.type === "stop")
       void runtime
         .stop()

@@ -26,7 +26,7 @@ async function answer(file: string): Promise<void> {
     const files = new Set<string>();
     if (message.type === "load") for (const { path, source } of message.mutated) replaceCode(path, source);
     selectMutant(0);
-    const service = await loadService(file, (path) => files.add(path));
+    const service = await loadService(file, { onFile: (path) => files.add(path) });
     const judge = judgeOf(service);
     process.on("message", (asked: ToJudge) => {
       if (asked.type !== "judge") return;

@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
 import { reasonOf, CommandFailure, UsageFailure } from "./failure.ts";
 
-/** The variables with secrets. Each is also read from the file that a variable with `_FILE` at the end names. */
+/** The variables with secrets, or with addresses and headers that hold some. Each is also read from the file that a variable with `_FILE` at the end names. */
 export const SECRETS = [
   "PATCHBAY_DATABASE",
   "PATCHBAY_NATS",
   "PATCHBAY_API_KEY",
   "PATCHBAY_RUNTIME_KEY",
+  "PATCHBAY_PROXY",
   "PATCHBAY_METRICS_TOKEN",
   "PATCHBAY_INIT_API_KEY",
   "PATCHBAY_INIT_RUNTIME_KEY",
@@ -15,6 +16,8 @@ export const SECRETS = [
   "ANTHROPIC_API_KEY",
   "OPENAI_API_KEY",
   "GEMINI_API_KEY",
+  "OTEL_EXPORTER_OTLP_HEADERS",
+  "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
 ] as const;
 
 /** What this process has read from files. */

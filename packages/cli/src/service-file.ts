@@ -1,9 +1,11 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Service } from "@patchbay/functions";
+import type { Log, Service } from "@patchbay/functions";
+import { readEnvironment } from "./config.ts";
 import { CommandFailure } from "./failure.ts";
 import { describeLoadError } from "./loading/load-error.ts";
+import { createHumanLog, logLevel } from "./log.ts";
 import { paintStatus, printStatus } from "./output.ts";
 
 export const DEFAULT_FILES = ["service.ts", "functions.ts"];
@@ -24,14 +26,18 @@ export function findServiceFile(named: string | undefined): string {
   return path;
 }
 
-/**
- * Loads the service of a file; `onFile` gets each file that decides what runs. Throws a CommandFailure when the file throws, or
- * when it exports no service.
- */
-export async function loadService(path: string, onFile?: (file: string) => void): Promise<Service> {
+/** `onFile` gets each file that decides what runs. `log` is that of the service; default: lines for people on stderr. */
+interface LoadOptions {
+  onFile?: (file: string) => void;
+  log?: Log;
+}
+
+/** Loads the service of a file. Throws a CommandFailure when the file throws, or when it exports no service. */
+export async function loadService(path: string, { onFile, log }: LoadOptions = {}): Promise<Service> {
   const { isService } = await import("@patchbay/functions");
-  const { setServiceFolder } = await import("@patchbay/functions/sources");
+  const { setDefaultLog, setServiceFolder } = await import("@patchbay/functions/sources");
   setServiceFolder(dirname(path));
+  setDefaultLog(log ?? createHumanLog(() => logLevel(readEnvironment())));
   const { loadOwnersFiles, withPlace } = await import("./loading/hooks.ts");
   loadOwnersFiles(onFile);
   using _guard = refuseExit(path);

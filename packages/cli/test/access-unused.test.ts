@@ -2,10 +2,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openStore } from "@patchbay/control-plane/admin";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { administration } from "./support/administration.ts";
-
-vi.setConfig({ testTimeout: 180_000 });
 
 const SERVICE = join(import.meta.dirname, "../../../examples/quickstart/service.ts");
 

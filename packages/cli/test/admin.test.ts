@@ -1,11 +1,8 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { administration } from "./support/administration.ts";
 import { runCommand } from "./support/command.ts";
-
-/** Each command is a process, and a busy machine starts only a few per second. */
-vi.setConfig({ testTimeout: 180_000 });
 
 test("an organisation is created in a tier and listed", async () => {
   await using admin = await administration();

@@ -1,12 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Command } from "commander";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { settingsChange, settingsOptions } from "../src/commands/agent-settings.ts";
 import { administration } from "./support/administration.ts";
-
-/** Each command is a process, and a busy machine starts only a few per second. */
-vi.setConfig({ testTimeout: 180_000 });
 
 test("settings of an agent are set, shown and cleared", async () => {
   await using admin = await administration();
@@ -19,6 +16,7 @@ test("settings of an agent are set, shown and cleared", async () => {
   const given = [
     "--provider anthropic --model claude-sonnet-5-5 --temperature 0.2 --max-tokens 2000 --steps 5",
     "--fallback openai/gpt-6-luna,gemini --max-cost-run 0.25 --history-tokens 20000 --locked model,temperature --callers required",
+    "--retention-days 7",
   ];
   const set = await admin.json(...update, ...given.join(" ").split(" "), "--response-schema", file);
 
@@ -34,6 +32,7 @@ test("settings of an agent are set, shown and cleared", async () => {
     responseSchema: schema,
     locked: ["model", "temperature"],
     callers: "required",
+    retentionDays: 7,
   };
   expect(set).toMatchObject({ agentId, settings });
   expect((await admin.json("agents", "list")).items).toMatchObject([{ settings }]);
@@ -41,6 +40,7 @@ test("settings of an agent are set, shown and cleared", async () => {
   const shown = (await admin.run(...update, "--steps", "6")).stdout;
   for (const line of [/^steps +6$/m, /^fallback +openai\/gpt-6-luna, gemini$/m, /^cost of a run +at most 0.25 USD$/m])
     expect(shown).toMatch(line);
+  expect(shown).toMatch(/^retention +7 days$/m);
 
   const flags = [
     "provider",
@@ -52,6 +52,7 @@ test("settings of an agent are set, shown and cleared", async () => {
     "history-tokens",
     "locked",
     "callers",
+    "retention-days",
   ];
   const cleared = await admin.json(
     ...update,
@@ -65,6 +66,7 @@ test("settings of an agent are set, shown and cleared", async () => {
 
 test.each([
   ["--steps", "0", "expected a whole number from 1 to 100, or none"],
+  ["--retention-days", "0", "expected a whole number from 1 to 36500, or none"],
   ["--steps", "2.5", "expected a whole number from 1 to 100, or none"],
   ["--temperature", "-1", "expected a number from 0 to 2, or none"],
   ["--max-tokens", "1e3", "expected a whole number from 1 to 1000000, or none"],

@@ -1,10 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 import { openStore } from "@patchbay/control-plane/admin";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { administration } from "./support/administration.ts";
-
-vi.setConfig({ testTimeout: 180_000 });
 
 test("the audit log is verified, against a noted head too, and a change of it exits 1", async () => {
   await using admin = await administration();

@@ -1,10 +1,7 @@
 import { join } from "node:path";
 import { openStore } from "@patchbay/control-plane/admin";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { runCommand, temporaryFolder } from "./support/command.ts";
-
-/** Each command is a process, and a busy machine starts only a few per second. */
-vi.setConfig({ testTimeout: 180_000 });
 
 test("db migrate makes a database, and db status shows its migrations and what a newer version has run", async () => {
   await using folder = await temporaryFolder();

@@ -2,16 +2,13 @@ import { chmod, writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { checkNats, checkNode, type Finding } from "../src/doctor/local-checks.ts";
 import { withoutPassword } from "../src/database.ts";
 
 import { runCommand, startCommand, temporaryFolder } from "./support/command.ts";
 import { json, startFakeService } from "../../client/test/support/fake-service.ts";
 import { serviceSource } from "./support/service-source.ts";
-
-/** Each command is a process, and a busy machine starts only a few per second. */
-vi.setConfig({ testTimeout: 180_000 });
 
 async function doctor(args: string[], options?: Parameters<typeof runCommand>[1]) {
   const { code, stdout } = await runCommand(["doctor", "--port", "0", "--json", ...args], options);

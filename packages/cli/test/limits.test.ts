@@ -1,10 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { runCommand, startCommand, temporaryFolder } from "./support/command.ts";
 import { serviceSource } from "./support/service-source.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const env = { PATCHBAY_PROVIDER: "offline" };
 

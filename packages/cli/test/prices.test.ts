@@ -1,11 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { scriptFor, startStandIn } from "../../../test/support/providers/index.ts";
 import { runCommand, startCommand, temporaryFolder } from "./support/command.ts";
 import { serviceSource } from "./support/service-source.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 test("dev --prices charges a model at the prices of its file", async () => {
   const usage = { input: 1_000, cachedInput: 200, cacheWriteInput: 300, output: 100 };

@@ -56,7 +56,11 @@ test("a file that is missing or empty ends the command", async () => {
 test("every option with a secret can be read from a file", () => {
   const withChildren = (command: Command): Command[] => [command, ...command.commands.flatMap(withChildren)];
   const all = withChildren(createProgram());
-  const variables = all.flatMap(({ options }) => options.flatMap(({ envVar }) => envVar ?? []));
-  const secrets = variables.filter((name) => /_(KEY|TOKEN|PASSWORD|SECRET)$/.test(name));
+  // Flags, such as --trust-proxy, hold no value.
+  const options = all.flatMap((command) => command.options.filter(({ required, optional }) => required || optional));
+  const variables = options.flatMap(({ envVar }) => envVar ?? []);
+  // Addresses of databases, buses and proxies have their passwords.
+  const secrets = variables.filter((name) => /_(KEY|TOKEN|PASSWORD|SECRET|DATABASE|NATS|PROXY)$/.test(name));
+  expect(secrets).toContain("PATCHBAY_PROXY");
   expect(secrets.filter((name) => !(SECRETS as readonly string[]).includes(name))).toEqual([]);
 });

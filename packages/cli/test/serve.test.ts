@@ -53,6 +53,7 @@ test("serve, connect and query work together as three processes", async () => {
   const ofRequest = await runCommand(["runs", "list", "--request", items[0].requestId, "--data-dir", folder.path]);
   expect(ofRequest.stdout).toContain(items[0].runId);
   expect(ofRequest.stdout).not.toContain(items[1].runId);
+  expect(ofRequest.stdout).toMatch(/\d+ ms\s+\$\d\.\d{4}/);
   const shown = await runCommand(["runs", "show", items[0].runId, "--data-dir", folder.path]);
   expect(shown.stdout).toContain('{"type":"finalResponse"');
 

@@ -1,10 +1,7 @@
 import { join } from "node:path";
 import { openStore } from "@patchbay/control-plane/admin";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { administration } from "./support/administration.ts";
-
-/** Each command is a process, and a busy machine starts only a few per second. */
-vi.setConfig({ testTimeout: 180_000 });
 
 test("a service token is created, listed without its secret, rotated and revoked", async () => {
   await using admin = await administration();

@@ -1,10 +1,7 @@
 import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { runCommand, temporaryFolder } from "./support/command.ts";
-
-/** Each command is a process, and a busy machine starts only a few per second. */
-vi.setConfig({ testTimeout: 180_000 });
 
 test("--help names every command and exits 0", async () => {
   const { code, stdout } = await runCommand(["--help"]);

@@ -1,8 +1,5 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { administration } from "./support/administration.ts";
-
-/** Each command is a process, and a busy machine starts only a few per second. */
-vi.setConfig({ testTimeout: 180_000 });
 
 test("a webhook is set, shown without its secret, tested, rotated and removed", async () => {
   await using admin = await administration();

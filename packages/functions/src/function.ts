@@ -63,7 +63,7 @@ export interface FunctionOptions<I extends Schema, O extends Schema | undefined,
    * own, and then every check runs again. Default: no call needs an approval.
    */
   approval?: ApprovalOptions<Access<OutputOf<I>, Context>, keyof InputOf<I> & string>;
-  /** Typical calls by name (1 to 64 characters), for tests, the access matrix and the console. The control plane receives their names and the decisions on them, not their contents, and no handler runs for them. Arguments that the input schema refuses throw a `DefinitionError`. */
+  /** Typical calls by name (1 to 64 characters), for tests, the access matrix and the console. The control plane receives their names and the decisions on them, and their contents only with `reportCases`; no handler runs for them. Arguments that the input schema refuses throw a `DefinitionError`. */
   cases?: Readonly<Record<string, FunctionCase<InputOf<I>>>>;
   /**
    * Milliseconds that `authorize` and the handler may take: 1 to 240,000, default 60,000. Then the signal is aborted and the call

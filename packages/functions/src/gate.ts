@@ -56,7 +56,9 @@ export function createGate({ functions, parseContext }: GateSetup): Gate {
   return {
     async invoke(invocation, options) {
       const { functionName, role, runId, callId, timeoutMs } = invocation;
-      const log = options.log.child({ function: functionName.slice(0, 64), runId, callId });
+      // Any other name may be a text of the model.
+      const name = functions.has(functionName) ? { functionName } : {};
+      const log = options.log.child({ ...name, runId, callId });
       const found = findFunction(functions, invocation, log);
       if (!found.ok) return found.outcome;
 

@@ -13,6 +13,19 @@ export function createLog(options: { level?: LogLevel; fields?: LogFields; write
   );
 }
 
+/** Global, because a service and the command that loads it may have two copies of this package. */
+const DEFAULT = Symbol.for("patchbay.log");
+const shared = globalThis as { [DEFAULT]?: Log };
+
+/** The log of the command that has loaded the service. Of a program that loads its service itself: {@link createLog}. */
+export const defaultLog = (): Log => shared[DEFAULT] ?? createLog();
+
+/** Sets the log of code that gets none, such as that of a service file while it is loaded. */
+export function setDefaultLog(log: Log | undefined): void {
+  if (log) shared[DEFAULT] = log;
+  else delete shared[DEFAULT];
+}
+
 function writeToStandardError(line: string): void {
   process.stderr.write(line);
 }

@@ -21,7 +21,7 @@ import type { FunctionDefinition } from "./function.ts";
 import { createGate } from "./gate.ts";
 import { type AnswerHook, type QueryHook, runHook } from "./hooks.ts";
 import type { Invocation, InvokeOptions } from "./invocation.ts";
-import { createLog, silentLog, type Log } from "./log.ts";
+import { defaultLog, silentLog, type Log } from "./log.ts";
 import { codeIn, type OwnersCode } from "./schema/code.ts";
 import { describeContext } from "./schema/describe.ts";
 import { createParser } from "./schema/parser.ts";
@@ -40,7 +40,7 @@ export interface Service {
    * Runs the checks of {@link invoke} without the handler. The refusal names the rule, so never send it to a caller. Never rejects.
    */
   check(request: AccessRequest, options?: { log?: Log }): Promise<{ ok: true } | Refusal>;
-  /** The cases and restricted fields by function. Never sent to a control plane. */
+  /** The cases and restricted fields by function. A control plane receives the cases only with `reportCases`. */
   readonly access: ReadonlyMap<string, FunctionAccess>;
   /** The owner's code for all functions by its place: `context`, `subject`. Never sent to a control plane. */
   readonly code: () => Readonly<Record<string, OwnersCode[]>>;
@@ -111,8 +111,8 @@ export function defineService<C extends Schema | undefined = undefined>(options:
     const { invoke, check } = createGate({ functions: gated, parseContext });
     const service: Service = {
       manifest,
-      prepare: (query, { log = createLog() } = {}) => prepareContext(reader, query.context, log),
-      runHook: (call, { signal, timeoutMs = LIMITS.hookTimeoutMs, log = createLog() }) =>
+      prepare: (query, { log = defaultLog() } = {}) => prepareContext(reader, query.context, log),
+      runHook: (call, { signal, timeoutMs = LIMITS.hookTimeoutMs, log = defaultLog() }) =>
         runHook(hooks, call, { signal, timeoutMs, log }),
       invoke,
       check: (request, { log = silentLog } = {}) => check(request, { log }),
@@ -179,7 +179,7 @@ function indexFunctions(
 function warnOfSharedNames(names: readonly string[], service: string): void {
   for (const [name, functions = []] of Object.entries(Object.groupBy(names, wireName)))
     if (functions.length > 1)
-      createLog().warn("functions have the same name for models and MCP clients; rename all but one of them", {
+      defaultLog().warn("functions have the same name for models and MCP clients; rename all but one of them", {
         service,
         functions: functions.join(", "),
         name,

@@ -1,4 +1,5 @@
 export { canonicalJson } from "@patchbay/protocol";
+export { defaultLog, setDefaultLog } from "./log.ts";
 export { createBackoff } from "./runtime/backoff.ts";
 export { readForeignSchema } from "./schema/raw.ts";
 

@@ -230,6 +230,7 @@ test("a service warns of functions that models would know by one name", () => {
   expect(written).toHaveBeenCalledOnce();
   expect(JSON.parse(String(written.mock.calls[0]![0]))).toMatchObject({
     level: "warn",
+    message: "functions have the same name for models and MCP clients; rename all but one of them",
     service: "desk",
     functions: "orders.find, orders_find",
     name: "orders_find",

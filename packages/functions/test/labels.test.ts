@@ -102,6 +102,6 @@ test("a deprecated function can be called, and each call is logged", async () =>
   expect(log.lines).toContainEqual({
     level: "warn",
     message: "a deprecated function is called",
-    fields: { function: "refund", runId: "run_1", callId: "call_1", instead: "use refund_order" },
+    fields: { functionName: "refund", runId: "run_1", callId: "call_1", instead: "use refund_order" },
   });
 });

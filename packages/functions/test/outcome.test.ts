@@ -43,7 +43,7 @@ describe("failures of a handler", () => {
       expect(log.lines).toContainEqual({
         level: "error",
         message: "function failed",
-        fields: { function: "probe", runId: "run_1", callId: "call_1", reference, error: thrown },
+        fields: { functionName: "probe", runId: "run_1", callId: "call_1", reference, error: thrown },
       });
     },
   );

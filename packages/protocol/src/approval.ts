@@ -1,12 +1,10 @@
 import { z } from "zod";
+import { APPROVAL_STATUSES } from "./codes.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 import { LIMITS } from "./limits.ts";
 
 const json = z.custom<JsonValue>((value) => value !== undefined);
 const jsonObject = z.custom<JsonObject>(isJsonObject);
-
-/** In `by`: the role of the run itself may confirm the call. It is not a role that a decision can name in `as`. */
-export const CALLER = "caller";
 
 /** How a function asks people, in the manifest. */
 export const ApprovalRule = z.object({
@@ -34,7 +32,7 @@ export function approvalIdOf(callId: string): string {
 }
 
 /** States of an approval. All except `pending` are final. */
-export const ApprovalStatus = z.enum(["pending", "approved", "rejected", "expired", "cancelled"]);
+export const ApprovalStatus = z.enum(APPROVAL_STATUSES);
 export type ApprovalStatus = z.infer<typeof ApprovalStatus>;
 
 const approvalId = z.string().describe("Names the request for an approval in events, routes and the console.");

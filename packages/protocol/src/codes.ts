@@ -156,3 +156,9 @@ export const CLOSE_CODES = {
   /** The control plane stops. The runtime reconnects to another replica, or after the restart. */
   goingAway: 1001,
 } as const;
+
+/** In `by` of an approval: the role of the run itself may confirm the call. It is not a role that a decision can name in `as`. */
+export const CALLER = "caller";
+
+/** States of an approval. All except `pending` are final. */
+export const APPROVAL_STATUSES = ["pending", "approved", "rejected", "expired", "cancelled"] as const;

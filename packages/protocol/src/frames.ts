@@ -82,6 +82,16 @@ const trace = TraceContext.optional().describe(
 );
 const attempt = z.int().positive().describe("1 for the first delivery, and higher for each redelivery.");
 
+/** A case of the owner with its call. Its verdicts are in the manifest. */
+export const ReportedCase = z.object({
+  functionName: z.string().describe("A function of `manifest`, whose option `cases` has the case."),
+  name: z.string().describe("Names the case, as in the verdicts of the function in `manifest`."),
+  input: jsonObject.describe("The arguments of the call."),
+  context: jsonObject.describe("The object of the query's `contextJson`; `{}` if it had none."),
+  roles: z.array(z.string()).optional().describe("The roles that the case applies to. Absent: every role."),
+});
+export type ReportedCase = z.infer<typeof ReportedCase>;
+
 /** Frames that a runtime sends. The first one must be `hello`. */
 export const RuntimeFrame = z.discriminatedUnion("type", [
   z
@@ -109,6 +119,13 @@ export const RuntimeFrame = z.discriminatedUnion("type", [
         .max(255)
         .exactOptional()
         .describe("Name of the host, for the console. Absent from runtimes of an earlier version."),
+      cases: z
+        .array(ReportedCase)
+        .refine((cases) => JSON.stringify(cases).length <= LIMITS.reportedCasesUnits, "has too many characters")
+        .exactOptional()
+        .describe(
+          `Cases with their arguments, from runtimes with \`reportCases\`: at most ${LIMITS.reportedCasesUnits} characters of JSON. Shown only to members who may make test calls.`,
+        ),
     })
     .describe("The first frame of a runtime. Without it the connection is closed with 4408."),
   z

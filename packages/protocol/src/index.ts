@@ -12,11 +12,12 @@ export {
   ApprovalRequest,
   ApprovalRule,
   ApprovalStatus,
-  CALLER,
   GrantedApproval,
 } from "./approval.ts";
 export {
+  APPROVAL_STATUSES,
   CALL_ERROR_CODES,
+  CALLER,
   FRAMES_VERSION,
   CLOSE_CODES,
   HTTP_ERROR_CODES,
@@ -34,6 +35,7 @@ export {
   HookCall,
   HookVerdict,
   PreparedContext,
+  ReportedCase,
   RuntimeFrame,
   type CallFrame,
 } from "./frames.ts";

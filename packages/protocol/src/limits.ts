@@ -73,6 +73,8 @@ export const LIMITS = {
   inputExamples: 5,
   /** JSON of one example of input. A larger one is refused at definition, or with 4422. */
   inputExampleBytes: 4_096,
+  /** JSON of the cases that a runtime reports. Those beyond it are not sent. */
+  reportedCasesUnits: 65_536,
   /** Tags of one function. More are refused at definition, or with 4422. */
   tagsPerFunction: 20,
   /** Highest `concurrency` of a function. A higher one is refused at definition, or with 4422. */

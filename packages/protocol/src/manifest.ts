@@ -91,7 +91,9 @@ export const FunctionManifest = z.object({
       }),
     )
     .optional()
-    .describe("The owner's cases and their verdicts when the runtime connected. They contain no arguments."),
+    .describe(
+      "The owner's cases and their verdicts when the runtime connected. They contain no arguments: the frame `hello` can have those.",
+    ),
   retries: z
     .object({ max: z.int().min(2).max(LIMITS.retriesMax).describe("Handler starts of one call, the first included.") })
     .optional()

@@ -141,7 +141,7 @@ const requiredModelName = z.string().regex(MODEL_NAME, "must be a model name");
 export const FallbackModel = z.strictObject({ provider: z.enum(PROVIDER_NAMES), model: requiredModelName.optional() });
 export type FallbackModel = z.infer<typeof FallbackModel>;
 
-/** Settings of an agent: of the models of its runs, and of its callers. The control plane's defaults apply to absent properties. */
+/** Settings of an agent: of the models of its runs, of its callers and of its data. The control plane's defaults apply to absent properties. */
 export const AgentSettings = z.strictObject({
   provider: z.enum(PROVIDER_NAMES).optional(),
   model: requiredModelName.optional(),
@@ -159,6 +159,8 @@ export const AgentSettings = z.strictObject({
   locked: z.array(z.enum(OVERRIDES)).optional(),
   /** With `required`, every request with a key of the agent needs the token of its caller. */
   callers: z.enum(CALLERS).optional(),
+  /** Days after their end for which runs are kept. The control plane's own limit also applies. */
+  retentionDays: z.int().min(1).max(36_500).optional(),
 });
 export type AgentSettings = z.infer<typeof AgentSettings>;
 
@@ -177,6 +179,7 @@ export const AgentSettingsChange = z.strictObject({
   maxCostUsd: shape.maxCostUsd.nullable(),
   locked: shape.locked.nullable(),
   callers: shape.callers.nullable(),
+  retentionDays: shape.retentionDays.nullable(),
 } satisfies Record<keyof AgentSettings, z.ZodType>);
 export type AgentSettingsChange = z.infer<typeof AgentSettingsChange>;
 

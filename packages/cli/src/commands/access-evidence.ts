@@ -4,7 +4,6 @@ import { dirname, join } from "node:path";
 import type { Store } from "@patchbay/control-plane/admin";
 import type { AccessLock, AccessMatrix } from "@patchbay/functions/access";
 import type { Service } from "@patchbay/functions";
-import type { Command } from "commander";
 import { databaseUrl, requireDatabase } from "../database.ts";
 import { createFolder, type EvidenceFolder } from "../evidence/folder.ts";
 import { readmeOf } from "../evidence/readme.ts";
@@ -12,7 +11,6 @@ import { RECHECK } from "../evidence/recheck.ts";
 import { writeSearch } from "../evidence/search.ts";
 import { versionsOf } from "../evidence/versions.ts";
 import { CommandFailure } from "../failure.ts";
-import { option } from "../options.ts";
 import { print, printJson } from "../output.ts";
 import type { AdminOptions } from "./administer.ts";
 
@@ -20,16 +18,6 @@ export interface EvidenceOptions extends AdminOptions {
   evidence?: string;
   agent?: string;
   since: string;
-}
-
-/** The option of `access --evidence`. `--agent` and `--since` are those of `--unused`. */
-export function addEvidenceOption(command: Command): void {
-  const others = ["check", "write", "markdown", "attack", "explain", "unused", "whatIf"];
-  command.addOption(
-    option("--evidence <dir>", "write what an auditor re-checks into a new folder; exit 1 on any finding").conflicts(
-      others,
-    ),
-  );
 }
 
 /** A service and what its code allows now. */

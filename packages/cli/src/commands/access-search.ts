@@ -1,11 +1,9 @@
 import type { Service } from "@patchbay/functions";
-import { InvalidArgumentError, type Option } from "commander";
 import { randomInt } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { CommandFailure } from "../failure.ts";
-import { option, parseWithin } from "../options.ts";
 import { paint, print, printJson } from "../output.ts";
 import { adoptCases, caseText, type NewCase } from "../search/adopt.ts";
 import { launchJudge } from "../search-child.ts";
@@ -22,17 +20,7 @@ import {
   type Exploration,
   explore,
 } from "../search/search.ts";
-
-export interface SearchFlags {
-  search?: true;
-  against?: string;
-  adopt?: true;
-  seed?: number;
-  mutants?: true;
-  minKilled?: number;
-  check?: true;
-  json?: true;
-}
+import type { SearchFlags } from "./search-options.ts";
 
 /** A loaded service and the owner's files. */
 export interface Loaded {
@@ -47,37 +35,6 @@ export interface SearchedCode {
   passed: Map<string, string>;
   /** Lines on the functions that are allowed more than in the revision. */
   widenings: string[];
-}
-
-const OTHER_MODES = ["check", "write", "markdown", "attack", "explain", "whatIf", "unused", "evidence"];
-
-/** The options of `patchbay access` that search calls. */
-export function searchOptions(): Option[] {
-  const seed = (text: string) => parseWithin(text, 0, 2 ** 32 - 1, "expected a whole number from 0 to 4294967295");
-  return [
-    option("--search", "search calls whose decisions no case shows").conflicts([...OTHER_MODES, "mutants"]),
-    option(
-      "--against <revision>",
-      "with --search: search calls that this git revision decides otherwise; exit 1 if access widened. With --check: search so for functions whose code changed since, in place of a failure",
-    ),
-    option("--adopt", "with --search and --mutants: write the calls that are found as cases"),
-    option(
-      "--seed <number>",
-      "with --search and --mutants: the seed of the calls, 0 to 4294967295 (default: random)",
-    ).argParser(seed),
-    option("--mutants", "change the code of authorize in small ways, and show which changes no case finds").conflicts(
-      OTHER_MODES,
-    ),
-    option("--min-killed <percent>", "with --mutants: exit 1 if the cases find fewer of the changes").argParser(
-      parsePercent,
-    ),
-  ];
-}
-
-function parsePercent(text: string): number {
-  const value = Number(text);
-  if (!/^\d{1,3}(\.\d+)?$/.test(text) || value > 100) throw new InvalidArgumentError("expected a number from 0 to 100");
-  return value;
 }
 
 /** Runs the mode that the options name. False if they name none. */

@@ -4,13 +4,13 @@ import type { Command } from "commander";
 import { CommandFailure } from "../failure.ts";
 import { examples, jsonOption, option } from "../options.ts";
 import { keepStdoutForResults, paint, paintStatus, printJson, print, printStatus } from "../output.ts";
-import { search, searchChangedCode, searchOptions, type SearchFlags } from "./access-search.ts";
 import { checkLock, lockFileOf, saveLock } from "./access-lock.ts";
-import { addEvidenceOption, type EvidenceOptions, writeEvidence } from "./access-evidence.ts";
+import type { EvidenceOptions } from "./access-evidence.ts";
 import { addUnusedOptions, unused, type UnusedOptions } from "./access-unused.ts";
 import { addWhatIfOptions, whatIf, type WhatIfOptions } from "./access-what-if.ts";
 import { findServiceFile, loadService, refuseExit } from "../service-file.ts";
 import { describeSource, functionSources } from "./pin.ts";
+import { type SearchFlags, searchOptions } from "./search-options.ts";
 
 interface AccessOptions extends WhatIfOptions, SearchFlags, UnusedOptions, EvidenceOptions {
   markdown?: true;
@@ -58,7 +58,18 @@ export function addAccessCommand(program: Command): void {
   addWhatIfOptions(command);
   for (const one of searchOptions()) command.addOption(one);
   addUnusedOptions(command);
-  addEvidenceOption(command);
+  // Its agent and its time are those of --unused.
+  command.addOption(
+    option("--evidence <dir>", "write what an auditor re-checks into a new folder; exit 1 on any finding").conflicts([
+      "check",
+      "write",
+      "markdown",
+      "attack",
+      "explain",
+      "unused",
+      "whatIf",
+    ]),
+  );
   examples(
     command,
     "patchbay access service.ts                                   # the table",
@@ -78,8 +89,10 @@ async function access(file: string | undefined, options: AccessOptions): Promise
   const path = findServiceFile(file);
   keepStdoutForResults();
   const files = new Set<string>();
-  const service = await loadService(path, (file) => files.add(file));
+  const service = await loadService(path, { onFile: (file) => files.add(file) });
   using _guard = refuseExit(path);
+  // With a parser of JavaScript, which no other command needs.
+  const { search, searchChangedCode } = await import("./access-search.ts");
   if (await search({ path, service, files }, options)) return;
   if (options.explain !== undefined) return await explain(service, options.explain, options);
   if (options.unused) return await unused(service, options);
@@ -97,11 +110,11 @@ async function access(file: string | undefined, options: AccessOptions): Promise
       searchCode: (asked) => searchChangedCode(loaded, { ...options, against }, asked),
     });
   }
-  if (options.evidence !== undefined)
-    return await writeEvidence(
-      { path, service, files, matrix, lock: await currentLock(service, matrix, files) },
-      options,
-    );
+  if (options.evidence !== undefined) {
+    const { writeEvidence } = await import("./access-evidence.ts");
+    const lock = await currentLock(service, matrix, files);
+    return await writeEvidence({ path, service, files, matrix, lock }, options);
+  }
   if (options.write) return await saveLock(path, await currentLock(service, matrix, files), options);
   await show(path, matrix, options);
 }

@@ -96,6 +96,14 @@ const SETTINGS: Setting[] = [
     expected: `one of ${CALLERS.join(", ")}`,
     read: asText,
   },
+  {
+    name: "retentionDays",
+    flags: "--retention-days <days>",
+    description:
+      "days after their end for which runs are kept, 1 to 36500; at most those of the service (default: those of the service)",
+    expected: "a whole number from 1 to 36500",
+    read: asNumber,
+  },
 ];
 
 const SCHEMA = new Option(
@@ -157,6 +165,8 @@ export async function settingsChange(
   return Object.keys(change).length === 0 ? undefined : change;
 }
 
+const daysOf = (count: number): string => (count === 1 ? "1 day" : `${count} days`);
+
 /** The settings as `agents update` shows them. */
 export function settingsFields(settings: AgentSettings): [name: string, value: string][] {
   const { provider, model, temperature, maxTokens, steps, fallback, historyTokens, maxCostUsd, locked } = settings;
@@ -179,5 +189,6 @@ export function settingsFields(settings: AgentSettings): [name: string, value: s
     ["cost of a run", maxCostUsd === undefined ? "no limit" : `at most ${maxCostUsd} USD`],
     ["locked", locked?.join(", ") ?? NONE],
     ["proven callers", settings.callers ?? "optional"],
+    ["retention", settings.retentionDays === undefined ? "default" : daysOf(settings.retentionDays)],
   ];
 }

@@ -1,7 +1,8 @@
 import {
   type Approval,
+  APPROVAL_STATUSES,
   type ApprovalDecision,
-  ApprovalStatus,
+  type ApprovalStatus,
   isJsonObject,
   type JsonObject,
   parseJson,
@@ -30,7 +31,7 @@ export function addApprovalCommands(program: Command): void {
   const approvals = program.command("approvals").description("list, show and decide approvals of calls");
   adminCommand(approvals, "list", "list an agent's approvals, newest first")
     .addOption(agentOption().makeOptionMandatory())
-    .addOption(new Option("--status <status>", "only approvals in this state").choices(ApprovalStatus.options))
+    .addOption(new Option("--status <status>", "only approvals in this state").choices(APPROVAL_STATUSES))
     .addOption(option("--run <id>", "only approvals of this run"))
     .addOption(option("--limit <n>", "approvals to show, 1 to 10000").argParser(parseCount).default(100))
     .action(({ agent: agentId, run: runId, ...options }: ListOptions) =>

@@ -62,6 +62,7 @@ async function serveStdio(options: McpOptions): Promise<void> {
 }
 
 const VERSION = "io.modelcontextprotocol/protocolVersion";
+const SESSION = "mcp-session-id";
 const PARSE_ERROR = -32_700;
 const INTERNAL_ERROR = -32_603;
 
@@ -72,19 +73,24 @@ function createBridge(address: string, headers: Record<string, string>, write: (
   const sending = new Set<Promise<void>>();
   /** What `initialize` agreed on; later revisions name theirs in each request. */
   let agreed: string | undefined;
+  /** What the response to `initialize` said of the client, to be repeated. */
+  let session: string | undefined;
 
   async function send(message: JsonObject): Promise<void> {
-    const { id, method } = message;
+    const { method } = message;
+    // A reply of the client has the id of a request to it, and is not answered.
+    const id = "result" in message || "error" in message ? undefined : message["id"];
     const gone = new AbortController();
     if (id !== undefined) open.set(JSON.stringify(id), gone);
     try {
       const body = JSON.stringify(message);
       const response = await fetch(address, {
         method: "POST",
-        headers: { ...headers, ...headersOf(message, agreed) },
+        headers: { ...headers, ...headersOf(message, agreed), ...(session !== undefined && { [SESSION]: session }) },
         body,
         signal: gone.signal,
       });
+      if (method === "initialize") session = response.headers.get(SESSION) ?? undefined;
       for await (const answer of messagesIn(response)) {
         if (answer["jsonrpc"] !== "2.0") {
           const reason = textIn(answer["errorMessage"]) ?? `status ${response.status}`;

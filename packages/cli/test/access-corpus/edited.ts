@@ -33,7 +33,7 @@ export function editedServices() {
         text = text.replace(`"${one}"`, JSON.stringify(fileURLToPath(import.meta.resolve(one))));
       await writeFile(path, text);
       const files = new Set<string>();
-      const service = await loadService(path, (file) => files.add(file));
+      const service = await loadService(path, { onFile: (file) => files.add(file) });
       return { service, files };
     },
     async [Symbol.asyncDispose]() {

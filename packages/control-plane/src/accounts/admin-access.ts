@@ -1,5 +1,6 @@
 import type { Widening } from "@patchbay/protocol";
 import type { DeployedSet, Store } from "../ports/stores.ts";
+import type { AccountContext } from "./admin-accounts.ts";
 import { AdminError, found } from "./admin-error.ts";
 
 /** The function set of a deployment, after its confirmation. */
@@ -28,13 +29,17 @@ const PREFIX_UNITS = 8;
 /** Number of waiting sets that an error lists. */
 const LISTED = 5;
 
-export function accessAdmin({ accounts, runtimes, audit }: Store, by: string | undefined): AccessAdmin {
+export function accessAdmin(
+  { accounts, runtimes, audit }: Store,
+  { by, agentChanged }: Pick<AccountContext, "agentChanged"> & { by: string | undefined },
+): AccessAdmin {
   return {
     async acceptAccess(agentId, set) {
       const { orgId } = found(await accounts.getAgent(agentId), "agent", agentId, "agents list");
       const { manifestHash, service, deployment, widenings } = waitingSet(await runtimes.functionSets(agentId), set);
       if (!(await runtimes.confirmSet(agentId, manifestHash, { by: by ?? OPERATOR })))
         throw new AdminError(`Function set ${manifestHash} was confirmed a moment ago.`, "conflict");
+      agentChanged?.(agentId);
       const detail = { service, deployment, count: widenings.length };
       const who = by === undefined ? {} : { keyId: by };
       await audit.record([{ orgId, agentId, action: "access.confirmed", manifestHash, detail, ...who }]);

@@ -26,6 +26,7 @@ export interface AccountAdmin {
 export interface AccountContext {
   tiers: Tiers;
   author: { keyId?: string };
+  agentChanged?: ((agentId: string) => void) | undefined;
 }
 
 export function accountAdmin({ accounts, audit }: Store, { tiers, author }: AccountContext): AccountAdmin {

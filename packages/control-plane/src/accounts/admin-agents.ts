@@ -39,6 +39,7 @@ export function agentAdmin(
   {
     tiers,
     author,
+    agentChanged,
     orgFor,
     credentials,
     prices,
@@ -72,6 +73,7 @@ export function agentAdmin(
       if (settings !== undefined) change.settings = await checked(agentId, settings);
       const updated = await accounts.updateAgent(agentId, change);
       const { before, after } = found(updated, "agent", agentId, "agents list");
+      agentChanged?.(agentId);
       const changes = settingsChanges(before.settings, after.settings);
       const { accessChanges } = change;
       const detail = {

@@ -29,20 +29,22 @@ export interface AdminOptions {
   store: Store;
   tiers?: Tiers;
   /** Id of the acting console member or service token. The audit log then has it as `keyId`. */
-  by?: string;
+  by?: string | undefined;
   /** Prices of the operator. Each replaces the built-in price of its model. */
   prices?: ModelPrices | undefined;
+  /** Called after the change of an agent, or the confirmation of one of its function sets. */
+  agentChanged?: ((agentId: string) => void) | undefined;
 }
 
 /** Manages a store, also while a server uses it. */
-export function createAdmin({ store, tiers = DEFAULT_TIERS, by, prices }: AdminOptions): Admin {
+export function createAdmin({ store, tiers = DEFAULT_TIERS, by, prices, agentChanged }: AdminOptions): Admin {
   const credentials = createCredentials(store, by);
-  const context = { tiers, author: by === undefined ? {} : { keyId: by } };
+  const context = { tiers, author: by === undefined ? {} : { keyId: by }, agentChanged };
   const accounts = accountAdmin(store, context);
   return {
     ...accounts,
     ...agentAdmin(store, { ...context, orgFor: accounts.orgFor, credentials, prices }),
-    ...accessAdmin(store, by),
+    ...accessAdmin(store, { by, agentChanged }),
     ...auditAdmin(store),
     ...credentialAdmin(credentials),
     ...recordAdmin(store),

@@ -69,17 +69,17 @@ export function createCallerProof(issuer: CallerIssuer, deps: { clock: Clock; lo
 }
 
 function provenBy(payload: JWTPayload, { roleClaim }: CallerIssuer): Pick<ProvenCaller, "subject" | "roles"> {
-  const { sub } = payload as Record<string, unknown>;
-  if (sub !== undefined && !isLabel(sub)) throw notProven("its claim sub is not a text of 1 to 200 characters");
-  const subject = sub === undefined ? {} : { subject: sub };
-  if (roleClaim === undefined) return subject;
+  const { sub: subject } = payload as Record<string, unknown>;
+  // RFC 9068, 2.2, requires it. Callers without one would find each other's runs and chats.
+  if (!isLabel(subject)) throw notProven("its claim sub is not a text of 1 to 200 characters");
+  if (roleClaim === undefined) return { subject };
   const value = claimIn(payload, roleClaim) ?? [];
   const roles = Array.isArray(value) ? value : [value];
   if (roles.length > MAX_ROLES || !roles.every(isLabel))
     throw notProven(
       `its claim ${roleClaim} is neither a role nor a list of up to ${MAX_ROLES} roles, each with 1 to ${LIMITS.labelUnits} characters`,
     );
-  return { ...subject, roles: [...new Set(roles)] };
+  return { subject, roles: [...new Set(roles)] };
 }
 
 const isLabel = (value: unknown): value is string =>

@@ -36,10 +36,14 @@ export interface ServiceTokens {
   ): Promise<{ items: ServiceTokenRecord[]; nextCursor: string | null }>;
   get(orgId: string, tokenId: string): Promise<ServiceTokenRecord>;
   /**
-   * Creates a token with the same scopes, label and lifetime. The old one stays valid for `overlapMs`, never longer than before; 0
-   * revokes it.
+   * Creates a token with the same scopes, label and lifetime, which ends at `endsBy` at the latest. The old one stays valid for
+   * `overlapMs`, never longer than before; 0 revokes it.
    */
-  rotate(orgId: string, tokenId: string, options: { overlapMs: number }): Promise<MadeToken & { oldEndsAt: number }>;
+  rotate(
+    orgId: string,
+    tokenId: string,
+    options: { overlapMs: number; endsBy?: number },
+  ): Promise<MadeToken & { oldEndsAt: number }>;
   /** Also ends the unused links that the token made for members. */
   revoke(orgId: string, tokenId: string): Promise<void>;
 }
@@ -77,10 +81,11 @@ export function createServiceTokens(store: Store, by?: string): ServiceTokens {
     list: (orgId, page) => serviceTokens.list(orgId, page),
     get,
 
-    async rotate(orgId, tokenId, { overlapMs }) {
+    async rotate(orgId, tokenId, { overlapMs, endsBy }) {
       await get(orgId, tokenId);
       const { secret, stored } = fresh();
-      const rotated = await serviceTokens.rotate({ orgId, tokenId }, stored, overlapMs);
+      const limited = { ...stored, ...present({ expiresAt: endsBy }) };
+      const rotated = await serviceTokens.rotate({ orgId, tokenId }, limited, overlapMs);
       if (!rotated)
         throw new AdminError(
           `The service token ${tokenId} is revoked or expired and cannot be rotated. Create a new one.`,

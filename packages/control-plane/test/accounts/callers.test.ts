@@ -97,6 +97,8 @@ test.each<[what: string, claims: JWTPayload | (() => JWTPayload), why: string]>(
   ["an end in words", { exp: "tomorrow" as never }, "it has no time at which it expires"],
   ["an end in more than an hour", () => ({ exp: soon() + 3_600 + 70 }), "it is valid for more than an hour"],
   ["a start in 70 s", () => ({ nbf: soon() + 70 }), "it is not valid yet"],
+  ["no subject", { sub: undefined as never }, "its claim sub is not a text"],
+  ["an empty subject", { sub: "" }, "its claim sub is not a text"],
   ["a subject that is an object", { sub: { name: "ada" } as never }, "its claim sub is not a text"],
 ])("a token with %s is refused", async (_what, claims, why) => {
   await using issuer = await start();

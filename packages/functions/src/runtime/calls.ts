@@ -3,11 +3,10 @@ import {
   type CallOutcome,
   type ControlPlaneFrame,
   type ErrorReport,
+  type FunctionManifest,
   type JsonValue,
   type RuntimeFrame,
-  present,
 } from "@patchbay/protocol";
-import type { Invocation } from "../invocation.ts";
 import type { Log } from "../log.ts";
 import type { Service } from "../service.ts";
 import type { ControlPlaneConnection } from "./connection.ts";
@@ -15,6 +14,7 @@ import { type Claim, claimOf, forgeryOf } from "./claim.ts";
 import { reportOf } from "./error-report.ts";
 import { encodeFrame, encodeResult } from "./frames.ts";
 import { type ApprovalNotice, createNotices, type Notices } from "./notices.ts";
+import { type Ended, logEnd, type OpenCall, toInvocation } from "./open-call.ts";
 import { CANCELLED, FORGOTTEN, MAY_HAVE_RUN, TIMED_OUT } from "./outcomes.ts";
 import { overrunEnds, returnsSoon, whileRunning } from "./overrun.ts";
 import { RunningHandlers } from "./running.ts";
@@ -22,21 +22,6 @@ import { createLedger } from "./ledger.ts";
 import { callSpan, type InSpan } from "./traces.ts";
 
 const RESEND_EVERY_MS = 1_000;
-/** A call that waits for a free slot or runs. */
-interface OpenCall {
-  /** The first frame of the call, with the highest attempt that the control plane has named. */
-  frame: CallFrame;
-  readonly receivedAt: number;
-  readonly abort: AbortController;
-  /** The connection that asked for the call last: progress and the result go there. */
-  connection: ControlPlaneConnection;
-}
-
-/** How a call ended. `error`: what the owner's code threw, if that is reported. */
-interface Ended {
-  outcome: CallOutcome;
-  error?: ErrorReport;
-}
 
 /** The attempt of a call that a frame of the control plane is about. */
 type AttemptId = Pick<CallFrame, "callId" | "attempt">;
@@ -60,6 +45,7 @@ interface CallsOptions {
  */
 export class Calls {
   readonly #options: CallsOptions;
+  readonly #functionOf: (name: string) => FunctionManifest | undefined;
   readonly #ledger = createLedger<ControlPlaneConnection, Claim>();
   readonly #notices: Notices;
   readonly #open = new Map<string, OpenCall>();
@@ -70,8 +56,8 @@ export class Calls {
   constructor(options: CallsOptions) {
     this.#options = options;
     const { concurrency, service } = options;
-    const limitOf = (name: string) => service().manifest.functions.find((one) => one.name === name)?.concurrency;
-    this.#running = new RunningHandlers(concurrency, limitOf);
+    this.#functionOf = (name) => service().manifest.functions.find((one) => one.name === name);
+    this.#running = new RunningHandlers(concurrency, (name) => this.#functionOf(name)?.concurrency);
     this.#notices = createNotices(options.onApproval);
   }
 
@@ -249,7 +235,7 @@ export class Calls {
       this.#notices.add(service, invocation, outcome);
       return { outcome: { ...outcome, ...(input !== undefined && { input }) }, ...(report && { error: report }) };
     } catch (error) {
-      log.error("internal error while handling a call", { function: functionName, runId, callId, error });
+      log.error("internal error while handling a call", { functionName, runId, callId, error });
       return { outcome: { ok: false, code: "function_failed", message: "The function failed." } };
     }
   }
@@ -258,6 +244,7 @@ export class Calls {
     const { callId, attempt } = call.frame;
     const sender = call.connection.open ? call.connection : this.#options.currentConnection();
     const result = { frame: encodeResult(callId, attempt, outcome, error), attempt, sender };
+    logEnd(this.#options.log, call, outcome, this.#functionOf(call.frame.function) !== undefined);
     this.#open.delete(callId);
     this.#ledger.keep(callId, result, claimOf(call.frame, outcome));
     sender?.send(result.frame);
@@ -275,21 +262,6 @@ export class Calls {
 /** The service reads the name: `TimeoutError` ends a call as timed out, any other name as cancelled. */
 function abortReason(reason: string): DOMException {
   return new DOMException(reason, reason === "timed_out" ? "TimeoutError" : "AbortError");
-}
-
-function toInvocation({ frame, receivedAt }: OpenCall): Invocation {
-  const { callId, attempt, context, threadId, runId, role, sessionId, approval, unsure } = frame;
-  return {
-    functionName: frame.function,
-    arguments: frame.arguments,
-    context,
-    threadId,
-    runId,
-    callId,
-    attempt,
-    timeoutMs: Math.max(0, Math.ceil(frame.timeoutMs - (performance.now() - receivedAt))),
-    ...present({ role, sessionId, approval, unsure }),
-  };
 }
 
 function sendFrame(frame: RuntimeFrame, connection: ControlPlaneConnection): void {

@@ -6,15 +6,16 @@ import {
   isClearText,
   LIMITS,
   type Manifest,
+  type ReportedCase,
   type RuntimeFrame,
 } from "@patchbay/protocol";
 import { readProxyVariables } from "../config.ts";
 import type { ConnectionError } from "../errors.ts";
-import { createLog, type Log } from "../log.ts";
+import { defaultLog, type Log } from "../log.ts";
 import type { Service } from "../service.ts";
 import { type BackoffOptions, createBackoff } from "./backoff.ts";
 import { Calls } from "./calls.ts";
-import { withCaseVerdicts } from "./case-verdicts.ts";
+import { reportedCases, withCaseVerdicts } from "./case-verdicts.ts";
 import { type ControlPlaneConnection, parseTarget, requireValidDeployment } from "./connection.ts";
 import { encodeFrame } from "./frames.ts";
 import type { ApprovalNotice } from "./notices.ts";
@@ -51,6 +52,12 @@ export interface ConnectOptions {
    * they stay in the log of the runtime. `patchbay dev` sends them.
    */
   reportErrors?: boolean;
+  /**
+   * Sends the arguments, contexts and roles of the functions' `cases` to the control plane, which offers them in the console to
+   * members who may make test calls, and to no one else. At most 65,536 characters of JSON. They may contain data of the owner.
+   * Default: false, so that only their names and the decisions on them leave the runtime. `patchbay dev` sends them.
+   */
+  reportCases?: boolean;
   /**
    * Called with each call that waits for an approval, once the control plane has stored the request, so that the owner can notify
    * approvers from their own network. At most once for each: not called by a process that started later. Errors are logged.
@@ -122,7 +129,7 @@ class Runtime implements Connection {
   #stopping: Promise<void> | undefined;
 
   constructor(service: Service, options: ConnectOptions) {
-    const { concurrency = 16, reportErrors = false, log = createLog(), signal, url, deployment } = options;
+    const { concurrency = 16, reportErrors = false, log = defaultLog(), signal, url, deployment } = options;
     requireValidDeployment(deployment);
     const target = parseTarget(options);
     const proxy = proxyFor(target.address, options.proxy, readProxyVariables());
@@ -230,7 +237,8 @@ class Runtime implements Connection {
     if (isReplaced) this.#reconnector.replace();
     else if (!this.#options.shadow) this.#serve(connection, frame);
     else if (frame.type === "judge") void answerJudge(this.#service, frame, connection);
-    else if (frame.type === "call") this.#log.error("a shadow runtime refused a call", { function: frame.function });
+    else if (frame.type === "call")
+      this.#log.error("a shadow runtime refused a call", { functionName: frame.function });
   }
 
   #serve(connection: ControlPlaneConnection, frame: ControlPlaneFrame): void {
@@ -254,11 +262,11 @@ class Runtime implements Connection {
     }
   }
 
-  /** Throws for a function set that is too large. Verdicts of cases are left out of one that would become so. */
+  /** Throws for a function set that is too large. Reported cases, and then verdicts of cases, are left out of one that would become so. */
   #helloOf(service: Service): Promise<string> {
-    const { deployment, shadow } = this.#options;
+    const { deployment, shadow, reportCases = false } = this.#options;
     if (shadow) return Promise.resolve(shadowFrame(service, { instanceId: this.instanceId, sdk: SDK }));
-    const encode = (manifest: Manifest) =>
+    const encode = (manifest: Manifest, cases: readonly ReportedCase[] = []) =>
       encodeFrame({
         type: "hello",
         version: FRAMES_VERSION,
@@ -268,12 +276,14 @@ class Runtime implements Connection {
         concurrency: this.#concurrency,
         sdk: SDK,
         host: hostname().slice(0, 255),
+        ...(cases.length > 0 && { cases: [...cases] }),
       });
     const text = encode(service.manifest);
     // Calls follow the hello, and their spans need the traces.
     if (text !== undefined)
       return Promise.all([withCaseVerdicts(service, this.#log), this.#traces.loaded]).then(
-        ([manifest]) => encode(manifest) ?? text,
+        ([manifest]) =>
+          encode(manifest, reportCases ? reportedCases(service, this.#log) : []) ?? encode(manifest) ?? text,
       );
     throw new TypeError(
       `connect: the function set exceeds the limit of ${LIMITS.frameBytes} bytes. Shorten schemas or descriptions.`,

@@ -23,10 +23,10 @@ export const whileRunning = (outcome: CallOutcome): CallOutcome =>
 /** Resolves when the handler of a call that has ended returns. */
 export async function overrunEnds(
   handler: Promise<void>,
-  { function: name, runId, callId }: CallFrame,
+  { function: functionName, runId, callId }: CallFrame,
   { log, concurrency }: { log: Log; concurrency: number },
 ): Promise<void> {
-  const fields = { function: name, runId, callId, concurrency };
+  const fields = { functionName, runId, callId, concurrency };
   let warned = false;
   const timer = setTimeout(() => {
     warned = true;

@@ -103,7 +103,7 @@ test("the log mentions a handler that runs on after its call, and mentions its r
   release();
   await until(() => logged("returned after its call had ended") !== undefined, "the end");
 
-  const fields = { function: "echo", callId: "stuck", concurrency: 1 };
+  const fields = { functionName: "echo", callId: "stuck", concurrency: 1 };
   expect(logged("is still running after its call ended")).toMatchObject({ level: "warn", fields });
   expect(logged("returned after its call had ended")).toMatchObject({ level: "info", fields });
 });

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ReportedCase } from "../frames.ts";
 import { ErrorReport } from "../outcome.ts";
 import { AgentSettings, AgentSettingsChange, QueryRequest } from "../query.ts";
 import { ExampleQuery, FunctionManifest } from "../manifest.ts";
@@ -179,6 +180,10 @@ export type FunctionFigures = z.infer<typeof FunctionFigures>;
 /** A function with figures of its calls. */
 export const ConsoleFunction = FunctionManifest.extend({ figures: FunctionFigures });
 export type ConsoleFunction = z.infer<typeof ConsoleFunction>;
+
+/** Cases of a function with their arguments, if its runtime reports them. */
+export const FunctionCases = z.object({ cases: z.array(ReportedCase.omit({ functionName: true })) });
+export type FunctionCase = z.infer<typeof FunctionCases>["cases"][number];
 
 /** A function set. Default: the set that new runs get. */
 export const FunctionSet = z.object({

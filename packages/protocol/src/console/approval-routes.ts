@@ -32,6 +32,7 @@ export const APPROVAL_ROUTES = {
       status: ApprovalStatus.optional(),
       agentId: z.string().max(64).optional(),
       runId: z.string().max(64).optional(),
+      approvalId: z.string().max(64).optional(),
     },
     pageOf(ConsoleApproval),
   ),

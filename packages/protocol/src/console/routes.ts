@@ -108,6 +108,12 @@ export const CONSOLE_ROUTES = {
     paging,
     agents.FunctionSetPage,
   ),
+  "GET /agents/:agent_id/functions/:function_name/cases": {
+    needs: "developer",
+    summary: "The owner's cases of a function with their arguments, from runtimes that report them",
+    query: z.object({ manifestHash: z.string().max(128).optional() }),
+    answer: agents.FunctionCases,
+  },
   "GET /agents/:agent_id/functions/:function_name/history": read(
     "Calls of a function over a range",
     range,
@@ -223,7 +229,7 @@ export const CONSOLE_ROUTES = {
   "GET /agents/:agent_id/analytics": read("Queries of an agent over a range", figures, insight.Analytics),
   "GET /analytics": read("Queries of all agents over a range", figures, insight.Analytics),
   "GET /search": read(
-    "Everything of the organisation with this id or name, at most 5 of a kind; runs also by their words",
+    "Everything of the organisation with this id or name that the member may read, at most 5 of a kind; runs also by their words",
     { q: z.string().trim().max(200).optional() },
     z.object({ found: z.array(lists.Found) }),
   ),

@@ -81,12 +81,26 @@ export type RunView = z.infer<typeof RunView>;
 
 /** Something of the organisation that a search found. */
 export const Found = z.object({
-  kind: z.enum(["agent", "run", "thread", "session", "key", "member", "function", "runtime"]),
+  kind: z.enum([
+    "agent",
+    "run",
+    "call",
+    "approval",
+    "thread",
+    "session",
+    "view",
+    "key",
+    "serviceToken",
+    "member",
+    "function",
+    "runtime",
+  ]),
   id: z.string(),
-  /** Null for members. */
-  agentId: z.string().nullable(),
+  agentId: z.string().nullable().describe("Null for members and service tokens."),
   name: z.string(),
-  at: time.nullable().describe("The start of a run; null for others."),
+  at: time.nullable().describe("The start of a run or a call, or the request of an approval; null for others."),
+  runId: z.string().optional().describe("Of a call or an approval."),
+  search: z.record(z.string(), z.string()).optional().describe("Of a view: the parameters of the page of runs."),
   keyKind: CredentialKind.optional().describe("Of a key."),
 });
 export type Found = z.infer<typeof Found>;
