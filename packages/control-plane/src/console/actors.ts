@@ -39,6 +39,10 @@ export interface TokenHolder extends Asking {
   expiresAt?: number;
 }
 
+/** True for a member with this role or a higher one. */
+export const hasRole = ({ role }: { role: ConsoleRole }, needs: ConsoleRoute["needs"]): boolean =>
+  needs === "public" || CONSOLE_ROLES.indexOf(role) >= CONSOLE_ROLES.indexOf(needs);
+
 const SERVICE_TOKEN = /^Bearer +(service_admin_\S*)$/i;
 
 /** The service token of a request. Other credentials in the header are ignored, as the console ignores API keys. */

@@ -27,6 +27,7 @@ import { CombinedSets, ManifestCache } from "./routing/manifests.ts";
 import { ChannelWait, RuntimePicker } from "./routing/runtime-picker.ts";
 import { ServingSets } from "./routing/serving-sets.ts";
 import { Sessions } from "./routing/sessions.ts";
+import { SetChanges } from "./routing/set-changes.ts";
 import { SetOrders } from "./routing/set-order.ts";
 
 /** How often loads are announced and failed writes retried. */
@@ -82,6 +83,8 @@ export interface RuntimeGateway extends FunctionGateway {
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Runtimes connected to this replica now, of one agent or of all. */
   connectionCount(agentId?: string): number;
+  /** Reports to all replicas that the agent was renamed, or that one of its function sets was confirmed. */
+  agentChanged(agentId: string): void;
   /** Refuses new connections and asks runtimes to connect to another replica; open connections continue to serve. */
   goingAway(): void;
   /** Closes every connection. Pending calls reject with `unavailable`. */
@@ -97,11 +100,12 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
   const log = options.log.child({ replicaId });
   const closing = new AbortController();
   const parts = createParts({ ...options, heartbeatMs, log, metrics }, closing.signal);
-  const { registry, directory, tracker, sessions, picker, server, late, presence, running, shadows } = parts;
+  const { registry, directory, tracker, sessions, picker, server, late, presence, running, shadows, changes } = parts;
   const connections = new Connections({ ...parts, store, calls: options.calls, within, metrics, log });
   directory.observe({
     opened: (channel) => tracker.channelOpened(channel),
     replaced: (connection) => connections.replaced(connection),
+    changed: (agentId) => changes.occurred(agentId),
   });
 
   const { keyCheckMs: everyMs = 1_000, validCredentials: credential } = options;
@@ -148,6 +152,8 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     recover: tracker.recover,
     acknowledge: (call) => connections.acknowledge(call),
     connected: (agentId) => directory.isConnected(agentId),
+    onChange: (agentId, changed) => changes.on(agentId, changed),
+    agentChanged: (agentId) => changes.announce(agentId),
     handleUpgrade,
     connectionCount: (agentId) => (agentId === undefined ? registry.size : registry.of(agentId).length),
     goingAway() {
@@ -206,9 +212,11 @@ function createParts(options: PartsOptions, closed: AbortSignal) {
   running.use(receiveHostUpdates({ bus, replicaId, tracker }));
   running.use(reconcileCalls({ everyMs: callCheckMs, bus, calls, directory, busy: remote.busy, tracker, log }));
   running.use(directory);
+  const changes = running.use(new SetChanges({ bus, orders }));
   running.use(late);
   const shadows = running.use(
     new Shadows({ shadows: options.shadows, store, within, log, ...present({ everyMs: options.shadowMs }) }),
   );
-  return { registry, directory, presence, orders, serving, sessions, picker, tracker, late, server, running, shadows };
+  const routing = { orders, serving, sessions, picker, changes };
+  return { registry, directory, presence, ...routing, tracker, late, server, running, shadows };
 }

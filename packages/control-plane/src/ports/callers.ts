@@ -3,7 +3,7 @@ import type { JsonObject } from "@patchbay/protocol";
 /** What the token of a caller proved. */
 export interface ProvenCaller {
   /** The token's `sub`. */
-  subject?: string;
+  subject: string;
   /** The roles of its role claim, none without the claim; undefined if the server reads no roles from tokens. */
   roles?: readonly string[];
   /** The members of the context that its claims state. */

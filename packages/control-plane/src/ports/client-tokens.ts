@@ -1,4 +1,5 @@
 import type { JsonObject } from "@patchbay/protocol";
+import type { ProvenCaller } from "./callers.ts";
 
 /** A right to query under one role and context, which a key's holder gives to a page. */
 export interface ClientToken {
@@ -8,7 +9,7 @@ export interface ClientToken {
   /** The only chat that it opens; undefined for all chats of its key, role and context. */
   threadKey?: string;
   /** The proven caller for whom it was made. */
-  proven?: { subject?: string };
+  proven?: Pick<ProvenCaller, "subject">;
 }
 
 /** Client tokens. A token ends when it expires, and with the key that it was made with. */

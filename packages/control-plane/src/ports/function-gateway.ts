@@ -195,4 +195,10 @@ export interface FunctionGateway {
 
   /** True when any runtime of the agent is connected now, to any replica. */
   connected(agentId: string): Promise<boolean>;
+
+  /**
+   * Calls `changed` until disposed whenever `session` may return another set from then on, or the agent was renamed. Not called for
+   * what no replica announces: one that died with its connections, or a set that a command confirmed in the store.
+   */
+  onChange(agentId: string, changed: () => void): Disposable;
 }

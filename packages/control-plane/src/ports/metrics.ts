@@ -1,4 +1,4 @@
-import type { CallErrorCode, CLOSE_CODES, OperatorLimits, RunErrorCode } from "@patchbay/protocol";
+import type { CallErrorCode, CLOSE_CODES, HttpErrorCode, OperatorLimits, RunErrorCode } from "@patchbay/protocol";
 import type { ModelErrorKind, TokenUsage } from "./model-provider.ts";
 import type { ServiceErrorCode } from "./service-error.ts";
 
@@ -6,12 +6,29 @@ import type { ServiceErrorCode } from "./service-error.ts";
 export type QueryEndpoint = "query" | "query-stream" | "local" | "chat-completions" | "ui-stream";
 
 /** The limits on open event streams. */
-export type StreamLimit = keyof Pick<OperatorLimits, "streamsPerKey" | "streamsPerRun" | "streamsPerOrganisation">;
+export const STREAM_LIMITS = [
+  "streamsPerKey",
+  "streamsPerRun",
+  "streamsPerOrganisation",
+] as const satisfies (keyof OperatorLimits)[];
+export type StreamLimit = (typeof STREAM_LIMITS)[number];
 
-/** Why a runtime's connection was refused or closed: a limit of its key, or the close reason. */
-export type RuntimeRefusal =
-  | keyof typeof CLOSE_CODES
-  | keyof Pick<OperatorLimits, "connectionsPerKey" | "hellosPerMinute">;
+/** Why a runtime's connection was refused: the code of its upgrade request, a limit of its key, or the close reason. */
+export const RUNTIME_REFUSALS = [
+  "authentication_failed",
+  "agent_mismatch",
+  "invalid_request",
+  "unavailable",
+  "connectionsPerKey",
+  "hellosPerMinute",
+  "badFrame",
+  "wrongVersion",
+  "manifestRefused",
+  "serviceConflict",
+  "helloTimeout",
+  "tooManyFrames",
+] as const satisfies (HttpErrorCode | keyof OperatorLimits | keyof typeof CLOSE_CODES)[];
+export type RuntimeRefusal = (typeof RUNTIME_REFUSALS)[number];
 
 /** The model of a turn. */
 export interface AskedModel {
@@ -27,12 +44,13 @@ export interface EndedAttempt extends AskedModel {
   firstTokenMs?: number;
 }
 
-/** A function call that has its outcome. */
+/** A function call that ended. */
 export interface EndedCall {
   agentId: string;
   /** Absent for a function that the agent does not have. */
   functionName?: string;
-  outcome: "succeeded" | CallErrorCode;
+  /** The code of the run where the run ended before the call. */
+  outcome: "succeeded" | CallErrorCode | RunErrorCode;
   /** The rule that denied it. */
   rule?: string;
   /** Absent for a call that was not sent to a runtime. */
@@ -46,7 +64,7 @@ export interface EndedCall {
 export interface Metrics {
   /** A run ended: `succeeded` or its error code. `durationMs` includes the time in the queue, and not that of waiting for people. */
   runEnded(outcome: "succeeded" | RunErrorCode, durationMs: number): void;
-  /** A function call has its outcome. */
+  /** A function call ended. */
   callEnded(call: EndedCall): void;
   /** A runtime refused, by its role lists, a call that the control plane had allowed. */
   accessDisagreed(): void;
@@ -62,7 +80,7 @@ export interface Metrics {
   leaseLost(): void;
   runtimeConnected(): void;
   runtimeDisconnected(): void;
-  /** A runtime's connection was refused or closed, because of a limit or with a close reason. */
+  /** A runtime's connection was refused, or closed because of its frames. */
   runtimeRefused(reason: RuntimeRefusal): void;
   /** A runtime's frame was dropped because the connection exceeded its limit. */
   frameDropped(): void;

@@ -1,5 +1,5 @@
 import type { Feedback } from "@patchbay/protocol";
-import type { RunTrace } from "./records.ts";
+import type { RunRecord, RunTrace } from "./records.ts";
 
 /** What is noted about runs outside of their logs. */
 export interface RunNotes {
@@ -8,6 +8,15 @@ export interface RunNotes {
 
   /** Notes which segment of the run is the newest, for the next owner. Nothing changes when the fence is old. */
   recordSegment(of: { runId: string; fence: number }, trace: RunTrace): Promise<void>;
+
+  /** Leaves the run to a later request of its client, which takes it by the same name: its outcome was not returned yet. */
+  leave(run: { agentId: string; runId: string }, name: string): Promise<void>;
+
+  /**
+   * Takes a run that was left under the name, once: the oldest one that does not wait for an approval, else the oldest. Undefined 24 h
+   * after its end, and for a run that was cancelled.
+   */
+  takeLeft(agentId: string, name: string): Promise<Pick<RunRecord, "runId" | "agentId" | "threadId"> | undefined>;
 
   /** Stores what a key or a member says about a run, in place of what it said before. */
   recordFeedback(of: { runId: string; orgId: string; keyId: string }, feedback: Feedback): Promise<void>;

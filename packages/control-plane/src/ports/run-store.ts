@@ -230,8 +230,6 @@ export interface RunStore extends RunNotes {
     user: { agentId: string; keyId: string },
     key: string,
   ): Promise<{ runId: string; bodyHash: string } | undefined>;
-  /** Deletes the key. Its run continues. */
-  forgetIdempotencyKey(user: { agentId: string; keyId: string }, key: string): Promise<void>;
 
   /** Stored events with `seq` above `after`, in order, at most `limit`. */
   events(runId: string, after: number, limit: number): Promise<StoredEvent[]>;

@@ -35,11 +35,11 @@ export interface ServiceTokenStore {
   ): Promise<{ items: ServiceTokenRecord[]; nextCursor: string | null }>;
   /**
    * Adds `fresh` with the scopes, label and lifetime of an active token, which ends after `overlapMs` or at its own expiry, whichever
-   * is earlier; 0 revokes it. Undefined when the token is unknown or ended.
+   * is earlier; 0 revokes it. `fresh` ends at `expiresAt` at the latest. Undefined when the token is unknown or ended.
    */
   rotate(
     token: { orgId: string; tokenId: string },
-    fresh: Pick<NewServiceToken, "tokenId" | "hash" | "hint" | "createdBy">,
+    fresh: Pick<NewServiceToken, "tokenId" | "hash" | "hint" | "createdBy" | "expiresAt">,
     overlapMs: number,
   ): Promise<{ oldEndsAt: number } | undefined>;
   /** Also ends the unused links that the token made. False for an unknown token. */

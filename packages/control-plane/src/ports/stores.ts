@@ -5,6 +5,7 @@ import type {
   AgentSettings,
   AgentSettingsChange,
   Manifest,
+  ReportedCase,
   ThreadPage,
   ThreadDetail,
   Widening,
@@ -215,7 +216,13 @@ export interface ConnectedRuntime {
 
 /** Function sets and connections of runtimes. */
 export interface RuntimeStore {
-  saveManifest(agentId: string, manifestHash: string, manifest: Manifest): Promise<void>;
+  /** Replaces the cases that an earlier runtime reported for the set, by none if this one reports none. */
+  saveManifest(
+    agentId: string,
+    manifestHash: string,
+    manifest: Manifest,
+    reportedCases?: readonly ReportedCase[],
+  ): Promise<void>;
   getManifest(agentId: string, manifestHash: string): Promise<Manifest | undefined>;
   /**
    * Deletes manifests of the agent until `keep` are left and returns the number of deleted ones. First those that nothing

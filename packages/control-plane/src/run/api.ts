@@ -73,6 +73,8 @@ export interface Query {
   instructions?: string;
   /** Makes this call instead of asking a model: a direct call, which is in no list of threads. */
   testCall?: TestCall;
+  /** Refuses a direct call without credit, which a query of its client would need. Test calls of members need none. */
+  needsCredit?: boolean;
   /** A background task of a chat client, such as a title: no function runs, and the agent's answer schema does not apply. */
   task?: boolean;
   /** The client does not wait: the end of the run is reported to the webhook of its agent. */
@@ -97,6 +99,8 @@ export interface RunHandle {
   runId: string;
   threadId: string;
   agentId: string;
+  /** The role that it acts in. */
+  role?: string;
   /** Id of the trace that it began or joined; absent unless the trace is sampled. */
   traceId?: string;
 }
@@ -154,12 +158,19 @@ export interface Runs {
   agentFacts(principal: Principal): Promise<AgentFacts>;
   /** Undefined when no service is connected. */
   functionsFor(principal: Principal, role: string | undefined): Promise<RoleFunctions | undefined>;
+  /** Calls `changed` until disposed when `agentFacts` or `functionsFor` may return something else. A change may go unreported. */
+  onAgentChange(principal: Principal, changed: () => void): Disposable;
 
   /** The run of a known Idempotency-Key, without checking the rest of the request. Throws `ServiceError` as `start` does. */
   join(principal: Principal, key: string, bodyHash: string): Promise<RunHandle | undefined>;
 
-  /** Forgets an Idempotency-Key: the next query with it begins a run. */
-  forget(principal: Principal, key: string): Promise<void>;
+  /** Leaves the run to a later request of its client, which takes it by the same name: its outcome was not returned yet. */
+  leave(run: RunHandle, name: string): Promise<void>;
+  /**
+   * Takes a run that was left under the name, once: the oldest one that does not wait for an approval, else the oldest. Undefined 24 h
+   * after its end, and for a run that was cancelled.
+   */
+  takeLeft(principal: Principal, name: string): Promise<RunHandle | undefined>;
 
   /**
    * The run's log after event `after` (0 for all), then live, up to the last event. Live events come only with `deltas`. Ends early,
@@ -183,8 +194,8 @@ export interface Runs {
 
   /** Runs of the thread that have not ended and that the principal may see, oldest first. */
   unended(principal: Principal, threadId: string): Promise<(RunHandle & { lastEventId: number })[]>;
-  /** The run's log as it is now. */
-  log(run: RunHandle): Promise<Followed[]>;
+  /** The run's log as it is now, a few events at a time. */
+  log(run: RunHandle): AsyncIterable<Followed>;
 
   /** Undefined when the principal may not see such a run. */
   find(

@@ -51,7 +51,7 @@ export function createApprovals({
     if (by.includes(as)) return true;
     if (!by.includes(CALLER) || as !== role) return false;
     // Another proven caller with the role of the run is not the caller who confirms.
-    if (proven?.subject === undefined) return true;
+    if (!proven) return true;
     return (await runs.get(agentId, runId))?.request.provenSubject === proven.subject;
   }
 

@@ -1,4 +1,4 @@
-import { present, type QueryResponse } from "@patchbay/protocol";
+import { present, type QueryResponse, type RunErrorCode } from "@patchbay/protocol";
 import type { EndedAttempt } from "../ports/metrics.ts";
 import type { CallRecord, RunRecord, TurnRecord } from "../ports/records.ts";
 import { refusalOf } from "../ports/refusal.ts";
@@ -10,6 +10,8 @@ export interface RunObserver {
   attemptEnded(attempt: EndedAttempt): void;
   turnEnded(turn: Pick<TurnRecord, "provider" | "model" | "usage" | "costMicros">): void;
   callEnded(call: CallRecord, ms: number): void;
+  /** The run ended with `code` before the call had an outcome. */
+  callInterrupted(call: CallRecord, code: RunErrorCode): void;
   /** The call was refused before it was sent to a runtime. `known`: the agent has such a function. */
   callRefused(call: CallRecord, options: { known: boolean }): void;
   /** The runtime denied by `rule` a call that the control plane had allowed by the same rule. */
@@ -25,6 +27,12 @@ interface Did {
   leftOut?: number;
 }
 
+interface Noted {
+  known?: boolean;
+  sentMs?: number;
+  interrupted?: RunErrorCode;
+}
+
 export function observeRun(
   run: Pick<RunRecord, "runId" | "agentId" | "role" | "keyId" | "requestId" | "request" | "waitedMs">,
   { metrics, observe, clock, log }: Pick<RunContext, "metrics" | "observe" | "clock" | "log">,
@@ -32,28 +40,30 @@ export function observeRun(
   const { runId, agentId, role, request, waitedMs = 0 } = run;
   const ofRole = role === undefined ? {} : { role };
   const about = () => ({ at: clock.now(), runId, agentId, ...ofRole });
-  /** `sentMs`: the time of a call that was sent to a runtime. */
-  function noteCall(call: CallRecord, known: boolean, sentMs?: number): string | undefined {
+  /** `sentMs`: the time of a call that was sent to a runtime. `interrupted`: the code of the run that ended before the call. */
+  function noteCall(call: CallRecord, { known = true, sentMs, interrupted }: Noted): void {
     const { callId, functionName, attempt, instanceId, outcome } = call;
-    const { code, rule } = outcome && !outcome.ok ? { code: outcome.code, rule: refusalOf(outcome) } : {};
+    const failure = outcome && !outcome.ok ? { code: outcome.code, rule: refusalOf(outcome) } : {};
+    const { code, rule } = { code: interrupted, rule: undefined, ...failure };
     // A name that the model made up is a text of the model, which neither the log nor a label holds.
     const name = known ? { functionName } : {};
     metrics.callEnded({ agentId, ...name, outcome: code ?? "succeeded", ...present({ rule, ms: sentMs }) });
     const ms = Math.round(sentMs ?? 0);
     log.debug("call ended", { callId, ...name, attempt, ...present({ instanceId, code, rule }), ms });
-    return code;
+    if (sentMs === undefined) return;
+    const ok = code === undefined ? { ok: true } : { ok: false, code };
+    observe({ kind: "call", ...about(), functionName, ...ok, ms: sentMs });
   }
   return {
     started: () => observe({ kind: "query", ...about(), text: request.query }),
     attemptEnded: metrics.modelTurn,
     turnEnded: ({ provider, model, usage, costMicros }) => metrics.turnBilled({ provider, model }, usage, costMicros),
-    callEnded(call, ms) {
-      const code = noteCall(call, true, ms);
-      const { functionName } = call;
-      const ok = code === undefined ? { ok: true } : { ok: false, code };
-      observe({ kind: "call", ...about(), functionName, ...ok, ms });
+    callEnded: (call, sentMs) => noteCall(call, { sentMs }),
+    callInterrupted(call, interrupted) {
+      const sentMs = call.sentAt === undefined ? {} : { sentMs: Math.max(0, clock.now() - call.sentAt) };
+      noteCall(call, { interrupted, ...sentMs });
     },
-    callRefused: (call, { known }) => void noteCall(call, known),
+    callRefused: noteCall,
     accessDisagreed({ callId, functionName }, rule) {
       metrics.accessDisagreed();
       log.error("access disagreement", { callId, functionName, rule, ...ofRole });

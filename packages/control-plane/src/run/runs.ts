@@ -57,7 +57,9 @@ export function createRuns(
     start: (principal, query) => admission.start(principal, query),
     requireRole: (principal, role) => admission.requireRole(principal, role),
     functionsFor: (principal, role) => functionsFor(context, principal, role, executor.draining),
-    forget: (principal, key) => runs.forgetIdempotencyKey(principal, key),
+    onAgentChange: ({ agentId }, changed) => context.gateway.onChange(agentId, changed),
+    leave: (run, name) => runs.leave(run, name),
+    takeLeft: ({ agentId }, name) => runs.takeLeft(agentId, name),
     join: (principal, key, bodyHash) => admission.join(principal, key, bodyHash),
     follow: (run, options) => follow(run, options, following),
     attach: readers.attach,
@@ -131,7 +133,7 @@ function readsOf(
 
   /** A proven caller sees runs of its own subject only. */
   async function isOfCaller({ agentId, proven }: Principal, runId: string): Promise<boolean> {
-    if (proven?.subject === undefined) return true;
+    if (!proven) return true;
     return (await runs.get(agentId, runId))?.request.provenSubject === proven.subject;
   }
 
@@ -184,8 +186,13 @@ function readsOf(
       const found = await Promise.all(active.map((runId) => find(principal, runId)));
       return found.flatMap((run) => (run && run.finishedAgoMs === undefined ? [run] : []));
     },
-    async log({ runId }) {
-      return (await runs.events(runId, 0, Number.MAX_SAFE_INTEGER)).map(({ seq, body }) => ({ id: seq, body }));
+    async *log({ runId }) {
+      let after = 0;
+      for (;;) {
+        const page = await runs.events(runId, after, LOG_PAGE);
+        for (const { seq, body } of page) yield { id: (after = seq), body };
+        if (page.length < LOG_PAGE) return;
+      }
     },
     async result(run, options): Promise<QueryResponse | undefined> {
       const text = await resultText(run, options);
@@ -198,6 +205,9 @@ function readsOf(
     },
   };
 }
+
+/** Events that are read from the log at a time. Each may be large. */
+const LOG_PAGE = 8;
 
 /** The last event of a run; undefined when following it stopped earlier, or the run was erased. */
 async function lastEvent(events: AsyncIterable<{ body: string }>): Promise<string | undefined> {

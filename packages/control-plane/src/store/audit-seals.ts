@@ -57,14 +57,14 @@ export async function settledTo({ db, dialect }: Engine, settleMs = SETTLE_MS): 
 }
 
 /** Organisations with entries that are not sealed. */
-async function unsealedOrgs({ reads }: Engine, settled: number, after: string): Promise<string[]> {
+async function unsealedOrgs({ db }: Engine, settled: number, after: string): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select orgs.id from orgs left join audit_chains on audit_chains.org_id = orgs.id
     where orgs.id > ${after} and exists (
       select 1 from audit where audit.org_id = orgs.id and audit.created_at < ${settled}
         and audit.created_at >= coalesce(audit_chains.to_at, 0)
         and (audit.created_at > coalesce(audit_chains.to_at, 0) or audit.id > coalesce(audit_chains.to_id, '')))
-    order by orgs.id limit ${ORGS}`.execute(reads);
+    order by orgs.id limit ${ORGS}`.execute(db);
   return rows.map(({ id }) => id);
 }
 
@@ -87,7 +87,7 @@ async function sealSome(engine: Engine, orgId: string, settled: number): Promise
   if (known === undefined && (await hasSeals(engine, orgId)))
     throw new Error(`the chain of ${orgId} was removed, and its seals are still there`);
   const chain = known ?? noChain(orgId);
-  const page = await engine.reads
+  const page = await engine.db
     .selectFrom("audit")
     .selectAll()
     .where("org_id", "=", orgId)

@@ -10,5 +10,5 @@ export const ago = ({ dialect }: Engine, ms: number) => sql<number>`(select ${di
 /** True of a row of `runtimes` whose connection is open now. */
 export function connectedNow(engine: Engine, runtimes: string): Expression<SqlBool> {
   const column = (name: string) => sql.ref(`${runtimes}.${name}`);
-  return sql<SqlBool>`(${column("connected")} = 1 and ${column("last_seen_at")} > ${ago(engine, SEEN_MS)})`;
+  return sql<SqlBool>`(${column("connected")} = 1 and ${column("last_seen_at")} > ${ago(engine, SEEN_MS + engine.health.outageMs)})`;
 }

@@ -48,19 +48,6 @@ export function liveKey({ db, dialect }: Engine, { agentId, keyId }: Pick<NewRun
     .executeTakeFirst();
 }
 
-export async function forgetKey(
-  { db }: Engine,
-  { agentId, keyId }: Pick<NewRun, "agentId" | "keyId">,
-  key: string,
-): Promise<void> {
-  await db
-    .deleteFrom("idempotency_keys")
-    .where("agent_id", "=", agentId)
-    .where("scope", "=", scopeOf(keyId))
-    .where("key", "=", key)
-    .execute();
-}
-
 /** The scope of an idempotency key: the credential's lineage, or the member's id for queries from the console. */
 function scopeOf(keyId: string) {
   const eb = expressionBuilder<Schema>();

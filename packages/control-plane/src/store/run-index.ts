@@ -91,12 +91,12 @@ export function runIndex(engine: Engine): Indexed {
   };
 }
 
-const nowOf = async ({ reads, dialect }: Engine): Promise<number> =>
-  (await reads.selectNoFrom(dialect.now.as("now")).executeTakeFirstOrThrow()).now;
+const nowOf = async ({ db, dialect }: Engine): Promise<number> =>
+  (await db.selectNoFrom(dialect.now.as("now")).executeTakeFirstOrThrow()).now;
 
 /** The end of the newest run whose facts and words are stored; 0 without any. Runs are stored in the order of their ends. */
-async function newestIndexed({ reads }: Engine): Promise<number> {
-  const newest = await reads
+async function newestIndexed({ db }: Engine): Promise<number> {
+  const newest = await db
     .selectFrom("run_facts")
     .innerJoin("runs", "runs.id", "run_facts.run_id")
     .select("runs.finished_at")
@@ -106,8 +106,8 @@ async function newestIndexed({ reads }: Engine): Promise<number> {
 }
 
 /** A page of ended runs, oldest first, with what is stored of them. */
-const endedRuns = ({ reads }: Engine, after: { at: number; id: string }) =>
-  reads
+const endedRuns = ({ db }: Engine, after: { at: number; id: string }) =>
+  db
     .selectFrom("runs")
     .leftJoin("run_facts", "run_facts.run_id", "runs.id")
     .leftJoin("run_texts", "run_texts.id", "run_facts.id")

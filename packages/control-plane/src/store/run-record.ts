@@ -64,6 +64,8 @@ export interface RunRow {
   trace: Json<RunTrace> | null;
   /** The turn that was requested from the model when the run ended. */
   unanswered: Json<TurnTiming> | null;
+  /** The name under which a later request of its client takes the run; null for every other run. */
+  left_as: string | null;
 }
 
 /** A row of `calls`. */

@@ -4,7 +4,7 @@ import type { NewRun, RunStore, StartedRun } from "../ports/run-store.ts";
 import { insertAudit } from "./audit.ts";
 import { toJson } from "./columns.ts";
 import { reserve } from "./credits.ts";
-import { forgetKey, liveKey, takeIdempotencyKey } from "./idempotency-keys.ts";
+import { liveKey, takeIdempotencyKey } from "./idempotency-keys.ts";
 import { endingOf, insertEvents } from "./runs-commit.ts";
 import { type RunRow, toRunRecord } from "./run-record.ts";
 import { type Engine, transact } from "./engine.ts";
@@ -24,9 +24,7 @@ class NothingStored extends Error {
 }
 
 /** Starts runs. Start and checks are one transaction, so that a crash leaves either a whole run or nothing. */
-export function runStarts(
-  engine: Engine,
-): Pick<RunStore, "start" | "refuse" | "findByIdempotencyKey" | "forgetIdempotencyKey"> {
+export function runStarts(engine: Engine): Pick<RunStore, "start" | "refuse" | "findByIdempotencyKey"> {
   const grouped = engine.dialect.groupStarts?.(engine);
   return {
     async start(run) {
@@ -57,8 +55,6 @@ export function runStarts(
         if (report) await storeDeliveries(trx, run, [report]);
       });
     },
-
-    forgetIdempotencyKey: (user, key) => forgetKey(engine, user, key),
 
     async findByIdempotencyKey(user, key) {
       const found = await liveKey(engine, user, key);

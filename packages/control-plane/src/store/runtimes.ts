@@ -117,7 +117,7 @@ async function openConnections(engine: Engine, agentId: string): Promise<Connect
 }
 
 async function lastSeenAgoMs(
-  { db, dialect }: Engine,
+  { db, dialect, health }: Engine,
   agentId: string,
   manifestHashes?: readonly string[],
 ): Promise<number | undefined> {
@@ -135,5 +135,5 @@ async function lastSeenAgoMs(
     .select((eb) => sql<number | null>`${dialect.now} - ${eb.fn.max("at")}`.as("ago"))
     .$if(manifestHashes !== undefined, (some) => some.where("manifest_hash", "in", manifestHashes!))
     .executeTakeFirst();
-  return row?.ago ?? undefined;
+  return typeof row?.ago === "number" ? Math.max(0, row.ago - health.outageMs) : undefined;
 }

@@ -1,5 +1,5 @@
 import type { Generated } from "kysely";
-import type { AccessChanges, AgentSettings, JsonObject, Manifest, Widening } from "@patchbay/protocol";
+import type { AccessChanges, AgentSettings, JsonObject, Manifest, ReportedCase, Widening } from "@patchbay/protocol";
 import type { Message } from "../ports/model-provider.ts";
 import type { ModelRetry } from "../ports/records.ts";
 import type { CredentialKind, CredentialRight } from "../ports/stores.ts";
@@ -39,7 +39,7 @@ export interface Schema extends RunTables, AuditTables, WebhookTables {
     role: string;
     context: Json<JsonObject>;
     thread_key: string | null;
-    proven: Json<{ subject?: string }> | null;
+    proven: Json<{ subject: string }> | null;
     created_at: number;
     expires_at: number;
   };
@@ -102,6 +102,8 @@ export interface Schema extends RunTables, AuditTables, WebhookTables {
     hash: string;
     org_id: string;
     body: Json<Manifest>;
+    /** Null if the newest runtime reported none. Read only for members who may make test calls. */
+    reported_cases: Json<ReportedCase[]> | null;
     /** Renewed while runtimes connect with the set. */
     created_at: number;
     first_seen_at: number;

@@ -31,14 +31,15 @@ export function serviceTokenStore(engine: Engine): ServiceTokenStore {
         const old = await lockToken(trx, orgId, tokenId);
         if (old?.state !== "active") return undefined;
         const { now, state: _state, ...row } = old;
-        const expires_at = old.expires_at === null ? null : now + old.expires_at - old.created_at;
+        const { tokenId: id, hash, hint, createdBy, expiresAt: endsBy = Infinity } = fresh;
+        const ends = Math.min(endsBy, old.expires_at === null ? Infinity : now + old.expires_at - old.created_at);
+        const expires_at = ends === Infinity ? null : ends;
         const oldEndsAt = Math.min(now + overlapMs, old.expires_at ?? Number.MAX_SAFE_INTEGER);
         await trx.db
           .updateTable("service_tokens")
           .set(overlapMs === 0 ? { revoked_at: now } : { expires_at: oldEndsAt })
           .where("id", "=", tokenId)
           .execute();
-        const { tokenId: id, hash, hint, createdBy } = fresh;
         const secret = {
           id,
           hash,

@@ -160,10 +160,7 @@ describe.skipIf(url === "")("on a NATS server", () => {
     await begun.promise;
     await lost;
 
-    const began = performance.now();
     await ends.there.close();
-
-    expect(performance.now() - began).toBeLessThan(4_000);
   });
 
   test("reachesNats is true when one of its addresses accepts a connection, else false", async () => {

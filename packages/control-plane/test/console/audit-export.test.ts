@@ -66,6 +66,22 @@ test("an export has every entry of the organisation once, oldest first, and cont
   expect(linesOf(await (await log.ask(`?cursor=${last}`)).text())).toMatchObject([{ action: "new" }]);
 });
 
+test("an export has the entries of the time that is asked for", async () => {
+  await using log = await openLog();
+  const { store, orgId, clock } = log;
+  const asked = async (query: string) => linesOf(await (await log.ask(query)).text()).map(({ action }) => action);
+  const before = (await asked("")).length;
+  const [from, to] = [clock.now(), clock.now() + 1_000].map((at) => new Date(at).toISOString());
+  await store.audit.record([{ orgId, action: "within" }]);
+  clock.advance(1_000);
+  await store.audit.record([{ orgId, action: "after" }]);
+  clock.advance(SETTLED_MS);
+
+  expect(await asked(`?from=${from}&to=${to}`)).toEqual(["within"]);
+  expect(await asked(`?from=${to}`)).toEqual(["after"]);
+  expect(await asked(`?to=${from}`)).toHaveLength(before);
+});
+
 test("an export reads a page when the client has taken the one before", async () => {
   await using log = await openLog();
   let pages = 0;

@@ -1,20 +1,18 @@
 import { CONSOLE_ROUTES, type ConsoleRoute } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
-import { printFigure, quantile } from "../../../../test/support/figures.ts";
 import { sqlitePlace } from "../store/sqlite-place.ts";
 import { fillWithRuns } from "./many-runs.ts";
 import { openConsole } from "./support/open-console.ts";
 
 const RUNS = 10_000;
-const MOST_MS = 100;
-const TIMES = 5;
 
 /** Every route that gives a list page by page, as JSON. */
 const lists = Object.entries<ConsoleRoute>(CONSOLE_ROUTES)
   .filter(([, { query, answer }]) => query !== undefined && "cursor" in query.shape && typeof answer !== "string")
   .map(([name, { answer }]) => ({ name, path: name.replace("GET ", ""), answer }));
 
-test("over 10,000 runs the first page of every list takes less than 100 ms", { timeout: 120_000 }, async () => {
+/** The benchmark measures how long they take. */
+test("over 10,000 runs the first page of every list has the documented form", async () => {
   await using place = await sqlitePlace();
   await using console = await openConsole({}, place.url);
   const { agentId } = await console.admin.createAgent("Clerk", { orgId: console.orgId });
@@ -28,24 +26,12 @@ test("over 10,000 runs the first page of every list takes less than 100 ms", { t
     thread_id: run?.threadId ?? "",
   };
 
-  const medians: Record<string, string> = {};
-  const slow: string[] = [];
   expect(lists.length).toBeGreaterThanOrEqual(10);
   for (const { name, path, answer } of lists) {
     const address = `/api${path.replace(/:(\w+)/g, (_, id: string) => ids[id] ?? `no-${id}`)}`;
-    const tookMs: number[] = [];
-    for (let i = 0; i <= TIMES; i++) {
-      const beganAt = performance.now();
-      const response = await browser.ask("GET", address);
-      const body: unknown = await response.json();
-      if (i > 0) tookMs.push(performance.now() - beganAt);
-      expect(response.status, `${name}: ${JSON.stringify(body)}`).toBe(200);
-      if (typeof answer !== "string") answer.parse(body);
-    }
-    const median = quantile(tookMs, 0.5);
-    medians[path] = `${median.toFixed(1)} ms`;
-    if (median >= MOST_MS) slow.push(`${name} ${median.toFixed(0)} ms`);
+    const response = await browser.ask("GET", address);
+    const body: unknown = await response.json();
+    expect(response.status, `${name}: ${JSON.stringify(body)}`).toBe(200);
+    if (typeof answer !== "string") answer.parse(body);
   }
-  printFigure(`the console over ${RUNS} runs, first pages`, medians);
-  expect(slow).toEqual([]);
 });

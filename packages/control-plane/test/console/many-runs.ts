@@ -5,6 +5,7 @@ import { isPostgresUrl } from "../../src/store/dialect/postgres-pool.ts";
 import { postgresDialect } from "../../src/store/dialect/postgres.ts";
 import { sqliteDialect, sqliteFile } from "../../src/store/dialect/sqlite.ts";
 import { type Engine, NO_FILES } from "../../src/store/engine.ts";
+import { StoreHealth } from "../../src/store/health.ts";
 import type { Schema } from "../../src/store/schema.ts";
 import { insertion } from "../../src/store/statement.ts";
 import { grantOf, type Place, type Rows, sampleRun, sessionOf, threadOf } from "./sample-runs.ts";
@@ -13,6 +14,8 @@ import { FUNCTIONS, idOf } from "./sample-turns.ts";
 /** A multiple of nine, so that the runs of a session, and of a thread, come together. */
 const RUNS_AT_ONCE = 504;
 const DAY_MS = 86_400_000;
+/** A service may have the file open, and write to it for longer than usual on a busy machine. */
+const BUSY_MS = 60_000;
 /** More than a run ever costs. */
 const MICROS_A_RUN = 20_000;
 
@@ -38,13 +41,13 @@ export async function fillWithRuns(url: string, options: ManyRuns): Promise<void
   const startOf = (i: number): number => Math.round(newestAt - spanMs + (spanMs * Math.min(i + 1, runs)) / runs);
   const dialect = isPostgresUrl(url)
     ? await postgresDialect(url, { log: silentLog })
-    : sqliteDialect(sqliteFile(url) ?? refuseMemory());
+    : sqliteDialect(sqliteFile(url) ?? refuseMemory(), { busyTimeoutMs: BUSY_MS });
   const db = new Kysely<Schema>({ dialect: dialect.kysely });
   try {
     for (let from = 0; from < runs; from += RUNS_AT_ONCE) {
       const to = Math.min(from + RUNS_AT_ONCE, runs);
       await db.transaction().execute(async (trx) => {
-        const engine = { db: trx, reads: trx, urgent: trx, dialect, files: NO_FILES, health: { writable: true } };
+        const engine = { db: trx, reads: trx, urgent: trx, dialect, files: NO_FILES, health: new StoreHealth() };
         if (from === 0) await insert(engine, { manifests: [manifestOf(place, startOf(0))] });
         await insert(engine, batch(place, from, to, { startOf, perDay }));
       });

@@ -1,4 +1,4 @@
-import { CONSOLE_ROUTES } from "@patchbay/protocol/console";
+import { CONSOLE_ROUTES, type ConsoleRoute } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { failureOf, openConsole } from "./support/open-console.ts";
 
@@ -48,6 +48,22 @@ test("an operation describes its parameters, responses and security", async () =
   expect(paths["/api/session"]?.["post"]?.security).toEqual([]);
   expect(paths["/api/session"]?.["delete"]?.responses["204"]).toEqual({ description: "Done" });
   expect(paths["/api/live"]?.["get"]?.responses["200"]?.content).toHaveProperty("text/event-stream");
+});
+
+test("an operation lists the scopes with which a service token may use it", async () => {
+  const { paths } = await read();
+  const routes = Object.entries(CONSOLE_ROUTES) as [string, ConsoleRoute][];
+  const ofTokens = routes.filter(([, { scopes }]) => scopes !== undefined);
+
+  expect(ofTokens.length).toBeGreaterThan(20);
+  for (const [name, { scopes = [] }] of ofTokens) {
+    const [method = "", path = ""] = name.split(" ");
+    const { security, responses } = paths[`/api${path.replace(/:(\w+)/g, "{$1}")}`]![method.toLowerCase()]!;
+    expect(security, name).toEqual([{ session: [] }, ...scopes.map((all) => ({ serviceToken: [...all] }))]);
+    expect(Object.keys(responses), name).toEqual(expect.arrayContaining(["401", "403"]));
+  }
+  expect(paths["/api/agents"]!["post"]!.security).toContainEqual({ serviceToken: ["agents:write", "keys:write"] });
+  expect(paths["/api/service-tokens"]!["post"]!.security).toContainEqual({ serviceToken: expect.any(Array) });
 });
 
 test("unknown routes and methods are answered with the console's error body", async () => {

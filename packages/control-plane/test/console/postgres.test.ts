@@ -4,14 +4,26 @@ import { ending, sampleCall, sampleRun, sampleTurn } from "../store/contract/wor
 import { postgresPlace } from "../store/postgres-place.ts";
 import { openConsole, PASSWORD } from "./support/open-console.ts";
 
-const MANIFEST = { name: "desk", preparesContext: false, functions: [] };
+const REFUND = {
+  name: "refund",
+  description: "Refunds an order.",
+  inputSchema: { type: "object" },
+  roles: "everyone" as const,
+  conditional: false,
+  effect: "write" as const,
+  idempotent: false,
+  timeoutMs: 1_000,
+};
+const MANIFEST = { name: "desk", preparesContext: false, functions: [REFUND] };
 
 test("on Postgres with row-level security an owner signs in and every page has its shape", async () => {
   await using place = await postgresPlace();
   await using console = await openConsole({}, place.database.url);
   const { agentId } = await console.admin.createAgent("Clerk", { orgId: console.orgId });
   const { store } = console;
-  await store.runtimes.saveManifest(agentId, "set_1", MANIFEST);
+  await store.runtimes.saveManifest(agentId, "set_1", MANIFEST, [
+    { functionName: "refund", name: "own", input: {}, context: {} },
+  ]);
   const run = await store.runs.start(
     sampleRun({ orgId: console.orgId, agentId, sessionId: "s1", manifestHash: "set_1" }),
   );

@@ -42,10 +42,11 @@ test("the runs of a request are found by the index of facts, and few others are 
   await using console = await openConsole();
   const asked = statementsOf();
 
-  await console.queries.search.find("org_1", "abc");
+  await console.queries.search.find({ orgId: "org_1", memberId: "mem_1", role: "owner" }, "abc");
 
   const plans = plansOf(place, asked).join("\n");
-  for (const index of ["run_facts_by_request", "runs_open", "runs_ended"]) expect(plans).toContain(index);
+  for (const index of ["run_facts_by_request", "runs_open", "runs_ended", "approvals_pending"])
+    expect(plans).toContain(index);
 });
 
 /** A file with the tables of the store. Statements are asked of a store in memory, which reads on this thread. */

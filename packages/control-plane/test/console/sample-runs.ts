@@ -1,5 +1,6 @@
 import type { QueryResponse, RunEvent } from "@patchbay/protocol";
 import type { Insertable } from "kysely";
+import { endingOf } from "../../src/store/runs-commit.ts";
 import type { Schema } from "../../src/store/schema.ts";
 import { chance, idOf, noteOf, steps, type Ids, type Plan } from "./sample-turns.ts";
 
@@ -85,6 +86,7 @@ export function sampleRun(place: Place, i: number, at: number): Rows {
         finished_at: end,
         deadline_at: at + 240_000,
         result: JSON.stringify(result),
+        ending: JSON.stringify(endingOf(result)),
         history: JSON.stringify([{ role: "user", text: query }]),
       },
     ],

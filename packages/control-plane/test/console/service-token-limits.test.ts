@@ -1,5 +1,6 @@
 import { type CreatedServiceToken, type Invitation, SERVICE_SCOPES } from "@patchbay/protocol/console";
 import { describe, expect, test } from "vitest";
+import { openNeighbours } from "./support/neighbours.ts";
 import { openOffice } from "./support/office.ts";
 
 describe("links that a token made", () => {
@@ -55,6 +56,23 @@ test("a token that expires makes no token that outlives it", async () => {
   }
 });
 
+test("a token that expires rotates none into one that outlives it, not even itself", async () => {
+  await using office = await openOffice();
+  const { orgId, admin } = office;
+  const scopes = ["service-tokens:write"] as const;
+  const made = await admin.serviceTokens.create({ orgId, scopes, expiresInDays: 1 });
+  const endless = await admin.serviceTokens.create({ orgId, scopes });
+  const headers = { Authorization: `Bearer ${made.secret}` };
+  office.clock.advance(3_600_000);
+
+  for (const { token } of [endless, made]) {
+    const path = `/api/service-tokens/${token.tokenId}/rotate`;
+    const rotated = await office.browser().ask("POST", path, { headers, body: { overlapSeconds: 60 } });
+    const answer = (await rotated.json()) as CreatedServiceToken;
+    expect(Date.parse(answer.token.expiresAt!)).toBe(made.token.expiresAt);
+  }
+});
+
 test("a token that may not change the address of a webhook reads only its origin, also when it rotates the secret", async () => {
   await using office = await openOffice();
   await office.admin.setWebhook(office.agentId, "https://hooks.example/in/s3cret");
@@ -63,4 +81,30 @@ test("a token that may not change the address of a webhook reads only its origin
 
   for (const answer of [await ask("GET", path), await ask("POST", `${path}/rotate`, { overlapSeconds: 0 })])
     expect(await answer.json()).toMatchObject({ webhook: { url: "https://hooks.example/…" } });
+});
+
+test("a token with all scopes opens no route of the query API, as a key or as a token", async () => {
+  await using world = await openNeighbours();
+  const { plane, mine } = world;
+  const { Authorization } = await world.token(SERVICE_SCOPES);
+  const document = (await (await fetch(`${plane.url}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, { security?: object[] }>>;
+  };
+  const routes = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, { security = [] }]) => (security.length > 0 ? [{ path, method }] : [])),
+  );
+  const opened: string[] = [];
+
+  for (const { path, method } of routes) {
+    const filled = path.replaceAll(/\{(\w+)\}/g, (_, id: string) => (mine as Record<string, string>)[id] ?? "chat-1");
+    for (const header of [{ Authorization }, { "X-API-Key": Authorization.replace("Bearer ", "") }]) {
+      const request = { method: method.toUpperCase(), headers: { ...header, "Content-Type": "application/json" } };
+      const body = method === "post" ? { body: JSON.stringify({ query: "Hi" }) } : {};
+      const { status } = await fetch(`${plane.url}${filled}`, { ...request, ...body });
+      if (status !== 401) opened.push(`${method} ${path} ${status} ${Object.keys(header)[0]}`);
+    }
+  }
+
+  expect(routes.length).toBeGreaterThan(20);
+  expect(opened).toEqual([]);
 });

@@ -121,6 +121,20 @@ test("an owner creates a token; a program creates an agent with it, and the audi
   expect(list).not.toContain(secret);
 });
 
+test("a token sets and clears the days for which runs of an agent are kept", async () => {
+  await using office = await openOffice();
+  const { ask } = await office.token("agents:write");
+  const change = async (retentionDays: number | null) => {
+    const answer = await ask("PATCH", `/agents/${office.agentId}`, { settings: { retentionDays } });
+    const { settings, code } = (await answer.json()) as { settings?: object; code?: string };
+    return settings ?? code;
+  };
+
+  expect(await change(7)).toEqual({ retentionDays: 7 });
+  expect(await change(0)).toBe("invalid_request");
+  expect(await change(null)).toEqual({});
+});
+
 test("a revoked, an expired, a rotated and a mistyped token are rejected", async () => {
   await using office = await openOffice();
   const { serviceTokens } = office.admin;

@@ -85,6 +85,22 @@ test("a set that widens access is pending with its differences until a developer
   ]);
 });
 
+test("a set that a service token confirmed names the token's label", async () => {
+  await using widened = await openWidened();
+  const { desk, wider, list } = widened;
+  const scopes = ["agents:write"] as const;
+  const { secret } = await desk.admin.serviceTokens.create({ orgId: desk.orgId, scopes, label: "pipeline" });
+
+  const response = await fetch(`${desk.url}/api${desk.agent}/access/confirmations`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+    body: JSON.stringify({ manifestHash: wider }),
+  });
+
+  expect(response.status).toBe(204);
+  expect((await list()).items[0]).toMatchObject({ confirmation: "confirmed", confirmedBy: "pipeline" });
+});
+
 test("the matrix shows the serving set, not a pending one", async () => {
   await using desk = await openDesk();
   const developer = await desk.member("developer");

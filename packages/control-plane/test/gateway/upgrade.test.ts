@@ -5,6 +5,8 @@ import { afterEach, expect, test } from "vitest";
 import { startGateway, type GatewayServer } from "../../../../test/support/gateway-server.ts";
 import { dialGateway, joinGateway, helloFrom } from "../../../../test/support/fake-runtime.ts";
 import { until } from "../../../../test/support/inbox.ts";
+import { silentMetrics } from "../../src/ports/metrics.ts";
+import { recordingLog } from "../run/core.ts";
 import { refusedHello } from "./hand-calls.ts";
 
 let server: GatewayServer;
@@ -60,6 +62,29 @@ test("a key of another agent than X-Agent-Id is refused with 403", async () => {
 
   expect(refused).toMatchObject({ status: 403, body: { code: "agent_mismatch", requestId: "r-1" } });
   expect(refused.headers["x-request-id"]).toBe("r-1");
+});
+
+test("a refusal is a line in the log, found by its request id, and is counted by its reason", async () => {
+  const log = recordingLog();
+  const counted: string[] = [];
+  const metrics = { ...silentMetrics, runtimeRefused: (reason: string) => void counted.push(reason) };
+  server = await startGateway({ log, metrics });
+  server.keys.set("labelled", { keyId: "k9", label: "the shop", agentId: "agent-a", orgId: "org" });
+  const { body } = await refusalOf({ Authorization: "Bearer nonsense" });
+  await refusalOf({ Authorization: "Bearer nonsense", "X-Request-Id": "r-1" });
+  await refusalOf({ Authorization: "Bearer labelled", "X-Agent-Id": "agent-b", "X-Request-Id": "r-2" });
+  await refusalOf({ Authorization: "Bearer labelled" }, "/elsewhere");
+
+  const unknown = { status: 401, code: "authentication_failed" };
+  const other = { status: 403, code: "agent_mismatch", agentId: "agent-a", keyId: "k9", keyLabel: "the shop" };
+  expect(log.lines.slice(0, 3)).toEqual(
+    [
+      { requestId: body.requestId, ...unknown },
+      { requestId: "r-1", ...unknown },
+      { requestId: "r-2", ...other },
+    ].map((fields) => ({ message: "request", fields: { method: "GET", route: "/functions/connect", ...fields } })),
+  );
+  expect(counted).toEqual(["authentication_failed", "authentication_failed", "agent_mismatch"]);
 });
 
 test("another path is refused with 404", async () => {

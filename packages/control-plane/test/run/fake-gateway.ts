@@ -61,6 +61,7 @@ export function fakeGateway(manifest: Manifest, answer: Answer, recovered: Answe
     recover: (order, options) => send(order, recovered, options),
     acknowledge: ({ callId }) => void acknowledged.push(callId),
     connected: async () => fake.connected,
+    onChange: () => ({ [Symbol.dispose]() {} }),
   };
   return Object.assign(fake, { gateway });
 }

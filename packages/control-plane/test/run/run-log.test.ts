@@ -1,8 +1,10 @@
 import { type LogFields, type LogLevel, logTo } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { type CoreOptions, startScripted } from "./core.ts";
+import { type EndedCall, silentMetrics } from "../../src/ports/metrics.ts";
+import { startScripted } from "./core.ts";
 import { manifestOf, ok } from "./fake-gateway.ts";
 import type { ScriptedTurn } from "./scripted-model.ts";
+import { SCHEMA } from "./start-structured.ts";
 
 const MANIFEST = manifestOf({ look_up: "everyone", refund: ["clerk"] });
 const CANARY = "c4n4ry";
@@ -11,7 +13,7 @@ const NEVER_LOGGED = /c4n4ry/;
 type Line = { level: LogLevel; message: string } & LogFields;
 
 /** A core whose log keeps all lines, also those of level debug. */
-async function startLogged(turns: ScriptedTurn[], options: Partial<CoreOptions> = {}) {
+async function startLogged(turns: ScriptedTurn[], options: Partial<Parameters<typeof startScripted>[1]> = {}) {
   const lines: Line[] = [];
   const log = logTo((level, message, fields) => lines.push({ level, message, ...fields }));
   const core = await startScripted(turns, {
@@ -104,6 +106,48 @@ test("each call is a line at debug, without the name of a function that the mode
     { ...of, agentId: "agt_1", code: "unknown_function", rule: "unknown", ms: 0 },
     { ...of, agentId: "agt_1", functionName: "look_up", instanceId: "runtime-0", ms: expect.any(Number) },
   ]);
+});
+
+test("a call whose run ends first is a line with the code of the run, and moves the metrics", async () => {
+  const metrics: EndedCall[] = [];
+  const sent = Promise.withResolvers<void>();
+  const answer = () => {
+    sent.resolve();
+    return new Promise<never>(() => undefined);
+  };
+  const callEnded = (call: EndedCall) => void metrics.push(call);
+  const calls = [["look_up", {}]] as const;
+  await using core = await startLogged([{ calls: [...calls] }], { answer, metrics: { ...silentMetrics, callEnded } });
+  const run = await core.start("Hi");
+  await sent.promise;
+
+  await core.runs.cancel(core.caller, run.runId);
+  await core.result(run);
+
+  const { runId } = run;
+  await expect
+    .poll(() => core.named("call ended"))
+    .toMatchObject([{ runId, functionName: "look_up", code: "cancelled", instanceId: "runtime-0" }]);
+  expect(metrics).toEqual([
+    { agentId: "agt_1", functionName: "look_up", outcome: "cancelled", ms: expect.any(Number) },
+  ]);
+});
+
+test("each call next to a structured answer, which is never run, is a line too", async () => {
+  const calls = [
+    ["look_up", {}],
+    ["respond", { total: 1 }],
+    ["refund", {}],
+  ] as const;
+  await using core = await startLogged([{ calls: [...calls] }]);
+
+  await core.query("Hi", { responseSchema: SCHEMA });
+
+  expect(core.named("call ended")).toMatchObject([
+    { functionName: "look_up", code: "cancelled", ms: 0 },
+    { functionName: "refund", code: "unknown_function", rule: "roles", ms: 0 },
+  ]);
+  expect(core.named("run ended")).toMatchObject([{ calls: 2, denied: 1 }]);
 });
 
 test("no line at any level holds a text of the conversation, the context, arguments or results", async () => {

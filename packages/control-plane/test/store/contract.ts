@@ -25,6 +25,7 @@ import { creditContract } from "./contract/credits.ts";
 import { functionSetContract } from "./contract/function-sets.ts";
 import { historyContract } from "./contract/history.ts";
 import { idempotencyContract } from "./contract/idempotency.ts";
+import { leftRunsContract } from "./contract/left-runs.ts";
 import { serviceTokenContract } from "./contract/service-tokens.ts";
 import { linkContract } from "./contract/links.ts";
 import { manifestContract } from "./contract/manifests.ts";
@@ -56,6 +57,7 @@ import type { MakePlace } from "./contract/world.ts";
 export function storeContract(makePlace: MakePlace): void {
   describe("runs", () => runContract(makePlace));
   describe("Idempotency-Keys", () => idempotencyContract(makePlace));
+  describe("runs that are left", () => leftRunsContract(makePlace));
   describe("claims", () => claimContract(makePlace));
   describe("runs that crash", () => suspectContract(makePlace));
   describe("calls between replicas", () => callContract(makePlace));

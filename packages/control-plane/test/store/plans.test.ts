@@ -1,108 +1,22 @@
-import { CompiledQuery, Kysely, sql } from "kysely";
 import { describe, expect, test } from "vitest";
-import { silentLog } from "../../src/ports/log.ts";
 import type { History } from "../../src/ports/run-store.ts";
 import { approvalStore } from "../../src/store/approvals.ts";
 import { auditStore } from "../../src/store/audit.ts";
 import type { RunFilter } from "../../src/console/runs/filter.ts";
 import { createConsoleQueries } from "../../src/console/queries.ts";
-import { type Engine, NO_FILES, type StoreDialect } from "../../src/store/engine.ts";
-import { postgresDialect } from "../../src/store/dialect/postgres.ts";
-import { sqliteDialect } from "../../src/store/dialect/sqlite.ts";
+import { leftRuns } from "../../src/store/left-runs.ts";
 import { toCursor } from "../../src/store/page-cursor.ts";
 import { runIndex } from "../../src/store/run-index.ts";
 import { runClaims } from "../../src/store/runs-claim.ts";
 import { runReads } from "../../src/store/runs-read.ts";
-import type { Schema } from "../../src/store/schema.ts";
 import { sweep } from "../../src/store/sweep/sweep.ts";
 import { threadStore } from "../../src/store/threads.ts";
 import { webhookStore } from "../../src/store/webhooks.ts";
-import { event, HandClock, type Place, sampleRun } from "./contract/world.ts";
-import { postgresPlace } from "./postgres-place.ts";
-import { sqlitePlace } from "./sqlite-place.ts";
-
-/** A store's engine that notes how the database would find the rows of each statement. */
-interface Planned extends AsyncDisposable {
-  engine: Engine;
-  /** Plans of the statements that `work` gives, one text each. */
-  plansOf(work: () => Promise<unknown>): Promise<string[]>;
-}
-
-async function planned(
-  place: Place,
-  dialect: StoreDialect,
-  explain: (db: Kysely<Schema>, query: CompiledQuery) => Promise<string>,
-): Promise<Planned> {
-  await (await place.open(new HandClock())).close();
-  const given: CompiledQuery[] = [];
-  const log = ({ query }: { query: CompiledQuery }) => void given.push(query);
-  const db = new Kysely<Schema>({ dialect: dialect.kysely, log });
-  await sql`insert into orgs (id, name, tier, created_at) values ('org_1', 'Desk', 'starter', 0)`.execute(db);
-  await sql`insert into agents (id, org_id, name, instructions, created_at) values ('agt_1', 'org_1', 'Clerk', '', 0)`.execute(
-    db,
-  );
-  return {
-    engine: { db, reads: db, urgent: db, dialect, files: NO_FILES, health: { writable: true } },
-    async plansOf(work) {
-      given.length = 0;
-      await work();
-      const plans: string[] = [];
-      for (const query of [...given].filter(({ sql }) => /^(select|delete|with|insert|update)/.test(sql)))
-        plans.push(await explain(db, query));
-      return plans;
-    },
-    async [Symbol.asyncDispose]() {
-      await db.destroy();
-      await place[Symbol.asyncDispose]();
-    },
-  };
-}
+import { event, sampleRun } from "./contract/world.ts";
+import { ENGINES } from "./planned.ts";
 
 /** Postgres compares the words of all runs of the time: see the migration. SQLite asks its index of words. Open runs are few. */
 const ALLOWED = /run_texts|^SCAN run_words VIRTUAL TABLE INDEX|runs_open/;
-
-/** What a plan reads from end to end. The agents and the organisations of a service are few. */
-const ENGINES: Record<string, { open(): Promise<Planned>; unbounded(plan: string): string[] }> = {
-  SQLite: {
-    async open() {
-      const place = await sqlitePlace();
-      return planned(place, sqliteDialect(place.file), async (db, { sql: text, parameters }) => {
-        const { rows } = await db.executeQuery<{ detail: string }>(
-          CompiledQuery.raw(`explain query plan ${text}`, [...parameters]),
-        );
-        return rows.map(({ detail }) => detail).join("\n");
-      });
-    },
-    unbounded: (plan) =>
-      (plan.match(/^SCAN .*/gm) ?? []).filter(
-        (line) => !/^SCAN (\(|agents|orgs|of_role|chosen|ended|CONSTANT ROW)/.test(line),
-      ),
-  },
-  Postgres: {
-    async open() {
-      const place = await postgresPlace();
-      const dialect = await postgresDialect(place.database.url, { log: silentLog });
-      return planned(place, dialect, (db, { sql: text, parameters }) =>
-        db.connection().execute(async (one) => {
-          // Empty tables are read whole, whatever their indexes.
-          await one.executeQuery(CompiledQuery.raw("set enable_seqscan = off"));
-          await one.executeQuery(CompiledQuery.raw("set enable_bitmapscan = off"));
-          const { rows } = await one.executeQuery<Record<string, string>>(
-            CompiledQuery.raw(`explain ${text}`, [...parameters]),
-          );
-          return rows.map((row) => Object.values(row).join()).join("\n");
-        }),
-      );
-    },
-    unbounded(plan) {
-      const nodes = plan.split(/\n(?=.*\(cost)/);
-      return nodes.filter((node) => {
-        const [, table] = /Scan (?:Backward )?(?:using \S+ )?on (\w+)/.exec(node) ?? [];
-        return table !== undefined && !/^(agents|orgs|ended|chosen)$/.test(table) && !node.includes("Index Cond");
-      });
-    },
-  },
-};
 
 const EMPTY_ENTRY = {
   run_id: null,
@@ -220,6 +134,16 @@ for (const [name, { open, unbounded }] of Object.entries(ENGINES))
       }
     });
 
+    test("the queries of an agent are counted in its index, without their rows", async () => {
+      await using planned = await open();
+      const { agents } = createConsoleQueries(planned.engine);
+
+      const [plan = ""] = await planned.plansOf(() => agents.list("org_1", { limit: 5 }));
+
+      const counted = /(COVERING INDEX|Index Only Scan .*)\s?(runs_of_agent|runs_by_outcome)/g;
+      expect(plan.match(counted)).toHaveLength(3);
+    });
+
     test("ended runs are indexed by their ids and found by the time of their end", async () => {
       await using planned = await open();
       const { index, remembering } = runIndex(planned.engine);
@@ -238,17 +162,16 @@ for (const [name, { open, unbounded }] of Object.entries(ENGINES))
       expect(caughtUp.join("\n")).toContain("runs_ended");
     });
 
-    test("waiting runs that are due, and approvals, are found by indexes", async () => {
+    test("waiting runs that are due, runs left to their clients, and approvals are found by indexes", async () => {
       await using planned = await open();
       const { list, ofRun } = approvalStore(planned.engine);
       const page = { limit: 5, cursor: toCursor({ at: 5, id: "apr_5" }) };
-
-      const woken = await planned.plansOf(() => runClaims(planned.engine).wake());
-      const waiting = await planned.plansOf(() => runClaims(planned.engine).waiting());
+      const { wake, waiting } = runClaims(planned.engine);
+      const { takeLeft } = leftRuns(planned.engine);
+      const found = await planned.plansOf(async () => [await wake(), await waiting(), await takeLeft("agt_1", "call")]);
       const pending = await planned.plansOf(() => list({ orgId: "org_1", status: "pending", ...page }));
 
-      expect(woken.join()).toMatch(/runs_waiting/);
-      expect(waiting.join()).toMatch(/runs_unowned/);
+      for (const index of ["runs_waiting", "runs_unowned", "runs_left"]) expect(found.join(), index).toContain(index);
       expect(pending.join()).toMatch(/approvals_(pending|by_org)/);
       expect(bounded(pending)).toEqual([]);
       expect(bounded(await planned.plansOf(() => list({ agentId: "agt_1", roles: ["a"], ...page })))).toEqual([]);
@@ -286,6 +209,7 @@ for (const [name, { open, unbounded }] of Object.entries(ENGINES))
       expect(bounded(plans).filter((scan) => !ofFewRows.test(scan))).toEqual([]);
       for (const index of [
         "runs_ended",
+        "runs_of_agent",
         "audit_by_time",
         "threads_by_update",
         "webhook_deliveries_by_agent",

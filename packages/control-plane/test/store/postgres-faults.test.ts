@@ -116,7 +116,7 @@ test("a silent server is unavailable, and its connection is not used again", asy
 test("timeouts, a read-only database and too many connections count as unavailable", async () => {
   await using database = await testDatabase(server.url);
   await (await openStore(database.url)).close();
-  await using opened = await openBoth(`${database.url}?statement_timeout=50&lock_timeout=30`);
+  await using opened = await openBoth(`${database.url}?statement_timeout=2000&lock_timeout=500`);
   const { db, store } = opened;
 
   await expect(sql`select pg_sleep(5)`.execute(db)).rejects.toThrow(/unavailable: a statement took too long/);

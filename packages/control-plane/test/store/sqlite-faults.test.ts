@@ -12,6 +12,7 @@ import type { Schema } from "../../src/store/schema.ts";
 
 import { event, HandClock, openWorld } from "./contract/world.ts";
 import { sqlitePlace } from "./sqlite-place.ts";
+import { StoreHealth } from "../../src/store/health.ts";
 
 test("the store waits for a database locked by another process without blocking this one", async () => {
   await using place = await sqlitePlace();
@@ -147,7 +148,7 @@ test("a store that failed to write fails its ping until the next write succeeds"
   await store.accounts.createOrg({ orgId: "org_1", name: "Desk", tier: "sandbox" });
   const dialect = sqliteDialect(place.file, { busyTimeoutMs: 20 });
   const db = new Kysely<Schema>({ dialect: dialect.kysely });
-  const engine = { db, reads: db, urgent: db, dialect, files: NO_FILES, health: { writable: true } };
+  const engine = { db, reads: db, urgent: db, dialect, files: NO_FILES, health: new StoreHealth() };
   const other = new DatabaseSync(place.file);
   other.exec("begin immediate");
 

@@ -4,12 +4,13 @@ import { expect, test, vi } from "vitest";
 import { sqliteDialect } from "../../src/store/dialect/sqlite.ts";
 import { type Engine, transact } from "../../src/store/engine.ts";
 import { sqlitePlace } from "./sqlite-place.ts";
+import { StoreHealth } from "../../src/store/health.ts";
 
 async function openNotes() {
   const place = await sqlitePlace();
   const dialect = sqliteDialect(place.file);
   const db = new Kysely<{ notes: { text: string } }>({ dialect: dialect.kysely });
-  const engine = { db, dialect, health: { writable: true } } as unknown as Engine;
+  const engine = { db, dialect, health: new StoreHealth() } as unknown as Engine;
   await db.schema.createTable("notes").addColumn("text", "text").execute();
   const other = new DatabaseSync(place.file);
   return {

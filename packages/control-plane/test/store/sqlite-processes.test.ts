@@ -8,7 +8,7 @@ import { sqlitePlace } from "./sqlite-place.ts";
 const KILLS = 25;
 const TOGETHER = 5;
 
-test("kill -9 of writers during commits loses no stored event, 25 times", { timeout: 60_000 }, async () => {
+test("kill -9 of writers during commits loses no stored event, 25 times", async () => {
   await using place = await sqlitePlace();
   expect(await spawnChild("open", place.url).exit).toBe(0);
   const store = await openStore(place.url);

@@ -5,6 +5,7 @@ import type { Engine } from "../../store/engine.ts";
 import { toSet } from "../../store/function-sets.ts";
 import { olderThan, pageFrom, type PageAsked, type PageOf } from "../../store/page-cursor.ts";
 import type { FunctionSetRow } from "../../store/schema.ts";
+import { namesOf } from "../names.ts";
 import { shadowOf } from "./shadow-query.ts";
 import type { TimeRange } from "../analytics/time-range.ts";
 import { callsOf, inParts } from "../functions/queries.ts";
@@ -38,9 +39,7 @@ export function accessQueries(engine: Engine) {
     async widened(orgId: string, agentId: string, { limit, cursor }: PageAsked): Promise<PageOf<WidenedSet>> {
       const rows = await engine.db
         .selectFrom("function_sets as sets")
-        .leftJoin("members", "members.id", "sets.confirmed_by")
         .selectAll("sets")
-        .select(["members.name as member_name", "members.email as member_email"])
         .where("sets.org_id", "=", orgId)
         .where("sets.agent_id", "=", agentId)
         .where("sets.widenings", "!=", "[]")
@@ -51,7 +50,8 @@ export function accessQueries(engine: Engine) {
         .execute();
       const endOf = (row: (typeof rows)[number]) => ({ at: row.position, id: row.manifest_hash });
       const page = pageFrom(rows, { limit, floor: undefined, endOf });
-      return { items: page.rows.map(toWidenedSet), nextCursor: page.nextCursor };
+      const names = await namesOf(engine, orgId, [...new Set(page.rows.flatMap((row) => row.confirmed_by ?? []))]);
+      return { items: page.rows.map((row) => toWidenedSet(row, names)), nextCursor: page.nextCursor };
     },
 
     /**
@@ -100,12 +100,10 @@ const callsOfRoles = (
     .limit(limit + 1)
     .execute();
 
-type WidenedRow = FunctionSetRow & { member_name: string | null; member_email: string | null };
-
-function toWidenedSet(row: WidenedRow): WidenedSet {
+function toWidenedSet(row: FunctionSetRow, names: ReadonlyMap<string, string>): WidenedSet {
   const { service, deployment, named, manifestHash, replaces, firstSeenAt, widenings, confirmation, ...set } =
     toSet(row);
-  const confirmedBy = row.member_name || row.member_email || row.confirmed_by;
+  const { confirmed_by: by } = row;
   return {
     service,
     deployment,
@@ -118,7 +116,7 @@ function toWidenedSet(row: WidenedRow): WidenedSet {
       .map(({ functionName, text }) => ({ functionName: functionName ?? null, text })),
     omitted: Math.max(0, widenings.length - LISTED),
     confirmation,
-    confirmedBy: confirmedBy === OPERATOR ? null : confirmedBy,
+    confirmedBy: by === null || by === OPERATOR ? null : (names.get(by) ?? by),
     confirmedAt: set.confirmedAt === undefined ? null : isoTime(set.confirmedAt),
   };
 }

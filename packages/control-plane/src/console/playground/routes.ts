@@ -1,6 +1,7 @@
 import { type ErrorReport, type JsonObject, LIMITS, type QueryResponse } from "@patchbay/protocol";
 import type { TestCallResult } from "@patchbay/protocol/console";
 import { hashJson } from "../../http/kernel/body.ts";
+import { originOf } from "../../http/kernel/exchange.ts";
 import { askedBy } from "../../http/query/query-body.ts";
 import { cancelsWhenGone, countQuery, faultsOfKey } from "../../http/query/query-routes.ts";
 import { onPlace, streamRun, waitsForPlace } from "../../http/query/stream-run.ts";
@@ -32,7 +33,7 @@ export function playgroundRoutes(deps: ConsoleDeps): HandlersOf<PlaygroundRoutes
         const { instructions } = body;
         const asked = {
           ...query,
-          requestId: exchange.requestId,
+          ...originOf(exchange),
           ...(instructions !== undefined && { instructions }),
           ...(idempotency && { idempotency }),
         };
@@ -81,7 +82,7 @@ async function startTestCall(
     ...directCall(params.function_name, input),
     ...(body.role && { role: body.role }),
     ...(context && { context }),
-    requestId: exchange.requestId,
+    ...originOf(exchange),
   });
 }
 

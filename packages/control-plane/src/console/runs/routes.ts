@@ -1,5 +1,5 @@
 import type { LogEvent } from "@patchbay/protocol/console";
-import { noContent } from "../../http/kernel/exchange.ts";
+import { noContent, originOf } from "../../http/kernel/exchange.ts";
 import { toLocalJson } from "../../http/query/local-events.ts";
 import { asStranger } from "../../http/kernel/fair-queue.ts";
 import { lastEventId } from "../../http/query/run-routes.ts";
@@ -96,7 +96,7 @@ function oneRunRoutes(deps: ConsoleDeps): HandlersOf<RunRoutes> {
       if (origin.startedAt === undefined && origin.result?.code === "refused") throw notKept();
       const caller = callerOf(by, agentId);
       await countQuery(exchange, caller, deps.rateLimit);
-      const { runId, threadId } = await runs.start(caller, { ...repeated(origin), requestId: exchange.requestId });
+      const { runId, threadId } = await runs.start(caller, { ...repeated(origin), ...originOf(exchange) });
       await store.runs.recordRerun({ originId: origin.runId, runId, orgId });
       return { runId, threadId };
     },

@@ -1,7 +1,7 @@
 import { present } from "@patchbay/protocol";
 import type { SERVICE_TOKEN_ROUTES, ServiceToken } from "@patchbay/protocol/console";
 import type { ServiceTokenRecord } from "../../ports/service-tokens.ts";
-import { requireScopes } from "../actors.ts";
+import { type Actor, requireScopes } from "../actors.ts";
 import { type ConsoleDeps, type HandlersOf, paged } from "../handler.ts";
 
 /** Tokens with which programs manage the organisation. A token gives out no scope that it lacks. */
@@ -18,9 +18,7 @@ export function serviceTokenRoutes({
       requireScopes(by, body.scopes);
       const { orgId } = by;
       const { scopes, label, expiresInDays } = body;
-      // A token that expires makes no token that outlives it.
-      const endsBy = "scopes" in by ? by.expiresAt : undefined;
-      const wanted = { orgId, scopes, ...present({ label, expiresInDays, endsBy }) };
+      const wanted = { orgId, scopes, ...present({ label, expiresInDays, endsBy: lastEnd(by) }) };
       const { token, secret } = await adminOf(by.actorId).serviceTokens.create(wanted);
       return { token: shown(token), secret };
     },
@@ -28,8 +26,8 @@ export function serviceTokenRoutes({
     async "POST /service-tokens/:token_id/rotate"({ by, params, body }) {
       const { serviceTokens } = adminOf(by.actorId);
       requireScopes(by, (await serviceTokens.get(by.orgId, params.token_id)).scopes);
-      const overlapMs = body.overlapSeconds * 1_000;
-      const { token, secret } = await serviceTokens.rotate(by.orgId, params.token_id, { overlapMs });
+      const options = { overlapMs: body.overlapSeconds * 1_000, ...present({ endsBy: lastEnd(by) }) };
+      const { token, secret } = await serviceTokens.rotate(by.orgId, params.token_id, options);
       return { token: shown(token), secret };
     },
 
@@ -38,6 +36,9 @@ export function serviceTokenRoutes({
     },
   };
 }
+
+/** A token that expires makes no token that outlives it, not even from itself. */
+const lastEnd = (by: Actor): number | undefined => ("scopes" in by ? by.expiresAt : undefined);
 
 function shown(token: ServiceTokenRecord): ServiceToken {
   const { tokenId, hint, label, scopes, createdBy, createdAt, lastUsedAt, expiresAt, revokedAt, state } = token;

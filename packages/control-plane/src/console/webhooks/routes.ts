@@ -1,14 +1,7 @@
 import { present } from "@patchbay/protocol";
-import {
-  CONSOLE_ROLES,
-  type ConsoleRole,
-  type ConsoleWebhook,
-  lackedScopes,
-  WEBHOOK_ROUTES,
-  type WebhookDelivery,
-} from "@patchbay/protocol/console";
+import { type ConsoleWebhook, lackedScopes, WEBHOOK_ROUTES, type WebhookDelivery } from "@patchbay/protocol/console";
 import type { Delivery, Webhook } from "../../ports/webhooks.ts";
-import type { Actor } from "../actors.ts";
+import { type Actor, hasRole } from "../actors.ts";
 import { type ConsoleDeps, type HandlersOf, paged } from "../handler.ts";
 
 /** The webhook of an agent and its deliveries. */
@@ -51,13 +44,12 @@ export function webhookRoutes({ adminOf }: Pick<ConsoleDeps, "adminOf">): Handle
 }
 
 const CHANGE = WEBHOOK_ROUTES["PUT /agents/:agent_id/webhook"];
-const RANKED: readonly ConsoleRole[] = CONSOLE_ROLES;
 
 /** Path and query of an address may be a secret of the receiver: only those who may change the address read them. */
 const mayChange = (by: Actor): boolean =>
   "scopes" in by
     ? CHANGE.scopes.some((wanted) => lackedScopes(by.scopes, wanted).length === 0)
-    : RANKED.indexOf(by.role) >= RANKED.indexOf(CHANGE.needs);
+    : hasRole(by, CHANGE.needs);
 
 const visibleTo = (by: Actor, webhook: Webhook): ConsoleWebhook =>
   mayChange(by) ? shown(webhook) : { ...shown(webhook), url: withoutPath(webhook.url) };

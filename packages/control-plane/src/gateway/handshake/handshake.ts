@@ -1,9 +1,15 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
-import { CLOSE_CODES, type ControlPlaneFrame, type Manifest, type OperatorLimits } from "@patchbay/protocol";
+import {
+  CLOSE_CODES,
+  type ControlPlaneFrame,
+  type Manifest,
+  type OperatorLimits,
+  type ReportedCase,
+} from "@patchbay/protocol";
 import type { WebSocket } from "ws";
 import type { Log } from "../../ports/log.ts";
-import type { Metrics } from "../../ports/metrics.ts";
+import type { Metrics, RuntimeRefusal } from "../../ports/metrics.ts";
 import type { DeployedSet, RuntimeStore, SetIdentity, Store } from "../../ports/stores.ts";
 import { type ConnectionIdentity, isSameSet, setOf } from "../channel.ts";
 import { closeSocket, type FrameOf, parseRuntimeFrame } from "../frames.ts";
@@ -16,7 +22,7 @@ import { hashManifest } from "../routing/manifest-hash.ts";
 import type { ServingSets } from "../routing/serving-sets.ts";
 import type { SetOrders } from "../routing/set-order.ts";
 import { CompatibleServices, manifestFault } from "./manifest-limits.ts";
-import type { RuntimeKey } from "./runtime-keys.ts";
+import { type RuntimeKey, senderOf } from "./runtime-keys.ts";
 
 /** WebSocket's "try again later". */
 const TRY_AGAIN = 1013;
@@ -50,11 +56,11 @@ export async function acceptRuntime(
   deps: HandshakeDeps,
 ): Promise<void> {
   const { heartbeatMs, limits, events } = deps;
-  const refuse = (fault: keyof typeof CLOSE_CODES, reason: string): undefined => {
+  const refuse: Refuse = (fault, reason) => {
     deps.metrics.runtimeRefused(fault);
     // Two services that exclude each other need a change by a person, so this is an error and not a warning.
     const level = fault === "serviceConflict" ? "error" : "warn";
-    deps.log[level]("refused a runtime", { agentId: key.agentId, fault, reason });
+    deps.log[level]("refused a runtime", { ...senderOf(key), fault, reason });
     closeSocket(socket, CLOSE_CODES[fault], reason);
   };
   const hello = await readHello(socket, deps, refuse);
@@ -89,7 +95,7 @@ async function acceptShadow(
   socket.send(JSON.stringify({ type: "welcome", connectionId, agentId, heartbeatMs } satisfies ControlPlaneFrame));
 }
 
-type Refuse = (fault: keyof typeof CLOSE_CODES, reason: string) => undefined;
+type Refuse = (fault: RuntimeRefusal & keyof typeof CLOSE_CODES, reason: string) => undefined;
 
 /** Undefined when the socket closed or was refused. */
 async function readHello(
@@ -120,7 +126,7 @@ function firstMessage(socket: WebSocket, limitMs: number): Promise<{ text: strin
 async function register(
   socket: WebSocket,
   { keyId, agentId, orgId }: RuntimeKey,
-  { instanceId, deployment, manifest, concurrency, sdk, host }: FrameOf<"hello">,
+  { instanceId, deployment, manifest, concurrency, sdk, host, cases }: FrameOf<"hello">,
   deps: HandshakeDeps,
   refuse: Refuse,
 ): Promise<LocalConnectionIdentity | undefined> {
@@ -134,7 +140,7 @@ async function register(
   let conflict: string | undefined;
   try {
     await within(orgId, async () => {
-      conflict = await registerSet(identity, manifest, keyId, deps);
+      conflict = await registerSet(identity, { manifest, cases }, keyId, deps);
       if (conflict === undefined)
         await store.connectionOpened({
           ...identity,
@@ -163,7 +169,7 @@ async function register(
  */
 async function registerSet(
   identity: ConnectionIdentity,
-  manifest: Manifest,
+  { manifest, cases }: { manifest: Manifest; cases: readonly ReportedCase[] | undefined },
   keyId: string,
   deps: HandshakeDeps,
 ): Promise<string | undefined> {
@@ -172,7 +178,7 @@ async function registerSet(
   const set = setOf(identity);
   const reason = await conflictOf(identity, set, manifest, deps);
   if (reason !== undefined && !(await isReplaced(agentId, set, store))) return reason;
-  await store.saveManifest(agentId, set.manifestHash, manifest);
+  await store.saveManifest(agentId, set.manifestHash, manifest, cases);
   const noted = await store.noteSet(agentId, set, manifest, { keyId });
   if (!noted.fresh) return undefined;
   if (noted.widenings.length > 0) warnOfWidenings(agentId, noted, deps);

@@ -1,4 +1,4 @@
-import { CLOSE_CODES, type OperatorLimits } from "@patchbay/protocol";
+import { CLOSE_CODES, type OperatorLimits, present } from "@patchbay/protocol";
 import type { WebSocket } from "ws";
 import type { AccessWatch } from "../../accounts/access.ts";
 import { closeSocket } from "../frames.ts";
@@ -6,9 +6,17 @@ import { closeSocket } from "../frames.ts";
 /** A runtime key that was authenticated. */
 export interface RuntimeKey {
   keyId: string;
+  label?: string;
   agentId: string;
   orgId: string;
 }
+
+/** The fields of a runtime key in the log. */
+export const senderOf = ({ agentId, keyId, label }: RuntimeKey) => ({
+  agentId,
+  keyId,
+  ...present({ keyLabel: label }),
+});
 
 /**
  * Closes the socket when its key expires or is revoked, from before its hello: a key may be revoked during the handshake. `access`

@@ -4,8 +4,10 @@ import type { Duplex } from "node:stream";
 import { type ErrorBody, type HttpErrorCode, LIMITS, MESSAGES } from "@patchbay/protocol";
 import { type WebSocket, WebSocketServer } from "ws";
 import type { Log } from "../../ports/log.ts";
-import type { Metrics } from "../../ports/metrics.ts";
-import type { KeyQuota, RuntimeKey } from "./runtime-keys.ts";
+import type { Metrics, RuntimeRefusal } from "../../ports/metrics.ts";
+import { type KeyQuota, type RuntimeKey, senderOf } from "./runtime-keys.ts";
+
+const CONNECT_PATH = "/functions/connect";
 
 /** Looks up a runtime key; undefined when it is unknown, revoked, or of another kind. */
 export type Authenticate = (secret: string) => Promise<RuntimeKey | undefined>;
@@ -36,7 +38,8 @@ export function createUpgrade({ authenticate, accepts, accepted, quota, metrics,
   });
 
   async function admit(request: IncomingMessage): Promise<RuntimeKey | Refusal> {
-    if (request.url?.split("?")[0] !== "/functions/connect") return refusal(404, "not_found", "Not found");
+    if (request.url?.split("?")[0] !== CONNECT_PATH)
+      return { status: 404, code: "not_found", errorMessage: "Not found" };
     if (request.headers.origin !== undefined)
       return refusal(
         403,
@@ -49,7 +52,7 @@ export function createUpgrade({ authenticate, accepts, accepted, quota, metrics,
     if (!key) return refusal(401, "authentication_failed", MESSAGES.authentication_failed);
     const agentId = request.headers["x-agent-id"];
     if (agentId !== undefined && agentId !== key.agentId)
-      return refusal(403, "agent_mismatch", MESSAGES.agent_mismatch);
+      return { ...refusal(403, "agent_mismatch", MESSAGES.agent_mismatch), key };
     return key;
   }
 
@@ -57,13 +60,22 @@ export function createUpgrade({ authenticate, accepts, accepted, quota, metrics,
    * Called in the same tick in which the socket is accepted: with an await between, simultaneous connections could
    * exceed the quota.
    */
-  function quotaRefusal({ keyId, agentId }: RuntimeKey): Refusal | undefined {
-    const refused = quota.refuse(keyId);
+  function quotaRefusal(key: RuntimeKey): Refusal | undefined {
+    const refused = quota.refuse(key.keyId);
     if (!refused) return undefined;
-    const { limit, message, retryAfterSeconds, first } = refused;
-    metrics.runtimeRefused(limit);
-    if (first) log.warn("refused a runtime", { agentId, keyId, fault: limit, reason: message });
-    return { ...refusal(429, "rate_limited", message), retryAfterSeconds };
+    const { limit: reason, message: errorMessage, retryAfterSeconds, first } = refused;
+    if (first) log.warn("refused a runtime", { ...senderOf(key), fault: reason, reason: errorMessage });
+    return { status: 429, code: "rate_limited", errorMessage, reason, retryAfterSeconds, key };
+  }
+
+  /** One line at info, as for every request: a runtime names its request id to its owner. */
+  function turnAway(request: IncomingMessage, socket: Duplex, refused: Refusal): void {
+    const requestId = requestIdOf(request);
+    const { status, code, reason, key } = refused;
+    const route = status === 404 ? {} : { route: CONNECT_PATH };
+    if (reason !== undefined) metrics.runtimeRefused(reason);
+    log.info("request", { requestId, method: "GET", ...route, status, code, ...(key && senderOf(key)) });
+    refuse(socket, refused, requestId);
   }
 
   return function handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
@@ -75,10 +87,10 @@ export function createUpgrade({ authenticate, accepts, accepted, quota, metrics,
         return refusal(503, "unavailable", "The runtime key could not be checked. Try again.");
       })
       .then((answer) => {
-        if ("status" in answer) return refuse(request, socket, answer);
+        if ("status" in answer) return turnAway(request, socket, answer);
         if (socket.destroyed) return undefined;
         const refused = quotaRefusal(answer);
-        if (refused) return refuse(request, socket, refused);
+        if (refused) return turnAway(request, socket, refused);
         socket.off("error", destroy);
         return server.handleUpgrade(request, socket, head, (webSocket) => {
           quota.add(answer.keyId, webSocket);
@@ -96,11 +108,15 @@ interface Refusal {
   status: number;
   code: HttpErrorCode;
   errorMessage: string;
+  /** Absent for another path. */
+  reason?: RuntimeRefusal;
+  /** The key, if it is a valid one. */
+  key?: RuntimeKey;
   retryAfterSeconds?: number;
 }
 
-function refusal(status: number, code: HttpErrorCode, errorMessage: string): Refusal {
-  return { status, code, errorMessage, ...(status === 503 && { retryAfterSeconds: 1 }) };
+function refusal(status: number, code: HttpErrorCode & RuntimeRefusal, errorMessage: string): Refusal {
+  return { status, code, errorMessage, reason: code, ...(status === 503 && { retryAfterSeconds: 1 }) };
 }
 
 const REASONS: Record<number, string> = {
@@ -111,13 +127,12 @@ const REASONS: Record<number, string> = {
   503: "Service Unavailable",
 };
 
-function refuse(
-  request: IncomingMessage,
-  socket: Duplex,
-  { status, code, errorMessage, retryAfterSeconds }: Refusal,
-): void {
-  const own = String(request.headers["x-request-id"] ?? "");
-  const requestId = /^[A-Za-z0-9._-]{1,128}$/.test(own) ? own : randomUUID();
+function requestIdOf({ headers }: IncomingMessage): string {
+  const own = String(headers["x-request-id"] ?? "");
+  return /^[A-Za-z0-9._-]{1,128}$/.test(own) ? own : randomUUID();
+}
+
+function refuse(socket: Duplex, { status, code, errorMessage, retryAfterSeconds }: Refusal, requestId: string): void {
   const body = JSON.stringify({ success: false, errorMessage, code, requestId } satisfies ErrorBody);
   const lines = [
     `HTTP/1.1 ${status} ${REASONS[status]}`,

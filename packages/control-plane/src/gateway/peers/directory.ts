@@ -22,6 +22,8 @@ export interface DirectoryEvents {
   opened(channel: RuntimeChannel): void;
   /** Another replica has a newer connection of the runtime. */
   replaced(connection: RuntimeConnection): void;
+  /** A runtime of the agent connected, left or began to drain, at this replica or another. */
+  changed(agentId: string): void;
 }
 
 interface DirectoryDeps {
@@ -86,12 +88,15 @@ export class Directory implements Disposable {
     if (performance.now() - this.#remoteOf(agentId).readAt > FRESH_MS) await this.refresh(agentId);
   }
 
-  /** True when any runtime of the agent is connected now, to any replica. */
+  /**
+   * True when any runtime of the agent is connected now, to any replica. The store decides about a closed channel: its host may be
+   * disconnected from the bus, and still have the runtime.
+   */
   async isConnected(agentId: string): Promise<boolean> {
-    const isOpen = (): boolean => this.channels(agentId).some((channel) => channel.open);
-    if (isOpen()) return true;
+    const isOpen = (channel: RuntimeChannel): boolean => channel.open;
+    if (this.channels(agentId).some(isOpen)) return true;
     await this.refresh(agentId);
-    return isOpen();
+    return this.channels(agentId).some((channel) => !channel.local || channel.open);
   }
 
   /** Makes a connection of this replica its runtime's current channel. */
@@ -176,9 +181,17 @@ export class Directory implements Disposable {
 
   #receive(body: JsonValue): void {
     const parsed = Announcement.safeParse(body);
-    if (!parsed.success || parsed.data.replicaId === this.#deps.remote.replicaId) return;
+    if (!parsed.success) return;
+    const { replicaId, connections } = parsed.data;
+    if (replicaId !== this.#deps.remote.replicaId) this.#learnAll(connections);
+    // Other announcements are of loads only.
+    const changed = connections.filter(({ event, draining }) => event !== "changed" || draining);
+    for (const agentId of new Set(changed.map(({ agentId }) => agentId))) this.#events?.changed(agentId);
+  }
+
+  #learnAll(connections: readonly ConnectionUpdate[]): void {
     const contested = new Set<string>();
-    for (const update of parsed.data.connections) {
+    for (const update of connections) {
       this.#apply(update);
       const isHere = this.#deps.registry.find(update.agentId, update.instanceId) !== undefined;
       if (update.event === "opened" && isHere) contested.add(update.agentId);

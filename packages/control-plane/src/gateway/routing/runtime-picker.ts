@@ -10,6 +10,8 @@ import type { ServingSets } from "./serving-sets.ts";
 
 /** A runtime that was seen this recently is likely to connect again soon. */
 export const RECENT_MS = 60_000;
+/** A wait looks again after this time: an announcement may be lost, and a channel that counted as closed be usable again. */
+const LOOK_MS = 1_000;
 /** Pause between two replicas that did not answer. */
 const NEXT_MS = 100;
 
@@ -89,12 +91,14 @@ export class ChannelWait {
     using _ = this.#deps.directory.onArrival(agentId, look);
     // A runtime that connected during the earlier look did not call `look`, so look once more after subscribing.
     look();
+    const again = setInterval(() => void this.#deps.directory.refreshIfStale(agentId).then(look), LOOK_MS);
     try {
       const late = this.#deps.clock.sleep(this.#deps.arrivalMs, {
         signal: AbortSignal.any([signal, this.#deps.closed, done.signal]),
       });
       return await Promise.race([arrived.promise, late.then(find)]);
     } finally {
+      clearInterval(again);
       done.abort();
     }
   }

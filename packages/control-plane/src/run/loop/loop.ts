@@ -180,6 +180,7 @@ function answerEntry(
   active: ActiveRun,
 ): JournalEntry {
   const calls = planNone(state, besides, active);
+  for (const call of calls) active.observer.callRefused(call, { known: isKnown(state, call.functionName) });
   const names = [...new Set(calls.map(({ functionName }) => functionName))].join(", ");
   const ignored = `The model answered in the turn in which it called ${names}. These calls were not run.`;
   const warnings = [...(turn.warnings ?? []), ...(kind === "answer" && calls.length > 0 ? [ignored] : [])];

@@ -13,7 +13,7 @@ import type { RunContext } from "../run-context.ts";
 import { insufficientCredits, RunFailure, sessionNotFound } from "../run-failure.ts";
 import type { Executor } from "../worker/executor.ts";
 import { LEASE_MS } from "../worker/leases.ts";
-import { type Checked, complete, type Connected, newRun, unstarted } from "./new-run.ts";
+import { type Checked, complete, type Connected, handleOf, newRun, unstarted } from "./new-run.ts";
 import { prepareServices } from "./prepare.ts";
 import { asStated } from "./stated.ts";
 import { fallbackModels, refusedOverrides, settle, type Settled, testCallModel, withoutPrice } from "./settings.ts";
@@ -113,7 +113,7 @@ export class Admission {
     }
     if (started.run.status === "queued") segment?.end("queued");
     observeRun(unstarted(run, 0), this.#context).started();
-    return run;
+    return handleOf(run);
   }
 
   /** Cancels the waiting run of a thread. False for a run that the principal may not see. */
@@ -156,7 +156,9 @@ export class Admission {
     const { connected } = early ?? { connected: await this.#connect(principal, query, segment) };
     if (!connected) throw sessionNotFound();
     // Credit may have been granted while the query waited for a runtime.
-    if (needs.pays && balanceMicros <= 0 && (await accounts.balance(principal.orgId)) <= 0) throw insufficientCredits();
+    const needsCredit = needs.pays || (query.needsCredit === true && this.#context.charged(principal.tier));
+    if (needsCredit && balanceMicros <= 0 && (await accounts.balance(principal.orgId)) <= 0)
+      throw insufficientCredits();
     if (!query.testCall) await this.#askHooks(principal, query, connected, segment);
     return { ...connected, chosen, fallback };
   }
@@ -253,7 +255,7 @@ export class Admission {
     segment?.accepted(run);
     segment?.result(result);
     segment?.end("ended");
-    return run;
+    return handleOf(run);
   }
 
   async #joined(principal: Principal, { runId, sameBody }: { runId: string; sameBody: boolean }): Promise<RunHandle> {

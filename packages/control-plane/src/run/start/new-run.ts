@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
+import { present } from "@patchbay/protocol";
 import type { FunctionSession } from "../../ports/function-gateway.ts";
 import type { ChosenModel } from "../../ports/model-provider.ts";
 import type { Caller, RunRecord } from "../../ports/records.ts";
 import { type NewRun, NO_HISTORY } from "../../ports/run-store.ts";
-import type { Principal, Query } from "../api.ts";
+import type { Principal, Query, RunHandle } from "../api.ts";
 import { runEntry } from "../calls/journal.ts";
 import { nextReservation } from "../loop/cost.ts";
 import { systemText } from "../loop/request.ts";
@@ -103,7 +104,7 @@ export function complete(
   const { chosen, fallback, prepared, caller } = checked;
   const { role: _, ...request } = asked.request;
   const { manifest, manifestHash } = prepared.set;
-  const subject = prepared.subject ?? subjectOf(request);
+  const subject = subjectOf(prepared.subject, request.provenSubject);
   const run: NewRun = {
     ...asked,
     manifestHash,
@@ -136,9 +137,9 @@ export function complete(
   return { run, ...(state.next && { next: state.next }) };
 }
 
-/** The history of a proven caller has no runs of others, although the services name no subject. */
-const subjectOf = ({ provenSubject }: Pick<RunRecord["request"], "provenSubject">): string | undefined =>
-  provenSubject === undefined ? undefined : JSON.stringify({ caller: provenSubject });
+/** The history of a proven caller has no runs of others, also where several callers share the subject that the services name. */
+const subjectOf = (services: string | undefined, caller: string | undefined): string | undefined =>
+  caller === undefined ? services : JSON.stringify({ ...present({ services }), caller });
 
 /** The history of a repetition of a repetition is that of the first origin. */
 const originOf = ({ runId, threadId, request: { rerunOf } }: NonNullable<Query["repeats"]>) => ({
@@ -192,3 +193,11 @@ export function newId(prefix: "run" | "thr" | "call"): string {
   const order = sequence.toString(16).padStart(4, "0");
   return `${prefix}_${time}${order}${stock.toString("hex", used, (used += RANDOM_BYTES))}`;
 }
+
+/** What the sender of the query gets of the run. */
+export const handleOf = ({ runId, threadId, agentId, request: { role } }: NewRun): RunHandle => ({
+  runId,
+  threadId,
+  agentId,
+  ...present({ role }),
+});

@@ -121,6 +121,8 @@ async function work(run: RunRecord, atHand: AtHand, active: ActiveRun): Promise<
     }
     const closed = await closeApprovals(run.runId, progress, active);
     await journal.write(finish(run, progress, ending, detail, withDecisions(entry, closed)));
+    const { code } = ending.result;
+    for (const call of openCalls(progress)) if (code) observer.callInterrupted(call, code);
     observer.ended(ending.result, progress);
     segment?.result(ending.result);
     return "ended";
@@ -195,6 +197,9 @@ const withDecisions = (entry: JournalEntry | undefined, decided: Decided | undef
   events: [...(entry?.events ?? []), ...(decided?.events ?? [])],
 });
 
+/** Calls that the end of the run interrupted. The audit log records them as cancelled. */
+const openCalls = (progress: Progress | undefined) => (progress?.calls ?? []).filter(({ outcome }) => !outcome);
+
 function finish(
   run: RunRecord,
   progress: Progress | undefined,
@@ -203,8 +208,7 @@ function finish(
   last: JournalEntry = {},
 ): JournalEntry {
   const { result, event } = ending;
-  // Calls that the end of the run interrupted. The audit log records them as cancelled.
-  const open = (progress?.calls ?? []).filter((call) => !call.outcome);
+  const open = openCalls(progress);
   const sent = open.filter(({ sentAt }) => sentAt !== undefined);
   const status = result.success ? "succeeded" : result.code === "cancelled" ? "cancelled" : "failed";
   const answer = result.success ? result.response : `(This query ended with an error: ${result.errorMessage}.)`;

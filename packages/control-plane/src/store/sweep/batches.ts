@@ -1,5 +1,6 @@
 import { sql, type SqlBool } from "kysely";
 import type { PageEnd } from "../page-cursor.ts";
+import { fromJson } from "../columns.ts";
 import type { Engine } from "../engine.ts";
 
 export const DAY_MS = 86_400_000;
@@ -41,15 +42,24 @@ export async function eachPage(
 export const newerThan = (end: PageEnd, { at, id }: { at: string; id: string }) =>
   sql<SqlBool>`(${sql.ref(at)} >= ${end.at} and (${sql.ref(at)} > ${end.at} or ${sql.ref(id)} > ${end.id}))`;
 
+/** An agent of a sweep. Its rows are kept for the days of the service, or for its own if they are fewer. */
+interface SweptAgent {
+  id: string;
+  org_id: string;
+  /** Infinite without a setting. */
+  ownDays: number;
+}
+
 /** Runs `work` for each agent: the indexes that order rows by time begin with the agent. */
 export async function forEachAgent(
   { db }: Engine,
   signal: AbortSignal | undefined,
-  work: (agent: { id: string; org_id: string }) => Promise<unknown>,
+  work: (agent: SweptAgent) => Promise<unknown>,
 ): Promise<void> {
-  for (const agent of await db.selectFrom("agents").select(["id", "org_id"]).execute()) {
+  for (const { settings, ...agent } of await db.selectFrom("agents").select(["id", "org_id", "settings"]).execute()) {
     if (signal?.aborted) return;
-    await work(agent);
+    const { retentionDays: ownDays = Infinity } = fromJson(settings);
+    await work({ ...agent, ownDays });
   }
 }
 

@@ -3,26 +3,35 @@ import { NO_ROLE } from "../thread-roles.ts";
 import { ago, BATCH, DAY_MS, eachPage, forEachAgent, forEachOrg, inFull, newerThan } from "./batches.ts";
 import { WINDOW_MS } from "../accounts.ts";
 
+type Cutoff = ReturnType<typeof ago>;
+
 /** Deleting a run also deletes its events, turns and calls: tens of rows. */
 const RUNS_AT_ONCE = 20;
 
-/** Deletes runs that ended more than `days` ago. */
-export function sweepRuns(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<number> {
-  return inFull(RUNS_AT_ONCE, signal, () => repeat(engine, () => sweepSomeRuns(engine, days)));
+/** Deletes runs that ended more than `days` ago, or more than the days of their agent. */
+export async function sweepRuns(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<number> {
+  const sweepOf = (kept: number, agentId?: string) =>
+    inFull(RUNS_AT_ONCE, signal, () => repeat(engine, () => sweepSomeRuns(engine, kept, agentId)));
+  let deleted = await sweepOf(days);
+  await forEachAgent(engine, signal, async ({ id, ownDays }) => {
+    if (ownDays < days) deleted += await sweepOf(ownDays, id);
+  });
+  return deleted;
 }
 
 /**
  * Deletes one batch of runs. The candidates are locked first and skip runs that another replica deletes: two sweeps at the same
  * time would otherwise wait for each other's rows.
  */
-async function sweepSomeRuns(engine: Engine, days: number): Promise<number> {
+async function sweepSomeRuns(engine: Engine, days: number, agentId: string | undefined): Promise<number> {
   const { db, dialect } = engine;
-  const ended = db
-    .selectFrom("runs")
-    .select("id")
-    .where("finished_at", "<", ago(engine, days * DAY_MS))
-    .orderBy("finished_at")
-    .limit(RUNS_AT_ONCE);
+  const cutoff = ago(engine, days * DAY_MS);
+  const old = db.selectFrom("runs").select("id").where("finished_at", "<", cutoff).limit(RUNS_AT_ONCE);
+  // Runs of one agent are indexed by their beginning, before which none has ended: few that began before the cutoff are kept.
+  const ended =
+    agentId === undefined
+      ? old.orderBy("finished_at")
+      : old.where("agent_id", "=", agentId).where("created_at", "<", cutoff).orderBy("created_at");
   const deleted = await db
     .with(
       (cte) => cte("ended").materialized(),
@@ -58,8 +67,7 @@ async function sweepRoles(engine: Engine, days: number, threadIds: string[]): Pr
 /** Deletes old threads without runs. A run that has not ended keeps its thread. */
 export async function sweepThreads(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<void> {
   const { db } = engine;
-  const cutoff = ago(engine, days * DAY_MS);
-  const emptyOf = (ids: string[]) =>
+  const emptyOf = (ids: string[], cutoff: Cutoff) =>
     db
       .deleteFrom("threads")
       .where("id", "in", ids)
@@ -67,7 +75,7 @@ export async function sweepThreads(engine: Engine, days: number, signal: AbortSi
       .where(({ not, exists, selectFrom }) =>
         not(exists(selectFrom("runs").select("runs.id").whereRef("runs.thread_id", "=", "threads.id"))),
       );
-  const sweepOf = (agentId: string, listed: 0 | 1) =>
+  const sweepOf = (agentId: string, listed: 0 | 1, cutoff: Cutoff) =>
     eachPage(signal, async (after) => {
       const page = await db
         .selectFrom("threads")
@@ -81,20 +89,21 @@ export async function sweepThreads(engine: Engine, days: number, signal: AbortSi
         .limit(BATCH)
         .execute();
       const ids = page.map(({ id }) => id);
-      if (ids.length > 0) await repeat(engine, () => emptyOf(ids).execute());
+      if (ids.length > 0) await repeat(engine, () => emptyOf(ids, cutoff).execute());
       return page;
     });
-  await forEachAgent(engine, signal, async ({ id }) => {
-    for (const listed of [1, 0] as const) await sweepOf(id, listed);
+  await forEachAgent(engine, signal, async ({ id, ownDays }) => {
+    const cutoff = ago(engine, Math.min(days, ownDays) * DAY_MS);
+    for (const listed of [1, 0] as const) await sweepOf(id, listed, cutoff);
   });
 }
 
 /** Deletes deliveries of webhooks that ended. */
 export async function sweepDeliveries(engine: Engine, days: number, signal: AbortSignal | undefined): Promise<void> {
   const { db } = engine;
-  const cutoff = ago(engine, days * DAY_MS);
-  await forEachAgent(engine, signal, ({ id }) =>
+  await forEachAgent(engine, signal, ({ id, ownDays }) =>
     inFull(BATCH, signal, async () => {
+      const cutoff = ago(engine, Math.min(days, ownDays) * DAY_MS);
       const old = db
         .deleteFrom("webhook_deliveries")
         .where("id", "in", (eb) =>

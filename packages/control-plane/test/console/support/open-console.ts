@@ -7,7 +7,7 @@ import type { AccessWatch } from "../../../src/accounts/access.ts";
 import { createClientTokens } from "../../../src/accounts/client-tokens.ts";
 import { createAdmin } from "../../../src/accounts/admin.ts";
 import { DEFAULT_TIERS } from "../../../src/accounts/limits.ts";
-import { mountConsole } from "../../../src/console/app.ts";
+import { mountConsole } from "../../../src/console/mount.ts";
 import type { ConsoleDeps } from "../../../src/console/handler.ts";
 import { createConsoleQueries } from "../../../src/console/queries.ts";
 import type { HttpEnv } from "../../../src/http/kernel/exchange.ts";
@@ -48,10 +48,12 @@ export async function openConsole(overrides: Partial<ConsoleDeps> = {}, url = "s
   const queries = createConsoleQueries(store.engine);
   mountConsole(app, {
     store,
+    engine: store.engine,
     queries,
     adminOf: (by) => createAdmin({ store, by }),
     runs: createFakeRuns(),
     approvals: createApprovals({ ...store, bus: createMemoryBus() }),
+    bus: createMemoryBus(),
     threads: store.threads,
     gateway: {
       connected: async () => false,

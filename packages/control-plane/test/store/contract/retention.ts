@@ -1,5 +1,15 @@
 import { expect, test } from "vitest";
-import { consoleOf, event, openWorld, sampleRequest, sampleTurn, type MakePlace, type World } from "./world.ts";
+import { waiting } from "./asking-runs.ts";
+import {
+  consoleOf,
+  event,
+  openWorld,
+  sampleCall,
+  sampleRequest,
+  sampleTurn,
+  type MakePlace,
+  type World,
+} from "./world.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -120,6 +130,51 @@ export function retentionContract(place: MakePlace): void {
     expect(await world.place.rows("select id from threads")).toEqual([{ id: open.threadId }]);
   });
 
+  test("an agent with fewer days of its own loses what ended before them, and open runs and other agents lose nothing", async () => {
+    await using world = await openWorld(place);
+    const { store, orgId, agentId } = world;
+    await store.accounts.createAgent({ agentId: "agt_2", orgId, name: "Other", instructions: "" });
+    await store.accounts.updateAgent(agentId, { settings: { retentionDays: 7 } });
+    await store.webhooks.set({ agentId, orgId, url: "https://hooks.example", secret: "s" });
+    const waits = await waiting(world, ["a"], { a: 90 * DAY_MS });
+    const old = await endedWithTraces(world, agentId);
+    const kept = await endedWithTraces(world, "agt_2");
+    world.clock.advance(8 * DAY_MS);
+    const young = await endedWithTraces(world, agentId);
+
+    expect(await store.sweep({ days: 30 })).toBe(1);
+
+    const ids = async (query: string) => (await world.place.rows(query)).map(({ id }) => id as string).toSorted();
+    const left = [kept, young].map(({ runId }) => runId).toSorted();
+    expect(await ids("select id from runs")).toEqual([...left, waits.runId].toSorted());
+    expect(await ids("select id from threads")).toEqual(
+      [kept, young, waits].map(({ threadId }) => threadId).toSorted(),
+    );
+    for (const table of ["run_events", "turns", "run_facts", "feedback"])
+      expect(await ids(`select distinct run_id as id from ${table} where run_id <> '${waits.runId}'`), table).toEqual(
+        left,
+      );
+    expect(await world.place.rows("select id from run_texts")).toHaveLength(2);
+    expect(await world.place.rows("select id from webhook_deliveries where status <> 'pending'")).toHaveLength(1);
+    // What is charged and what was done are kept for the days of the service.
+    for (const table of ["usage", "audit"])
+      expect(await world.place.rows(`select run_id from ${table} where run_id = '${old.runId}'`), table).not.toEqual(
+        [],
+      );
+    await store.accounts.updateAgent(agentId, { settings: { retentionDays: null } });
+    world.clock.advance(8 * DAY_MS);
+    expect(await store.sweep({ days: 30 })).toBe(0);
+  });
+
+  test("more days of an agent than those of the service change nothing", async () => {
+    await using world = await openWorld(place);
+    await world.store.accounts.updateAgent(world.agentId, { settings: { retentionDays: 400 } });
+    await world.finish(await world.start());
+    world.clock.advance(31 * DAY_MS);
+
+    expect(await world.store.sweep({ days: 30 })).toBe(1);
+  });
+
   test("a thread is hidden from a role whose runs in it are deleted", async () => {
     await using world = await openWorld(place);
     const { store, agentId } = world;
@@ -135,6 +190,21 @@ export function retentionContract(place: MakePlace): void {
     expect((await store.threads.list(agentId, { limit: 9, roles: ["guest"] })).items).toMatchObject([{ threadId }]);
     expect(await world.place.rows("select role from thread_roles")).toEqual([{ role: "guest" }]);
   });
+}
+
+/** An ended run with rows in every table that refers to runs, and a delivery of its agent's webhook that was sent. */
+async function endedWithTraces(world: World, agentId: string) {
+  const { store, orgId } = world;
+  const run = await world.start({ agentId, audit: [{ action: "run.started" }] });
+  await store.runs.commit(run, { events: [event(1)], turn: sampleTurn(0), calls: [sampleCall(`c_${run.runId}`)] });
+  await world.finish({ ...run, lastSeq: 1 });
+  await store.runs.recordFeedback({ runId: run.runId, orgId, keyId: "key_1" }, { score: 1 });
+  await store.index.record();
+  if ((await store.webhooks.get(agentId)) === undefined) return run;
+  await store.webhooks.add({ agentId, orgId }, { type: "webhook.test", data: {} });
+  for (const { delivery } of await store.webhooks.claim(agentId, { limit: 10, leaseMs: 1_000 }))
+    await store.webhooks.settle(delivery, { delivered: true, status: 204, durationMs: 1, retryInMs: 0 });
+  return run;
 }
 
 /** A run of two turns, held for and settled where the organisation has credits. */

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { NewRun } from "../../../src/ports/run-store.ts";
 import { DENIED, found, run } from "./run-facts.ts";
 import { type MakePlace, openWorld, sampleCall, sampleRequest, sampleTurn } from "./world.ts";
 
@@ -63,5 +64,34 @@ export function runWordContract(place: MakePlace): void {
     expect(await found({ agentId: world.agentId })).toEqual([second.runId, first.runId]);
     expect(await found({ limit: 1 })).toEqual([second.runId]);
     expect(await found({ agentId: "agt_2" })).toEqual([]);
+  });
+
+  test("of one request id, the newest 1,000 ended runs of an organisation are found, whatever others send", async () => {
+    await using world = await openWorld(place);
+    const { accounts, runs, index } = world.store;
+    await accounts.createOrg({ orgId: "org_2", name: "Other", tier: "starter" });
+    await accounts.createAgent({ agentId: "agt_2", orgId: "org_2", name: "Other", instructions: "" });
+    const endAll = async (count: number, change: Partial<NewRun>) => {
+      const started = await Promise.all(
+        Array.from({ length: count }, () => world.start({ requestId: "req_7", ...change })),
+      );
+      await Promise.all(started.map((one) => world.finish(one)));
+      await index.record();
+      // Later than runs that are found before they are indexed.
+      world.clock.advance(60_000);
+      return started.map(({ runId }) => runId);
+    };
+    const [own = ""] = await endAll(1, {});
+    const [oldest = ""] = await endAll(1, { orgId: "org_2", agentId: "agt_2" });
+    const newer = await endAll(1_000, { orgId: "org_2", agentId: "agt_2" });
+
+    const ofAgent = async (agentId: string) => await runs.ofRequest("req_7", { agentId, limit: 5_000 });
+    expect(await ofAgent("agt_1")).toMatchObject([{ runId: own }]);
+    expect(
+      await world.console.search.find({ orgId: "org_1", memberId: "mem_1", role: "viewer" }, "req_7"),
+    ).toMatchObject([{ kind: "run", id: own }]);
+    const ofOther = (await ofAgent("agt_2")).map(({ runId }) => runId);
+    expect(ofOther).not.toContain(oldest);
+    expect(ofOther.toSorted()).toEqual(newer.toSorted());
   });
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { StoreHealth } from "../../../src/store/health.ts";
 import { openWorld, sampleLink, type MakePlace } from "./world.ts";
 
 export function runtimeContract(place: MakePlace): void {
@@ -36,6 +37,28 @@ export function runtimeContract(place: MakePlace): void {
 
     expect(await runtimes.connections(world.agentId)).toEqual([first, second]);
     await runtimes.renewConnections([]);
+  });
+
+  test("a connection that no replica could renew counts as open until three heartbeats after the outage", async () => {
+    await using world = await openWorld(place);
+    const { runtimes, engine } = world.store;
+    const { agentId, clock } = world;
+    const health = (engine.health = new StoreHealth(() => clock.now()));
+    const link = sampleLink();
+    await runtimes.connectionOpened(link);
+    clock.advance(1_000);
+
+    health.failed();
+    clock.advance(120_000);
+    expect(await runtimes.connections(agentId)).toEqual([link]);
+    health.succeeded();
+    clock.advance(14_999);
+    expect(await runtimes.connections(agentId)).toEqual([link]);
+    expect(await runtimes.lastSeenAgoMs(agentId)).toBe(15_999);
+
+    clock.advance(1);
+    expect(await runtimes.connections(agentId)).toEqual([]);
+    expect(await runtimes.lastSeenAgoMs(agentId)).toBe(136_000);
   });
 
   test("a newer connection of a runtime replaces the older one, which can change nothing afterwards", async () => {

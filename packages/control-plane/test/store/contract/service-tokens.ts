@@ -1,3 +1,4 @@
+import { present } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { type MakePlace, openWorld } from "./world.ts";
 
@@ -56,6 +57,25 @@ export function serviceTokenContract(place: MakePlace): void {
       ["svt_1", "expired"],
     ]);
     expect(await serviceTokens.rotate({ orgId, tokenId: "svt_1" }, FRESH, 500)).toBeUndefined();
+  });
+
+  test("the successor of a token ends at the given time at the latest", async () => {
+    await using world = await openWorld(place);
+    const { orgId, clock } = world;
+    const { serviceTokens } = world.store;
+    const start = clock.now();
+    const scopes = ["audit:read" as const];
+    const lifetimes = { none: undefined, longer: start + 10_000, shorter: start + 1_000 };
+    for (const [id, expiresAt] of Object.entries(lifetimes)) {
+      await serviceTokens.create({ tokenId: id, orgId, hash: id, hint: id, scopes, ...present({ expiresAt }) });
+      const fresh = { tokenId: `next_${id}`, hash: `next_${id}`, hint: id, expiresAt: start + 5_000 };
+      await serviceTokens.rotate({ orgId, tokenId: id }, fresh, 0);
+    }
+
+    const ends = async (id: string) => (await serviceTokens.get(orgId, `next_${id}`))?.expiresAt;
+    expect(await ends("none")).toBe(start + 5_000);
+    expect(await ends("longer")).toBe(start + 5_000);
+    expect(await ends("shorter")).toBe(start + 1_000);
   });
 
   test("of two rotations at the same time without an overlap, one succeeds", async () => {
