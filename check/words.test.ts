@@ -27,6 +27,10 @@ test("a page cannot run the package of npm that is called patchbay", () => {
     "1:28 npx -y patchbay",
   ]);
   expect(found("a.tsx", "const line = 'npx patchbay connect';")).toEqual(["1:15 npx patchbay"]);
+  const configured = (args: string) => found("page.md", `"command": "npx",\n"args": [${args}]`);
+  expect(configured('"patchbay", "mcp"')).toEqual(['1:13 npx",\n"args": ["patchbay']);
+  expect(configured('"-y", "patchbay", "mcp"')).toEqual(['1:13 npx",\n"args": ["-y", "patchbay']);
+  expect(configured('"-y", "@patchbay/cli", "mcp"')).toEqual([]);
   expect(found("page.md", "npx @patchbay/cli dev; npx patchbay-something")).toEqual([]);
 });
 

@@ -1,18 +1,69 @@
+import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
+import {
+  ending,
+  failing,
+  sampleResult,
+  sampleRun,
+  sampleTurn,
+} from "../../packages/control-plane/test/store/contract/world.ts";
 import { PICTURES } from "../support/browser.ts";
 import { askAround, type DeskConsole, describeConsole } from "./support/desk-console.ts";
 import { settled } from "./support/page-checks.ts";
 
 const WIDE = { viewport: { width: 1440, height: 900 } };
 
+let pricedPath: string;
+
+/** An agent with a query that cost $3, whose model began to answer after 1.5 s and read a fifth from a cache, and a failed query. */
+async function preparePriced({ admin, store, orgId }: DeskConsole): Promise<void> {
+  const { agentId, keyId } = await admin.createAgent("Priced", { orgId });
+  pricedPath = `/console/agents/${agentId}`;
+  const runs = [0, 1].map(() => sampleRun({ orgId, agentId, keyId, leaseMs: 600_000 }));
+  for (const run of runs) await store.runs.start(run);
+  const [answered, failed] = runs.map(({ runId, threadId }) => ({ runId, threadId, fence: 1, lastSeq: 0 }));
+  const timing = { beganAt: Date.now() - 2_000, retries: [], firstTokenMs: 1_500 };
+  await store.runs.commit(answered!, { turn: sampleTurn(0, { costMicros: 3_000_000, timing }), ...ending(answered!) });
+  const { finish, ...rest } = failing(failed!);
+  const code = "provider_error" as const;
+  const result = { ...sampleResult(failed!, ""), success: false, errorMessage: "The provider is not available.", code };
+  await store.runs.commit(failed!, { ...rest, finish: { ...finish!, result } });
+}
+
 async function prepare(desk: DeskConsole): Promise<void> {
+  const { store, orgId, agentId } = desk;
   await askAround(desk);
-  await desk.store.index.record();
+  await preparePriced(desk);
+  // The query of a member, in the playground.
+  const run = sampleRun({ orgId, agentId, keyId: "mem_1", leaseMs: 600_000 });
+  await store.runs.start(run);
+  await store.runs.commit({ ...run, fence: 1 }, { turn: sampleTurn(0), ...ending({ ...run, lastSeq: 0 }) });
+  await store.index.record();
 }
 
 describeConsole("analytics", { prepare }, (suite) => {
   const path = () => `${suite.desk.agentPath}/analytics`;
   const readout = "Use the arrow keys to read the values";
+  /** The figure of a tile. */
+  const tile = (page: Page, label: string) =>
+    page
+      .locator("dl > div")
+      .filter({ has: page.locator("dt", { hasText: new RegExp(`^${label}$`) }) })
+      .locator("dd")
+      .first();
+
+  test("counts the queries of clients, and those of the console only if their source is chosen", async () => {
+    const page = await suite.open(path(), WIDE);
+    await expect.poll(() => tile(page, "Queries").innerText()).toMatch(/^5\b/);
+    expect(await page.getByRole("table", { name: "Sources" }).getByRole("row").count()).toBe(1 + 1);
+
+    await page.getByRole("combobox", { name: "Source" }).click();
+    await page.getByRole("option", { name: "All", exact: true }).click();
+    await expect.poll(() => tile(page, "Queries").innerText()).toMatch(/^6\b/);
+    await page.getByRole("combobox", { name: "Source" }).click();
+    await page.getByRole("option", { name: "Playground" }).click();
+    await expect.poll(() => tile(page, "Queries").innerText()).toMatch(/^1\b/);
+  });
 
   test("the arrow keys read the values of each interval, and Enter opens its runs", async () => {
     const page = await suite.open(path(), WIDE);
@@ -97,12 +148,29 @@ describeConsole("analytics", { prepare }, (suite) => {
     await page.getByText("No failed queries").waitFor();
   });
 
+  test("shows the time to the first token, the share from a cache and the cost per query, and error codes lead to their runs", async () => {
+    const { page } = await suite.visit({ ...WIDE, expects: [/^404 GET \/api\/agents\/\w+\/functions$/] });
+    await page.goto(`${pricedPath}/analytics`);
+    await expect.poll(() => tile(page, "First token, p50").innerText()).toMatch(/^1\.50 s/);
+    expect(await tile(page, "From cache").innerText()).toMatch(/^20%/);
+    expect(await tile(page, "Cost per query").innerText()).toMatch(/^\$1\.50/);
+    const models = page.getByRole("table", { name: "Models" }).getByRole("row").nth(1);
+    expect((await models.getByRole("cell").allInnerTexts()).join(" ")).toMatch(/1 1\.50 s 100 20% 30% 10 \$3\.00$/);
+
+    const codes = page.getByRole("table", { name: "Error codes" });
+    await codes.getByText("provider_error").waitFor();
+    await codes.locator("[data-row-link]").click();
+    await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
+    expect(new URL(page.url()).searchParams.get("code")).toBe("provider_error");
+    await expect.poll(() => page.getByRole("table", { name: "Runs" }).getByRole("row").count()).toBe(1 + 1);
+  });
+
   test("the page of all agents has a row for each agent, which leads to its runs", async () => {
     const page = await suite.open("/console/analytics", WIDE);
     const agents = page.getByRole("table", { name: "Agents" });
 
-    await expect.poll(() => agents.getByRole("row").count()).toBe(2);
-    await agents.locator("[data-row-link]").click();
+    await expect.poll(() => agents.getByRole("row").count()).toBe(3);
+    await agents.locator("[data-row-link]").filter({ hasText: "Desk" }).click();
 
     await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
     expect(new URL(page.url()).pathname).toBe(`${suite.desk.agentPath}/runs`);

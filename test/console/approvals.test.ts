@@ -80,6 +80,19 @@ describeConsole("approvals in the console", { service: shop }, (suite) => {
     await panel.getByText(/ as director$/).waitFor();
   });
 
+  test("a link opens its approval, although the list does not show it", async () => {
+    const page = await suite.open("/console/approvals?status=approved");
+    await page.locator("[data-row-link]").first().click();
+    await page.getByRole("dialog", { name: "refund_order" }).waitFor();
+    const id = new URL(page.url()).searchParams.get("approval");
+
+    await page.goto(`/console/approvals?approval=${id}`);
+    await page.getByText("Nothing to decide").waitFor();
+    await page.getByRole("dialog", { name: "refund_order" }).getByText("approved", { exact: true }).waitFor();
+    await page.goto("/console/approvals?approval=apr_none");
+    await page.getByText("No approval has the ID apr_none.").waitFor();
+  });
+
   test("a member rejects a call with a reason, and its handler does not run", async () => {
     const before = ran.length;
     await ask("o-2");
@@ -106,6 +119,10 @@ describeConsole("approvals in the console", { service: shop }, (suite) => {
     const small = page.getByRole("tabpanel").locator("dl > div").filter({ hasText: "small" });
     expect(await small.innerText()).toMatch(/agent\s+needs approval/);
     await expectAccessible(page);
+
+    // The runtime does not report the arguments of cases.
+    await page.getByRole("tab", { name: "Test call" }).click();
+    await page.getByText(/^To call the owner’s cases from here, connect with/).waitFor();
   });
 
   test("a viewer reads approvals and cannot decide", async () => {

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { describeConsole } from "./support/desk-console.ts";
 import { expectAccessible, sidewaysScroll } from "./support/page-checks.ts";
 
-const orders = Array.from({ length: 400 }, (_, i) => ({
+const orders = Array.from({ length: 1_000 }, (_, i) => ({
   id: `W${i}`,
   address: { city: i === 333 ? "Reykjavik" : "Rome" },
 }));
@@ -66,6 +66,24 @@ describeConsole("a large JSON value", { service }, (suite) => {
     await expectAccessible(page);
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
+  });
+
+  test("of which the page of a run has a part is loaded as a whole", async () => {
+    const { page } = await openResult();
+    await page.getByRole("link", { name: "Open run" }).click();
+    await page
+      .getByRole("treegrid", { name: "Waterfall" })
+      .getByRole("row", { name: /list_orders/ })
+      .click();
+    await page.getByRole("tab", { name: "Output" }).click();
+    const search = page.getByRole("searchbox", { name: "Search in Output" });
+    await search.fill("W999");
+    await page.getByText("0 matches", { exact: true }).waitFor();
+
+    await page.getByRole("button", { name: "Load all" }).click();
+    await page.getByRole("button", { name: "Load all" }).waitFor({ state: "detached" });
+    await search.fill("W999");
+    await page.getByText("1 match", { exact: true }).waitFor();
   });
 
   test.each([

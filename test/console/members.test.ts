@@ -3,6 +3,13 @@ import { visit } from "../support/browser.ts";
 import { describeConsole } from "./support/desk-console.ts";
 
 describeConsole("members in the console", {}, (suite) => {
+  test("the set-up page names the organisation", async () => {
+    const setUp = await suite.desk.admin.members.setUpLink({ replace: true });
+    const { page } = await visit(suite.desk.url);
+    await page.goto(setUp!.path);
+    await page.getByText(/^You become the first owner of Test\. This link expires/).waitFor();
+  });
+
   test("a pending link is listed with its author and stops working when it is withdrawn", async () => {
     const page = await suite.open("/console/members");
     await page.getByText("No pending links").waitFor();

@@ -67,4 +67,23 @@ describeConsole("model settings in the console", { providers }, (suite) => {
     await page.getByText("Saved", { exact: true }).waitFor();
     expect(await stored()).toMatchObject({ callers: "required" });
   });
+
+  test("an owner keeps the runs of an agent for fewer days, sees a fault, and returns to the default", async () => {
+    const { desk } = suite;
+    const page = await suite.open(`${desk.agentPath}/settings`);
+    const general = page.getByRole("region", { name: "General" });
+    const days = general.getByLabel("Retention in days");
+    const save = general.getByRole("button", { name: "Save", exact: true });
+
+    await days.fill("0");
+    await general.getByText("Enter a whole number from 1 to 36,500.").waitFor();
+    expect(await save.isDisabled()).toBe(true);
+    await days.fill("7");
+    await expectAccessible(page);
+    await save.click();
+    await expect.poll(stored).toMatchObject({ retentionDays: 7 });
+    await days.fill("");
+    await save.click();
+    await expect.poll(stored).not.toHaveProperty("retentionDays");
+  });
 });

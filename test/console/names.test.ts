@@ -6,7 +6,7 @@ import { expectAccessible, sidewaysScroll } from "./support/page-checks.ts";
 describeConsole("names instead of ids", {}, (suite) => {
   test("a run and the audit log name the key by its label, which leads to the key; one without a label by its id", async () => {
     const { admin, agentId, agentPath, keyId, url } = suite.desk;
-    const { secret } = await admin.credentials.create("api", { agentId, label: "Web shop" });
+    const { secret, credentialId } = await admin.credentials.create("api", { agentId, label: "Web shop" });
     const send = async (key: string) => {
       const response = await fetch(`${url}/agents/${agentId}/query`, {
         method: "POST",
@@ -24,6 +24,14 @@ describeConsole("names instead of ids", {}, (suite) => {
     await page.goto(`${agentPath}/runs/${named}`);
     await page.getByRole("region", { name: "Request" }).getByRole("link", { name: "Web shop" }).click();
     await page.getByRole("dialog", { name: "Web shop" }).waitFor();
+    await page.keyboard.press("Escape");
+
+    // After a rotation both keys have this label, and the old one shows its end.
+    await admin.credentials.rotate("api", credentialId, { overlapMs: 12 * 3_600_000 });
+    await page.goto(`${agentPath}/keys`);
+    const rows = page.getByRole("table", { name: "API keys" }).getByRole("row").filter({ hasText: "Web shop" });
+    await rows.filter({ hasText: /ends\s+in \d+ h/ }).waitFor();
+    expect(await rows.filter({ hasText: "active" }).count()).toBe(1);
   });
 
   test.each([

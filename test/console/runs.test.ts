@@ -1,36 +1,17 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
-import { fillWithRuns } from "../../packages/control-plane/test/console/many-runs.ts";
-import {
-  ending,
-  sampleRequest,
-  sampleRun,
-  sampleTurn,
-} from "../../packages/control-plane/test/store/contract/world.ts";
-import { openStore } from "../../packages/control-plane/src/store/open.ts";
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { sampleRequest, sampleRun } from "../../packages/control-plane/test/store/contract/world.ts";
 import { pendingOrder } from "../support/retail.ts";
 import { askAround, describeConsole, type DeskConsole } from "./support/desk-console.ts";
 import { countedClicks, memberState } from "./support/members.ts";
 import { expectAccessible, settled, sidewaysScroll } from "./support/page-checks.ts";
+import { endedRun, rowTexts } from "./support/runs.ts";
 
 const WIDE = { viewport: { width: 1440, height: 900 } };
-const rowTexts =
-  "[...document.querySelectorAll('[data-row-link] .font-medium:not([data-hint] *)')].map((one) => one.innerText)";
-
-/** A run that has ended, with this cost and answer. */
-async function endedRun({ store, orgId, agentId }: DeskConsole, query: string, costMicros: number, answer = "Done.") {
-  const request = sampleRequest({ query, model: costMicros > 0 ? "grand" : "offline" });
-  const started = await store.runs.start(sampleRun({ orgId, agentId, keyId: "key_x", request }));
-  if (started.kind !== "started") throw new Error(started.kind);
-  await store.runs.commit(started.run, { turn: sampleTurn(0, { costMicros }) });
-  await store.runs.commit(started.run, ending(started.run, answer));
-  return started.run.runId;
-}
 
 async function prepare(desk: DeskConsole): Promise<void> {
   await askAround(desk);
+  await desk.query("What is 3 * 3?", {}, { "X-Request-Id": "req.albatross-1" });
   await endedRun(desk, "A cheap one", 1_000);
   await endedRun(desk, "The dearest one", 9_000_000, "The albatross has landed.");
   await endedRun(desk, "Another dear one", 3_000_000);
@@ -83,6 +64,18 @@ describeConsole("runs as a tool", { prepare }, (suite) => {
     await page.getByText("No matching runs").waitFor();
     await page.getByRole("button", { name: "Clear 2 filters" }).click();
     await page.getByText("Another dear one").waitFor();
+  });
+
+  test("the id of a request finds its run", async () => {
+    const page = await suite.open(runsPath(), WIDE);
+    await page.getByRole("button", { name: "Filter", exact: true }).click();
+    await page.getByRole("menuitem", { name: "Request ID" }).click();
+    const field = page.getByRole("combobox", { name: "Request ID" });
+
+    await field.fill("req.albatross-1");
+    await expect.poll(() => page.evaluate<string[]>(rowTexts)).toEqual(["What is 3 * 3?"]);
+    await field.fill("req.albatross-2");
+    await page.getByText("No matching runs").waitFor();
   });
 
   test("two selected rows are added up, compared and run again", async () => {
@@ -197,58 +190,5 @@ describeConsole("runs as a tool", { prepare }, (suite) => {
     await page.getByRole("checkbox", { name: "Select the row" }).first().click();
     const again = page.getByRole("group", { name: "Selected runs" }).getByRole("button", { name: "Run again" });
     expect(await again.getAttribute("aria-disabled")).toBe("true");
-  });
-});
-
-const folder = mkdtempSync(join(tmpdir(), "patchbay-runs-"));
-const database = `sqlite:${join(folder, "patchbay.db")}`;
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-async function fill({ orgId, agentId }: DeskConsole): Promise<void> {
-  await fillWithRuns(database, { orgId, agentId, runs: 10_080 });
-  // The service has looked for runs of crashed replicas already, and looks for newer ones only.
-  const store = await openStore(database);
-  await store.index.catchUp();
-  await store.index.record();
-  await store.close();
-}
-
-describeConsole("ten thousand runs", { prepare: fill, database }, (suite) => {
-  test("are sorted, added up and searched", async () => {
-    const page = await suite.open(`${suite.desk.agentPath}/runs?range=90d`, WIDE);
-    await page.getByRole("group", { name: "All runs that match" }).getByText("10,080 runs").waitFor();
-    const first = () => page.evaluate<string>(`${rowTexts}[0]`);
-    const newest = await first();
-    await page.getByRole("columnheader", { name: "Cost" }).getByRole("button").click();
-    // The rows of the earlier order stay until those of the new one are loaded.
-    await expect.poll(first).not.toBe(newest);
-    await page.getByRole("button", { name: "Load more" }).click();
-    await expect.poll(() => page.evaluate<number>(`${rowTexts}.length`)).toBe(100);
-
-    await page.getByRole("searchbox", { name: "Search text or ID" }).fill("No. 7: show");
-    await page.getByText("No. 7: show").first().waitFor();
-  });
-
-  test("a new run fetches one page, keeps the loaded ones, and does not move what the member reads", async () => {
-    const page = await suite.open(`${suite.desk.agentPath}/runs?range=90d`, WIDE);
-    await page.getByRole("button", { name: "Load more" }).click();
-    await expect.poll(() => page.evaluate<number>(`${rowTexts}.length`)).toBe(100);
-    const row = page.locator("tbody tr").nth(70);
-    const key = await row.getAttribute("data-row");
-    const read = page.locator(`[data-row="${key}"]`);
-    await read.scrollIntoViewIfNeeded();
-    const top = async () => Math.round((await read.boundingBox())!.y);
-    const before = await top();
-    const asked: string[] = [];
-    page.on("request", (request) => void (/\/runs\?/.test(request.url()) && asked.push(request.url())));
-
-    await endedRun(suite.desk, "Just now", 1_000);
-
-    await expect
-      .poll(() => page.evaluate<string[]>(`${rowTexts}.slice(0, 1)`), { timeout: 20_000 })
-      .toEqual(["Just now"]);
-    expect(await page.evaluate<number>(`${rowTexts}.length`)).toBe(101);
-    expect(asked.filter((url) => url.includes("cursor="))).toEqual([]);
-    await expect.poll(top).toBe(before);
   });
 });

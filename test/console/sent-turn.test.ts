@@ -7,6 +7,11 @@ import { expectAccessible, settled, sidewaysScroll } from "./support/page-checks
 const QUESTION = `What is the status of order ${pendingOrder.orderId}?`;
 const WIDE = { viewport: { width: 1440, height: 900 } };
 
+interface Copied {
+  functions: { name: string }[];
+  messages: unknown[];
+}
+
 describeConsole("what the model was sent", {}, (suite) => {
   test("three clicks show the messages of a turn, its change, the system text, the functions and the parameters", async () => {
     await suite.desk.query(QUESTION, { role: "agent", contextJson: '{"desk":"north"}' });
@@ -37,6 +42,15 @@ describeConsole("what the model was sent", {}, (suite) => {
     await page.getByRole("tab", { name: "Parameters" }).click();
     await page.getByText("provider's default").waitFor();
     await expectAccessible(page);
+
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByRole("button", { name: "Copy as JSON" }).click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    const copied = JSON.parse(await page.evaluate<string>("navigator.clipboard.readText()")) as Copied;
+    expect(Object.keys(copied)).toEqual(["system", "functions", "messages", "parameters"]);
+    expect(copied.messages).toHaveLength(before);
+    expect(copied.functions.map(({ name }) => name)).toContain("get_order_details");
+    expect(JSON.stringify(copied.messages)).toContain(pendingOrder.orderId);
 
     await page.setViewportSize({ width: 390, height: 844 });
     await settled(page);

@@ -2,6 +2,7 @@ import { defineFunction, defineService } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { describeConsole } from "./support/desk-console.ts";
+import { memberState } from "./support/members.ts";
 import { expectAccessible, settled } from "./support/page-checks.ts";
 
 const shop = (roles: string[]) =>
@@ -39,6 +40,12 @@ describeConsole("widened access in the console", { service: shop(["admin"]) }, (
     await table.getByText("guest gained wipe_data.").waitFor();
     await table.getByText("waiting for confirmation").waitFor();
     await expectAccessible(page);
+    const viewer = await suite.open(`${desk.agentPath}/access?view=changes`, {
+      storageState: await memberState(desk, desk.orgId, "viewer"),
+    });
+    const disabled = viewer.getByRole("button", { name: "Confirm deployment 2026-11-22 of shop" });
+    await disabled.waitFor();
+    expect(await disabled.getAttribute("aria-disabled")).toBe("true");
     await table.getByRole("button", { name: "Confirm deployment 2026-11-22 of shop" }).click();
     const dialog = page.getByRole("dialog", { name: "Confirm deployment 2026-11-22 of shop?" });
     await dialog.getByText("guest gained wipe_data.").waitFor();

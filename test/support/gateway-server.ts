@@ -9,6 +9,7 @@ import {
   type FunctionGatewayOptions,
   type RuntimeGateway,
 } from "../../packages/control-plane/src/gateway/gateway.ts";
+import type { RuntimeKey } from "../../packages/control-plane/src/gateway/handshake/runtime-keys.ts";
 import type { Clock } from "../../packages/control-plane/src/ports/clock.ts";
 import type { CallOrder } from "../../packages/control-plane/src/ports/function-gateway.ts";
 import { silentLog } from "../../packages/control-plane/src/ports/log.ts";
@@ -48,7 +49,7 @@ export async function addAgents({ accounts }: Store): Promise<void> {
 }
 
 /** The runtime keys of these tests, with their agents. */
-export const KEYS: Record<string, { keyId: string; agentId: string; orgId: string }> = {
+export const KEYS: Record<string, RuntimeKey> = {
   "key-of-a": { keyId: "k1", agentId: "agent-a", orgId: "org" },
   "other-key-of-a": { keyId: "k2", agentId: "agent-a", orgId: "org" },
   "key-of-b": { keyId: "k3", agentId: "agent-b", orgId: "org" },
@@ -61,7 +62,7 @@ export interface GatewayServer extends AsyncDisposable {
   cut(): void;
   readonly store: Awaited<ReturnType<typeof recordingStore>>;
   /** Valid keys. Deleting one revokes it as another process does. */
-  readonly keys: Map<string, { keyId: string; agentId: string; orgId: string }>;
+  readonly keys: Map<string, RuntimeKey>;
 }
 
 /** A real gateway behind a real HTTP server on loopback. */

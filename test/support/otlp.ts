@@ -28,7 +28,9 @@ const valuesOf = (attributes: Attributes): Record<string, unknown> =>
 /** Receives spans over OTLP/HTTP with JSON. */
 export async function startOtlpReceiver() {
   const spans: SentSpan[] = [];
+  const credentials = new Set<string | undefined>();
   const server = createServer((request, response) => {
+    credentials.add(request.headers.authorization);
     void (async () => {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -47,6 +49,8 @@ export async function startOtlpReceiver() {
   const { port } = server.address() as AddressInfo;
   return {
     spans,
+    /** The `Authorization` headers of all requests. */
+    credentials,
     /** Variables of a process that sends its spans here, as soon as they have ended. */
     env: {
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,

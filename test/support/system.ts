@@ -12,11 +12,12 @@ export interface SystemOptions extends Partial<ControlPlaneOptions> {
   instructions?: string;
   /** Of the connected service. */
   reportErrors?: boolean;
+  reportCases?: boolean;
 }
 
 /** Starts a control plane and a runtime in this process, connected by real sockets, with an agent and its keys. */
 export async function startSystem(options: SystemOptions = {}) {
-  const { service, tier = "sandbox", instructions = "", reportErrors = false, ...rest } = options;
+  const { service, tier = "sandbox", instructions = "", reportErrors = false, reportCases = false, ...rest } = options;
   const plane = await startControlPlane({
     database: "sqlite::memory:",
     port: 0,
@@ -31,11 +32,11 @@ export async function startSystem(options: SystemOptions = {}) {
   const { accessToken } = await plane.admin.createToken({ agentId });
   const keys = { orgId, agentId, keyId, apiKey, runtimeKey, accessToken };
   const connections: Connection[] = [];
-  if (service) await attach(service, { reportErrors });
+  if (service) await attach(service, { reportErrors, reportCases });
 
   async function attach(
     owner: Service,
-    more: Pick<ConnectOptions, "concurrency" | "deployment" | "reportErrors" | "shadow"> = {},
+    more: Pick<ConnectOptions, "concurrency" | "deployment" | "reportErrors" | "reportCases" | "shadow"> = {},
   ): Promise<Connection> {
     const connection = connect(owner, { url: plane.url, agentId, key: runtimeKey, log: silentLog, ...more });
     connections.push(connection);

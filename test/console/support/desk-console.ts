@@ -5,9 +5,10 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe } from "vitest";
 import { createRetailDesk } from "../../../examples/retail-desk/desk.ts";
 import { createRetailStore } from "../../../examples/retail-desk/store.ts";
-import { browse, hasBrowser, visit, type VisitOptions } from "../../support/browser.ts";
+import { hasBrowser, visit, type VisitOptions } from "../../support/browser.ts";
 import { deliveredOrder, pendingOrder, retailRecords } from "../../support/retail.ts";
 import { startSystem, type SystemOptions } from "../../support/system.ts";
+import { sessionOf } from "./members.ts";
 import { settled } from "./page-checks.ts";
 
 const consoleFolder = fileURLToPath(new URL("../../../packages/console/", import.meta.url));
@@ -29,16 +30,12 @@ async function startDeskConsole(options: SystemOptions = {}) {
     store: system.plane.store,
     /** The path of the agent's pages. */
     agentPath: `/console/agents/${system.agentId}`,
-    /** Signs in as the owner with a sign-in link, and returns the cookies and storage of the browser. */
+    /** The browser of an owner like that of `patchbay dev`, signed in. */
     async signedInState() {
-      const { page } = await browse(system.url);
-      try {
-        await page.goto((await admin.members.signInLink(system.orgId)).path);
-        await page.getByRole("heading", { level: 1, name: "Agents" }).waitFor();
-        return await page.context().storageState();
-      } finally {
-        await page.context().close();
-      }
+      const { store } = system.plane;
+      const owner = { memberId: "mem_developer", email: null, name: "Developer", passwordHash: null };
+      await store.members.create({ ...owner, orgId: system.orgId, role: "owner" });
+      return sessionOf({ store, url: system.url }, owner.memberId);
     },
   };
 }

@@ -1,20 +1,28 @@
 import { randomUUID } from "node:crypto";
 import type { ConsoleRole } from "@patchbay/protocol/console";
+import type { Store } from "../../../packages/control-plane/src/ports/stores.ts";
 import { hashSecret } from "../../../packages/control-plane/src/accounts/secret.ts";
 import type { VisitOptions } from "../../support/browser.ts";
-import type { DeskConsole } from "./desk-console.ts";
+
+type StorageState = NonNullable<VisitOptions["storageState"]>;
+
+interface Service {
+  store: Store;
+  url: string;
+}
 
 /** The browser of a member with this console role, signed in. */
-export async function memberState(
-  { store, url }: Pick<DeskConsole, "store" | "url">,
-  orgId: string,
-  role: ConsoleRole,
-): Promise<NonNullable<VisitOptions["storageState"]>> {
+export async function memberState(service: Service, orgId: string, role: ConsoleRole): Promise<StorageState> {
   const memberId = `mem_${randomUUID()}`;
+  const email = `${memberId}@example.com`;
+  await service.store.members.create({ memberId, orgId, email, name: role, role, passwordHash: null });
+  return sessionOf(service, memberId);
+}
+
+/** The browser of a member with a session, which did not need the pages of a sign-in. */
+export async function sessionOf({ store, url }: Service, memberId: string): Promise<StorageState> {
   const secret = randomUUID();
-  const { members, signIn } = store;
-  await members.create({ memberId, orgId, email: `${memberId}@example.com`, name: role, role, passwordHash: null });
-  await signIn.openSession({ hash: hashSecret(secret), memberId });
+  await store.signIn.openSession({ hash: hashSecret(secret), memberId });
   const { hostname: domain, port } = new URL(url);
   const cookie = { name: `patchbay-${port}`, value: secret, domain, path: "/", expires: -1 };
   return { cookies: [{ ...cookie, httpOnly: true, secure: false, sameSite: "Strict" }], origins: [] };

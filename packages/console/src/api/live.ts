@@ -15,6 +15,7 @@ const PATHS: Record<Topic, PathOf<"GET">[]> = {
     "/agents/:agent_id",
     "/agents/:agent_id/runtimes",
     "/agents/:agent_id/functions",
+    "/agents/:agent_id/functions/:function_name/cases",
     "/agents/:agent_id/function-sets",
     "/agents/:agent_id/access",
     "/agents/:agent_id/access/changes",

@@ -19,8 +19,11 @@ const ALL: AgentSettings = {
 
 test("the limits of the fields equal those of the protocol", () => {
   const { shape } = AgentSettings;
-  for (const [name, { min, max, whole }] of Object.entries(page.BOUNDS)) {
-    const takes = (value: number) => shape[name as keyof typeof page.BOUNDS].safeParse(value).success;
+  for (const [name, { min, max, whole }] of Object.entries({
+    ...page.BOUNDS,
+    retentionDays: page.RETENTION_DAYS,
+  })) {
+    const takes = (value: number) => shape[name as keyof typeof page.BOUNDS | "retentionDays"].safeParse(value).success;
     const step = whole ? 1 : 0.000_000_1;
     expect([takes(min), takes(max), takes(min - step), takes(max + step)], name).toEqual([true, true, false, false]);
     if (whole) expect(takes(min + 0.5), name).toBe(false);
@@ -54,8 +57,8 @@ test("every setting can be typed and converts to the API's format", () => {
     responseSchema: {},
     locked: ["model", "temperature"],
   });
-  // The setting of callers is among the agent's general fields.
-  const { callers: _, ...ofModels } = AgentSettings.shape;
+  // Those of callers and of retention are among the agent's general fields.
+  const { callers: _callers, retentionDays: _retention, ...ofModels } = AgentSettings.shape;
   expect(Object.keys(change).toSorted()).toEqual(Object.keys(ofModels).toSorted());
 });
 

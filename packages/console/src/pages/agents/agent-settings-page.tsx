@@ -12,7 +12,15 @@ import { Card, Facts, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
 import { Select } from "../../ui/select.tsx";
 import { Time } from "../../ui/values.tsx";
 import { AgentSettingsForm, useSaveAgent } from "./agent-settings-form.tsx";
-import { changeOf, draftOf, errorsByField, type ModelDraft, validateDraft } from "./model-draft.ts";
+import {
+  changeOf,
+  checkNumber,
+  draftOf,
+  errorsByField,
+  type ModelDraft,
+  RETENTION_DAYS,
+  validateDraft,
+} from "./model-draft.ts";
 import { ModelFields } from "./model-fields.tsx";
 
 const DeleteAgent = lazy(async () => ({ default: (await import("./agent-dialogs.tsx")).DeleteAgent }));
@@ -54,22 +62,36 @@ const CALLERS = [
 
 type GeneralDraft = Pick<Agent, "name" | "instructions" | "accessChanges"> & {
   callers: (typeof CALLERS)[number]["value"];
+  /** As typed; empty for the default. */
+  retentionDays: string;
 };
+
+/** The changed settings of a draft; `null` clears a setting. */
+function generalSettings(stored: GeneralDraft, { callers, retentionDays }: GeneralDraft) {
+  const days = retentionDays.trim();
+  return {
+    ...(callers !== stored.callers && { callers }),
+    ...(days !== stored.retentionDays && { retentionDays: days === "" ? null : Number(days) }),
+  };
+}
 
 function General({ agent }: { agent: AgentDetail }) {
   // Only edited fields are kept here, so that the others follow changes made elsewhere.
   const [edited, setEdited] = useState<Partial<GeneralDraft>>({});
-  const stored: GeneralDraft = { ...agent, callers: agent.settings.callers ?? "optional" };
+  const { callers = "optional", retentionDays } = agent.settings;
+  const stored: GeneralDraft = { ...agent, callers, retentionDays: retentionDays?.toString() ?? "" };
   const draft: GeneralDraft = { ...stored, ...edited };
   const name = draft.name.trim();
-  const { instructions, accessChanges, callers } = draft;
-  const setsCallers = callers !== stored.callers;
+  const { instructions, accessChanges } = draft;
+  const settings = generalSettings(stored, draft);
+  const setsAny = Object.keys(settings).length > 0;
+  const retentionError = checkNumber(draft.retentionDays, RETENTION_DAYS);
   const dirty =
-    name !== agent.name || instructions !== agent.instructions || accessChanges !== agent.accessChanges || setsCallers;
+    name !== agent.name || instructions !== agent.instructions || accessChanges !== agent.accessChanges || setsAny;
   const discard = () => setEdited({});
   const save = useSaveAgent(
     agent.agentId,
-    () => ({ name, instructions, accessChanges, ...(setsCallers && { settings: { callers } }) }),
+    () => ({ name, instructions, accessChanges, ...(setsAny && { settings }) }),
     discard,
   );
   return (
@@ -78,7 +100,7 @@ function General({ agent }: { agent: AgentDetail }) {
       saveLabel="Save"
       save={save}
       dirty={dirty}
-      valid={name !== ""}
+      valid={name !== "" && retentionError === undefined}
       error={save.error}
       onDiscard={discard}
     >
@@ -88,17 +110,23 @@ function General({ agent }: { agent: AgentDetail }) {
           ["Created", <Time at={agent.createdAt} />],
         ]}
       />
-      <GeneralFields draft={draft} onChange={(changed) => setEdited({ ...edited, ...changed })} />
+      <GeneralFields
+        draft={draft}
+        retentionError={retentionError}
+        onChange={(changed) => setEdited({ ...edited, ...changed })}
+      />
     </AgentSettingsForm>
   );
 }
 
 interface GeneralFieldsProps {
   draft: GeneralDraft;
+  retentionError: string | undefined;
   onChange: (changed: Partial<GeneralDraft>) => void;
 }
 
-function GeneralFields({ draft: { name, instructions, accessChanges, callers }, onChange }: GeneralFieldsProps) {
+function GeneralFields({ draft, retentionError, onChange }: GeneralFieldsProps) {
+  const { name, instructions, accessChanges, callers, retentionDays } = draft;
   const readOnly = !useHasRole("developer");
   return (
     <>
@@ -148,6 +176,16 @@ function GeneralFields({ draft: { name, instructions, accessChanges, callers }, 
           onChange={(next) => onChange({ callers: next })}
         />
       </Field>
+      <TextField
+        label="Retention in days"
+        hint="Ended runs and their threads are deleted after this time, at most that of the organisation"
+        placeholder="That of the organisation"
+        inputMode="numeric"
+        readOnly={readOnly}
+        error={retentionError}
+        value={retentionDays}
+        onChange={(retentionDays) => onChange({ retentionDays })}
+      />
     </>
   );
 }

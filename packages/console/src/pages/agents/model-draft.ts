@@ -59,6 +59,9 @@ export const BOUNDS = {
   maxCostUsd: { min: 0.000_001, max: 10_000, whole: false },
 } as const satisfies { [Name in keyof ModelDraft]?: Bounds };
 
+/** Bounds of the days for which an agent's runs are kept. */
+export const RETENTION_DAYS: Bounds = { min: 1, max: 36_500, whole: true };
+
 const NUMBERS = Object.keys(BOUNDS) as (keyof typeof BOUNDS)[];
 
 /** Errors by field. Only numbers and JSON syntax are checked here; the API checks model names and the schema itself. */
@@ -73,7 +76,8 @@ export function validateDraft(draft: ModelDraft): ModelErrors {
   return errors;
 }
 
-function checkNumber(text: string, { min, max, whole }: Bounds): string | undefined {
+/** The error of a number as typed. An empty field has none. */
+export function checkNumber(text: string, { min, max, whole }: Bounds): string | undefined {
   if (text.trim() === "") return undefined;
   const value = Number(text);
   if (value >= min && value <= max && (!whole || Number.isInteger(value))) return undefined;

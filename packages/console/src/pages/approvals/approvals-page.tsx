@@ -1,6 +1,7 @@
 import type { ConsoleApproval } from "@patchbay/protocol/console";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useList } from "../../api/api.ts";
+import { resource, useList } from "../../api/api.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { DataTable } from "../../ui/data-table.tsx";
 import { FilterBar } from "../../ui/filter-bar.tsx";
@@ -15,13 +16,19 @@ const STATUSES = ["pending", "approved", "rejected", "expired", "cancelled"] as 
 
 /** The approvals that runs wait for, and earlier ones. */
 export function ApprovalsPage() {
-  const { approval: opened, status = "pending", agentId } = route.useSearch();
+  const { approval: opened, status = "pending", agentId, runId } = route.useSearch();
   const change = useSearchChange(route);
   const shownStatus = status === "all" ? undefined : status;
-  const approvals = useList("/approvals", { query: { status: shownStatus, agentId } });
+  const approvals = useList("/approvals", { query: { status: shownStatus, agentId, runId } });
   const agents = useList("/agents", { query: { limit: 100 } }).data ?? [];
   const names = new Map(agents.map(({ agentId, name }) => [agentId, name]));
-  const shown = approvals.data?.find(({ approvalId }) => approvalId === opened);
+  const listed = approvals.data?.find(({ approvalId }) => approvalId === opened);
+  // A link may lead to any approval: a decided one, or one on a later page of the list.
+  const linked = useQuery({
+    ...resource("/approvals", { query: { approvalId: opened } }),
+    enabled: opened !== undefined && approvals.isFetched && !listed,
+  });
+  const shown = listed ?? (opened === undefined ? undefined : linked.data?.items[0]);
   return (
     <>
       <PageHeader title="Approvals" description="Calls that wait for a person, of all agents">
@@ -40,11 +47,17 @@ export function ApprovalsPage() {
               label: "Agent",
               options: [...names].map(([value, label]) => ({ value, label })),
             },
+            { kind: "text", name: "runId", label: "Run ID", suggestions: [], further: true },
           ]}
-          values={{ status: status === "pending" ? undefined : status, agentId }}
+          values={{ status: status === "pending" ? undefined : status, agentId, runId }}
           onChange={change}
         />
       </PageHeader>
+      {opened !== undefined && linked.data?.items.length === 0 && (
+        <p role="status" className="text-muted mb-3 text-sm">
+          No approval has the ID {opened}. It is deleted with its thread.
+        </p>
+      )}
       <DataTable
         caption="Approvals"
         query={approvals}
