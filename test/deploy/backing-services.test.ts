@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Client } from "pg";
@@ -61,6 +61,50 @@ test.runIf(hasPsql())(
     }
   },
 );
+
+test.runIf(hasPsql())("the passwords of an existing volume are set from the files, as the README says", async () => {
+  await using base = await testDatabase();
+  await using folder = await temporaryFolder();
+  const [role, password] = [`patchbay_${randomBytes(6).toString("hex")}`, randomBytes(24).toString("hex")];
+  await base.query(`create role ${role} login password 'old'`);
+  writeFileSync(join(folder.path, "database-password"), password);
+  const admin = new URL(base.adminUrl);
+  const [define = ""] = /^set_password\(\) \{.*\}$/m.exec(readFileSync(at("README.md"), "utf8"))!;
+  const here = define
+    .replace(
+      "docker compose -f deploy/compose.yaml exec -T postgres psql --set ON_ERROR_STOP=1 --username postgres",
+      "psql --set ON_ERROR_STOP=1",
+    )
+    .replace("deploy/secrets/postgres", folder.path);
+  try {
+    const { status, stdout } = spawnSync("sh", ["-c", `${here}; set_password ${role} database-password`], {
+      encoding: "utf8",
+      env: {
+        PATH: process.env["PATH"],
+        PGHOST: admin.hostname,
+        PGPORT: admin.port || "5432",
+        PGUSER: decodeURIComponent(admin.username),
+        PGPASSWORD: decodeURIComponent(admin.password),
+        PGDATABASE: "postgres",
+      },
+    });
+    expect({ status, stdout }).toEqual({ status: 0, stdout: "ALTER ROLE\n" });
+    // A server that trusts all connections accepts any password, so the stored one is compared.
+    const [stored] = await base.query(`select rolpassword from pg_authid where rolname = '${role}'`);
+    expect(matches(stored!["rolpassword"], password)).toBe(true);
+    expect(matches(stored!["rolpassword"], "old")).toBe(false);
+  } finally {
+    await base.query(`drop role ${role}`);
+  }
+});
+
+/** True for the password of a stored `SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey` (RFC 5803). */
+function matches(stored: unknown, password: string): boolean {
+  const [, iterations, salt = "", storedKey] = /^SCRAM-SHA-256\$(\d+):([^$]+)\$([^:]+):/.exec(stored as string)!;
+  const salted = pbkdf2Sync(password, Buffer.from(salt, "base64"), Number(iterations), 32, "sha256");
+  const clientKey = createHmac("sha256", salted).update("Client Key").digest();
+  return createHash("sha256").update(clientKey).digest("base64") === storedKey;
+}
 
 test("Postgres gets no role without a password", async () => {
   await using folder = await temporaryFolder();

@@ -45,8 +45,8 @@ interface Service {
 }
 
 interface Ingress {
-  metadata: { annotations: Labels };
-  spec: { rules: { http: { paths: { path: string; backend: { service: object } }[] } }[] };
+  metadata: { name: string; annotations: Labels };
+  spec: { tls: object[]; rules: { host: string; http: { paths: { path: string; backend: { service: object } }[] } }[] };
 }
 
 interface Peer {
@@ -225,10 +225,14 @@ test("runtimes connect to the service, as the agent and with the key of its firs
   expect(service.spec.ports).toMatchObject([{ targetPort: plane.container.ports[0]!.name }]);
 });
 
+const [ingress, signIn, ...others] = plane.all.filter(({ kind }) => kind === "Ingress") as unknown as Ingress[];
+const nginx = read("nginx.conf");
+const prefix = "nginx.ingress.kubernetes.io/";
+
 test("the ingress has the paths of nginx.conf, its limits, no buffering and a timeout of 300 s", () => {
-  const { metadata, spec } = plane.ofKind("Ingress") as Ingress;
+  expect(others).toEqual([]);
+  const { metadata, spec } = ingress!;
   const { paths } = spec.rules[0]!.http;
-  const nginx = read("nginx.conf");
   const passed = [...nginx.matchAll(/location (= \/\S*|\/\w\S*) \{/g)].map(([, path]) => path!.replace("= ", ""));
   // One location of nginx serves /agents and /agent, the local variant, which only `patchbay dev` has.
   expect(paths.map(({ path }) => path).toSorted()).toEqual(
@@ -237,7 +241,6 @@ test("the ingress has the paths of nginx.conf, its limits, no buffering and a ti
   for (const { backend } of paths)
     expect(backend.service).toEqual({ name: service.metadata.name, port: { name: service.spec.ports[0]!.name } });
 
-  const prefix = "nginx.ingress.kubernetes.io/";
   expect(metadata.annotations).toMatchObject({
     [`${prefix}proxy-buffering`]: "off",
     [`${prefix}proxy-http-version`]: "1.1",
@@ -246,6 +249,23 @@ test("the ingress has the paths of nginx.conf, its limits, no buffering and a ti
     [`${prefix}limit-connections`]: /limit_conn connections (\d+);/.exec(nginx)![1],
     [`${prefix}proxy-next-upstream`]: "error timeout",
   });
+});
+
+test("attempts to sign in have the paths and the rate of nginx.conf, and otherwise the settings of the ingress", () => {
+  const [, words = ""] = /"~\^POST:\/api\/\(([\w|]+)\)\(\/\|\$\)"/.exec(nginx)!;
+  const [, rate] = /zone=sign_in:\S+ rate=(\d+)r\/m;/.exec(nginx)!;
+  const { metadata, spec } = signIn!;
+  const [rule, ...more] = spec.rules;
+  expect(more).toEqual([]);
+  expect(rule!.http.paths.map(({ path }) => path)).toEqual(words.split("|").map((word) => `/api/${word}`));
+  const { host, http } = ingress!.spec.rules[0]!;
+  expect([spec.tls, rule!.host]).toEqual([ingress!.spec.tls, host]);
+  for (const { backend } of rule!.http.paths) expect(backend).toEqual(http.paths[0]!.backend);
+  const { [`${prefix}limit-rpm`]: rpm, [`${prefix}limit-burst-multiplier`]: burst, ...same } = metadata.annotations;
+  expect(rpm).toBe(rate);
+  // Not smaller than the burst of nginx.conf, which an office behind one address needs.
+  expect(Number(rpm) * Number(burst)).toBeGreaterThanOrEqual(Number(/zone=sign_in burst=(\d+) /.exec(nginx)![1]));
+  expect(same).toEqual(ingress!.metadata.annotations);
 });
 
 function within(ranges: readonly string[], address: string): boolean {
