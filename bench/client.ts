@@ -9,10 +9,10 @@ export interface Answer {
 export type Client = ReturnType<typeof clientOn>;
 
 export function requestBytes({ path, headers, body }: LoadRequest): Buffer {
-  const named = Object.entries({ "content-type": "application/json", ...headers }).map(
+  const named = Object.entries({ host: "127.0.0.1", "content-type": "application/json", ...headers }).map(
     ([key, value]) => `${key}: ${value}`,
   );
-  const head = [`POST ${path} HTTP/1.1`, "host: 127.0.0.1", ...named, `content-length: ${Buffer.byteLength(body)}`];
+  const head = [`POST ${path} HTTP/1.1`, ...named, `content-length: ${Buffer.byteLength(body)}`];
   return Buffer.from(`${head.join("\r\n")}\r\n\r\n${body}`);
 }
 

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { accessTimes } from "./access.ts";
 import { countInstalled, install, ROOT } from "./build.ts";
 import { medians, type Figures } from "./figures.ts";
+import { directCalls } from "./direct-calls.ts";
 import { stripFloor } from "./floor.ts";
 import { canDelayFsync, delayedFsync } from "./fsync.ts";
 import { startGenerator, type Generator } from "./generator.ts";
@@ -22,6 +23,7 @@ import { round } from "./round.ts";
 
 import { LETTERS, type Letter, type Target } from "./system.ts";
 import { createTargets } from "./targets.ts";
+import { tracingLookups } from "./tracing.ts";
 
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 const note = (text: string): void => void process.stderr.write(`${text}\n`);
@@ -37,15 +39,25 @@ const RETAINED_S = 90;
 const FSYNC_S = 20;
 const BUILD_S = 15;
 const ACCESS_S = 15;
+const TRACING_S = 5;
+const DIRECT_S = 20;
 
 /** Seconds that a run with these options takes on two quiet cores. */
 function plannedSeconds({ quick, fsync, retained, rounds }: Options, letters: readonly Letter[]): number {
   const engines = letters.filter((letter) => letter === "A" || letter === "P").length;
   if (fsync) return BUILD_S + FSYNC_S;
   if (retained) return BUILD_S + engines * RETAINED_S;
-  if (quick) return BUILD_S + rounds * letters.length * QUICK_ROUND_S;
+  if (quick) return BUILD_S + rounds * letters.length * QUICK_ROUND_S + TRACING_S;
   const round = letters.reduce((seconds, letter) => seconds + ROUND_S[letter], 0);
-  return BUILD_S + ACCESS_S + rounds * round + engines * RETAINED_S + (letters.includes("A") ? FSYNC_S : 0);
+  return (
+    BUILD_S +
+    ACCESS_S +
+    TRACING_S +
+    DIRECT_S +
+    rounds * round +
+    engines * RETAINED_S +
+    (letters.includes("A") ? FSYNC_S : 0)
+  );
 }
 
 const duration = (seconds: number): string =>
@@ -58,6 +70,7 @@ interface Bench {
   provider: string;
   generator: Generator;
   trips: ReturnType<typeof roundTrips>;
+  folder: string;
   measureAccess: () => ReturnType<typeof accessTimes>;
 }
 
@@ -68,7 +81,9 @@ async function measure(bench: Bench): Promise<Measured> {
   if (options.retained || !(options.quick || options.fsync)) await measureRetained(bench, systems);
   const fsync = options.quick || options.retained ? {} : await measureFsync(bench);
   const access = options.quick || options.fsync || options.retained ? {} : { access: await bench.measureAccess() };
-  return { systems, rounds, packages: countInstalled("control-plane"), ...fsync, ...access };
+  const direct = options.quick || options.fsync || options.retained ? {} : await measureDirectCalls(bench);
+  const tracing = options.fsync || options.retained ? {} : await measureTracing(bench);
+  return { systems, rounds, packages: countInstalled("control-plane"), ...fsync, ...access, ...direct, ...tracing };
 }
 
 /** The systems in turn, so that other load of the machine affects all of them alike. */
@@ -117,6 +132,18 @@ async function measureFsync({ targets, provider, generator }: Bench): Promise<Pi
   return { fsync: await delayedFsync(ours, provider, generator) };
 }
 
+async function measureDirectCalls({ targets, ...bench }: Bench): Promise<Pick<Measured, "direct">> {
+  const ours = targets.find(({ letter }) => letter === "A");
+  if (!ours || !isDeployed(ours)) return {};
+  note("function calls over MCP and in the console");
+  return { direct: await directCalls(ours, bench) };
+}
+
+async function measureTracing({ targets, ...bench }: Bench): Promise<Pick<Measured, "tracingLookups">> {
+  const ours = targets.find(({ letter }) => letter === "A");
+  return ours ? { tracingLookups: await tracingLookups(ours, bench) } : {};
+}
+
 async function main(options: Options): Promise<void> {
   requireLinux();
   await using cleanup = new AsyncDisposableStack();
@@ -137,11 +164,11 @@ async function main(options: Options): Promise<void> {
   const many = installation.addService(here("access/service.ts"), "many.js");
   const measureAccess = () => accessTimes(installation.command, many);
   const provider = standIn.ready["url"] ?? "";
-  const measured = await measure({ options, targets, provider, generator, trips, measureAccess });
+  const measured = await measure({ options, targets, provider, generator, trips, folder, measureAccess });
 
   process.stdout.write(options.json ? jsonReport(measured) : textReport(measured));
   if (options.write) writePage(join(ROOT, "docs/performance.md"), pageReport(measured));
-  const losses = options.quick ? guard(readBaseline(), measured.systems) : [];
+  const losses = options.quick ? guard(readBaseline(), measured.systems, letters) : [];
   losses.forEach(note);
   if (losses.length > 0) process.exitCode = 1;
 }

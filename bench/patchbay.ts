@@ -9,7 +9,7 @@ import { MODELS, QUERY, TOKENS } from "./models.ts";
 import type { Copy, Storage } from "./storage.ts";
 import type { Asking, Letter, Question, System, Target, TargetOptions } from "./system.ts";
 
-const ROLE = "support";
+export const ROLE = "support";
 const TIERS = { bench: { queriesPerMinute: 10_000_000, charged: true } };
 const PRICES = {
   models: Object.fromEntries(Object.values(MODELS).map((model) => [model, { input: 0.4, output: 1.6 }])),
@@ -35,6 +35,7 @@ export interface Deployed extends Target {
   startOn(copy: Copy, options: TargetOptions): Promise<System>;
   /** The agent, and the link with which the owner signs in to the console, once for each copy. */
   console: { agentId: string; link: string };
+  apiKey: string;
 }
 
 export const isDeployed = (target: Target): target is Deployed => "startOn" in target;
@@ -72,6 +73,7 @@ export async function patchbay(
     name,
     storage,
     console: { agentId, link },
+    apiKey,
     ...(queriesOnly && { queriesOnly }),
     async start(options) {
       await using opening = new AsyncDisposableStack();
@@ -80,7 +82,7 @@ export async function patchbay(
       const started = opening.move();
       return { ...system, [Symbol.asyncDispose]: () => started[Symbol.asyncDispose]() };
     },
-    async startOn({ options, databaseCpuMs }, { provider, under, profile }) {
+    async startOn({ options, databaseCpuMs }, { provider, under, profile, preload }) {
       await using opening = new AsyncDisposableStack();
       const ports = await Promise.all(Array.from({ length: replicas }, freePort));
       const env = {
@@ -89,7 +91,7 @@ export async function patchbay(
         OPENAI_API: "chat",
         PATCHBAY_MODEL: MODELS.short,
         PATCHBAY_PRICES: prices,
-        ...profiled(profile),
+        ...nodeOptions({ profile, preload }),
       };
       const serve = ["serve", ...options, "--tiers", tiers, "--json", ...(bus ? ["--nats", bus.url] : [])];
       const startedAt = performance.now();
@@ -99,7 +101,10 @@ export async function patchbay(
       // Started without waiting, as a supervisor does; it retries until the server listens.
       const connect = ["connect", service, "--url", `http://127.0.0.1:${ports[0]}`, "--agent", agentId, "--json"];
       const functions = opening.use(
-        launch(command, connect, { env: { PATCHBAY_RUNTIME_KEY: runtimeKey }, cwd: folder }),
+        launch(command, connect, {
+          env: { PATCHBAY_RUNTIME_KEY: runtimeKey, ...nodeOptions({ preload }) },
+          cwd: folder,
+        }),
       );
       const started = opening.move();
       return {
@@ -119,8 +124,13 @@ export async function patchbay(
   return deployed;
 }
 
-const profiled = (folder: string | undefined): Record<string, string> =>
-  folder === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${folder}` };
+function nodeOptions({ profile, preload }: { profile?: string | undefined; preload?: string | undefined }) {
+  const options = [
+    ...(profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`]),
+    ...(preload === undefined ? [] : [`--import=${preload}`]),
+  ];
+  return options.length === 0 ? {} : { NODE_OPTIONS: options.join(" ") };
+}
 
 interface Access {
   port: number;

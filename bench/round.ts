@@ -5,7 +5,7 @@ import { median, type Job } from "./jobs.ts";
 import type { Options } from "./options.ts";
 import { TOKENS } from "./models.ts";
 import { cpuMs, residentKb } from "./process.ts";
-import type { Question, System, Target, TargetOptions } from "./system.ts";
+import type { Asking, Question, System, Target, TargetOptions } from "./system.ts";
 
 /** Sizes of parts of a round: a number of queries, so that a busy machine measures the same code, with a time limit. */
 const WARM_UP = { count: 1_500, ms: 12_000 };
@@ -60,26 +60,31 @@ export async function round(
   return figures;
 }
 
-/** Loads the system with a question, and measures it. */
+type Sent = Pick<Asking, "requests" | "expect">;
+
+/** Loads the system with a question or with requests, and measures it. */
 export function loading(system: System, generator: Generator) {
-  async function load(question: Question, concurrency: number, until: Job["until"]) {
-    const { requests, expect } = await system.ask(question);
-    return generator.run({ ports: system.ports, requests, concurrency, until, expect });
+  const sent = ({ requests, expect }: Sent, concurrency: number, until: Job["until"]) =>
+    generator.run({ ports: system.ports, requests, concurrency, until, expect });
+
+  async function measuredRequests(asking: Sent, concurrency: number, until: Job["until"]) {
+    await sleep(100);
+    const before = cpuOf(system);
+    const load = await sent(asking, concurrency, until);
+    const after = cpuOf(system);
+    return {
+      ...load,
+      cpuPerQueryMs: (after.all - before.all) / load.done,
+      ...(system.databaseCpuMs && { databaseCpuMs: (after.database - before.database) / load.done }),
+    };
   }
+
   return {
-    load,
-    async measured(question: Question, concurrency: number, until: Job["until"]) {
-      const { requests, expect } = await system.ask(question);
-      await sleep(100);
-      const before = cpuOf(system);
-      const load = await generator.run({ ports: system.ports, requests, concurrency, until, expect });
-      const after = cpuOf(system);
-      return {
-        ...load,
-        cpuPerQueryMs: (after.all - before.all) / load.done,
-        ...(system.databaseCpuMs && { databaseCpuMs: (after.database - before.database) / load.done }),
-      };
-    },
+    load: async (question: Question, concurrency: number, until: Job["until"]) =>
+      sent(await system.ask(question), concurrency, until),
+    measured: async (question: Question, concurrency: number, until: Job["until"]) =>
+      measuredRequests(await system.ask(question), concurrency, until),
+    measuredRequests,
   };
 }
 

@@ -24,6 +24,8 @@ export interface TargetOptions {
   under?: readonly string[];
   /** Folder for the CPU profile that the server writes when it stops. */
   profile?: string;
+  /** Address of a module that the server and the functions load before anything else. */
+  preload?: string;
 }
 
 export interface System extends AsyncDisposable {

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { Letter } from "../system.ts";
 import type { Measured } from "./musts.ts";
 
 /** A run may reach a recorded ratio times this: noise stays far below, a large regression does not. */
@@ -16,11 +17,20 @@ export function readBaseline(): Baseline {
   return JSON.parse(readFileSync(new URL("../baseline.json", import.meta.url), "utf8")) as Baseline;
 }
 
-/** What is wrong and what to do, for each engine that was measured with its floor and is above the limit. */
-export function guard({ cpuPerQueryToFloor }: Baseline, systems: Measured["systems"]): string[] {
+/** What is wrong and what to do, for each engine of the wanted systems that was not measured with its floor or is above the limit. */
+export function guard(
+  { cpuPerQueryToFloor }: Baseline,
+  systems: Measured["systems"],
+  wanted: readonly Letter[],
+): string[] {
   return (Object.keys(PAIRS) as Engine[]).flatMap((engine) => {
-    const [ours, floor] = PAIRS[engine].map((letter) => systems[letter]);
-    if (!ours || !floor) return [];
+    const pair = PAIRS[engine];
+    if (!pair.every((letter) => wanted.includes(letter))) return [];
+    const [ours, floor] = pair.map((letter) => systems[letter]);
+    if (!ours || !floor)
+      return [
+        `The cost of a query (${engine}) was not measured, because a system of ${pair.join(" and ")} could not be started. Install what the lines above name, or leave these systems out with --only.`,
+      ];
     const ratio = (ours.at16CpuMs ?? Number.NaN) / (floor.at16CpuMs ?? Number.NaN);
     const recorded = cpuPerQueryToFloor[engine];
     if (ratio <= MARGIN * recorded) return [];

@@ -1,3 +1,4 @@
+import type { DirectCalls } from "../direct-calls.ts";
 import type { FigureName, Figures } from "../figures.ts";
 import type { Letter } from "../system.ts";
 
@@ -9,6 +10,10 @@ export interface Measured {
   rounds?: number;
   packages: number;
   fsync?: { single: number; together: number };
+  /** Of OpenTelemetry's registry, by queries without a provider. */
+  tracingLookups?: number;
+  /** Function calls without a model. */
+  direct?: DirectCalls;
   /** Of `patchbay access` for a service of 50 functions and 6 roles. */
   access?: { checkMs: number; searchMs: number };
 }
@@ -79,9 +84,13 @@ export const MUSTS: readonly Must[] = [
   most("thread of 1,000 messages, A / C", 0.8, ratio("history1000CpuMs", "C")),
   most("function call of 200 B, not stored, ms", 0.2, figure("A", "call200BP50Ms")),
   least("function calls of 200 B a second, not stored", 10_000, figure("A", "call200BPerSecond")),
+  most("CPU per tools/call of MCP / per test call of the console, A", 2, ({ direct }) =>
+    quotient(direct?.mcpMs, direct?.consoleMs),
+  ),
   most("start to first answer, ms", 1_000, figure("A", "startMs")),
   most("idle memory of server and functions, MB", 170, figure("A", "idleMb")),
   most("packages installed for the control plane", 45, ({ packages }) => packages),
+  most("lookups of tracing by 400 queries without a provider, A", 0, ({ tracingLookups }) => tracingLookups),
   least(
     "queries a second with an fsync of 10 ms, 64 at a time / one",
     10,
@@ -97,14 +106,18 @@ export const AIMS: readonly Must[] = [
   most("CPU ms per query on Postgres, P", 3.5, figure("P", "at16CpuMs")),
 ];
 
-/** One line for each limit whose figure was measured. */
-export function judge(musts: readonly Must[], measured: Measured): { line: string; missed: boolean }[] {
+/** One line for each limit whose figure was measured; with `absent`, one for each limit. */
+export function judge(
+  musts: readonly Must[],
+  measured: Measured,
+  { absent = false } = {},
+): { line: string; missed: boolean }[] {
   return musts.flatMap(({ text, bound, atMost, value }) => {
-    const found = value(measured);
-    if (found === undefined || Number.isNaN(found)) return [];
+    const found = value(measured) ?? Number.NaN;
     const limit = typeof bound === "number" ? bound : bound(measured);
-    // A limit that depends on a figure which was not measured.
-    if (Number.isNaN(limit)) return [];
+    // A limit can depend on a figure which was not measured.
+    if (Number.isNaN(found) || Number.isNaN(limit))
+      return absent ? [{ line: `absent  ${text}: not measured`, missed: false }] : [];
     const missed = atMost ? found > limit : found < limit;
     const shown = `${text}: ${short(found)} (${atMost ? "at most" : "at least"} ${short(limit)})`;
     return [{ line: `${missed ? "MISSED" : "ok    "}  ${shown}`, missed }];

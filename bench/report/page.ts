@@ -22,7 +22,7 @@ export function writePage(file: string, text: string): void {
 export function pageReport(measured: Measured): string {
   const { fsync, packages, rounds = 0 } = measured;
   const judged = (title: string, musts: typeof MUSTS): string =>
-    `${title}\n\n\`\`\`\n${judge(musts, measured)
+    `${title}\n\n\`\`\`\n${judge(musts, measured, { absent: true })
       .map(({ line }) => line)
       .join("\n")}\n\`\`\``;
   return [

@@ -50,24 +50,30 @@ test("a second replica may add 30 %, or 2 ms of CPU per query", () => {
   expect(judge(MUSTS, { systems: { N: { at16CpuMs: 5 } }, packages: 1 })).toHaveLength(1);
 });
 
+const ALL = ["A", "B", "P", "F"] as const;
+
 test("the guard accepts noise and fails a large loss of either engine with both ratios", () => {
   const baseline = { cpuPerQueryToFloor: { embedded: 1.5, postgres: 3 } };
   const cpu = (at16CpuMs: number) => ({ at16CpuMs });
 
-  expect(guard(baseline, { A: cpu(3), B: cpu(1), P: cpu(12), F: cpu(2) })).toEqual([]);
-  expect(guard(baseline, { A: cpu(3.1), B: cpu(1), P: cpu(12), F: cpu(2) })).toEqual([
+  expect(guard(baseline, { A: cpu(3), B: cpu(1), P: cpu(12), F: cpu(2) }, ALL)).toEqual([]);
+  expect(guard(baseline, { A: cpu(3.1), B: cpu(1), P: cpu(12), F: cpu(2) }, ALL)).toEqual([
     expect.stringContaining("3.10 times the CPU time of the floor (embedded); recorded is 1.50, the limit 3.00"),
   ]);
-  expect(guard(baseline, { A: cpu(3), B: cpu(1), P: cpu(12.2), F: cpu(2) })).toEqual([
+  expect(guard(baseline, { A: cpu(3), B: cpu(1), P: cpu(12.2), F: cpu(2) }, ALL)).toEqual([
     expect.stringContaining("6.10 times the CPU time of the floor (postgres); recorded is 3.00, the limit 6.00"),
   ]);
 });
 
-test("the guard fails without measurements, and skips an engine that was not measured", () => {
+test("the guard fails without measurements of a wanted system, and skips an engine that is not wanted", () => {
   const baseline = { cpuPerQueryToFloor: { embedded: 1.5, postgres: 3 } };
+  const embedded = { A: { at16CpuMs: 1 }, B: { at16CpuMs: 1 } };
 
-  expect(guard(baseline, { A: {}, B: { at16CpuMs: 1 } })).toHaveLength(1);
-  expect(guard(baseline, {})).toEqual([]);
+  expect(guard(baseline, { A: {}, B: { at16CpuMs: 1 } }, ["A", "B"])).toHaveLength(1);
+  expect(guard(baseline, embedded, ["A", "B", "P"])).toEqual([]);
+  expect(guard(baseline, embedded, ALL)).toEqual([
+    expect.stringContaining("The cost of a query (postgres) was not measured"),
+  ]);
 });
 
 test("a table has the measurements and the ratios to the floor and to the rival", () => {
@@ -87,6 +93,13 @@ test("a table has the measurements and the ratios to the floor and to the rival"
   ]);
   expect(plainTable(rows).split("\n")).toHaveLength(2);
   expect(markdownTable(rows)).toContain("| CPU ms per query, 16 at a time | 1.5 | 1 | 3 | 1.50 | 0.50 |");
+});
+
+test("the page names the limits whose figures are absent", () => {
+  const page = pageReport({ systems: { A: { at16CpuMs: 1 }, C: { at16CpuMs: 2 } }, packages: 1 });
+
+  expect(page).toContain("ok      CPU per query, A / C: 0.5 (at most 1)");
+  expect(page).toContain("absent  CPU ms per query of two replicas, N: not measured");
 });
 
 test("numbers keep three significant digits", () => {
