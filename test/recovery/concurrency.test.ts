@@ -1,10 +1,8 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { until } from "../support/inbox.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { startDeployment, type FunctionRun } from "../support/processes.ts";
 import { startStandIn, type Script } from "../support/providers/index.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const LIMIT = 2;
 const script: Script = ({ step, query, results }) =>

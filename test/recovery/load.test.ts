@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { createDice, type Dice } from "../../examples/retail-desk/data/dice.ts";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { until } from "../support/inbox.ts";
@@ -11,8 +11,6 @@ import { readDatabase } from "../support/processes.ts";
 import { readAlong } from "../support/reader.ts";
 import { startSystem } from "../support/system.ts";
 import { twoSteps } from "../support/call-models.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const THREADS = 20;
 const QUERIES = 200;

@@ -1,10 +1,8 @@
 import { connect, defineFunction, defineService, everyone, silentLog, type Connection } from "@patchbay/functions";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { startChaosProxy, type ChaosProxy } from "../support/chaos-proxy.ts";
 import { until } from "../support/inbox.ts";
 import { REPLICAS, type Replicas } from "../support/replicas.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 /** Short pauses, so that a runtime reconnects soon after a cut or a restart. */
 const BACKOFF = { firstMs: 10, baseMs: 50, recentMaxMs: 200, maxMs: 500 };

@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, defineFunction, defineService, everyone, type Log, silentLog } from "@patchbay/functions";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { createDice } from "../../examples/retail-desk/data/dice.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { type Deployment, startDeployment } from "../support/processes.ts";
@@ -9,8 +9,6 @@ import { callThenAnswer, type Script, startStandIn } from "../support/providers/
 import { readAlong, type Reader } from "../support/reader.ts";
 import { LIMITS } from "@patchbay/protocol";
 import { fakeService } from "../support/fake-service.ts";
-
-vi.setConfig({ testTimeout: 180_000 });
 
 const ROUNDS = 12;
 const RUNS_A_ROUND = 8;

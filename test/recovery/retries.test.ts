@@ -1,10 +1,8 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { until } from "../support/inbox.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { readDatabase, startDeployment, type Deployment, type Running } from "../support/processes.ts";
 import { startStandIn, type Script } from "../support/providers/index.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const script: Script = ({ step, query, results }) =>
   step === 0 ? { calls: [{ name: query, arguments: { id: "1" } }] } : { text: results[0]!.content };

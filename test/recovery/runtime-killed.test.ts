@@ -5,8 +5,6 @@ import { printFigure } from "../support/figures.ts";
 import { readDatabase, startDeployment, type Deployment, type Running } from "../support/processes.ts";
 import { startStandIn, type Script } from "../support/providers/index.ts";
 
-vi.setConfig({ testTimeout: 120_000 });
-
 /** Calls the function that the query names with the id `held`, and then answers with its result. */
 const script: Script = ({ step, query, results }) =>
   step === 0 ? { calls: [{ name: query, arguments: { id: "held" } }] } : { text: results[0]!.content };

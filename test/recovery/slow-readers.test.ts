@@ -2,14 +2,12 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { connect, type Socket } from "node:net";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { until } from "../support/inbox.ts";
 import { startStandIn, type Script } from "../support/providers/index.ts";
 import { heapBytes } from "../support/figures.ts";
 import { startSystem } from "../support/system.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const STEPS = 5;
 const CALLS = 8;

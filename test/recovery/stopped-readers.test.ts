@@ -12,8 +12,6 @@ import { heapBytes, printFigure } from "../support/figures.ts";
 import { startSystem } from "../support/system.ts";
 import { callsOnce } from "../support/call-models.ts";
 
-vi.setConfig({ testTimeout: 90_000 });
-
 const STEPS = 10;
 const CALLS = 25;
 const RESULT_UNITS = 200_000;

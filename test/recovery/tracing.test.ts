@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { runCommand, startCommand, temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { until } from "../support/inbox.ts";
 import { testNats } from "../support/nats.ts";
@@ -11,8 +11,6 @@ import { type SentSpan, startOtlpReceiver } from "../support/otlp.ts";
 import { testDatabase } from "../support/postgres.ts";
 import { startStandIn } from "../support/providers/index.ts";
 import { client } from "../support/system.ts";
-
-vi.setConfig({ testTimeout: 180_000 });
 
 const fromRoot = (path: string): string => JSON.stringify(fileURLToPath(new URL(`../../${path}`, import.meta.url)));
 const READY = /^\{"ready".*\}$/m;

@@ -1,10 +1,8 @@
 import { verifyWebhook } from "@patchbay/client";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { startReceiver } from "../../packages/control-plane/test/webhooks/receiver.ts";
 import { startDeployment } from "../support/processes.ts";
 import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 test("what a killed control plane was sending is sent again with the same id, and what follows is not lost", async () => {
   await using standIn = await startStandIn(

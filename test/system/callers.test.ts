@@ -57,6 +57,12 @@ async function start(options: SystemOptions = {}) {
       return { status: response.status, code, errorMessage, details, who: asker?.result, wiped: wiped?.success };
     },
     require: () => system.plane.admin.updateAgent(agentId, { settings: { callers: "required" } }),
+    /** True if the model of the query is shown the text of an earlier one. */
+    async isShown(text: string, { threadId, ...of }: { threadId: string; sub: string; tenant?: string }) {
+      const header = { "x-patchbay-caller": await issuer.token({ role: "clerk", ...of }) };
+      await system.query("And now?", { threadId }, header);
+      return JSON.stringify(standIn.requests.at(-1)!.body).includes(text);
+    },
     audited: async () =>
       (await system.plane.store.audit.list({ agentId, limit: 100 })).items.map(({ action, rule }) =>
         [action, rule].filter(Boolean).join(" "),
@@ -216,13 +222,22 @@ test("a proven caller neither reads, joins nor continues what another caller beg
   expect(joined.status).toBe(422);
 
   const { threadId } = first;
-  const history = async (sub: string) => {
-    const { runId } = await system.query("And now?", { threadId }, await of(sub));
-    const stored = await system.plane.store.runs.get(system.agentId, runId);
-    const scope = { role: stored!.role, subject: stored!.subject, before: runId, bytes: 100_000 };
-    return JSON.stringify(await system.plane.store.runs.history(threadId, scope as never)).includes("4711");
-  };
-  expect([await history("ada"), await history("eve")]).toEqual([true, false]);
+  const isShown = (sub: string) => system.isShown("4711", { threadId, sub });
+  expect([await isShown("ada"), await isShown("eve")]).toEqual([true, false]);
+});
+
+test("callers that share the subject of a service are not shown each other's queries", async () => {
+  const context = z.looseObject({ tenant: z.string() });
+  await using system = await start({
+    service: defineService({ name: "desk", context, subject: ({ tenant }) => tenant, functions: [who, wipe] }),
+  });
+  const ada = await system.token({ role: "clerk", tenant: "shop-7" });
+  const { threadId } = await system.query("My PIN is 4711", {}, { "x-patchbay-caller": ada });
+
+  const isShown = (sub: string, tenant: string) => system.isShown("4711", { threadId, sub, tenant });
+  expect(await isShown("ada", "shop-7")).toBe(true);
+  expect(await isShown("eve", "shop-7")).toBe(false);
+  expect(await isShown("ada", "shop-8")).toBe(false);
 });
 
 test("the same key and body of one proven caller join, also with a new token", async () => {

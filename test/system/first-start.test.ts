@@ -1,11 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { runCommand, startCommand, temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { serviceSource } from "../../packages/cli/test/support/service-source.ts";
-
-/** Each command is a process, and a busy machine starts only a few per second. */
-vi.setConfig({ testTimeout: 180_000 });
 
 interface Made {
   agent: { agentId: string };

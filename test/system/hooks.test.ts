@@ -15,6 +15,7 @@ import { scriptedModel, type ScriptedTurn } from "@patchbay/functions/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
+import { signIn } from "../support/console.ts";
 import { readDatabase } from "../support/processes.ts";
 import { startSystem } from "../support/system.ts";
 
@@ -79,17 +80,9 @@ async function startWithService(hooks: Hooks, turns: readonly ScriptedTurn[] = c
   await connection.ready;
 
   async function browse(): Promise<(path: string) => Promise<string>> {
-    const { path } = await system.plane.admin.members.signInLink(orgId);
-    const headers = { "content-type": "application/json", "sec-fetch-site": "same-origin", origin: url };
-    const body = JSON.stringify({ link: path.split("#")[1] });
-    const signedIn = await fetch(`${url}/api/links/open`, { method: "POST", headers, body });
-    if (!signedIn.ok) throw new Error(`${signedIn.status} ${await signedIn.text()}`);
-    const cookie = signedIn.headers
-      .getSetCookie()
-      .map((set) => set.split(";")[0])
-      .join("; ");
+    const ask = await signIn(system.plane, orgId);
     return async (path) => {
-      const response = await fetch(`${url}/api${path}`, { headers: { ...headers, cookie } });
+      const response = await ask(path);
       const text = await response.text();
       if (!response.ok) throw new Error(`${path}: ${response.status} ${text}`);
       return text;

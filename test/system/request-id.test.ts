@@ -1,11 +1,12 @@
+import { defineFunction, defineService } from "@patchbay/functions";
 import { type LogFields, logTo } from "@patchbay/protocol";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { until } from "../support/inbox.ts";
 import { callsOnce } from "../support/call-models.ts";
+import { signIn } from "../support/console.ts";
 import { startSystem } from "../support/system.ts";
 import { createTracedService } from "../support/traced-service.ts";
-
-type System = Awaited<ReturnType<typeof startSystem>>;
 
 const ABC = { "x-request-id": "abc" };
 
@@ -21,7 +22,8 @@ test("a request is found by its id in the log, an error body, the list of runs a
   expect(await refused.json()).toMatchObject({ code: "invalid_request", requestId: "abc" });
   expect((await plane.admin.runsOfRequest("abc")).items).toMatchObject([{ runId, agentId, requestId: "abc" }]);
   expect(await (await system.get(`/agents/${agentId}/runs/${runId}`)).json()).toMatchObject({ requestId: "abc" });
-  expect(await searchedAs(plane, orgId, "abc")).toMatchObject({ found: [{ kind: "run", id: runId, agentId }] });
+  const ask = await signIn(plane, orgId);
+  expect(await (await ask("/search?q=abc")).json()).toMatchObject({ found: [{ kind: "run", id: runId, agentId }] });
   const found = () => lines.filter(({ requestId }) => requestId === "abc");
   await until(() => found().length === 3, "the three lines of the requests and the run");
   expect(found()).toEqual(
@@ -33,15 +35,37 @@ test("a request is found by its id in the log, an error body, the list of runs a
   );
 });
 
-/** What the search of the console answers to its first member. */
-async function searchedAs({ url, admin }: System["plane"], orgId: string, q: string): Promise<unknown> {
-  const { path } = await admin.members.signInLink(orgId);
-  const headers = { "content-type": "application/json", "sec-fetch-site": "same-origin", origin: url };
-  const body = JSON.stringify({ link: path.split("#")[1] });
-  const signedIn = await fetch(`${url}/api/links/open`, { method: "POST", headers, body });
-  const cookie = signedIn.headers
-    .getSetCookie()
-    .map((set) => set.split(";")[0])
-    .join("; ");
-  return await (await fetch(`${url}/api/search?q=${q}`, { headers: { ...headers, cookie } })).json();
-}
+test("the line of a request names its run, and the role that the service gave it", async () => {
+  const lines: LogFields[] = [];
+  const log = logTo((_level, message, fields) => lines.push({ message, ...fields }));
+  const service = defineService({
+    name: "desk",
+    roles: ["guest"],
+    defaultRole: "guest",
+    functions: [
+      defineFunction({
+        name: "look_up",
+        description: "Looks it up.",
+        input: z.object({}),
+        roles: ["guest"],
+        handler: () => 1,
+      }),
+    ],
+  });
+  await using system = await startSystem({ service, model: callsOnce("look_up"), log });
+  const { agentId } = system;
+  const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "look_up", arguments: {} } };
+
+  await system.query("Look it up", {}, { "x-request-id": "asked" });
+  await system.stream("Look it up", {}, { "x-request-id": "streamed" });
+  const accept = "application/json, text/event-stream";
+  const called = await system.post(`/agents/${agentId}/mcp`, call, { accept, "x-request-id": "called" });
+  expect(await called.text()).toContain('"result"');
+
+  for (const id of ["asked", "streamed", "called"]) {
+    const of = (wanted: string) => lines.find(({ message, requestId }) => message === wanted && requestId === id);
+    await until(() => of("request") !== undefined, `the line of ${id}`);
+    const { runId } = of("run ended")!;
+    expect(of("request")).toMatchObject({ requestId: id, agentId, runId, role: "guest", status: 200 });
+  }
+});
