@@ -7,6 +7,7 @@ import {
   movedConnections,
   reconnectedFleet,
   redeliveredCalls,
+  restartedRuntimes,
 } from "./runtime-faults.ts";
 import { fairShare } from "./fair-share.ts";
 
@@ -44,6 +45,7 @@ export const LONG: readonly { scenario: Scenario; terms: { rate: number; seconds
   { scenario: rollingUpgrade, terms: { rate: 20 } },
   { scenario: embeddedUpgrade, terms: { rate: 20 } },
   { scenario: drainedRuntime, terms: { rate: 0 } },
+  { scenario: restartedRuntimes, terms: { rate: 50 } },
   { scenario: resumedStreams, terms: { rate: 500 } },
   // Copies that arrive before their run is stored count: more would exceed the tenant's 6,000 queries per minute.
   { scenario: repeatedKey, terms: { rate: 50 } },

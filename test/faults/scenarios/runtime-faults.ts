@@ -119,6 +119,28 @@ export const drainedRuntime: Scenario = {
   },
 };
 
+/** Restarts of runtimes, one after the other. */
+const RESTARTS = 40;
+
+export const restartedRuntimes: Scenario = {
+  name: "restarted-runtimes",
+  promise: "Runtimes that are restarted by SIGTERM under load leave no call with an unknown outcome.",
+  lab: { replicas: 2, tenants: 1, runtimes: 3 },
+  async run(lab, { rate, dice }) {
+    const { runtimes } = lab.tenants[0]!;
+    const load = startLoad(lab, { rate, dice, callMs: 1, thinkMs: 1 });
+    const exits: (number | null)[] = [];
+    for (let index = 0; index < RESTARTS; index++) {
+      const runtime = runtimes[index % runtimes.length]!;
+      exits.push((await runtime.terminate()).code);
+      await runtime.start();
+    }
+    const endings = await load.stop();
+    const found = await check(lab, { endings, succeeded: endings.length });
+    return together(found, { restarts: RESTARTS }, { "each runtime exited with 0": exits.every((code) => code === 0) });
+  },
+};
+
 export const movedConnections: Scenario = {
   name: "moved-connections",
   promise: "Runtimes whose replica is killed connect to another within 5 s.",

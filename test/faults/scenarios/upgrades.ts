@@ -5,6 +5,7 @@ import { createClient } from "../client.ts";
 import { holdCalls, until } from "../held-calls.ts";
 import type { Lab } from "../lab.ts";
 import { startLoad } from "../load.ts";
+import type { Tenant } from "../tenants.ts";
 import { OLD_COMMIT, THIS_VERSION } from "../versions.ts";
 import { type Scenario, type Terms, together } from "./scenario.ts";
 import { approverOf, ask, decide, hasEnded } from "./waiting-runs.ts";
@@ -25,8 +26,8 @@ export const embeddedUpgrade: Scenario = {
 };
 
 /**
- * Replaces one replica after the other, then the runtimes, under load. Runs are open meanwhile: calls that run at the replica that
- * is replaced last, and a run that waits for an approval.
+ * Replaces one replica after the other under load, then the runtimes of the earlier version, then those of this version under load.
+ * Runs are open meanwhile: calls that run at the replica that is replaced last, and a run that waits for an approval.
  */
 async function upgrade(lab: Lab, { rate, dice }: Terms) {
   const tenant = lab.tenants[0]!;
@@ -44,14 +45,15 @@ async function upgrade(lab: Lab, { rate, dice }: Terms) {
     await held.release();
     sideBySide.push(await allAnswer(lab, index));
   }
-  for (const runtime of tenant.runtimes.slice()) {
-    await tenant.connect(THIS_VERSION);
-    exits.push((await runtime.terminate()).code);
-  }
+  // A runtime of the earlier version drops a call that arrives while it stops, so that none may arrive then.
+  const endings = [...(await load.stop())];
+  exits.push(...(await replaceRuntimes(tenant)));
+  const next = startLoad(lab, { rate, dice });
+  exits.push(...(await replaceRuntimes(tenant)));
   await decide(lab, tenant, await approverOf(lab, tenant), waiting);
   await until(() => hasEnded(lab, tenant, waiting), "the run that waited ends", 60_000);
   await sleep(1_000);
-  const endings = [...(await load.stop()), ...(await held.endings)];
+  endings.push(...(await next.stop()), ...(await held.endings));
   const after = await inspectStore(lab.database);
   const refusal = await refusedStart(lab);
   const found = await check(lab, { endings, succeeded: endings.length });
@@ -68,6 +70,16 @@ async function upgrade(lab: Lab, { rate, dice }: Terms) {
       "the earlier version refuses the newer database": refusal.includes("A newer version of Patchbay has used"),
     },
   );
+}
+
+/** Starts a runtime of this version for each one that is connected, and stops the latter. Resolves with their exit codes. */
+async function replaceRuntimes(tenant: Tenant): Promise<(number | null)[]> {
+  const exits: (number | null)[] = [];
+  for (const runtime of tenant.runtimes.filter(({ alive }) => alive)) {
+    await tenant.connect(THIS_VERSION);
+    exits.push((await runtime.terminate()).code);
+  }
+  return exits;
 }
 
 /** True if each replica answers a query itself. */

@@ -1,28 +1,18 @@
 import { randomUUID } from "node:crypto";
-import { hostname } from "node:os";
-import {
-  type ControlPlaneFrame,
-  FRAMES_VERSION,
-  isClearText,
-  LIMITS,
-  type Manifest,
-  type ReportedCase,
-  type RuntimeFrame,
-} from "@patchbay/protocol";
+import { type ControlPlaneFrame, isClearText, type RuntimeFrame } from "@patchbay/protocol";
 import { readProxyVariables } from "../config.ts";
 import type { ConnectionError } from "../errors.ts";
 import { defaultLog, type Log } from "../log.ts";
 import type { Service } from "../service.ts";
 import { type BackoffOptions, createBackoff } from "./backoff.ts";
 import { Calls } from "./calls.ts";
-import { reportedCases, withCaseVerdicts } from "./case-verdicts.ts";
 import { type ControlPlaneConnection, parseTarget, requireValidDeployment } from "./connection.ts";
-import { encodeFrame } from "./frames.ts";
+import { helloOf } from "./hello.ts";
 import type { ApprovalNotice } from "./notices.ts";
 import { proxyFor } from "./proxy.ts";
 import { answerHook, answerPrepare, type Answering } from "./questions.ts";
 import { Reconnector } from "./reconnect.ts";
-import { answerJudge, shadowFrame } from "./shadow.ts";
+import { answerJudge } from "./shadow.ts";
 import { createTraces } from "./traces.ts";
 
 /** Where a runtime connects, as which agent, and how many calls it accepts. */
@@ -122,6 +112,8 @@ class Runtime implements Connection {
   readonly #reconnector: Reconnector;
   readonly #stopped = new AbortController();
   readonly #drainTimeout = Promise.withResolvers<void>();
+  /** Connections whose control plane has not yet read that this runtime drains. */
+  readonly #announced = new Set<Promise<void>>();
   readonly #traces = createTraces();
   #service: Service;
   #hello: Promise<string>;
@@ -143,7 +135,7 @@ class Runtime implements Connection {
     this.#concurrency = concurrency;
     this.#log = log;
     this.#service = service;
-    this.#hello = this.#helloOf(service);
+    this.#hello = this.#encodeHello(service);
     this.ready = this.#ready.promise;
     this.ended = this.#ended.promise;
     // An owner who awaits neither must not get an unhandled rejection.
@@ -189,7 +181,7 @@ class Runtime implements Connection {
   };
 
   readonly update = (service: Service): void => {
-    this.#hello = this.#helloOf(service);
+    this.#hello = this.#encodeHello(service);
     this.#service = service;
     if (this.#phase === "serving") this.#reconnector.replace();
   };
@@ -198,10 +190,25 @@ class Runtime implements Connection {
 
   async #drainAndEnd(): Promise<void> {
     this.#phase = "draining";
-    for (const connection of this.#options.shadow ? [] : this.#reconnector.open) connection.send(DRAINING);
-    await Promise.race([this.#calls.drain(), this.#drainTimeout.promise]);
+    for (const connection of this.#options.shadow ? [] : this.#reconnector.open) this.#announceDraining(connection);
+    await Promise.race([this.#drained(), this.#drainTimeout.promise]);
     await this.#end(new Error("The runtime was stopped before it was connected."));
     this.#ended.resolve();
+  }
+
+  #announceDraining(connection: ControlPlaneConnection): void {
+    connection.send(DRAINING);
+    const read = connection.read().finally(() => this.#announced.delete(read));
+    this.#announced.add(read);
+  }
+
+  /**
+   * Resolves when no call is open and none can arrive. A control plane may have sent a call before it read that this runtime drains:
+   * the call is refused, so that another runtime gets it. Unanswered, it would count as one that may have run.
+   */
+  async #drained(): Promise<void> {
+    await this.#calls.drain();
+    while (this.#announced.size > 0) await Promise.all(this.#announced);
   }
 
   /** While it drains, a refused runtime can no longer deliver results. */
@@ -222,7 +229,7 @@ class Runtime implements Connection {
   }
 
   #welcomed(connection: ControlPlaneConnection): void {
-    if (this.#phase === "draining") connection.send(DRAINING);
+    if (this.#phase === "draining") this.#announceDraining(connection);
     this.#calls.resend(connection);
     this.#ready.resolve();
   }
@@ -254,6 +261,17 @@ class Runtime implements Connection {
     return { service: this.#service, log: this.#log, signal: this.#stopped.signal, inSpan: this.#traces.inSpan };
   }
 
+  #encodeHello(service: Service): Promise<string> {
+    const { instanceId } = this;
+    return helloOf(service, {
+      ...this.#options,
+      instanceId,
+      concurrency: this.#concurrency,
+      log: this.#log,
+      traces: this.#traces,
+    });
+  }
+
   async #notify(notice: ApprovalNotice): Promise<void> {
     try {
       await this.#options.onApproval?.(notice);
@@ -261,35 +279,6 @@ class Runtime implements Connection {
       this.#log.error("onApproval failed", { approvalId: notice.approvalId, runId: notice.runId, error });
     }
   }
-
-  /** Throws for a function set that is too large. Reported cases, and then verdicts of cases, are left out of one that would become so. */
-  #helloOf(service: Service): Promise<string> {
-    const { deployment, shadow, reportCases = false } = this.#options;
-    if (shadow) return Promise.resolve(shadowFrame(service, { instanceId: this.instanceId, sdk: SDK }));
-    const encode = (manifest: Manifest, cases: readonly ReportedCase[] = []) =>
-      encodeFrame({
-        type: "hello",
-        version: FRAMES_VERSION,
-        instanceId: this.instanceId,
-        manifest,
-        ...(deployment !== undefined && { deployment }),
-        concurrency: this.#concurrency,
-        sdk: SDK,
-        host: hostname().slice(0, 255),
-        ...(cases.length > 0 && { cases: [...cases] }),
-      });
-    const text = encode(service.manifest);
-    // Calls follow the hello, and their spans need the traces.
-    if (text !== undefined)
-      return Promise.all([withCaseVerdicts(service, this.#log), this.#traces.loaded]).then(
-        ([manifest]) =>
-          encode(manifest, reportCases ? reportedCases(service, this.#log) : []) ?? encode(manifest) ?? text,
-      );
-    throw new TypeError(
-      `connect: the function set exceeds the limit of ${LIMITS.frameBytes} bytes. Shorten schemas or descriptions.`,
-    );
-  }
 }
 
-const SDK = "patchbay-functions/0.1.0";
 const DRAINING = JSON.stringify({ type: "draining" } satisfies RuntimeFrame);

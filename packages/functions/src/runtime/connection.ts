@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { type ControlPlaneFrame, DEFAULT_LIMITS, ErrorBody, LIMITS, parseJson } from "@patchbay/protocol";
@@ -16,6 +17,8 @@ export interface ControlPlaneConnection {
   send(text: string): void;
   /** Sends a frame, or drops it if the network is slow or half of `framesPerSecond` has been sent in this second. */
   sendIfIdle(text: string): void;
+  /** Resolves when the control plane has read everything that was sent before, and its own frames until then have arrived. Also resolves when the connection has ended. */
+  read(): Promise<void>;
   close(): void;
 }
 
@@ -133,6 +136,17 @@ class SocketConnection implements ControlPlaneConnection {
     const second = Math.floor(performance.now() / 1_000);
     if (this.#unasked.second !== second) this.#unasked = { second, count: 0 };
     if (this.#socket.bufferedAmount < IDLE_BYTES && this.#unasked.count++ < this.framesPerSecond / 2) this.send(text);
+  }
+
+  read(): Promise<void> {
+    if (!this.open) return Promise.resolve();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    // Pings and frames are answered in their order, and a heartbeat's ping has no data.
+    const mark = randomUUID();
+    this.#socket.on("pong", (data) => data.toString() === mark && resolve());
+    this.#socket.once("close", () => resolve());
+    this.#socket.ping(mark);
+    return promise;
   }
 
   close(): void {

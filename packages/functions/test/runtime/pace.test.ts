@@ -35,7 +35,14 @@ test.each([
 });
 
 test("results of a lost connection are resent at a quarter of the accepted rate, and immediately when queried", async () => {
-  const lost = { open: true, framesPerSecond: 200, send() {}, sendIfIdle() {}, close() {} };
+  const lost = {
+    open: true,
+    framesPerSecond: 200,
+    send() {},
+    sendIfIdle() {},
+    read: () => Promise.resolve(),
+    close() {},
+  };
   const sent: string[] = [];
   const next = { ...lost, send: (text: string) => void sent.push(text), framesPerSecond: 8 };
   const calls = new Calls({

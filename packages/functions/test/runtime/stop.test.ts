@@ -32,6 +32,21 @@ test("stop finishes open calls, refuses new ones, waits for acknowledgements and
   expect(service.invoked).toHaveLength(20);
 });
 
+test("a call that crosses the stop of an idle runtime is refused before the connection closes", async () => {
+  const { url, welcome } = await plane();
+  const service = fakeService();
+  const runtime = runtimeOf(url, service);
+  const connection = await welcome();
+  await runtime.ready;
+  connection.send(callFrame("crossing"));
+
+  await runtime.stop();
+
+  expect(await connection.next("callState")).toMatchObject({ callId: "crossing", state: "unseen" });
+  expect(await connection.closed).toBe(1000);
+  expect(service.invoked).toHaveLength(0);
+});
+
 test("calls that are still open after the drain time are aborted", async () => {
   const { url, welcome } = await plane();
   const { answer, started } = untilAborted();

@@ -1,0 +1,51 @@
+import { hostname } from "node:os";
+import { FRAMES_VERSION, LIMITS, type Manifest, present, type ReportedCase } from "@patchbay/protocol";
+import type { Log } from "../log.ts";
+import type { Service } from "../service.ts";
+import { reportedCases, withCaseVerdicts } from "./case-verdicts.ts";
+import { encodeFrame } from "./frames.ts";
+import { shadowFrame } from "./shadow.ts";
+import type { createTraces } from "./traces.ts";
+
+const SDK = "patchbay-functions/0.1.0";
+
+/** The runtime that sends it, with options of `connect`. */
+interface Sender {
+  instanceId: string;
+  deployment?: string;
+  shadow?: boolean;
+  reportCases?: boolean;
+  concurrency: number;
+  log: Log;
+  traces: ReturnType<typeof createTraces>;
+}
+
+/**
+ * The first frame of a connection. Throws for a function set that is too large. Reported cases, and then verdicts of cases, are left
+ * out of one that would become so.
+ */
+export function helloOf(service: Service, sender: Sender): Promise<string> {
+  const { deployment, shadow, reportCases = false, instanceId, concurrency, log, traces } = sender;
+  if (shadow) return Promise.resolve(shadowFrame(service, { instanceId, sdk: SDK }));
+  const encode = (manifest: Manifest, cases: readonly ReportedCase[] = []) =>
+    encodeFrame({
+      type: "hello",
+      version: FRAMES_VERSION,
+      instanceId,
+      manifest,
+      ...present({ deployment }),
+      concurrency,
+      sdk: SDK,
+      host: hostname().slice(0, 255),
+      ...(cases.length > 0 && { cases: [...cases] }),
+    });
+  const text = encode(service.manifest);
+  if (text === undefined)
+    throw new TypeError(
+      `connect: the function set exceeds the limit of ${LIMITS.frameBytes} bytes. Shorten schemas or descriptions.`,
+    );
+  // Calls follow the hello, and their spans need the traces.
+  return Promise.all([withCaseVerdicts(service, log), traces.loaded]).then(
+    ([manifest]) => encode(manifest, reportCases ? reportedCases(service, log) : []) ?? encode(manifest) ?? text,
+  );
+}
