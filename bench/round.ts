@@ -88,7 +88,7 @@ export function loading(system: System, generator: Generator) {
   };
 }
 
-function cpuOf(system: System): { all: number; database: number } {
+export function cpuOf(system: System): { all: number; database: number } {
   const database = system.databaseCpuMs?.() ?? 0;
   return { all: cpuMs(system.pids()) + database, database };
 }
