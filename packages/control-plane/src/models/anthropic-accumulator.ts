@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@patchbay/protocol";
-import type { ModelCall, ModelEvent, ModelStop, TokenUsage } from "../ports/model-provider.ts";
+import type { ModelCall, ModelDelta, ModelStop, TokenUsage } from "../ports/model-provider.ts";
 import { createMeter } from "./meter.ts";
 import { modelFailure } from "./model-failure.ts";
 import { parseArguments } from "./neutral-request.ts";
@@ -65,7 +65,7 @@ export function anthropicAccumulator(options: Options): Accumulator<AnthropicEve
   let refusal: string | undefined;
   let ended = false;
 
-  function takeDelta(building: Building | undefined, delta: AnthropicEvent["delta"]): ModelEvent | undefined {
+  function takeDelta(building: Building | undefined, delta: AnthropicEvent["delta"]): ModelDelta | undefined {
     if (!building || !delta) return undefined;
     const { block } = building;
     switch (delta.type) {

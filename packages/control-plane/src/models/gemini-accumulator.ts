@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from "@patchbay/protocol";
 import {
   type ModelCall,
   ModelError,
-  type ModelEvent,
+  type ModelDelta,
   type ModelStop,
   type TokenUsage,
 } from "../ports/model-provider.ts";
@@ -145,7 +145,7 @@ function stopOf(finishReason: string): ModelStop {
 }
 
 /** A chunk nearly always holds one part. Where it holds text and a thought, the text is what is shown live. */
-function shownOf(parts: Part[]): ModelEvent | undefined {
+function shownOf(parts: Part[]): ModelDelta | undefined {
   const texts = (thought: boolean) =>
     parts.reduce((all, part) => all + (Boolean(part.thought) === thought ? (part.text ?? "") : ""), "");
   const text = texts(false);

@@ -1,5 +1,5 @@
 import type { JsonObject } from "@patchbay/protocol";
-import type { ModelEvent, ModelStop, TokenUsage } from "../ports/model-provider.ts";
+import type { ModelDelta, ModelStop, TokenUsage } from "../ports/model-provider.ts";
 import { createMeter } from "./meter.ts";
 import { modelFailure } from "./model-failure.ts";
 import { argumentsText } from "./neutral-request.ts";
@@ -78,7 +78,7 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
     Object.assign(call.extra, extra);
   }
 
-  function takeDelta(delta: Delta): ModelEvent | undefined {
+  function takeDelta(delta: Delta): ModelDelta | undefined {
     for (const call of delta.tool_calls ?? []) takeCall(call);
     const reasoning = delta.reasoning_content || delta.reasoning;
     if (reasoning) thought += reasoning;

@@ -1,6 +1,7 @@
 import { createParser } from "eventsource-parser";
 import {
   ModelError,
+  type ModelDelta,
   type ModelEvent,
   type ModelProvider,
   type ModelRequest,
@@ -19,7 +20,7 @@ export interface TurnOptions {
 
 /** Builds one turn out of a wire's events. Throws `ModelError` for an error that the wire reports in mid-stream. */
 export interface Accumulator<Event> {
-  take(event: Event): ModelEvent | undefined;
+  take(event: Event): ModelDelta | undefined;
   /** The turn, once the wire's terminal event was taken. */
   end(): ModelTurn | undefined;
   /** What was used so far; undefined before the model began to answer. */
@@ -38,8 +39,6 @@ export function wireProvider<Event>(name: string, begin: (request: ModelRequest)
   return { name, stream: (request, { signal }) => streamTurn(name, begin(request), signal) };
 }
 
-const ACTIVITY: ModelEvent = { type: "activity" };
-
 /** Runs one turn over a wire: the order of events, abort, truncation and failures are the same for all of them. */
 async function* streamTurn<Event>(
   provider: string,
@@ -51,19 +50,22 @@ async function* streamTurn<Event>(
   const connection = new AbortController();
   const abort = () => connection.abort(signal.reason);
   signal.addEventListener("abort", abort, { once: true });
+  const read = createSseReader();
+  let deltas: ModelDelta[] = [];
   let ended = false;
   try {
     const { body } = await open(connection.signal);
-    for await (const batch of readJsonEvents<Event>(provider, body)) {
-      let silent = true;
-      for (const event of batch) {
-        const shown = accumulator.take(event);
-        if (shown) yield shown;
-        if (shown) silent = false;
-        signal.throwIfAborted();
+    if (!body) throw truncated(provider);
+    for await (const bytes of body as AsyncIterable<Uint8Array>) {
+      for (const data of read(bytes)) {
+        const delta = data === DONE ? undefined : accumulator.take(parse(provider, data) as Event);
+        if (delta) deltas.push(delta);
       }
-      // A call's arguments may stream for minutes: the reader must know that the provider is alive.
-      if (silent) yield ACTIVITY;
+      // Also without deltas: a call's arguments may stream for minutes, and the reader must know that the provider is alive.
+      const shown = deltas;
+      deltas = [];
+      yield { type: "deltas", deltas: shown };
+      signal.throwIfAborted();
     }
     // An aborted connection can look like one that ended well.
     signal.throwIfAborted();
@@ -72,6 +74,8 @@ async function* streamTurn<Event>(
     if (!turn) throw truncated(provider);
     yield { type: "end", turn };
   } catch (error) {
+    // They preceded the error in the same bytes.
+    if (deltas.length > 0) yield { type: "deltas", deltas };
     const used = accumulator.soFar();
     if (used) yield { type: "cut", ...used };
     if (signal.aborted) throw signal.reason;
@@ -83,21 +87,8 @@ async function* streamTurn<Event>(
   }
 }
 
-/**
- * The parsed JSON events of a body of server-sent events, in one batch for each read so that tokens cost no promise of their own.
- * A read that completes no event gives an empty batch, which says that bytes arrive. `[DONE]`, which is not JSON, is skipped.
- */
-export async function* readJsonEvents<Event>(
-  provider: string,
-  body: AsyncIterable<Uint8Array> | null,
-): AsyncGenerator<Event[], void, undefined> {
-  if (!body) throw truncated(provider);
-  const read = createSseReader();
-  for await (const bytes of body)
-    yield read(bytes)
-      .filter((data) => data !== "[DONE]")
-      .map((data) => parse(provider, data) as Event);
-}
+/** Ends the events of some wires. It is not JSON. */
+const DONE = "[DONE]";
 
 function parse(provider: string, data: string): object {
   let value: unknown;

@@ -118,12 +118,17 @@ export interface PartialUsage {
   uncountedBytes: number;
 }
 
+/** A part of a turn's text or reasoning. */
+export type ModelDelta = { type: "textDelta"; text: string } | { type: "thoughtDelta"; text: string };
+
 /** Events of a turn while it is streamed. */
 export type ModelEvent =
-  | { type: "textDelta"; text: string }
-  | { type: "thoughtDelta"; text: string }
-  /** Bytes arrived that are not shown: a part of a call's arguments, hidden reasoning, a ping. Shows that the connection works. */
-  | { type: "activity" }
+  | ModelDelta
+  /**
+   * The deltas that arrived together, which costs less than an event for each. None if bytes arrived that are not shown: a part of a
+   * call's arguments, hidden reasoning, a ping. Shows that the connection works.
+   */
+  | { type: "deltas"; deltas: readonly ModelDelta[] }
   /** Precedes the error of an attempt whose model had begun to answer: the provider bills that part. */
   | ({ type: "cut" } & PartialUsage)
   /** The last event of a turn. Adapters yield it only after the terminal event of their wire. */

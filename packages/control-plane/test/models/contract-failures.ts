@@ -3,7 +3,7 @@ import { scriptFor, STAND_IN_KEY, startStandIn, type ScriptedError } from "../..
 import { createModelCatalog, type ProviderConfig } from "../../src/models/catalog.ts";
 import { ModelError, type ModelErrorKind, type ModelEvent } from "../../src/ports/model-provider.ts";
 import type { WireTraits } from "./drive.ts";
-import { asking, providerOf, turnOf } from "./drive.ts";
+import { asking, providerOf, streamed, turnOf } from "./drive.ts";
 
 const BY_STATUS: [number, ModelErrorKind, boolean][] = [
   [400, "bad_request", false],
@@ -22,7 +22,7 @@ export function failureContract({ wire, model, quota, tooLong, retryAfter }: Wir
     await using standIn = await startStandIn(wire, scriptFor({ error }));
     const events: ModelEvent[] = [];
     const outcome = await (async () => {
-      for await (const event of providerOf(standIn).stream(asking(model), { signal })) events.push(event);
+      for await (const event of streamed(providerOf(standIn), asking(model), signal)) events.push(event);
     })().catch((error: unknown) => error);
     // No provider charges for such a request.
     expect(events).toEqual([]);

@@ -9,7 +9,7 @@ import {
   type TokenUsage,
 } from "../../src/ports/model-provider.ts";
 import type { WireTraits } from "./drive.ts";
-import { asking, essence, eventsOf, providerOf, turnOf } from "./drive.ts";
+import { asking, essence, eventsOf, providerOf, streamed, turnOf } from "./drive.ts";
 
 const TURN: ScriptedTurn = {
   thoughts: ["Zürich → 東京 👩‍🚀"],
@@ -155,7 +155,7 @@ export function streamContract({ wire, model }: WireTraits): void {
     const reason = new Error("cancelled");
 
     const outcome = (async () => {
-      for await (const event of providerOf(standIn).stream(asking(model), { signal: caller.signal }))
+      for await (const event of streamed(providerOf(standIn), asking(model), caller.signal))
         if (event.type === "textDelta") setImmediate(() => caller.abort(reason));
     })();
 
@@ -170,7 +170,7 @@ export function streamContract({ wire, model }: WireTraits): void {
     );
     const { signal } = new AbortController();
 
-    for await (const event of providerOf(standIn).stream(asking(model), { signal }))
+    for await (const event of streamed(providerOf(standIn), asking(model), signal))
       if (event.type === "textDelta") break;
 
     await standIn.requests[0]?.closed;
@@ -187,7 +187,7 @@ async function attempt(
 ): Promise<{ events: ModelEvent[]; error: unknown }> {
   const events: ModelEvent[] = [];
   try {
-    for await (const event of provider.stream(request, { signal })) {
+    for await (const event of streamed(provider, request, signal)) {
       events.push(event);
       if (event.type === "textDelta") onText();
     }

@@ -54,8 +54,20 @@ export async function eventsOf(
   signal: AbortSignal = new AbortController().signal,
 ): Promise<ModelEvent[]> {
   const events: ModelEvent[] = [];
-  for await (const event of provider.stream(request, { signal })) events.push(event);
+  for await (const event of streamed(provider, request, signal)) events.push(event);
   return events;
+}
+
+/** The events of a turn, with each delta as an event of its own. */
+export async function* streamed(
+  provider: ModelProvider,
+  request: ModelRequest,
+  signal: AbortSignal,
+): AsyncGenerator<ModelEvent> {
+  for await (const event of provider.stream(request, { signal })) {
+    if (event.type === "deltas") yield* event.deltas;
+    else yield event;
+  }
 }
 
 export async function turnOf(provider: ModelProvider, request: ModelRequest): Promise<ModelTurn> {

@@ -1,6 +1,7 @@
 import * as fc from "../../../../test/support/properties.ts";
 import { expect, test } from "vitest";
-import { createSseReader, readJsonEvents } from "../../src/models/turn-stream.ts";
+import { asking } from "./drive.ts";
+import { createSseReader, wireProvider } from "../../src/models/turn-stream.ts";
 
 const MAX_DATA_UNITS = 16 * 1024 * 1024;
 
@@ -66,7 +67,10 @@ test("a reader that stops early cancels the body", async () => {
     cancel: resolve,
   });
 
-  for await (const events of readJsonEvents("openai", body)) if (events.length > 0) break;
+  const accumulator = { take: () => undefined, end: () => undefined, soFar: () => undefined };
+  const provider = wireProvider("openai", () => ({ accumulator, open: async () => new Response(body) }));
+
+  for await (const _event of provider.stream(asking("any"), { signal: new AbortController().signal })) break;
 
   await cancelled;
 });

@@ -110,7 +110,7 @@ describe("a silent provider", () => {
     const { take, reports } = provided(async function* () {
       for (let piece = 0; piece < 5; piece++) {
         await new Promise((resolve) => setTimeout(resolve, IDLE_MS - 1_000));
-        yield { type: "activity" };
+        yield { type: "deltas", deltas: [] };
       }
       yield end();
     });

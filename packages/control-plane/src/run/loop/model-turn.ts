@@ -1,5 +1,6 @@
 import {
   type ChosenModel,
+  type ModelDelta,
   ModelError,
   type ModelErrorKind,
   type ModelRequest,
@@ -126,10 +127,10 @@ async function attemptTurn(
     signal.addEventListener("abort", abort);
     for await (const event of model.provider.stream(request, { signal: turn.signal })) {
       timer.refresh();
-      if (event.type === "textDelta") observer.text(event.text);
-      else if (event.type === "thoughtDelta") observer.thought(event.text);
-      else if (event.type === "cut") observer.cut(event);
-      else if (event.type === "end") return event.turn;
+      if (event.type === "end") return event.turn;
+      if (event.type === "cut") observer.cut(event);
+      else if (event.type === "deltas") for (const delta of event.deltas) show(delta, observer);
+      else show(event, observer);
     }
     throw new ModelError("truncated", "the adapter ended without a turn");
   } catch (error) {
@@ -140,6 +141,11 @@ async function attemptTurn(
     clearTimeout(timer);
     signal.removeEventListener("abort", abort);
   }
+}
+
+function show({ type, text }: ModelDelta, observer: AttemptObserver): void {
+  if (type === "textDelta") observer.text(text);
+  else observer.thought(text);
 }
 
 /** The wait that the provider asks for, or exponential back-off with full jitter, whichever is longer. */
