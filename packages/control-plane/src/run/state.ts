@@ -45,7 +45,7 @@ export interface Progress {
    * The turn that the model is asked for. `discarded`: what its failed attempts cost. `unstored`: an unusable turn, which is
    * stored together with the end of the run.
    */
-  readonly asking: { turn?: TurnTiming; discarded?: Spent; unstored?: JournalEntry };
+  readonly asking: { turn?: TurnTiming | undefined; discarded?: Spent | undefined; unstored?: JournalEntry };
   /** Number of calls that were not loaded. */
   readonly leftOut?: number;
 }
@@ -67,8 +67,8 @@ export interface RunState extends Progress {
   readonly history: History;
   /** The `beforeAnswer` hooks that check each text of the model, in order. */
   readonly answerHooks: readonly ServiceHooks[];
-  /** The next turn, once its request was built. Removed by whatever changes that request. */
-  next?: NextTurn;
+  /** The next turn, once its request was built. Unset by changes of that request: a deleted property would make every later access to the state slow. */
+  next?: NextTurn | undefined;
   /** Upper limit on the tokens of conversation; lowered when a model rejects a request as too long. */
   maxTokens: number;
   /** Input tokens of the last turn as a multiple of their estimate; at least 1. */
@@ -119,14 +119,12 @@ export function createState(
   const { visible, shown, respond } = functionsOf(run, manifest);
   const functions = new Map(visible.map((one) => [one.name, one]));
   return {
-    ...progress,
     model,
     fallback,
     functions,
     hidden: new Set(manifest.functions.map((one) => one.name).filter((name) => !functions.has(name))),
     shown,
-    ...(respond && { respond }),
-    ...(next && { next }),
+    next,
     exampleQueries: (manifest.exampleQueries ?? []).flatMap(({ query, role }) => (role === run.role ? [query] : [])),
     history,
     answerHooks: answerHooksOf(run, manifest),
@@ -138,13 +136,16 @@ export function createState(
     offeredMs: 0,
     reservedMicros,
     resultBytes: storedResultBytes(progress.calls),
+    // Last: V8 defines each property after a spread by a call of the runtime.
+    ...(respond && { respond }),
+    ...progress,
   };
 }
 
 /** Adds a turn; the next request includes it. */
 export function pushTurn(state: RunState, turn: TurnRecord): void {
   state.turns.push(turn);
-  delete state.next;
+  state.next = undefined;
 }
 
 /** The functions that exist for a run, and the ones that its model is shown: without the deprecated ones. */

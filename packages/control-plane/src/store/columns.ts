@@ -2,8 +2,9 @@ import { randomBytes } from "node:crypto";
 
 /** Leaves out the properties that are null or undefined: columns use null, records leave optional properties out. */
 export function present<T extends object>(members: T): { [K in keyof T]?: NonNullable<T[K]> } {
-  const entries = Object.entries(members).filter(([, value]) => value !== null && value !== undefined);
-  return Object.fromEntries(entries) as { [K in keyof T]?: NonNullable<T[K]> };
+  const kept: { [K in keyof T]?: NonNullable<T[K]> } = {};
+  for (const name in members) if (members[name] !== null && members[name] !== undefined) kept[name] = members[name];
+  return kept;
 }
 
 /** A text column with the JSON of a `T`. Only the store writes it, so it is parsed without validation. */

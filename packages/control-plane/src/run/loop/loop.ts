@@ -243,8 +243,8 @@ function entryOf(state: RunState, turn: ModelTurn, { observer }: Pick<ActiveRun,
   observer.turnEnded(record);
   state.reservedMicros = 0;
   const timing = state.asking.turn;
-  delete state.asking.turn;
-  delete state.asking.discarded;
+  state.asking.turn = undefined;
+  state.asking.discarded = undefined;
   return {
     turn: { ...record, reservedMicros, ...(timing && { timing }) },
     events: turn.thoughts.map((content): RunEvent => ({ type: "thought", content })),

@@ -48,7 +48,8 @@ export async function takeTurn(
 ): Promise<ModelTurn> {
   const { clock, log, segment, signal } = active;
   const preview = previewOf(observer);
-  const attemptOnce = () => attemptTurn(model, request, active, { ...observer, ...preview });
+  const { text, thought } = preview;
+  const attemptOnce = () => attemptTurn(model, request, active, { text, thought, cut: observer.cut });
   let wasHollow = false;
   for (let attempt = 0; ; attempt++) {
     const beganAt = performance.now();
@@ -112,7 +113,7 @@ async function attemptTurn(
   model: ChosenModel,
   request: ModelRequest,
   { signal, providerIdleMs = IDLE_MS }: Pick<ActiveRun, "signal" | "providerIdleMs">,
-  observer: AttemptObserver,
+  observer: Pick<AttemptObserver, "text" | "thought" | "cut">,
 ): Promise<ModelTurn> {
   const turn = new AbortController();
   const abort = (): void => turn.abort(signal.reason);
@@ -143,7 +144,7 @@ async function attemptTurn(
   }
 }
 
-function show({ type, text }: ModelDelta, observer: AttemptObserver): void {
+function show({ type, text }: ModelDelta, observer: Pick<AttemptObserver, "text" | "thought">): void {
   if (type === "textDelta") observer.text(text);
   else observer.thought(text);
 }

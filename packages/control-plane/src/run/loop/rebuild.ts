@@ -89,5 +89,5 @@ function useModel(state: RunState, wanted: { provider?: string; model?: string }
   if (provider === state.model.provider.name && model === state.model.model) return;
   state.model = choose({ provider, model });
   state.maxTokens = Infinity;
-  delete state.next;
+  state.next = undefined;
 }

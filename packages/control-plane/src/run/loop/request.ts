@@ -114,7 +114,7 @@ export function shrink(state: RunState): boolean {
   const conversationTokens = (bytes - 1) / BYTES_PER_TOKEN;
   if (fitInto(state, turns, { ...budget, conversationTokens }).dropped <= dropped) return false;
   state.maxTokens = conversationTokens;
-  delete state.next;
+  state.next = undefined;
   return true;
 }
 

@@ -152,7 +152,7 @@ function fallBack(state: RunState, { kind, message }: ModelError): boolean {
   state.model = next;
   // A conversation that was too long for one model may fit into the window of another.
   state.maxTokens = Infinity;
-  delete state.next;
+  state.next = undefined;
   return true;
 }
 
