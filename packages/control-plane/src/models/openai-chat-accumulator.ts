@@ -120,8 +120,8 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
         thoughts: thought === "" ? [] : [thought],
         usage: meter.usage,
         model,
-        ...((text || calls.length > 0) && { echo: { provider: CHAT_WIRE, model: options.model, blocks } }),
         warnings: options.warnings,
+        ...((text || calls.length > 0) && { echo: { provider: CHAT_WIRE, model: options.model, blocks } }),
       });
     },
     soFar: meter.soFar,

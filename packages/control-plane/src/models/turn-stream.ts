@@ -108,9 +108,9 @@ function parse(provider: string, data: string): object {
 export function settleTurn({ stop, calls, refusal, warnings, ...rest }: ReadTurn): ModelTurn {
   const mayRun = stop === "calls";
   return {
-    ...rest,
     stop: mayRun && calls.length === 0 ? "stop" : stop,
     calls: mayRun ? calls : [],
+    ...rest,
     ...(stop === "length" && calls.length > 0 && { cutCall: true }),
     ...(refusal && { refusal }),
     ...(warnings.length > 0 && { warnings }),

@@ -1,4 +1,4 @@
-import type { RunErrorCode, RunStatus } from "@patchbay/protocol";
+import { present, type RunErrorCode, type RunStatus } from "@patchbay/protocol";
 import { RunMoved } from "./function-gateway.ts";
 import type { Message } from "./model-provider.ts";
 import type { NewApproval } from "./approvals.ts";
@@ -38,6 +38,34 @@ export interface NewRun extends Pick<
   /** Micro-USD to reserve for its first turn, when it may start immediately and the balance suffices. Default 0. */
   reserveMicros?: number;
   audit: AuditEntry[];
+}
+
+/** The record of a run on which no work was done. `made`: what the store adds. */
+export function recordOf(
+  run: NewRun,
+  made: Pick<RunRecord, "status" | "fence" | "createdAt" | "deadlineAt"> & { startedAt?: number | undefined },
+): RunRecord {
+  const { runId, orgId, agentId, threadId, keyId, kind, request, sessionId, requestId, subject, manifestHash, trace } =
+    run;
+  const { status, fence, createdAt, deadlineAt, startedAt } = made;
+  return {
+    runId,
+    orgId,
+    agentId,
+    threadId,
+    keyId,
+    kind,
+    status,
+    fence,
+    request,
+    createdAt,
+    deadlineAt,
+    cancelRequested: false,
+    claims: 0,
+    crashes: 0,
+    lastSeq: 0,
+    ...present({ sessionId, requestId, role: request.role, subject, manifestHash, startedAt, trace }),
+  };
 }
 
 /** The result of storing a run. */

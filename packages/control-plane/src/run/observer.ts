@@ -47,15 +47,15 @@ export function observeRun(
     const { code, rule } = { code: interrupted, rule: undefined, ...failure };
     // A name that the model made up is a text of the model, which neither the log nor a label holds.
     const name = known ? { functionName } : {};
-    metrics.callEnded({ agentId, ...name, outcome: code ?? "succeeded", ...present({ rule, ms: sentMs }) });
+    metrics.callEnded({ agentId, outcome: code ?? "succeeded", ...name, ...present({ rule, ms: sentMs }) });
     const ms = Math.round(sentMs ?? 0);
     log.debug("call ended", { callId, ...name, attempt, ...present({ instanceId, code, rule }), ms });
     if (sentMs === undefined) return;
     const ok = code === undefined ? { ok: true } : { ok: false, code };
-    observe({ kind: "call", ...about(), functionName, ...ok, ms: sentMs });
+    observe({ kind: "call", functionName, ms: sentMs, ...about(), ...ok });
   }
   return {
-    started: () => observe({ kind: "query", ...about(), text: request.query }),
+    started: () => observe({ kind: "query", text: request.query, ...about() }),
     attemptEnded: metrics.modelTurn,
     turnEnded: ({ provider, model, usage, costMicros }) => metrics.turnBilled({ provider, model }, usage, costMicros),
     callEnded: (call, sentMs) => noteCall(call, { sentMs }),
@@ -74,8 +74,8 @@ export function observeRun(
       metrics.runEnded(code ?? "succeeded", ms);
       log.info("run ended", { ...senderOf(run), ...endOf(result, did), ms, ...(waitedMs > 0 && { waitedMs }) });
       const tokens = usage.inputTokens + usage.outputTokens;
-      if (success) observe({ kind: "done", ...about(), ms: executionTimeMs, tokens });
-      else observe({ kind: "failed", ...about(), code: code ?? "internal", ms: executionTimeMs });
+      if (success) observe({ kind: "done", ms: executionTimeMs, tokens, ...about() });
+      else observe({ kind: "failed", code: code ?? "internal", ms: executionTimeMs, ...about() });
     },
   };
 }

@@ -136,7 +136,6 @@ export function createState(
     offeredMs: 0,
     reservedMicros,
     resultBytes: storedResultBytes(progress.calls),
-    // Last: V8 defines each property after a spread by a call of the runtime.
     ...(respond && { respond }),
     ...progress,
   };

@@ -71,15 +71,14 @@ export async function reserve(trx: Engine, step: Step, micros: number): Promise<
 /** Returns a turn's reservation less the turn's cost. A cost above reservation and balance together is not charged. */
 export async function settle(
   trx: Engine,
-  { reservedMicros, costMicros, ...turn }: Step & { reservedMicros: number; costMicros: number },
+  { orgId, runId, step, reservedMicros, costMicros }: Step & { reservedMicros: number; costMicros: number },
 ): Promise<void> {
   let micros = reservedMicros - whole(costMicros);
-  const { orgId } = turn;
   if (!(await addToBalance(trx, { orgId, micros }))) {
     micros = -((await lockBalance(trx, { orgId }))[0]?.micros ?? 0);
     await addToBalance(trx, { orgId, micros });
   }
-  await enter(trx, { ...turn, kind: "settle", micros });
+  await enter(trx, { orgId, runId, step, kind: "settle", micros });
 }
 
 /** Returns the reservations of a run's turns that never happened. */
@@ -100,8 +99,14 @@ interface Entry {
 
 /** False when the step has an entry of this kind already: a repeated commit must not move credits twice. */
 function enter(trx: Engine, { orgId, runId, step, kind, micros }: Entry): Promise<boolean> {
-  const ofStep = { run_id: runId ?? null, step: step ?? null };
-  return insertEntry(trx, { id: sortableId("led"), org_id: orgId, ...ofStep, kind, micros });
+  return insertEntry(trx, {
+    id: sortableId("led"),
+    org_id: orgId,
+    run_id: runId ?? null,
+    step: step ?? null,
+    kind,
+    micros,
+  });
 }
 
 /** The balance as a column of another query. */

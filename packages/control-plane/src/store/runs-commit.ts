@@ -254,7 +254,7 @@ async function insertTurn(trx: Engine, run: Owner, turn: Turn): Promise<void> {
   const of = { run_id: run.runId, org_id: run.orgId };
   const whose = { agent_id: run.agentId, role: run.role ?? null };
   await turnRow(trx, { ...of, ...turnRowOf(turn) });
-  await usageRow(trx, { ...of, ...usageRowOf(turn), ...whose, turns: 1 });
+  await usageRow(trx, { turns: 1, ...of, ...whose, ...usageRowOf(turn) });
 }
 
 type Turn = NonNullable<RunCommit["turn"]>;
@@ -263,20 +263,20 @@ type Turn = NonNullable<RunCommit["turn"]>;
 export function turnRowOf(turn: Turn) {
   const { messages, warnings, timing } = turn;
   return {
-    ...spendingOf(turn),
     messages: toJson(messages),
     warnings: toJson(warnings),
     began_at: timing?.beganAt ?? null,
     retries: timing?.retries.length ? toJson(timing.retries) : null,
+    ...spendingOf(turn),
   };
 }
 
 /** The columns of a turn's usage that do not come from its run. */
 export const usageRowOf = (turn: Turn) => ({
-  ...spendingOf(turn),
   provider: turn.provider,
   model: turn.model,
   first_token_ms: turn.timing?.firstTokenMs ?? null,
+  ...spendingOf(turn),
 });
 
 const spendingOf = ({ step, usage, costMicros }: Turn) => ({

@@ -1,9 +1,8 @@
 import { LIMITS, type QueryResponse } from "@patchbay/protocol";
 import { sql } from "kysely";
-import type { RunRecord } from "../ports/records.ts";
-import type { NewRun, RunStore, StartedRun } from "../ports/run-store.ts";
+import { type NewRun, recordOf, type RunStore, type StartedRun } from "../ports/run-store.ts";
 import { insertAudit } from "./audit.ts";
-import { present, toJson } from "./columns.ts";
+import { toJson } from "./columns.ts";
 import { reserve } from "./credits.ts";
 import { liveKey, takeIdempotencyKey } from "./idempotency-keys.ts";
 import { endingOf, insertEvents } from "./runs-commit.ts";
@@ -87,30 +86,17 @@ async function start(trx: Engine, run: NewRun): Promise<StartedRun> {
 
 type Made = Pick<RunRow, (typeof MADE)[number]>;
 
-/** The record that a read of the run's row would give, without the row's JSON. */
-function startedRun(run: NewRun, made: Made, reservedMicros = 0): StartedRun {
-  const { runId, orgId, agentId, threadId, keyId, kind, request, sessionId, requestId, subject, manifestHash, trace } =
-    run;
-  const record: RunRecord = {
-    runId,
-    orgId,
-    agentId,
-    threadId,
-    keyId,
-    kind,
+const startedRun = (run: NewRun, made: Made, reservedMicros = 0): StartedRun => ({
+  kind: "started",
+  run: recordOf(run, {
     status: made.status,
     fence: made.fence,
-    request,
     createdAt: made.created_at,
     deadlineAt: made.deadline_at,
-    cancelRequested: false,
-    claims: NEW.claims,
-    crashes: NEW.crashes,
-    lastSeq: NEW.last_seq,
-    ...present({ sessionId, requestId, role: request.role, subject, manifestHash, startedAt: made.started_at, trace }),
-  };
-  return { kind: "started", run: record, reservedMicros };
-}
+    startedAt: made.started_at ?? undefined,
+  }),
+  reservedMicros,
+});
 
 /**
  * Gives the run its position in the thread. The thread's row stays locked until the end of the transaction, so runs of one

@@ -233,10 +233,10 @@ function entryOf(state: RunState, turn: ModelTurn, { observer }: Pick<ActiveRun,
     messages: isBlank(turn)
       ? []
       : [{ role: "assistant", text: turn.text, calls: turn.calls, ...(turn.echo && { echo: turn.echo }) }],
-    ...spentWith(state, turn),
     warnings,
     provider: model.provider.name,
     model: model.model,
+    ...spentWith(state, turn),
   };
   pushTurn(state, record);
   for (const warning of warnings) state.warnings.add(warning);
@@ -246,7 +246,7 @@ function entryOf(state: RunState, turn: ModelTurn, { observer }: Pick<ActiveRun,
   state.asking.turn = undefined;
   state.asking.discarded = undefined;
   return {
-    turn: { ...record, reservedMicros, ...(timing && { timing }) },
+    turn: { reservedMicros, ...record, ...(timing && { timing }) },
     events: turn.thoughts.map((content): RunEvent => ({ type: "thought", content })),
   };
 }

@@ -44,7 +44,6 @@ export function nextRequest(state: RunState): NextTurn {
     lastChance,
     dropped,
     echoesFrom,
-    ...(leavesOut && { warning: leftOutWarning(Math.max(0, history.entries.length - dropped), budget) }),
     request: {
       model: model.model,
       system: request.system,
@@ -52,13 +51,14 @@ export function nextRequest(state: RunState): NextTurn {
       messages,
       earlierMessages: earlier.length,
       maxTokens: request.maxTokens,
-      ...(respond && { respond }),
       toolChoice: toolChoiceOf(state, { planning, lastChance }),
       threadId,
       cacheKey: cacheKey([run.agentId, run.manifestHash, run.role, model.model, request.responseSchema]),
-      ...(request.temperature !== undefined && { temperature: request.temperature }),
       [EXAMPLE_QUERIES]: state.exampleQueries,
+      ...(respond && { respond }),
+      ...(request.temperature !== undefined && { temperature: request.temperature }),
     },
+    ...(leavesOut && { warning: leftOutWarning(Math.max(0, history.entries.length - dropped), budget) }),
   };
 }
 

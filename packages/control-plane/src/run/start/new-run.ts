@@ -3,7 +3,7 @@ import { present } from "@patchbay/protocol";
 import type { FunctionSession } from "../../ports/function-gateway.ts";
 import type { ChosenModel } from "../../ports/model-provider.ts";
 import type { Caller, RunRecord } from "../../ports/records.ts";
-import { type NewRun, NO_HISTORY } from "../../ports/run-store.ts";
+import { type NewRun, NO_HISTORY, recordOf } from "../../ports/run-store.ts";
 import type { Principal, Query, RunHandle } from "../api.ts";
 import { runEntry } from "../calls/journal.ts";
 import { nextReservation } from "../loop/cost.ts";
@@ -61,13 +61,9 @@ export function newRun(
     threadId: threadId ?? newId("thr"),
     newThread: threadId === undefined,
     kind: testCall ? "call" : task ? "task" : "query",
-    ...(threadId === undefined && externalThread && { threadKey: externalThread }),
-    ...lease,
     audit: [],
     request: {
-      ...request,
       query: text,
-      ...(quoted && { quoted }),
       context,
       analysisMode,
       provider: testCall ? TEST_CALL : (wanted.provider ?? ""),
@@ -75,6 +71,8 @@ export function newRun(
       system: "",
       charged: false,
       warnings: [...warnings],
+      ...request,
+      ...(quoted && { quoted }),
       ...(role !== undefined && { role }),
       ...(instructions !== undefined && { instructions }),
       ...(keyLabel !== undefined && { keyLabel }),
@@ -85,6 +83,8 @@ export function newRun(
       ...(testCall && { testCall }),
       ...(repeats && { rerunOf: originOf(repeats) }),
     },
+    ...lease,
+    ...(threadId === undefined && externalThread && { threadKey: externalThread }),
     ...(requestId !== undefined && { requestId }),
     ...(sessionId !== undefined && { sessionId }),
     ...(idempotency && { idempotency }),
@@ -147,22 +147,9 @@ const originOf = ({ runId, threadId, request: { rerunOf } }: NonNullable<Query["
   history: rerunOf?.history ?? { threadId, before: runId },
 });
 
-/** The record of a run that no process has worked on. */
-export function unstarted(run: NewRun, now: number): RunRecord {
-  const { role } = run.request;
-  return {
-    ...run,
-    createdAt: now,
-    deadlineAt: now,
-    ...(role !== undefined && { role }),
-    status: "queued",
-    fence: 0,
-    cancelRequested: false,
-    crashes: 0,
-    claims: 0,
-    lastSeq: 0,
-  };
-}
+/** The record of a run that is not stored. */
+export const unstarted = (run: NewRun, now: number): RunRecord =>
+  recordOf(run, { status: "queued", fence: 0, createdAt: now, deadlineAt: now });
 
 const RANDOM_BYTES = 8;
 const IDS_PER_MILLISECOND = 0x1_0000;

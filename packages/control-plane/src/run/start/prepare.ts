@@ -53,12 +53,12 @@ export async function prepareServices(
   return {
     set: met.length === asked.length ? session : await gateway.combine(agentId, met),
     modelContext: isOnly ? contextFor(met[0]!, context) : contextByService(met, context),
-    ...(subject !== undefined && { subject }),
     silentHooks: [
       ...session.missing.filter((one) => one.hasHooks),
       ...asked.filter((one) => !one.prepared && hasHooks(one)),
     ].map(({ service }) => service),
     warnings: [...session.missing.map(missingWarning), ...asked.flatMap(warningOf)],
+    ...(subject !== undefined && { subject }),
   };
 }
 

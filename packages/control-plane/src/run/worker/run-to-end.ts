@@ -220,11 +220,11 @@ function finish(
     finish: {
       status,
       result,
-      ...reportOf(run, status, result),
       history: progress ? historyOf(progress, answer) : [],
-      ...(progress?.asking.turn && { unanswered: progress.asking.turn }),
       // A query that did not reach a model may be sent again with the same key.
       releaseIdempotencyKey: !result.success && !wasAsked(run, progress),
+      ...reportOf(run, status, result),
+      ...(progress?.asking.turn && { unanswered: progress.asking.turn }),
     },
     audit: [
       ...(last.audit ?? []),
