@@ -140,6 +140,11 @@ export interface Followed {
   body: string;
 }
 
+/** The events of a followed run, each by itself. */
+export async function* eachOf(followed: AsyncIterable<readonly Followed[]>): AsyncGenerator<Followed> {
+  for await (const events of followed) yield* events;
+}
+
 /**
  * The run layer: from the acceptance of a query to its last event, and what can be asked about runs afterwards. The HTTP
  * API and the console import only this file.
@@ -173,10 +178,14 @@ export interface Runs {
   takeLeft(principal: Principal, name: string): Promise<RunHandle | undefined>;
 
   /**
-   * The run's log after event `after` (0 for all), then live, up to the last event. Live events come only with `deltas`. Ends early,
-   * after a complete event, when the process drains. Leaving the iteration ends only the iteration, not the run.
+   * The run's log after event `after` (0 for all), then live, up to the last event. Live events come only with `deltas`. Events that
+   * arrive together are one item, which costs less than an item for each. Ends early, after a complete event, when the process
+   * drains. Leaving the iteration ends only the iteration, not the run.
    */
-  follow(run: RunHandle, options: { after: number; deltas: boolean; signal: AbortSignal }): AsyncIterable<Followed>;
+  follow(
+    run: RunHandle,
+    options: { after: number; deltas: boolean; signal: AbortSignal },
+  ): AsyncIterable<readonly Followed[]>;
 
   /**
    * Waits until the run ends or waits for an approval. Undefined when the process drains first; the run continues at another

@@ -5,7 +5,7 @@ import type { RunRecord } from "../ports/records.ts";
 import { ends, type RunFacts, succeeds } from "../ports/run-store.ts";
 import { ServiceError } from "../ports/service-error.ts";
 import { answerIn, usageOf, waitingFor } from "./answer.ts";
-import type { Principal, ResultOptions, RunHandle, Runs, RoleFunctions } from "./api.ts";
+import type { Followed, Principal, ResultOptions, RunHandle, Runs, RoleFunctions } from "./api.ts";
 import { cancelWhenAbandoned, type Readers } from "./follow/cancel-when-abandoned.ts";
 import { createPermits } from "./calls/permits.ts";
 import { createFeed } from "./follow/feed.ts";
@@ -210,9 +210,9 @@ function readsOf(
 const LOG_PAGE = 8;
 
 /** The last event of a run; undefined when following it stopped earlier, or the run was erased. */
-async function lastEvent(events: AsyncIterable<{ body: string }>): Promise<string | undefined> {
+async function lastEvent(followed: AsyncIterable<readonly Followed[]>): Promise<string | undefined> {
   let last = "";
-  for await (const { body } of events) last = body;
+  for await (const events of followed) last = events.at(-1)?.body ?? last;
   return ends(last) ? last : undefined;
 }
 

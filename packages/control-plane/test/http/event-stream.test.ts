@@ -5,15 +5,15 @@ import type { Followed } from "../../src/run/api.ts";
 
 /** A followed run that a test drives: `push` hands out an event at once, `end` ends the log. */
 function drivenRun() {
-  const waiting: ((step: IteratorResult<Followed>) => void)[] = [];
-  const queued: IteratorResult<Followed>[] = [];
+  const waiting: ((step: IteratorResult<Followed[]>) => void)[] = [];
+  const queued: IteratorResult<Followed[]>[] = [];
   let asked = 0;
-  const settle = (step: IteratorResult<Followed>) => {
+  const settle = (step: IteratorResult<Followed[]>) => {
     const next = waiting.shift();
     if (next) next(step);
     else queued.push(step);
   };
-  const iterator: AsyncIterator<Followed> = {
+  const iterator: AsyncIterator<Followed[]> = {
     next() {
       asked++;
       const step = queued.shift();
@@ -23,7 +23,8 @@ function drivenRun() {
   };
   return {
     follow: () => ({ [Symbol.asyncIterator]: () => iterator }),
-    push: (body: string, id?: number) => settle({ done: false, value: { body, ...(id !== undefined && { id }) } }),
+    push: (body: string, id?: number) => settle({ done: false, value: [{ body, ...(id !== undefined && { id }) }] }),
+    pushTogether: (...bodies: string[]) => settle({ done: false, value: bodies.map((body) => ({ body })) }),
     end: () => settle({ done: true, value: undefined }),
     asked: () => asked,
   };
@@ -120,6 +121,44 @@ test("a translator begins and ends the stream, and writes any number of frames f
   run.end();
   expect(await rest).toBe("data: [DONE]\n\n");
   expect(await read()).toBe("");
+});
+
+test("a slow translation of an event holds back the events after it, and none before", async () => {
+  const run = drivenRun();
+  const slow = Promise.withResolvers<string>();
+  const event = ({ body }: Followed) => (body === "slow" ? slow.promise : `${body}.`);
+  const { read } = open(run, { translator: { open: () => "", event, close: () => "end" } });
+  const first = read();
+  run.pushTogether("1", "2", "slow", "3");
+  expect(await first).toBe("1.2.");
+
+  const second = read();
+  slow.resolve("translated.");
+  expect(await second).toBe("translated.3.");
+  const last = read();
+  run.end();
+  expect(await last).toBe("end");
+});
+
+test("no event is sent after the one that ends a translator", async () => {
+  const run = drivenRun();
+  let ended = false;
+  const event = ({ body }: Followed) => {
+    ended = body === "2";
+    return body;
+  };
+  const translator = {
+    open: () => "",
+    event,
+    close: () => ";",
+    get ended() {
+      return ended;
+    },
+  };
+  const { read } = open(run, { translator });
+  const chunk = read();
+  run.pushTogether("1", "2", "3");
+  expect(await chunk).toBe("12;");
 });
 
 test("a client that has lost its access gets no end of a translator", async () => {

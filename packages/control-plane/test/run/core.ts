@@ -6,7 +6,7 @@ import { type Log, type LogFields, silentLog } from "../../src/ports/log.ts";
 import { silentMetrics, type Metrics } from "../../src/ports/metrics.ts";
 import type { ModelCatalog } from "../../src/ports/model-provider.ts";
 import type { FunctionGateway } from "../../src/ports/function-gateway.ts";
-import type { Principal, Query, QueryLine, RunHandle } from "../../src/run/api.ts";
+import { eachOf, type Principal, type Query, type QueryLine, type RunHandle } from "../../src/run/api.ts";
 import { createRuns } from "../../src/run/runs.ts";
 import { type OpenStore, openStore } from "../../src/store/open.ts";
 import { systemClock } from "../../src/start/clocks.ts";
@@ -63,7 +63,8 @@ export async function startCore(options: CoreOptions) {
   const start = (text: string, { as, ...more }: Partial<Query> & { as?: Partial<Principal> } = {}) =>
     runs.start({ ...caller, ...as }, { query: text, analysisMode: false, maxTokens: 100, ...more });
   const result = (run: RunHandle) => runs.result(run, { signal: AbortSignal.timeout(15_000) });
-  const follow = (run: RunHandle) => runs.follow(run, { after: 0, deltas: true, signal: AbortSignal.timeout(10_000) });
+  const follow = (run: RunHandle) =>
+    eachOf(runs.follow(run, { after: 0, deltas: true, signal: AbortSignal.timeout(10_000) }));
   async function query(text: string, more: Parameters<typeof start>[1] = {}) {
     const ended = await result(await start(text, { maxTokens: 8192, ...more }));
     if (!ended) throw new Error("the run did not end");

@@ -4,14 +4,14 @@ import { createMemoryBus } from "../../src/bus/memory-bus.ts";
 import type { Bus } from "../../src/ports/bus.ts";
 import { silentLog } from "../../src/ports/log.ts";
 import { type RunStore, type StoredEvent, StoreUnavailable } from "../../src/ports/run-store.ts";
-import type { Followed } from "../../src/run/api.ts";
+import { eachOf, type Followed } from "../../src/run/api.ts";
 import { createFeed, type FeedMessage } from "../../src/run/follow/feed.ts";
 import { createLogPoller, follow, type FollowContext, joining } from "../../src/run/follow/follow.ts";
 import { systemClock } from "../../src/start/clocks.ts";
 import { startScripted } from "./core.ts";
 
-const noPoller = { add: () => ({ [Symbol.dispose]() {} }) };
 const orDraining = joining(new AbortController().signal);
+const quiet = { poller: { add: () => ({ [Symbol.dispose]() {} }) }, orDraining };
 const DONE = { type: "finalResponse", response: "done" };
 
 /** A log that grows, and the feed that publishes its events. */
@@ -36,7 +36,7 @@ function growingLog() {
   const reader = (
     { after = 0, deltas = false, signal = AbortSignal.timeout(10_000) } = {},
     context: Partial<FollowContext> = {},
-  ) => follow({ runId: "r" }, { after, deltas, signal }, { runs, feed, poller: noPoller, orDraining, ...context });
+  ) => eachOf(follow({ runId: "r" }, { after, deltas, signal }, { runs, feed, ...quiet, ...context }));
   return { runs, feed, append, log, reads: () => reads, reader, seqs: () => log.map(({ seq }) => seq) };
 }
 

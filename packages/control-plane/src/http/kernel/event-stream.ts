@@ -35,7 +35,7 @@ export function queryTranslator(toBody?: (body: string) => string): Translator {
 }
 
 export interface EventStreamOptions {
-  follow(signal: AbortSignal): AsyncIterable<Followed>;
+  follow(signal: AbortSignal): AsyncIterable<readonly Followed[]>;
   /** Aborted when the client loses its access. The stream then ends after the last complete event that was sent. */
   revoked: AbortSignal;
   translator: Translator;
@@ -64,7 +64,7 @@ class EventStream {
   readonly readable: ReadableStream<Uint8Array>;
   readonly #options: EventStreamOptions;
   readonly #gone = new AbortController();
-  readonly #events: AsyncIterator<Followed>;
+  readonly #events: AsyncIterator<readonly Followed[]>;
   readonly #endsAt: number;
   readonly #timer: NodeJS.Timeout;
 
@@ -113,29 +113,28 @@ class EventStream {
   #ask(): void {
     if (this.#asking || this.#finished || this.#closed || this.#pending.length >= READ_AHEAD) return;
     this.#asking = true;
-    this.#events
-      .next()
-      .then((step) => this.#take(step))
-      .catch((error: unknown) => this.#fail(error));
+    this.#takeNext().catch((error: unknown) => this.#fail(error));
   }
 
-  #take(step: IteratorResult<Followed>): void {
+  async #takeNext(): Promise<void> {
+    const { translator } = this.#options;
+    const { done, value: events = [] } = await this.#events.next();
+    for (const event of events) {
+      if (this.#closed || this.#finished) return;
+      const frames = translator.event(event);
+      if (typeof frames !== "string") this.#flushSoon();
+      this.#add(typeof frames === "string" ? frames : await frames);
+    }
     this.#asking = false;
-    if (this.#closed || this.#finished) return;
-    if (step.done) return this.#finish();
-    const frames = this.#options.translator.event(step.value);
-    if (typeof frames === "string") return this.#add(frames);
-    this.#asking = true;
-    frames.then((text) => this.#add(text)).catch((error: unknown) => this.#fail(error));
+    if (done && !this.#closed && !this.#finished) this.#finish();
+    this.#flushSoon();
+    this.#ask();
   }
 
   #add(frames: string): void {
-    this.#asking = false;
     if (this.#closed || this.#finished) return;
     this.#pending += frames;
-    if (this.#options.translator.ended) return this.#finish();
-    this.#flushSoon();
-    this.#ask();
+    if (this.#options.translator.ended) this.#finish();
   }
 
   #fail(error: unknown): void {

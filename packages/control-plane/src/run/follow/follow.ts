@@ -37,7 +37,7 @@ export function follow(
   run: Pick<RunHandle, "runId">,
   options: FollowOptions,
   context: FollowContext,
-): AsyncGenerator<Followed> {
+): AsyncGenerator<readonly Followed[]> {
   return inCallerContext(readLog(run, options, context));
 }
 
@@ -64,7 +64,7 @@ async function* readLog(
   { runId }: Pick<RunHandle, "runId">,
   { after, deltas, signal: reader, pauses = false }: FollowOptions,
   { runs, feed, poller, orDraining }: FollowContext,
-): AsyncGenerator<Followed> {
+): AsyncGenerator<readonly Followed[]> {
   using joined = orDraining(reader);
   const { signal } = joined;
   const inbox = createInbox(after, pauses);
@@ -85,29 +85,34 @@ async function* readLog(
         await sleep(STORE_RETRY_MS, undefined, { signal }).catch(() => {});
         continue;
       }
-      for (const event of page) {
-        inbox.last = event.seq;
-        mayWait ||= pauses && asksForApproval(event.body);
-        yield { id: event.seq, body: event.body };
-        if (ends(event.body)) return;
+      const last = page.at(-1);
+      if (last) {
+        inbox.last = last.seq;
+        mayWait ||= pauses && page.some(({ body }) => asksForApproval(body));
+        yield page.map(({ seq, body }) => ({ id: seq, body }));
+        if (ends(last.body)) return;
       }
       behind = page.length === PAGE;
       if (behind) continue;
       if (hasEnded && page.length === 0) return;
     }
+    const next: Followed[] = [];
+    let ended = false;
     for (const one of inbox.take()) {
-      if (one.id === undefined) yield one;
-      else if (one.id > inbox.last + 1) {
+      if (one.id !== undefined) {
+        if (one.id <= inbox.last) continue;
         // The bus lost an event: the log has it.
-        behind = true;
-        break;
-      } else if (one.id === inbox.last + 1) {
+        behind = one.id > inbox.last + 1;
+        if (behind) break;
         inbox.last = one.id;
         mayWait ||= pauses && asksForApproval(one.body);
-        yield one;
-        if (ends(one.body)) return;
+        ended = ends(one.body);
       }
+      next.push(one);
+      if (ended) break;
     }
+    if (next.length > 0) yield next;
+    if (ended) return;
     if (behind || signal.aborted) continue;
     if (mayWait && (await unlessUnavailable(() => runs.heads([runId])))?.[0]?.waits) return;
     behind = await inbox.arrived(signal);

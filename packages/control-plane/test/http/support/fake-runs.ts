@@ -236,7 +236,7 @@ async function* followRun(
   fake: FakeRuns,
   run: FakeRun,
   { after, deltas, signal }: { after: number; deltas: boolean; signal: AbortSignal },
-): AsyncGenerator<Followed> {
+): AsyncGenerator<Followed[]> {
   const stop = () => changed(run);
   signal.addEventListener("abort", stop);
   run.followers++;
@@ -247,7 +247,7 @@ async function* followRun(
         next++;
         if (event.id === undefined ? !deltas : event.id <= after) continue;
         run.handedOut++;
-        yield event;
+        yield [event];
         if (signal.aborted) return;
       }
       if (fake.followFailure) throw fake.followFailure;

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonValue } from "@patchbay/protocol";
-import type { RunHandle, Runs } from "../../../run/api.ts";
+import { eachOf, type RunHandle, type Runs } from "../../../run/api.ts";
 
 /** Clients wait 60 s by default; some of them wait again after each report. */
 const BEAT_MS = 15_000;
@@ -29,7 +29,7 @@ export async function reportProgress(
   };
   const beat = setInterval(() => report({}), beatMs).unref();
   try {
-    for await (const { body } of runs.follow(run, { after: 0, deltas: true, signal })) {
+    for await (const { body } of eachOf(runs.follow(run, { after: 0, deltas: true, signal }))) {
       const event = JSON.parse(body) as { type: string; data?: JsonValue };
       if (event.type !== "toolProgress" || event.data === undefined) continue;
       beat.refresh();

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { LIMITS, present, type Usage } from "@patchbay/protocol";
 import { invalid } from "../../../ports/service-error.ts";
-import type { Principal, RunHandle } from "../../../run/api.ts";
+import { eachOf, type Principal, type RunHandle } from "../../../run/api.ts";
 import { type Exchange, type Handler, json } from "../../kernel/exchange.ts";
 import { asDoorCaller, type DoorCaller } from "../caller.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -87,7 +87,7 @@ export function openAiRoutes(deps: HttpDeps): Record<"listModels" | "createChatC
               exchange.headers["x-should-retry"] = "false";
               throw handedOver();
             }
-            const events = runs.follow(run, { after: 0, deltas: false, signal });
+            const events = eachOf(runs.follow(run, { after: 0, deltas: false, signal }));
             return json(exchange, 200, await completionOf(answer, events, form, { runId: run.runId, created }));
           }),
         ).catch(inChatNames),
