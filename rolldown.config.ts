@@ -71,9 +71,14 @@ const entriesOf = (name: PackageName): Record<string, string> =>
 /** One character beyond Latin-1 makes V8 hold the whole file with two bytes for each of its characters. */
 const asciiOnly: Plugin = {
   name: "ascii-only",
-  renderChunk: (code) =>
-    code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
+  // Not in `renderChunk`: rolldown prints strings once more after it, without escapes.
+  generateBundle(_options, files) {
+    for (const file of Object.values(files)) if (file.type === "chunk") file.code = escaped(file.code);
+  },
 };
+
+const escaped = (code: string): string =>
+  code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 /** Writes the licences of what is bundled, where anything is. */
 const licences: Plugin = {

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { glob, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, inject, test } from "vitest";
 import { creationCommand } from "../../release/pack.ts";
@@ -22,6 +22,22 @@ test.skipIf(registry === null)(
     expect(checked, checked.stdout + checked.stderr).toMatchObject({ code: 0 });
   },
 );
+
+test.skipIf(registry === null)("the code has no character that V8 would hold in two bytes with its file", async () => {
+  await using project = await createProject({ npmrc: "" });
+  const created = await project.run("sh", "-c", creationCommand(registry!.folder));
+  expect(created, created.stdout + created.stderr).toMatchObject({ code: 0 });
+
+  const wide: string[] = [];
+  let files = 0;
+  const code = join(project.folder, "my-service/node_modules/@patchbay/*/dist/*.js");
+  for await (const file of glob(code)) {
+    files++;
+    if (/[^\0-\x7f]/.test(await readFile(file, "utf8"))) wide.push(file);
+  }
+  expect(files).toBeGreaterThan(10);
+  expect(wide).toEqual([]);
+});
 
 test("a folder whose name has spaces and quotes is one word of the line", async () => {
   await using project = await createProject({ npmrc: "" });

@@ -1,11 +1,16 @@
-import { createOfflineModel } from "@patchbay/offline-model";
 import { EXAMPLE_QUERIES, type ModelProvider, PLAN_GO_AHEAD, PLAN_REQUEST } from "../ports/model-provider.ts";
 
-/** The built-in model that needs no key and no network, and picks functions by the words of a query. */
+/**
+ * The built-in model that needs no key and no network, and picks functions by the words of a query. It is loaded with its first turn:
+ * services with a provider never need it.
+ */
 export function createOfflineProvider(): ModelProvider {
-  const model = createOfflineModel({ request: PLAN_REQUEST, goAhead: PLAN_GO_AHEAD });
   return {
-    name: model.name,
-    stream: (request, options) => model.stream({ ...request, exampleQueries: request[EXAMPLE_QUERIES] ?? [] }, options),
+    name: "offline",
+    async *stream(request, options) {
+      const { createOfflineModel } = await import("@patchbay/offline-model");
+      const model = createOfflineModel({ request: PLAN_REQUEST, goAhead: PLAN_GO_AHEAD });
+      yield* model.stream({ ...request, exampleQueries: request[EXAMPLE_QUERIES] ?? [] }, options);
+    },
   };
 }

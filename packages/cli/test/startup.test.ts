@@ -1,0 +1,27 @@
+import { spawn } from "node:child_process";
+import { text } from "node:stream/consumers";
+import { expect, test } from "vitest";
+
+const STARTUP = new URL("../src/startup.ts", import.meta.url).href;
+
+/** Waits until all garbage is collected, which V8 does by itself only when it runs out of memory. */
+const SCRIPT = `
+  import { constants, PerformanceObserver } from "node:perf_hooks";
+  import { growWithWork, startSmall } from ${JSON.stringify(STARTUP)};
+  const waiting = setInterval(() => {}, 1_000);
+  new PerformanceObserver((list) => {
+    const all = constants.NODE_PERFORMANCE_GC_FLAGS_ALL_AVAILABLE_GARBAGE;
+    if (!list.getEntries().some(({ detail }) => (detail.flags & all) !== 0)) return;
+    clearInterval(waiting);
+    console.log(typeof globalThis.gc);
+  }).observe({ entryTypes: ["gc"] });
+  startSmall();
+  growWithWork();
+`;
+
+test("a started process frees what its start has left behind, without showing the collector", async () => {
+  const child = spawn(process.execPath, ["--input-type=module-typescript", "--eval", SCRIPT], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  expect((await text(child.stdout)).trim()).toBe("undefined");
+});
