@@ -1,5 +1,5 @@
 import { z } from "zod";
-import RateLimiterMemory from "rate-limiter-flexible/lib/RateLimiterMemory.js";
+import { RateLimiterMemory } from "rate-limiter-flexible";
 import type { AccountStore } from "../ports/stores.ts";
 import { OperatorLimits } from "@patchbay/protocol";
 

@@ -1,4 +1,4 @@
-import RateLimiterMemory from "rate-limiter-flexible/lib/RateLimiterMemory.js";
+import { RateLimiterMemory } from "rate-limiter-flexible";
 import type { Exchange } from "../../http/kernel/exchange.ts";
 import type { Client } from "../../http/kernel/fair-queue.ts";
 import type { HttpDeps } from "../../http/query/deps.ts";
