@@ -166,6 +166,23 @@ test("a reader waits while the store is unavailable, and then misses nothing", a
   expect(await idsOf(reader({}, { runs: failing }))).toEqual(seqs());
 });
 
+test("events that are stored while the log is read reach the reader once", async () => {
+  const { runs, append, reader, seqs } = growingLog();
+  append(thought("before"));
+  let reads = 0;
+  const growing: FollowContext["runs"] = {
+    ...runs,
+    events(...args) {
+      if (reads++ === 0) append(thought("meanwhile"));
+      const page = runs.events(...args);
+      if (reads === 1) append(DONE);
+      return page;
+    },
+  };
+
+  expect(await idsOf(reader({}, { runs: growing }))).toEqual(seqs());
+});
+
 test("a stream reads its log in the async context in which it was opened", async () => {
   const { runs, append, reader } = growingLog();
   append(thought("a"), thought("b"), thought("c"), thought("d"), DONE);
@@ -246,41 +263,6 @@ describe("the poller", () => {
     await poller.run(stop.signal);
 
     expect(counts).toEqual([500, 500, 200]);
-  });
-});
-
-describe("a joined signal", () => {
-  test("aborts with the reason of the signal that aborts first", () => {
-    const [lasting, request, other] = [new AbortController(), new AbortController(), new AbortController()];
-    const join = joining(lasting.signal);
-    using one = join(request.signal);
-    using two = join(other.signal);
-
-    request.abort("left");
-    expect([one.signal.reason, two.signal.aborted]).toEqual(["left", false]);
-    lasting.abort("stopping");
-    expect([one.signal.reason, two.signal.reason]).toEqual(["left", "stopping"]);
-  });
-
-  test("is aborted from the start when one of the two is", () => {
-    const lasting = new AbortController();
-    const join = joining(lasting.signal);
-    using early = join(AbortSignal.abort("left"));
-    lasting.abort("stopping");
-    using late = join(new AbortController().signal);
-
-    expect([early.signal.reason, late.signal.reason]).toEqual(["left", "stopping"]);
-  });
-
-  test("does not abort after it was disposed", () => {
-    const [lasting, request] = [new AbortController(), new AbortController()];
-    const one = joining(lasting.signal)(request.signal);
-    one[Symbol.dispose]();
-
-    request.abort();
-    lasting.abort();
-
-    expect(one.signal.aborted).toBe(false);
   });
 });
 
