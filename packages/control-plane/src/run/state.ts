@@ -67,7 +67,10 @@ export interface RunState extends Progress {
   readonly history: History;
   /** The `beforeAnswer` hooks that check each text of the model, in order. */
   readonly answerHooks: readonly ServiceHooks[];
-  /** The next turn, once its request was built. Unset by changes of that request: a deleted property would make every later access to the state slow. */
+  /**
+   * The next turn, once its request was built. Undefined after a change of that request, and not deleted: V8 makes every later access
+   * to an object slow once a property was deleted from it.
+   */
   next?: NextTurn | undefined;
   /** Upper limit on the tokens of conversation; lowered when a model rejects a request as too long. */
   maxTokens: number;
