@@ -9,7 +9,7 @@ import { type ConnectionTarget, type FromRuntime, OTEL, type ToRuntime } from ".
 import { startTelemetry, type StopTelemetry } from "./telemetry.ts";
 import { describeLoadError } from "./loading/load-error.ts";
 import { loadService } from "./service-file.ts";
-import { cacheCompiledCode } from "./startup.ts";
+import { cacheCompiledCode, startSmall } from "./startup.ts";
 
 // A terminal sends both signals to every process of the group; the parent stops this one in its own order.
 process.on("SIGINT", () => {});
@@ -17,6 +17,7 @@ process.on("SIGTERM", () => {});
 process.on("disconnect", () => process.exit(0));
 
 cacheCompiledCode();
+startSmall();
 await serveFunctions(process.argv[2] ?? "");
 
 /** Loads the functions of `file` and connects them when the parent sends the target. */

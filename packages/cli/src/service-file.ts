@@ -7,6 +7,7 @@ import { CommandFailure } from "./failure.ts";
 import { describeLoadError } from "./loading/load-error.ts";
 import { createHumanLog, logLevel } from "./log.ts";
 import { paintStatus, printStatus } from "./output.ts";
+import { growWithWork, optimizeCode } from "./startup.ts";
 
 export const DEFAULT_FILES = ["service.ts", "functions.ts"];
 
@@ -40,11 +41,15 @@ export async function loadService(path: string, { onFile, log }: LoadOptions = {
   setDefaultLog(log ?? createHumanLog(() => logLevel(readEnvironment())));
   const { loadOwnersFiles, withPlace } = await import("./loading/hooks.ts");
   loadOwnersFiles(onFile);
+  // The file may compute a lot.
+  optimizeCode();
   using _guard = refuseExit(path);
   const imported = import(pathToFileURL(path).href).catch((error: unknown) => {
     throw new CommandFailure(describeLoadError(withPlace(error), path));
   });
-  return serviceOf((await imported) as object, isService, path);
+  const exports = (await imported) as object;
+  growWithWork();
+  return serviceOf(exports, isService, path);
 }
 
 /** The default export that is a service, or else the only one. CommonJS modules have their exports in `default` too. */

@@ -5,6 +5,7 @@ import type { Command } from "commander";
 import { databaseFile, databaseUrl, requireDatabase, type DatabaseOptions } from "../database.ts";
 import { databaseOption, dataDirOption, jsonOption, readPrices, readTiers } from "../options.ts";
 import { paint, print, printJson, printStatus } from "../output.ts";
+import { growWithWork } from "../startup.ts";
 
 export interface AdminOptions extends DatabaseOptions {
   tiers?: string;
@@ -54,6 +55,7 @@ export async function withAdmin<T>(
   const file = databaseFile(options);
   const isNew = file !== undefined && !existsSync(file);
   const { createAdmin, openStore } = await import("@patchbay/control-plane/admin");
+  growWithWork();
   const tiers = options.tiers === undefined ? undefined : await readTiers(options.tiers);
   const prices = options.prices === undefined ? undefined : await readPrices(options.prices);
   const store = await openStore(databaseUrl(options));

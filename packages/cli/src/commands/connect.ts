@@ -10,7 +10,6 @@ import { keepStdoutForResults, printJson } from "../output.ts";
 import { findServiceFile, loadService } from "../service-file.ts";
 import type { QueryTarget } from "./query.ts";
 import { drain, shutdownRequested } from "../serving.ts";
-import { growWithWork } from "../startup.ts";
 import { startTelemetry } from "../telemetry.ts";
 
 interface ConnectOptions extends Omit<QueryTarget, "key"> {
@@ -117,7 +116,6 @@ async function connectFile(file: string, options: ConnectOptions & { key: string
   const log = options.logFormat === "pretty" ? createHumanLog(() => level) : createLog({ level });
   const service = await loadService(path, { log });
   const shutdown = shutdownRequested();
-  growWithWork();
   runtime = connect(service, {
     url: options.url,
     agentId: options.agent,

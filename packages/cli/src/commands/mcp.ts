@@ -6,6 +6,7 @@ import { type DatabaseOptions } from "../database.ts";
 import { CommandFailure, reasonOf } from "../failure.ts";
 import * as flags from "../options.ts";
 import { printJson } from "../output.ts";
+import { growWithWork } from "../startup.ts";
 import { type QueryTarget, targetOf } from "./query.ts";
 
 interface McpOptions extends Partial<QueryTarget>, DatabaseOptions {
@@ -48,6 +49,7 @@ export function addMcpCommand(program: Command): void {
 
 /** Passes messages between stdin and the MCP endpoint until stdin ends. Stdout has nothing but the answers, one a line. */
 async function serveStdio(options: McpOptions): Promise<void> {
+  growWithWork();
   const { url, agent, key } = targetOf(options);
   const query = options.expose === undefined ? "" : `?expose=${options.expose}`;
   const headers = {
