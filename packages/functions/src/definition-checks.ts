@@ -210,23 +210,12 @@ function checkCase(one: unknown, parseInput: Parse, where: string): CheckedCase 
   const unknown = Object.keys(one).filter((member) => !CASE_PROPERTIES.includes(member));
   if (unknown.length > 0)
     throw fault(`unknown property ${unknown.join(", ")}. The properties are: ${CASE_PROPERTIES.join(", ")}.`);
-  if (!isJsonObject(context)) throw fault("context must be an object.");
   if (roles !== undefined && !Array.isArray(roles)) throw fault("roles must be a list of roles.");
-  let input: JsonValue;
-  try {
-    input = toJson(one["input"]);
-  } catch (cause) {
-    throw new DefinitionError(
-      `${where}: input is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`,
-      {
-        cause,
-      },
-    );
-  }
+  const input = copyOf(one["input"], `${where}: input`);
   const parsed = parseInput(input);
   if (parsed instanceof Promise) parsed.catch(() => undefined);
   else if (!parsed.ok) throw fault(`the function does not accept its input: ${listFaults(parsed.faults)}`);
-  return { input, context, roles: roles?.map((role) => checkRole(role, where)) };
+  return { input, context: contextOf(context, where), roles: roles?.map((role) => checkRole(role, where)) };
 }
 
 const EXAMPLE_PROPERTIES = ["query", "role", "context"];
@@ -259,8 +248,25 @@ function checkExampleQuery(one: unknown, parseContext: Parse | undefined, where:
   };
 }
 
-function checkContext(context: unknown, parseContext: Parse | undefined, where: string): JsonObject {
+/** A copy as JSON, because the runtime sends it with its cases and examples. */
+function copyOf(value: unknown, where: string): JsonValue {
+  try {
+    return toJson(value);
+  } catch (cause) {
+    throw new DefinitionError(`${where} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    });
+  }
+}
+
+function contextOf(value: unknown, where: string): JsonObject {
+  const context = copyOf(value, `${where}: context`);
   if (!isJsonObject(context)) throw new DefinitionError(`${where}: context must be an object.`);
+  return context;
+}
+
+function checkContext(value: unknown, parseContext: Parse | undefined, where: string): JsonObject {
+  const context = contextOf(value, where);
   const parsed = parseContext?.(context);
   if (parsed instanceof Promise) parsed.catch(() => undefined);
   else if (parsed?.ok === false)

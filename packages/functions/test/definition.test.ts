@@ -203,6 +203,11 @@ describe("a service", () => {
       /exampleQueries\[0\]: context must be an object/,
     ],
     [
+      "an example query whose context is not JSON",
+      { exampleQueries: [{ query: "Refund", context: { tenant: 10n } }] },
+      /exampleQueries\[0\]: context is not JSON: tenant is a bigint/,
+    ],
+    [
       "an example query whose context the schema refuses",
       { context: z.object({ customerId: z.string() }), exampleQueries: [{ query: "Refund", context: {} }] },
       /exampleQueries\[0\]: the service does not accept its context: .*customerId/,

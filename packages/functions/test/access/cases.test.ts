@@ -29,6 +29,11 @@ test.each<[string, unknown, RegExp]>([
   ["a list", [], /a case must be an object with input/],
   ["an unknown property", { input: { id: "1", at: "x" }, rolls: [] }, /unknown property rolls/],
   ["a context that is a string", { input: { id: "1", at: "x" }, context: "ada" }, /context must be an object/],
+  [
+    "a context that is not JSON",
+    { input: { id: "1", at: "x" }, context: { tenant: 10n } },
+    /case "one": context is not JSON: tenant is a bigint/,
+  ],
   ["roles that are a string", { input: { id: "1", at: "x" }, roles: "agent" }, /roles must be a list/],
   ["a role that is a number", { input: { id: "1", at: "x" }, roles: [1] }, /a role must be a string/],
   ["arguments that are not JSON", { input: { id: 1n } }, /input is not JSON: id is a bigint/],
