@@ -155,6 +155,7 @@ class Runtime implements Connection {
       target,
       proxy,
       hello: () => this.#hello,
+      runtimeId: this.instanceId,
       backoff: createBackoff(options.backoff),
       log,
       events: {

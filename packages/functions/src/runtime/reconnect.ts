@@ -24,6 +24,7 @@ export interface ReconnectorEvents {
 export class Reconnector {
   readonly #target: Target;
   readonly #hello: () => Promise<string>;
+  readonly #runtimeId: string;
   readonly #backoff: Backoff;
   readonly #log: Log;
   readonly #events: ReconnectorEvents;
@@ -43,12 +44,15 @@ export class Reconnector {
     target: Target;
     proxy: Proxy | undefined;
     hello: () => Promise<string>;
+    /** With which the console names this runtime. */
+    runtimeId: string;
     backoff: Backoff;
     log: Log;
     events: ReconnectorEvents;
   }) {
     this.#target = options.target;
     this.#hello = options.hello;
+    this.#runtimeId = options.runtimeId;
     this.#backoff = options.backoff;
     this.#log = options.log;
     this.#events = options.events;
@@ -109,7 +113,7 @@ export class Reconnector {
   }
 
   #welcomed(connection: ControlPlaneConnection, agentId: string): void {
-    this.#log.info("connected to the control plane", { agentId });
+    this.#log.info("connected to the control plane", { agentId, runtimeId: this.#runtimeId });
     const previous = this.#current;
     this.#wasWelcomed = true;
     this.#current = connection;

@@ -24,6 +24,21 @@ test("the hello carries manifest, instance and concurrency; the upgrade carries 
   expect(request.headers.origin).toBeUndefined();
 });
 
+test("the log has the ID of the runtime, by which the console names it", async () => {
+  const { url, welcome } = await plane();
+  const connected = Promise.withResolvers<unknown>();
+  const log = {
+    ...silentLog,
+    info: (message: string, fields?: object) => {
+      if (message === "connected to the control plane") connected.resolve(fields);
+    },
+  };
+  const runtime = runtimeOf(url, fakeService(), { log });
+  await welcome();
+
+  expect(await connected.promise).toMatchObject({ runtimeId: runtime.instanceId });
+});
+
 test("the hello carries the name of the deployment, if there is one", async () => {
   const { url, link } = await plane();
   runtimeOf(url, fakeService(), { deployment: "release-7" });
