@@ -1,4 +1,4 @@
-import type { RunPage, RunTrace, TestCallResult } from "@patchbay/protocol/console";
+import type { RunPage, RunTrace, RunValues, TestCallResult } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import type { z } from "zod";
 import { openDesk } from "./support/console-desk.ts";
@@ -114,6 +114,8 @@ test("runs filtered by test calls include one that ended before its call", async
 
   expect(await bySource("test_call")).toEqual([[runId, "test_call"]]);
   expect(await bySource("playground")).toEqual([]);
+  const { models } = await developer.json<RunValues>("GET", `/agents/${agentId}/run-values`);
+  expect(models).toEqual([]);
 });
 
 test("a context that is too large is rejected", async () => {

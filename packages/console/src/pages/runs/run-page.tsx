@@ -18,6 +18,7 @@ import { EventLog } from "./event-log.tsx";
 import { RunAnswer, RunNotices, RunRequest } from "./run-answer.tsx";
 import { RunFeedback } from "./run-feedback.tsx";
 import { RunFigures, RunHeader } from "./run-header.tsx";
+import { isCall } from "./run-columns.tsx";
 import { RunFunctions, RunSettings } from "./run-request.tsx";
 import { SpanPanel, type SpanTab } from "./span-panel.tsx";
 import { type Progress, useRunTrace } from "./use-run-trace.ts";
@@ -162,7 +163,7 @@ function WaterfallView({ run, running, partial, progress, nowMs }: Omit<RunProps
         <RunAnswer run={run} running={running} partial={partial} progress={progress} />
         <div className="grid min-w-0 gap-4">
           <RunRequest run={run} />
-          <RunSettings run={run} />
+          {!isCall(run.source) && <RunSettings run={run} />}
           <RunFunctions run={run} />
         </div>
       </div>

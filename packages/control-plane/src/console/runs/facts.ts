@@ -5,6 +5,7 @@ import { fromJson, isoTime } from "../../store/columns.ts";
 import type { Engine } from "../../store/engine.ts";
 import { pageFrom, type PageAsked, type PageOf, parseCursor } from "../../store/page-cursor.ts";
 import { type FactsRow, factsOf, FACTS_FROM, sum } from "../../store/run-facts.ts";
+import { TEST_CALL } from "../../run/start/settings.ts";
 import { hasWords } from "../../store/run-words.ts";
 import { factConditions, type RunFilter, runConditions, wordsSearched } from "./filter.ts";
 import { MICROS, summarised, toSummaries } from "./summary.ts";
@@ -120,7 +121,8 @@ export async function valuesOf(engine: Engine, scope: Scope, filter: RunFilter):
     const all = [...counts].map(([value, runs]) => ({ value, runs }));
     return all.toSorted((a, b) => b.runs - a.runs).slice(0, SUGGESTED);
   };
-  return { models: counted("model"), codes: counted("code"), keyIds: counted("key_id"), roles: counted("role") };
+  const models = counted("model").filter(({ value }) => value !== TEST_CALL);
+  return { models, codes: counted("code"), keyIds: counted("key_id"), roles: counted("role") };
 }
 
 /**
