@@ -49,7 +49,7 @@ describeConsole("roles in the console", { service: DESK }, (suite) => {
     await page.goto(`${suite.desk.agentPath}/functions/refund`);
     await settled(page);
     await callAs(page, "customer", "amount", "5");
-    await page.getByText(/The role list .* does not name role customer/).waitFor();
+    await page.getByText(/The function requires one of the roles .*\. The call had the role customer\./).waitFor();
     await callAs(page, "agent", "amount", "500");
     await page.getByText(/its authorize check denied this call/).waitFor();
     await callAs(page, "manager", "amount", "500");

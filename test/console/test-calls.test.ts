@@ -18,7 +18,8 @@ describeConsole("the run of a test call", {}, (suite) => {
     const again = page.getByRole("link", { name: "Edit and call again" });
     await again.waitFor();
     expect(await page.getByRole("button", { name: "Copy as curl" }).count()).toBe(0);
-    expect(await page.getByText("test_call / test_call").count()).toBe(0);
+    expect(await page.getByText("test_call").count()).toBe(0);
+    expect(await page.getByRole("heading", { name: "Model settings" }).count()).toBe(0);
     await again.click();
 
     await page.getByRole("button", { name: /^Call as agent/ }).waitFor();
@@ -91,7 +92,16 @@ const bookTrip = defineFunction({
   },
   handler: (input, { role, context }) => ({ booked: input, role, context }),
 });
-const service = defineService({ name: "trips", roles: ["clerk"], functions: [bookTrip] });
+const cancelTrip = defineFunction({
+  name: "cancel_trip",
+  description: "Cancels a trip.",
+  input: z.object({ tripId: z.string() }),
+  roles: ["clerk"],
+  authorize: ({ context }) => context["traveller"] === "t-7",
+  cases: { "another traveller": { input: { tripId: "1" }, context: { traveller: "t-8" } } },
+  handler: ({ tripId }) => ({ cancelled: tripId }),
+});
+const service = defineService({ name: "trips", roles: ["clerk"], functions: [bookTrip, cancelTrip] });
 
 describeConsole("the form of a test call", { service, reportCases: true }, (suite) => {
   const open = (width = 1280, colorScheme: "light" | "dark" = "light") =>
@@ -149,6 +159,7 @@ describeConsole("the form of a test call", { service, reportCases: true }, (suit
     const value = page.getByRole("region", { name: "Value returned" });
     await value.getByText("traveller").first().waitFor();
     expect(await page.getByRole("textbox", { name: /^day/ }).inputValue()).toBe("2026-12-01");
+    expect(await page.getByRole("combobox", { name: "to" }).innerText()).toBe("null");
     expect(await page.getByRole("textbox", { name: "Context as JSON" }).inputValue()).toContain("t-7");
     expect(await value.innerText()).toMatch(/role: "?clerk/);
 
@@ -156,6 +167,14 @@ describeConsole("the form of a test call", { service, reportCases: true }, (suit
     const viewer = await suite.open(new URL(page.url()).pathname, { storageState });
     await viewer.getByRole("group", { name: "Examples" }).waitFor();
     expect(await viewer.getByRole("group", { name: "Cases" }).count()).toBe(0);
+  });
+
+  test("a case without roles is called with a role of the function, and its own check decides", async () => {
+    const page = await suite.open(`${suite.desk.agentPath}/functions/cancel_trip`);
+    await page.getByRole("group", { name: "Cases" }).getByRole("button", { name: "another traveller" }).click();
+    await page.getByRole("button", { name: /^Call as clerk/ }).click();
+
+    await page.getByText("The role list lets role clerk call it, but its authorize check denied this call").waitFor();
   });
 
   test.each([

@@ -147,7 +147,7 @@ function UnionField({ shape, label, ...rest }: AnyFieldProps & { shape: FieldSha
       <Field label={label} hint={hintOf(shape)} error={fault?.message}>
         <Select
           options={[{ value: "", label: none }, ...shown]}
-          value={index}
+          value={shown.some((one) => one.value === index) ? index : ""}
           onChange={(chosen) => onChange(chosen === "" ? undefined : { option: chosen })}
           label={name}
         />

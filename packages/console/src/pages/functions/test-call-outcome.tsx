@@ -125,20 +125,19 @@ const RemovedFields = ({ fields, role }: { fields: readonly string[]; role: stri
 );
 
 /** Which rule denied the call. The control plane has the same sentences for the calls of runs. */
-const RULES: Record<string, (fn: ConsoleFunction, role: string) => string> = {
+const RULES: Record<string, (fn: ConsoleFunction, role: string | undefined) => string> = {
   roles: ({ roles }, role) =>
-    `The role list (${roles === "everyone" ? "everyone" : roles.join(", ") || "empty"}) does not name ${role}: a model does not see the function, and its handler did not run.`,
+    `The function requires one of the roles ${roles === "everyone" ? "" : roles.join(", ")}. The call had ${role === undefined ? "no role" : `the role ${role}`}. The handler did not run.`,
   unknown: () => "The connected function set has no function of this name.",
   context: () => "The context does not match what the service expects; the handler did not run.",
   input: () => "The arguments do not match its schema; the handler did not run.",
   authorize: (_, role) =>
-    `The role list lets ${role} call it, but its authorize check denied this call; the handler did not run.`,
+    `The role list lets ${role === undefined ? "a query without a role" : `role ${role}`} call it, but its authorize check denied this call; the handler did not run.`,
 };
 
 function Failure({ fn, role, result }: { fn: ConsoleFunction; role: string | undefined; result: TestCallResult }) {
   const { rule, code, errorMessage } = result;
-  const why =
-    rule === null ? undefined : RULES[rule]?.(fn, role === undefined ? "a query without a role" : `role ${role}`);
+  const why = rule === null ? undefined : RULES[rule]?.(fn, role);
   return (
     <Note tone={rule === null ? "bad" : "warn"}>
       <p className="font-medium">{errorMessage ?? "The call failed without a message."}</p>

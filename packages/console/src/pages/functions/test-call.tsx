@@ -45,7 +45,8 @@ export function TestCall(props: TestCallProps) {
   const pickCase = ({ input, context, roles }: FunctionCase): void => {
     onWritten(argumentsDraft(shape, input));
     caller.setContext(contextText(context));
-    if (roles?.[0] !== undefined && !roles.includes(caller.role)) caller.setRole(roles[0]);
+    const applies = roles ?? (fn.roles === "everyone" ? [] : fn.roles);
+    if (applies[0] !== undefined && !applies.includes(caller.role)) caller.setRole(applies[0]);
   };
   return (
     <div className="grid items-start gap-5 lg:grid-cols-2">
