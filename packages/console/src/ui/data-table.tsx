@@ -62,6 +62,8 @@ interface DataTableProps<Row> extends Pick<CardProps, "description">, Omit<Table
   query: RowsQuery<Row>;
   empty: ReactNode;
   sort?: Sort;
+  /** Scrolls sideways where the columns need more space; the head then scrolls with the rows. */
+  scrolls?: boolean;
 }
 
 /** A card with a paged list of the API. On narrow screens, rows become cards. */
@@ -73,59 +75,59 @@ export const DataTable = <Row,>({ title, description, titleActions, children, ..
 );
 
 function Table<Row>(props: DataTableProps<Row>) {
-  const { caption = "", query, columns, rowKey, empty, actions, sort, selection } = props;
+  const { caption = "", query, columns, rowKey, empty, actions, sort, selection, scrolls = false } = props;
   const table = useRef<HTMLTableElement>(null);
   useOpenedRow(table, query.data !== undefined);
   useHotkeys((key) => (key === "j" || key === "k") && focusRow(table.current, key === "j" ? 1 : -1));
   if (query.error && !query.data) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
   // A page of a search covers a limited number of rows: an empty one does not mean that nothing matches.
   if (query.data?.length === 0 && !query.hasNextPage) return empty;
+  const headClass = classNames("border-line bg-surface sticky top-12 z-10 border-b", scrolls && "@max-[90rem]:static");
   return (
     <div className="@container">
-      <table ref={table} role="table" aria-busy={query.isPending} className="w-full text-sm max-sm:block">
-        <caption className="sr-only">{caption}</caption>
-        {/* Explicit roles: display: block and grid of the stacked layout remove the implicit ones. */}
-        <thead role="rowgroup" className="max-sm:sr-only">
-          <tr role="row">
-            {selection && (
-              <th
-                role="columnheader"
-                scope="col"
-                className={classNames(CHECK, "bg-surface sticky top-12 z-10 border-b")}
-              >
-                <AllRows keys={query.data?.map(rowKey) ?? []} selection={selection} />
-              </th>
+      <div className={classNames(scrolls && "@max-[90rem]:overflow-x-auto")}>
+        <table ref={table} role="table" aria-busy={query.isPending} className="w-full text-sm max-sm:block">
+          <caption className="sr-only">{caption}</caption>
+          {/* Explicit roles: display: block and grid of the stacked layout remove the implicit ones. */}
+          <thead role="rowgroup" className="max-sm:sr-only">
+            <tr role="row">
+              {selection && (
+                <th role="columnheader" scope="col" className={classNames(CHECK, headClass)}>
+                  <AllRows keys={query.data?.map(rowKey) ?? []} selection={selection} />
+                </th>
+              )}
+              {columns.map((column) => (
+                <th
+                  key={column.head}
+                  role="columnheader"
+                  scope="col"
+                  aria-sort={orderOf(column, sort)}
+                  className={classNames(
+                    headClass,
+                    "text-muted px-3 py-2 text-xs font-medium whitespace-nowrap first:rounded-tl-lg first:pl-4 last:rounded-tr-lg last:pr-4",
+                    column.align === "end" ? "text-right" : "text-left",
+                    column.from && FROM[column.from],
+                  )}
+                >
+                  {sort && column.sort !== undefined ? <SortButton column={column} sort={sort} /> : column.head}
+                </th>
+              ))}
+              {actions && (
+                <th role="columnheader" className={classNames(headClass, "rounded-tr-lg")}>
+                  <span className="sr-only">Actions</span>
+                </th>
+              )}
+            </tr>
+          </thead>
+          <tbody role="rowgroup" className="max-sm:block">
+            {query.data === undefined ? (
+              <SkeletonRows columns={columns} selectable={selection !== undefined} />
+            ) : (
+              query.data.map((row) => <TableRow key={rowKey(row)} row={row} {...props} />)
             )}
-            {columns.map((column) => (
-              <th
-                key={column.head}
-                role="columnheader"
-                scope="col"
-                aria-sort={orderOf(column, sort)}
-                className={classNames(
-                  "border-line bg-surface text-muted sticky top-12 z-10 border-b px-3 py-2 text-xs font-medium whitespace-nowrap first:rounded-tl-lg first:pl-4 last:rounded-tr-lg last:pr-4",
-                  column.align === "end" ? "text-right" : "text-left",
-                  column.from && FROM[column.from],
-                )}
-              >
-                {sort && column.sort !== undefined ? <SortButton column={column} sort={sort} /> : column.head}
-              </th>
-            ))}
-            {actions && (
-              <th role="columnheader" className="border-line bg-surface sticky top-12 z-10 rounded-tr-lg border-b">
-                <span className="sr-only">Actions</span>
-              </th>
-            )}
-          </tr>
-        </thead>
-        <tbody role="rowgroup" className="max-sm:block">
-          {query.data === undefined ? (
-            <SkeletonRows columns={columns} selectable={selection !== undefined} />
-          ) : (
-            query.data.map((row) => <TableRow key={rowKey(row)} row={row} {...props} />)
-          )}
-        </tbody>
-      </table>
+          </tbody>
+        </table>
+      </div>
       {query.isPending && (
         <Loading label={`Loading ${caption.toLowerCase()}`}>
           <span />

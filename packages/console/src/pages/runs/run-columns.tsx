@@ -9,6 +9,10 @@ import { Badge, Count, Money, Status, Time } from "../../ui/values.tsx";
 /** Hidden in the cards of narrow screens to keep them short; the run page has these values. */
 const UNSTACKED = "max-sm:hidden!";
 
+const QUERY = "sm:w-full sm:max-w-0";
+/** Leaves space for the query next to a status and an error code in a table that scrolls sideways. */
+const WIDE_QUERY = `${QUERY} sm:min-w-96`;
+
 /** Columns that members choose; the query is always shown. */
 export const RUN_COLUMNS = [
   "Role",
@@ -24,25 +28,44 @@ export const RUN_COLUMNS = [
 ] as const;
 export type RunColumn = (typeof RUN_COLUMNS)[number];
 
-/** The chosen columns of lists of runs, kept in this browser. */
-export const chosenColumns = storedChoices<RunColumn>(
-  "runColumns",
-  RUN_COLUMNS,
-  RUN_COLUMNS.filter((name) => !["Model", "Key", "Session"].includes(name)),
-);
+/** The columns of members who have not chosen any. Narrow tables and cards leave some of them out. */
+const PRESET = RUN_COLUMNS.filter((name) => !["Model", "Key", "Session"].includes(name));
 
-/** Columns of a list of runs, of these names. Bars of durations are relative to `longestMs`, `keys` are labels by id. */
-export const runColumns = (
+/** The chosen columns of lists of runs, kept in this browser. */
+export const chosenColumns = storedChoices<RunColumn>("runColumns", RUN_COLUMNS, PRESET);
+
+/** True if the member chose these columns: they are shown at every width. */
+export const areChosen = (names: readonly RunColumn[]): boolean => names !== PRESET;
+
+interface RunColumnsOptions {
+  /** Shows the columns at every width. */
+  everywhere?: boolean;
+  /** The order of the list. Its column is shown at every width. */
+  sort?: string | undefined;
+  /** Labels of keys by id. */
+  keys?: ReadonlyMap<string, string>;
+}
+
+/** Columns of a list of runs, of these names. Bars of durations are relative to `longestMs`. */
+export function runColumns(
   longestMs: number,
   names: readonly RunColumn[],
-  keys: ReadonlyMap<string, string> = new Map(),
-): Column<RunSummary>[] =>
-  allColumns(longestMs, keys).filter(({ head }) => head === "Query" || names.some((name) => name === head));
+  { everywhere = false, sort, keys = new Map() }: RunColumnsOptions = {},
+): Column<RunSummary>[] {
+  const isSorted = (column: Column<RunSummary>) => column.sort !== undefined && column.sort === sort?.replace("-", "");
+  return allColumns(longestMs, keys)
+    .filter((column) => column.head === "Query" || isSorted(column) || names.some((name) => name === column.head))
+    .map((column) => {
+      if (column.head === "Query") return everywhere ? { ...column, className: WIDE_QUERY } : column;
+      const { from: _from, className: _className, ...kept } = column;
+      return everywhere || isSorted(column) ? kept : column;
+    });
+}
 
 const allColumns = (longestMs: number, keys: ReadonlyMap<string, string>): Column<RunSummary>[] => [
   {
     head: "Query",
-    className: "sm:w-full sm:max-w-0 sm:min-w-48 @2xl:min-w-72",
+    className: `${QUERY} sm:min-w-48 @2xl:min-w-72`,
     cell: ({ status, query, code }) => {
       const failure = status === "failed" ? code : null;
       return (

@@ -12,7 +12,7 @@ import { EmptyState, PageHeader } from "../../ui/page.tsx";
 import { Menu, MenuChecks, MenuChoice, MenuItem, MenuSection, MenuSeparator } from "../../ui/popover.tsx";
 import { Snippets } from "../../ui/snippet.tsx";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
-import { chosenColumns, RUN_COLUMNS, runColumns } from "./run-columns.tsx";
+import { areChosen, chosenColumns, RUN_COLUMNS, runColumns } from "./run-columns.tsx";
 import { filterOf, RunFilters, type RunsSearch } from "./run-filters.tsx";
 import { RunSums } from "./run-sums.tsx";
 import { RunViews } from "./run-views.tsx";
@@ -69,7 +69,8 @@ export function RunsPage() {
       <DataTable
         caption="Runs"
         query={runs}
-        columns={runColumns(longestMs, columns, labels)}
+        columns={runColumns(longestMs, columns, { everywhere: areChosen(columns), sort: search.sort, keys: labels })}
+        scrolls={areChosen(columns)}
         rowKey={({ runId }) => runId}
         link={({ runId }, props) => <Link to="/agents/$agentId/runs/$runId" params={{ agentId, runId }} {...props} />}
         sort={{ by: sort, onChange: changeSort }}

@@ -1,0 +1,60 @@
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { askAround, describeConsole, type DeskConsole } from "./support/desk-console.ts";
+import { settled, sidewaysScroll } from "./support/page-checks.ts";
+import { endedRun } from "./support/runs.ts";
+
+async function prepare(desk: DeskConsole): Promise<void> {
+  await askAround(desk);
+  await endedRun(desk, "A cheap one", 1_000);
+  await endedRun(desk, "The dearest one", 9_000_000);
+}
+
+const at = (width: number) => ({ viewport: { width, height: 800 } });
+
+describeConsole("lists of runs", { prepare }, (suite) => {
+  const runsPath = (): string => `${suite.desk.agentPath}/runs`;
+
+  /** Ticks or unticks a column in the menu. */
+  async function toggleColumns(page: Page, ...names: string[]): Promise<void> {
+    await page.getByRole("button", { name: "Sort and columns" }).click();
+    for (const name of names) await page.getByRole("menuitemcheckbox", { name, exact: true }).click();
+    await page.keyboard.press("Escape");
+  }
+
+  /** The visible heads of a table, or the names of values in its first card. */
+  const shown = (page: Page) =>
+    page.evaluate<string[]>(
+      "[...document.querySelectorAll(innerWidth < 640 ? 'tbody tr:first-child td > span[aria-hidden]' : 'thead th')].filter((one) => one.getClientRects().length > 0).map((one) => one.innerText.trim()).filter((text) => text !== '')",
+    );
+
+  /** The narrowest visible part of a query's text, in pixels. */
+  const queryWidth = (page: Page) =>
+    page.evaluate<number>(
+      "Math.min(...[...document.querySelectorAll('[data-row-link] .font-medium:not([data-hint] *)')].map((one) => Math.min(one.getBoundingClientRect().right, innerWidth) - one.getBoundingClientRect().left))",
+    );
+
+  test("chosen columns are shown at every width, next to readable queries", async () => {
+    const page = await suite.open(runsPath(), at(1280));
+    await toggleColumns(page, "Model", "Key", "Session");
+    for (const width of [1920, 1280, 1024, 768, 640, 390]) {
+      await page.setViewportSize({ width, height: 800 });
+      await settled(page);
+      expect(await shown(page), `at ${width}`).toEqual(
+        expect.arrayContaining(["Source", "Model", "Key", "Session", "Calls", "Duration", "Tokens", "Cost", "Age"]),
+      );
+      expect(await queryWidth(page), `pixels of a query at ${width}`).toBeGreaterThan(60);
+      expect(await sidewaysScroll(page), `horizontal scrolling at ${width}`).toBe(0);
+    }
+  });
+
+  test("a list that is sorted by cost shows the cost at every width", async () => {
+    const page = await suite.open(`${runsPath()}?sort=-costUsd`, at(1280));
+    for (const width of [1280, 1024, 768, 640, 390]) {
+      await page.setViewportSize({ width, height: 800 });
+      await settled(page);
+      expect(await shown(page), `at ${width}`).toContain("Cost");
+      expect(await sidewaysScroll(page), `horizontal scrolling at ${width}`).toBe(0);
+    }
+  });
+});
