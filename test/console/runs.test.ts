@@ -111,7 +111,11 @@ describeConsole("runs as a tool", { prepare }, (suite) => {
     const page = await suite.open(`${runsPath()}?q=hold+on`, WIDE);
     await page.getByRole("checkbox", { name: "Select all loaded rows" }).click();
     await page.getByRole("button", { name: "Cancel 2 runs" }).click();
-    await page.getByRole("dialog", { name: "Cancel 2 runs?" }).getByRole("button", { name: "Cancel them" }).click();
+    const dialog = page.getByRole("dialog", { name: "Cancel 2 runs?" });
+    const buttons = () => dialog.getByRole("button").allInnerTexts();
+    await expect.poll(buttons).toEqual(["", "Keep running", "Cancel 2 runs"]);
+    expect(await dialog.locator("form").isVisible()).toBe(false);
+    await dialog.getByRole("button", { name: "Cancel 2 runs" }).click();
 
     await page.getByText("Cancelling 2 runs").waitFor();
     const audit = await store.audit.list({ agentId, action: "run.cancel_requested", limit: 5 });

@@ -41,7 +41,15 @@ function Popup({ title, description, children, footer, className, bodyClassName 
         </div>
         <Base.Close render={<IconButton icon="close" label="Close" size="small" className="-mr-1.5 self-start" />} />
       </header>
-      <div className={classNames("px-5 py-4", bodyClassName)}>{children}</div>
+      {/* A form without fields has no body. */}
+      <div
+        className={classNames(
+          "px-5 py-4 has-[form:empty]:hidden has-[form:empty]:[&+footer]:border-t-0",
+          bodyClassName,
+        )}
+      >
+        {children}
+      </div>
       {footer !== undefined && (
         <footer className="border-line bg-sunken flex flex-wrap items-center justify-end gap-2 rounded-b-xl border-t px-5 py-3">
           {footer}
@@ -87,14 +95,18 @@ interface FormDialogProps<Answer>
   onSent: (answer: Answer) => unknown;
   /** Text of the button. */
   submit: ReactNode;
+  /** Text of the button that closes the dialog. */
+  dismiss?: string;
   className?: string;
-  children: ReactNode;
+  /** The fields; none for a confirmation. */
+  children?: ReactNode;
 }
 
 /** Asks for fields or a confirmation, with a button to cancel and one that submits. `sticky` as in `Dialog`. */
-export function FormDialog<Answer>({ send, onSent, submit, className, children, ...props }: FormDialogProps<Answer>) {
+export function FormDialog<Answer>(props: FormDialogProps<Answer>) {
   const id = useId();
-  const { look = "primary", icon, disabled = false, ...dialog } = props;
+  const { send, onSent, submit, dismiss = "Cancel", className, children, ...rest } = props;
+  const { look = "primary", icon, disabled = false, ...dialog } = rest;
   const action = useMutation({ mutationFn: send, onSuccess: onSent });
   return (
     <Dialog
@@ -102,7 +114,7 @@ export function FormDialog<Answer>({ send, onSent, submit, className, children, 
       open
       footer={
         <>
-          <Button onClick={dialog.onClose}>Cancel</Button>
+          <Button onClick={dialog.onClose}>{dismiss}</Button>
           <Button
             type="submit"
             form={id}

@@ -1,5 +1,5 @@
 import type { RunSummary } from "@patchbay/protocol/console";
-import { type ReactNode, useState } from "react";
+import { type ComponentProps, type ReactNode, useState } from "react";
 import { api, refetch, useFiltered } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { Button, GuardedButton, LinkButton } from "../../ui/button.tsx";
@@ -112,10 +112,10 @@ function Actions({ agentId, selected }: Pick<RunSumsProps, "agentId" | "selected
   );
 }
 
-interface BulkWords {
+interface BulkWords extends Pick<ComponentProps<typeof FormDialog>, "look" | "dismiss"> {
   title: (count: string) => string;
   description: string;
-  submit: string;
+  submit: (count: string) => string;
   done: (count: string) => string;
   failed: string;
 }
@@ -124,14 +124,16 @@ const BULK: Record<"cancel" | "rerun", BulkWords> = {
   cancel: {
     title: (count) => `Cancel ${count}?`,
     description: "Calls that have begun may still take effect.",
-    submit: "Cancel them",
+    submit: (count) => `Cancel ${count}`,
+    dismiss: "Keep running",
+    look: "danger",
     done: (count) => `Cancelling ${count}`,
     failed: "Couldn't cancel",
   },
   rerun: {
     title: (count) => `Run ${count} again?`,
     description: "Each is a new query in its own thread, with real function calls, and costs credit.",
-    submit: "Run again",
+    submit: () => "Run again",
     done: (count) => `Started ${count}`,
     failed: "Couldn't run again",
   },
@@ -147,7 +149,8 @@ interface ForAllProps extends BulkWords {
 }
 
 /** Asks for a confirmation, then sends one request for each run, also when some fail, and shows how many did. */
-function ForAll({ runs, send, onClose, title, description, submit, done, failed }: ForAllProps) {
+function ForAll({ runs, send, onClose, title, submit, done, failed, ...dialog }: ForAllProps) {
+  const count = countOf(runs.length, "run");
   async function sendAll(): Promise<PromiseSettledResult<unknown>[]> {
     const results: PromiseSettledResult<unknown>[] = [];
     for (let at = 0; at < runs.length; at += AT_ONCE)
@@ -156,9 +159,9 @@ function ForAll({ runs, send, onClose, title, description, submit, done, failed 
   }
   return (
     <FormDialog
-      title={title(countOf(runs.length, "run"))}
-      description={description}
-      submit={submit}
+      {...dialog}
+      title={title(count)}
+      submit={submit(count)}
       send={sendAll}
       onSent={(results) => {
         const failures = results.filter(({ status }) => status === "rejected");
@@ -170,8 +173,6 @@ function ForAll({ runs, send, onClose, title, description, submit, done, failed 
         onClose();
       }}
       onClose={onClose}
-    >
-      {null}
-    </FormDialog>
+    />
   );
 }
