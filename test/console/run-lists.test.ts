@@ -57,4 +57,22 @@ describeConsole("lists of runs", { prepare }, (suite) => {
       expect(await sidewaysScroll(page), `horizontal scrolling at ${width}`).toBe(0);
     }
   });
+
+  test("a filter that is added from the menu has the focus and shows its choices", async () => {
+    const page = await suite.open(runsPath(), at(1280));
+    const add = async (name: string) => {
+      await page.getByRole("button", { name: "Filter", exact: true }).click();
+      await page.getByRole("menuitem", { name, exact: true }).click();
+    };
+    await add("Cost");
+    await page.getByRole("option", { name: "at least $1.00" }).click();
+    await expect.poll(() => new URL(page.url()).searchParams.get("minCostUsd")).toBe("1");
+
+    await add("Model");
+    await page.getByRole("option", { name: "grand" }).waitFor();
+    await page.keyboard.press("Escape");
+    await add("Thread");
+    const focused = () => page.evaluate<string>("document.activeElement?.getAttribute('aria-label') ?? ''");
+    await expect.poll(focused).toBe("Thread");
+  });
 });

@@ -15,6 +15,7 @@ export function Combobox({
   className,
   clearable = false,
   readOnly = false,
+  defaultOpen = false,
 }: {
   suggestions: readonly string[];
   /** A few words after a suggestion, such as a price. */
@@ -27,8 +28,10 @@ export function Combobox({
   /** Adds a button that clears the field. */
   clearable?: boolean;
   readOnly?: boolean;
+  /** Focuses the field and opens its list when it appears. */
+  defaultOpen?: boolean;
 }) {
-  const [open, setOpen] = useState(false);
+  const [open, setOpen] = useState(defaultOpen);
   const { contains } = Autocomplete.useFilter();
   // An open list, even an empty one, hides the rest of the page from screen readers.
   const matches = suggestions.includes(value) || suggestions.some((one) => contains(one, value));
@@ -47,6 +50,7 @@ export function Combobox({
       <span className={clearable ? classNames("relative min-w-0", className) : "contents"}>
         <Autocomplete.Input
           aria-label={label}
+          autoFocus={defaultOpen}
           placeholder={placeholder}
           spellCheck={false}
           className={controlClass(clearable ? "pr-7" : className)}

@@ -1,4 +1,4 @@
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import { Button } from "./button.tsx";
 import { Combobox } from "./combobox.tsx";
 import { Menu, MenuItem } from "./popover.tsx";
@@ -33,6 +33,13 @@ export function FilterBar<Name extends string>({ filters, values, onChange, chil
   const change = onChange as (changed: Values) => void;
   const active = filters.filter(({ name }) => loose[name] !== undefined);
   const [added, setAdded] = useState<readonly string[]>([]);
+  /** Set while the menu closes after a choice: the focus goes to the new filter and not back to the menu's button. */
+  const isAdding = useRef(false);
+  function backToButton(): boolean {
+    const back = !isAdding.current;
+    isAdding.current = false;
+    return back;
+  }
   const isShown = ({ name, further = false }: Filter<Name>) =>
     !further || loose[name] !== undefined || added.includes(name);
   const hidden = filters.filter((filter) => !isShown(filter));
@@ -42,14 +49,21 @@ export function FilterBar<Name extends string>({ filters, values, onChange, chil
         <OneFilter
           key={filter.name}
           filter={filter}
+          isNew={added.includes(filter.name)}
           value={loose[filter.name]}
           onChange={(value) => change({ [filter.name]: value === "" ? undefined : value })}
         />
       ))}
       {hidden.length > 0 && (
-        <Menu align="start" trigger={<Button icon="plus">Filter</Button>}>
+        <Menu align="start" trigger={<Button icon="plus">Filter</Button>} finalFocus={backToButton}>
           {hidden.map(({ name, label }) => (
-            <MenuItem key={name} onSelect={() => setAdded([...added, name])}>
+            <MenuItem
+              key={name}
+              onSelect={() => {
+                isAdding.current = true;
+                setAdded([...added, name]);
+              }}
+            >
               {label}
             </MenuItem>
           ))}
@@ -76,11 +90,13 @@ const ANY = "";
 
 interface OneFilterProps {
   filter: Filter<string>;
+  /** Opens its list, and has the focus, when it appears. */
+  isNew: boolean;
   value: string | undefined;
   onChange: (value: string) => void;
 }
 
-function OneFilter({ filter, value = ANY, onChange }: OneFilterProps) {
+function OneFilter({ filter, isNew, value = ANY, onChange }: OneFilterProps) {
   if (filter.kind === "choice") {
     const options = filter.options.map((option) =>
       typeof option === "string" ? { value: option, label: option } : option,
@@ -91,22 +107,24 @@ function OneFilter({ filter, value = ANY, onChange }: OneFilterProps) {
         className="w-auto max-w-52 min-w-32"
         options={[{ value: ANY, label: filter.any ?? "any" }, ...options]}
         named
+        defaultOpen={isNew}
         value={value}
         onChange={onChange}
       />
     );
   }
   if (filter.kind === "search") return <SearchField label={filter.label} value={value} onChange={onChange} />;
-  return <TextFilter filter={filter} value={value} onChange={onChange} />;
+  return <TextFilter filter={filter} isNew={isNew} value={value} onChange={onChange} />;
 }
 
 interface TextFilterProps {
   filter: Extract<Filter<string>, { kind: "text" }>;
+  isNew: boolean;
   value: string;
   onChange: (value: string) => void;
 }
 
-function TextFilter({ filter, value, onChange }: TextFilterProps) {
+function TextFilter({ filter, isNew, value, onChange }: TextFilterProps) {
   const [draft, setDraft] = useDraft(value, onChange);
   return (
     <span className="inline-flex items-center gap-1.5">
@@ -121,6 +139,7 @@ function TextFilter({ filter, value, onChange }: TextFilterProps) {
         suggestions={filter.suggestions}
         value={draft}
         onChange={setDraft}
+        defaultOpen={isNew}
         className="w-40"
       />
     </span>

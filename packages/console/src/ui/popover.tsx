@@ -31,16 +31,20 @@ export const Popover = ({ trigger, title, children }: PopoverProps) => (
 interface MenuProps {
   trigger: ReactElement;
   align?: "start" | "end";
+  /** Where the focus goes when the menu closes: to the trigger, or nowhere if this returns false. */
+  finalFocus?: () => boolean;
   children: ReactNode;
 }
 
 /** A menu of actions or links. Its children are MenuItem, MenuChoice, MenuSeparator and MenuSection. */
-export const Menu = ({ trigger, align = "end", children }: MenuProps) => (
+export const Menu = ({ trigger, align = "end", finalFocus = () => true, children }: MenuProps) => (
   <BaseMenu.Root modal={false}>
     <BaseMenu.Trigger render={trigger} />
     <BaseMenu.Portal>
       <BaseMenu.Positioner sideOffset={6} align={align} collisionPadding={8} className="z-50">
-        <BaseMenu.Popup className={classNames(popupClass, "min-w-48")}>{children}</BaseMenu.Popup>
+        <BaseMenu.Popup finalFocus={finalFocus} className={classNames(popupClass, "min-w-48")}>
+          {children}
+        </BaseMenu.Popup>
       </BaseMenu.Positioner>
     </BaseMenu.Portal>
   </BaseMenu.Root>

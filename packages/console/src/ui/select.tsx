@@ -16,6 +16,7 @@ export function Select<T extends string>({
   label,
   disabled = false,
   named = false,
+  defaultOpen = false,
   className,
 }: {
   options: readonly Option<T>[];
@@ -25,6 +26,8 @@ export function Select<T extends string>({
   disabled?: boolean;
   /** Shows `label` before the chosen option. */
   named?: boolean;
+  /** Opens the list when the select appears. */
+  defaultOpen?: boolean;
   className?: string;
 }) {
   return (
@@ -33,6 +36,7 @@ export function Select<T extends string>({
       value={value}
       onValueChange={(next) => next !== null && onChange(next)}
       disabled={disabled}
+      defaultOpen={defaultOpen}
       modal={false}
     >
       <Base.Trigger
