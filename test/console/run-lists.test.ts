@@ -75,4 +75,32 @@ describeConsole("lists of runs", { prepare }, (suite) => {
     const focused = () => page.evaluate<string>("document.activeElement?.getAttribute('aria-label') ?? ''");
     await expect.poll(focused).toBe("Thread");
   });
+
+  test("a text filter is applied with Enter, on a choice and on blur, and not while typing", async () => {
+    const page = await suite.open(`${runsPath()}?role=agent`, at(1280));
+    const asked: string[] = [];
+    page.on("request", (request) => void (/\/runs\?/.test(request.url()) && asked.push(request.url())));
+    const field = page.getByRole("combobox", { name: "Role" });
+    const role = () => new URL(page.url()).searchParams.get("role");
+
+    await field.fill("customer");
+    await page.getByRole("option", { name: "customer", exact: true }).waitFor();
+    await field.press("Backspace");
+    await page.getByRole("option", { name: "customer", exact: true }).click();
+    await expect.poll(role).toBe("customer");
+    await field.pressSequentially("s", { delay: 400 });
+    await field.press("Enter");
+    await expect.poll(role).toBe("customers");
+    await field.pressSequentially("x", { delay: 400 });
+    await field.press("Tab");
+    await expect.poll(role).toBe("customersx");
+    await field.fill("agen");
+    await field.press("ArrowDown");
+    await field.press("Enter");
+    await expect.poll(role).toBe("agent");
+    await settled(page);
+
+    const roles = asked.map((url) => new URL(url).searchParams.get("role"));
+    expect([...new Set(roles)]).toEqual(["customer", "customers", "customersx"]);
+  });
 });

@@ -51,6 +51,7 @@ describeConsole("runs as a tool", { prepare }, (suite) => {
     await page.getByRole("button", { name: "Filter", exact: true }).click();
     await page.getByRole("menuitem", { name: "Model" }).click();
     await page.getByRole("combobox", { name: "Model" }).fill("grand");
+    await page.keyboard.press("Enter");
     await expect.poll(() => page.evaluate<number>(`${rowTexts}.length`)).toBe(3);
     await page.keyboard.press("Tab");
     await page.getByRole("group", { name: "All runs that match" }).getByText("3 runs").waitFor();
@@ -73,8 +74,10 @@ describeConsole("runs as a tool", { prepare }, (suite) => {
     const field = page.getByRole("combobox", { name: "Request ID" });
 
     await field.fill("req.albatross-1");
+    await field.press("Enter");
     await expect.poll(() => page.evaluate<string[]>(rowTexts)).toEqual(["What is 3 * 3?"]);
     await field.fill("req.albatross-2");
+    await field.press("Enter");
     await page.getByText("No matching runs").waitFor();
   });
 

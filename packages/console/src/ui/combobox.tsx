@@ -10,6 +10,7 @@ export function Combobox({
   about,
   value,
   onChange,
+  onChoice,
   label,
   placeholder,
   className,
@@ -22,6 +23,8 @@ export function Combobox({
   about?: (suggestion: string) => string | undefined;
   value: string;
   onChange: (value: string) => void;
+  /** Called with a chosen suggestion, after `onChange`. */
+  onChoice?: (value: string) => void;
   label?: string;
   placeholder?: string;
   className?: string;
@@ -41,7 +44,10 @@ export function Combobox({
       onOpenChange={setOpen}
       items={suggestions}
       value={value}
-      onValueChange={onChange}
+      onValueChange={(next, { reason }) => {
+        onChange(next);
+        if (reason === "item-press") onChoice?.(next);
+      }}
       readOnly={readOnly}
       openOnInputClick
       // Show all suggestions when the value is one of them, so that another can be chosen.

@@ -2,7 +2,7 @@ import { type ReactNode, useRef, useState } from "react";
 import { Button } from "./button.tsx";
 import { Combobox } from "./combobox.tsx";
 import { Menu, MenuItem } from "./popover.tsx";
-import { SearchField, useDraft } from "./search-field.tsx";
+import { SearchField } from "./search-field.tsx";
 import { type Option, Select } from "./select.tsx";
 
 type Values = Record<string, string | undefined>;
@@ -124,10 +124,22 @@ interface TextFilterProps {
   onChange: (value: string) => void;
 }
 
+/** Applies its text on a choice, Enter or blur: values match exactly, so a part of one finds nothing. */
 function TextFilter({ filter, isNew, value, onChange }: TextFilterProps) {
-  const [draft, setDraft] = useDraft(value, onChange);
+  const [draft, setDraft] = useState(value);
+  const [applied, setApplied] = useState(value);
+  if (value !== applied) {
+    setApplied(value);
+    setDraft(value);
+  }
+  const apply = (text: string) => text.trim() !== value && onChange(text.trim());
   return (
-    <span className="inline-flex items-center gap-1.5">
+    <span
+      className="inline-flex items-center gap-1.5"
+      onBlur={() => apply(draft)}
+      // Enter on a suggestion chooses it, which prevents the default.
+      onKeyDown={(event) => event.key === "Enter" && !event.defaultPrevented && apply(draft)}
+    >
       {draft !== "" && (
         <span aria-hidden="true" className="text-muted text-sm">
           {filter.label}:
@@ -139,6 +151,7 @@ function TextFilter({ filter, isNew, value, onChange }: TextFilterProps) {
         suggestions={filter.suggestions}
         value={draft}
         onChange={setDraft}
+        onChoice={apply}
         defaultOpen={isNew}
         className="w-40"
       />

@@ -31,7 +31,7 @@ export function SearchField({ label, value, onChange }: SearchFieldProps) {
 const TYPING_MS = 300;
 
 /** Debounced text: calls `onChange` when typing pauses. A change of `value` from outside replaces the draft. */
-export function useDraft(value: string, onChange: (value: string) => void) {
+function useDraft(value: string, onChange: (value: string) => void) {
   const [draft, setDraft] = useState(value);
   const [reported, setReported] = useState(value);
   if (value !== reported) {
