@@ -103,4 +103,11 @@ describeConsole("lists of runs", { prepare }, (suite) => {
     const roles = asked.map((url) => new URL(url).searchParams.get("role"));
     expect([...new Set(roles)]).toEqual(["customer", "customers", "customersx"]);
   });
+
+  test("an unknown value in the address is dropped", async () => {
+    const page = await suite.open(`${runsPath()}?minCostUsd=abc&status=bogus&sort=worst&model=grand`, at(1280));
+    await page.getByRole("group", { name: "All runs that match" }).getByText("2 runs").waitFor();
+    await page.getByRole("button", { name: "Clear filter", exact: true }).waitFor();
+    expect(await page.getByRole("combobox", { name: "Status" }).innerText()).toBe("Status: any");
+  });
 });

@@ -27,7 +27,8 @@ const NEWEST = "-createdAt";
 /** The runs of an agent, latest first or in another order, with filters, sums and actions on several runs. */
 export function RunsPage() {
   const { agentId } = route.useParams();
-  const search = route.useSearch();
+  // The router passes on what the page does not know, such as a status that does not exist.
+  const search = searchOfRuns(route.useSearch());
   const navigate = route.useNavigate();
   const filter = filterOf(search);
   const { sort = NEWEST } = search;
@@ -54,11 +55,7 @@ export function RunsPage() {
         title="Runs"
         actions={
           <>
-            <RunViews
-              agentId={agentId}
-              search={search}
-              onOpen={(view) => void navigate({ search: view, replace: true })}
-            />
+            <RunViews agentId={agentId} search={search} onOpen={(view) => void navigate({ search: view, replace: true })} />
             <DisplayMenu sort={sort} onSort={changeSort} />
             <ExportMenu agentId={agentId} query={{ ...filter, sort }} />
           </>
