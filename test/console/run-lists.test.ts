@@ -110,4 +110,22 @@ describeConsole("lists of runs", { prepare }, (suite) => {
     await page.getByRole("button", { name: "Clear filter", exact: true }).waitFor();
     expect(await page.getByRole("combobox", { name: "Status" }).innerText()).toBe("Status: any");
   });
+
+  test("the sums of the earlier filter are marked until those of the new one are loaded", async () => {
+    const page = await suite.open(`${runsPath()}?model=grand`, at(1280));
+    const sums = page.getByRole("group", { name: "All runs that match" });
+    await sums.getByText("2 runs").waitFor();
+    const held = Promise.withResolvers<void>();
+    await page.route(/run-totals/, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await page.getByRole("button", { name: "Clear filter", exact: true }).click();
+
+    await expect.poll(() => sums.getAttribute("aria-busy")).toBe("true");
+    expect(await sums.innerText()).toContain("2 runs");
+    held.resolve();
+    await expect.poll(() => sums.getAttribute("aria-busy")).toBe("false");
+    expect(await sums.innerText()).not.toContain("2 runs");
+  });
 });

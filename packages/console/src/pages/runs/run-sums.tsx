@@ -3,6 +3,7 @@ import { type ComponentProps, type ReactNode, useState } from "react";
 import { api, refetch, useFiltered } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { Button, GuardedButton, LinkButton } from "../../ui/button.tsx";
+import { classNames } from "../../ui/class-names.ts";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { showError, showSuccess } from "../../ui/toast.tsx";
 import { Count, Duration, Money, Time } from "../../ui/values.tsx";
@@ -18,13 +19,22 @@ interface RunSumsProps {
 
 /** The sums of all runs that match, or of the selected ones with what can be done with them. Keeps its height. */
 export function RunSums({ agentId, filter, selected, onClear }: RunSumsProps) {
-  const { data: totals } = useFiltered("/agents/:agent_id/run-totals", { params: { agentId }, query: filter });
+  const { data: totals, isPlaceholderData } = useFiltered("/agents/:agent_id/run-totals", {
+    params: { agentId },
+    query: filter,
+  });
+  /** The sums of another filter, until those of this one are loaded. */
+  const isOutdated = isPlaceholderData && selected.length === 0;
   const sums = selected.length > 0 ? sumsOf(selected) : totals;
   return (
     <div
       role="group"
       aria-label={selected.length > 0 ? "Selected runs" : "All runs that match"}
-      className="border-line bg-surface sticky bottom-0 z-10 flex min-h-12 flex-wrap items-center gap-x-5 gap-y-1 rounded-b-lg border-t px-4 py-2 text-sm"
+      aria-busy={isOutdated}
+      className={classNames(
+        "border-line bg-surface sticky bottom-0 z-10 flex min-h-12 flex-wrap items-center gap-x-5 gap-y-1 rounded-b-lg border-t px-4 py-2 text-sm",
+        isOutdated && "*:opacity-40",
+      )}
     >
       {sums && (
         <>
