@@ -128,4 +128,32 @@ describeConsole("lists of runs", { prepare }, (suite) => {
     await expect.poll(() => sums.getAttribute("aria-busy")).toBe("false");
     expect(await sums.innerText()).not.toContain("2 runs");
   });
+
+  test("a view replaces one of the same name, shows that it is shared, and Back leaves it", async () => {
+    const name = `Dear ones ${"and more ".repeat(10)}`.trim();
+    const page = await suite.open(`${runsPath()}?model=grand&sort=-costUsd`, at(1280));
+    const save = async (button: string) => {
+      await page.getByRole("button", { name: "Views" }).click();
+      await page.getByRole("menuitem", { name: "Save this view" }).click();
+      const dialog = page.getByRole("dialog", { name: "Save this view" });
+      await dialog.getByRole("textbox", { name: "Name" }).fill(name);
+      await dialog.getByRole("checkbox", { name: "Share with all members" }).click();
+      await dialog.getByRole("button", { name: button, exact: true }).click();
+      await dialog.waitFor({ state: "detached" });
+    };
+    await save("Save");
+    await page.goto(`${runsPath()}?model=grand&sort=costUsd`);
+    await save("Replace");
+
+    await page.goto(`${runsPath()}?status=failed`);
+    await page.getByRole("button", { name: "Views" }).click();
+    const item = page.getByRole("menuitem", { name: /^Dear ones/ });
+    await item.getByText("shared", { exact: true }).waitFor();
+    expect(await item.count()).toBe(1);
+    expect((await page.getByRole("menu").boundingBox())!.width).toBeLessThan(340);
+    await item.click();
+    await expect.poll(() => new URL(page.url()).search).toContain("sort=costUsd");
+    await page.goBack();
+    await expect.poll(() => new URL(page.url()).search).toBe("?status=failed");
+  });
 });

@@ -31,24 +31,28 @@ export function RunViews({ agentId, search, onOpen }: RunViewsProps) {
   return (
     <>
       <Menu trigger={<Button icon="filter">Views</Button>}>
-        {error && !data && <ErrorState error={error} onRetry={() => void again()} />}
-        <Group title="Yours" views={views.filter(({ own }) => own)} agentId={agentId} onOpen={onOpen} />
-        <Group title="Shared by others" views={views.filter(({ own }) => !own)} agentId={agentId} onOpen={onOpen} />
-        {views.length > 0 && <MenuSeparator />}
-        <MenuItem
-          icon="plus"
-          reason={isEmpty ? "Choose a filter or an order first." : undefined}
-          onSelect={() => setDialog("save")}
-        >
-          Save this view
-        </MenuItem>
-        {views.length > 0 && (
-          <MenuItem icon="trash" onSelect={() => setDialog("manage")}>
-            Delete views
+        <div className="max-w-80">
+          {error && !data && <ErrorState error={error} onRetry={() => void again()} />}
+          <Group title="Yours" views={views.filter(({ own }) => own)} agentId={agentId} onOpen={onOpen} />
+          <Group title="Shared by others" views={views.filter(({ own }) => !own)} agentId={agentId} onOpen={onOpen} />
+          {views.length > 0 && <MenuSeparator />}
+          <MenuItem
+            icon="plus"
+            reason={isEmpty ? "Choose a filter or an order first." : undefined}
+            onSelect={() => setDialog("save")}
+          >
+            Save this view
           </MenuItem>
-        )}
+          {views.length > 0 && (
+            <MenuItem icon="trash" onSelect={() => setDialog("manage")}>
+              Delete views
+            </MenuItem>
+          )}
+        </div>
       </Menu>
-      {dialog === "save" && <SaveView agentId={agentId} search={search} onClose={() => setDialog(undefined)} />}
+      {dialog === "save" && (
+        <SaveView agentId={agentId} search={search} views={views} onClose={() => setDialog(undefined)} />
+      )}
       {dialog === "manage" && <DeleteViews agentId={agentId} views={views} onClose={() => setDialog(undefined)} />}
     </>
   );
@@ -63,12 +67,21 @@ function Group({ title, views, agentId, onOpen }: GroupProps) {
   if (views.length === 0) return null;
   return (
     <MenuSection title={title}>
-      {views.map(({ viewId, name, search }) => {
+      {views.map(({ viewId, name, search, shared, own }) => {
         // A view of another version can have parameters that this page does not know.
         const known = searchOfRuns(search);
         return (
-          <MenuItem key={viewId} hint={<ViewCount agentId={agentId} search={known} />} onSelect={() => onOpen(known)}>
-            {name}
+          <MenuItem
+            key={viewId}
+            hint={
+              <>
+                {own && shared && <span className="text-muted text-xs">shared</span>}
+                <ViewCount agentId={agentId} search={known} />
+              </>
+            }
+            onSelect={() => onOpen(known)}
+          >
+            <span title={name}>{name}</span>
           </MenuItem>
         );
       })}
@@ -82,29 +95,41 @@ function ViewCount({ agentId, search }: Pick<RunViewsProps, "agentId" | "search"
   return <span className="text-faint text-xs">{data ? formatCompact(data.runs) : "…"}</span>;
 }
 
-function SaveView({ agentId, search, onClose }: Pick<RunViewsProps, "agentId" | "search"> & { onClose: () => void }) {
+interface SaveViewProps extends Pick<RunViewsProps, "agentId" | "search"> {
+  views: readonly RunView[];
+  onClose: () => void;
+}
+
+function SaveView({ agentId, search, views, onClose }: SaveViewProps) {
   const [name, setName] = useState("");
   const [shared, setShared] = useState(false);
   const reason = useDisabledReason("developer");
+  const former = views.find((view) => view.own && view.name === name.trim());
   const kept = Object.fromEntries(Object.entries(search).filter(([, value]) => value !== undefined)) as Record<
     string,
     string
   >;
+  /** Deletes the former view last, so that a failure loses nothing. */
+  async function save() {
+    await api.post(PATH, { params: { agentId }, body: { name: name.trim(), shared, search: kept } });
+    if (former) await api.delete(`${PATH}/:view_id`, { params: { agentId, viewId: former.viewId } });
+  }
   return (
     <FormDialog
       title="Save this view"
       description="Keeps the filters, the time range and the order under a name."
-      submit="Save"
+      submit={former ? "Replace" : "Save"}
       disabled={name.trim() === ""}
-      send={() => api.post(PATH, { params: { agentId }, body: { name: name.trim(), shared, search: kept } })}
+      send={save}
       onSent={() => {
-        showSuccess("Saved the view");
+        showSuccess(former ? "Replaced the view" : "Saved the view");
         void refetch(PATH);
         onClose();
       }}
       onClose={onClose}
     >
       <TextField label="Name" value={name} onChange={setName} required maxLength={200} />
+      {former && <p className="text-warn text-sm">You have a view with this name. Saving replaces it.</p>}
       <Checkbox label="Share with all members" checked={shared} onChange={setShared} disabled={reason !== undefined} />
       {reason !== undefined && <p className="text-muted text-xs">{reason}</p>}
     </FormDialog>

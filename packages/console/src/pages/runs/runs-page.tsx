@@ -55,7 +55,7 @@ export function RunsPage() {
         title="Runs"
         actions={
           <>
-            <RunViews agentId={agentId} search={search} onOpen={(view) => void navigate({ search: view, replace: true })} />
+            <RunViews agentId={agentId} search={search} onOpen={(view) => void navigate({ search: view })} />
             <DisplayMenu sort={sort} onSort={changeSort} />
             <ExportMenu agentId={agentId} query={{ ...filter, sort }} />
           </>
