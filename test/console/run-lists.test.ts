@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { askAround, describeConsole, type DeskConsole } from "./support/desk-console.ts";
-import { settled, sidewaysScroll } from "./support/page-checks.ts";
+import { expectAccessible, settled, sidewaysScroll } from "./support/page-checks.ts";
 import { endedRun } from "./support/runs.ts";
 
 async function prepare(desk: DeskConsole): Promise<void> {
@@ -155,5 +155,15 @@ describeConsole("lists of runs", { prepare }, (suite) => {
     await expect.poll(() => new URL(page.url()).search).toContain("sort=costUsd");
     await page.goBack();
     await expect.poll(() => new URL(page.url()).search).toBe("?status=failed");
+  });
+
+  test("cards of narrow screens are selected and added up", async () => {
+    const page = await suite.open(runsPath(), at(390));
+    const boxes = page.getByRole("checkbox", { name: "Select the row" });
+    await boxes.nth(0).click({ timeout: 5_000 });
+    await boxes.nth(1).click();
+    await page.getByRole("group", { name: "Selected runs" }).getByText("2 selected").waitFor();
+    expect(await sidewaysScroll(page)).toBe(0);
+    await expectAccessible(page);
   });
 });

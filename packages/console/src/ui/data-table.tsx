@@ -92,7 +92,7 @@ function Table<Row>(props: DataTableProps<Row>) {
           <thead role="rowgroup" className="max-sm:sr-only">
             <tr role="row">
               {selection && (
-                <th role="columnheader" scope="col" className={classNames(CHECK, headClass)}>
+                <th role="columnheader" scope="col" className={classNames(CHECK, headClass, "max-sm:hidden")}>
                   <AllRows keys={query.data?.map(rowKey) ?? []} selection={selection} />
                 </th>
               )}

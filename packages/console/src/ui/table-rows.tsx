@@ -53,8 +53,10 @@ function passToLink({ target, currentTarget, nativeEvent }: MouseEvent<HTMLTable
 export const openedRows = new Map<unknown, string>();
 export const historyEntry = (): unknown => (history.state as { __TSR_key?: unknown } | null)?.__TSR_key;
 
-/** The column of the checkboxes; cards of narrow screens have none. */
-export const CHECK = "border-line w-8 pl-4 align-middle max-sm:hidden";
+/** The column of the checkboxes. */
+export const CHECK = "border-line w-8 pl-4 align-middle";
+/** Cards of narrow screens have their checkbox in the corner, with space for a finger. */
+const CARD_CHECK = "max-sm:absolute max-sm:top-0 max-sm:right-0 max-sm:w-auto max-sm:pl-0 max-sm:*:p-4 sm:relative";
 
 export function AllRows({ keys, selection }: { keys: readonly string[]; selection: Selection }) {
   const all = keys.length > 0 && keys.every((key) => selection.keys.has(key));
@@ -89,7 +91,7 @@ export interface TableRowProps<Row> {
   link?: ((row: Row, props: RowLinkProps) => ReactElement) | undefined;
   /** Buttons at a row's end. */
   actions?: ((row: Row) => ReactNode) | undefined;
-  /** Adds a column of checkboxes, in tables only. */
+  /** Adds checkboxes. */
   selection?: Selection | undefined;
 }
 
@@ -104,7 +106,7 @@ export function TableRow<Row>({ row, columns, rowKey, link, actions, selection }
       {...(link && { onClick: passToLink })}
     >
       {selection && (
-        <td role="cell" className={classNames(CHECK, "relative z-1")}>
+        <td role="cell" className={classNames(CHECK, CARD_CHECK, "z-1")}>
           <RowCheckbox name={key} selection={selection} />
         </td>
       )}
@@ -149,7 +151,7 @@ export function TableRow<Row>({ row, columns, rowKey, link, actions, selection }
 export function SkeletonRows<Row>({ columns, selectable }: { columns: readonly Column<Row>[]; selectable: boolean }) {
   return Array.from({ length: 6 }, (_, row) => (
     <tr key={row} role="row" className={rowClass}>
-      {selectable && <td role="cell" className={CHECK} />}
+      {selectable && <td role="cell" className={classNames(CHECK, CARD_CHECK)} />}
       {columns.map((column) => (
         <td
           key={column.head}
