@@ -1,3 +1,4 @@
+import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { pendingOrder } from "../support/retail.ts";
 import { describeConsole } from "./support/desk-console.ts";
@@ -12,6 +13,16 @@ interface Copied {
   messages: unknown[];
 }
 
+/** The tabs that are not fully within their row. */
+const cutTabs = (page: Page) =>
+  page.evaluate<string[]>(`[...document.querySelectorAll("[role=tablist]")].flatMap((list) => {
+    const row = list.getBoundingClientRect();
+    return [...list.children].flatMap((tab) => {
+      const { left, right } = tab.getBoundingClientRect();
+      return left < row.left - 1 || right > row.right + 1 ? [tab.textContent] : [];
+    });
+  })`);
+
 describeConsole("what the model was sent", {}, (suite) => {
   test("three clicks show the messages of a turn, its change, the system text, the functions and the parameters", async () => {
     await suite.desk.query(QUESTION, { role: "agent", contextJson: '{"desk":"north"}' });
@@ -22,6 +33,7 @@ describeConsole("what the model was sent", {}, (suite) => {
 
     await clicks.click(page.getByRole("link", { name: QUESTION }));
     await clicks.click(turn("turn 2"));
+    expect(await cutTabs(page)).toEqual([]);
     await clicks.click(page.getByRole("tab", { name: "Sent to model" }));
 
     const messages = page.getByRole("list", { name: "Messages" }).getByRole("listitem");
@@ -55,6 +67,7 @@ describeConsole("what the model was sent", {}, (suite) => {
     await page.setViewportSize({ width: 390, height: 844 });
     await settled(page);
     expect(await sidewaysScroll(page)).toBe(0);
+    expect(await cutTabs(page)).toEqual([]);
     await expectAccessible(page);
   });
 

@@ -20,7 +20,8 @@ export function Tabs<T extends string>({ tabs, value, onChange, actions }: TabsP
   return (
     <Base.Root value={value} onValueChange={(next) => onChange(next as T)} className="min-w-0">
       <div className="border-line flex items-end justify-between gap-2 border-b">
-        <Base.List className="-mb-px flex min-w-0 gap-1 overflow-x-auto">
+        {/* Tabs wrap: in a row that scrolls, tabs at its edges are cut off, also the selected one. */}
+        <Base.List className="-mb-px flex min-w-0 flex-wrap gap-x-1">
           {tabs.map((tab) => (
             <Base.Tab
               key={tab.value}
