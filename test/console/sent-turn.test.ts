@@ -54,6 +54,8 @@ describeConsole("what the model was sent", {}, (suite) => {
     await page.getByRole("tab", { name: "Parameters" }).click();
     await page.getByText("provider's default").waitFor();
     await expectAccessible(page);
+    await page.reload();
+    await page.getByText("provider's default").waitFor();
 
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.getByRole("button", { name: "Copy as JSON" }).click();

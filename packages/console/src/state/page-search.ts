@@ -117,7 +117,13 @@ export const runs = searchOf({
   ...rangeSearch,
   sort: oneOf("createdAt", "-createdAt", "durationMs", "-durationMs", "tokens", "-tokens", "costUsd", "-costUsd"),
 });
-export const run = searchOf({ span: text, tab: text, view: text });
+export const run = searchOf({
+  span: text,
+  tab: text,
+  /** Of what the model was sent. Default: the messages. */
+  part: oneOf("messages", "system", "functions", "parameters"),
+  view: text,
+});
 export const compare = searchOf({ a: text, b: text });
 export const threads = searchOf({ q: text, sessionId: text });
 export const sessions = searchOf({ q: text, ...rangeSearch });

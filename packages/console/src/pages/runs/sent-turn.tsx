@@ -1,7 +1,9 @@
 import type { ModelMessage, ModelParameters, RunTrace, SentTurn } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { resource } from "../../api/api.ts";
+import { useSearchChange } from "../../state/page-search.ts";
 import { CodeBlock } from "../../ui/code.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Json } from "../../ui/json.tsx";
@@ -12,12 +14,15 @@ import { Badge, Count } from "../../ui/values.tsx";
 import { Estimate, ModelFunctions } from "../functions/model-functions.tsx";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
 
+const route = getRouteApi("/shell/agents/$agentId/runs/$runId");
+
 type Part = "messages" | "system" | "functions" | "parameters";
 
 /** What the model was sent for a turn, and its difference to the turn before. */
 export function SentTurnView({ run, step }: { run: RunTrace; step: number }) {
   const { agentId, runId } = run;
-  const [part, setPart] = useState<Part>("messages");
+  const { part = "messages" } = route.useSearch();
+  const change = useSearchChange(route);
   const params = { agentId, runId, step: String(step) };
   const sent = useQuery(resource("/agents/:agent_id/runs/:run_id/turns/:step/request", { params }));
   if (sent.error && !sent.data) return <ErrorState error={sent.error} onRetry={() => void sent.refetch()} />;
@@ -42,7 +47,7 @@ export function SentTurnView({ run, step }: { run: RunTrace; step: number }) {
       )}
       <Tabs<Part>
         value={part}
-        onChange={setPart}
+        onChange={(part) => change({ part })}
         tabs={[
           { value: "messages", label: `Messages ${messages.length}`, content: <Messages turn={data} /> },
           { value: "system", label: "System", content: <System turn={data} /> },
