@@ -1,5 +1,5 @@
 import { type CallContext, defineFunction, defineService } from "@patchbay/functions";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { describeConsole } from "./support/desk-console.ts";
@@ -30,6 +30,18 @@ async function nextCall() {
   return begun.shift()!;
 }
 
+/** Whether the row of a text is too narrow for it. */
+const isCut = (text: Locator) =>
+  text.evaluate((element: unknown) => {
+    interface Box {
+      scrollWidth: number;
+      clientWidth: number;
+      closest(selector: string): Box | null;
+    }
+    const box = (element as Box).closest(".truncate");
+    return box !== null && box.scrollWidth > box.clientWidth;
+  });
+
 describeConsole("the progress of a call", { service }, (suite) => {
   const path = () => `${suite.desk.agentPath}/functions/slow_report`;
   const elapsed = (page: Page) => page.getByRole("timer", { name: "Elapsed" });
@@ -40,7 +52,7 @@ describeConsole("the progress of a call", { service }, (suite) => {
     const call = await nextCall();
     call.context.progress({ percent: 50 });
 
-    await page.getByRole("region", { name: "Progress", exact: true }).getByText("percent").waitFor();
+    await page.getByRole("region", { name: "Progress (1)" }).getByText("percent: 50").waitFor();
     expect(await elapsed(page).innerText()).toMatch(/\d (ms|s)$/);
     await expectAccessible(page);
     call.finish({ pages: 7 });
@@ -77,14 +89,19 @@ describeConsole("the progress of a call", { service }, (suite) => {
     call.context.progress({ percent: 50 });
     call.context.progress({ percent: 80 });
 
-    await row.getByText("percent: 80").waitFor();
+    const report = row.getByText("percent: 80", { exact: true });
+    await report.waitFor();
+    expect(await isCut(report)).toBe(false);
     await page.getByText("Running… Calling slow_report: percent: 80").waitFor();
-    await page.getByRole("region", { name: "Progress", exact: true }).waitFor();
+    const reports = page.getByRole("region", { name: "Progress (2)" });
+    await reports.getByText("percent: 80").waitFor();
     await expectAccessible(page);
+    await reports.getByText("Earlier reports").click();
+    await reports.getByRole("list", { name: "Earlier reports" }).getByText("percent: 50").waitFor();
     call.finish({ pages: 7 });
     await answer;
 
     await expect.poll(() => page.getByText(/Running…/).count()).toBe(0);
-    await row.getByText("percent").waitFor({ state: "detached" });
+    await row.getByText("percent").first().waitFor({ state: "detached" });
   });
 });

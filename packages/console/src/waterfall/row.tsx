@@ -15,7 +15,7 @@ interface RowProps {
   /** The current time of the run, for open spans; 0 for others, so that they do not render again. */
   nowMs: number;
   gaps: readonly Interval[] | undefined;
-  /** What the handler reported last; shown in place of the hint. */
+  /** What the handler reported last; shown at the bar, because the names have little space. */
   report: string | undefined;
   active: boolean;
   selected: boolean;
@@ -37,7 +37,8 @@ export const Row = memo(function Row({
   ...bar
 }: RowProps) {
   const { span, level, open, parent, position, siblings } = row;
-  const hint = report ?? hintOf(span);
+  const hint = hintOf(span);
+  const note = noteOf(span) ?? report;
   const length = endOf(span, bar.nowMs) - span.startMs;
   return (
     <div
@@ -70,19 +71,15 @@ export const Row = memo(function Row({
           )}
         >
           {nameOf(span)}
-          {hint !== undefined && (
-            <span className={classNames("ml-2 font-sans", report === undefined ? "text-faint" : "text-info")}>
-              {hint}
-            </span>
-          )}
+          {hint !== undefined && <span className="text-faint ml-2 font-sans">{hint}</span>}
         </span>
         <Marks row={row} />
       </div>
       <div role="gridcell" className="waterfall-bar min-w-0">
-        <Bar span={span} {...bar} gaps={bar.gaps ?? []} />
+        <Bar span={span} {...bar} gaps={bar.gaps ?? []} note={note} />
         <span className="sr-only">
           {`from ${formatDuration(span.startMs)}, ${span.endMs === null ? "running" : span.state}`}
-          {noteOf(span) !== undefined && `, ${noteOf(span)}`}
+          {note !== undefined && `, ${note}`}
           {span.waitMs !== null && `, waited ${formatDuration(span.waitMs)}`}
         </span>
       </div>
@@ -134,16 +131,16 @@ interface BarProps {
   nowMs: number;
   /** Intervals without a span. */
   gaps?: readonly Interval[];
+  note: string | undefined;
 }
 
 const percent = (ms: number, axisMs: number): string => `${Math.min(100, (ms / axisMs) * 100)}%`;
 
-/** A span on the axis: waiting lighter than work, with a note if it was denied, failed or cancelled. */
-function Bar({ span, axisMs, nowMs, gaps = [] }: BarProps) {
+/** A span on the axis: waiting lighter than work, with a note if it was denied, failed or cancelled, or reported progress. */
+function Bar({ span, axisMs, nowMs, gaps = [], note }: BarProps) {
   const endMs = endOf(span, nowMs);
   const lengthMs = endMs - span.startMs;
   const waitMs = Math.min(span.waitMs ?? 0, lengthMs);
-  const note = noteOf(span);
   const thin = span.kind === "query";
   return (
     <div className="relative h-full" aria-hidden="true">
@@ -186,6 +183,7 @@ function Bar({ span, axisMs, nowMs, gaps = [] }: BarProps) {
 const NOTES: { [State in Span["state"]]?: string } = {
   denied: "bg-warn-soft text-warn",
   cancelled: "bg-idle-soft text-idle",
+  running: "bg-info-soft text-info",
 };
 
 /** Placed after the bar if there is space, otherwise before it, otherwise on it. */

@@ -1,5 +1,5 @@
 import { useDeferredValue } from "react";
-import { oneLine } from "../../format/one-line.ts";
+import { ONE_LINE_UNITS, oneLine } from "../../format/one-line.ts";
 import { classNames } from "../../ui/class-names.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Json } from "../../ui/json.tsx";
@@ -120,11 +120,34 @@ function CallView({ call, ended, remark }: { call: Call; ended: boolean; remark?
 }
 
 /** What the handler reported so far, the latest first. */
-export const CallProgress = ({ progress }: { progress: readonly unknown[] }) => (
-  <Part title={`Progress (${progress.length})`}>
-    <Json name="Progress" value={progress.length === 1 ? progress[0] : progress.toReversed()} />
-  </Part>
-);
+export function CallProgress({ progress }: { progress: readonly unknown[] }) {
+  const [latest, ...earlier] = progress.toReversed();
+  return (
+    <Part title={`Progress (${progress.length})`}>
+      <Report value={latest} />
+      {earlier.length > 0 && (
+        <details className="mt-1">
+          <summary className="text-muted text-xs">Earlier reports</summary>
+          <ol aria-label="Earlier reports" className="mt-1 grid gap-1">
+            {earlier.map((value, at) => (
+              // Counted from the oldest, so that a new report changes no key.
+              <li key={earlier.length - at} className="text-muted min-w-0">
+                <Report value={value} />
+              </li>
+            ))}
+          </ol>
+        </details>
+      )}
+    </Part>
+  );
+}
+
+/** A report as a line, or as a tree if it is too long for one. */
+const Report = ({ value }: { value: unknown }) => {
+  const line = oneLine(value);
+  if (line.length === ONE_LINE_UNITS) return <Json name="Report" value={value} />;
+  return <p className="font-mono text-xs break-words">{line}</p>;
+};
 
 const Part = ({ title, children }: { title: string; children: React.ReactNode }) => (
   <section aria-label={title} className="min-w-0">
