@@ -30,6 +30,38 @@ describeConsole("between pages", {}, (suite) => {
     );
   });
 
+  test.each([1440, 390])(
+    "a page of %d px has its frame before the session is known, and nothing moves",
+    async (width) => {
+      const { page } = await suite.visit({ viewport: { width, height: 900 } });
+      const held = Promise.withResolvers<void>();
+      await page.route("**/api/session", async (route) => {
+        await held.promise;
+        await route.continue();
+      });
+      const parts = {
+        header: page.getByRole("banner"),
+        logo: page.getByRole("banner").locator("svg:has(rect)").first(),
+        main: page.getByRole("main"),
+      };
+      const places = async () => {
+        const boxes = Object.entries(parts).map(async ([name, part]) => {
+          const { x, y, width } = (await part.boundingBox())!;
+          return [name, { x, y, width }];
+        });
+        return Object.fromEntries(await Promise.all(boxes)) as object;
+      };
+
+      await page.goto("/console/members");
+      await page.getByText("Loading page").waitFor();
+      const before = await places();
+      held.resolve();
+      await page.getByRole("heading", { level: 1, name: "Members" }).waitFor();
+
+      expect(await places()).toEqual(before);
+    },
+  );
+
   test("the menu of a deleted agent disappears", async () => {
     const { agentId } = await suite.desk.admin.createAgent("Short-lived", { orgId: suite.desk.orgId });
     const { page } = await suite.visit({ viewport: { width: 1440, height: 900 }, expects: [/^404 GET /] });

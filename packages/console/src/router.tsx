@@ -12,6 +12,7 @@ import {
 import { ApiError, unreachable } from "./api/api-error.ts";
 import { queryClient, resource, sessionQuery } from "./api/api.ts";
 import { FailedPage, NotFoundPage } from "./pages/errors/error-pages.tsx";
+import { FrameSkeleton } from "./shell/frame.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { parseSearch, searchOf, stringifySearch, text } from "./state/page-search.ts";
 import { PageSkeleton } from "./ui/page.tsx";
@@ -48,6 +49,7 @@ const shell = createRoute({
   getParentRoute: () => root,
   id: "shell",
   component: Shell,
+  pendingComponent: FrameSkeleton,
   // Shown without the shell, because loading the shell failed.
   errorComponent: (props) => (
     <main className="p-6">

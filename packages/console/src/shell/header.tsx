@@ -2,9 +2,10 @@ import { Link } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import { useSession } from "../api/api.ts";
 import { buttonClass, IconButton } from "../ui/button.tsx";
-import { Icon, Logo } from "../ui/icon.tsx";
+import { Icon } from "../ui/icon.tsx";
 import { Skeleton } from "../ui/page.tsx";
 import { Kbd } from "../ui/values.tsx";
+import { Brand } from "./frame.tsx";
 
 // Lazy: no page needs the menus for its first paint.
 const loadMenus = () => import("./header-menus.tsx");
@@ -15,15 +16,10 @@ const AccountMenu = lazy(async () => ({ default: (await loadMenus()).AccountMenu
 export function Header({ onPalette, onNavigation }: { onPalette: () => void; onNavigation: () => void }) {
   const { organisation, local } = useSession();
   return (
-    <header className="border-line bg-page/90 sticky top-0 z-30 flex h-12 items-center gap-1.5 border-b px-2 backdrop-blur sm:px-4">
+    <>
       <IconButton icon="menu" label="Pages" className="lg:hidden" onClick={onNavigation} />
-      <Link
-        to="/agents"
-        className="flex shrink-0 items-center gap-2 rounded-md font-semibold"
-        aria-label="Patchbay: agents"
-      >
-        <Logo />
-        <span className="max-sm:hidden">Patchbay</span>
+      <Link to="/agents" className="shrink-0 rounded-md" aria-label="Patchbay: agents">
+        <Brand />
       </Link>
       <span aria-hidden="true" className="text-line px-1 text-lg max-sm:hidden">
         /
@@ -55,6 +51,6 @@ export function Header({ onPalette, onNavigation }: { onPalette: () => void; onN
         <ThemeMenu />
         <AccountMenu />
       </Suspense>
-    </header>
+    </>
   );
 }

@@ -3,6 +3,7 @@ import { lazy, type ReactNode, Suspense, useEffect, useEffectEvent, useRef, useS
 import { queryClient } from "../api/api.ts";
 import { followChanges } from "../api/live.ts";
 import { ConnectionBar } from "./connection-bar.tsx";
+import { Frame } from "./frame.tsx";
 import { Header } from "./header.tsx";
 import { Sidebar } from "./sidebar.tsx";
 import { useHotkeys } from "../state/hotkeys.ts";
@@ -51,19 +52,12 @@ export function Shell({ children = <Outlet /> }: { children?: ReactNode }) {
       >
         Skip to content
       </a>
-      <Header onPalette={() => setOverlay("palette")} onNavigation={() => setOverlay("navigation")} />
-      <div className="lg:grid lg:grid-cols-[13.5rem_minmax(0,1fr)]">
-        <aside className="border-line sticky top-12 hidden h-[calc(100dvh-3rem)] overflow-y-auto border-r p-3 lg:block">
-          <Sidebar />
-        </aside>
-        <main
-          id="main"
-          tabIndex={-1}
-          className="mx-auto w-full max-w-[120rem] min-w-0 px-4 py-5 outline-none sm:px-6 sm:py-6 lg:px-8"
-        >
-          {children}
-        </main>
-      </div>
+      <Frame
+        header={<Header onPalette={() => setOverlay("palette")} onNavigation={() => setOverlay("navigation")} />}
+        sidebar={<Sidebar />}
+      >
+        {children}
+      </Frame>
       <ConnectionBar />
       <Suspense>
         {overlay === "navigation" && <NavigationDrawer onClose={close} />}
