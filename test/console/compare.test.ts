@@ -22,6 +22,7 @@ describeConsole("runs again and compared", {}, (suite) => {
       .click();
 
     await page.getByText("Same calls with the same results, same answer").waitFor();
+    await page.getByRole("row", { name: "Settings Equal" }).waitFor();
     for (const name of ["Query", "Role", "Context", "Model", "Settings", "Function set"])
       await page.getByRole("rowheader", { name, exact: true }).waitFor();
 
@@ -32,6 +33,7 @@ describeConsole("runs again and compared", {}, (suite) => {
   test("four clicks compare two runs, with what differs", async () => {
     const contextJson = JSON.stringify({ customerId: pendingOrder.ownerId });
     await suite.desk.query(`What is the status of order ${deliveredOrder.orderId}?`, { role: "customer", contextJson });
+    await suite.desk.store.accounts.updateAgent(suite.desk.agentId, { settings: { maxTokens: 1_200 } });
     await suite.desk.query(`What is the status of order ${deliveredOrder.orderId}?`, { role: "agent" });
     const page = await suite.open(`${suite.desk.agentPath}/runs`, WIDE);
     const clicks = countedClicks();
@@ -45,6 +47,9 @@ describeConsole("runs again and compared", {}, (suite) => {
     expect(clicks.count).toBeLessThanOrEqual(4);
     await page.getByText("different answers").waitFor();
     expect(await page.getByRole("row", { name: /^Role differs/ }).innerText()).toMatch(/customer\s+agent/);
+    expect(await page.getByRole("row", { name: /^Max tokens differs/ }).innerText()).toMatch(/[\d,]+\s+1,200$/);
+    await page.getByRole("row", { name: "Other settings Equal" }).waitFor();
+    expect(await page.getByRole("rowheader", { name: /^Steps/ }).count()).toBe(0);
     await expectAccessible(page);
     await page.emulateMedia({ colorScheme: "dark" });
     await expectAccessible(page);

@@ -3,9 +3,10 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { resource } from "../../api/api.ts";
-import { countOf } from "../../format/numbers.ts";
+import { countOf, formatCount } from "../../format/numbers.ts";
 import { TextLink } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icon.tsx";
+import { Json } from "../../ui/json.tsx";
 import { Card, EmptyState, ErrorState, Loading, PageHeader, PageSkeleton } from "../../ui/page.tsx";
 import { Badge, Count, Duration, Money, Status, Time } from "../../ui/values.tsx";
 import { TranscriptView } from "../conversation/exchange-view.tsx";
@@ -62,17 +63,54 @@ interface Line {
   value: (run: RunTrace) => unknown;
 }
 
-const settingsOf = ({ settings }: RunTrace) =>
-  Object.entries(settings)
-    .map(([name, value]) => `${name} ${textOf(value)}`)
-    .join(" · ");
+/** Named as on the page of a run. Those that are equal share one line. */
+const SETTINGS: Line[] = [
+  {
+    name: "Temperature",
+    show: ({ settings }) => settings.temperature ?? "Provider default",
+    value: ({ settings }) => settings.temperature,
+  },
+  {
+    name: "Max tokens",
+    show: ({ settings }) => formatCount(settings.maxTokens),
+    value: ({ settings }) => settings.maxTokens,
+  },
+  { name: "Steps", show: ({ settings }) => formatCount(settings.steps), value: ({ settings }) => settings.steps },
+  {
+    name: "Fallback",
+    show: ({ settings }) => settings.fallback.join(", ") || "none",
+    value: ({ settings }) => settings.fallback,
+  },
+  {
+    name: "History",
+    show: ({ settings: { historyTokens } }) =>
+      historyTokens === null ? "Half of the model's context window" : `${formatCount(historyTokens)} tokens`,
+    value: ({ settings }) => settings.historyTokens,
+  },
+  {
+    name: "Instructions",
+    show: ({ instructions }) => instructions ?? "The agent's",
+    value: ({ instructions }) => instructions,
+  },
+  {
+    name: "Cost cap",
+    show: ({ settings: { maxCostUsd } }) => (maxCostUsd === null ? "none" : <Money usd={maxCostUsd} />),
+    value: ({ settings }) => settings.maxCostUsd,
+  },
+  {
+    name: "Answer schema",
+    show: ({ settings: { responseSchema } }) =>
+      responseSchema === null ? "none" : <Json value={responseSchema} name="Answer schema" />,
+    value: ({ settings }) => settings.responseSchema,
+  },
+  {
+    name: "Analysis mode",
+    show: ({ analysisMode }) => (analysisMode ? "on" : "off"),
+    value: ({ analysisMode }) => analysisMode,
+  },
+];
 
-function textOf(value: RunTrace["settings"][keyof RunTrace["settings"]]): string {
-  if (Array.isArray(value)) return value.join(", ") || "none";
-  return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value ?? "default");
-}
-
-const LINES: Line[] = [
+const REQUEST: Line[] = [
   { name: "Query", show: ({ query }) => query, value: ({ fullQuery }) => fullQuery },
   { name: "Role", show: ({ role }) => role ?? "no role", value: ({ role }) => role },
   {
@@ -85,7 +123,9 @@ const LINES: Line[] = [
     show: ({ provider, model }) => `${provider} / ${model}`,
     value: ({ provider, model }) => [provider, model],
   },
-  { name: "Settings", show: settingsOf, value: ({ settings, analysisMode }) => [settings, analysisMode] },
+];
+
+const FIGURES: Line[] = [
   {
     name: "Function set",
     show: ({ manifestHash }) => <code className="font-mono text-xs">{manifestHash?.slice(0, 12) ?? "none"}</code>,
@@ -111,33 +151,59 @@ const LINES: Line[] = [
   { name: "Cost", show: ({ costUsd }) => <Money usd={costUsd} />, value: ({ costUsd }) => costUsd },
 ];
 
-const Figures = ({ a, b }: { a: RunTrace; b: RunTrace }) => (
-  <table className="w-full table-fixed text-sm">
-    <thead>
-      <tr className="border-line text-muted border-b text-left text-xs">
-        <th scope="col" className="w-24 px-4 py-2 font-medium sm:w-36">
-          <span className="sr-only">What</span>
-        </th>
-        <RunHead letter="A" run={a} />
-        <RunHead letter="B" run={b} />
-      </tr>
-    </thead>
-    <tbody>
-      {LINES.map(({ name, show, value }) => {
-        const differs = !sameJson(value(a), value(b));
-        return (
-          <tr key={name} className={`border-line border-b last:border-0 align-top ${differs ? "bg-warn-soft/40" : ""}`}>
-            <th scope="row" className="text-muted px-4 py-1.5 text-left text-xs font-medium">
-              {name}
-              {differs && <span className="text-warn block">differs</span>}
-            </th>
-            <td className="px-4 py-1.5 break-words">{show(a)}</td>
-            <td className="px-4 py-1.5 break-words">{show(b)}</td>
+function Figures({ a, b }: { a: RunTrace; b: RunTrace }) {
+  const settings = SETTINGS.filter((line) => differs(line, a, b));
+  return (
+    <table className="w-full table-fixed text-sm">
+      <thead>
+        <tr className="border-line text-muted border-b text-left text-xs">
+          <th scope="col" className="w-24 px-4 py-2 font-medium sm:w-36">
+            <span className="sr-only">What</span>
+          </th>
+          <RunHead letter="A" run={a} />
+          <RunHead letter="B" run={b} />
+        </tr>
+      </thead>
+      <tbody>
+        {[...REQUEST, ...settings].map((line) => (
+          <LineRow key={line.name} line={line} a={a} b={b} />
+        ))}
+        {settings.length < SETTINGS.length && (
+          <tr className="border-line border-b align-top">
+            <RowHead>{settings.length === 0 ? "Settings" : "Other settings"}</RowHead>
+            <td colSpan={2} className="text-muted px-4 py-1.5">
+              Equal
+            </td>
           </tr>
-        );
-      })}
-    </tbody>
-  </table>
+        )}
+        {FIGURES.map((line) => (
+          <LineRow key={line.name} line={line} a={a} b={b} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+const differs = ({ value }: Line, a: RunTrace, b: RunTrace): boolean => !sameJson(value(a), value(b));
+
+function LineRow({ line, a, b }: { line: Line; a: RunTrace; b: RunTrace }) {
+  const different = differs(line, a, b);
+  return (
+    <tr className={`border-line border-b last:border-0 align-top ${different ? "bg-warn-soft/40" : ""}`}>
+      <RowHead>
+        {line.name}
+        {different && <span className="text-warn block">differs</span>}
+      </RowHead>
+      <td className="px-4 py-1.5 break-words">{line.show(a)}</td>
+      <td className="px-4 py-1.5 break-words">{line.show(b)}</td>
+    </tr>
+  );
+}
+
+const RowHead = ({ children }: { children: ReactNode }) => (
+  <th scope="row" className="text-muted px-4 py-1.5 text-left text-xs font-medium">
+    {children}
+  </th>
 );
 
 const RunHead = ({ letter, run: { agentId, runId, createdAt, rerunOf } }: { letter: string; run: RunTrace }) => (
