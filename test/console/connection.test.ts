@@ -59,6 +59,21 @@ describeConsole("a console that loses its connection", { prepare }, (suite) => {
     await page.getByRole("treegrid", { name: "Waterfall" }).waitFor();
   });
 
+  test("a page without its agent has one heading, and says that it retries", async () => {
+    await using proxy = await startChaosProxy(Number(new URL(suite.desk.url).port));
+    const page = await openThrough(proxy);
+    const { pathname } = new URL(suite.desk.agentPath, suite.desk.url);
+    await page.route(`**/api/agents/${suite.desk.agentId}`, (route) => route.abort());
+
+    await page.goto(`${pathname}/runs`);
+    await page.getByRole("heading", { level: 1, name: "Couldn't load this page" }).waitFor();
+    await page.getByRole("alert").getByText("Retrying…").waitFor();
+    expect(await page.getByText("Could not load this").count()).toBe(0);
+    await page.unrouteAll();
+
+    await page.getByRole("link", { name: /Which product types are there/ }).waitFor();
+  });
+
   test("a page is reloaded when the browser is online again", async () => {
     await using proxy = await startChaosProxy(Number(new URL(suite.desk.url).port));
     const page = await openThrough(proxy);

@@ -122,23 +122,31 @@ export const EmptyState = ({ icon = "info", title, children, command, action }: 
 
 interface ErrorStateProps {
   error: unknown;
-  title?: string;
+  /** False below a heading that says what failed. */
+  titled?: boolean;
   onRetry?: () => void;
 }
 
 /** A failed request: the error, the request ID for the operator's log, and a retry button. Retries transient errors by itself. */
-export function ErrorState({ error, title = "Could not load this", onRetry }: ErrorStateProps) {
+export function ErrorState({ error, titled = true, onRetry }: ErrorStateProps) {
   const known = error instanceof ApiError ? error : undefined;
-  useRetry(error, known?.transient === true ? onRetry : undefined);
+  const automatic = known?.transient === true ? onRetry : undefined;
+  useRetry(error, automatic);
   return (
     <div role="alert" className="mx-auto flex max-w-xl flex-col items-center gap-3 px-4 py-12 text-center">
       <span className="bg-bad-soft text-bad rounded-lg p-2.5">
         <Icon name="alert" className="size-5" />
       </span>
       <div>
-        <p className="font-semibold">{known?.code === "not_found" ? "Not found" : title}</p>
+        {titled && <p className="font-semibold">{known?.code === "not_found" ? "Not found" : "Could not load this"}</p>}
         <p className="text-muted mt-1">{known?.message ?? "The console failed. Reload the page."}</p>
       </div>
+      {automatic && (
+        <p className="text-muted flex items-center gap-1.5 text-sm">
+          <Icon name="running" className="animate-turn size-3.5" />
+          Retrying…
+        </p>
+      )}
       {known?.requestId !== undefined && (
         <p className="text-muted flex items-center gap-1 text-xs">
           Request <code className="font-mono">{known.requestId}</code>

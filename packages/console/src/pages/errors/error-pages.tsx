@@ -14,6 +14,7 @@ export function FailedPage({ error, reset }: ErrorComponentProps) {
       <PageHeader title="Couldn't load this page" />
       <ErrorState
         error={error}
+        titled={false}
         onRetry={() => {
           queries.reset();
           reset();
