@@ -98,7 +98,12 @@ const allColumns = (longestMs: number, keys: ReadonlyMap<string, string>): Colum
     className: UNSTACKED,
     cell: ({ source }) => <span className="text-muted whitespace-nowrap">{SOURCE_LABELS[source]}</span>,
   },
-  { head: "Model", from: "xl", className: UNSTACKED, cell: ({ model }) => <Cut>{model}</Cut> },
+  {
+    head: "Model",
+    from: "xl",
+    className: UNSTACKED,
+    cell: ({ source, model }) => (isCall(source) ? "–" : <Cut>{model}</Cut>),
+  },
   { head: "Key", from: "xl", className: UNSTACKED, cell: ({ keyId }) => <Cut>{keys.get(keyId) ?? keyId}</Cut> },
   { head: "Session", from: "xl", className: UNSTACKED, cell: ({ sessionId }) => <Cut>{sessionId ?? "–"}</Cut> },
   {
