@@ -58,6 +58,22 @@ describeConsole("runs again and compared", {}, (suite) => {
     expect(await sidewaysScroll(page)).toBe(0);
   });
 
+  test("a comparison shows where long queries differ, and says that failed runs have no answers", async () => {
+    const long = `${QUESTION} ${"Please be careful. ".repeat(40)}`;
+    const llmConfig = { provider: "openai" };
+    const first = await suite.desk.query(`${long} First.`, { role: "agent", llmConfig });
+    const second = await suite.desk.query(`${long} Second.`, { role: "agent", llmConfig });
+    const page = await suite.open(`${suite.desk.agentPath}/compare?a=${first.runId}&b=${second.runId}`, WIDE);
+
+    await page.getByText("Same calls with the same results, no answers").waitFor();
+    expect(await page.getByRole("row", { name: /^Query differs/ }).innerText()).toMatch(/First\.\s+.*Second\.$/s);
+    await page
+      .getByRole("row", { name: /^State/ })
+      .getByText("provider_not_configured")
+      .first()
+      .waitFor();
+  });
+
   test("a viewer cannot repeat a run, and a comparison with an unknown run says so", async () => {
     const { runId } = await suite.desk.query(QUESTION, { role: "agent" });
     const { page, expect: allow } = await suite.visit({

@@ -111,7 +111,7 @@ const SETTINGS: Line[] = [
 ];
 
 const REQUEST: Line[] = [
-  { name: "Query", show: ({ query }) => query, value: ({ fullQuery }) => fullQuery },
+  { name: "Query", show: ({ fullQuery }) => fullQuery, value: ({ fullQuery }) => fullQuery },
   { name: "Role", show: ({ role }) => role ?? "no role", value: ({ role }) => role },
   {
     name: "Context",
@@ -131,7 +131,16 @@ const FIGURES: Line[] = [
     show: ({ manifestHash }) => <code className="font-mono text-xs">{manifestHash?.slice(0, 12) ?? "none"}</code>,
     value: ({ manifestHash }) => manifestHash,
   },
-  { name: "State", show: ({ status }) => <Status state={status} />, value: ({ status, code }) => [status, code] },
+  {
+    name: "State",
+    show: ({ status, code }) => (
+      <span className="flex flex-wrap items-center gap-x-2">
+        <Status state={status} />
+        {code !== null && <code className="font-mono text-xs break-all">{code}</code>}
+      </span>
+    ),
+    value: ({ status, code }) => [status, code],
+  },
   { name: "Duration", show: ({ durationMs }) => <Duration ms={durationMs} />, value: ({ durationMs }) => durationMs },
   {
     name: "Calls",
@@ -237,15 +246,15 @@ function Transcripts({ a, b }: { a: RunTrace; b: RunTrace }) {
     { calls: callsOf(first.data), name: "A" },
     { calls: callsOf(second.data), name: "B" },
   );
-  const sameAnswer = first.data.answer === second.data.answer;
+  const answers = compareAnswers(first.data.answer, second.data.answer);
   return (
     <section aria-label="Calls and answers" className="grid gap-3">
       <p className="text-muted flex items-center gap-1.5 text-sm">
-        <Icon name={remarks.size === 0 && sameAnswer ? "check" : "branch"} className="size-3.5" />
+        <Icon name={remarks.size === 0 && answers === "same answer" ? "check" : "branch"} className="size-3.5" />
         {remarks.size === 0
           ? "Same calls with the same results"
           : `${countOf(remarks.size, "call")} marked as different`}
-        {sameAnswer ? ", same answer" : ", different answers"}
+        {`, ${answers}`}
       </p>
       <div className="grid items-start gap-4 md:grid-cols-2">
         <Card title="A">
@@ -257,4 +266,10 @@ function Transcripts({ a, b }: { a: RunTrace; b: RunTrace }) {
       </div>
     </section>
   );
+}
+
+/** A run that failed before its answer has an empty one. */
+function compareAnswers(a: string, b: string): string {
+  if (a === "" && b === "") return "no answers";
+  return a === b ? "same answer" : "different answers";
 }
