@@ -15,6 +15,9 @@ describeConsole("feedback on runs", {}, (suite) => {
     await page.getByRole("button", { name: "Bad", exact: true }).click();
     await page.getByLabel("Tags").fill('late, "odd" tag,');
     await page.getByLabel("Note").fill("The wrong order.");
+    await page.getByRole("tab", { name: "Events" }).click();
+    await page.getByRole("tab", { name: "Feedback" }).click();
+    expect(await page.getByLabel("Note").inputValue()).toBe("The wrong order.");
     await page.getByRole("button", { name: "Save feedback" }).click();
 
     const list = page.getByRole("list", { name: "Feedback" });

@@ -1,6 +1,5 @@
 import type { RunTrace } from "@patchbay/protocol/console";
 import { useMutation } from "@tanstack/react-query";
-import { useState } from "react";
 import { api, refetch, useSession } from "../../api/api.ts";
 import { GuardedButton } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
@@ -10,8 +9,22 @@ import { Segmented } from "../../ui/toggle.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 import { Badge, Time } from "../../ui/values.tsx";
 
-/** What members and clients say about a run, and the form of the signed-in member. */
-export const RunFeedback = ({ run }: { run: RunTrace }) => (
+/** Feedback that the member has not saved. The page keeps it, because the form is removed with its tab. */
+export interface FeedbackDraft {
+  runId: string;
+  score: string;
+  tags: string;
+  comment: string;
+}
+
+interface RunFeedbackProps {
+  run: RunTrace;
+  draft: FeedbackDraft | undefined;
+  onDraft: (draft: FeedbackDraft) => void;
+}
+
+/** The feedback of members and clients on a run, and the form of the signed-in member. */
+export const RunFeedback = ({ run, draft, onDraft }: RunFeedbackProps) => (
   <div className="grid items-start gap-4 lg:grid-cols-2">
     <Card title="Feedback">
       {run.feedback.length === 0 ? (
@@ -35,8 +48,8 @@ export const RunFeedback = ({ run }: { run: RunTrace }) => (
         </ul>
       )}
     </Card>
-    <Card title="Your feedback" description="Replaces what you said before">
-      <FeedbackForm key={run.runId} run={run} />
+    <Card title="Your feedback" description="Replaces your earlier feedback">
+      <FeedbackForm run={run} draft={draft?.runId === run.runId ? draft : undefined} onDraft={onDraft} />
     </Card>
   </div>
 );
@@ -59,12 +72,17 @@ const SCORES = [
   { value: "-1", label: "Bad" },
 ];
 
-function FeedbackForm({ run: { agentId, runId, feedback } }: { run: RunTrace }) {
+function FeedbackForm({ run: { agentId, runId, feedback }, draft, onDraft }: RunFeedbackProps) {
   const { member } = useSession();
   const own = feedback.find(({ keyId }) => keyId === member.memberId);
-  const [score, setScore] = useState(own?.score === null || own === undefined ? "" : String(Math.sign(own.score)));
-  const [tags, setTags] = useState(own?.tags.join(", ") ?? "");
-  const [comment, setComment] = useState(own?.comment ?? "");
+  const saved = {
+    runId,
+    score: own?.score === null || own === undefined ? "" : String(Math.sign(own.score)),
+    tags: own?.tags.join(", ") ?? "",
+    comment: own?.comment ?? "",
+  };
+  const { score, tags, comment } = draft ?? saved;
+  const change = (part: Partial<FeedbackDraft>) => onDraft({ ...(draft ?? saved), ...part });
   const named = [...new Set(tags.split(",").map((tag) => tag.trim()))].filter((tag) => tag !== "");
   const body = {
     ...(score !== "" && { score: Number(score) }),
@@ -96,16 +114,22 @@ function FeedbackForm({ run: { agentId, runId, feedback } }: { run: RunTrace }) 
       }
     >
       <div>
-        <Segmented label="Score" options={SCORES} value={score} onChange={setScore} />
+        <Segmented label="Score" options={SCORES} value={score} onChange={(next) => change({ score: next })} />
       </div>
       <TextField
         label="Tags"
         hint="Separated by commas, at most 20"
         spellCheck={false}
         value={tags}
-        onChange={setTags}
+        onChange={(next) => change({ tags: next })}
       />
-      <TextField label="Note" rows={4} maxLength={10_000} value={comment} onChange={setComment} />
+      <TextField
+        label="Note"
+        rows={4}
+        maxLength={10_000}
+        value={comment}
+        onChange={(next) => change({ comment: next })}
+      />
     </Form>
   );
 }

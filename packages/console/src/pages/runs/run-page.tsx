@@ -1,6 +1,6 @@
 import type { RunTrace, Span } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
-import { useCallback } from "react";
+import { useCallback, useState } from "react";
 import { ApiError } from "../../api/api-error.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { IconButton } from "../../ui/button.tsx";
@@ -16,7 +16,7 @@ import { Waterfall } from "../../waterfall/waterfall.tsx";
 import { NotFoundPage } from "../errors/error-pages.tsx";
 import { EventLog } from "./event-log.tsx";
 import { RunAnswer, RunNotices, RunRequest } from "./run-answer.tsx";
-import { RunFeedback } from "./run-feedback.tsx";
+import { type FeedbackDraft, RunFeedback } from "./run-feedback.tsx";
 import { RunFigures, RunHeader } from "./run-header.tsx";
 import { isCall } from "./run-columns.tsx";
 import { RunFunctions, RunSettings } from "./run-request.tsx";
@@ -55,6 +55,7 @@ function Run({ run, running, partial, progress, knownAt }: RunProps) {
   const search = route.useSearch();
   const changeView = useSearchChange(route, { toTop: true });
   const nowMs = useRunClock({ running, knownMs: run.durationMs, knownAt });
+  const [draft, setDraft] = useState<FeedbackDraft>();
   const view = (["events", "feedback"] as const).find((one) => one === search.view) ?? "waterfall";
   return (
     <>
@@ -82,7 +83,7 @@ function Run({ run, running, partial, progress, knownAt }: RunProps) {
           {
             value: "feedback",
             label: run.feedback.length === 0 ? "Feedback" : `Feedback (${run.feedback.length})`,
-            content: <RunFeedback run={run} />,
+            content: <RunFeedback run={run} draft={draft} onDraft={setDraft} />,
           },
         ]}
       />
