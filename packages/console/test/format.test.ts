@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { formatShare, formatUsd } from "../src/format/numbers.ts";
+import { formatShare, formatShortUsd, formatUsd } from "../src/format/numbers.ts";
 import { formatDuration, formatInstant, formatRelative } from "../src/format/times.ts";
 import { rangeOf } from "../src/format/time-range.ts";
 import { parseSearch, searchOf, oneOf, stringifySearch, text } from "../src/state/page-search.ts";
@@ -46,6 +46,16 @@ test.each([
   [-3, "−$3.00"],
 ])("%d dollars are shown as %s", (usd, shown) => {
   expect(formatUsd(usd)).toBe(shown);
+});
+
+test.each([
+  [0, "$0.00"],
+  [0.002334, "$0.0023"],
+  [0.009876, "$0.0099"],
+  [0.0423, "$0.042"],
+  [1.5, "$1.50"],
+])("%d dollars are shown in a tile as %s", (usd, shown) => {
+  expect(formatShortUsd(usd)).toBe(shown);
 });
 
 test("a share of nothing is a dash", () => {

@@ -26,6 +26,12 @@ export function formatUsd(usd: number): string {
   return text.replace(/^-/u, "−");
 }
 
+/** With two digits of an amount below a cent, as much as a tile has room for. */
+export function formatShortUsd(usd: number): string {
+  const size = Math.abs(usd);
+  return formatUsd(size > 0 && size < 0.01 ? Number(usd.toPrecision(2)) : usd);
+}
+
 export function formatBytes(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`;
   return bytes < 1_000_000 ? `${(bytes / 1_000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;

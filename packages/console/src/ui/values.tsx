@@ -1,6 +1,6 @@
 import type { ConsoleFunction } from "@patchbay/protocol/console";
 import { type ReactNode, useEffect, useState } from "react";
-import { formatCompact, formatCount, formatShare, formatUsd } from "../format/numbers.ts";
+import { formatCompact, formatCount, formatShare, formatShortUsd, formatUsd } from "../format/numbers.ts";
 import { formatDuration, formatInstant, formatRelative } from "../format/times.ts";
 import { createSignal, useSignal, zone } from "../state/signals.ts";
 import { classNames } from "./class-names.ts";
@@ -61,8 +61,11 @@ export function Duration({ ms }: { ms: number | null }) {
   return ms === null ? none : <span className="whitespace-nowrap">{formatDuration(ms)}</span>;
 }
 
-export function Money({ usd }: { usd: number | null }) {
-  return usd === null ? none : <span className="whitespace-nowrap">{formatUsd(usd)}</span>;
+/** An amount; `short` has the whole amount as title. */
+export function Money({ usd, short = false }: { usd: number | null; short?: boolean }) {
+  if (usd === null) return none;
+  if (short) return <span title={formatUsd(usd)}>{formatShortUsd(usd)}</span>;
+  return <span className="whitespace-nowrap">{formatUsd(usd)}</span>;
 }
 
 /** A count; `short` shows 12.3K with the whole number as title. */

@@ -137,7 +137,7 @@ const TILES: Tile[] = [
   {
     label: "Cost per query",
     figure: costPerQuery,
-    shown: (of) => <Money usd={costPerQuery(of)} />,
+    shown: (of) => <Money usd={costPerQuery(of)} short />,
     better: "less",
     color: "series-4",
   },
