@@ -7,9 +7,9 @@ import { defineConfig, type Plugin, type BuildOptions } from "rolldown";
  * How the packages are published: each as a file for every entry and for what is loaded later. A process that loads some
  * thousand small modules starts slowly and keeps more of them in memory.
  *
- * What a package names in `dependencies` stays there and is installed with it: what reads bytes of strangers (ws, hono, pg),
- * so that its fixes reach owners at once. The rest, in `devDependencies`, is bundled, as is the protocol, except where zod is
- * a peer: the protocol needs its own zod there, because the owner's may be an older one.
+ * Packages in `dependencies` are installed, not bundled: they read untrusted bytes (ws, hono, pg), and their fixes reach owners
+ * at once. The rest, in `devDependencies`, is bundled, as is the protocol, except where zod is a peer: the protocol needs its
+ * own zod there, because the owner's may be an older one.
  */
 const ENTRIES = {
   protocol: ["index", "console/index"],
@@ -41,7 +41,7 @@ const readPackage = (folder: string): PackageJson =>
 export function bundle(name: PackageName, dir: string, entries = entriesOf(name)): BuildOptions {
   const { dependencies, peerDependencies, engines } = readPackage(folderOf(name));
   const isBundled = (id: string) => id === "@patchbay/protocol" && peerDependencies?.["zod"] === undefined;
-  const installed = Object.keys({ ...dependencies, ...peerDependencies, engines }).filter((id) => !isBundled(id));
+  const installed = Object.keys({ ...dependencies, ...peerDependencies }).filter((id) => !isBundled(id));
   return {
     cwd: folderOf(name),
     input: entries,

@@ -55,7 +55,7 @@ export const OTEL = "--otel";
 /** Next to this file, also once bundled: chunks are directly in dist, as this file is in src. */
 const entry = fileURLToPath(new URL(`./runtime-process${extname(import.meta.filename)}`, import.meta.url));
 
-/** Starts a new process for `file`; `onFile` gets the files that it loads. What the functions print goes to stderr: stdout belongs to the command. */
+/** Starts a new process for `file`; `onFile` gets the files that it loads. Output of the functions goes to stderr: stdout belongs to the command. */
 export function launchRuntime(file: string, { onFile, otel }: RuntimeOptions): RuntimeChild {
   const child = fork(entry, [file, ...(otel ? [OTEL] : [])], {
     stdio: ["ignore", 2, 2, "ipc"],

@@ -44,7 +44,7 @@ const MOST_CONTEXT_BYTES = 8 * 2 ** 10;
  * - `POST /api/chat/{id}/stop` cancels the answer; `GET /api/chat/{id}/messages` reads the chat.
  *
  * Adds the key on the server. Role, context and the person come from your functions only; cookies and headers of the page are not passed on.
- * What your functions throw is thrown.
+ * It throws the errors of your functions.
  */
 export function handleChat(options: HandleChatOptions): (request: Request) => Promise<Response> {
   const { url, agent, key, origins = [] } = options;

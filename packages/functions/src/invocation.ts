@@ -31,7 +31,7 @@ export interface InvokeOptions {
   onProgress?: (data: JsonValue) => void;
   /** Receives the arguments of the handler before it runs, if they differ from those that were sent. */
   onReached?: (input: JsonValue) => void;
-  /** Receives what the owner's code threw when the call failed or was refused. The outcome does not tell it. */
+  /** Receives what the owner's code threw when the call failed or was refused. The outcome does not contain it. */
   onError?: (error: unknown) => void;
   /** Called if the handler is still running when the call ends. `handler` resolves when it returns, and never rejects. */
   onOverrun?: (handler: Promise<void>) => void;

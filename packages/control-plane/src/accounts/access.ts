@@ -31,10 +31,10 @@ export function createAuthenticator(deps: {
   };
 }
 
-/** The credential, session or service token that a connection or stream was opened with. */
+/** The credential, session or token that a connection or stream was opened with. */
 export type Access = { kind: "credential" | "session" | "serviceToken" | "clientToken"; id: string };
 
-/** Closes connections and streams after their credential, session or service token has ended. */
+/** Closes connections and streams after their credential, session or token has ended. */
 export interface AccessWatch {
   /**
    * Until disposed, calls `end` when the credential or token is revoked or expires, its agent is deleted, or the session ends.

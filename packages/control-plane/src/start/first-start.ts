@@ -154,7 +154,7 @@ interface Planning {
   recorded: Partial<Record<FirstStartName, FirstStartValue>>;
 }
 
-/** What to add for the missing values. What the database has already, by the same name or secret, is only recorded. */
+/** The additions for the missing values. Those that the database already has, by the same name or secret, are only recorded. */
 async function planOf(store: Store, { missing, wanted, recorded }: Planning): Promise<FirstStartPlan> {
   const org = recorded.organisation
     ? { orgId: recorded.organisation.orgId, isNew: false }

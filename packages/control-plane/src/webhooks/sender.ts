@@ -43,7 +43,7 @@ export function startSender(deps: SenderDeps): AsyncDisposable {
   let after = "";
   let moreIsDue = Promise.withResolvers<void>();
 
-  // What is not stored is repeated when its lease ends.
+  // A delivery whose end is not stored is sent again when its lease ends.
   const failed = (cause: unknown): void => log.warn("the store of deliveries failed", { cause });
 
   /** Sends one batch: receivers take turns, and a slow one holds one of the places for the time of an attempt. */

@@ -6,7 +6,7 @@ import type { RuntimeConnection } from "../local/runtime-connection.ts";
 import { Announcement, type ConnectionUpdate, PRESENCE_SUBJECT } from "./messages.ts";
 import { RemoteChannel, type RemoteChannelDeps } from "./remote-channel.ts";
 
-/** What the store says of an agent's connections is used for this time; announcements arrive in addition. */
+/** The store's answer about an agent's connections is used for this time; announcements arrive in addition. */
 const FRESH_MS = 1_000;
 
 /** The runtimes of an agent that are connected to other replicas. */

@@ -2,7 +2,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { ends } from "../../ports/run-store.ts";
 import type { Followed } from "../../run/api.ts";
 
-/** Bytes buffered for a slow client. Beyond them no further event is requested from the run. */
+/** UTF-16 units buffered for a slow client. Beyond them no further event is requested from the run. */
 const READ_AHEAD = 65_536;
 const KEEPALIVE = ": keepalive\n\n";
 /** Makes a client resume: the stream ended before its run did. */

@@ -77,7 +77,7 @@ export function componentSchemas(): Record<string, Schema> {
   for (const [id, schema] of Object.entries(PUBLISHED)) registry.add(schema, { id });
   const { schemas } = z.toJSONSchema(registry, {
     uri: (id) => `#/components/schemas/${id}`,
-    // What the schemas let out is also what they ask for, but for members that are changed on the way in: see below.
+    // Input and output have the same members, except those that parsing changes: see below.
     io: "output",
     unrepresentable: "any",
     override: ({ jsonSchema }) => void delete jsonSchema.additionalProperties,
@@ -87,7 +87,7 @@ export function componentSchemas(): Record<string, Schema> {
     delete schema["$id"];
     delete schema["$schema"];
   }
-  // What the wire has where parsing makes something else of it.
+  // Members whose form on the wire differs from the parsed one.
   describe(components, "QueryRequest", "contextJson", { type: "string", contentMediaType: "application/json" });
   describe(components, "LocalQueryRequest", "context", { type: "object" });
   describe(components, "QueryRequest", "responseSchema", { type: "object" });

@@ -16,7 +16,7 @@ import type { ModelList } from "./wire.ts";
 export function openAiRoutes(deps: HttpDeps): Record<"listModels" | "createChatCompletion", Handler> {
   const { runs, log, clock } = deps;
 
-  /** Answers failures in OpenAI's form, but for those of clients that have gone. */
+  /** Answers failures in OpenAI's form, except for clients that have disconnected. */
   const answering = (exchange: Exchange, work: () => Promise<Response>): Promise<Response> =>
     work().catch((thrown: unknown) => {
       if (exchange.c.req.raw.signal.aborted) throw thrown;
@@ -64,7 +64,7 @@ export function openAiRoutes(deps: HttpDeps): Record<"listModels" | "createChatC
             if (!received.known) await requireModel(deps, holder, { role: query.role, model: form.model });
             const created = Math.floor(clock.now() / 1_000);
             const { signal } = exchange.c.req.raw;
-            // A client that goes has no way to come back to its run.
+            // A client that disconnects cannot resume its run.
             const asked = { ...received, query: { ...query, ...present({ context }), cancelWhenGone: true } };
             if (form.stream)
               return await streamQuery(deps, exchange, holder, { ...asked, deltas: true }, begun, {
