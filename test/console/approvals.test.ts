@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { describeConsole } from "./support/desk-console.ts";
 import { memberState } from "./support/members.ts";
-import { expectAccessible } from "./support/page-checks.ts";
+import { choose, expectAccessible } from "./support/page-checks.ts";
 
 const ran: unknown[] = [];
 const shop = defineService({
@@ -69,8 +69,7 @@ describeConsole("approvals in the console", { service: shop }, (suite) => {
     await expectAccessible(page);
     await panel.getByLabel("Change amount").fill("30");
     await panel.getByRole("list", { name: "Changed arguments" }).getByText("amount: 50 → 30").waitFor();
-    await panel.getByLabel("Decide as").click();
-    await page.getByRole("option", { name: "director" }).click();
+    await choose(panel.getByLabel("Decide as"), "director");
     await panel.getByRole("button", { name: "Approve" }).click();
 
     await page.getByText("Nothing to decide").waitFor();

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { describeConsole } from "./support/desk-console.ts";
-import { expectAccessible, settled } from "./support/page-checks.ts";
+import { choose, expectAccessible, settled } from "./support/page-checks.ts";
 
 const providers = { offline: true, openai: { apiKey: "key", api: "chat" }, default: { provider: "offline" } } as const;
 
@@ -26,7 +26,7 @@ describeConsole("model settings in the console", { providers }, (suite) => {
     // The first configured provider; the others are not offered.
     await form.getByLabel("Provider of fallback 1").click();
     await expect.poll(() => page.getByRole("option").allInnerTexts()).toEqual(["OpenAI"]);
-    await page.getByRole("option", { name: "OpenAI" }).click();
+    await page.getByRole("option", { name: "OpenAI" }).press("Enter");
     await form.getByLabel("Model of fallback 1").fill("not a name");
     await form.getByRole("checkbox", { name: "Max tokens" }).click();
     await expectAccessible(page);
@@ -61,8 +61,7 @@ describeConsole("model settings in the console", { providers }, (suite) => {
   test("an owner requires the tokens of callers", async () => {
     const { desk } = suite;
     const page = await suite.open(`${desk.agentPath}/settings`);
-    await page.getByLabel("Tokens of callers").click();
-    await page.getByRole("option", { name: "Required with every request" }).click();
+    await choose(page.getByLabel("Tokens of callers"), "Required with every request");
     await page.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByText("Saved", { exact: true }).waitFor();
     expect(await stored()).toMatchObject({ callers: "required" });

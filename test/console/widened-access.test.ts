@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { describeConsole } from "./support/desk-console.ts";
 import { memberState } from "./support/members.ts";
-import { expectAccessible, settled } from "./support/page-checks.ts";
+import { choose, expectAccessible, settled } from "./support/page-checks.ts";
 
 const shop = (roles: string[]) =>
   defineService({
@@ -25,8 +25,7 @@ describeConsole("widened access in the console", { service: shop(["admin"]) }, (
   test("an owner holds back functions that widen access, reviews them, and confirms them", async () => {
     const { desk } = suite;
     const page = await suite.open(`${desk.agentPath}/settings`);
-    await page.getByLabel("Functions that widen access").click();
-    await page.getByRole("option", { name: "Wait for confirmation by a developer or owner" }).click();
+    await choose(page.getByLabel("Functions that widen access"), "Wait for confirmation by a developer or owner");
     await page.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByText("Saved", { exact: true }).waitFor();
 

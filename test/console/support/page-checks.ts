@@ -1,5 +1,5 @@
 import { AxeBuilder } from "@axe-core/playwright";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { expect } from "vitest";
 
 const WCAG_22_AA = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
@@ -11,6 +11,15 @@ export async function settled(page: Page): Promise<void> {
     const { document } = globalThis as unknown as { document: { querySelector(selector: string): unknown } };
     return document.querySelector("[aria-busy=true], .animate-shimmer") === null;
   });
+}
+
+/**
+ * Opens a select and chooses an option. The keyboard chooses it: while Playwright scrolls an option near the edge of the window
+ * into view, the list moves to the other side of its select, and a click can land between them.
+ */
+export async function choose(select: Locator, option: string): Promise<void> {
+  await select.click();
+  await select.page().getByRole("option", { name: option, exact: true }).press("Enter");
 }
 
 /** Fails with each violated accessibility rule and its elements. */
