@@ -22,9 +22,7 @@ import { createMetrics } from "./metrics.ts";
 import { type ControlPlaneOptions, type Settings, withDefaults } from "./options.ts";
 import { openResources, type Resources } from "./resources.ts";
 import { watchAccess } from "./watch-access.ts";
-import { startIndexing } from "./indexing.ts";
-import { startSealing } from "./sealing.ts";
-import { startSweeping } from "./sweeping.ts";
+import { startBackground } from "./background.ts";
 import { createNetworks } from "../webhooks/networks.ts";
 import { startSender } from "../webhooks/sender.ts";
 
@@ -128,9 +126,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
       metrics: core.metrics,
     }),
   );
-  opening.use(startIndexing(store.index, { clock: resources.clock, log }));
-  opening.use(startSealing(store.audit, { clock: resources.clock, log }));
-  opening.use(startSweeping((sweepOptions) => store.sweep(settings.retention, sweepOptions), log));
+  opening.use(startBackground(store, settings.retention, { clock: resources.clock, log }));
 
   const opened = opening.move();
   async function close(graceMs: number): Promise<void> {
