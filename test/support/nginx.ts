@@ -2,12 +2,13 @@ import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
-import { connect, createServer, type AddressInfo } from "node:net";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { vi } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { atEnd } from "./clean-up.ts";
+import { freePort } from "./free-port.ts";
 
 const SHIPPED = new URL("../../deploy/nginx.conf", import.meta.url);
 const START_LIMIT_MS = 10_000;
@@ -109,15 +110,6 @@ function render({ replicas, replace = {} }: NginxOptions, port: number, folder: 
     text = text.replaceAll(shipped, here);
   }
   return text.replaceAll("PORT", String(port));
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 async function listening(child: ChildProcess, port: number, said: () => string): Promise<void> {

@@ -1,7 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,6 +8,7 @@ import { defineFunction, defineService, everyone, FunctionError } from "@patchba
 import { scriptedModel } from "@patchbay/functions/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { freePort } from "../support/free-port.ts";
 import { until } from "../support/inbox.ts";
 import { startSystem } from "../support/system.ts";
 
@@ -182,12 +182,4 @@ async function startPrometheus(target: string) {
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

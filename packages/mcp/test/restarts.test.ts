@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:net";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { freePort } from "../../../test/support/free-port.ts";
 import { openDesk, programOf } from "./support/desk.ts";
 import { release, serve } from "./support/http-server.ts";
 
@@ -119,15 +119,6 @@ describe("a server over HTTP with sessions", () => {
     expect(await call).toMatchObject({ ok: false, code: "outcome_unknown" });
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 /** A server of the public registry that keeps a session for each client in its memory. */
 async function startEverything(port: number): Promise<ChildProcess> {
