@@ -111,6 +111,12 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
     });
   }
   const server = createHttpServer({ app, upgrade: core.gateway.handleUpgrade, log });
+  opening.defer(async () => {
+    // The server's close waits for the connections of runtimes, which the gateway closes.
+    const closed = server.close();
+    await core.gateway.close();
+    await closed;
+  });
   const metricsServer = await listenForMetrics(settings, deps);
   if (metricsServer) opening.use(metricsServer);
   const { port } = await server.listen({ host, port: settings.port });

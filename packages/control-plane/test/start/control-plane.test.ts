@@ -1,6 +1,8 @@
 import { expect, test, vi } from "vitest";
 import { createControlPlane, startControlPlane } from "../../src/start/control-plane.ts";
+import { freePort } from "../../../../test/support/free-port.ts";
 import { silentLog } from "../../src/ports/log.ts";
+import { sqlitePlace } from "../store/sqlite-place.ts";
 
 const options = { database: "sqlite::memory:", port: 0, log: silentLog };
 const timers = (): number => process.getActiveResourcesInfo().filter((one) => one === "Timeout").length;
@@ -16,6 +18,21 @@ test("a control plane whose port is taken stops everything it started", async ()
   // The first one's own loops are between two waits now and then; one timer left by each would make twenty.
   await vi.waitFor(() => expect(timers()).toBeLessThan(before + times / 2));
   await first.close();
+});
+
+test("a start that fails after it has listened frees the port", async () => {
+  await using place = await sqlitePlace();
+  const here = { ...options, database: place.url, port: await freePort() };
+  const first = await createControlPlane(here);
+  await first.close();
+  await place.execute("create trigger broken before insert on service begin select raise(abort, 'disk full'); end");
+  await expect(createControlPlane(here)).rejects.toThrow("disk full");
+  await place.execute("drop trigger broken");
+
+  const again = await createControlPlane(here);
+
+  expect(again.port).toBe(here.port);
+  await again.close();
 });
 
 test("a second close waits for the same end", async () => {
