@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { installCompared } from "./build.ts";
-import { freePort, launch } from "./process.ts";
+import { freePort } from "../test/support/free-port.ts";
+import { launch } from "./process.ts";
 import { uiHistory } from "./history.ts";
 import { MODELS, QUERY, TOKENS } from "./models.ts";
 

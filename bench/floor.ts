@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { freePort, launch } from "./process.ts";
+import { freePort } from "../test/support/free-port.ts";
+import { launch } from "./process.ts";
 import { chatHistory } from "./history.ts";
 import { MODELS, QUERY, TOKENS } from "./models.ts";
 import type { Postgres } from "./postgres.ts";

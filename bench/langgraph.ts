@@ -2,7 +2,8 @@ import { fileURLToPath } from "node:url";
 import { installCompared } from "./build.ts";
 import { MODELS, QUERY } from "./models.ts";
 import type { Postgres } from "./postgres.ts";
-import { freePort, launch } from "./process.ts";
+import { freePort } from "../test/support/free-port.ts";
+import { launch } from "./process.ts";
 import type { Asking, Question, Target } from "./system.ts";
 
 const FOLDER = fileURLToPath(new URL("langgraph", import.meta.url));

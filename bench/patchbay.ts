@@ -3,7 +3,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Installation } from "./build.ts";
-import { freePort, launch, measuredPid } from "./process.ts";
+import { freePort } from "../test/support/free-port.ts";
+import { launch, measuredPid } from "./process.ts";
 import { MODELS, QUERY, TOKENS } from "./models.ts";
 
 import type { Copy, Storage } from "./storage.ts";
