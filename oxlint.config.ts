@@ -9,7 +9,7 @@ export const PACKAGES: Allowed = {
   create: [],
   "offline-model": ["protocol"],
   functions: ["protocol"],
-  mcp: ["functions"],
+  mcp: ["protocol", "functions"],
   "control-plane": ["protocol", "offline-model"],
   cli: ["protocol", "client", "create", "functions", "control-plane"],
   console: ["protocol", "client"],

@@ -1,9 +1,11 @@
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { VERSION } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
 
 interface PackageJson {
   name: string;
+  version: string;
   private?: boolean;
   description: string;
   keywords: string[];
@@ -47,6 +49,12 @@ describe.each(published)("%s", (folder, json) => {
     const needed = /^>=(\d+)(\.\d+)?$/.exec(json.engines.node);
     expect(["22", "24"]).toContain(needed?.[1]);
   });
+});
+
+test("all packages have the version that the programs report", () => {
+  expect(Object.fromEntries(folders.map((folder) => [folder, read(folder).version]))).toEqual(
+    Object.fromEntries(folders.map((folder) => [folder, VERSION])),
+  );
 });
 
 test("what @patchbay/functions says about the control plane's Node.js is what the control plane says", () => {

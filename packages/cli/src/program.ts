@@ -1,3 +1,4 @@
+import { VERSION } from "@patchbay/protocol";
 import { Command, CommanderError } from "commander";
 import { addAccessCommand } from "./commands/access.ts";
 import { addAgentCommands } from "./commands/agents.ts";
@@ -21,7 +22,6 @@ import { dropUnset, readEnvironment } from "./config.ts";
 import { reasonOf, UsageFailure } from "./failure.ts";
 import { examples } from "./options.ts";
 import { paintStatus, print, printStatus, written } from "./output.ts";
-import { ownVersion } from "./version.ts";
 
 export { written };
 
@@ -29,7 +29,7 @@ export { written };
 export function createProgram(): Command {
   const program = new Command("patchbay")
     .description("Put a language model in front of your functions, without opening a port.")
-    .version(ownVersion())
+    .version(VERSION)
     .helpCommand("help [command]", "show help for a command")
     .exitOverride()
     .configureOutput({ writeOut: (text) => print(text.trimEnd()), writeErr: (text) => printStatus(text.trimEnd()) })

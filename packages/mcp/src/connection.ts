@@ -7,6 +7,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { serviceFolder } from "@patchbay/functions/sources";
+import { VERSION } from "@patchbay/protocol";
 import { type Caller, type HttpServer, type McpOptions, type StdioServer, urlOf } from "./options.ts";
 
 /** Bytes of one message or answer of a server. A result may have 256 KiB; the rest is room for bytes that are left out of it. */
@@ -45,7 +46,7 @@ export async function open(
 ): Promise<Opened> {
   const { transport, stderr } = "command" in server ? openProcess(server) : openHttp(server, name, onSilence);
   const client = new Client(
-    { name: "patchbay", version: "0.1.0" },
+    { name: "patchbay", version: VERSION },
     {
       // Without capabilities of the client, a server can ask neither a person nor a model for anything.
       capabilities: {},

@@ -127,6 +127,9 @@ export const MESSAGES = {
   cancelled: "Run cancelled",
 } as const;
 
+/** The version of Patchbay, which is that of every package. */
+export const VERSION = "0.1.0";
+
 /** Version of the frames. A control plane refuses a runtime with another version. */
 export const FRAMES_VERSION = 1;
 

@@ -23,6 +23,7 @@ export {
   HTTP_ERROR_CODES,
   MESSAGES,
   RUN_ERROR_CODES,
+  VERSION,
   unknownFunctionMessage,
   type CallErrorCode,
   type HttpErrorCode,

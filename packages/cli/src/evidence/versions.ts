@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { basename, dirname } from "node:path";
 import { promisify } from "node:util";
-import { ownVersion } from "../version.ts";
+import { VERSION } from "@patchbay/protocol";
 
 /** The versions of what made the evidence, and of the service file. */
 export async function versionsOf(path: string) {
@@ -12,7 +12,7 @@ export async function versionsOf(path: string) {
     );
   const changed = await git("status", "--porcelain");
   return {
-    patchbay: ownVersion(),
+    patchbay: VERSION,
     node: process.version,
     file: basename(path),
     commit: await git("rev-parse", "HEAD"),

@@ -4,6 +4,7 @@ import { createOpenStreams } from "../http/query/open-streams.ts";
 import { createFairQueue } from "../http/kernel/fair-queue.ts";
 import { createHttpApp, serveMetrics } from "../http/query/app.ts";
 import { randomUUID } from "node:crypto";
+import { VERSION } from "@patchbay/protocol";
 import { createAuthenticator, type AccessWatch } from "../accounts/access.ts";
 import { createAdmin, type Admin } from "../accounts/admin.ts";
 import { createClientTokens } from "../accounts/client-tokens.ts";
@@ -58,7 +59,6 @@ const FOLLOW_MS = 2_500;
  * outage of the bus must not keep all replicas from starting.
  */
 const BUS_WAIT_MS = 30_000;
-const VERSION = "0.1.0";
 /** Age at which a stream closes whose run waits for an approval. Its client resumes. */
 const WAITING_STREAM_MS = 300_000;
 

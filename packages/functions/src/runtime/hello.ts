@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { FRAMES_VERSION, LIMITS, type Manifest, present, type ReportedCase } from "@patchbay/protocol";
+import { FRAMES_VERSION, LIMITS, type Manifest, present, type ReportedCase, VERSION } from "@patchbay/protocol";
 import type { Log } from "../log.ts";
 import type { Service } from "../service.ts";
 import { reportedCases, withCaseVerdicts } from "./case-verdicts.ts";
@@ -7,7 +7,7 @@ import { encodeFrame } from "./frames.ts";
 import { shadowFrame } from "./shadow.ts";
 import type { createTraces } from "./traces.ts";
 
-const SDK = "patchbay-functions/0.1.0";
+const SDK = `patchbay-functions/${VERSION}`;
 
 /** The runtime that sends it, with options of `connect`. */
 interface Sender {
