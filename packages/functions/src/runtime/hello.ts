@@ -22,7 +22,8 @@ interface Sender {
 
 /**
  * The first frame of a connection. Throws for a function set that is too large. Reported cases, and then verdicts of cases, are left
- * out of one that would become so.
+ * out of one that would become so. The promise never rejects: nothing awaits it before a connection opens, and an unhandled
+ * rejection would end the owner's process.
  */
 export function helloOf(service: Service, sender: Sender): Promise<string> {
   const { deployment, shadow, reportCases = false, instanceId, concurrency, log, traces } = sender;
@@ -45,7 +46,10 @@ export function helloOf(service: Service, sender: Sender): Promise<string> {
       `connect: the function set exceeds the limit of ${LIMITS.frameBytes} bytes. Shorten schemas or descriptions.`,
     );
   // Calls follow the hello, and their spans need the traces.
-  return Promise.all([withCaseVerdicts(service, log), traces.loaded]).then(
-    ([manifest]) => encode(manifest, reportCases ? reportedCases(service, log) : []) ?? encode(manifest) ?? text,
-  );
+  return Promise.all([withCaseVerdicts(service, log), traces.load()])
+    .then(([manifest]) => encode(manifest, reportCases ? reportedCases(service, log) : []) ?? encode(manifest) ?? text)
+    .catch((error: unknown) => {
+      log.warn("the service connects without cases and spans", { error });
+      return text;
+    });
 }

@@ -28,12 +28,14 @@ export type InSpan = <T>(span: () => SpanOf<T>, work: () => Promise<T>) => Promi
 const REGISTRY = Symbol.for("opentelemetry.js.api.1");
 
 /** Makes spans if an OpenTelemetry provider is registered now. Otherwise `work` runs as it is, and the API is not even loaded. */
-export function createTraces(): { loaded: Promise<void>; inSpan: InSpan } {
+export function createTraces(): { load(): Promise<void>; inSpan: InSpan } {
   const registered = (globalThis as { [REGISTRY]?: { trace?: unknown } })[REGISTRY];
-  if (!registered?.trace) return { loaded: Promise.resolve(), inSpan: (_span, work) => work() };
+  if (!registered?.trace) return { load: async () => {}, inSpan: (_span, work) => work() };
   let inSpan: InSpan | undefined;
   return {
-    loaded: import("./spans.ts").then((spans) => void (inSpan = spans.inSpan)),
+    async load() {
+      ({ inSpan } = await import("./spans.ts"));
+    },
     inSpan: (span, work) => (inSpan ? inSpan(span, work) : work()),
   };
 }
