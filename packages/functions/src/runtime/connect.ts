@@ -199,8 +199,8 @@ class Runtime implements Connection {
 
   #announceDraining(connection: ControlPlaneConnection): void {
     connection.send(DRAINING);
-    const read = connection.read().finally(() => this.#announced.delete(read));
-    this.#announced.add(read);
+    const trip = connection.roundTrip().finally(() => this.#announced.delete(trip));
+    this.#announced.add(trip);
   }
 
   /**

@@ -17,8 +17,8 @@ export interface ControlPlaneConnection {
   send(text: string): void;
   /** Sends a frame, or drops it if the network is slow or half of `framesPerSecond` has been sent in this second. */
   sendIfIdle(text: string): void;
-  /** Resolves when the control plane has read everything that was sent before, and its own frames until then have arrived. Also resolves when the connection has ended. */
-  read(): Promise<void>;
+  /** Resolves when the control plane has read everything sent before and the frames that it sent until then have arrived, or when the connection has ended. */
+  roundTrip(): Promise<void>;
   close(): void;
 }
 
@@ -138,7 +138,7 @@ class SocketConnection implements ControlPlaneConnection {
     if (this.#socket.bufferedAmount < IDLE_BYTES && this.#unasked.count++ < this.framesPerSecond / 2) this.send(text);
   }
 
-  read(): Promise<void> {
+  roundTrip(): Promise<void> {
     if (!this.open) return Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();
     // Pings and frames are answered in their order, and a heartbeat's ping has no data.

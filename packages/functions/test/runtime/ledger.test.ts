@@ -124,7 +124,7 @@ test("a query for a call that may have been forgotten is answered with outcome_u
     open: true,
     send: (text: string) => void sent.push(text),
     sendIfIdle() {},
-    read: () => Promise.resolve(),
+    roundTrip: () => Promise.resolve(),
     close() {},
     framesPerSecond: 200,
   };

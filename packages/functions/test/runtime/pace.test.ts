@@ -40,7 +40,7 @@ test("results of a lost connection are resent at a quarter of the accepted rate,
     framesPerSecond: 200,
     send() {},
     sendIfIdle() {},
-    read: () => Promise.resolve(),
+    roundTrip: () => Promise.resolve(),
     close() {},
   };
   const sent: string[] = [];
