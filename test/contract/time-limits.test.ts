@@ -13,12 +13,10 @@ describe.concurrent("time limits of seconds", () => {
     await using system = await startContractSystem(waiting);
     const first = openStream(await system.post(system.path("query-stream"), { query: "a" }, leaving));
     await first.until(typed("toolCall"));
-    const left = performance.now();
     await first.leave();
 
     await system.desk.stopped("a");
 
-    expect(performance.now() - left).toBeGreaterThan(4_900);
     const rest = await system.get(`/agents/${system.agentId}/runs/${first.runId}/events`, { "last-event-id": "1" });
     expect(await rest.text()).toContain('"code":"cancelled"');
   });

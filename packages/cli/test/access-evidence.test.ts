@@ -2,7 +2,6 @@ import { execFile } from "node:child_process";
 import { cp, mkdir, readFile, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 import { openStore } from "@patchbay/control-plane/admin";
 import { expect, test, vi } from "vitest";
@@ -33,7 +32,8 @@ async function gathered() {
     [agentId, other].map((one) => ({ orgId, agentId: one, action: "call.succeeded", functionName: "get_ticket" })),
   );
   // Entries of the present millisecond are not sealed: others may still get the same time.
-  await setTimeout(5);
+  const recordedAt = Date.now();
+  await expect.poll(() => Date.now()).toBeGreaterThan(recordedAt);
   await store.audit.seal({ settleMs: 0 });
   await store.close();
   const folder = join(admin.folder, "evidence");

@@ -82,18 +82,17 @@ describe("closing", () => {
     await expect(http.get("/healthz")).rejects.toThrow();
   });
 
-  test("waits for open requests, and not for keep-alive connections", async () => {
+  // A keep-alive connection lasts 75 s, longer than this test may take.
+  test("waits for open requests, and not for keep-alive connections", { timeout: 60_000 }, async () => {
     const http = await startHttp();
     http.runs.onBegin = () => undefined;
     const stream = await http.post(STREAM, { query: "hi" });
     const run = [...http.runs.runs.values()][0]!;
-    const began = Date.now();
-    const closing = http.server.close({ graceMs: 10_000 });
+    const closing = http.server.close({ graceMs: 600_000 });
     const { result, event } = answerOf(run);
     run.end(result, event);
     expect(await stream.text()).toContain("finalResponse");
     await closing;
-    expect(Date.now() - began).toBeLessThan(5000);
   });
 
   test("cuts requests that do not end in time", async () => {
