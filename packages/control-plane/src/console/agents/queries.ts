@@ -6,7 +6,7 @@ import { ago, connectedNow } from "../../store/connected.ts";
 import type { Engine } from "../../store/engine.ts";
 import { olderThan, type PageAsked, pageFrom, type PageOf, parseCursor, toCursor } from "../../store/page-cursor.ts";
 import type { CredentialRow, Schema } from "../../store/schema.ts";
-import { likeLiteral } from "../runs/filter.ts";
+import { contains } from "../contains.ts";
 
 const AGENT_ORDER = { at: "agents.created_at", id: "agents.id" };
 const DAY_MS = 86_400_000;
@@ -75,7 +75,7 @@ const newestSetOf = (engine: Engine) =>
 
 function called(q: string) {
   if (q.startsWith("agt_")) return sql<SqlBool>`substr(agents.id, 1, ${sql.lit(q.length)}) = ${q}`;
-  return sql<SqlBool>`lower(agents.name) like lower(cast(${`%${likeLiteral(q)}%`} as text)) escape '\\'`;
+  return contains(sql.ref<string>("agents.name"), q);
 }
 
 /** The agents of a page with the number of functions in their newest sets. */

@@ -8,6 +8,7 @@ import { searchedWords } from "../../store/run-words.ts";
 import { olderThan, type PageAsked } from "../../store/page-cursor.ts";
 import type { Schema } from "../../store/schema.ts";
 import { QUERY_MEMBER } from "../../store/thread-roles.ts";
+import { contains } from "../contains.ts";
 import { MICROS } from "./summary.ts";
 
 /** Runs that match every given property. Times are milliseconds of the database's clock; `from` is included, `to` is not. */
@@ -126,9 +127,9 @@ export function factConditions(eb: Facts, filter: RunFilter): Where[] {
   if (feedback === "any") all.push(eb.exists(said));
   else if (feedback !== undefined) all.push(eb.exists(said.where("score", feedback === "good" ? ">" : "<", 0)));
   // A tag is found as it is written in the JSON of a list of tags.
-  if (tag !== undefined) all.push(eb.exists(said.where(contains(eb.ref("tags" as never), JSON.stringify(tag)))));
+  if (tag !== undefined) all.push(eb.exists(said.where(containsExactly(eb.ref("tags" as never), JSON.stringify(tag)))));
   if (source === "production") all.push(eb("run_facts.source", "in", ["api", "local", "direct_call"]));
-  if (functionName !== undefined) all.push(contains(eb.ref("run_facts.functions"), listed([functionName])));
+  if (functionName !== undefined) all.push(containsExactly(eb.ref("run_facts.functions"), listed([functionName])));
   if (trouble !== undefined) all.push(eb(`run_facts.${trouble}_calls`, ">", 0));
   if (minDurationMs !== undefined) all.push(eb("run_facts.duration_ms", ">=", minDurationMs));
   if (minCostUsd !== undefined) all.push(eb("run_facts.cost_micros", ">=", Math.round(minCostUsd * MICROS)));
@@ -148,7 +149,7 @@ function isWholeId(q: string | undefined): q is string {
 }
 
 /** `like` would ignore the case on SQLite only. */
-const contains = (column: Expression<string>, part: string) =>
+const containsExactly = (column: Expression<string>, part: string) =>
   sql<SqlBool>`replace(${column}, ${part}, '') <> ${column}`;
 
 const begins = (column: Expression<string>, prefix: string) =>
@@ -174,10 +175,8 @@ export function asks(eb: Runs, { indexOf }: StoreDialect, q: string): Where {
   const request = eb.ref("runs.request");
   const start = sql<number>`(${indexOf(request, QUERY_MEMBER)} + 9)`;
   const end = indexOf(request, '","context":');
-  const text = sql`case when ${end} > ${start} then substr(${request}, ${start}, ${end} - ${start}) else '' end`;
-  return sql<SqlBool>`lower(${text}) like lower(cast(${`%${likeLiteral(asInJson(q))}%`} as text)) escape '\\'`;
+  const text = sql<string>`case when ${end} > ${start} then substr(${request}, ${start}, ${end} - ${start}) else '' end`;
+  return contains(text, asInJson(q));
 }
 
 const asInJson = (text: string): string => JSON.stringify(text).slice(1, -1);
-
-export const likeLiteral = (text: string): string => text.replace(/[\\%_]/g, "\\$&");

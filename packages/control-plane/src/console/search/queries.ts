@@ -4,7 +4,8 @@ import { fromJson } from "../../store/columns.ts";
 import type { Engine } from "../../store/engine.ts";
 import { hasRole } from "../actors.ts";
 import { approvals, calls, runsById, runsByRequest, runsByWords } from "./runs.ts";
-import { contains, MOST, type Search, type Searcher } from "./search.ts";
+import { contains } from "../contains.ts";
+import { MOST, type Search, type Searcher } from "./search.ts";
 
 /**
  * Everything of an organisation that the member may read and whose id or name contains this text; runs by their whole id, that of

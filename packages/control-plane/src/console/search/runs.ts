@@ -6,7 +6,8 @@ import type { RunRow } from "../../store/run-record.ts";
 import { startedBy } from "../../store/run-requests.ts";
 import { searchedWords } from "../../store/run-words.ts";
 import { shownQuery } from "../runs/summary.ts";
-import { contains, MOST, type Search } from "./search.ts";
+import { contains } from "../contains.ts";
+import { MOST, type Search } from "./search.ts";
 
 const FOUND_RUN = ["runs.id", "runs.agent_id", "runs.request", "runs.created_at"] as const;
 

@@ -5,7 +5,8 @@ import type { Engine } from "../../store/engine.ts";
 import { olderThan, type PageAsked, pageFrom, type PageOf, parseCursor } from "../../store/page-cursor.ts";
 import type { Schema } from "../../store/schema.ts";
 import { ofSession, toMessages, toSummary } from "../../store/threads.ts";
-import { indexConditions, likeLiteral } from "../runs/filter.ts";
+import { contains } from "../contains.ts";
+import { indexConditions } from "../runs/filter.ts";
 import { summarised, toSummaries } from "../runs/summary.ts";
 import { sum } from "../../store/run-facts.ts";
 
@@ -87,7 +88,7 @@ type Threads = ExpressionBuilder<Schema, "threads">;
 
 function called(eb: Threads, q: string) {
   if (q.startsWith("thr_")) return sql<SqlBool>`substr(${eb.ref("threads.id")}, 1, ${sql.lit(q.length)}) = ${q}`;
-  return sql<SqlBool>`lower(${eb.ref("threads.title")}) like lower(cast(${`%${likeLiteral(q)}%`} as text)) escape '\\'`;
+  return contains(eb.ref("threads.title"), q);
 }
 
 /**

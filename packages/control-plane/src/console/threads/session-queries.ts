@@ -1,10 +1,11 @@
 import type { ConsoleSession } from "@patchbay/protocol/console";
-import { type ExpressionBuilder, sql, type SqlBool } from "kysely";
+import type { ExpressionBuilder } from "kysely";
 import { fromJson, isoTime } from "../../store/columns.ts";
 import type { Engine } from "../../store/engine.ts";
 import { olderThan, pageFrom, type PageAsked, type PageOf } from "../../store/page-cursor.ts";
 import type { Schema } from "../../store/schema.ts";
-import { asks, likeLiteral } from "../runs/filter.ts";
+import { contains } from "../contains.ts";
+import { asks } from "../runs/filter.ts";
 import { shownQuery } from "../runs/summary.ts";
 import { sum } from "../../store/run-facts.ts";
 
@@ -31,7 +32,7 @@ export function sessionQueries({ db, dialect }: Engine) {
   /** True when the id or the session's first query contains `q`. */
   const called = (eb: Sessions, q: string) =>
     eb.or([
-      sql<SqlBool>`lower(${eb.ref("sessions.id")}) like lower(cast(${`%${likeLiteral(q)}%`} as text)) escape '\\'`,
+      contains(eb.ref("sessions.id"), q),
       eb(
         runsOf(eb)
           .select((run) =>
