@@ -4,7 +4,7 @@ import { createOpenStreams } from "../http/query/open-streams.ts";
 import { createFairQueue } from "../http/kernel/fair-queue.ts";
 import { createHttpApp, serveMetrics } from "../http/query/app.ts";
 import { randomUUID } from "node:crypto";
-import { VERSION } from "@patchbay/protocol";
+import { present, VERSION } from "@patchbay/protocol";
 import { createAuthenticator, type AccessWatch } from "../accounts/access.ts";
 import { createAdmin, type Admin } from "../accounts/admin.ts";
 import { createClientTokens } from "../accounts/client-tokens.ts";
@@ -95,7 +95,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
     const { days: retentionDays, auditDays, usageDays } = settings.retention;
     mountConsole(app, {
       ...deps,
-      ...picked(settings, ["consoleFiles"]),
+      ...present({ consoleFiles: settings.consoleFiles }),
       store,
       engine: store.engine,
       gateway: core.gateway,
@@ -172,7 +172,7 @@ type Core = ReturnType<typeof createCore>;
 
 /** The gateway to the runtimes, the models and the runs. */
 function createCore(settings: Settings, { store, bus, clock, onlyReplica, tracing }: Resources) {
-  const { limits, log, tiers, runTimeoutMs, observe } = settings;
+  const { limits, log, tiers, runTimeoutMs, observe, heartbeatMs, reconnectMs, arrivalMs, providerIdleMs } = settings;
   const { runtimes, threads, accounts, approvals, audit, permits } = store;
   const within: Store["within"] = (orgId, work) => store.within(orgId, work);
   const database = onlyReplica ? "sqlite" : "postgres";
@@ -195,14 +195,14 @@ function createCore(settings: Settings, { store, bus, clock, onlyReplica, tracin
     clock,
     log,
     metrics,
-    ...picked(settings, ["heartbeatMs", "reconnectMs", "arrivalMs"]),
+    ...present({ heartbeatMs, reconnectMs, arrivalMs }),
   });
   const models = catalogOf(settings);
   const charged = (tier: string): boolean => tierNamed(tiers, tier).charged;
   const stores = { runs: store.runs, runtimes, threads, accounts, approvals, audit, permits, within };
   const deps = {
     ...stores,
-    ...picked(settings, ["providerIdleMs"]),
+    ...present({ providerIdleMs }),
     ...(tracing && { tracing }),
     gateway,
     models,
@@ -231,7 +231,7 @@ function httpDeps(
     ? createRateLimiter(tiers)
     : createRateLimiter(tiers, (orgId) => store.accounts.countQuery(orgId));
   return {
-    ...picked(settings, ["metricsToken", "publicUrl"]),
+    ...present({ metricsToken: settings.metricsToken, publicUrl: settings.publicUrl }),
     runs,
     approvals,
     threads: store.threads,
@@ -288,9 +288,3 @@ function catalogOf({ providers = {}, model, wrapModel }: ControlPlaneOptions) {
 
 const tooManyReads = (): ServiceError =>
   new ServiceError("unavailable", "Too many lists and details are waiting to be read. Try again in a moment.");
-
-/** The options of these names that were given: `exactOptionalPropertyTypes` forbids to pass undefined on. */
-function picked<T extends object, K extends keyof T>(options: T, names: readonly K[]) {
-  const given = names.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]);
-  return Object.fromEntries(given) as { [N in K]?: Exclude<T[N], undefined> };
-}

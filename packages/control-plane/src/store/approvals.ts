@@ -5,7 +5,7 @@ import type { AuditEntry } from "../ports/records.ts";
 import { decided, requested } from "./approval-reports.ts";
 import type { ApprovalRow } from "./approval-row.ts";
 import { insertAudit } from "./audit.ts";
-import { fromJson, present, toJson } from "./columns.ts";
+import { fromJson, withoutNulls, toJson } from "./columns.ts";
 import { type Engine, transact } from "./engine.ts";
 import { olderThan, toCursor } from "./page-cursor.ts";
 import type { Schema } from "./schema.ts";
@@ -274,7 +274,7 @@ function toApproval(row: ApprovalRow & { shown_status: ApprovalStatus }): Approv
     requestedAt: row.requested_at,
     expiresAt: row.expires_at,
     reported: row.reported === 1,
-    ...present({
+    ...withoutNulls({
       role: row.role,
       reason: row.reason,
       decidedAt: row.decided_at,

@@ -7,7 +7,7 @@ import type { AuditFilter, AuditRow, AuditStore } from "../ports/audit.ts";
 import { type Engine, transact } from "./engine.ts";
 import type { Schema } from "./schema.ts";
 import type { AuditTableRow } from "./schema-of-audit.ts";
-import { fromJson, present, sortableId, toJson } from "./columns.ts";
+import { fromJson, withoutNulls, sortableId, toJson } from "./columns.ts";
 
 import { insertion } from "./statement.ts";
 
@@ -149,7 +149,7 @@ export function toAuditRow(row: AuditTableRow): AuditRow {
     id: row.id,
     at: row.created_at,
     action: row.action,
-    ...present({
+    ...withoutNulls({
       agentId: row.agent_id,
       runId: row.run_id,
       callId: row.call_id,

@@ -5,7 +5,7 @@ import { type CallRecord, isUnsure } from "../ports/records.ts";
 import { refusalOf } from "../ports/refusal.ts";
 import type { ArrivedOutcome, CallStore } from "../ports/call-store.ts";
 import { approvalsOf } from "./approvals.ts";
-import { fromJson, idBatches, present, toJson } from "./columns.ts";
+import { fromJson, idBatches, withoutNulls, toJson } from "./columns.ts";
 import type { AcceptedInGroup, Engine } from "./engine.ts";
 import { type CallingRun, findCall, isLateResult, noteLate, noteUnusedResults } from "./late-calls.ts";
 import type { CallRow } from "./run-record.ts";
@@ -71,7 +71,7 @@ function assignments(engine: Engine): Pick<CallStore, "accept" | "withdraw"> {
         threadId: accepted.thread_id,
         runId: accepted.run_id,
         ...(accepted.attempts && isUnsure({ earlier: fromJson(accepted.attempts) }) && { unsure: true }),
-        ...present({
+        ...withoutNulls({
           role: accepted.role,
           sessionId: accepted.session_id,
           approval: accepted.state === "waiting" ? await grantedTo(engine, accepted.run_id, callId) : null,
@@ -140,7 +140,7 @@ function results(engine: Engine): Pick<CallStore, "arrive" | "arrivals"> {
       if (call.status === "waiting" && provisional) return { over: true };
       const ended = call.outcome !== null || call.status !== "running";
       if (!ended && provisional && call.attempt !== attempt) return { over: true };
-      if (!ended) return { over: false, ...present({ owner: call.owner }) };
+      if (!ended) return { over: false, ...withoutNulls({ owner: call.owner }) };
       if (isLateResult(call, outcome)) await noteLate(engine, call);
       if (outcome.ok || !outcome.stillRuns)
         await db.deleteFrom("permits").where("agent_id", "=", address.agentId).where("call_id", "=", call.id).execute();
@@ -160,7 +160,7 @@ function results(engine: Engine): Pick<CallStore, "arrive" | "arrivals"> {
           .execute();
         for (const { id, arrived } of rows) {
           const { provisional: attempt, ...outcome } = fromJson(arrived);
-          found.push({ callId: id, outcome, ...present({ attempt }) });
+          found.push({ callId: id, outcome, ...withoutNulls({ attempt }) });
         }
       }
       return found;

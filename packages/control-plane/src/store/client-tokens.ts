@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { ClientToken, ClientTokenStore } from "../ports/client-tokens.ts";
 import type { Credential } from "../ports/stores.ts";
-import { fromJson, idBatches, present, toJson } from "./columns.ts";
+import { fromJson, idBatches, withoutNulls, toJson } from "./columns.ts";
 import { isValid, ofExistingAgents, toCredential, withTier } from "./credentials.ts";
 import { type Engine, repeat } from "./engine.ts";
 import { sharedRead } from "./shared-reads.ts";
@@ -47,7 +47,7 @@ export function clientTokenStore(engine: Engine): ClientTokenStore<Credential> {
       const [row] = await byHash(engine, { hash });
       if (!row) return undefined;
       const { token_id: tokenId, role, context, thread_key: threadKey, proven } = row;
-      const optional = present({ threadKey, proven: proven === null ? null : fromJson(proven) });
+      const optional = withoutNulls({ threadKey, proven: proven === null ? null : fromJson(proven) });
       const token: ClientToken = { tokenId, role, context: fromJson(context), ...optional };
       return { token, key: toCredential(row) };
     },

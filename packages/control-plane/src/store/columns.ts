@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 
 /** Leaves out the properties that are null or undefined: columns use null, records leave optional properties out. */
-export function present<T extends object>(members: T): { [K in keyof T]?: NonNullable<T[K]> } {
+export function withoutNulls<T extends object>(members: T): { [K in keyof T]?: NonNullable<T[K]> } {
   const kept: { [K in keyof T]?: NonNullable<T[K]> } = {};
   for (const name in members) if (members[name] !== null && members[name] !== undefined) kept[name] = members[name];
   return kept;

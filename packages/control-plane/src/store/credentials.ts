@@ -2,7 +2,7 @@ import { type ExpressionBuilder, sql } from "kysely";
 import type { AccountStore, Credential, CredentialKind, NewCredential, RotatedCredential } from "../ports/stores.ts";
 import { makeDue } from "./approvals.ts";
 import type { AgentSettings } from "@patchbay/protocol";
-import { fromJson, idBatches, type Json, present, toJson } from "./columns.ts";
+import { fromJson, idBatches, type Json, withoutNulls, toJson } from "./columns.ts";
 import { type Engine, transact } from "./engine.ts";
 import type { CredentialRow, Schema } from "./schema.ts";
 import { sharedRead } from "./shared-reads.ts";
@@ -219,7 +219,7 @@ async function rotate(
     .insertInto("credentials")
     .values({ ...old, ...secret })
     .execute();
-  const optional = present({
+  const optional = withoutNulls({
     roles: old.roles === null ? null : fromJson(old.roles),
     can: old.can === null ? null : fromJson(old.can),
     expiresAt: expires_at,
@@ -259,7 +259,7 @@ export function toCredential(row: CredentialRow & { tier: string; settings: Json
     hint: row.hint,
     createdAt: row.created_at,
     ...(needsProof(row.settings) && { needsProof: true }),
-    ...present({
+    ...withoutNulls({
       roles: row.roles === null ? null : fromJson(row.roles),
       can: row.can === null ? null : fromJson(row.can),
       label: row.label,

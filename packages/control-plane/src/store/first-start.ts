@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { FIRST_START_NAMES, type FirstStartPlan, type FirstStartStore } from "../ports/first-start.ts";
 import { accountStore } from "./accounts.ts";
 import { insertAudit } from "./audit.ts";
-import { present } from "./columns.ts";
+import { withoutNulls } from "./columns.ts";
 import { type Engine, transact } from "./engine.ts";
 import { insertMember } from "./members.ts";
 import { serviceTokenStore } from "./service-tokens.ts";
@@ -55,7 +55,7 @@ export function firstStartStore(engine: Engine): FirstStartStore {
 async function store(trx: Engine, plan: FirstStartPlan): Promise<void> {
   const { orgId, values, org, agent, credentials, member, serviceToken, audit } = plan;
   const { createOrg, createAgent, createCredential } = accountStore(trx);
-  const chosen = present(values);
+  const chosen = withoutNulls(values);
   for (const name of FIRST_START_NAMES) {
     const value = chosen[name];
     if (value === undefined) continue;

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { AccessChanges, Manifest } from "@patchbay/protocol";
 import type { DeployedSet, PlacedSet, RuntimeStore, SetIdentity } from "../ports/stores.ts";
 import { insertAudit } from "./audit.ts";
-import { fromJson, present, toJson } from "./columns.ts";
+import { fromJson, withoutNulls, toJson } from "./columns.ts";
 import { type Engine, transact } from "./engine.ts";
 import type { FunctionSetRow } from "./schema.ts";
 import { compareSet, connectedSets, newestSets, rankedSets, setsInUse, setsOf } from "./set-order.ts";
@@ -225,6 +225,6 @@ export function toSet(row: FunctionSetRow): Omit<DeployedSet, "position"> {
     firstSeenAt: row.first_seen_at,
     widenings: fromJson(row.widenings),
     confirmation,
-    ...present({ replaces, confirmedBy, confirmedAt }),
+    ...withoutNulls({ replaces, confirmedBy, confirmedAt }),
   };
 }

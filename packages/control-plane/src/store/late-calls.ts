@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import type { CallAddress } from "../ports/function-gateway.ts";
 import type { CallRecord } from "../ports/records.ts";
 import { insertAudit } from "./audit.ts";
-import { fromJson, present } from "./columns.ts";
+import { fromJson, withoutNulls } from "./columns.ts";
 import { type Engine, transact } from "./engine.ts";
 
 /** The call with its run; undefined unless the call was sent to this runtime. */
@@ -94,6 +94,6 @@ export function noteLate(engine: Engine, call: FoundCall): Promise<void> {
     if (!first) return;
     const author = { orgId: call.org_id, agentId: call.agent_id, runId: call.run_id, keyId: call.key_id };
     const entry = { action: "call.late", callId: call.id, functionName: call.function_name };
-    await insertAudit(trx, [entry], { ...author, ...present({ role: call.role }) });
+    await insertAudit(trx, [entry], { ...author, ...withoutNulls({ role: call.role }) });
   });
 }

@@ -9,7 +9,7 @@ import type {
   TurnTiming,
 } from "../ports/records.ts";
 import type { RunFacts } from "../ports/run-store.ts";
-import { fromJson, type Json, present } from "./columns.ts";
+import { fromJson, type Json, withoutNulls } from "./columns.ts";
 import type { CallOutcome, JsonValue, QueryResponse, RunStatus } from "@patchbay/protocol";
 import type { Message } from "../ports/model-provider.ts";
 
@@ -151,7 +151,7 @@ export function toRunRecord(row: Pick<RunRow, (typeof RUN_COLUMNS)[number]>): Ru
     claims: row.claims,
     crashes: row.crashes,
     lastSeq: row.last_seq,
-    ...present({
+    ...withoutNulls({
       sessionId: row.session_id,
       requestId: row.request_id,
       role: row.role,
@@ -184,6 +184,6 @@ export function toRunFacts(row: Pick<RunRow, (typeof FACT_COLUMNS)[number]>): Ru
     threadId: row.thread_id,
     status: row.status,
     lastSeq: row.last_seq,
-    ...present({ role: row.role, finishedAt: row.finished_at }),
+    ...withoutNulls({ role: row.role, finishedAt: row.finished_at }),
   };
 }

@@ -12,7 +12,7 @@ import {
 import { storeApprovals, wakeTimeOf } from "./approvals.ts";
 import { insertAudit } from "./audit.ts";
 import { storeCalls } from "./calls.ts";
-import { present, toJson } from "./columns.ts";
+import { withoutNulls, toJson } from "./columns.ts";
 import { mayContinue } from "./credentials.ts";
 import { releaseReservations, reserve, settle } from "./credits.ts";
 import { countsAsHistory } from "./history.ts";
@@ -160,7 +160,7 @@ async function advance(trx: Engine, { runId, fence }: Lease, { events = [], fini
   const [row] = finish ? await end(trx, { ...by, ...finishRowOf(finish) }) : await goOn(trx, by);
   if (!row) throw new LeaseLost(`run ${runId} is no longer owned under fence ${fence}`);
   checkSequence(events, row.last_seq - events.length);
-  return { runId, orgId: row.org_id, agentId: row.agent_id, keyId: row.key_id, ...present({ role: row.role }) };
+  return { runId, orgId: row.org_id, agentId: row.agent_id, keyId: row.key_id, ...withoutNulls({ role: row.role }) };
 }
 
 /** The columns of a run that its end sets. */

@@ -1,7 +1,7 @@
 import type { QueryResponse } from "@patchbay/protocol";
 import type { CallRecord, TurnRecord } from "../ports/records.ts";
 import type { RunHead, RunStore } from "../ports/run-store.ts";
-import { fromJson, idBatches, present } from "./columns.ts";
+import { fromJson, idBatches, withoutNulls } from "./columns.ts";
 import type { Engine } from "./engine.ts";
 import { approvalsOf } from "./approvals.ts";
 import { readHistory } from "./history.ts";
@@ -94,7 +94,7 @@ function runProgress(engine: Engine): Pick<RunStore, "checkpoint" | "outline" | 
       const approvals = new Map((waits ? await approvalsOf(engine, runId) : []).map((one) => [one.callId, one]));
       return {
         turns: turns.map(toTurnRecord),
-        calls: calls.map((call) => ({ ...toCallRecord(call), ...present({ approval: approvals.get(call.id) }) })),
+        calls: calls.map((call) => ({ ...toCallRecord(call), ...withoutNulls({ approval: approvals.get(call.id) }) })),
         lastSeq: run?.last_seq ?? 0,
       };
     },
@@ -234,7 +234,7 @@ export function toCallRecord(row: Pick<CallRow, (typeof CALL_COLUMNS)[number]>):
     functionName: row.function_name,
     arguments: fromJson(row.arguments),
     attempt: row.attempt,
-    ...present({
+    ...withoutNulls({
       instanceId: row.instance_id,
       sentAt: row.sent_at,
       earlier: row.attempts === null ? null : fromJson(row.attempts),

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { ServiceTokenRecord, ServiceTokenStore } from "../ports/service-tokens.ts";
-import { fromJson, idBatches, present, toJson } from "./columns.ts";
+import { fromJson, idBatches, withoutNulls, toJson } from "./columns.ts";
 import { type Engine, transact } from "./engine.ts";
 import { lockMembers } from "./members.ts";
 import { olderThan, pageFrom } from "./page-cursor.ts";
@@ -181,7 +181,7 @@ function toRecord(row: ServiceTokenRow & { state: ServiceTokenRecord["state"] })
     scopes: fromJson(row.scopes),
     createdAt: row.created_at,
     state: row.state,
-    ...present({
+    ...withoutNulls({
       label: row.label,
       createdBy: row.created_by,
       expiresAt: row.expires_at,

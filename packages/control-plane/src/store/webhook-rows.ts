@@ -1,5 +1,5 @@
 import type { Delivery, DeliveryStatus, NewDelivery, Webhook } from "../ports/webhooks.ts";
-import { fromJson, type Json, present } from "./columns.ts";
+import { fromJson, type Json, withoutNulls } from "./columns.ts";
 
 /** Tables of the webhooks. Times are milliseconds of the database's clock. */
 export interface WebhookTables {
@@ -45,7 +45,7 @@ export const toWebhook = (row: WebhookTables["webhooks"]): Webhook => ({
   hint: `…${row.secret.slice(-4)}`,
   createdAt: row.created_at,
   updatedAt: row.updated_at,
-  ...present({ previousUntil: row.previous_until }),
+  ...withoutNulls({ previousUntil: row.previous_until }),
 });
 
 export const toDelivery = (row: DeliveryRow): Delivery => ({
@@ -56,7 +56,7 @@ export const toDelivery = (row: DeliveryRow): Delivery => ({
   status: row.status,
   attempts: row.attempts,
   createdAt: row.created_at,
-  ...present({
+  ...withoutNulls({
     nextAttemptAt: row.next_attempt_at,
     lastAttemptAt: row.last_attempt_at,
     lastStatus: row.last_status,

@@ -15,7 +15,7 @@ import { reportOf } from "./error-report.ts";
 import { encodeFrame, encodeResult } from "./frames.ts";
 import { type ApprovalNotice, createNotices, type Notices } from "./notices.ts";
 import { type Ended, logEnd, type OpenCall, toInvocation } from "./open-call.ts";
-import { CANCELLED, FORGOTTEN, MAY_HAVE_RUN, TIMED_OUT } from "./outcomes.ts";
+import { CANCELLED, FORGOTTEN, MAY_BE_FORGOTTEN, TIMED_OUT } from "./outcomes.ts";
 import { overrunEnds, returnsSoon, whileRunning } from "./overrun.ts";
 import { RunningHandlers } from "./running.ts";
 import { createLedger } from "./ledger.ts";
@@ -84,7 +84,7 @@ export class Calls {
     if (this.#answerKnown(frame, connection)) return;
     // Of a call that it remembers, this runtime knows that no later attempt has run.
     const isForgotten = this.#ledger.finished(callId) === undefined && this.#ledger.mayHaveForgotten(callId, ageMs);
-    if (isForgotten) connection.send(encodeResult(callId, attempt, MAY_HAVE_RUN));
+    if (isForgotten) connection.send(encodeResult(callId, attempt, MAY_BE_FORGOTTEN));
     else this.#refuse(frame, connection);
   }
 

@@ -17,7 +17,7 @@ export const FORGOTTEN: CallOutcome = {
 };
 
 /** For an id that may have been forgotten. The answer "unseen" would make the control plane deliver the call again. */
-export const MAY_HAVE_RUN: CallOutcome = {
+export const MAY_BE_FORGOTTEN: CallOutcome = {
   ok: false,
   code: "outcome_unknown",
   message: "The function may have run: the runtime no longer remembers calls of that time.",

@@ -4,7 +4,7 @@ import { type Selectable, sql } from "kysely";
 import type { CallRecord, RunEnding, RunRecord, TurnRecord, TurnTiming } from "../../ports/records.ts";
 import type { History } from "../../ports/run-store.ts";
 import { errorsOf } from "../../store/call-errors.ts";
-import { fromJson, isoTime, present } from "../../store/columns.ts";
+import { fromJson, isoTime, withoutNulls } from "../../store/columns.ts";
 import type { Engine } from "../../store/engine.ts";
 import { type HistoryScope, readHistory } from "../../store/history.ts";
 import { pageFrom, type PageAsked, type PageOf, parseCursor, toCursor } from "../../store/page-cursor.ts";
@@ -158,19 +158,19 @@ async function parts(engine: Engine, orgId: string, agentId: string, runId: stri
         timing: {
           beganAt: turn.began_at,
           retries: turn.retries === null ? [] : fromJson(turn.retries),
-          ...present({ firstTokenMs: turn.first_token_ms }),
+          ...withoutNulls({ firstTokenMs: turn.first_token_ms }),
         },
       }),
     })),
     calls: calls.map((call) => ({
       ...toCallRecord(call),
       createdAt: call.created_at,
-      ...present({ finishedAt: call.finished_at }),
+      ...withoutNulls({ finishedAt: call.finished_at }),
     })),
     errors,
     reruns,
     feedback,
-    ...present({ sender: names.get(row.key_id) }),
+    ...withoutNulls({ sender: names.get(row.key_id) }),
     runtimes,
     resumedAt: resumed.map((entry) => entry.created_at),
     ...(row.unanswered !== null && { unanswered: fromJson(row.unanswered) }),
