@@ -130,4 +130,5 @@ export { isOfService, type StoredCall } from "./stored-call.ts";
 export { escapeControls, isClearText, isLoopback } from "./text.ts";
 export { formatTraceparent, parseTraceparent, type SpanIds, TraceContext, traceOfHeaders } from "./tracing/context.ts";
 export { ERROR_TYPE, GEN_AI, OPERATIONS, PATCHBAY, SESSION_ID } from "./tracing/names.ts";
+export { hasTraceProvider } from "./tracing/provider.ts";
 export { WIRE_NAME_CHARS, wireName } from "./wire-name.ts";

@@ -3,6 +3,7 @@ import {
   type CallOutcome,
   type ControlPlaneFrame,
   GEN_AI,
+  hasTraceProvider,
   type HookVerdict,
   OPERATIONS,
   PATCHBAY,
@@ -24,13 +25,9 @@ export interface SpanOf<T> {
 /** Runs `work` in a span, which is the active one for the owner's code. */
 export type InSpan = <T>(span: () => SpanOf<T>, work: () => Promise<T>) => Promise<T>;
 
-/** Where every copy of `@opentelemetry/api` of this major version keeps what an SDK has registered. */
-const REGISTRY = Symbol.for("opentelemetry.js.api.1");
-
 /** Makes spans if an OpenTelemetry provider is registered now. Otherwise `work` runs as it is, and the API is not even loaded. */
 export function createTraces(): { load(): Promise<void>; inSpan: InSpan } {
-  const registered = (globalThis as { [REGISTRY]?: { trace?: unknown } })[REGISTRY];
-  if (!registered?.trace) return { load: async () => {}, inSpan: (_span, work) => work() };
+  if (!hasTraceProvider()) return { load: async () => {}, inSpan: (_span, work) => work() };
   let inSpan: InSpan | undefined;
   return {
     async load() {
