@@ -8,7 +8,7 @@ import { serveHealth } from "../health.ts";
 import * as flags from "../options.ts";
 import { keepStdoutForResults, printJson } from "../output.ts";
 import { findServiceFile, loadService } from "../service-file.ts";
-import type { QueryTarget } from "./query.ts";
+import type { QueryTarget } from "./query-target.ts";
 import { drain, shutdownRequested } from "../serving.ts";
 import { startTelemetry } from "../telemetry.ts";
 

@@ -6,7 +6,7 @@ import type { Finding } from "../doctor/local-checks.ts";
 import { CommandFailure } from "../failure.ts";
 import * as flags from "../options.ts";
 import { keepStdoutForResults, paint, print, printJson } from "../output.ts";
-import type { QueryTarget } from "./query.ts";
+import type { QueryTarget } from "./query-target.ts";
 import { DEFAULT_FILES } from "../service-file.ts";
 
 interface DoctorOptions extends Partial<QueryTarget>, DatabaseOptions {

@@ -7,7 +7,7 @@ import { CommandFailure, reasonOf } from "../failure.ts";
 import * as flags from "../options.ts";
 import { printJson } from "../output.ts";
 import { growWithWork } from "../startup.ts";
-import { type QueryTarget, targetOf } from "./query.ts";
+import { addTargetOptions, type QueryTarget, targetOf } from "./query-target.ts";
 
 interface McpOptions extends Partial<QueryTarget>, DatabaseOptions {
   role?: string;
@@ -19,14 +19,8 @@ const EXPOSED = ["functions", "agent", "both"];
 export function addMcpCommand(program: Command): void {
   const command = program
     .command("mcp")
-    .description("serve the functions of an agent to an MCP client that starts processes (stdio)")
-    .addOption(
-      flags
-        .option("--url <url>", "base address of the service (default: the one that `dev` runs for this folder)")
-        .argParser(flags.parseUrl),
-    )
-    .addOption(flags.agentOption("agent with the functions (default: that of `dev`)"))
-    .addOption(flags.keyOption("PATCHBAY_API_KEY", "API key of the agent (better given as PATCHBAY_API_KEY)"))
+    .description("serve the functions of an agent to an MCP client that starts processes (stdio)");
+  addTargetOptions(command, "agent with the functions (default: that of `dev`)")
     .addOption(
       flags.option("--role <role>", "role whose functions are tools (default: that of the key or the service)"),
     )

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { createClient, PatchbayError, type AgentClient, type Query, type StreamedEvent } from "@patchbay/client";
-import { isClearText, isLoopback, type QueryResponse, type RunEvent, type ToolCall } from "@patchbay/protocol";
+import type { QueryResponse, RunEvent, ToolCall } from "@patchbay/protocol";
 import type { Command } from "commander";
 import type { DatabaseOptions } from "../database.ts";
-import { readDevCredentials } from "../dev/credentials.ts";
 import { codeOf, CommandFailure, reasonOf } from "../failure.ts";
 import * as flags from "../options.ts";
 import { connectCommand } from "../printed-commands.ts";
 import { oneLine, paintStatus, print, printJson, printStatus } from "../output.ts";
+import { addTargetOptions, type QueryTarget, targetOf } from "./query-target.ts";
 import { type Ask, askInTerminal, type Confirmations, createConfirmations } from "./query-approvals.ts";
 
 interface QueryOptions extends Partial<QueryTarget>, DatabaseOptions {
@@ -19,25 +19,12 @@ interface QueryOptions extends Partial<QueryTarget>, DatabaseOptions {
   json?: true;
 }
 
-/** The agent of a command, with a key for it. */
-export interface QueryTarget {
-  url: string;
-  agent: string;
-  key: string;
-}
-
 export function addQueryCommand(program: Command): void {
   const command = program
     .command("query")
     .description("send a query to an agent and show its answer")
-    .argument("<text>", "the query, in plain words")
-    .addOption(
-      flags
-        .option("--url <url>", "base address of the service (default: the one that `dev` runs for this folder)")
-        .argParser(flags.parseUrl),
-    )
-    .addOption(flags.agentOption("agent that answers (default: that of `dev`)"))
-    .addOption(flags.keyOption("PATCHBAY_API_KEY", "API key of the agent (better given as PATCHBAY_API_KEY)"))
+    .argument("<text>", "the query, in plain words");
+  addTargetOptions(command, "agent that answers (default: that of `dev`)")
     .addOption(
       flags.option("--role <role>", "role under which the functions are called (default: that of the service)"),
     )
@@ -167,32 +154,6 @@ function failureOf(
 ): QueryResponse {
   const usage = { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0, cacheWriteInputTokens: 0, costUsd: 0 };
   return { success: false, response: "", executionTimeMs, toolInteractions, ...failure, usage };
-}
-
-export function targetOf({ url, agent, key: givenKey, dataDir }: QueryOptions): QueryTarget {
-  const key = flags.keyOr(givenKey, "PATCHBAY_API_KEY");
-  const kept = url === undefined || agent === undefined || key === undefined ? readDevCredentials(dataDir) : undefined;
-  // The development key is never sent to another service.
-  const dev = url === undefined || isSameService(url, kept?.baseUrl) ? kept : undefined;
-  const target = { url: url ?? dev?.baseUrl, agent: agent ?? dev?.agentId, key: key ?? dev?.apiKey };
-  const missing = (["url", "agent", "key"] as const).filter((name) => !target[name]);
-  if (missing.length > 0)
-    throw new CommandFailure(
-      kept && !dev
-        ? `Missing ${missing.map((name) => `--${name}`).join(", ")}: the credentials in ${dataDir} are for ${kept.baseUrl} only.`
-        : `Missing ${missing.map((name) => `--${name}`).join(", ")}, and ${dataDir} holds no credentials of \`patchbay dev\`.`,
-    );
-  if (isClearText(target.url ?? ""))
-    printStatus(
-      `${paintStatus("yellow", "warning")} ${target.url} is not encrypted: the key and the query travel in clear text. Use https://.`,
-    );
-  return target as QueryTarget;
-}
-
-function isSameService(url: string, other: string | undefined): boolean {
-  const [a, b] = [URL.parse(url), URL.parse(other ?? "")];
-  if (!a || !b || a.protocol !== b.protocol || a.port !== b.port) return false;
-  return a.hostname === b.hostname || (isLoopback(a.hostname) && isLoopback(b.hostname));
 }
 
 /** Until disposed, Ctrl-C says that the query continues: a client that leaves does not cancel its run. */

@@ -1,7 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { createClient, PatchbayError, type AgentClient, type StreamedEvent } from "@patchbay/client";
-import type { QueryTarget } from "../commands/query.ts";
+import type { QueryTarget } from "../commands/query-target.ts";
 import { reasonOf } from "../failure.ts";
 import { connectCommand } from "../printed-commands.ts";
 import { fail, ok, warn, type Finding } from "./local-checks.ts";

@@ -1,0 +1,53 @@
+import { isClearText, isLoopback } from "@patchbay/protocol";
+import type { Command } from "commander";
+import type { DatabaseOptions } from "../database.ts";
+import { readDevCredentials } from "../dev/credentials.ts";
+import { CommandFailure } from "../failure.ts";
+import * as flags from "../options.ts";
+import { paintStatus, printStatus } from "../output.ts";
+
+/** The agent of a command, with a key for it. */
+export interface QueryTarget {
+  url: string;
+  agent: string;
+  key: string;
+}
+
+/** Adds --url, --agent and --key. {@link targetOf} also reads the options of the data folder. */
+export function addTargetOptions(command: Command, agent: string): Command {
+  return command
+    .addOption(
+      flags
+        .option("--url <url>", "base address of the service (default: the one that `dev` runs for this folder)")
+        .argParser(flags.parseUrl),
+    )
+    .addOption(flags.agentOption(agent))
+    .addOption(flags.keyOption("PATCHBAY_API_KEY", "API key of the agent (better given as PATCHBAY_API_KEY)"));
+}
+
+/** The agent of the options, by default that of `dev`. Throws a CommandFailure that names the missing options. */
+export function targetOf({ url, agent, key: givenKey, dataDir }: Partial<QueryTarget> & DatabaseOptions): QueryTarget {
+  const key = flags.keyOr(givenKey, "PATCHBAY_API_KEY");
+  const kept = url === undefined || agent === undefined || key === undefined ? readDevCredentials(dataDir) : undefined;
+  // The development key is never sent to another service.
+  const dev = url === undefined || isSameService(url, kept?.baseUrl) ? kept : undefined;
+  const target = { url: url ?? dev?.baseUrl, agent: agent ?? dev?.agentId, key: key ?? dev?.apiKey };
+  const missing = (["url", "agent", "key"] as const).filter((name) => !target[name]);
+  if (missing.length > 0)
+    throw new CommandFailure(
+      kept && !dev
+        ? `Missing ${missing.map((name) => `--${name}`).join(", ")}: the credentials in ${dataDir} are for ${kept.baseUrl} only.`
+        : `Missing ${missing.map((name) => `--${name}`).join(", ")}, and ${dataDir} holds no credentials of \`patchbay dev\`.`,
+    );
+  if (isClearText(target.url ?? ""))
+    printStatus(
+      `${paintStatus("yellow", "warning")} ${target.url} is not encrypted: the key and the query travel in clear text. Use https://.`,
+    );
+  return target as QueryTarget;
+}
+
+function isSameService(url: string, other: string | undefined): boolean {
+  const [a, b] = [URL.parse(url), URL.parse(other ?? "")];
+  if (!a || !b || a.protocol !== b.protocol || a.port !== b.port) return false;
+  return a.hostname === b.hostname || (isLoopback(a.hostname) && isLoopback(b.hostname));
+}
