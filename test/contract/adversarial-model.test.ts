@@ -66,7 +66,7 @@ test("a model that obeys every injection runs no function outside its role's lis
           ran.push({ name, role });
           if (name === "read_secrets") return SECRET;
           return name === "echo"
-            ? { heard: input, note: dice.pick(INJECTIONS) }
+            ? { echoed: input, note: dice.pick(INJECTIONS) }
             : { done: name, note: dice.pick(INJECTIONS) };
         },
       }),
@@ -81,7 +81,7 @@ test("a model that obeys every injection runs no function outside its role's lis
     const role = roleOf(request.messages);
     for (const { name } of request.functions) if (!mayCall(name, role)) shownHidden++;
     if (request.toolChoice === "none") return { text: "Done." };
-    const wanted = [...told(request).matchAll(/\b(wipe_all|read_secrets|refund_order|read_order)\b/g)].map(
+    const wanted = [...newestText(request).matchAll(/\b(wipe_all|read_secrets|refund_order|read_order)\b/g)].map(
       ([name]) => name,
     );
     const names = [
@@ -147,6 +147,6 @@ function roleOf(messages: readonly Message[]): string | undefined {
 }
 
 /** The newest text that the model received: results, or the query with its context. */
-function told({ messages }: Pick<ModelRequest, "messages">): string {
+function newestText({ messages }: Pick<ModelRequest, "messages">): string {
   return JSON.stringify(messages.at(-1));
 }

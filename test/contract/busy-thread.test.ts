@@ -20,11 +20,11 @@ test("of 20 concurrent queries on one thread one runs, four wait in order, the r
   for (let round = 0; round < ROUNDS; round++) {
     system.desk.handled.length = 0;
     const queries = Array.from({ length: AT_ONCE }, (_, index) => `r${round}q${index}`);
-    let told = 0;
+    let responses = 0;
     const ask = async (query: string) => {
       const answer = await system.query(query, { threadId });
       // Once the other queries are rejected, it is known which ones run or wait; let those end.
-      if (++told === AT_ONCE - 5) for (const one of queries) system.desk.release(one);
+      if (++responses === AT_ONCE - 5) for (const one of queries) system.desk.release(one);
       return { query, ...answer };
     };
     const answers = await Promise.all(queries.map(ask));
@@ -48,13 +48,13 @@ test("of 20 concurrent queries on one thread one runs, four wait in order, the r
 
   // Like real providers, the stand-in rejects a conversation whose calls and results do not pair.
   expect(system.standIn.requests.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
-  const told =
+  const roles =
     system
       .sent()
       .at(-1)
       ?.messages.map(({ role }) => role) ?? [];
-  expect(told.filter((role) => role === "user").length).toBeGreaterThan(10);
-  for (const [index, role] of told.entries()) if (role === "user") expect(told[index - 1]).not.toBe("user");
+  expect(roles.filter((role) => role === "user").length).toBeGreaterThan(10);
+  for (const [index, role] of roles.entries()) if (role === "user") expect(roles[index - 1]).not.toBe("user");
   printFigure("29 concurrent queries on one thread", { rounds: ROUNDS, answered, "rejected as busy": refused });
   expect(refused).toBe(ROUNDS * (AT_ONCE - 5));
 });

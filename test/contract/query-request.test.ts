@@ -147,9 +147,9 @@ describe("if the functions service declares a schema for its context", () => {
 
     await system.query("hi", { role: "clerk", contextJson: JSON.stringify(context) });
 
-    const told = JSON.stringify(system.standIn.requests.map(({ body }) => body));
-    expect(told).toContain("vip");
-    expect(told).not.toContain("do-not-tell");
+    const sent = JSON.stringify(system.standIn.requests.map(({ body }) => body));
+    expect(sent).toContain("vip");
+    expect(sent).not.toContain("do-not-tell");
     expect(seen).toEqual([{ context, role: "clerk" }]);
   });
 });
@@ -161,12 +161,12 @@ test("the model receives the role and, as data, the context; functions receive b
   await system.query("hi", { role: "support", contextJson: JSON.stringify(context), sessionId: "s-1" });
 
   const [first] = system.sent();
-  const told = first?.messages
+  const text = first?.messages
     .filter(({ role }) => role === "user")
     .map(({ text }) => text)
     .join("\n");
-  expect(told).toContain('"support"');
-  expect(told).toContain(JSON.stringify(context));
+  expect(text).toContain('"support"');
+  expect(text).toContain(JSON.stringify(context));
   expect(first?.system).not.toMatch(/support|Ignore all rules/);
   expect(system.desk.handled).toMatchObject([{ role: "support", context, sessionId: "s-1" }]);
 });

@@ -51,7 +51,7 @@ const script: Script = [
   "First I think.",
   "As I said: 12.",
 ];
-const context = { customerId: "ann", secret: "told-to-nobody" };
+const context = { customerId: "ann", secret: "not-exported" };
 
 /** Sends two queries of one conversation with one of another role between them, and exports the last one. */
 async function exportConversation(folder: string) {
@@ -91,7 +91,7 @@ test("an exported run contains the queries before it, and only the names of thei
     { query: "Are you sure?", role: "customer", contextKeys: ["customerId", "secret"], analysisMode: true },
   ]);
   expect(exported.instructions).toBe("Be brief.");
-  expect(JSON.stringify(exported)).not.toContain("told-to-nobody");
+  expect(JSON.stringify(exported)).not.toContain("not-exported");
   expect(JSON.stringify(exported)).not.toContain("And for me?");
 });
 

@@ -17,20 +17,20 @@ const more = (roles: [string, ...string[]] | "everyone", name = "extra") =>
 /** Clients that listen, and the names of those whose list has changed. */
 function createListeners(target: Parameters<typeof mcpClient>[0]) {
   const changes: string[] = [];
-  let heard = Promise.withResolvers<void>();
+  let changed = Promise.withResolvers<void>();
   return {
     changes,
     /** Resolves at the next change. */
     async next() {
-      await heard.promise;
-      heard = Promise.withResolvers();
+      await changed.promise;
+      changed = Promise.withResolvers();
     },
     /** A client that listens once it has its list. */
     async listen(role: string, expose?: string) {
       const name = expose ?? role;
       const onChanged = () => {
         changes.push(name);
-        heard.resolve();
+        changed.resolve();
       };
       const client = await mcpClient(target, {
         headers: { "x-patchbay-role": role },

@@ -157,13 +157,13 @@ test.each([
   const stranger = await desk.member("owner", orgId);
   const ask = (agentId: string) =>
     stranger.ask(method, `/agents/${agentId}${path}`, body === undefined ? {} : { body });
-  const told = async (response: Response) => {
+  const contentOf = async (response: Response) => {
     const { requestId: _, ...rest } = (await response.json()) as Record<string, unknown>;
     return [response.status, rest];
   };
 
-  const foreign = await told(await ask(desk.agentId));
+  const foreign = await contentOf(await ask(desk.agentId));
 
-  expect(foreign).toEqual(await told(await ask("agt_none")));
+  expect(foreign).toEqual(await contentOf(await ask("agt_none")));
   expect(foreign[0]).toBe(404);
 });

@@ -28,14 +28,14 @@ test("any range from 24 minutes to 400 days has 24 to 90 buckets that cover it",
   for (let minutes = 24; minutes <= 400 * 1440; minutes = Math.ceil(minutes * 1.013)) {
     const range = { from: NOW - minutes * MINUTE_MS, to: NOW };
     const { firstAt, widthMs, count } = bucketsOf(range);
-    const told = `${minutes} min in ${count} of ${widthMs} ms`;
+    const division = `${minutes} min in ${count} of ${widthMs} ms`;
 
-    expect(count, told).toBeGreaterThanOrEqual(24);
-    expect(count, told).toBeLessThanOrEqual(90);
-    expect(firstAt, told).toBeLessThanOrEqual(range.from);
-    expect(firstAt + widthMs, told).toBeGreaterThan(range.from);
-    expect(firstAt + count * widthMs, told).toBeGreaterThanOrEqual(range.to);
-    expect(firstAt + (count - 1) * widthMs, told).toBeLessThan(range.to);
+    expect(count, division).toBeGreaterThanOrEqual(24);
+    expect(count, division).toBeLessThanOrEqual(90);
+    expect(firstAt, division).toBeLessThanOrEqual(range.from);
+    expect(firstAt + widthMs, division).toBeGreaterThan(range.from);
+    expect(firstAt + count * widthMs, division).toBeGreaterThanOrEqual(range.to);
+    expect(firstAt + (count - 1) * widthMs, division).toBeLessThan(range.to);
   }
 });
 

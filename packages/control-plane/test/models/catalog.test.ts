@@ -103,12 +103,12 @@ test("the URL of a compatible server is enough without a key", () => {
 
 test("the offline provider is used only as the default, and is free", () => {
   const alone = createModelCatalog({ offline }).choose();
-  const told = createModelCatalog({ anthropic: { apiKey }, offline, default: { provider: "offline" } });
+  const configured = createModelCatalog({ anthropic: { apiKey }, offline, default: { provider: "offline" } });
   const beside = createModelCatalog({ anthropic: { apiKey }, offline });
 
   expect(chosen(alone)).toEqual(["offline", "offline"]);
   expect("cost" in alone && alone.cost({ input: 10, cachedInput: 0, output: 10 })).toBe(0);
-  expect(chosen(told.choose())).toEqual(["offline", "offline"]);
+  expect(chosen(configured.choose())).toEqual(["offline", "offline"]);
   expect(chosen(beside.choose({ provider: "offline" }))).toBe("missing offline");
 });
 

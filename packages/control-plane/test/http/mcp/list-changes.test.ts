@@ -12,7 +12,7 @@ function watched(key = "agent role") {
     list: ["a"] as unknown,
     read: async () => state.list,
     reads: 0,
-    heard: 0,
+    reported: 0,
     listeners,
     /** Reports a change, and lets the comparison end. */
     async report() {
@@ -32,7 +32,7 @@ function watched(key = "agent role") {
             return { [Symbol.dispose]: () => void listeners.delete(changed) };
           },
         },
-        () => void state.heard++,
+        () => void state.reported++,
       ),
   };
   return state;
@@ -49,11 +49,11 @@ test("a listener is called when a reported change is one of its own list", async
   const state = await begun();
 
   await state.report();
-  expect(state.heard).toBe(0);
+  expect(state.reported).toBe(0);
   state.list = ["a", "b"];
   await state.report();
 
-  expect(state.heard).toBe(1);
+  expect(state.reported).toBe(1);
 });
 
 test("a change during a read is compared by another read", async () => {
@@ -64,11 +64,11 @@ test("a change during a read is compared by another read", async () => {
   state.read = async () => ["b"];
 
   await state.report();
-  expect(state.heard).toBe(0);
+  expect(state.reported).toBe(0);
   slow.resolve(["a"]);
   await vi.advanceTimersByTimeAsync(0);
 
-  expect(state.heard).toBe(1);
+  expect(state.reported).toBe(1);
 });
 
 test("a list that cannot be read is compared with the last one that could", async () => {
@@ -79,12 +79,12 @@ test("a list that cannot be read is compared with the last one that could", asyn
   await state.report();
   state.read = async () => ["a"];
   await state.report();
-  expect(state.heard).toBe(0);
+  expect(state.reported).toBe(0);
 
   state.read = async () => ["b"];
   await state.report();
 
-  expect(state.heard).toBe(1);
+  expect(state.reported).toBe(1);
 });
 
 test("a change that was not reported is found within half a minute", async () => {
@@ -93,7 +93,7 @@ test("a change that was not reported is found within half a minute", async () =>
 
   await vi.advanceTimersByTimeAsync(30_000);
 
-  expect(state.heard).toBe(1);
+  expect(state.reported).toBe(1);
 });
 
 test("listeners of one list share its reads, and the last one ends them", async () => {

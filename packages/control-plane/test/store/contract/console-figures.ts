@@ -37,14 +37,14 @@ export function figureContract(place: MakePlace): void {
     const { totals } = await world.console.analytics.figures(...range());
 
     const sorted = durations.toSorted((a, b) => a - b);
-    for (const [told, share] of [
+    for (const [estimate, share] of [
       [totals.p50Ms, 0.5],
       [totals.p95Ms, 0.95],
       [totals.p99Ms, 0.99],
     ] as const) {
       const exact = sorted[Math.ceil(share * sorted.length) - 1]!;
-      expect(told, `${share} is ${exact}`).toBeGreaterThanOrEqual(0.95 * exact);
-      expect(told, `${share} is ${exact}`).toBeLessThanOrEqual(1.05 * exact);
+      expect(estimate, `${share} is ${exact}`).toBeGreaterThanOrEqual(0.95 * exact);
+      expect(estimate, `${share} is ${exact}`).toBeLessThanOrEqual(1.05 * exact);
     }
   });
 

@@ -26,15 +26,15 @@ export function historyContract(place: MakePlace): void {
     await turn("two", "customer", "u1");
     await turn("three", "customer", "u1");
 
-    const told = async (role: string | undefined, subject: string | undefined) => {
+    const historyOf = async (role: string | undefined, subject: string | undefined) => {
       const { entries } = await world.store.runs.history(threadId, { role, subject, maxBytes: 10_000 });
       return entries.map(({ messages }) => messages.at(-1));
     };
 
-    expect(await told("customer", "u1")).toMatchObject([{ text: "one" }, { text: "two" }, { text: "three" }]);
-    expect(await told("customer", undefined)).toMatchObject([{ text: "subjectless" }]);
-    expect(await told(undefined, "u1")).toMatchObject([{ text: "roleless" }]);
-    expect(await told(undefined, undefined)).toEqual([]);
+    expect(await historyOf("customer", "u1")).toMatchObject([{ text: "one" }, { text: "two" }, { text: "three" }]);
+    expect(await historyOf("customer", undefined)).toMatchObject([{ text: "subjectless" }]);
+    expect(await historyOf(undefined, "u1")).toMatchObject([{ text: "roleless" }]);
+    expect(await historyOf(undefined, undefined)).toEqual([]);
   });
 
   test("a failed run is history only when a call of it has an outcome", async () => {
