@@ -15,6 +15,6 @@ export {
   type HiddenCell,
 } from "./matrix.ts";
 export { findForbidden, parseNever, type NeverList } from "./never.ts";
-export { findUnrefused } from "./strict.ts";
+export { findUnrefused } from "./unrefused.ts";
 export { renderMatrix } from "./render.ts";
 export { whatIf, type JudgedCall, type WhatIfChange, type WhatIfReport } from "./what-if.ts";
