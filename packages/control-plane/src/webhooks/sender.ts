@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import { DELIVERY_HEADER, SIGNATURE_HEADER, type WebhookEvent } from "@patchbay/protocol";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -5,7 +6,6 @@ import type { Metrics } from "../ports/metrics.ts";
 import type { Attempted, ClaimedDelivery, Delivery, WebhookStore } from "../ports/webhooks.ts";
 import type { Networks } from "./networks.ts";
 import { NotSent, post, type Resolve } from "./post.ts";
-import { signatureOf } from "./signature.ts";
 
 const POLL_MS = 1_000;
 /** Time of an attempt, from the resolution of the host to the response. */
@@ -114,6 +114,16 @@ async function attempt({ delivery, round, url, secrets }: ClaimedDelivery, deps:
   if (result.delivered) return;
   const { agentId, deliveryId, attempts } = delivery;
   log[status === "failed" ? "warn" : "info"]("webhook delivery failed", { agentId, deliveryId, attempts, ...result });
+}
+
+/**
+ * Signs a body with each secret: HMAC-SHA-256 of `SECONDS.BODY`, so that a recorded delivery cannot be sent again later. Receivers
+ * accept any of the signatures; `verifyWebhook` of the client does.
+ */
+function signatureOf(secrets: readonly string[], body: string, nowMs: number): string {
+  const seconds = Math.floor(nowMs / 1000);
+  const signatures = secrets.map((secret) => createHmac("sha256", secret).update(`${seconds}.${body}`).digest("hex"));
+  return [`t=${seconds}`, ...signatures.map((signature) => `v1=${signature}`)].join(",");
 }
 
 function answered(status: number): Pick<Attempted, "delivered" | "status" | "error"> {
