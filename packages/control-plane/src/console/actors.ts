@@ -7,7 +7,7 @@ import {
   lackedScopes,
   type ServiceScope,
 } from "@patchbay/protocol/console";
-import type { Access } from "../accounts/access.ts";
+import type { Access } from "../accounts/access-watch.ts";
 import type { createTokenCheck } from "../accounts/service-tokens.ts";
 import type { Exchange } from "../http/kernel/exchange.ts";
 import { ServiceError } from "../ports/service-error.ts";

@@ -1,6 +1,6 @@
 import type { ConsoleRouteName, ConsoleRoutes, Session } from "@patchbay/protocol/console";
 import type { z } from "zod";
-import type { AccessWatch } from "../accounts/access.ts";
+import type { AccessWatch } from "../accounts/access-watch.ts";
 import type { Admin } from "../accounts/admin.ts";
 import type { Tiers } from "../accounts/limits.ts";
 import type { Exchange } from "../http/kernel/exchange.ts";

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { LIMITS, type OperatorLimits, present } from "@patchbay/protocol";
-import { createAccessWatch } from "../accounts/access.ts";
+import { createAccessWatch } from "../accounts/access-watch.ts";
 import type { Bus } from "../ports/bus.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { FunctionGateway } from "../ports/function-gateway.ts";

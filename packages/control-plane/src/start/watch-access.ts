@@ -1,4 +1,4 @@
-import { type AccessWatch, createAccessWatch } from "../accounts/access.ts";
+import { type AccessWatch, createAccessWatch } from "../accounts/access-watch.ts";
 import type { Log } from "../ports/log.ts";
 import type { Store } from "../ports/stores.ts";
 

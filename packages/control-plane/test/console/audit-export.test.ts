@@ -1,6 +1,6 @@
 import type { ServiceScope } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
-import type { AccessWatch } from "../../src/accounts/access.ts";
+import type { AccessWatch } from "../../src/accounts/access-watch.ts";
 import { failureOf, openConsole } from "./support/open-console.ts";
 
 const SETTLED_MS = 11_000;

@@ -1,5 +1,5 @@
 import type { Change } from "@patchbay/protocol/console";
-import type { AccessWatch } from "../../accounts/access.ts";
+import type { AccessWatch } from "../../accounts/access-watch.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import { ServiceError } from "../../ports/service-error.ts";

@@ -1,6 +1,6 @@
 import { CLOSE_CODES, type OperatorLimits, present } from "@patchbay/protocol";
 import type { WebSocket } from "ws";
-import type { AccessWatch } from "../../accounts/access.ts";
+import type { AccessWatch } from "../../accounts/access-watch.ts";
 import { closeSocket } from "../frames.ts";
 
 /** A runtime key that was authenticated. */

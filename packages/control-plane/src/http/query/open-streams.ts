@@ -1,5 +1,5 @@
 import { MESSAGES, type OperatorLimits } from "@patchbay/protocol";
-import type { Access, AccessWatch } from "../../accounts/access.ts";
+import type { Access, AccessWatch } from "../../accounts/access-watch.ts";
 import type { Metrics, StreamLimit } from "../../ports/metrics.ts";
 import { ServiceError } from "../../ports/service-error.ts";
 

@@ -3,7 +3,7 @@ import { createApprovals } from "../../../src/run/approvals.ts";
 import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import type { ConsoleRole } from "@patchbay/protocol/console";
 import { Hono } from "hono";
-import type { AccessWatch } from "../../../src/accounts/access.ts";
+import type { AccessWatch } from "../../../src/accounts/access-watch.ts";
 import { createClientTokens } from "../../../src/accounts/client-tokens.ts";
 import { createAdmin } from "../../../src/accounts/admin.ts";
 import { DEFAULT_TIERS } from "../../../src/accounts/limits.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createAdmin } from "../../src/accounts/admin.ts";
-import { createAuthenticator } from "../../src/accounts/access.ts";
+import { createAuthenticator } from "../../src/accounts/authenticator.ts";
 import { generateSecret } from "../../src/accounts/secret.ts";
 import type { Credential } from "../../src/ports/stores.ts";
 import { openStore } from "../../src/store/open.ts";
