@@ -3,7 +3,7 @@
  * handler, and ends when the channel to the parent closes.
  */
 import { readEnvironment } from "./config.ts";
-import { replaceCode } from "./loading/hooks.ts";
+import { replaceCode } from "./loading/module-hooks.ts";
 import { describeLoadError } from "./loading/load-error.ts";
 import { keepStdoutForResults } from "./output.ts";
 import { factsOf } from "./search/facts.ts";

@@ -39,7 +39,7 @@ export async function loadService(path: string, { onFile, log }: LoadOptions = {
   const { setDefaultLog, setServiceFolder } = await import("@patchbay/functions/sources");
   setServiceFolder(dirname(path));
   setDefaultLog(log ?? createHumanLog(() => logLevel(readEnvironment())));
-  const { loadOwnersFiles, withPlace } = await import("./loading/hooks.ts");
+  const { loadOwnersFiles, withPlace } = await import("./loading/module-hooks.ts");
   loadOwnersFiles(onFile);
   // The file may compute a lot.
   optimizeCode();

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { fingerprintOf } from "../../src/code/fingerprint.ts";
-import { loadOwnersFiles } from "../../src/loading/hooks.ts";
+import { loadOwnersFiles } from "../../src/loading/module-hooks.ts";
 import type { Hole } from "./holes.ts";
 
 const holes = JSON.parse(await readFile(process.argv[2]!, "utf8")) as Hole[];
