@@ -8,7 +8,7 @@ import { type ConsoleDeps, notFound } from "../handler.ts";
 import type { RunParts } from "./queries.ts";
 import { awaitsTurn } from "./trace.ts";
 
-/** What the model was sent for a turn. Throws `not_found` for a turn that was not requested. */
+/** The model request of a turn. Throws `not_found` for a turn without one. */
 export async function sentTurn(
   parts: RunParts,
   turn: string,
@@ -23,7 +23,7 @@ export async function sentTurn(
   if (!manifest)
     throw new ServiceError(
       "not_found",
-      "What the model was sent cannot be shown: the functions of the run are no longer stored.",
+      "The model request cannot be shown: the functions of the run are no longer stored.",
     );
   const { runId } = run;
   const sent = await sentRequests({ ...parts, run }, step, {

@@ -154,14 +154,14 @@ function askTool(agentName: string, tools: RoleTools | undefined): Tool {
     description: `Sends a question or an order in natural language to the agent ${agentName}, which calls its functions and answers.`,
     inputSchema: {
       type: "object",
-      properties: { query: { type: "string", description: "What the agent is to answer or do." } },
+      properties: { query: { type: "string", description: "The question or task for the agent." } },
       required: ["query"],
     },
     annotations: { title: `Ask ${agentName}`, readOnlyHint: false, openWorldHint: false },
   };
 }
 
-/** Clients get the messages of errors that are theirs to read; of others only that there was one. */
+/** Gives the client the message of a `ServiceError`. Logs any other failure, and reports it without its message. */
 async function guarded<T>({ deps, origin: { requestId } }: ServedRequest, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
