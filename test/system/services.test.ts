@@ -182,7 +182,7 @@ test("with accessChanges confirm the earlier set is active until the set that wi
   );
 });
 
-test("with accessChanges confirm a confirmation applies to one deployment", async () => {
+test("with accessChanges confirm a confirmation does not apply to a later deployment", async () => {
   await using system = await startServices(wipe(["admin"]));
   const { admin, store } = system.plane;
   await admin.updateAgent(system.agentId, { accessChanges: "confirm" });

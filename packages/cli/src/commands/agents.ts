@@ -69,7 +69,7 @@ export function addAgentCommands(program: Command): void {
   })
     .addHelpText(
       "after",
-      "\nSET is the set's hash, or at least its first 8 characters. Confirms the newest deployment with this set.",
+      "\nSET is the set's hash, or at least its first 8 characters. Confirms all deployments that wait with this set.",
     )
     .action((agentId: string, set: string, options: AdminOptions) =>
       administer(

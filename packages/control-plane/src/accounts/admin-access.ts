@@ -16,8 +16,8 @@ export interface AcceptedSet {
 /** Confirms function sets that widen access. */
 export interface AccessAdmin {
   /**
-   * Confirms the newest waiting deployment of a function set. `set` is its hash or at least the first 8 characters of it. Other
-   * deployments with the same set keep waiting.
+   * Confirms a function set for all deployments that wait with it, and returns the newest of them. `set` is its hash or at least
+   * the first 8 characters of it. A deployment that connects later waits again if it widens access.
    */
   acceptAccess(agentId: string, set: string): Promise<AcceptedSet>;
 }

@@ -244,7 +244,7 @@ export interface RuntimeStore {
   setOrder(agentId: string): Promise<PlacedSet[]>;
   /** All sets, by service, oldest first. */
   functionSets(agentId: string): Promise<DeployedSet[]>;
-  /** Confirms this set for the newest deployment that waits with it. False when none waits. */
+  /** Confirms this set for all deployments that wait with it. False when none waits. */
   confirmSet(agentId: string, manifestHash: string, confirmation: { by: string }): Promise<boolean>;
   /** Stores a new connection, which replaces an older one of the same runtime. `sdk`: name and version of the runtime's SDK; `host`: the name of its host. */
   connectionOpened(runtime: ConnectedRuntime & { sdk?: string; host?: string }): Promise<void>;

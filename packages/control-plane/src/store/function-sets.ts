@@ -62,20 +62,14 @@ export function functionSetStore(engine: Engine): Pick<RuntimeStore, SetMethod> 
     },
 
     async confirmSet(agentId, manifestHash, { by }) {
-      const newest = setsOf(engine, agentId)
-        .where("confirmation", "=", "pending")
-        .where("manifest_hash", "=", manifestHash)
-        .orderBy("position", "desc")
-        .limit(1);
-      const confirmed = await db
+      const { numUpdatedRows } = await db
         .updateTable("function_sets")
         .set({ confirmation: "confirmed", confirmed_by: by, confirmed_at: dialect.now })
         .where("agent_id", "=", agentId)
         .where("confirmation", "=", "pending")
-        .where("position", "=", db.selectFrom(newest.as("newest")).select("newest.position"))
-        .returning("position")
-        .executeTakeFirst();
-      return confirmed !== undefined;
+        .where("manifest_hash", "=", manifestHash)
+        .executeTakeFirstOrThrow();
+      return numUpdatedRows > 0n;
     },
   };
 }

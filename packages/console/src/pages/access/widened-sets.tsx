@@ -123,8 +123,8 @@ export function textsOf({ widenings, omitted }: WidenedSet): string[] {
 }
 
 /**
- * True for the newest deployment that waits with its function set. The API confirms by function set, so that a second button for an
- * older deployment with the same set would confirm the newer one. `all` is sorted newest first.
+ * True for the newest deployment that waits with its function set: a confirmation of the set applies to the older ones, too. `all`
+ * is sorted newest first.
  */
 export function isConfirmable(set: WidenedSet, all: readonly WidenedSet[]): boolean {
   const newest = all.find((one) => one.confirmation === "pending" && one.manifestHash === set.manifestHash);

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { isoTime } from "../../../src/store/columns.ts";
 import { manifestOf, note } from "./noted-sets.ts";
 import { openWorld, type MakePlace } from "./world.ts";
 
@@ -110,7 +111,7 @@ export function widenedSetContract(place: MakePlace): void {
     );
   });
 
-  test("a confirmation is for the newest deployment that waits with the set, once, and names the member", async () => {
+  test("a confirmation is for all deployments that wait with the set, once, and names the member", async () => {
     await using world = await openWorld(place);
     const { accounts, runtimes } = world.store;
     const { console } = world;
@@ -119,25 +120,22 @@ export function widenedSetContract(place: MakePlace): void {
     await note(world, { deployment: "v1", roles: ["a"] });
     await note(world, { deployment: "v2", roles: ["a", "b"] });
     await note(world, { deployment: "v3", roles: ["a", "b"] });
+    await note(world, { deployment: "v4", roles: ["a", "c"] });
     clock.advance(5);
 
     expect(await runtimes.confirmSet(agentId, "desk:a", { by: "mem_1" })).toBe(false);
     expect(await runtimes.confirmSet("agt_none", "desk:a,b", { by: "mem_1" })).toBe(false);
     expect(await runtimes.confirmSet(agentId, "desk:a,b", { by: "mem_1" })).toBe(true);
 
-    const first = await console.access.widened(orgId, agentId, { limit: 1 });
-    const rest = await console.access.widened(orgId, agentId, { limit: 1, cursor: first.nextCursor! });
+    const first = await console.access.widened(orgId, agentId, { limit: 2 });
+    const rest = await console.access.widened(orgId, agentId, { limit: 2, cursor: first.nextCursor! });
+    const confirmed = { confirmation: "confirmed", confirmedBy: "mem_1", confirmedAt: isoTime(clock.now()) };
     expect(first.items).toMatchObject([
-      {
-        deployment: "v3",
-        confirmation: "confirmed",
-        confirmedBy: "mem_1",
-        confirmedAt: new Date(clock.now()).toISOString(),
-      },
+      { deployment: "v4", confirmation: "pending" },
+      { deployment: "v3", ...confirmed },
     ]);
-    expect(rest).toMatchObject({ items: [{ deployment: "v2", confirmation: "pending" }], nextCursor: null });
+    expect(rest).toMatchObject({ items: [{ deployment: "v2", ...confirmed }], nextCursor: null });
     expect(await console.access.widened("org_none", agentId, { limit: 9 })).toMatchObject({ items: [] });
-    expect(await runtimes.confirmSet(agentId, "desk:a,b", { by: "mem_2" })).toBe(true);
     expect(await runtimes.confirmSet(agentId, "desk:a,b", { by: "mem_2" })).toBe(false);
   });
 
