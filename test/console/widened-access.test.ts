@@ -32,8 +32,20 @@ describeConsole("widened access in the console", { service: shop(["admin"]) }, (
     await desk.connect(shop(["admin", "guest"]), { deployment: "2026-11-22" });
     expect(await callsOfGuest()).toEqual([]);
 
+    await page.goto(`${desk.agentPath}/runtimes`);
+    const rowOf = (state: string) => page.getByRole("row").filter({ hasText: state });
+    await rowOf("waiting for confirmation").getByText("2026-11-22").waitFor();
+    expect(await rowOf("waiting for confirmation").count()).toBe(1);
+    await expectAccessible(page);
+
+    const banner = page.getByRole("region", { name: "Waiting for confirmation: deployment 2026-11-22 of shop" });
+    await page.goto(desk.agentPath);
+    await banner.getByText("guest gained wipe_data.").waitFor();
+    await settled(page);
+    await expectAccessible(page);
     await page.goto(`${desk.agentPath}/access`);
     await settled(page);
+    await banner.getByRole("button", { name: "Confirm deployment 2026-11-22 of shop" }).waitFor();
     await page.getByRole("tab", { name: "Changes 1 waiting for confirmation" }).click();
     const table = page.getByRole("table", { name: "Deployments that widened access" });
     await table.getByText("guest gained wipe_data.").waitFor();
@@ -42,14 +54,15 @@ describeConsole("widened access in the console", { service: shop(["admin"]) }, (
     const viewer = await suite.open(`${desk.agentPath}/access?view=changes`, {
       storageState: await memberState(desk, desk.orgId, "viewer"),
     });
-    const disabled = viewer.getByRole("button", { name: "Confirm deployment 2026-11-22 of shop" });
+    const disabled = viewer.getByRole("button", { name: "Confirm deployment 2026-11-22 of shop" }).first();
     await disabled.waitFor();
     expect(await disabled.getAttribute("aria-disabled")).toBe("true");
-    await table.getByRole("button", { name: "Confirm deployment 2026-11-22 of shop" }).click();
+    await banner.getByRole("button", { name: "Confirm deployment 2026-11-22 of shop" }).click();
     const dialog = page.getByRole("dialog", { name: "Confirm deployment 2026-11-22 of shop?" });
     await dialog.getByText("guest gained wipe_data.").waitFor();
     await dialog.getByRole("button", { name: "Confirm" }).click();
     await table.getByText(/^confirmed by /).waitFor();
+    await banner.waitFor({ state: "detached" });
 
     await expect.poll(callsOfGuest, { timeout: 20_000 }).toMatchObject([{ toolName: "wipe_data", success: true }]);
   });

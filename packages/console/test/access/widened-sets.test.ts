@@ -12,6 +12,7 @@ const set = (change: Partial<WidenedSet> = {}): WidenedSet => ({
   widenings: [{ functionName: "refund", text: "refund: authorize no longer decides call by call." }],
   omitted: 0,
   confirmation: "pending",
+  newest: true,
   confirmedBy: null,
   confirmedAt: null,
   ...change,

@@ -1,5 +1,5 @@
 import { type Manifest, type Widening, widenings } from "@patchbay/protocol";
-import { sql } from "kysely";
+import { sql, type SqlBool } from "kysely";
 import { fromJson } from "./columns.ts";
 import type { Engine } from "./engine.ts";
 import type { FunctionSetRow } from "./schema.ts";
@@ -19,18 +19,17 @@ export const rankedSets = (engine: Engine, agentId: string) =>
 export const newestSets = (engine: Engine, agentId: string) =>
   engine.db.selectFrom(rankedSets(engine, agentId).as("ranked")).where("rank", "=", 1);
 
+/** Joins rows of `sets` with those of `runtimes`. */
+export const isSetOfRuntime = sql<SqlBool>`(sets.agent_id = runtimes.agent_id and sets.service = runtimes.service
+  and sets.named = case when runtimes.deployment is null then 0 else 1 end
+  and sets.deployment = coalesce(runtimes.deployment, runtimes.instance_id)
+  and sets.manifest_hash = runtimes.manifest_hash)`;
+
 /** The sets of connected runtimes. The join begins at the runtimes: an agent has few of them and maybe thousands of sets. */
 export const connectedSets = ({ db }: Engine, agentId: string) =>
   db
     .selectFrom("runtimes")
-    .innerJoin("function_sets as sets", (join) =>
-      join
-        .onRef("sets.agent_id", "=", "runtimes.agent_id")
-        .onRef("sets.service", "=", "runtimes.service")
-        .on("sets.named", "=", sql<number>`case when runtimes.deployment is null then 0 else 1 end`)
-        .on("sets.deployment", "=", sql<string>`coalesce(runtimes.deployment, runtimes.instance_id)`)
-        .onRef("sets.manifest_hash", "=", "runtimes.manifest_hash"),
-    )
+    .innerJoin("function_sets as sets", (join) => join.on(isSetOfRuntime))
     .selectAll("sets")
     .distinct()
     .where("runtimes.agent_id", "=", agentId)

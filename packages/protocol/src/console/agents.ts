@@ -153,6 +153,8 @@ export const Runtime = z.object({
   /** Version of its functions package; null when unknown. */
   sdk: z.string().nullable(),
   manifestHash: z.string(),
+  /** True while its function set waits for a confirmation: queries do not use it. */
+  pending: z.boolean(),
   /** Maximum number of concurrent calls; null when unknown. */
   concurrency: z.number().nullable(),
   inFlight: z.number(),

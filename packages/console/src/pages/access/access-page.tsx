@@ -1,6 +1,6 @@
 import { getRouteApi } from "@tanstack/react-router";
 import { ApiError } from "../../api/api-error.ts";
-import { useFiltered, useList } from "../../api/api.ts";
+import { useFiltered } from "../../api/api.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { Card, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
 import { type Tab, Tabs } from "../../ui/tabs.tsx";
@@ -11,7 +11,7 @@ import { MatrixExport, MatrixView } from "./matrix-view.tsx";
 import { ModelViewOfRole } from "./model-view.tsx";
 import { ShadowView } from "./shadow-view.tsx";
 import { UnusedRights } from "./unused-rights.tsx";
-import { ServiceWarnings, WidenedSets } from "./widened-sets.tsx";
+import { PendingSets, ServiceWarnings, usePendingSets, WidenedSets } from "./widened-sets.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/access");
 
@@ -63,6 +63,7 @@ export function AccessPage() {
         description="Which role may call which function, and why"
         actions={access.data && <MatrixExport agentId={agentId} matrix={access.data} />}
       />
+      <PendingSets agentId={agentId} />
       <ServiceWarnings agentId={agentId} />
       {isEmpty ? (
         <Card>
@@ -83,8 +84,7 @@ export function AccessPage() {
 
 /** With the number of deployments that wait for a confirmation. */
 function ChangesLabel({ agentId }: { agentId: string }) {
-  const { data = [] } = useList("/agents/:agent_id/access/widenings", { params: { agentId }, query: { limit: 20 } });
-  const pending = data.filter(({ confirmation }) => confirmation === "pending").length;
+  const pending = usePendingSets(agentId).length;
   return (
     <span className="inline-flex items-center gap-1.5">
       Changes

@@ -40,6 +40,42 @@ export function WidenedSets({ agentId }: { agentId: string }) {
   );
 }
 
+/** What the newest deployment of each service allows more, while it waits for a confirmation. Renders nothing otherwise. */
+export function PendingSets({ agentId }: { agentId: string }) {
+  const pending = usePendingSets(agentId);
+  const [confirming, setConfirming] = useState<WidenedSet>();
+  return (
+    <>
+      {pending.map((set) => (
+        <section
+          key={set.manifestHash}
+          aria-label={`Waiting for confirmation: ${nameOfDeployment(set)}`}
+          className="bg-warn-soft text-warn mb-4 flex flex-wrap items-start gap-x-4 gap-y-2 rounded-lg px-4 py-3"
+        >
+          <div className="flex min-w-0 flex-1 basis-64 gap-2">
+            <Icon name="clock" className="mt-0.5 size-4 shrink-0" />
+            <div className="grid min-w-0 gap-1">
+              <p className="font-semibold">Waiting for confirmation: {nameOfDeployment(set)}</p>
+              <p className="text-sm">It allows more than the functions before it. New queries do not use it.</p>
+              <Summary {...set} />
+            </div>
+          </div>
+          <GuardedButton needs="developer" size="small" onClick={() => setConfirming(set)}>
+            Confirm<span className="sr-only"> {nameOfDeployment(set)}</span>
+          </GuardedButton>
+        </section>
+      ))}
+      {confirming && <Confirmation agentId={agentId} set={confirming} onClose={() => setConfirming(undefined)} />}
+    </>
+  );
+}
+
+/** The pending sets whose confirmation changes which functions new queries use. */
+export function usePendingSets(agentId: string): WidenedSet[] {
+  const { data = [] } = useList("/agents/:agent_id/access/widenings", { params: { agentId }, query: { limit: 20 } });
+  return data.filter(({ confirmation, newest }) => confirmation === "pending" && newest);
+}
+
 function Confirmation({ agentId, set, onClose }: { agentId: string; set: WidenedSet; onClose: () => void }) {
   const { manifestHash } = set;
   return (
@@ -79,7 +115,7 @@ function Summary(set: WidenedSet) {
     <>
       <Differences texts={texts.slice(0, SHOWN)} />
       <details className="mt-1">
-        <summary className="text-muted cursor-pointer text-xs">{texts.length - SHOWN} more</summary>
+        <summary className="cursor-pointer text-xs">{texts.length - SHOWN} more</summary>
         <Differences texts={texts.slice(SHOWN)} />
       </details>
     </>

@@ -11,9 +11,10 @@ import { DataTable, rowsOf } from "../../ui/data-table.tsx";
 import type { RowLinkProps } from "../../ui/table-rows.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Card, EmptyState, Loaded, Loading } from "../../ui/page.tsx";
-import { Count, Status, Time } from "../../ui/values.tsx";
+import { Count, Time } from "../../ui/values.tsx";
 import { callParts } from "../analytics/series.ts";
 import { type RunColumn, runColumns } from "../runs/run-columns.tsx";
+import { RuntimeState } from "../runtimes/runtime-state.tsx";
 
 const RUNS_SHOWN = 8;
 const COLUMNS: RunColumn[] = ["Role", "Duration", "Age"];
@@ -130,11 +131,11 @@ export function RuntimesCard({ agentId }: { agentId: string }) {
   );
 }
 
-const RuntimeRow = ({ instanceId, host, deployment, draining, inFlight, concurrency, sdk, lastSeenAt }: Runtime) => (
+const RuntimeRow = ({ instanceId, host, deployment, inFlight, concurrency, sdk, lastSeenAt, ...state }: Runtime) => (
   <li className="border-line border-b px-4 py-2.5 last:border-b-0">
     <div className="flex items-center justify-between gap-3">
-      <Status state={draining ? "draining" : "connected"} />
-      <span className="text-muted text-xs">
+      <RuntimeState {...state} />
+      <span className="text-muted shrink-0 text-xs">
         heartbeat <Time at={lastSeenAt} />
       </span>
     </div>

@@ -6,6 +6,7 @@ import { classNames } from "../../ui/class-names.ts";
 import { CopyableText } from "../../ui/copy.tsx";
 import { Card, Loaded, PageHeader } from "../../ui/page.tsx";
 import { Snippets } from "../../ui/snippet.tsx";
+import { PendingSets } from "../access/widened-sets.tsx";
 import { Totals, TotalsSkeleton, useFigures } from "../analytics/totals.tsx";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
 import { FirstSteps } from "./first-steps.tsx";
@@ -31,6 +32,7 @@ export function OverviewPage() {
         description={<CopyableText text={agentId} label="Copy agent ID" />}
         actions={<PlaygroundLink agentId={agentId} icon="chat" />}
       />
+      <PendingSets agentId={agentId} />
       <div className="grid gap-4">
         <FirstSteps agent={agent} />
         {asked && <LastDay agentId={agentId} />}

@@ -10,8 +10,9 @@ import { DataTable } from "../../ui/data-table.tsx";
 import type { Column } from "../../ui/table-rows.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { PageHeader } from "../../ui/page.tsx";
-import { Status, Time } from "../../ui/values.tsx";
+import { Time } from "../../ui/values.tsx";
 import { HowToConnect } from "./how-to-connect.tsx";
+import { RuntimeState } from "./runtime-state.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/runtimes");
 
@@ -91,9 +92,7 @@ const columnsOf = (fetchedAt: number): Column<Runtime>[] => [
   },
   {
     head: "State",
-    cell: ({ connected, draining }) => (
-      <Status state={draining ? "draining" : connected ? "connected" : "disconnected"} />
-    ),
+    cell: RuntimeState,
   },
   {
     head: "Heartbeat",

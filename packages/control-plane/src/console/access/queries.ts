@@ -1,4 +1,5 @@
 import type { WidenedSet } from "@patchbay/protocol/console";
+import { sql, type SqlBool } from "kysely";
 import { OPERATOR } from "../../accounts/admin-access.ts";
 import { isoTime } from "../../store/columns.ts";
 import type { Engine } from "../../store/engine.ts";
@@ -40,6 +41,15 @@ export function accessQueries(engine: Engine) {
       const rows = await engine.db
         .selectFrom("function_sets as sets")
         .selectAll("sets")
+        .select((eb) => {
+          const newer = eb
+            .selectFrom("function_sets as newer")
+            .select("newer.position")
+            .whereRef("newer.agent_id", "=", "sets.agent_id")
+            .whereRef("newer.service", "=", "sets.service")
+            .where(sql<SqlBool>`(newer.place, newer.position) > (sets.place, sets.position)`);
+          return eb.case().when(eb.exists(newer)).then(0).else(1).end().as("newest");
+        })
         .where("sets.org_id", "=", orgId)
         .where("sets.agent_id", "=", agentId)
         .where("sets.widenings", "!=", "[]")
@@ -100,7 +110,7 @@ const callsOfRoles = (
     .limit(limit + 1)
     .execute();
 
-function toWidenedSet(row: FunctionSetRow, names: ReadonlyMap<string, string>): WidenedSet {
+function toWidenedSet(row: FunctionSetRow & { newest: number }, names: ReadonlyMap<string, string>): WidenedSet {
   const { service, deployment, named, manifestHash, replaces, firstSeenAt, widenings, confirmation, ...set } =
     toSet(row);
   const { confirmed_by: by } = row;
@@ -116,6 +126,7 @@ function toWidenedSet(row: FunctionSetRow, names: ReadonlyMap<string, string>): 
       .map(({ functionName, text }) => ({ functionName: functionName ?? null, text })),
     omitted: Math.max(0, widenings.length - LISTED),
     confirmation,
+    newest: row.newest === 1,
     confirmedBy: by === null || by === OPERATOR ? null : (names.get(by) ?? by),
     confirmedAt: set.confirmedAt === undefined ? null : isoTime(set.confirmedAt),
   };

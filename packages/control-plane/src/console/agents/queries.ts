@@ -6,6 +6,7 @@ import { ago, connectedNow } from "../../store/connected.ts";
 import type { Engine } from "../../store/engine.ts";
 import { olderThan, type PageAsked, pageFrom, type PageOf, parseCursor, toCursor } from "../../store/page-cursor.ts";
 import type { CredentialRow, Schema } from "../../store/schema.ts";
+import { isSetOfRuntime } from "../../store/set-order.ts";
 import { contains } from "../contains.ts";
 
 const AGENT_ORDER = { at: "agents.created_at", id: "agents.id" };
@@ -117,6 +118,14 @@ export function runtimeQueries(engine: Engine) {
       .selectFrom("runtimes")
       .selectAll()
       .select([open.as("open"), "opened_at as opened", sql<number>`${dialect.now} - last_seen_at`.as("silent_ms")])
+      .select((eb) => {
+        const waiting = eb
+          .selectFrom("function_sets as sets")
+          .select("sets.position")
+          .where(isSetOfRuntime)
+          .where("sets.confirmation", "=", "pending");
+        return eb.case().when(eb.exists(waiting)).then(1).else(0).end().as("pending");
+      })
       .where("org_id", "=", orgId)
       .where("agent_id", "=", agentId)
       .where("last_seen_at", ">", ago(engine, SHOWN_MS));
@@ -177,6 +186,7 @@ type RuntimeRow = Omit<Schema["runtimes"], "draining"> & {
   draining: number;
   open: number;
   opened: number;
+  pending: number;
   silent_ms: number;
 };
 
@@ -192,6 +202,7 @@ function toRuntime(row: RuntimeRow, inFlight: number): Runtime {
     deployment: row.deployment,
     sdk: row.sdk,
     manifestHash: row.manifest_hash,
+    pending: row.pending === 1,
     concurrency: row.concurrency,
     inFlight,
     connectedAt: connected ? isoTime(row.opened_at) : null,

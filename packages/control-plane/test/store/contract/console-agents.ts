@@ -176,6 +176,7 @@ export function consoleAgentContract(place: MakePlace): void {
         inFlight: 2,
         connectedAt: iso(world.clock.now() - 2_000),
         lastSeenAt: iso(world.clock.now() - 2_000),
+        pending: false,
         silentMs: 2_000,
       },
     ]);

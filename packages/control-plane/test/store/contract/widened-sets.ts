@@ -129,6 +129,7 @@ export function widenedSetContract(place: MakePlace): void {
 
     const first = await console.access.widened(orgId, agentId, { limit: 2 });
     const rest = await console.access.widened(orgId, agentId, { limit: 2, cursor: first.nextCursor! });
+    expect([...first.items, ...rest.items].map(({ newest }) => newest)).toEqual([true, false, false]);
     const confirmed = { confirmation: "confirmed", confirmedBy: "mem_1", confirmedAt: isoTime(clock.now()) };
     expect(first.items).toMatchObject([
       { deployment: "v4", confirmation: "pending" },
