@@ -64,13 +64,19 @@ describeConsole("ground of access in the console", { service: before }, (suite) 
     await choose(page, "access.lock.json", JSON.stringify(await lockOf(before)));
     await page.getByText("Access matches access.lock.json.").waitFor();
 
-    await suite.desk.connect(shop(1_000, ["agent", "manager"]), { deployment: "2026-11-22" });
-    await page.reload();
+    const accessLock = await lockOf(before);
+    await suite.desk.connect(shop(1_000, ["agent", "manager"]), { deployment: "2026-11-22", accessLock });
+    await page.goto(page.url().replace("?view=changes", ""));
     await settled(page);
+    await page.getByText("2 changes since the lock").waitFor();
+    await page.getByRole("link", { name: "Show changes" }).click();
+    const reported = page.getByRole("region", { name: "Lock of shop" });
+    await reported.getByText("agent gained case large of refund.").waitFor();
+    await expectAccessible(page);
     const changes = page.getByRole("region", { name: "Since an earlier function set" });
     await changes.getByText("manager gained refund, decided call by call.").waitFor();
-    await choose(page, "access.lock.json", JSON.stringify(await lockOf(before)));
-    const lock = page.getByRole("region", { name: "Since a lock file" });
+    await choose(page, "access.lock.json", JSON.stringify(accessLock));
+    const lock = page.getByRole("region", { name: "Since the lock" });
     await lock.getByText("agent gained case large of refund.").waitFor();
     expect(await lock.getByText("widening", { exact: true }).count()).toBe(2);
     await expectAccessible(page);
@@ -90,12 +96,12 @@ describeConsole("ground of access in the console", { service: before }, (suite) 
     allow(/^400 POST /);
     await page.goto(`${suite.desk.agentPath}/access?view=changes`);
     await settled(page);
-    const lock = page.getByRole("region", { name: "Since a lock file" });
+    const lock = page.getByRole("region", { name: "Since the lock" });
 
     await choose(page, "notes.json", "{not json");
     await lock.getByText("notes.json is not JSON.", { exact: false }).waitFor();
     await choose(page, "package.json", '{"name":"shop"}');
-    await lock.getByText(/^This is not an access lock: version: /).waitFor();
+    await lock.getByText(/^This file is not an access lock: it has no version\. /).waitFor();
   });
 
   test("an agent without functions shows how to connect them", async () => {

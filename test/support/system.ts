@@ -36,7 +36,10 @@ export async function startSystem(options: SystemOptions = {}) {
 
   async function attach(
     owner: Service,
-    more: Pick<ConnectOptions, "concurrency" | "deployment" | "reportErrors" | "reportCases" | "shadow"> = {},
+    more: Pick<
+      ConnectOptions,
+      "accessLock" | "concurrency" | "deployment" | "reportErrors" | "reportCases" | "shadow"
+    > = {},
   ): Promise<Connection> {
     const connection = connect(owner, { url: plane.url, agentId, key: runtimeKey, log: silentLog, ...more });
     connections.push(connection);

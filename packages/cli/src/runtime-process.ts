@@ -2,8 +2,9 @@
  * The process that runs the functions under `patchbay dev`: argv[2] is their file. It obeys its parent only, and ends when
  * the channel to the parent closes, however the parent ended.
  */
-import type { Log, Service } from "@patchbay/functions";
+import type { ConnectOptions, Log, Service } from "@patchbay/functions";
 import { type Environment, readEnvironment } from "./config.ts";
+import { lockPathOf, reportedLock } from "./lock-file.ts";
 import { createHumanLog, logLevel } from "./log.ts";
 import { type ConnectionTarget, type FromRuntime, OTEL, type ToRuntime } from "./runtime-child.ts";
 import { startTelemetry, type StopTelemetry } from "./telemetry.ts";
@@ -29,10 +30,14 @@ async function serveFunctions(file: string): Promise<void> {
     const environment = readEnvironment();
     const log = createQuietLog(environment);
     const stopTelemetry = process.argv[3] === OTEL && (await startTelemetry("patchbay-runtime", environment));
-    const service = await loadService(file, { onFile: (path) => send({ type: "file", path }), log });
+    const onFile = (path: string) => send({ type: "file", path });
+    const service = await loadService(file, { onFile, log });
+    const lock = await reportedLock(file, log);
+    // A changed lock starts a new process, which reports it.
+    if (lock.accessLock) onFile(lockPathOf(file));
     send({ type: "loaded", manifest: service.manifest });
     const connectTo = await target;
-    if (connectTo) await serve(service, { ...connectTo, log }, stopTelemetry || undefined);
+    if (connectTo) await serve(service, { ...connectTo, ...lock, log }, stopTelemetry || undefined);
     else process.exit(0);
   } catch (error) {
     send({ type: "failed", reason: describeLoadError(error, file) }, () => process.exit(1));
@@ -49,7 +54,7 @@ function createQuietLog(environment: Environment): Log {
 
 async function serve(
   service: Service,
-  target: ConnectionTarget & { log: Log },
+  target: ConnectionTarget & Pick<ConnectOptions, "accessLock" | "log">,
   stopTelemetry?: StopTelemetry,
 ): Promise<void> {
   const { connect } = await import("@patchbay/functions");

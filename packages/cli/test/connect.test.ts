@@ -51,6 +51,18 @@ test("a refused key ends the command with exit code 1 and what to do", async () 
   );
 });
 
+test("the access lock next to the service is sent, and an unreadable one only logged", async () => {
+  const lock = { version: 2, functions: {} };
+  await writeFile(join(folder, "access.lock.json"), JSON.stringify(lock));
+  connect();
+  expect(await (await plane.link()).next("hello")).toMatchObject({ lock });
+
+  await writeFile(join(folder, "access.lock.json"), "<<<<<<< HEAD");
+  const running = connect(["--log-format", "json"]);
+  expect(await (await plane.link()).next("hello")).not.toHaveProperty("lock");
+  await running.seen("the access lock is not shown in the console: it cannot be read");
+});
+
 test("HTTPS_PROXY is honoured, unless NO_PROXY excepts the address", async () => {
   const proxy = await proxyTo(plane.port);
 

@@ -55,6 +55,13 @@ const changes: [what: string, code: string, name: string, before: string, after:
     '{ "compilerOptions": { "paths": { "@word": ["./first.ts"] } } }',
     '{ "compilerOptions": { "paths": { "@word": ["./second.ts"] } } }',
   ],
+  [
+    "the access lock, which it reports",
+    'import { readFileSync } from "node:fs";\nconst { value } = JSON.parse(readFileSync("app/access.lock.json", "utf8"));',
+    "app/access.lock.json",
+    '{ "value": "first" }',
+    '{ "value": "second" }',
+  ],
   [".env", "const value = process.env.WORD;", ".env", "WORD=first\n", "WORD=second\n"],
 ];
 

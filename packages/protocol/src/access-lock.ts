@@ -81,3 +81,14 @@ export const AccessLock = z.discriminatedUnion("version", [Version1, Version2]).
   const functions = Object.entries(lock.functions).map(([name, roles]) => [name, { roles }] as const);
   return { ...lock, functions: Object.fromEntries(functions) };
 });
+
+/** Reads the contents of a lock file. A fault ends a sentence: "This file is not an access lock: its version is 3." */
+export function readLock(value: unknown): { lock: AccessLock } | { fault: string } {
+  const { success, data: lock, error } = AccessLock.safeParse(value);
+  if (success) return { lock };
+  if (!isJsonObject(value)) return { fault: "it is not a JSON object" };
+  const { version } = value;
+  if (version === undefined) return { fault: "it has no version" };
+  if (version !== 1 && version !== 2) return { fault: `its version is ${JSON.stringify(version)}, not 1 or 2` };
+  return { fault: `${error.issues[0]!.path.join(".") || "it"} has a value that version ${version} does not allow` };
+}

@@ -126,6 +126,13 @@ export const RuntimeFrame = z.discriminatedUnion("type", [
         .describe(
           `Cases with their arguments, from runtimes with \`reportCases\`: at most ${LIMITS.reportedCasesUnits} characters of JSON. Shown only to members who may make test calls.`,
         ),
+      lock: z
+        .record(z.string(), z.unknown())
+        .refine((lock) => JSON.stringify(lock).length <= LIMITS.reportedLockUnits, "has too many characters")
+        .exactOptional()
+        .describe(
+          `The service's \`access.lock.json\`, with which the console compares the function set: at most ${LIMITS.reportedLockUnits} characters of JSON. A lock that the control plane cannot read does not refuse the connection.`,
+        ),
     })
     .describe("The first frame of a runtime. Without it the connection is closed with 4408."),
   z

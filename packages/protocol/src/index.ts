@@ -1,7 +1,7 @@
 /** The data of every Patchbay wire: frames, the query API, limits, and functions that both of their sides need. */
 export { accessColumns, accessSurface, byName, NO_ROLE, roleOfColumn } from "./access-surface.ts";
 export { compareAccess, widenings, type Widening } from "./access-changes.ts";
-export { AccessLock, type CaseDecision, type LockedCell, type LockedFunction } from "./access-lock.ts";
+export { AccessLock, type CaseDecision, type LockedCell, type LockedFunction, readLock } from "./access-lock.ts";
 export { type AccessChange, cellFor, isRemoved, quote, RANK } from "./access-sentences.ts";
 export {
   Approval,

@@ -75,6 +75,8 @@ export const LIMITS = {
   inputExampleBytes: 4_096,
   /** JSON of the cases that a runtime reports. Those beyond it are not sent. */
   reportedCasesUnits: 65_536,
+  /** JSON of the access lock that a runtime reports. A larger one is not sent. */
+  reportedLockUnits: 262_144,
   /** Tags of one function. More are refused at definition, or with 4422. */
   tagsPerFunction: 20,
   /** Highest `concurrency` of a function. A higher one is refused at definition, or with 4422. */

@@ -3,6 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import type { AccessChange, AccessLock } from "@patchbay/functions/access";
 import { CommandFailure, reasonOf } from "../failure.ts";
+import { lockPathOf } from "../lock-file.ts";
 import { paint, print, printJson } from "../output.ts";
 import type { SearchedCode } from "./access-search.ts";
 import { functionSources } from "./pin.ts";
@@ -111,18 +112,17 @@ function untestedLine(name: string): string {
   return `${paint("red", "untested ")}  ${name} is decided call by call, and no case of it is refused`;
 }
 
-const LOCK = "access.lock.json";
-const NEVER = "access.never.json";
-
-/** A file next to a service file, relative to the working folder if it is below it. */
-function fileOf(servicePath: string, name: string): { file: string; exists: boolean } {
-  const path = join(dirname(servicePath), name);
+/** A file, relative to the working folder if it is below it. */
+function fileOf(path: string): { file: string; exists: boolean } {
   const near = relative(process.cwd(), path);
   return { file: near.startsWith("..") ? path : near, exists: existsSync(path) };
 }
 
 /** The lock file of a service file. */
-export const lockFileOf = (servicePath: string) => fileOf(servicePath, LOCK);
+export const lockFileOf = (servicePath: string) => fileOf(lockPathOf(servicePath));
+
+/** The list of what the service may never grant. */
+const neverFileOf = (servicePath: string) => fileOf(join(dirname(servicePath), "access.never.json"));
 
 /** Reads the lock next to a service file. Throws with a fix when it is missing or malformed. */
 async function readLock(servicePath: string): Promise<{ file: string; lock: AccessLock }> {
@@ -140,7 +140,7 @@ async function readLock(servicePath: string): Promise<{ file: string; lock: Acce
 
 /** What the never-list next to a service file forbids and the service grants. Empty without a list. */
 async function forbiddenBy(servicePath: string, now: AccessLock): Promise<string[]> {
-  const { file, exists } = fileOf(servicePath, NEVER);
+  const { file, exists } = neverFileOf(servicePath);
   if (!exists) return [];
   const { findForbidden, parseNever } = await import("@patchbay/functions/access");
   try {
@@ -152,7 +152,7 @@ async function forbiddenBy(servicePath: string, now: AccessLock): Promise<string
 
 function refuse(servicePath: string, forbidden: readonly string[]): void {
   if (forbidden.length === 0) return;
-  const { file } = fileOf(servicePath, NEVER);
+  const { file } = neverFileOf(servicePath);
   const count = forbidden.length === 1 ? "One rule" : `${forbidden.length} rules`;
   throw new CommandFailure(`${count} of ${file} broken. Change the service; --write does not accept it.`);
 }

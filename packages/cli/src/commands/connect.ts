@@ -5,6 +5,7 @@ import { readEnvironment } from "../config.ts";
 import { CommandFailure, reasonOf } from "../failure.ts";
 import { createHumanLog, logLevel } from "../log.ts";
 import { serveHealth } from "../health.ts";
+import { reportedLock } from "../lock-file.ts";
 import * as flags from "../options.ts";
 import { keepStdoutForResults, printJson } from "../output.ts";
 import { findServiceFile, loadService } from "../service-file.ts";
@@ -85,6 +86,10 @@ export function addConnectCommand(program: Command): void {
     .addOption(flags.hostOption("--health-host <host>", "address of the health port, 0.0.0.0 for Kubernetes"))
     .addOption(flags.logFormatOption())
     .addOption(flags.jsonOption())
+    .addHelpText(
+      "after",
+      "\nAn access.lock.json next to FILE is sent as well: the console's Access page shows what changed since.",
+    )
     .action((file: string, options: ConnectOptions) => {
       const key = flags.keyOr(options.key, "PATCHBAY_RUNTIME_KEY");
       if (key === undefined) return command.error("error: required option '--key <key>' not specified");
@@ -115,8 +120,10 @@ async function connectFile(file: string, options: ConnectOptions & { key: string
   const level = logLevel(readEnvironment());
   const log = options.logFormat === "pretty" ? createHumanLog(() => level) : createLog({ level });
   const service = await loadService(path, { log });
+  const lock = await reportedLock(path, log);
   const shutdown = shutdownRequested();
   runtime = connect(service, {
+    ...lock,
     url: options.url,
     agentId: options.agent,
     key: options.key,

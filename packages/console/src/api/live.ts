@@ -19,6 +19,7 @@ const PATHS: Record<Topic, PathOf<"GET">[]> = {
     "/agents/:agent_id/function-sets",
     "/agents/:agent_id/access",
     "/agents/:agent_id/access/changes",
+    "/agents/:agent_id/access/locks",
     "/agents/:agent_id/access/model-view",
     "/agents/:agent_id/access/use",
     "/agents/:agent_id/access/services",

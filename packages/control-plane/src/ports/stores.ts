@@ -216,12 +216,12 @@ export interface ConnectedRuntime {
 
 /** Function sets and connections of runtimes. */
 export interface RuntimeStore {
-  /** Replaces the cases that an earlier runtime reported for the set, by none if this one reports none. */
+  /** Replaces the cases and the lock that an earlier runtime reported for the set, by none if this one reports none. */
   saveManifest(
     agentId: string,
     manifestHash: string,
     manifest: Manifest,
-    reportedCases?: readonly ReportedCase[],
+    reported?: { cases?: readonly ReportedCase[]; lock?: Readonly<Record<string, unknown>> },
   ): Promise<void>;
   getManifest(agentId: string, manifestHash: string): Promise<Manifest | undefined>;
   /**

@@ -14,7 +14,7 @@ export function manifestStore(engine: Engine): Pick<RuntimeStore, ManifestMethod
   const { db, dialect } = engine;
   const { now } = dialect;
   return {
-    async saveManifest(agentId, manifestHash, manifest, reportedCases = []) {
+    async saveManifest(agentId, manifestHash, manifest, { cases = [], lock } = {}) {
       await db
         .insertInto("manifests")
         .values((eb) => ({
@@ -22,7 +22,9 @@ export function manifestStore(engine: Engine): Pick<RuntimeStore, ManifestMethod
           hash: manifestHash,
           org_id: eb.selectFrom("agents").select("org_id").where("id", "=", agentId),
           body: toJson(manifest),
-          reported_cases: reportedCases.length > 0 ? toJson([...reportedCases]) : null,
+          reported_cases: cases.length > 0 ? toJson([...cases]) : null,
+          access_lock: lock === undefined ? null : toJson(lock),
+          lock_since: lock === undefined ? null : now,
           created_at: now,
           first_seen_at: now,
         }))
@@ -31,17 +33,23 @@ export function manifestStore(engine: Engine): Pick<RuntimeStore, ManifestMethod
             .columns(["agent_id", "hash"])
             // `trimManifests` deletes the oldest first. Renewing the time protects a set that a runtime offers again until its
             // connection is stored, which then refers to the set.
-            // The cases and their verdicts are not part of the hash; those of the newest runtime are kept.
+            // The cases, their verdicts and the lock are not part of the hash; those of the newest runtime are kept.
             .doUpdateSet(({ ref }) => ({
               created_at: now,
               body: ref("excluded.body"),
               reported_cases: ref("excluded.reported_cases"),
+              access_lock: ref("excluded.access_lock"),
+              lock_since: sql<
+                number | null
+              >`case when manifests.access_lock = excluded.access_lock then manifests.lock_since
+                else excluded.lock_since end`,
             }))
             .where(({ eb, or }) =>
               or([
                 eb("manifests.created_at", "<", ago(engine, MINUTE_MS)),
                 eb("manifests.body", "<>", eb.ref("excluded.body")),
                 eb("manifests.reported_cases", "is distinct from", eb.ref("excluded.reported_cases")),
+                eb("manifests.access_lock", "is distinct from", eb.ref("excluded.access_lock")),
               ]),
             ),
         )

@@ -29,6 +29,7 @@ import { factsByTime } from "./migrations/0025-facts-by-time.ts";
 import { leftRuns } from "./migrations/0026-left-runs.ts";
 import { reportedCases } from "./migrations/0027-reported-cases.ts";
 import { runsByAgent } from "./migrations/0028-runs-by-agent.ts";
+import { accessLocks } from "./migrations/0029-access-locks.ts";
 import type { Log } from "../ports/log.ts";
 import { StoreUnavailable } from "../ports/run-store.ts";
 import type { SchemaStatus } from "../ports/schema-status.ts";
@@ -82,6 +83,7 @@ function migrations(options: MigrationOptions): Record<string, Migration> {
     "0026-left-runs": { up: leftRuns },
     "0027-reported-cases": { up: reportedCases },
     "0028-runs-by-agent": { up: runsByAgent },
+    "0029-access-locks": { up: accessLocks },
   };
 }
 

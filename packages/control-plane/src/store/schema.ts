@@ -104,6 +104,10 @@ export interface Schema extends RunTables, AuditTables, WebhookTables {
     body: Json<Manifest>;
     /** Null if the newest runtime reported none. Read only for members who may make test calls. */
     reported_cases: Json<ReportedCase[]> | null;
+    /** Null if the newest runtime reported none. A later version may have written it: it is checked when it is read. */
+    access_lock: Json<Readonly<Record<string, unknown>>> | null;
+    /** Since when runtimes with this set have reported this lock. */
+    lock_since: number | null;
     /** Renewed while runtimes connect with the set. */
     created_at: number;
     first_seen_at: number;

@@ -1,6 +1,6 @@
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { lockOf } from "@patchbay/functions/access";
-import type { AccessComparison, AccessMatrix, ModelView } from "@patchbay/protocol/console";
+import type { AccessComparison, AccessLocks, AccessMatrix, ModelView } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { DESK, openDesk } from "./support/console-desk.ts";
@@ -126,5 +126,46 @@ test("a set matches the lock of its service, and differs from the lock of anothe
   const stricter = (await (await compare(await lockOf(shop()))).json()) as AccessComparison;
   expect(stricter.changes).toMatchObject([{ kind: "widening", functionName: "refund" }]);
 
-  expect(await failureOf(await compare({ version: 3 }))).toEqual([400, "invalid_request"]);
+  const faultOf = async (lock: unknown) =>
+    (await (await compare(lock)).json()) as { code: string; errorMessage: string };
+  expect(await faultOf({ version: 3 })).toMatchObject({
+    code: "invalid_request",
+    errorMessage:
+      "This file is not an access lock: its version is 3, not 1 or 2. Choose the file that `patchbay access FILE --write` saved, or update Patchbay.",
+  });
+  expect((await faultOf({ name: "package" })).errorMessage).toContain("it has no version. Choose the file");
+  const { errorMessage } = await faultOf({ version: 2, functions: { refund: { roles: { agent: "maybe" } } } });
+  expect(errorMessage).toContain("functions.refund.roles.agent has a value that version 2 does not allow");
+});
+
+test("each service is compared with the lock that its newest runtime reported", async () => {
+  await using desk = await openDesk({ service: shop() });
+  const viewer = await desk.member("viewer");
+  const locks = async () => (await viewer.json<AccessLocks>("GET", `${desk.agent}/access/locks`)).locks;
+  expect(await locks()).toEqual([]);
+
+  const accessLock = await lockOf(shop({ limit: 10 }));
+  await desk.connect(shop({ limit: 1_000 }), { deployment: "v2", accessLock });
+  const mail = defineService({
+    name: "mail",
+    functions: [
+      defineFunction({
+        name: "send",
+        description: "Sends.",
+        input: z.object({}),
+        roles: everyone,
+        handler: async () => "sent",
+      }),
+    ],
+  });
+  await desk.connect(mail, { accessLock: { version: 3 } });
+  await expect.poll(async () => (await locks()).length).toBe(2);
+
+  const [ofMail, own] = await locks();
+  expect(ofMail).toMatchObject({ service: "mail", comparison: null, fault: "its version is 3, not 1 or 2" });
+  expect(own).toMatchObject({
+    service: "shop",
+    fault: null,
+    comparison: { changes: [{ kind: "widening", functionName: "refund" }] },
+  });
 });

@@ -21,9 +21,10 @@ test("on Postgres with row-level security an owner signs in and every page has i
   await using console = await openConsole({}, place.database.url);
   const { agentId } = await console.admin.createAgent("Clerk", { orgId: console.orgId });
   const { store } = console;
-  await store.runtimes.saveManifest(agentId, "set_1", MANIFEST, [
-    { functionName: "refund", name: "own", input: {}, context: {} },
-  ]);
+  await store.runtimes.saveManifest(agentId, "set_1", MANIFEST, {
+    cases: [{ functionName: "refund", name: "own", input: {}, context: {} }],
+    lock: { version: 2, functions: {} },
+  });
   const run = await store.runs.start(
     sampleRun({ orgId: console.orgId, agentId, sessionId: "s1", manifestHash: "set_1" }),
   );

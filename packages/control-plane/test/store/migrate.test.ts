@@ -181,6 +181,8 @@ const BEFORE_KINDS = [
   "drop index runs_left",
   "alter table runs drop column left_as",
   "alter table manifests drop column reported_cases",
+  "alter table manifests drop column access_lock",
+  "alter table manifests drop column lock_since",
   "alter table sign_in_links drop column created_by_token",
   "drop table service_tokens",
   "alter table runs drop column trace",

@@ -1,5 +1,5 @@
 import {
-  AccessLock,
+  type AccessLock,
   accessSurface,
   byName,
   canonicalJson,
@@ -8,6 +8,7 @@ import {
   type LockedCell,
   type LockedFunction,
   mapSchema,
+  readLock,
 } from "@patchbay/protocol";
 import type { FunctionAccess, OwnersCode, Service } from "../service.ts";
 import { accessMatrix, type AccessMatrix, type Cell, compareTexts, type FunctionRow } from "./matrix.ts";
@@ -130,8 +131,7 @@ export function parseLock(text: string): AccessLock {
   } catch (cause) {
     throw new SyntaxError(`it is not JSON (${cause instanceof Error ? cause.message : String(cause)})`, { cause });
   }
-  const checked = AccessLock.safeParse(json);
-  if (checked.success) return checked.data;
-  const { path, message } = checked.error.issues[0]!;
-  throw new TypeError(`${path.length === 0 ? "" : `${path.join(".")}: `}${message}`);
+  const read = readLock(json);
+  if ("lock" in read) return read.lock;
+  throw new TypeError(read.fault);
 }

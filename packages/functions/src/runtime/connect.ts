@@ -49,6 +49,12 @@ export interface ConnectOptions {
    */
   reportCases?: boolean;
   /**
+   * The contents of the service's `access.lock.json`. The control plane shows on the console's Access page what the functions allow
+   * more or less than this lock. At most 262,144 characters of JSON. Default: none. `patchbay connect` and `patchbay dev` send the
+   * lock file next to the service.
+   */
+  accessLock?: Readonly<Record<string, unknown>>;
+  /**
    * Called with each call that waits for an approval, once the control plane has stored the request, so that the owner can notify
    * approvers from their own network. At most once for each: not called by a process that started later. Errors are logged.
    */

@@ -15,20 +15,21 @@ interface Sender {
   deployment?: string;
   shadow?: boolean;
   reportCases?: boolean;
+  accessLock?: Readonly<Record<string, unknown>>;
   concurrency: number;
   log: Log;
   traces: ReturnType<typeof createTraces>;
 }
 
 /**
- * The first frame of a connection. Throws for a function set that is too large. Reported cases, and then verdicts of cases, are left
- * out of one that would become so. The promise never rejects: nothing awaits it before a connection opens, and an unhandled
- * rejection would end the owner's process.
+ * The first frame of a connection. Throws for a function set that is too large. The lock and reported cases, and then verdicts of
+ * cases, are left out of one that would become so. The promise never rejects: nothing awaits it before a connection opens, and an
+ * unhandled rejection would end the owner's process.
  */
 export function helloOf(service: Service, sender: Sender): Promise<string> {
-  const { deployment, shadow, reportCases = false, instanceId, concurrency, log, traces } = sender;
+  const { deployment, shadow, reportCases = false, accessLock, instanceId, concurrency, log, traces } = sender;
   if (shadow) return Promise.resolve(shadowFrame(service, { instanceId, sdk: SDK }));
-  const encode = (manifest: Manifest, cases: readonly ReportedCase[] = []) =>
+  const encode = (manifest: Manifest, { cases = [], lock }: Reported = {}) =>
     encodeFrame({
       type: "hello",
       version: FRAMES_VERSION,
@@ -38,7 +39,8 @@ export function helloOf(service: Service, sender: Sender): Promise<string> {
       concurrency,
       sdk: SDK,
       host: hostname().slice(0, 255),
-      ...(cases.length > 0 && { cases: [...cases] }),
+      ...(cases.length > 0 && { cases }),
+      ...present({ lock }),
     });
   const text = encode(service.manifest);
   if (text === undefined)
@@ -47,9 +49,28 @@ export function helloOf(service: Service, sender: Sender): Promise<string> {
     );
   // Calls follow the hello, and their spans need the traces.
   return Promise.all([withCaseVerdicts(service, log), traces.load()])
-    .then(([manifest]) => encode(manifest, reportCases ? reportedCases(service, log) : []) ?? encode(manifest) ?? text)
+    .then(([manifest]) => {
+      const cases = reportCases ? reportedCases(service, log) : [];
+      return encode(manifest, { cases, ...reportedLock(accessLock, log) }) ?? encode(manifest) ?? text;
+    })
     .catch((error: unknown) => {
-      log.warn("the service connects without cases and spans", { error });
+      log.warn("the service connects without cases, lock and spans", { error });
       return text;
     });
+}
+
+interface Reported {
+  cases?: ReportedCase[];
+  lock?: Record<string, unknown>;
+}
+
+function reportedLock(lock: Sender["accessLock"], log: Log): Pick<Reported, "lock"> {
+  if (lock === undefined) return {};
+  const units = JSON.stringify(lock).length;
+  if (units <= LIMITS.reportedLockUnits) return { lock: { ...lock } };
+  log.warn("the access lock is not shown in the console: it exceeds the limit", {
+    units,
+    limitUnits: LIMITS.reportedLockUnits,
+  });
+  return {};
 }

@@ -87,6 +87,24 @@ test("a runtime with reportCases sends the cases that fit, with arguments, conte
   );
 });
 
+test("a runtime sends the lock that it has, unless it exceeds the limit", async () => {
+  const log = memoryLog();
+  const accessLock = { version: 2, functions: {} };
+  const started = await plane();
+  runtimeOf(started.url, service, { accessLock });
+  const hello = await (await started.link()).next("hello");
+  const large = { ...accessLock, context: { title: "x".repeat(LIMITS.reportedLockUnits) } };
+  const other = await plane();
+  runtimeOf(other.url, service, { accessLock: large, log });
+
+  expect(hello.lock).toEqual(accessLock);
+  expect(RuntimeFrame.parse(hello)).toEqual(hello);
+  expect(await (await other.link()).next("hello")).not.toHaveProperty("lock");
+  expect(log.lines).toContainEqual(
+    expect.objectContaining({ message: "the access lock is not shown in the console: it exceeds the limit" }),
+  );
+});
+
 const blocked = (authorize: () => Promise<boolean>) =>
   defineService({
     name: "desk",

@@ -16,5 +16,5 @@ test("a service whose spans cannot be loaded connects without them", async () =>
   });
 
   expect(JSON.parse(hello)).toMatchObject({ type: "hello", manifest: service.manifest });
-  expect(log.lines).toMatchObject([{ level: "warn", message: "the service connects without cases and spans" }]);
+  expect(log.lines).toMatchObject([{ level: "warn", message: "the service connects without cases, lock and spans" }]);
 });

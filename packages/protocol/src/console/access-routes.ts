@@ -131,6 +131,22 @@ export const AccessComparison = z.object({
 });
 export type AccessComparison = z.infer<typeof AccessComparison>;
 
+/** The locks that the runtimes of a function set reported, and what the set allows more or less than them. */
+export const AccessLocks = z.object({
+  /** One of each service whose newest runtime reported a lock. */
+  locks: z.array(
+    z.object({
+      service: z.string(),
+      /** Since when runtimes with this function set report this lock. */
+      since: time,
+      /** Null if this control plane cannot read the lock; `fault` is the reason. */
+      comparison: AccessComparison.nullable(),
+      fault: z.string().nullable(),
+    }),
+  ),
+});
+export type AccessLocks = z.infer<typeof AccessLocks>;
+
 /** How a candidate that is connected as a shadow decides on the agent's ended calls. */
 export const ShadowComparison = z.object({
   service: z.string(),
@@ -253,6 +269,12 @@ export const ACCESS_ROUTES = {
     "What a function set allows more or less than the one before it, or than `base`",
     { ...ofSet, base: z.string().max(64).optional() },
     AccessComparison,
+  ),
+  "GET /agents/:agent_id/access/locks": readBy(
+    "agents:read",
+    "What a function set allows more or less than the locks that its runtimes reported",
+    ofSet,
+    AccessLocks,
   ),
   "POST /agents/:agent_id/access/lock-changes": {
     needs: "viewer",

@@ -6,7 +6,7 @@ import { Card, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
 import { type Tab, Tabs } from "../../ui/tabs.tsx";
 import { Badge } from "../../ui/values.tsx";
 import { NeverConnected } from "../runtimes/how-to-connect.tsx";
-import { AccessChanges } from "./changes-view.tsx";
+import { AccessChanges, LockState } from "./changes-view.tsx";
 import { MatrixExport, MatrixView } from "./matrix-view.tsx";
 import { ModelViewOfRole } from "./model-view.tsx";
 import { ShadowView } from "./shadow-view.tsx";
@@ -62,7 +62,9 @@ export function AccessPage() {
         title="Access"
         description="Which role may call which function, and why"
         actions={access.data && <MatrixExport agentId={agentId} matrix={access.data} />}
-      />
+      >
+        <LockState agentId={agentId} manifestHash={manifestHash} />
+      </PageHeader>
       <PendingSets agentId={agentId} />
       <ServiceWarnings agentId={agentId} />
       {isEmpty ? (

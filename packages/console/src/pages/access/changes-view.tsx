@@ -1,20 +1,20 @@
-import type { AccessComparison } from "@patchbay/protocol/console";
+import type { AccessComparison, AccessLocks } from "@patchbay/protocol/console";
 import { useMutation } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { type ReactNode, useRef } from "react";
 import { api, useFiltered, useList } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { useSearchChange } from "../../state/page-search.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, TextLink } from "../../ui/button.tsx";
 import { Card, Fault, Loaded, Loading } from "../../ui/page.tsx";
 import { Select } from "../../ui/select.tsx";
-import { Badge, type Tone } from "../../ui/values.tsx";
+import { Badge, Time, type Tone } from "../../ui/values.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/access");
 
 const shortHash = (hash: string): string => hash.slice(0, 8);
 
-/** What the function set allows more or less than an earlier one, and than a lock file of the member. */
+/** What the function set allows more or less than an earlier one, and than the lock. */
 export function AccessChanges() {
   return (
     <>
@@ -75,10 +75,11 @@ function SinceSet() {
   );
 }
 
-/** Reads the lock in the browser; the control plane compares it and does not store it. */
+/** Compares with the locks that runtimes report, or with a file that the browser reads and the control plane does not store. */
 function SinceLock() {
   const { agentId } = route.useParams();
   const { manifestHash } = route.useSearch();
+  const { data: { locks } = { locks: [] } } = useLocks(agentId, manifestHash);
   const input = useRef<HTMLInputElement>(null);
   const compare = useMutation({
     mutationFn: async (file: File) => ({
@@ -91,8 +92,8 @@ function SinceLock() {
   });
   return (
     <Card
-      title="Since a lock file"
-      description="Compares access.lock.json, as patchbay access --write saved it, with these functions"
+      title="Since the lock"
+      description="What these functions allow more or less than access.lock.json, which patchbay access --write saves"
       actions={
         <>
           <input
@@ -108,7 +109,7 @@ function SinceLock() {
             }}
           />
           <Button icon="access" busy={compare.isPending} onClick={() => input.current?.click()}>
-            Choose lock file
+            {locks.length === 0 ? "Choose lock file" : "Choose another file"}
           </Button>
         </>
       }
@@ -118,13 +119,70 @@ function SinceLock() {
         {compare.data ? (
           <Changes comparison={compare.data.comparison}>Access matches {compare.data.name}.</Changes>
         ) : (
-          <p className="text-muted text-sm">
-            Fingerprints of code are not compared, because the console has no access to your files:{" "}
-            <code className="font-mono text-xs">patchbay access FILE --check</code> compares them.
+          locks.map((lock) => <SinceReported key={lock.service} {...lock} />)
+        )}
+        {!compare.data && locks.length === 0 && (
+          <p className="text-muted text-sm text-pretty">
+            No runtime of this function set reported a lock. <code className="font-mono text-xs">patchbay connect</code>{" "}
+            sends the lock next to the service; in code, it is the option{" "}
+            <code className="font-mono text-xs">accessLock</code> of <code className="font-mono text-xs">connect</code>.
           </p>
         )}
+        <p className="text-muted text-sm text-pretty">
+          Fingerprints of code are not compared, because the console has no access to your files:{" "}
+          <code className="font-mono text-xs">patchbay access FILE --check</code> compares them.
+        </p>
       </div>
     </Card>
+  );
+}
+
+function SinceReported({ service, since, comparison, fault }: AccessLocks["locks"][number]) {
+  return (
+    <section aria-label={`Lock of ${service}`} className="grid gap-2">
+      <p className="text-muted text-sm">
+        The lock of <span className="text-text font-medium">{service}</span>, first reported with this function set{" "}
+        <Time at={since} />
+      </p>
+      {comparison ? (
+        <Changes comparison={comparison}>Access matches the lock.</Changes>
+      ) : (
+        <p className="text-warn text-sm">
+          The lock cannot be read: {fault}. Save it again with patchbay access FILE --write, or update Patchbay.
+        </p>
+      )}
+    </section>
+  );
+}
+
+const useLocks = (agentId: string, manifestHash: string | undefined) =>
+  useFiltered("/agents/:agent_id/access/locks", { params: { agentId }, query: { manifestHash } });
+
+/** Whether the functions match the locks that their runtimes report. Renders nothing without one. */
+export function LockState({ agentId, manifestHash }: { agentId: string; manifestHash: string | undefined }) {
+  const locks = useLocks(agentId, manifestHash).data?.locks ?? [];
+  if (locks.length === 0) return null;
+  const changes = locks.flatMap(({ comparison }) => comparison?.changes ?? []);
+  const unread = locks.filter(({ fault }) => fault !== null);
+  const [first] = sorted(changes);
+  return (
+    <p className="flex flex-wrap items-baseline gap-x-3 gap-y-1 text-sm">
+      {unread.length > 0 ? (
+        <Badge tone="warn" icon="alert">
+          lock of {unread[0]?.service} cannot be read
+        </Badge>
+      ) : (
+        <Badge tone={first ? KINDS[first.kind] : "ok"} icon={first ? "alert" : "succeeded"}>
+          {first ? `${countOf(changes.length, "change")} since the lock` : "matches the lock"}
+        </Badge>
+      )}
+      {first && <span className="text-muted min-w-0 break-words">{first.sentence}</span>}
+      {(first || unread.length > 0) && (
+        <TextLink to="/agents/$agentId/access" params={{ agentId }} search={{ manifestHash, view: "changes" }}>
+          Show changes
+        </TextLink>
+      )}
+    </p>
   );
 }
 
@@ -139,7 +197,13 @@ async function jsonOf(file: File): Promise<Record<string, unknown>> {
   throw new Error(`${file.name} is not a lock file. Choose the access.lock.json of the service.`);
 }
 
-const KINDS = { widening: "bad", unproven: "warn", narrowing: "idle" } as const satisfies Record<string, Tone>;
+type Change = AccessComparison["changes"][number];
+
+const KINDS: Record<Change["kind"], Tone> = { widening: "bad", unproven: "warn", narrowing: "idle" };
+
+/** The changes, widenings first. */
+const sorted = (changes: readonly Change[]): Change[] =>
+  Object.keys(KINDS).flatMap((kind) => changes.filter((one) => one.kind === kind));
 
 /** The changes, widenings first; `children` without any. */
 function Changes({ comparison, children }: { comparison: AccessComparison; children: ReactNode }) {
@@ -153,10 +217,9 @@ function Changes({ comparison, children }: { comparison: AccessComparison; child
         <span className="text-muted">{children}</span>
       </p>
     );
-  const sorted = Object.keys(KINDS).flatMap((kind) => changes.filter((one) => one.kind === kind));
   return (
     <ul aria-label="Changes of access" className="grid gap-2 text-sm">
-      {sorted.map(({ kind, sentence }, at) => (
+      {sorted(changes).map(({ kind, sentence }, at) => (
         // Sentences may repeat; the list changes as a whole.
         <li key={at} className="flex items-baseline gap-3">
           <span className="w-24 shrink-0">

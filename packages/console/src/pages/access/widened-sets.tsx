@@ -99,7 +99,7 @@ function Confirmation({ agentId, set, onClose }: { agentId: string; set: Widened
 }
 
 const Differences = ({ texts }: { texts: readonly string[] }) => (
-  <ul className="grid list-disc gap-1 pl-4 text-sm break-words">
+  <ul className="grid list-disc gap-1 pl-4 text-left text-sm break-words">
     {texts.map((text) => (
       <li key={text}>{text}</li>
     ))}

@@ -7,6 +7,7 @@ import { toSet } from "../../store/function-sets.ts";
 import { olderThan, pageFrom, type PageAsked, type PageOf } from "../../store/page-cursor.ts";
 import type { FunctionSetRow } from "../../store/schema.ts";
 import { namesOf } from "../names.ts";
+import { locksOf } from "./lock-query.ts";
 import { shadowOf } from "./shadow-query.ts";
 import type { TimeRange } from "../analytics/time-range.ts";
 import { callsOf, inParts } from "../functions/queries.ts";
@@ -34,6 +35,8 @@ export interface Pairs {
 /** Who called what, and which function sets widened access. */
 export function accessQueries(engine: Engine) {
   return {
+    locks: (orgId: string, agentId: string, hashes: readonly string[]) => locksOf(engine, orgId, agentId, hashes),
+
     shadow: (orgId: string, agentId: string) => shadowOf(engine, orgId, agentId),
 
     /** Function sets that widened access, newest first, each as a deployment brought it. */

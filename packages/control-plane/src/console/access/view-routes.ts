@@ -1,4 +1,4 @@
-import { AccessLock, accessSurface, compareAccess } from "@patchbay/protocol";
+import { type AccessLock, accessSurface, compareAccess, readLock } from "@patchbay/protocol";
 import type { AccessComparison } from "@patchbay/protocol/console";
 import { ServiceError } from "../../ports/service-error.ts";
 import { promptParts, shownFunctions, visibleFunctions } from "../../run/api.ts";
@@ -11,6 +11,7 @@ const MOST_CHANGES = 500;
 
 type ViewRoutes =
   | "GET /agents/:agent_id/access/changes"
+  | "GET /agents/:agent_id/access/locks"
   | "GET /agents/:agent_id/access/model-view"
   | "POST /agents/:agent_id/access/lock-changes";
 
@@ -49,23 +50,47 @@ export function accessViewRoutes({
       return { ...compared(set, accessSurface(base.manifest)), base: base.manifestHash };
     },
 
+    async "GET /agents/:agent_id/access/locks"({ agent: { orgId, agentId }, query }) {
+      const { manifest, manifestHash } = await functionSetOf(
+        { queries, gateway },
+        { orgId, agentId },
+        query.manifestHash,
+      );
+      // A combined set is stored without locks: those of its services' own sets are compared.
+      const own = new Set(manifest.functions.map(({ origin }) => origin?.manifestHash ?? manifestHash));
+      const locked = await queries.access.locks(orgId, agentId, [...own]);
+      return {
+        locks: locked.map(({ lock, since, ...set }) => {
+          const read = readLock(lock);
+          const isRead = "lock" in read;
+          return {
+            service: set.manifest.name,
+            since,
+            comparison: isRead ? { ...compared(set, read.lock), base: null } : null,
+            fault: isRead ? null : read.fault,
+          };
+        }),
+      };
+    },
+
     async "POST /agents/:agent_id/access/lock-changes"({ agent, body }) {
       const set = await functionSetOf({ queries, gateway }, agent, body.manifestHash);
-      const lock = AccessLock.safeParse(body.lock);
-      if (lock.success) return { ...compared(set, lock.data), base: null };
-      const { path, message } = lock.error.issues[0]!;
-      const reason = path.length === 0 ? message : `${path.join(".")}: ${message}`;
+      const read = readLock(body.lock);
+      if ("lock" in read) return { ...compared(set, read.lock), base: null };
       throw new ServiceError(
         "invalid_request",
-        `This is not an access lock: ${reason}. Choose the file that patchbay access FILE --write saved.`,
+        `This file is not an access lock: ${read.fault}. Choose the file that \`patchbay access FILE --write\` saved${isNewer(body.lock) ? ", or update Patchbay" : ""}.`,
       );
     },
   };
 }
 
+/** True for a lock that a later version of the CLI may have written. */
+const isNewer = ({ version }: Record<string, unknown>): boolean => typeof version === "number" && version > 2;
+
 /** What the set allows more or less than the state before it. */
 function compared(
-  { manifestHash, manifest }: StoredFunctionSet,
+  { manifestHash, manifest }: Pick<StoredFunctionSet, "manifestHash" | "manifest">,
   before: AccessLock,
 ): Pick<AccessComparison, "manifestHash" | "changes" | "omitted"> {
   const changes = compareAccess(before, accessSurface(manifest)).map(({ kind, functionName, sentence }) => ({

@@ -1,12 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
-import {
-  CLOSE_CODES,
-  type ControlPlaneFrame,
-  type Manifest,
-  type OperatorLimits,
-  type ReportedCase,
-} from "@patchbay/protocol";
+import { CLOSE_CODES, type ControlPlaneFrame, type Manifest, type OperatorLimits, present } from "@patchbay/protocol";
 import type { WebSocket } from "ws";
 import type { Log } from "../../ports/log.ts";
 import type { Metrics, RuntimeRefusal } from "../../ports/metrics.ts";
@@ -126,11 +120,12 @@ function firstMessage(socket: WebSocket, limitMs: number): Promise<{ text: strin
 async function register(
   socket: WebSocket,
   { keyId, agentId, orgId }: RuntimeKey,
-  { instanceId, deployment, manifest, concurrency, sdk, host, cases }: FrameOf<"hello">,
+  hello: FrameOf<"hello">,
   deps: HandshakeDeps,
   refuse: Refuse,
 ): Promise<LocalConnectionIdentity | undefined> {
   const { store, within, replicaId, limits, log } = deps;
+  const { instanceId, deployment, manifest, concurrency, sdk, host } = hello;
   const offered = {
     service: manifest.name,
     ...(deployment !== undefined && { deployment }),
@@ -140,7 +135,7 @@ async function register(
   let conflict: string | undefined;
   try {
     await within(orgId, async () => {
-      conflict = await registerSet(identity, { manifest, cases }, keyId, deps);
+      conflict = await registerSet(identity, hello, keyId, deps);
       if (conflict === undefined)
         await store.connectionOpened({
           ...identity,
@@ -169,7 +164,7 @@ async function register(
  */
 async function registerSet(
   identity: ConnectionIdentity,
-  { manifest, cases }: { manifest: Manifest; cases: readonly ReportedCase[] | undefined },
+  { manifest, cases, lock }: Pick<FrameOf<"hello">, "manifest" | "cases" | "lock">,
   keyId: string,
   deps: HandshakeDeps,
 ): Promise<string | undefined> {
@@ -178,7 +173,7 @@ async function registerSet(
   const set = setOf(identity);
   const reason = await conflictOf(identity, set, manifest, deps);
   if (reason !== undefined && !(await isReplaced(agentId, set, store))) return reason;
-  await store.saveManifest(agentId, set.manifestHash, manifest, cases);
+  await store.saveManifest(agentId, set.manifestHash, manifest, present({ cases, lock }));
   const noted = await store.noteSet(agentId, set, manifest, { keyId });
   if (!noted.fresh) return undefined;
   if (noted.widenings.length > 0) warnOfWidenings(agentId, noted, deps);

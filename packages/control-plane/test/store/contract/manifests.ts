@@ -25,15 +25,38 @@ export function manifestContract(place: MakePlace): void {
     const read = () =>
       world.console.functions.reportedCases(orgId, agentId, { manifestHash: "h1", functionName: "get" });
 
-    await store.runtimes.saveManifest(agentId, "h1", manifest, [
+    const cases = [
       { functionName: "get", ...own },
       { functionName: "put", ...own },
-    ]);
+    ];
+    await store.runtimes.saveManifest(agentId, "h1", manifest, { cases });
     expect(await read()).toEqual([own]);
     expect(await store.runtimes.getManifest(agentId, "h1")).toEqual(manifest);
     expect(
       await world.console.functions.reportedCases("org_2", agentId, { manifestHash: "h1", functionName: "get" }),
     ).toEqual([]);
+
+    await store.runtimes.saveManifest(agentId, "h1", manifest);
+    expect(await read()).toEqual([]);
+  });
+
+  test("a set has the lock that its newest runtime reported, with the time of the first report", async () => {
+    await using world = await openWorld(place);
+    const { store, orgId, agentId, clock } = world;
+    const lock = { version: 2, functions: {} };
+    const read = (org = orgId) => world.console.access.locks(org, agentId, ["h1", "h2"]);
+    const since = new Date(clock.now()).toISOString();
+
+    await store.runtimes.saveManifest(agentId, "h1", manifest, { lock });
+    clock.advance(2 * MINUTE_MS);
+    await store.runtimes.saveManifest(agentId, "h1", manifest, { lock });
+    await store.runtimes.saveManifest(agentId, "h2", manifest);
+
+    expect(await read()).toMatchObject([{ manifestHash: "h1", manifest, lock, since }]);
+    expect(await read("org_2")).toEqual([]);
+
+    await store.runtimes.saveManifest(agentId, "h1", manifest, { lock: { version: 3 } });
+    expect(await read()).toMatchObject([{ lock: { version: 3 }, since: new Date(clock.now()).toISOString() }]);
 
     await store.runtimes.saveManifest(agentId, "h1", manifest);
     expect(await read()).toEqual([]);
