@@ -13,14 +13,31 @@ test("exactly the recorded actions have a sentence", () => {
 });
 
 test("a sentence names the actor, the object and the reason of a denial", () => {
+  const names = new Map([
+    ["mem_1", "Ada"],
+    ["key_7", "Web shop"],
+    ["key_8", "Web shop"],
+    ["agt_1", "Desk"],
+  ]);
   const said = (entry: Partial<NamedAuditRow> & { action: string }) => sentenceOf({ id: "aud_1", at: 0, ...entry });
 
   expect(said({ action: "call.denied", role: "clerk", functionName: "refund", rule: "roles", runId: "run_1" })).toBe(
     "refund was denied as clerk: its role list does not name the role.",
   );
   expect(
-    said({ action: "key.created", keyId: "mem_1", member: "Ada", detail: { credentialId: "key_7", roles: ["clerk"] } }),
-  ).toBe("Ada created API key key_7, pinned to clerk.");
+    said({ action: "key.created", keyId: "mem_1", names, detail: { credentialId: "key_7", roles: ["clerk"] } }),
+  ).toBe("Ada created API key Web shop, pinned to clerk.");
+  const rotation = { credentialId: "key_7", replacedBy: "key_8", overlapSeconds: 0 };
+  expect(said({ action: "key.rotated", keyId: "mem_1", names, detail: rotation })).toBe(
+    "Ada replaced API key Web shop, which ended immediately, by another one.",
+  );
+  expect(said({ action: "agent.deleted", keyId: "mem_2", agentId: "agt_1", names })).toBe("mem_2 deleted agent Desk.");
+  expect(said({ action: "member.removed", keyId: "mem_2", names, detail: { memberId: "mem_1" } })).toBe(
+    "mem_2 removed Ada.",
+  );
+  expect(said({ action: "approval.approved", keyId: "key_7", functionName: "refund", names })).toBe(
+    "API key Web shop approved a call of refund.",
+  );
   expect(said({ action: "key.revoked", keyId: "key_7" })).toBe("The operator revoked API key key_7.");
   expect(said({ action: "credits.granted", detail: { micros: 12_500_000 } })).toBe(
     "The operator granted $12.50 of credits.",

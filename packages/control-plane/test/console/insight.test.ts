@@ -81,7 +81,7 @@ test("the audit log has sentences with the actor, and no entries of another orga
 
   expect(ofAgent.items.map(({ sentence }) => sentence)).toEqual([
     "developer changed name of the agent.",
-    `The operator created agent ${agentId}.`,
+    "The operator created agent Renamed.",
   ]);
   expect(ofAgent.items[0]).toMatchObject({ keyId: memberId, member: "developer", detail: { changed: ["name"] } });
   expect(all.items.filter(({ action }) => action === "agent.created")).toHaveLength(1);

@@ -20,6 +20,7 @@ const OF_SCOPE: Record<ServiceScope, string[]> = {
     "GET /agents/:agent_id",
     "GET /agents/:agent_id/access",
     "GET /agents/:agent_id/access/changes",
+    "GET /agents/:agent_id/access/locks",
     "GET /agents/:agent_id/access/model-view",
     "GET /agents/:agent_id/access/services",
     "GET /agents/:agent_id/access/widenings",
@@ -115,7 +116,7 @@ test("an owner creates a token; a program creates an agent with it, and the audi
   const audit = await office.browser().ask("GET", "/api/audit?action=agent", { headers });
   const { items } = (await audit.json()) as { items: object[] };
   expect(items[0]).toMatchObject({ keyId: token.tokenId, keyLabel: "terraform", member: null });
-  expect(items[0]).toHaveProperty("sentence", expect.stringMatching(/^Service token terraform created agent agt_/));
+  expect(items[0]).toHaveProperty("sentence", "Service token terraform created agent Shop.");
   const list = await (await browser.ask("GET", "/api/service-tokens")).text();
   expect(list).toContain(token.tokenId);
   expect(list).not.toContain(secret);

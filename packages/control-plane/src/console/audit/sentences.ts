@@ -2,8 +2,17 @@ import { isJsonObject } from "@patchbay/protocol";
 import type { AuditRow } from "../../ports/audit.ts";
 import { SERVICE_TOKEN_ID } from "../../store/service-tokens.ts";
 
-/** An entry, with the name or address of the member, or the label of the service token, that caused it. */
-export type NamedAuditRow = AuditRow & { member?: string; token?: string };
+/** An entry, with names of members and agents and labels of keys by id. An id without a name is shown itself. */
+export type NamedAuditRow = AuditRow & { names?: ReadonlyMap<string, string> };
+
+/** Members of `detail` that are ids of members, keys or tokens. */
+const IDS = ["credentialId", "memberId", "replacedBy", "tokenId"];
+
+/** The ids whose names the sentence of the entry shows. */
+export function idsOf({ action, keyId, agentId, detail }: AuditRow): string[] {
+  const ids = [keyId, action.startsWith("agent.") ? agentId : undefined, ...IDS.map((member) => detail?.[member])];
+  return ids.filter((id) => typeof id === "string");
+}
 
 type Sentence = (entry: NamedAuditRow) => string;
 
@@ -31,10 +40,13 @@ const why = ({ rule }: NamedAuditRow): string =>
 const failed = (entry: NamedAuditRow): string =>
   entry.rule === "cancelled" ? "was cancelled" : `failed: ${why(entry)}`;
 
+const nameOf = ({ names }: NamedAuditRow, id: string): string => names?.get(id) ?? id;
+
 /** The member or service token that did it; undefined for a command. */
-function actorOf({ keyId, member, token }: NamedAuditRow): string | undefined {
-  if (keyId?.startsWith(SERVICE_TOKEN_ID)) return `Service token ${token ?? keyId}`;
-  return member ?? (keyId?.startsWith("mem_") ? keyId : undefined);
+function actorOf(entry: NamedAuditRow): string | undefined {
+  const { keyId } = entry;
+  if (keyId?.startsWith(SERVICE_TOKEN_ID)) return `Service token ${nameOf(entry, keyId)}`;
+  return keyId?.startsWith("mem_") ? nameOf(entry, keyId) : undefined;
 }
 
 /** Begins with the member or service token that did it, or with "The operator" for a command. */
@@ -49,6 +61,18 @@ const texts = (value: unknown): string[] =>
 function detail({ detail }: NamedAuditRow, member: string): string | undefined {
   const value = detail?.[member];
   return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+}
+
+/** The name of what a member of `detail` identifies. */
+function named(entry: NamedAuditRow, member: string): string | undefined {
+  const id = detail(entry, member);
+  return id === undefined ? undefined : nameOf(entry, id);
+}
+
+/** The new secret of a rotation, unless its label is that of the old one. */
+function replacementOf(entry: NamedAuditRow, old: string | undefined): string {
+  const replacement = named(entry, "replacedBy");
+  return replacement === undefined || replacement === old ? "another one" : replacement;
 }
 
 /** The `sub` of the token that proved the caller of a query. */
@@ -66,30 +90,33 @@ function overlapOf(entry: NamedAuditRow): string {
 }
 
 function credential(word: string, what: string): Record<string, Sentence> {
-  const id = (entry: NamedAuditRow) => {
-    const own = actorOf(entry) === undefined ? entry.keyId : undefined;
-    return [what, detail(entry, "credentialId") ?? own].filter(Boolean).join(" ");
+  const nameIn = (entry: NamedAuditRow) => {
+    const own = actorOf(entry) === undefined && entry.keyId !== undefined ? nameOf(entry, entry.keyId) : undefined;
+    return named(entry, "credentialId") ?? own;
   };
+  const which = (entry: NamedAuditRow) => [what, nameIn(entry)].filter(Boolean).join(" ");
   const pin = (entry: NamedAuditRow) => {
     const roles = texts(entry.detail?.["roles"]);
     return roles.length > 0 ? `, pinned to ${list(roles)}` : "";
   };
   return {
-    [`${word}.created`]: done((entry) => `created ${id(entry)}${pin(entry)}`),
+    [`${word}.created`]: done((entry) => `created ${which(entry)}${pin(entry)}`),
     [`${word}.rotated`]: done(
-      (entry) => `replaced ${id(entry)}, ${overlapOf(entry)}, by ${detail(entry, "replacedBy") ?? "another one"}`,
+      (entry) => `replaced ${which(entry)}, ${overlapOf(entry)}, by ${replacementOf(entry, nameIn(entry))}`,
     ),
-    [`${word}.revoked`]: done((entry) => `revoked ${id(entry)}`),
+    [`${word}.revoked`]: done((entry) => `revoked ${which(entry)}`),
   };
 }
 
-const tokenIn = (entry: NamedAuditRow) => ["service token", detail(entry, "tokenId")].filter(Boolean).join(" ");
+const tokenIn = (entry: NamedAuditRow) => ["service token", named(entry, "tokenId")].filter(Boolean).join(" ");
 const scopesIn = (entry: NamedAuditRow) => {
   const scopes = texts(entry.detail?.["scopes"]);
   return scopes.length > 0 ? ` with the scopes ${list(scopes)}` : "";
 };
 
-const aboutMember = (entry: NamedAuditRow) => detail(entry, "memberId") ?? "a member";
+const agentIn = (entry: NamedAuditRow) =>
+  entry.agentId === undefined ? "an agent" : `agent ${nameOf(entry, entry.agentId)}`;
+const aboutMember = (entry: NamedAuditRow) => named(entry, "memberId") ?? "a member";
 const aboutRole = (entry: NamedAuditRow) => detail(entry, "role") ?? "member";
 
 /** Names of the changed properties of an agent, with the names of its settings. */
@@ -104,7 +131,8 @@ function decided(entry: NamedAuditRow, how: string): string {
   const role = detail(entry, "as");
   const edited = texts(entry.detail?.["edited"]);
   const changes = edited.length > 0 ? ` with changes of ${list(edited)}` : "";
-  return `${actorOf(entry) ?? entry.keyId ?? "The operator"} ${how} a call of ${called(entry)}${role === undefined ? "" : ` as ${role}`}${changes}.`;
+  const by = actorOf(entry) ?? (entry.keyId === undefined ? "The operator" : `API key ${nameOf(entry, entry.keyId)}`);
+  return `${by} ${how} a call of ${called(entry)}${role === undefined ? "" : ` as ${role}`}${changes}.`;
 }
 
 /** By action. */
@@ -142,9 +170,9 @@ export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
   "org.created": done((entry) => `created the organisation with tier ${detail(entry, "tier") ?? "unknown"}`),
   "org.renamed": done(() => "renamed the organisation"),
   "credits.granted": done((entry) => `granted ${usd(entry)} of credits`),
-  "agent.created": done((entry) => `created agent ${entry.agentId ?? ""}`.trim()),
+  "agent.created": done((entry) => `created ${agentIn(entry)}`),
   "agent.updated": done((entry) => `changed ${changedOf(entry) || "something"} of the agent`),
-  "agent.deleted": done((entry) => `deleted agent ${entry.agentId ?? ""}`.trim()),
+  "agent.deleted": done((entry) => `deleted ${agentIn(entry)}`),
   "thread.erased": done((entry) => `erased ${detail(entry, "threadId") ?? "a thread"}`),
   ...credential("key", "API key"),
   ...credential("runtime_key", "runtime key"),
@@ -152,7 +180,7 @@ export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
 
   "service_token.created": done((entry) => `created ${tokenIn(entry)}${scopesIn(entry)}`),
   "service_token.rotated": done(
-    (entry) => `replaced ${tokenIn(entry)}, ${overlapOf(entry)}, by ${detail(entry, "replacedBy") ?? "another one"}`,
+    (entry) => `replaced ${tokenIn(entry)}, ${overlapOf(entry)}, by ${replacementOf(entry, named(entry, "tokenId"))}`,
   ),
   "service_token.revoked": done((entry) => `revoked ${tokenIn(entry)}`),
 
