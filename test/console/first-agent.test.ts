@@ -69,7 +69,10 @@ describe.skipIf(!hasBrowser)("from `patchbay dev` to an agent's first query", ()
       await created.getByRole("link", { name: "Connect functions" }).click();
       const steps = page.getByRole("region", { name: "First steps" });
       await steps.getByText("Waiting for a runtime to connect").waitFor();
-      const file = steps.getByRole("region", { name: "Save your functions as service.ts" }).locator("pre");
+      // As the README says: nothing can be installed from npm.
+      await steps.getByText("npm run pack").waitFor();
+      expect(await steps.innerText()).not.toContain("npm install");
+      const file = steps.getByRole("region", { name: "Save your functions as its service.ts" }).locator("pre");
       await writeFile(join(folder, "service.ts"), await file.innerText());
       await expectAccessible(page);
       await steps.getByRole("button", { name: "Create runtime key" }).click();

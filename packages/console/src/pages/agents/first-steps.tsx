@@ -98,9 +98,15 @@ function HowToConnect({ agentId }: { agentId: string }) {
   const secret = create.data?.secret;
   return (
     <div className="grid min-w-0 gap-4">
-      <Part title="Save your functions as service.ts">
+      <Part title="Create a service from a clone of Patchbay">
+        <p className="text-muted max-w-prose text-sm text-pretty">
+          The packages are not on npm yet. This command packs them and prints a second one, which creates a service in
+          another folder.
+        </p>
+        <Command text="npm run pack" />
+      </Part>
+      <Part title="Save your functions as its service.ts">
         <CodeBlock text={FIRST_SERVICE} />
-        <Command text="npm install @patchbay/functions zod" />
       </Part>
       <Part title="Connect them with a runtime key">
         {secret === undefined ? (
