@@ -109,8 +109,28 @@ describeConsole("lists", { prepare }, (suite) => {
     await page.getByRole("heading", { level: 1, name: "Not found" }).waitFor();
     await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Audit" }).waitFor();
 
-    await page.goto(`${suite.desk.agentPath}/runs/run_none`);
-    await page.getByRole("link", { name: "Go to runs of this agent" }).click();
+    for (const path of ["runs/run_none", "compare?a=run_none&b=run_0", "playground?again=run_none"]) {
+      await page.goto(`${suite.desk.agentPath}/${path}`);
+      await page.getByRole("link", { name: "All runs of this agent" }).waitFor();
+      expect(await page.getByRole("button", { name: "Try again" }).count()).toBe(0);
+    }
+    await page.getByRole("link", { name: "All runs of this agent" }).click();
     await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
+  });
+
+  test("the pages of an agent that was deleted lead to the other agents", async () => {
+    const { admin, orgId } = suite.desk;
+    const { agentId } = await admin.createAgent("Short-lived", { orgId });
+    const { page, expect: allow } = await suite.visit();
+    allow(/^404 GET |^console: ApiError: The agent was not found/);
+    await page.goto(`/console/agents/${agentId}/runs`);
+    await page.getByText("No runs yet").waitFor();
+
+    await admin.deleteAgent(agentId);
+    const onward = page.getByRole("link", { name: "All agents" });
+    await onward.waitFor();
+    await page.goto(`/console/agents/${agentId}/runs/run_none`);
+    await onward.click();
+    await page.getByRole("heading", { level: 1, name: "Agents" }).waitFor();
   });
 });

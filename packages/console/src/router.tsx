@@ -11,7 +11,7 @@ import {
 } from "@tanstack/react-router";
 import { ApiError, unreachable } from "./api/api-error.ts";
 import { queryClient, resource, sessionQuery } from "./api/api.ts";
-import { FailedPage, NotFoundPage } from "./pages/errors/error-pages.tsx";
+import { AgentPages, FailedPage, NotFoundPage } from "./pages/errors/error-pages.tsx";
 import { FrameSkeleton } from "./shell/frame.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { parseSearch, searchOf, stringifySearch, text } from "./state/page-search.ts";
@@ -78,6 +78,7 @@ const home = createRoute({
 const agent = createRoute({
   getParentRoute: () => shell,
   path: "/agents/$agentId",
+  component: AgentPages,
   loader: async ({ context: { queries }, params }) => {
     const agentQuery = resource("/agents/:agent_id", { params });
     // The header runs the same query: when it unmounts, it cancels the shared request, so start it again.

@@ -127,7 +127,10 @@ interface ErrorStateProps {
   onRetry?: () => void;
 }
 
-/** A failed request: the error, the request ID for the operator's log, and a retry button. Retries transient errors by itself. */
+/**
+ * A failed request: the error, the request ID for the operator's log, and a retry button, unless nothing was found. Retries transient
+ * errors by itself.
+ */
 export function ErrorState({ error, titled = true, onRetry }: ErrorStateProps) {
   const known = error instanceof ApiError ? error : undefined;
   const automatic = known?.transient === true ? onRetry : undefined;
@@ -153,7 +156,7 @@ export function ErrorState({ error, titled = true, onRetry }: ErrorStateProps) {
           <CopyButton text={known.requestId} label="Copy request ID" />
         </p>
       )}
-      {onRetry && (
+      {onRetry && known?.code !== "not_found" && (
         <Button icon="retry" onClick={onRetry}>
           Try again
         </Button>

@@ -1,6 +1,7 @@
-import { useQueryErrorResetBoundary } from "@tanstack/react-query";
-import { type ErrorComponentProps, useParams, useRouter } from "@tanstack/react-router";
+import { useQuery, useQueryErrorResetBoundary } from "@tanstack/react-query";
+import { type ErrorComponentProps, Outlet, useParams, useRouter } from "@tanstack/react-router";
 import { ApiError } from "../../api/api-error.ts";
+import { resource } from "../../api/api.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { ErrorState, PageHeader } from "../../ui/page.tsx";
 
@@ -8,7 +9,7 @@ import { ErrorState, PageHeader } from "../../ui/page.tsx";
 export function FailedPage({ error, reset }: ErrorComponentProps) {
   const router = useRouter();
   const queries = useQueryErrorResetBoundary();
-  if (error instanceof ApiError && error.code === "not_found") return <NotFoundPage why={error.message} />;
+  if (isNotFound(error)) return <NotFoundPage why={error.message} />;
   return (
     <>
       <PageHeader title="Couldn't load this page" />
@@ -25,23 +26,55 @@ export function FailedPage({ error, reset }: ErrorComponentProps) {
   );
 }
 
-/** Shown for unknown addresses and missing items; `why` is the message of the API. */
-export function NotFoundPage({ why }: { why?: string }) {
-  const { agentId, runId, threadId } = useParams({ strict: false });
+interface FailedQueryProps {
+  title: string;
+  query: { error: unknown; refetch: () => unknown };
+  /** What the query asked for one of. */
+  items: Items;
+}
+
+/** Shown in place of a page whose item failed to load, or does not exist. */
+export const FailedQuery = ({ title, query: { error, refetch }, items }: FailedQueryProps) =>
+  isNotFound(error) ? (
+    <NotFoundPage why={error.message} items={items} />
+  ) : (
+    <>
+      <PageHeader title={title} />
+      <ErrorState error={error} onRetry={() => void refetch()} />
+    </>
+  );
+
+/** The pages of an agent, or a way on if it is deleted while they are open. */
+export function AgentPages() {
+  const { agentId = "" } = useParams({ strict: false });
+  const { error } = useQuery(resource("/agents/:agent_id", { params: { agentId } }));
+  return isNotFound(error) ? <NotFoundPage why={error.message} /> : <Outlet />;
+}
+
+const isNotFound = (error: unknown): error is ApiError => error instanceof ApiError && error.code === "not_found";
+
+type Items = "agents" | "runs" | "threads";
+
+interface NotFoundPageProps {
+  /** The message of the API. */
+  why?: string;
+  /** The list that the page links to. */
+  items?: Items;
+}
+
+/** Shown for unknown addresses and missing items. */
+export function NotFoundPage({ why, items = "agents" }: NotFoundPageProps) {
+  const { agentId } = useParams({ strict: false });
   return (
     <div className="grid justify-items-center py-16 text-center">
       <PageHeader title="Not found" description={why ?? "The address is wrong, or the item was deleted."} />
-      {agentId === undefined || (runId ?? threadId) === undefined ? (
+      {agentId === undefined || items === "agents" ? (
         <LinkButton to="/agents" look="primary">
-          Go to agents
+          All agents
         </LinkButton>
       ) : (
-        <LinkButton
-          to={runId === undefined ? "/agents/$agentId/threads" : "/agents/$agentId/runs"}
-          params={{ agentId }}
-          look="primary"
-        >
-          Go to {runId === undefined ? "threads" : "runs"} of this agent
+        <LinkButton to={`/agents/$agentId/${items}`} params={{ agentId }} look="primary">
+          All {items} of this agent
         </LinkButton>
       )}
     </div>

@@ -9,6 +9,7 @@ import { useMedia } from "../../ui/measure.ts";
 import { Card, EmptyState, ErrorState, Loading, PageHeader, PageSkeleton, Skeleton } from "../../ui/page.tsx";
 import { QueryText } from "../conversation/exchange-view.tsx";
 import { PastAnswer } from "../conversation/past-exchange.tsx";
+import { FailedQuery } from "../errors/error-pages.tsx";
 import { panelWidth, Resizable } from "../../ui/resizable.tsx";
 import { Announcer, Composer } from "./composer.tsx";
 import { EmptyPlayground, NoRuntime } from "./empty-playground.tsx";
@@ -28,13 +29,7 @@ export function PlaygroundPage() {
     enabled: again !== undefined,
   });
   if (again === undefined || run.data) return <Playground repeated={run.data} />;
-  if (run.error === null) return <PageSkeleton />;
-  return (
-    <>
-      <PageHeader title="Playground" />
-      <ErrorState error={run.error} onRetry={() => void run.refetch()} />
-    </>
-  );
+  return run.error === null ? <PageSkeleton /> : <FailedQuery title="Playground" query={run} items="runs" />;
 }
 
 const settingsWidth = panelWidth("playground", 29);

@@ -12,6 +12,7 @@ import { Badge, Count, Duration, Money, Status, Time } from "../../ui/values.tsx
 import { TranscriptView } from "../conversation/exchange-view.tsx";
 import { callsOf, recordedTranscript } from "../conversation/exchange.ts";
 import { callDifferences, sameJson } from "../playground/call-differences.ts";
+import { FailedQuery } from "../errors/error-pages.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/compare");
 
@@ -35,13 +36,7 @@ function Comparison({ agentId, ids }: { agentId: string; ids: readonly [string, 
   const a = useQuery(resource("/agents/:agent_id/runs/:run_id", { params: { agentId, runId: ids[0] } }));
   const b = useQuery(resource("/agents/:agent_id/runs/:run_id", { params: { agentId, runId: ids[1] } }));
   const failed = [a, b].find(({ error, data }) => error && !data);
-  if (failed)
-    return (
-      <>
-        <PageHeader title="Compare runs" />
-        <ErrorState error={failed.error} onRetry={() => void failed.refetch()} />
-      </>
-    );
+  if (failed) return <FailedQuery title="Compare runs" query={failed} items="runs" />;
   if (!a.data || !b.data) return <PageSkeleton />;
   return (
     <>

@@ -1,19 +1,18 @@
 import type { RunTrace, Span } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useState } from "react";
-import { ApiError } from "../../api/api-error.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { IconButton } from "../../ui/button.tsx";
 import { Drawer } from "../../ui/dialog.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { useMedia } from "../../ui/measure.ts";
-import { Card, ErrorState, PageHeader, PageSkeleton } from "../../ui/page.tsx";
+import { Card, PageSkeleton } from "../../ui/page.tsx";
 import { panelWidth, Resizable } from "../../ui/resizable.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { Kbd, Status, useRunClock } from "../../ui/values.tsx";
 import { KIND_ICONS, nameOf } from "../../waterfall/span-look.ts";
 import { Waterfall } from "../../waterfall/waterfall.tsx";
-import { NotFoundPage } from "../errors/error-pages.tsx";
+import { FailedQuery } from "../errors/error-pages.tsx";
 import { EventLog } from "./event-log.tsx";
 import { RunAnswer, RunNotices, RunRequest } from "./run-answer.tsx";
 import { type FeedbackDraft, RunFeedback } from "./run-feedback.tsx";
@@ -30,16 +29,8 @@ export function RunPage() {
   const { agentId, runId } = route.useParams();
   const { query, running, partial, progress } = useRunTrace(agentId, runId);
   const { data: run, error } = query;
-  if (run === undefined && error === null) return <PageSkeleton />;
   if (run === undefined)
-    return error instanceof ApiError && error.code === "not_found" ? (
-      <NotFoundPage why={error.message} />
-    ) : (
-      <>
-        <PageHeader title="Run" />
-        <ErrorState error={error} onRetry={() => void query.refetch()} />
-      </>
-    );
+    return error === null ? <PageSkeleton /> : <FailedQuery title="Run" query={query} items="runs" />;
   return <Run run={run} running={running} partial={partial} progress={progress} knownAt={query.dataUpdatedAt} />;
 }
 

@@ -7,12 +7,13 @@ import { countOf } from "../../format/numbers.ts";
 import { Button, GuardedButton, TextLink } from "../../ui/button.tsx";
 import { CopyableText } from "../../ui/copy.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
-import { Card, ErrorState, Fault, Loading, PageHeader, Skeleton } from "../../ui/page.tsx";
+import { Card, Fault, Loading, PageHeader, Skeleton } from "../../ui/page.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 import { Count, Money, Time } from "../../ui/values.tsx";
 import { QueryText } from "../conversation/exchange-view.tsx";
 import { exchangesOf, shownTitle } from "../conversation/exchange.ts";
 import { PastAnswer, threadPages } from "../conversation/past-exchange.tsx";
+import { FailedQuery } from "../errors/error-pages.tsx";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/threads/$threadId");
@@ -22,13 +23,7 @@ export function ThreadPage() {
   const { agentId, threadId } = route.useParams();
   const [erasing, setErasing] = useState(false);
   const thread = useInfiniteQuery(threadPages(agentId, threadId));
-  if (thread.error && !thread.data)
-    return (
-      <>
-        <PageHeader title="Thread" />
-        <ErrorState error={thread.error} onRetry={() => void thread.refetch()} />
-      </>
-    );
+  if (thread.error && !thread.data) return <FailedQuery title="Thread" query={thread} items="threads" />;
   const title = thread.data ? shownTitle(thread.data.title) : "Thread";
   return (
     <>
