@@ -26,7 +26,7 @@ export function ModelViewOfRole({ matrix }: { matrix: AccessMatrix }) {
   return (
     <Card
       title={role === null ? "A query without a role" : `Role ${role}`}
-      description="The functions of a model request: what is not listed does not exist for the model"
+      description="The functions that a model request contains; the model knows no others"
       actions={
         <Select
           label="Role"

@@ -29,7 +29,8 @@ export function ShadowView({ agentId }: { agentId: string }) {
               title="No candidate has connected"
               command="connect(service, { url, key, shadow: true })"
             >
-              A candidate receives no calls. It is asked what its checks decide on each call that has ended.
+              A candidate receives no calls. After each call of the agent, the control plane compares how the candidate
+              would have decided it.
             </EmptyState>
           </Card>
         )
@@ -49,7 +50,7 @@ function Comparison({ agentId, shadow }: { agentId: string; shadow: ShadowCompar
   return (
     <Card
       title={`Candidate ${manifestHash.slice(0, 8)} of ${service}`}
-      description="Calls on which its checks decide differently. It receives no calls."
+      description="Calls that the candidate would have decided differently. It receives no calls."
       actions={connected ? <Badge tone="ok">connected</Badge> : <Badge tone="idle">not connected</Badge>}
     >
       <div className="grid gap-4">

@@ -49,7 +49,7 @@ function summaryOf({ counts, omitted, refused }: RightsInUse): string {
   const lost =
     counts.unused === 0
       ? ""
-      : ` Role lists without the unused ones would have denied ${countOf(refused, "call")} in the whole log.`;
+      : ` Without the unused rights, role lists would have denied ${countOf(refused, "call")} of the whole audit log.`;
   return `${rights}${lost}${omitted > 0 ? ` ${formatCount(omitted)} rights are not listed.` : ""}`;
 }
 

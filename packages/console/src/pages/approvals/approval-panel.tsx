@@ -136,7 +136,7 @@ function DecisionForm({ approval, onDecided }: { approval: ConsoleApproval; onDe
     <section className="border-line grid gap-4 border-t pt-4" aria-label="Decision">
       <h3 className="font-semibold">Decision</h3>
       {edit.map((name) => (
-        <Field key={name} label={`Change ${name}`} hint="JSON. The other arguments stay as they were asked.">
+        <Field key={name} label={`Change ${name}`} hint="JSON. The other arguments do not change.">
           <JsonEditor
             label={`Change ${name}`}
             rows={2}

@@ -145,7 +145,7 @@ function Facts({ fn }: { fn: ConsoleFunction }) {
 
 /** The owner's cases, and how each role's call was decided when the runtime connected. */
 const Cases = ({ cases }: { cases: NonNullable<ConsoleFunction["cases"]> }) => (
-  <Card title="Cases" description="Decisions of the owner's code when the runtime connected, without a handler">
+  <Card title="Cases" description="How the owner's code decided when the runtime connected; no handler ran">
     <dl className="grid gap-3 text-sm">
       {cases.map(({ name, verdicts }) => (
         <div key={name} className="grid gap-1">

@@ -42,12 +42,12 @@ export function SettingsForm(props: SettingsFormProps) {
         rows={5}
         placeholder={'{"userId": "…"}'}
       />
-      <Instructions {...textOf("instructions", props)} label="Instructions" empty="those of the agent" />
+      <Instructions {...textOf("instructions", props)} label="Instructions" empty="the instructions of the agent" />
       {settings.compare && <SecondLane {...props} />}
       <TextField
         {...textOf("session", props)}
         label="Session ID"
-        hint="Optional; groups queries of one visit"
+        hint="Optional. Groups the queries of one visit"
         spellCheck={false}
         placeholder="none"
       />
@@ -55,7 +55,7 @@ export function SettingsForm(props: SettingsFormProps) {
       <JsonField
         {...textOf("schema", props)}
         label="Answer schema"
-        hint="Optional; JSON Schema of type object that the answer meets"
+        hint="Optional. The answer follows this JSON Schema of type object"
         rows={3}
         placeholder={'{"type": "object", "properties": {}}'}
       />
@@ -72,10 +72,10 @@ function SecondLane(props: SettingsFormProps) {
       <JsonField
         {...textOf("context2", props)}
         label="Context of B"
-        hint="Empty: as in lane A; {} for no context"
+        hint="Leave empty to use that of lane A, or enter {} for none"
         rows={3}
       />
-      <Instructions {...textOf("instructions2", props)} label="Instructions of B" empty="as in lane A" />
+      <Instructions {...textOf("instructions2", props)} label="Instructions of B" empty="those of lane A" />
       <Field label="Provider of B">
         <ProviderSelect
           label="Provider of B"
@@ -172,7 +172,7 @@ function Instructions({ value, onChange, empty, ...rest }: TextProps & { empty: 
         {...rest}
         value={value}
         onChange={onChange}
-        hint={`For queries of this page only. Empty: ${empty}`}
+        hint={`Applies to queries from this page only. Leave empty to use ${empty}.`}
         rows={4}
       />
       {value === "" && instructions !== "" && (

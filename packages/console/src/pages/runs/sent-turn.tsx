@@ -42,7 +42,7 @@ export function SentTurnView({ run, step }: { run: RunTrace; step: number }) {
       </div>
       {data.historyDeleted && (
         <p className="bg-warn-soft text-warn rounded-md px-3 py-2 text-sm">
-          Earlier queries of the thread were deleted. If that was after this run, the model was sent them too.
+          Earlier queries of the thread were deleted. If that happened after this run, the model received them too.
         </p>
       )}
       <Tabs<Part>

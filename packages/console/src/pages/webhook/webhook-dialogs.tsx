@@ -54,7 +54,7 @@ export function WebhookDialogs({ agentId, webhook, dialog, onClose }: DialogsPro
       onClose={onClose}
     >
       <p className="text-sm">
-        Deliveries that wait for an attempt are given up, and its secret ends. Events from then on are not reported.
+        Deliveries that wait for an attempt are cancelled, and the secret stops working. Later events are not sent.
       </p>
     </FormDialog>
   );

@@ -39,7 +39,7 @@ export function WebhookPage() {
     <>
       <PageHeader
         title="Webhook"
-        description="Reports approvals, and the ends of runs sent with Prefer: respond-async, to an address of yours"
+        description="Sends approvals, and the ends of runs with Prefer: respond-async, to your address"
         actions={
           webhook && (
             <GuardedButton needs="developer" icon="send" busy={test.isPending} onClick={() => test.mutate()}>
