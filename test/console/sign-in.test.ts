@@ -53,6 +53,31 @@ describe.skipIf(!hasBrowser)("signing in to a served control plane", { timeout: 
     return visited;
   }
 
+  test.each([
+    ["sign-in", "Sign in", "E-mail"],
+    ["link#unknown", "Signing in", "Sign in with a password"],
+  ])(
+    "the page /%s has its frame while its code loads, and its heading stays in place",
+    async (path, title, content) => {
+      const { page, expect: allow } = await visit(origin);
+      allow(/^(401 GET|404 POST) \/api\//);
+      const held = Promise.withResolvers<void>();
+      await page.route(/(sign-in|link)-page[^/]*\.js/, async (route) => {
+        await held.promise;
+        await route.continue();
+      });
+      await page.goto(`/console/${path}`, { waitUntil: "commit" });
+      await page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor();
+      await page.getByText("Patchbay", { exact: true }).waitFor();
+      const before = await page.getByRole("heading", { level: 1 }).boundingBox();
+
+      held.resolve();
+      await page.getByText(content, { exact: true }).waitFor();
+
+      expect((await page.getByRole("heading", { level: 1 }).boundingBox())?.y).toBe(before?.y);
+    },
+  );
+
   test("the printed link sets up the owner, once", async () => {
     const { page, newPage } = await visit(origin, { expects: [/^404 POST \/api\/links$/] });
     await page.goto(service.setupUrl);

@@ -12,6 +12,7 @@ import {
 import { ApiError, unreachable } from "./api/api-error.ts";
 import { queryClient, resource, sessionQuery } from "./api/api.ts";
 import { AgentPages, FailedPage, NotFoundPage } from "./pages/errors/error-pages.tsx";
+import { LinkSkeleton, SignInSkeleton } from "./pages/sign-in/sign-in-frame.tsx";
 import { FrameSkeleton } from "./shell/frame.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { parseSearch, searchOf, stringifySearch, text } from "./state/page-search.ts";
@@ -99,8 +100,16 @@ function page<
 }
 
 const routeTree = root.addChildren([
-  page(root, "/sign-in", () => import("./pages/sign-in/sign-in-page.tsx"), "SignInPage", searchOf({ back: text })),
-  page(root, "/link", () => import("./pages/sign-in/link-page.tsx"), "LinkPage"),
+  page(
+    root,
+    "/sign-in",
+    () => import("./pages/sign-in/sign-in-page.tsx"),
+    "SignInPage",
+    searchOf({ back: text }),
+  ).update({ pendingComponent: SignInSkeleton }),
+  page(root, "/link", () => import("./pages/sign-in/link-page.tsx"), "LinkPage").update({
+    pendingComponent: LinkSkeleton,
+  }),
   shell.addChildren([
     home,
     agent.addChildren([

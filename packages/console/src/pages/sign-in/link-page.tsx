@@ -6,10 +6,10 @@ import { api, setSession } from "../../api/api.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
 import { NewPasswordField, TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
-import { Fault, Loading } from "../../ui/page.tsx";
+import { Fault } from "../../ui/page.tsx";
 import { Time } from "../../ui/values.tsx";
 import { pageAfterSignIn, rememberBack, rememberedBack } from "./back.ts";
-import { SignInFrame } from "./sign-in-page.tsx";
+import { LinkSkeleton, SignInFrame } from "./sign-in-frame.tsx";
 
 /** Opens a one-time link: signs the member in, or asks for what a set-up or an invitation needs. */
 export function LinkPage() {
@@ -39,12 +39,7 @@ export function LinkPage() {
         </div>
       </SignInFrame>
     );
-  if (!opened.data || signedIn)
-    return (
-      <SignInFrame title="Signing in">
-        <Loading block="h-8" />
-      </SignInFrame>
-    );
+  if (!opened.data || signedIn) return <LinkSkeleton />;
   return <AcceptForm link={link} offer={opened.data.offer} />;
 }
 

@@ -6,9 +6,8 @@ import { CLI } from "../../format/snippets.ts";
 import { Button } from "../../ui/button.tsx";
 import { PasswordField, TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
-import { Logo } from "../../ui/icon.tsx";
-import { PageHeader } from "../../ui/page.tsx";
 import { pageAfterSignIn, rememberBack } from "./back.ts";
+import { SignInFrame } from "./sign-in-frame.tsx";
 
 const route = getRouteApi("/sign-in");
 
@@ -30,12 +29,6 @@ export function SignInPage() {
   });
   return (
     <SignInFrame title="Sign in">
-      {local === true && (
-        <p className="border-line bg-surface mb-6 rounded-lg border p-3 text-sm text-pretty">
-          This is a development service. In the terminal of <Code>patchbay dev</Code>, press <Code>o</Code> to open a
-          sign-in link, or <Code>l</Code> to print one. Without a terminal, restart it: it prints a link.
-        </p>
-      )}
       <Form
         error={signIn.error}
         onSubmit={signIn.mutate}
@@ -56,6 +49,12 @@ export function SignInPage() {
         />
         <PasswordField label="Password" value={password} onChange={setPassword} />
       </Form>
+      {local === true && (
+        <p className="border-line bg-surface mt-6 rounded-lg border p-3 text-sm text-pretty">
+          This is a development service. In the terminal of <Code>patchbay dev</Code>, press <Code>o</Code> to open a
+          sign-in link, or <Code>l</Code> to print one. Without a terminal, restart it: it prints a link.
+        </p>
+      )}
       <p className="text-muted mt-6 text-sm text-pretty">
         No password? Ask an owner for a link from the Members page, or run <Code>{CLI} members link</Code> on the
         server, with the <Code>--data-dir</Code> or <Code>--database</Code> of the service.
@@ -64,24 +63,6 @@ export function SignInPage() {
   );
 }
 
-interface SignInFrameProps {
-  title: string;
-  description?: ReactNode;
-  children: ReactNode;
-}
-
 const Code = ({ children }: { children: ReactNode }) => (
   <code className="bg-sunken rounded px-1 py-0.5 font-mono text-xs">{children}</code>
-);
-
-/** The layout of pages without a session. */
-export const SignInFrame = ({ title, description, children }: SignInFrameProps) => (
-  <main className="mx-auto flex min-h-dvh w-full max-w-sm flex-col justify-center px-4 py-12">
-    <div className="mb-6 flex items-center gap-2.5 font-semibold">
-      <Logo />
-      Patchbay
-    </div>
-    <PageHeader title={title} {...(description !== undefined && { description })} />
-    {children}
-  </main>
 );
