@@ -7,11 +7,19 @@ import { answer, done } from "./hand-calls.ts";
 let server: GatewayServer;
 const never = new AbortController().signal;
 
+const TIMES = { reconnectMs: 30_000, stopGraceMs: 50, heartbeatMs: 50 };
+
 beforeEach(async () => {
-  server = await startGateway({ reconnectMs: 150, stopGraceMs: 50, heartbeatMs: 50 });
+  server = await startGateway(TIMES);
 });
 
 afterEach(() => server[Symbol.asyncDispose]());
+
+/** Replaces the gateway by one that waits this long for a runtime. */
+async function waitOnly(reconnectMs: number): Promise<void> {
+  await server[Symbol.asyncDispose]();
+  server = await startGateway({ ...TIMES, reconnectMs });
+}
 
 const deliver = (order = orderFor("instance-1")) => server.gateway.deliver(order, { signal: never });
 const recover = (order = orderFor("instance-1")) => server.gateway.recover(order, { signal: never });
@@ -32,6 +40,7 @@ async function reconnect(runtime: FakeRuntime): Promise<FakeRuntime> {
 }
 
 test("a call whose runtime does not reconnect ends as unknown", async () => {
+  await waitOnly(150);
   const { runtime, delivery } = await startCall();
 
   runtime.socket.terminate();
@@ -40,6 +49,7 @@ test("a call whose runtime does not reconnect ends as unknown", async () => {
 });
 
 test("another instance cannot answer the call of a disconnected one", async () => {
+  await waitOnly(150);
   const { runtime, order, delivery } = await startCall();
   runtime.socket.terminate();
 
@@ -86,6 +96,7 @@ test("a call that still runs after a reconnect is waited for, and asked to stop 
 });
 
 test("a call whose reconnected runtime does not answer the query ends as unknown", async () => {
+  await waitOnly(3_000);
   const { runtime, delivery } = await startCall();
 
   const back = await reconnect(runtime);
@@ -155,6 +166,11 @@ test("recovery waits for a runtime that has not reconnected", async () => {
   runtime.send({ type: "callState", callId: order.callId, state: "unseen" });
 
   expect(await delivery).toEqual({ kind: "undelivered" });
+});
+
+test("recovery ends as unknown when the runtime does not return", async () => {
+  await waitOnly(150);
+
   expect(await recover(orderFor("gone"))).toEqual({ kind: "unknown" });
 });
 
