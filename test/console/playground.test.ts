@@ -74,6 +74,11 @@ describeConsole("the playground", {}, (suite) => {
     await expect.poll(() => call.count()).toBe(1);
     await expect.poll(() => conversation.getByText("as agent").count()).toBe(1);
     await expect.poll(() => conversation.getByText(pendingOrder.ownerId).count()).toBeGreaterThan(0);
+
+    await page.waitForURL(({ searchParams }) => searchParams.has("thread") && searchParams.has("thread2"));
+    await page.reload();
+    await page.getByText("Differences are highlighted").waitFor();
+    await expect.poll(() => conversation.getByText("as agent").count()).toBe(1);
   });
 
   test("compares two customers, each lane with its own context, and Enter sends", async () => {
@@ -105,6 +110,13 @@ describeConsole("the playground", {}, (suite) => {
     await page.getByRole("textbox", { name: "Instructions of B" }).fill("Be long.");
     await ask(`What is the status of order ${pendingOrder.orderId}?`);
     await page.getByText("Same calls with the same results").waitFor();
+    const heads = page.getByRole("heading", { level: 3 });
+    const instructed = () => heads.filter({ hasText: "own instructions" }).count();
+    expect(await instructed()).toBe(2);
+    await page.reload();
+    await page.getByText("Same calls with the same results").waitFor();
+    await expect.poll(() => heads.filter({ hasText: "offline" }).count()).toBe(2);
+    await expect.poll(instructed).toBe(2);
     const links = page.getByRole("link", { name: "Waterfall" });
     await expect.poll(() => links.count()).toBe(2);
     const runs = await links.all();

@@ -16,10 +16,12 @@ interface PastAnswerProps {
   actions?: React.ReactNode;
   /** Shows thoughts and calls from the start. */
   open?: boolean;
+  /** Shown on the calls with their ids. */
+  remarks?: ReadonlyMap<string, string> | undefined;
 }
 
 /** A stored answer; its thoughts and calls are fetched when expanded. */
-export function PastAnswer({ past: { run, answer }, actions, open: opened = false }: PastAnswerProps) {
+export function PastAnswer({ past: { run, answer }, actions, open: opened = false, remarks }: PastAnswerProps) {
   const [open, setOpen] = useState(opened && run.finishedAt !== null);
   const log = useQuery({ ...recordedTranscript(run), enabled: open });
   const ended = run.finishedAt !== null;
@@ -40,7 +42,10 @@ export function PastAnswer({ past: { run, answer }, actions, open: opened = fals
       {open && log.isPending && <Loading block="h-9 rounded-lg" />}
       <Fault error={open ? log.error : undefined} />
       {open && log.data ? (
-        <TranscriptView transcript={log.data.end ? log.data : { ...log.data, answer: answer ?? "" }} />
+        <TranscriptView
+          transcript={log.data.end ? log.data : { ...log.data, answer: answer ?? "" }}
+          remarks={remarks}
+        />
       ) : answer === undefined ? (
         ended && <NoAnswer message={run.status === "cancelled" ? "Run cancelled" : "No answer"} code={run.code} />
       ) : (

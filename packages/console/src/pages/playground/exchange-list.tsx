@@ -4,10 +4,10 @@ import { classNames, controlClass } from "../../ui/class-names.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Fault } from "../../ui/page.tsx";
 import { QueryText, TranscriptView } from "../conversation/exchange-view.tsx";
-import { callsOf } from "../conversation/exchange.ts";
 import { PastAnswer, RunFigures } from "../conversation/past-exchange.tsx";
-import { callDifferences } from "./call-differences.ts";
-import { isRunning, type LiveExchange, queryOf, roleOf, runIdOf, type ShownExchange, stateOf } from "./lane.ts";
+import { useDifferences } from "./lane-comparison.ts";
+import { LaneHead } from "./lane-head.tsx";
+import { isRunning, queryOf, runIdOf, type ShownExchange, stateOf } from "./lane.ts";
 
 export interface ExchangeListProps {
   agentId: string;
@@ -23,41 +23,18 @@ export interface ExchangeListProps {
 }
 
 /** Queries with their answers; the answers of two conversations are shown side by side. */
-export function ExchangeList({ agentId, lanes, roles, running, selected, onSelect, onSend }: ExchangeListProps) {
+export function ExchangeList({ lanes, running, onSend, ...rest }: ExchangeListProps) {
   const length = Math.max(...lanes.map((lane) => lane.length));
   return (
     <ol aria-label="Conversation" className="grid min-w-0 gap-6">
       {Array.from({ length }, (_, index) => {
         const row = lanes.map((lane) => lane[index]);
         const query = row.map((shown) => shown && queryOf(shown)).find((text) => text !== undefined) ?? "";
-        const remarks = differencesOf(row);
         return (
           // The index is a stable key: exchanges are only appended.
           <li key={index} className="grid min-w-0 gap-3">
             {onSend ? <EditableQuery text={query} disabled={running} onSend={onSend} /> : <QueryText text={query} />}
-            <div className={classNames("grid min-w-0 items-start gap-4", lanes.length > 1 && "md:grid-cols-2")}>
-              {row.map((shown, lane) => (
-                <div
-                  key={lane}
-                  className={classNames(
-                    "min-w-0",
-                    lanes.length > 1 && "border-line bg-surface top-16 rounded-lg border p-3 md:sticky",
-                  )}
-                >
-                  {lanes.length > 1 && <LaneName letter={lane === 0 ? "A" : "B"} shown={shown} role={roles[lane]} />}
-                  {shown && (
-                    <OneAnswer
-                      agentId={agentId}
-                      shown={shown}
-                      remarks={remarks}
-                      selected={selected}
-                      onSelect={onSelect}
-                    />
-                  )}
-                </div>
-              ))}
-            </div>
-            {remarks && <ComparisonNote differing={remarks.size} />}
+            <Answers {...rest} row={row} />
           </li>
         );
       })}
@@ -65,33 +42,43 @@ export function ExchangeList({ agentId, lanes, roles, running, selected, onSelec
   );
 }
 
-interface LaneNameProps {
-  letter: string;
-  shown: ShownExchange | undefined;
-  role: string | undefined;
-}
+type AnswersProps = Pick<ExchangeListProps, "agentId" | "roles" | "selected" | "onSelect"> & {
+  row: readonly (ShownExchange | undefined)[];
+};
 
-function LaneName({ letter, shown, role }: LaneNameProps) {
-  const name = shown ? roleOf(shown) : role;
+/** The answers to one query; those of two lanes side by side, with their differences once both have ended. */
+function Answers({ agentId, row, roles, selected, onSelect }: AnswersProps) {
+  const compared = row.length > 1;
+  const remarks = useDifferences(row);
   return (
-    <h3 className="text-muted mb-2 flex items-center gap-2 text-xs font-medium">
-      <span className="bg-accent-soft text-accent inline-flex size-5 items-center justify-center rounded">
-        {letter}
-      </span>
-      {name ? <code className="text-text truncate font-mono">{name}</code> : "no role"}
-    </h3>
-  );
-}
-
-/** Compares two runs once both have ended: before that, each call would count as missing on the other side. */
-function differencesOf(row: readonly (ShownExchange | undefined)[]): Map<string, string> | undefined {
-  const [a, b] = row.map((shown) => shown?.live);
-  if (!a?.transcript.end || !b?.transcript.end) return undefined;
-  const name = (exchange: LiveExchange, other: LiveExchange, letter: string) =>
-    exchange.role === other.role ? letter : `as ${exchange.role || "no role"}`;
-  return callDifferences(
-    { calls: callsOf(a.transcript), name: name(a, b, "A") },
-    { calls: callsOf(b.transcript), name: name(b, a, "B") },
+    <>
+      <div className={classNames("grid min-w-0 items-start gap-4", compared && "md:grid-cols-2")}>
+        {row.map((shown, lane) => (
+          <div
+            key={lane}
+            className={classNames(
+              "min-w-0",
+              compared && "border-line bg-surface top-16 rounded-lg border p-3 md:sticky",
+            )}
+          >
+            {compared && (
+              <LaneHead agentId={agentId} letter={lane === 0 ? "A" : "B"} shown={shown} role={roles[lane]} />
+            )}
+            {shown && (
+              <OneAnswer
+                agentId={agentId}
+                shown={shown}
+                compared={compared}
+                remarks={remarks}
+                selected={selected}
+                onSelect={onSelect}
+              />
+            )}
+          </div>
+        ))}
+      </div>
+      {remarks && <ComparisonNote differing={remarks.size} />}
+    </>
   );
 }
 
@@ -104,10 +91,12 @@ const ComparisonNote = ({ differing }: { differing: number }) => (
 
 interface OneAnswerProps extends Pick<ExchangeListProps, "agentId" | "selected" | "onSelect"> {
   shown: ShownExchange;
+  /** True in a comparison: calls are shown from the start, because remarks are on them. */
+  compared: boolean;
   remarks: ReadonlyMap<string, string> | undefined;
 }
 
-function OneAnswer({ agentId, shown, remarks, selected, onSelect }: OneAnswerProps) {
+function OneAnswer({ agentId, shown, compared, remarks, selected, onSelect }: OneAnswerProps) {
   const runId = runIdOf(shown);
   const events = runId !== undefined && (
     <Button
@@ -121,7 +110,7 @@ function OneAnswer({ agentId, shown, remarks, selected, onSelect }: OneAnswerPro
       Events
     </Button>
   );
-  if (shown.past) return <PastAnswer past={shown.past} actions={events} />;
+  if (shown.past) return <PastAnswer past={shown.past} actions={events} open={compared} remarks={remarks} />;
   const { transcript, error } = shown.live;
   const { end } = transcript;
   const waiting = isRunning(shown.live) && transcript.answer === "";

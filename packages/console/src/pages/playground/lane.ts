@@ -19,6 +19,8 @@ export interface LiveExchange {
   key: string;
   query: string;
   role: string;
+  /** Undefined for a run that this page did not start. */
+  sent: QueryBody | undefined;
   /** Undefined until the control plane accepted the query. */
   runId: string | undefined;
   stopping: boolean;
@@ -68,7 +70,7 @@ export class Lane {
   send(body: QueryBody, role = ""): void {
     const { agentId, streams } = this.#options;
     const { signal } = this.#streaming;
-    const key = this.#add({ query: body.query, role, runId: undefined });
+    const key = this.#add({ query: body.query, role, sent: body, runId: undefined });
     const onRun = (runId: string, threadId: string | undefined): void => {
       if (signal.aborted) return; // another thread was opened
       this.#change(key, () => ({ runId }));
@@ -84,7 +86,7 @@ export class Lane {
     if (this.state.get().exchanges.some(({ runId }) => runId === run.runId)) return;
     const { agentId, streams } = this.#options;
     const { signal } = this.#streaming;
-    const key = this.#add({ query, role: run.role ?? "", runId: run.runId });
+    const key = this.#add({ query, role: run.role ?? "", sent: undefined, runId: run.runId });
     void this.#show(key, streams.followRun(run.runId, { agentId, signal }));
   }
 
@@ -106,7 +108,7 @@ export class Lane {
     this.#options.cancel(runId).catch((error: unknown) => this.#change(key, () => ({ stopping: false, error })));
   }
 
-  #add(exchange: Pick<LiveExchange, "query" | "role" | "runId">): string {
+  #add(exchange: Pick<LiveExchange, "query" | "role" | "sent" | "runId">): string {
     const key = `query-${(lastKey += 1)}`;
     const added: LiveExchange = {
       ...exchange,
