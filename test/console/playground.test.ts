@@ -86,7 +86,11 @@ describeConsole("the playground", {}, (suite) => {
     const { page, conversation } = await open(
       `?compare=1&role=customer&role2=customer&context=${contextJson}&tab=settings`,
     );
-    await page.getByRole("textbox", { name: "Context of B" }).fill('{"customerId": "someone_else"}');
+    const laneB = page.getByRole("group", { name: "Lane B" });
+    await laneB.getByRole("textbox", { name: "Context of B" }).fill('{"customerId": "someone_else"}');
+    await laneB.getByRole("combobox", { name: "Provider of B" }).click();
+    await page.getByRole("option", { name: "As the agent" }).click();
+    await page.waitForURL(({ searchParams }) => searchParams.get("provider2") === "agent");
     const field = page.getByRole("textbox", { name: "Query" });
 
     await field.fill("Thank you,");
@@ -185,10 +189,10 @@ describeConsole("the playground", {}, (suite) => {
 
     await page.getByRole("combobox", { name: "Provider" }).click();
     const options = () => page.getByRole("option").allInnerTexts();
-    await expect.poll(options).toEqual(["Default", "Anthropic (not configured)"]);
-    await page.getByRole("option", { name: "Default" }).click();
+    await expect.poll(options).toEqual(["As the agent", "Anthropic (not configured)"]);
+    await page.getByRole("option", { name: "As the agent" }).click();
     await page.getByRole("combobox", { name: "Provider" }).click();
-    await expect.poll(options).toEqual(["Default"]);
+    await expect.poll(options).toEqual(["As the agent"]);
   });
 
   test("the field has the focus on arrival", async () => {
@@ -254,7 +258,7 @@ describeConsole("the models of the playground", { providers }, (suite) => {
       viewport: { width: 1600, height: 1000 },
     });
     await page.getByRole("combobox", { name: "Provider" }).click();
-    await expect.poll(() => page.getByRole("option").allInnerTexts()).toEqual(["Default", "Gemini"]);
+    await expect.poll(() => page.getByRole("option").allInnerTexts()).toEqual(["As the agent", "Gemini"]);
     await page.getByRole("option", { name: "Gemini" }).click();
     await page.getByText("per million tokens").waitFor();
 

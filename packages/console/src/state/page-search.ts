@@ -84,10 +84,11 @@ export const playground = searchOf({
   instructions: text,
   schema: text,
   /** Of the second lane of a comparison; absent: as in the first one. */
-  provider2: oneOf("anthropic", "openai", "gemini"),
+  provider2: oneOf("agent", "anthropic", "openai", "gemini"),
   model2: text,
   context2: text,
   instructions2: text,
+  agentInstructions2: flag,
   /** Text for the query field; it is not sent. */
   query: text,
   /** Id of a run whose request fills the form. */

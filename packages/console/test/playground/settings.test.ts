@@ -35,6 +35,7 @@ test("the URL restores the settings", () => {
     model2: "n",
     context2: '{"a": 2}',
     instructions2: "Be long.",
+    agentInstructions2: true,
   };
 
   expect(settingsOf(playground(parseSearch(stringifySearch(searchOfSettings(full)))))).toEqual(full);
@@ -75,6 +76,7 @@ test("the second lane has its own role, context and model, and otherwise those o
   });
   expect(bodyOfLane({ ...first, role2: "customer" }, 1)).toEqual({ ...bodyOfLane(first, 0), role: "customer" });
   expect(bodyOfLane({ ...second, context2: "{}" }, 1)).toMatchObject({ contextJson: "{}" });
+  expect(bodyOfLane({ ...second, provider2: "agent" }, 1)).not.toHaveProperty("llmConfig");
   expect(settings.validateSettings({ ...second, context2: "[" })).toHaveProperty("context2");
 });
 
@@ -86,6 +88,7 @@ test("each lane has its own instructions, which only members send", () => {
   expect(sentBy(both, 0)).toMatchObject({ instructions: "Be brief." });
   expect(sentBy(both, 1)).toMatchObject({ instructions: "Be brief." });
   expect(sentBy({ ...both, instructions2: "Be long." }, 1)).toMatchObject({ instructions: "Be long." });
+  expect(sentBy({ ...both, agentInstructions2: true }, 1)).not.toHaveProperty("instructions");
   expect(sentBy({ ...both, instructions: " " }, 0)).not.toHaveProperty("instructions");
   expect(bodyOf(both, sent)).not.toHaveProperty("instructions");
   expect(validateSettings({ ...both, instructions2: "x".repeat(20_001) })).toHaveProperty("instructions2");

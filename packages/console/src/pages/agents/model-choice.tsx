@@ -36,14 +36,16 @@ interface ProviderSelectProps<T extends string> {
   onChange: (value: T) => void;
   /** The label of the empty choice; without it, a provider must be selected. */
   none?: string;
+  /** Choices between the empty one and the providers. */
+  others?: readonly { value: T; label: string }[];
   disabled?: boolean;
   className?: string;
 }
 
 /** A select of the configured providers. */
-export function ProviderSelect<T extends "" | ProviderName>({ none, ...props }: ProviderSelectProps<T>) {
+export function ProviderSelect<T extends string>({ none, others = [], ...props }: ProviderSelectProps<T>) {
   const offered = providersOffered(useModels(), props.value);
-  const options = [...(none === undefined ? [] : [{ value: "", label: none }]), ...offered];
+  const options = [...(none === undefined ? [] : [{ value: "", label: none }]), ...others, ...offered];
   return <Select {...props} options={options as { value: T; label: string }[]} />;
 }
 

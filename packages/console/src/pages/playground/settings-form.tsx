@@ -1,7 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 import { resource, useHasRole } from "../../api/api.ts";
 import { Button } from "../../ui/button.tsx";
+import { classNames } from "../../ui/class-names.ts";
 import { Field, TextField } from "../../ui/field.tsx";
 import { Switch } from "../../ui/toggle.tsx";
 import { ModelField, ProviderSelect } from "../agents/model-choice.tsx";
@@ -31,81 +33,104 @@ export function SettingsForm(props: SettingsFormProps) {
       {!maySend && (
         <p className="text-muted text-sm">Viewers cannot send queries; these settings only change the code.</p>
       )}
-      <div className="grid gap-1">
-        <Switch label="Analysis mode" checked={settings.analysis} onChange={(analysis) => onChange({ analysis })} />
-        <p className="text-muted text-xs">The model plans before it acts, and the events include its reasoning</p>
-      </div>
-      <JsonField
-        {...textOf("context", props)}
-        label="Context"
-        hint="JSON about the caller, which functions receive and the model reads as data"
-        rows={5}
-        placeholder={'{"userId": "…"}'}
-      />
-      <Instructions {...textOf("instructions", props)} label="Instructions" empty="the instructions of the agent" />
+      <Group title={settings.compare ? "Lane A" : undefined}>
+        <JsonField
+          {...textOf("context", props)}
+          label="Context"
+          hint="JSON about the caller, which functions receive and the model reads as data"
+          rows={5}
+          placeholder={'{"userId": "…"}'}
+        />
+        <Instructions {...textOf("instructions", props)} label="Instructions" empty="the instructions of the agent" />
+        <ModelSettings {...props} />
+      </Group>
       {settings.compare && <SecondLane {...props} />}
-      <TextField
-        {...textOf("session", props)}
-        label="Session ID"
-        hint="Optional. Groups the queries of one visit"
-        spellCheck={false}
-        placeholder="none"
-      />
-      <ModelSettings {...props} />
-      <JsonField
-        {...textOf("schema", props)}
-        label="Answer schema"
-        hint="Optional. The answer follows this JSON Schema of type object"
-        rows={3}
-        placeholder={'{"type": "object", "properties": {}}'}
-      />
+      <Group title={settings.compare ? "Both lanes" : undefined}>
+        <div className="grid gap-1">
+          <Switch label="Analysis mode" checked={settings.analysis} onChange={(analysis) => onChange({ analysis })} />
+          <p className="text-muted text-xs">The model plans before it acts, and the events include its reasoning</p>
+        </div>
+        <TextField
+          {...textOf("session", props)}
+          label="Session ID"
+          hint="Optional. Groups the queries of one visit"
+          spellCheck={false}
+          placeholder="none"
+        />
+        <JsonField
+          {...textOf("schema", props)}
+          label="Answer schema"
+          hint="Optional. The answer follows this JSON Schema of type object"
+          rows={3}
+          placeholder={'{"type": "object", "properties": {}}'}
+        />
+      </Group>
     </div>
   );
 }
 
+/** Fields of one lane or of both; without a title when one conversation has all of them. */
+const Group = ({ title, children }: { title: string | undefined; children: ReactNode }) => (
+  <fieldset className={classNames("grid min-w-0 gap-5", title !== undefined && "border-line border-l-2 pl-3")}>
+    {title !== undefined && <legend className="mb-2 text-sm font-semibold">{title}</legend>}
+    {children}
+  </fieldset>
+);
+
+const AS_AGENT = "As the agent";
+
 /** What the second lane has of its own. */
 function SecondLane(props: SettingsFormProps) {
   const { settings, onChange } = props;
+  const { provider2, agentInstructions2 } = settings;
   return (
-    <fieldset className="border-line grid min-w-0 gap-3 border-l-2 pl-3">
-      <legend className="mb-2 text-sm font-semibold">Lane B</legend>
+    <Group title="Lane B">
       <JsonField
         {...textOf("context2", props)}
         label="Context of B"
         hint="Leave empty to use that of lane A, or enter {} for none"
         rows={3}
       />
-      <Instructions {...textOf("instructions2", props)} label="Instructions of B" empty="those of lane A" />
+      <div className="grid gap-2">
+        {!agentInstructions2 && (
+          <Instructions {...textOf("instructions2", props)} label="Instructions of B" empty="those of lane A" />
+        )}
+        <Switch
+          label="Instructions of the agent in B"
+          checked={agentInstructions2}
+          onChange={(next) => onChange({ agentInstructions2: next })}
+        />
+      </div>
       <Field label="Provider of B">
         <ProviderSelect
           label="Provider of B"
           none="As in lane A"
-          value={settings.provider2}
-          onChange={(provider2) => onChange({ provider2 })}
+          others={[{ value: "agent", label: AS_AGENT }]}
+          value={provider2}
+          onChange={(next) => onChange({ provider2: next })}
         />
       </Field>
-      {settings.provider2 !== "" && (
-        <ModelField {...textOf("model2", props)} label="Model of B" provider={settings.provider2} />
+      {provider2 !== "" && provider2 !== "agent" && (
+        <ModelField {...textOf("model2", props)} label="Model of B" provider={provider2} />
       )}
-    </fieldset>
+    </Group>
   );
 }
 
 function ModelSettings(props: SettingsFormProps) {
   const { provider } = props.settings;
   return (
-    <fieldset className="grid min-w-0 gap-3">
-      <legend className="mb-2 text-sm font-semibold">Model</legend>
+    <>
       <Field label="Provider">
         <ProviderSelect
           label="Provider"
-          none="Default"
+          none={AS_AGENT}
           value={provider}
           onChange={(next) => props.onChange({ provider: next })}
         />
       </Field>
       {provider === "" ? (
-        <p className="text-muted text-xs">Pick a provider to set model and limits</p>
+        <p className="text-muted -mt-3 text-xs">Pick a provider to set model and limits</p>
       ) : (
         <>
           <ModelField {...textOf("model", props)} label="Model" provider={provider} />
@@ -120,7 +145,7 @@ function ModelSettings(props: SettingsFormProps) {
           </div>
         </>
       )}
-    </fieldset>
+    </>
   );
 }
 

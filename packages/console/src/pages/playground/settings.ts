@@ -6,7 +6,8 @@ import type { playground } from "../../state/page-search.ts";
 import { PROVIDERS } from "../agents/model-choice.tsx";
 
 export type PlaygroundSearch = ReturnType<typeof playground>;
-export type QueryBody = BodyOf<"POST", "/agents/:agent_id/playground">;
+/** The body of a query of a member. */
+export type QueryBody = ReturnType<typeof bodyOf> & { instructions?: string };
 
 /** What a query is sent with besides its text and thread, as typed; empty if not set. */
 export interface Settings {
@@ -25,11 +26,13 @@ export interface Settings {
   instructions: string;
   /** JSON Schema of the answer. */
   schema: string;
-  /** Of the second lane; empty: as in the first one. */
-  provider2: "" | "anthropic" | "openai" | "gemini";
+  /** Of the second lane; empty: as in the first one. `agent`: the model of the agent. */
+  provider2: "" | "agent" | "anthropic" | "openai" | "gemini";
   model2: string;
   context2: string;
   instructions2: string;
+  /** The second lane uses the agent's instructions, also if the first one replaces them. */
+  agentInstructions2: boolean;
 }
 
 export type SettingsErrors = { [Name in keyof Settings]?: string | undefined };
@@ -50,6 +53,7 @@ export function settingsOf(search: PlaygroundSearch): Settings {
   const { maxTokens = "", temperature = "", instructions = "", schema = "" } = search;
   const { provider2 = "", model2 = "", context2 = "", instructions2 = "" } = search;
   const compare = search.compare === "1" || role2 !== "";
+  const agentInstructions2 = search.agentInstructions2 === "1";
   const analysis = search.mode === "analysis";
   return {
     role,
@@ -68,19 +72,20 @@ export function settingsOf(search: PlaygroundSearch): Settings {
     model2,
     context2,
     instructions2,
+    agentInstructions2,
   };
 }
 
 /** The settings of a lane of a comparison: its role, and its context, model and instructions where they differ from the first lane's. */
 export function settingsOfLane(settings: Settings, lane: number): Settings {
   if (lane === 0) return settings;
-  const { role2, provider2, model2, context2, instructions2 } = settings;
+  const { role2, provider2, model2, context2, instructions2, agentInstructions2 } = settings;
   return {
     ...settings,
     role: role2,
     ...(context2.trim() && { context: context2 }),
-    ...(provider2 && { provider: provider2, model: model2 }),
-    ...(instructions2.trim() && { instructions: instructions2 }),
+    ...(provider2 && (provider2 === "agent" ? { provider: "", model: "" } : { provider: provider2, model: model2 })),
+    ...(agentInstructions2 ? { instructions: "" } : instructions2.trim() && { instructions: instructions2 }),
   };
 }
 
@@ -107,7 +112,7 @@ export function settingsOfRun(run: RunTrace): Settings {
 /** The search parameters for these settings; `settingsOf` reads them. */
 export function searchOfSettings(settings: Settings): PlaygroundSearch {
   const { role, role2, compare, session, analysis, provider, model, maxTokens, temperature, context } = settings;
-  const { instructions, schema, provider2, model2, context2, instructions2 } = settings;
+  const { instructions, schema, provider2, model2, context2, instructions2, agentInstructions2 } = settings;
   const ofSecond = (text: string) => (compare && text) || undefined;
   const short = (text: string | undefined = "") => (text.length <= TEXT_IN_URL && text) || undefined;
   return {
@@ -127,6 +132,7 @@ export function searchOfSettings(settings: Settings): PlaygroundSearch {
     model2: ofSecond(provider2 && model2),
     context2: short(ofSecond(context2)),
     instructions2: short(ofSecond(instructions2)),
+    agentInstructions2: compare && agentInstructions2 ? "1" : undefined,
   };
 }
 
@@ -154,7 +160,8 @@ export function validateSettings(settings: Settings): SettingsErrors {
     schema: checkObject(settings.schema, '{"type": "object"}'),
     model2: settings.compare ? label(settings.model2) : undefined,
     context2: settings.compare ? checkContext(settings.context2) : undefined,
-    instructions2: settings.compare ? checkInstructions(settings.instructions2) : undefined,
+    instructions2:
+      settings.compare && !settings.agentInstructions2 ? checkInstructions(settings.instructions2) : undefined,
   });
 }
 
@@ -211,7 +218,7 @@ export function bodyOf(settings: Settings, sent: Sent) {
         ...(temperature.trim() && { temperature: Number(temperature) }),
       },
     }),
-  } satisfies QueryBody;
+  } satisfies BodyOf<"POST", "/agents/:agent_id/playground">;
 }
 
 const route = getRouteApi("/shell/agents/$agentId/playground");
