@@ -145,6 +145,17 @@ describeConsole("the playground", {}, (suite) => {
     await original.waitFor({ state: "detached" });
   });
 
+  test("a follow-up query opens with a notice that its thread's earlier messages are not included", async () => {
+    const { threadId } = await suite.desk.query("What is 2 + 2?");
+    const { runId } = await suite.desk.query("What is 3 + 4?", { threadId });
+    const { page } = await open(`?again=${runId}`);
+
+    const original = page.getByRole("region", { name: "Original run" });
+    await original.getByText(/earlier messages of this thread/).waitFor();
+    await original.getByRole("link", { name: "Open thread" }).click();
+    await page.getByText("What is 2 + 2?").first().waitFor();
+  });
+
   test.each([
     [390, "light"],
     [1024, "dark"],

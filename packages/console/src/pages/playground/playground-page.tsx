@@ -3,7 +3,8 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { resource, useHasRole } from "../../api/api.ts";
-import { Button, LinkButton } from "../../ui/button.tsx";
+import { countOf } from "../../format/numbers.ts";
+import { Button, LinkButton, TextLink } from "../../ui/button.tsx";
 import { Drawer } from "../../ui/dialog.tsx";
 import { useMedia } from "../../ui/measure.ts";
 import { Card, EmptyState, ErrorState, Loading, PageHeader, PageSkeleton, Skeleton } from "../../ui/page.tsx";
@@ -172,10 +173,28 @@ const OriginalRun = ({ run }: { run: RunTrace }) => (
     <p className="text-muted text-xs">
       The run as it was. The query and the settings are filled in; sending them starts a new thread.
     </p>
+    <EarlierMessages run={run} />
     <QueryText text={run.fullQuery} />
     <PastAnswer past={{ run, query: run.fullQuery, answer: run.response ?? undefined, askedAt: run.createdAt }} open />
   </section>
 );
+
+/** Says that a query sent from here lacks the earlier messages of the thread, which the model was sent. */
+function EarlierMessages({ run: { agentId, runId, threadId } }: { run: RunTrace }) {
+  const params = { agentId, runId, step: "0" };
+  const sent = useQuery(resource("/agents/:agent_id/runs/:run_id/turns/:step/request", { params }));
+  const { earlierMessages = 0 } = sent.data ?? {};
+  if (earlierMessages === 0) return null;
+  return (
+    <p className="bg-warn-soft text-warn rounded-md px-3 py-2 text-sm">
+      The model was also sent {countOf(earlierMessages, "earlier message")} of this thread. Queries from here do not
+      include them; “Run again” on the page of the run does.{" "}
+      <TextLink to="/agents/$agentId/threads/$threadId" params={{ agentId, threadId }}>
+        Open thread
+      </TextLink>
+    </p>
+  );
+}
 
 interface ConversationProps {
   lanes: readonly LaneView[];
