@@ -8,16 +8,16 @@ import { expectAccessible, settled } from "./support/page-checks.ts";
 const WIDE = { viewport: { width: 1440, height: 900 } };
 
 describeConsole("feedback on runs", {}, (suite) => {
-  test("a member scores, tags and notes a run, changes it, and finds it by score and tag", async () => {
+  test("a member scores, tags and comments a run, changes it, and finds it by score and tag", async () => {
     const { answered } = await askAround(suite.desk);
     const page = await suite.open(`${suite.desk.agentPath}/runs/${answered.runId}?view=feedback`, WIDE);
     await page.getByText("No feedback yet").waitFor();
     await page.getByRole("button", { name: "Bad", exact: true }).click();
     await page.getByLabel("Tags").fill('late, "odd" tag,');
-    await page.getByLabel("Note").fill("The wrong order.");
+    await page.getByLabel("Comment").fill("The wrong order.");
     await page.getByRole("tab", { name: "Events" }).click();
     await page.getByRole("tab", { name: "Feedback" }).click();
-    expect(await page.getByLabel("Note").inputValue()).toBe("The wrong order.");
+    expect(await page.getByLabel("Comment").inputValue()).toBe("The wrong order.");
     await page.getByRole("button", { name: "Save feedback" }).click();
 
     const list = page.getByRole("list", { name: "Feedback" });
@@ -42,6 +42,34 @@ describeConsole("feedback on runs", {}, (suite) => {
       await settled(page);
       expect(await page.locator("[data-row-link]").count(), search).toBe(rows);
     }
+  });
+
+  test("a member picks a tag in use, reads what is wrong with tags, and removes the feedback", async () => {
+    const { answered, denied } = await askAround(suite.desk);
+    await suite.desk.post(`/agents/${suite.desk.agentId}/runs/${denied.runId}/feedback`, { score: 0, tags: ["rude"] });
+    const page = await suite.open(`${suite.desk.agentPath}/runs/${answered.runId}?view=feedback`, WIDE);
+    const tags = page.getByLabel("Tags", { exact: true });
+    const save = page.getByRole("button", { name: "Save feedback" });
+
+    await tags.fill(`late, ${"x".repeat(65)}`);
+    await page.getByText(/^“x+…” has 65 characters. A tag has at most 64.$/).waitFor();
+    expect(await save.isDisabled()).toBe(true);
+    await tags.fill(Array.from({ length: 21 }, (_, at) => at).join());
+    await page.getByText("Enter at most 20 tags. These are 21.").waitFor();
+    await tags.fill("late");
+    await page.getByRole("group", { name: "Tags in use" }).getByRole("button", { name: "rude" }).click();
+    expect(await tags.inputValue()).toBe("late, rude");
+    await save.click();
+    await page.getByRole("tab", { name: "Feedback (1)" }).waitFor();
+
+    await page.getByRole("button", { name: "Remove feedback" }).click();
+    await page.getByText("No feedback yet").waitFor();
+    expect(await tags.inputValue()).toBe("");
+    expect(await page.getByRole("button", { name: "Remove feedback" }).count()).toBe(0);
+
+    await page.goto(`${suite.desk.agentPath}/runs?feedback=neutral`);
+    await settled(page);
+    expect(await page.locator("[data-row-link]").count()).toBe(1);
   });
 
   test("runs with bad feedback are downloaded as test files", async () => {

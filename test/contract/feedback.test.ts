@@ -40,9 +40,28 @@ describe("POST /agents/{agent_id}/runs/{run_id}/feedback", () => {
     ] as const) {
       const response = await system.post(`/agents/${system.agentId}/runs/${runId}/feedback`, body);
       expect(response.status, JSON.stringify(body)).toBe(400);
-      expect(await response.json()).toMatchObject({ code: "invalid_request", details: [{ path }] });
+      const error = (await response.json()) as { details: { message: string }[] };
+      expect(error).toMatchObject({ code: "invalid_request", details: [{ path }] });
+      expect(error.details[0]?.message).toMatch(/^must /);
     }
     expect(await stored(system, runId)).toEqual([]);
+  });
+
+  test("DELETE -> 204 also without feedback; only that of the key is removed", async () => {
+    await using system = await startContractSystem(scriptFor({ text: "Hello." }));
+    const { runId } = await system.query("hi");
+    const other = await system.plane.admin.createKey({ agentId: system.agentId });
+    await system.post(path(system, runId), { score: 1 });
+    await system.post(path(system, runId), { score: -1 }, { "x-api-key": other.apiKey });
+
+    const remove = (run: string) =>
+      fetch(`${system.url}${path(system, run)}`, { method: "DELETE", headers: { "x-api-key": system.apiKey } });
+    for (let times = 0; times < 2; times += 1) {
+      const response = await remove(runId);
+      expect([response.status, await response.text()]).toEqual([204, ""]);
+      expect(await stored(system, runId)).toMatchObject([{ score: -1 }]);
+    }
+    expect((await remove("run_none")).status).toBe(404);
   });
 
   test("404 for a run that the key cannot read", async () => {

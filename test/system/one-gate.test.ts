@@ -112,6 +112,7 @@ const HARMLESS: Record<Exclude<RouteId, keyof typeof STARTING>, string> = {
   localRunEvents: "reads the log of a run",
   cancelRun: "stops a run",
   sendFeedback: "stores an opinion about a run",
+  deleteFeedback: "deletes an opinion about a run",
   getRun: "reads a run",
   listThreads: "reads threads",
   getThread: "reads a thread",

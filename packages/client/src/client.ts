@@ -105,6 +105,8 @@ export interface AgentClient {
   getRun(runId: string, options?: RequestOptions): Promise<RunDetail>;
   /** Stores how good a run was, in place of what the same key said before. */
   sendFeedback(runId: string, feedback: Feedback, options?: RequestOptions): Promise<void>;
+  /** Deletes what the same key said about a run, if anything. */
+  deleteFeedback(runId: string, options?: RequestOptions): Promise<void>;
   /** Lists threads, latest change first. */
   listThreads(options?: PageOptions & { sessionId?: string | undefined }): Promise<ThreadPage>;
   /** Reads a thread with one page of its messages, oldest first. */
@@ -170,6 +172,10 @@ export function createClient({ maxRetries, ...options }: ClientOptions): AgentCl
     async sendFeedback(runId, feedback, { signal } = {}) {
       const request = { method: "POST", headers: JSON_BODY, body: feedback, signal } as const;
       await withRetries(() => send(`${runPath(runId)}/feedback`, request), maxRetries, signal);
+    },
+
+    async deleteFeedback(runId, { signal } = {}) {
+      await withRetries(() => send(`${runPath(runId)}/feedback`, { method: "DELETE", signal }), maxRetries, signal);
     },
 
     listThreads: ({ signal, ...search } = {}) => readJson("/threads", { search, signal }),

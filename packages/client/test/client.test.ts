@@ -189,6 +189,7 @@ test("runs and threads are read, cancelled, rated and deleted at their paths", a
     ...bodies.map((body) => json(200, body)),
     (response) => void response.writeHead(204).end(),
     (response) => void response.writeHead(204).end(),
+    (response) => void response.writeHead(204).end(),
   ]);
   const client = clientFor(service.url);
 
@@ -198,10 +199,11 @@ test("runs and threads are read, cancelled, rated and deleted at their paths", a
     await client.listThreads({ limit: 2, cursor: "c&1", sessionId: undefined }),
     await client.getThread("thr_1", { limit: 5 }),
     await client.deleteThread("thr_1"),
+    await client.deleteFeedback("run_1"),
     await client.sendFeedback("run_1", { score: -1, tags: ["late"] }),
   ];
 
-  expect(read).toEqual([...bodies, undefined, undefined]);
+  expect(read).toEqual([...bodies, undefined, undefined, undefined]);
   expect(JSON.parse(service.requests.at(-1)?.body ?? "")).toEqual({ score: -1, tags: ["late"] });
   expect(service.requests.map(({ method, path }) => `${method} ${path.replace("/agents/agt%201", "")}`)).toEqual([
     "POST /runs/run_1/cancel",
@@ -209,6 +211,7 @@ test("runs and threads are read, cancelled, rated and deleted at their paths", a
     "GET /threads?limit=2&cursor=c%261",
     "GET /threads/thr_1?limit=5",
     "DELETE /threads/thr_1",
+    "DELETE /runs/run_1/feedback",
     "POST /runs/run_1/feedback",
   ]);
 });

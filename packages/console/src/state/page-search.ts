@@ -104,7 +104,7 @@ export const runs = searchOf({
   noRole: flag,
   functionName: text,
   trouble: oneOf("denied", "failed"),
-  feedback: oneOf("good", "bad", "any"),
+  feedback: oneOf("good", "neutral", "bad", "any"),
   tag: text,
   model: text,
   code: text,

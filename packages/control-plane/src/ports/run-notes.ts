@@ -20,4 +20,7 @@ export interface RunNotes {
 
   /** Stores what a key or a member says about a run, in place of what it said before. */
   recordFeedback(of: { runId: string; orgId: string; keyId: string }, feedback: Feedback): Promise<void>;
+
+  /** Deletes what a key or a member said about a run, if anything. */
+  deleteFeedback(of: { runId: string; orgId: string; keyId: string }): Promise<void>;
 }

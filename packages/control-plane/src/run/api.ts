@@ -215,6 +215,8 @@ export interface Runs {
   detail(principal: Principal, runId: string): Promise<RunDetail | undefined>;
   /** Stores the principal's feedback. False when it may not see such a run. */
   recordFeedback(principal: Principal, runId: string, feedback: Feedback): Promise<boolean>;
+  /** Deletes the principal's feedback, if any. False when it may not see such a run. */
+  deleteFeedback(principal: Principal, runId: string): Promise<boolean>;
   /** Undefined when the principal may not see such a run. */
   cancel(principal: Principal, runId: string): Promise<CancelResponse | undefined>;
 

@@ -75,6 +75,12 @@ export function createRuns(
       await runs.recordFeedback({ runId, orgId, keyId }, feedback);
       return true;
     },
+    async deleteFeedback(principal, runId) {
+      if (!(await reads.find(principal, runId))) return false;
+      const { orgId, keyId } = principal;
+      await runs.deleteFeedback({ runId, orgId, keyId });
+      return true;
+    },
     async eraseThread({ agentId, roles }, threadId) {
       const readable = await threads.readable(agentId, threadId, roles);
       if (readable === "none") return false;

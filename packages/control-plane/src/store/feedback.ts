@@ -4,7 +4,7 @@ import { fromJson, isoTime, toJson } from "./columns.ts";
 import type { Engine } from "./engine.ts";
 
 /** What readers of answers say about runs. */
-export function feedbackStore({ db, dialect }: Engine): Pick<RunNotes, "recordFeedback"> {
+export function feedbackStore({ db, dialect }: Engine): Pick<RunNotes, "recordFeedback" | "deleteFeedback"> {
   return {
     async recordFeedback({ runId, orgId, keyId }, { score, tags, comment }) {
       // As JSON: Postgres stores no NUL in texts.
@@ -39,6 +39,15 @@ export function feedbackStore({ db, dialect }: Engine): Pick<RunNotes, "recordFe
             created_at: ref("excluded.created_at"),
           })),
         )
+        .execute();
+    },
+
+    async deleteFeedback({ runId, orgId, keyId }) {
+      await db
+        .deleteFrom("feedback")
+        .where("run_id", "=", runId)
+        .where("key_id", "=", keyId)
+        .where("org_id", "=", orgId)
         .execute();
     },
   };

@@ -157,7 +157,7 @@ export const CONSOLE_ROUTES = {
     },
     "file",
   ),
-  "GET /agents/:agent_id/run-values": read("Models, failures, keys and roles of runs", range, lists.RunValues),
+  "GET /agents/:agent_id/run-values": read("Models, failures, keys, roles and tags of runs", range, lists.RunValues),
   "GET /agents/:agent_id/views": {
     needs: "viewer",
     summary: "Views of runs: the member's own and the shared ones, oldest first",
@@ -201,6 +201,11 @@ export const CONSOLE_ROUTES = {
     needs: "developer",
     summary: "Say how good a run was; replaces what the member said before",
     body: runs.Feedback,
+    answer: nothing,
+  },
+  "DELETE /agents/:agent_id/runs/:run_id/feedback": {
+    needs: "developer",
+    summary: "Remove what the member said about a run",
     answer: nothing,
   },
   "POST /agents/:agent_id/runs/:run_id/cancel": { needs: "developer", summary: "Cancel a run", answer: CancelResponse },

@@ -33,7 +33,13 @@ export type RunTotals = z.infer<typeof RunTotals>;
 
 const counted = z.array(z.object({ value: z.string(), runs: z.number() }));
 /** Values that filters of runs can have, with the number of runs, the most frequent first. */
-export const RunValues = z.object({ models: counted, codes: counted, keyIds: counted, roles: counted });
+export const RunValues = z.object({
+  models: counted,
+  codes: counted,
+  keyIds: counted,
+  roles: counted,
+  tags: counted.describe("Of feedback. A run counts once for each key or member that gave it the tag."),
+});
 export type RunValues = z.infer<typeof RunValues>;
 
 /** Filters of a list of runs. */
@@ -45,7 +51,10 @@ export const runFilter = {
   functionName: z.string().max(64).optional(),
   /** Runs with a call that was denied, or that failed. */
   trouble: z.enum(["denied", "failed"]).optional(),
-  feedback: z.enum(["good", "bad", "any"]).optional().describe("With a score above 0, below 0, or any feedback."),
+  feedback: z
+    .enum(["good", "neutral", "bad", "any"])
+    .optional()
+    .describe("With a score above 0, of 0, below 0, or any feedback."),
   tag: z.string().max(64).optional().describe("With this tag in the feedback of a key or a member."),
   model: z.string().max(200).optional(),
   code: z.string().max(64).optional().describe("Why they failed."),

@@ -1,7 +1,8 @@
 import type { RunTrace } from "@patchbay/protocol/console";
-import { useMutation } from "@tanstack/react-query";
-import { api, refetch, useSession } from "../../api/api.ts";
-import { GuardedButton } from "../../ui/button.tsx";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { api, refetch, resource, useSession } from "../../api/api.ts";
+import type { BodyOf } from "../../api/routes.ts";
+import { Button, GuardedButton } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { Card } from "../../ui/page.tsx";
@@ -20,7 +21,7 @@ export interface FeedbackDraft {
 interface RunFeedbackProps {
   run: RunTrace;
   draft: FeedbackDraft | undefined;
-  onDraft: (draft: FeedbackDraft) => void;
+  onDraft: (draft: FeedbackDraft | undefined) => void;
 }
 
 /** The feedback of members and clients on a run, and the form of the signed-in member. */
@@ -72,6 +73,53 @@ const SCORES = [
   { value: "-1", label: "Bad" },
 ];
 
+/** Copies of limits in `@patchbay/protocol`, whose schemas would add to the bundle. */
+const TAGS = 20;
+const TAG_UNITS = 64;
+
+/** Tags of the text field, each once. */
+const tagsIn = (text: string): string[] =>
+  [...new Set(text.split(",").map((tag) => tag.trim()))].filter((tag) => tag !== "");
+
+function faultOf(tags: readonly string[]): string | undefined {
+  if (tags.length > TAGS) return `Enter at most ${TAGS} tags. These are ${tags.length}.`;
+  const long = tags.find(({ length }) => length > TAG_UNITS);
+  return long && `“${long.slice(0, 20)}…” has ${long.length} characters. A tag has at most ${TAG_UNITS}.`;
+}
+
+interface FeedbackToSave {
+  agentId: string;
+  runId: string;
+  body: BodyOf<"POST", typeof FEEDBACK>;
+  onRemoved: () => void;
+}
+
+const FEEDBACK = "/agents/:agent_id/runs/:run_id/feedback";
+
+/** What shows feedback. */
+const SHOWING = ["/agents/:agent_id/runs/:run_id", "/agents/:agent_id/runs", "/agents/:agent_id/run-values"] as const;
+
+/** Saves and removes the feedback of the member. */
+function useFeedback({ agentId, runId, body, onRemoved }: FeedbackToSave) {
+  const params = { agentId, runId };
+  const save = useMutation({
+    mutationFn: () => api.post(FEEDBACK, { params, body }),
+    onSuccess: () => {
+      void refetch(...SHOWING);
+      showSuccess("Feedback saved");
+    },
+  });
+  const remove = useMutation({
+    mutationFn: () => api.delete(FEEDBACK, { params }),
+    onSuccess: async () => {
+      await refetch(...SHOWING);
+      onRemoved();
+      showSuccess("Feedback removed");
+    },
+  });
+  return { save, remove };
+}
+
 function FeedbackForm({ run: { agentId, runId, feedback }, draft, onDraft }: RunFeedbackProps) {
   const { member } = useSession();
   const own = feedback.find(({ keyId }) => keyId === member.memberId);
@@ -83,53 +131,83 @@ function FeedbackForm({ run: { agentId, runId, feedback }, draft, onDraft }: Run
   };
   const { score, tags, comment } = draft ?? saved;
   const change = (part: Partial<FeedbackDraft>) => onDraft({ ...(draft ?? saved), ...part });
-  const named = [...new Set(tags.split(",").map((tag) => tag.trim()))].filter((tag) => tag !== "");
+  const named = tagsIn(tags);
+  const fault = faultOf(named);
   const body = {
     ...(score !== "" && { score: Number(score) }),
     ...(named.length > 0 && { tags: named }),
     ...(comment.trim() !== "" && { comment }),
   };
-  const save = useMutation({
-    mutationFn: () => api.post("/agents/:agent_id/runs/:run_id/feedback", { params: { agentId, runId }, body }),
-    onSuccess: () => {
-      void refetch("/agents/:agent_id/runs/:run_id", "/agents/:agent_id/runs");
-      showSuccess("Feedback saved");
-    },
-  });
+  const { save, remove } = useFeedback({ agentId, runId, body, onRemoved: () => onDraft(undefined) });
   return (
     <Form
-      error={save.error}
+      error={save.error ?? remove.error}
       onSubmit={save.mutate}
       submit={
-        <GuardedButton
-          needs="developer"
-          type="submit"
-          look="primary"
-          busy={save.isPending}
-          disabled={Object.keys(body).length === 0}
-          className="justify-self-start"
-        >
-          Save feedback
-        </GuardedButton>
+        <div className="flex flex-wrap gap-2">
+          <GuardedButton
+            needs="developer"
+            type="submit"
+            look="primary"
+            busy={save.isPending}
+            disabled={Object.keys(body).length === 0 || fault !== undefined}
+          >
+            Save feedback
+          </GuardedButton>
+          {own && (
+            <GuardedButton needs="developer" icon="trash" busy={remove.isPending} onClick={() => remove.mutate()}>
+              Remove feedback
+            </GuardedButton>
+          )}
+        </div>
       }
     >
       <div>
         <Segmented label="Score" options={SCORES} value={score} onChange={(next) => change({ score: next })} />
       </div>
+      <div className="grid gap-2">
+        <TextField
+          label="Tags"
+          hint={`Separated by commas, at most ${TAGS}`}
+          error={fault}
+          spellCheck={false}
+          value={tags}
+          onChange={(next) => change({ tags: next })}
+        />
+        <UsedTags agentId={agentId} except={named} onPick={(tag) => change({ tags: [...named, tag].join(", ") })} />
+      </div>
       <TextField
-        label="Tags"
-        hint="Separated by commas, at most 20"
-        spellCheck={false}
-        value={tags}
-        onChange={(next) => change({ tags: next })}
-      />
-      <TextField
-        label="Note"
+        label="Comment"
         rows={4}
         maxLength={10_000}
         value={comment}
         onChange={(next) => change({ comment: next })}
       />
     </Form>
+  );
+}
+
+const SUGGESTED = 8;
+
+interface UsedTagsProps {
+  agentId: string;
+  except: readonly string[];
+  onPick: (tag: string) => void;
+}
+
+/** The most frequent tags of the agent's runs, each a button that adds it. */
+function UsedTags({ agentId, except, onPick }: UsedTagsProps) {
+  const { data } = useQuery(resource("/agents/:agent_id/run-values", { params: { agentId } }));
+  // A tag of a client may have a comma, which separates tags here.
+  const tags = data?.tags.map(({ value }) => value).filter((tag) => !except.includes(tag) && !tag.includes(","));
+  if (!tags?.length) return null;
+  return (
+    <div role="group" aria-label="Tags in use" className="flex min-w-0 flex-wrap gap-1.5">
+      {tags.slice(0, SUGGESTED).map((tag) => (
+        <Button key={tag} size="small" icon="plus" className="max-w-full min-w-0" onClick={() => onPick(tag)}>
+          <span className="truncate">{tag}</span>
+        </Button>
+      ))}
+    </div>
   );
 }

@@ -103,11 +103,11 @@ function useFilters({ agentId, search, keys }: Omit<RunFiltersProps, "onChange">
       kind: "choice",
       name: "feedback",
       label: "Feedback",
-      options: ["good", "bad", { value: "any", label: "any feedback" }],
+      options: ["good", "neutral", "bad", { value: "any", label: "any feedback" }],
       any: "with or without",
       further: true,
     },
-    { kind: "text", name: "tag", label: "Tag", suggestions: [], further: true },
+    { kind: "text", name: "tag", label: "Tag", suggestions: values(seen?.tags), further: true },
     { kind: "text", name: "model", label: "Model", suggestions: values(seen?.models), further: true },
     { kind: "text", name: "code", label: "Error code", suggestions: values(seen?.codes), further: true },
     {

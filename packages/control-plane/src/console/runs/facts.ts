@@ -112,17 +112,31 @@ export async function valuesOf(engine: Engine, scope: Scope, filter: RunFilter):
     .select(({ fn }) => fn.countAll<number>().as("runs"))
     .groupBy(["run_facts.model", "run_facts.code", "run_facts.key_id", "run_facts.role"])
     .execute();
-  const counted = (column: "model" | "code" | "key_id" | "role") => {
-    const counts = new Map<string, number>();
-    for (const row of rows) {
-      const value = row[column];
-      if (value !== null) counts.set(value, (counts.get(value) ?? 0) + row.runs);
-    }
-    const all = [...counts].map(([value, runs]) => ({ value, runs }));
-    return all.toSorted((a, b) => b.runs - a.runs).slice(0, SUGGESTED);
-  };
+  const said = await runs
+    .innerJoin("feedback", "feedback.run_id", "run_facts.run_id")
+    .where("feedback.tags", "is not", null)
+    .select("feedback.tags")
+    .select(({ fn }) => fn.countAll<number>().as("runs"))
+    .groupBy("feedback.tags")
+    .execute();
+  const counted = (column: "model" | "code" | "key_id" | "role") =>
+    mostFrequent(rows.map((row) => ({ value: row[column], runs: row.runs })));
   const models = counted("model").filter(({ value }) => value !== TEST_CALL);
-  return { models, codes: counted("code"), keyIds: counted("key_id"), roles: counted("role") };
+  const tags = said.flatMap((row) => [...new Set(fromJson(row.tags!))].map((value) => ({ value, runs: row.runs })));
+  return {
+    models,
+    codes: counted("code"),
+    keyIds: counted("key_id"),
+    roles: counted("role"),
+    tags: mostFrequent(tags),
+  };
+}
+
+function mostFrequent(rows: readonly { value: string | null; runs: number }[]): RunValues["tags"] {
+  const counts = new Map<string, number>();
+  for (const { value, runs } of rows) if (value !== null) counts.set(value, (counts.get(value) ?? 0) + runs);
+  const all = [...counts].map(([value, runs]) => ({ value, runs }));
+  return all.toSorted((a, b) => b.runs - a.runs).slice(0, SUGGESTED);
 }
 
 /**

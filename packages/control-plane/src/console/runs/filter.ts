@@ -16,7 +16,7 @@ export interface RunFilter {
   status?: RunStatus | undefined;
   /** Empty: runs without a role. */
   role?: string | undefined;
-  feedback?: "good" | "bad" | "any" | undefined;
+  feedback?: "good" | "neutral" | "bad" | "any" | undefined;
   tag?: string | undefined;
   model?: string | undefined;
   code?: string | undefined;
@@ -34,6 +34,9 @@ export interface RunFilter {
   /** Words of the query, the answer or an error, the last one may be cut; `run_…` and `thr_…` are beginnings of ids. */
   q?: string | undefined;
 }
+
+/** How the score of such feedback compares to 0. */
+const SCORES = { good: ">", neutral: "=", bad: "<" } as const;
 
 type AskedFilter = z.output<z.ZodObject<typeof runFilter>>;
 
@@ -125,7 +128,7 @@ export function factConditions(eb: Facts, filter: RunFilter): Where[] {
   if (role === "") all.push(eb("run_facts.role", "is", null));
   const said = eb.selectFrom("feedback").select("feedback.key_id").whereRef("feedback.run_id", "=", "run_facts.run_id");
   if (feedback === "any") all.push(eb.exists(said));
-  else if (feedback !== undefined) all.push(eb.exists(said.where("score", feedback === "good" ? ">" : "<", 0)));
+  else if (feedback !== undefined) all.push(eb.exists(said.where("score", SCORES[feedback], 0)));
   // A tag is found as it is written in the JSON of a list of tags.
   if (tag !== undefined) all.push(eb.exists(said.where(containsExactly(eb.ref("tags" as never), JSON.stringify(tag)))));
   if (source === "production") all.push(eb("run_facts.source", "in", ["api", "local", "direct_call"]));

@@ -30,7 +30,7 @@ type RunRoutes =
   | "GET /agents/:agent_id/runs/:run_id/turns/:step/request"
   | "GET /agents/:agent_id/runs/:run_id/log"
   | "GET /agents/:agent_id/runs/:run_id/events"
-  | "POST /agents/:agent_id/runs/:run_id/feedback"
+  | `${"POST" | "DELETE"} /agents/:agent_id/runs/:run_id/feedback`
   | "POST /agents/:agent_id/runs/:run_id/cancel";
 
 export const runRoutes = (deps: ConsoleDeps): HandlersOf<ListRoutes | RunRoutes> => ({
@@ -126,6 +126,10 @@ function oneRunRoutes(deps: ConsoleDeps): HandlersOf<RunRoutes> {
 
     async "POST /agents/:agent_id/runs/:run_id/feedback"({ by, agent: { agentId }, params, body }) {
       if (!(await runs.recordFeedback(callerOf(by, agentId), params.run_id, body))) throw notFound("run");
+    },
+
+    async "DELETE /agents/:agent_id/runs/:run_id/feedback"({ by, agent: { agentId }, params }) {
+      if (!(await runs.deleteFeedback(callerOf(by, agentId), params.run_id))) throw notFound("run");
     },
 
     async "POST /agents/:agent_id/runs/:run_id/cancel"({ by, agent: { orgId, agentId }, params }) {

@@ -106,6 +106,15 @@ const TABLE = [
     failures: ["400", "401", "403", "404", "413", "415", "500", "503"],
   },
   {
+    id: "deleteFeedback",
+    method: "DELETE",
+    path: "/agents/:agent_id/runs/:run_id/feedback",
+    access: "api",
+    summary: "Remove what the key said about a run",
+    answers: { "204": { description: "The key has no feedback on the run" } },
+    failures: OF_RESOURCES,
+  },
+  {
     id: "getRun",
     method: "GET",
     path: "/agents/:agent_id/runs/:run_id",

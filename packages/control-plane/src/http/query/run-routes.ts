@@ -18,7 +18,7 @@ const EVENT_ID = /^\d{1,15}$/;
 /** Routes of an existing run: follow, read, cancel and rate it. */
 export function runRoutes(
   deps: HttpDeps,
-): Record<"runEvents" | "localRunEvents" | "cancelRun" | "getRun" | "sendFeedback", Handler> {
+): Record<"runEvents" | "localRunEvents" | "cancelRun" | "getRun" | "sendFeedback" | "deleteFeedback", Handler> {
   const { runs } = deps;
 
   async function resume(exchange: Exchange, caller: Principal, view: Pick<StreamView, "deltas" | "translate">) {
@@ -59,6 +59,12 @@ export function runRoutes(
         requireJsonType(exchange);
         const feedback = parse(Feedback, parseBody(await readBody(exchange)), []);
         if (!(await runs.recordFeedback(caller, runId(exchange), feedback))) throw unknownRun();
+        return noContent(exchange);
+      }),
+
+    deleteFeedback: (exchange) =>
+      asApiCaller(exchange, deps, async (caller) => {
+        if (!(await runs.deleteFeedback(caller, runId(exchange)))) throw unknownRun();
         return noContent(exchange);
       }),
 

@@ -170,6 +170,7 @@ export function createFakeRuns(): FakeRuns {
     },
 
     recordFeedback: async (caller, runId) => visible(caller, runId) !== undefined,
+    deleteFeedback: async (caller, runId) => visible(caller, runId) !== undefined,
 
     async cancel(caller, runId) {
       const run = visible(caller, runId);

@@ -192,7 +192,7 @@ export function consoleRunContract(place: MakePlace): void {
       expect(await runs.list(org, agent, { limit: 5, q: "late" })).toEqual(empty);
       expect(await runs.list(org, agent, { limit: 5, sort: "-costUsd" })).toEqual(empty);
       expect(await runs.totals(org, agent, {})).toMatchObject({ runs: 0, costUsd: 0 });
-      expect(await runs.values(org, agent, {})).toEqual({ models: [], codes: [], keyIds: [], roles: [] });
+      expect(await runs.values(org, agent, {})).toEqual({ models: [], codes: [], keyIds: [], roles: [], tags: [] });
       expect(await threads.get(org, agent, run.threadId, { limit: 5 })).toBeUndefined();
       expect(await runs.parts(org, agent, run.runId)).toBeUndefined();
       expect(await runs.log(org, agent, run.runId, { limit: 5 })).toBeUndefined();

@@ -37,6 +37,21 @@ export function feedbackContract(place: MakePlace): void {
     expect((await console.runs.parts(orgId, agentId, runId))?.feedback[0]?.comment).toBe("Wrong\u0000 order");
   });
 
+  test("a key deletes its feedback, and nothing of others", async () => {
+    await using world = await openWorld(place);
+    const { store, agentId, orgId, console } = world;
+    const { runId } = await world.start({});
+    const said = (keyId: string) => ({ runId, orgId, keyId });
+    await store.runs.recordFeedback(said("key_a"), { score: 1 });
+    await store.runs.recordFeedback(said("key_b"), { score: 1 });
+
+    await store.runs.deleteFeedback({ ...said("key_b"), orgId: "org_other" });
+    await store.runs.deleteFeedback(said("key_a"));
+    await store.runs.deleteFeedback(said("key_a"));
+
+    expect((await console.runs.parts(orgId, agentId, runId))?.feedback).toMatchObject([{ keyId: "key_b" }]);
+  });
+
   test("runs are found by the score and the tags of their feedback", async () => {
     await using world = await openWorld(place);
     const { store, agentId, orgId, console } = world;
@@ -55,10 +70,16 @@ export function feedbackContract(place: MakePlace): void {
     };
     expect(await found({ feedback: "good" })).toEqual(["good"]);
     expect(await found({ feedback: "bad" })).toEqual(["bad"]);
+    expect(await found({ feedback: "neutral" })).toEqual(["noted"]);
     expect(await found({ feedback: "any" })).toEqual(["good", "bad", "noted"]);
     expect(await found({ tag: "on time" })).toEqual(["good"]);
     expect(await found({ tag: "a%b" })).toEqual([]);
     expect(await found({ tag: "LATE" })).toEqual([]);
+
+    await say("silent", "key_b", { tags: ["late", "late"] });
+    const { tags } = await console.runs.values(orgId, agentId, {});
+    expect(tags[0]).toEqual({ value: "late", runs: 2 });
+    expect(tags.map(({ value }) => value).toSorted()).toEqual(["a_b", "late", "on time"]);
   });
 
   test("feedback is erased with its thread, and with old runs", async () => {

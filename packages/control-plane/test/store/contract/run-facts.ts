@@ -185,6 +185,7 @@ export function runFactContract(place: MakePlace): void {
         { value: "key_2", runs: 1 },
       ],
       roles: [{ value: "clerk", runs: 1 }],
+      tags: [],
     });
   });
 
