@@ -82,6 +82,7 @@ describeConsole("feedback on runs", {}, (suite) => {
     await page.goto(`${suite.desk.agentPath}/runs?feedback=bad`);
     await settled(page);
     await page.getByRole("button", { name: "Export" }).click();
+    await page.getByRole("menuitem", { name: /^Test files.*1 test$/ }).waitFor();
     const downloading = page.waitForEvent("download");
     await page.getByRole("menuitem", { name: /^Test files/ }).click();
     const download = await downloading;
@@ -90,6 +91,17 @@ describeConsole("feedback on runs", {}, (suite) => {
     expect(download.suggestedFilename()).toBe(`tests-${suite.desk.agentId}.tar`);
     const name = /what-is-the-status-of-order-[\w-]+/.source + answered.runId;
     expect(stdout).toMatch(new RegExp(`^${name}\\.json\n${name}\\.test\\.ts\n$`));
+
+    await page.goto(`${suite.desk.agentPath}/runs?role=customer&q=status`);
+    await settled(page);
+    await page.getByRole("button", { name: "Export" }).click();
+    await page.getByRole("menuitem", { name: /^Test files.*\d tests?, \d needs? an edit$/ }).waitFor();
+    await page.goto(`${suite.desk.agentPath}/runs?role=unheard-of`);
+    await settled(page);
+    await page.getByRole("button", { name: "Export" }).click();
+    const disabled = page.getByRole("menuitem", { name: /^Test files.*No runs match\.$/ });
+    await disabled.waitFor();
+    expect(await disabled.getAttribute("aria-disabled")).toBe("true");
   });
 
   test("a viewer reads feedback and cannot give it", async () => {

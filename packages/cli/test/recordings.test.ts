@@ -80,7 +80,12 @@ test("runs export writes a finished run as a recording, with a test", async () =
   const written = await runCommand(args, { cwd: folder.path });
   const again = await runCommand(args, { cwd: folder.path });
 
-  expect(JSON.parse(written.stdout)).toEqual({ file: "runs/ann.json", testFile: "runs/ann.test.ts", kept: false });
+  expect(JSON.parse(written.stdout)).toEqual({
+    file: "runs/ann.json",
+    testFile: "runs/ann.test.ts",
+    kept: false,
+    edits: [],
+  });
   expect(JSON.parse(again.stdout)).toMatchObject({ kept: true });
   const test = await readFile(join(folder.path, "runs/ann.test.ts"), "utf8");
   expect(test).toContain('query: "Greet \\"Ann\\""');
@@ -105,7 +110,12 @@ test("runs export-tests writes the runs that match, keeps existing files, and re
   const name = `runs/greet-ann-${ann.runId}`;
 
   const one = await run("q=Ann");
-  expect(JSON.parse(one.stdout)).toEqual({ written: [`${name}.json`, `${name}.test.ts`], kept: [], skipped: [] });
+  expect(JSON.parse(one.stdout)).toEqual({
+    written: [`${name}.json`, `${name}.test.ts`],
+    kept: [],
+    toEdit: [],
+    skipped: [],
+  });
   expect(await readFile(join(folder.path, `${name}.test.ts`), "utf8")).toContain(
     `replay: join(import.meta.dirname, "greet-ann-${ann.runId}.json")`,
   );

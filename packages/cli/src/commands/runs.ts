@@ -95,10 +95,14 @@ async function exportRun(id: string, options: AdminOptions & { output?: string }
       const run = await make(store, id);
       await mkdir(dirname(output), { recursive: true });
       await writeFile(output, `${text(run)}\n`);
-      return { file: output, ...(await writeTest(output, testOf(basename(output), run))) };
+      return { file: output, ...(await writeTest(output, testOf(basename(output), run))), edits: run.edits ?? [] };
     },
-    ({ file, testFile, kept }) =>
-      kept ? `Wrote ${file}. ${testFile} exists and is unchanged.` : `Wrote ${file} and ${testFile}.`,
+    ({ file, testFile, kept, edits }) =>
+      kept
+        ? `Wrote ${file}. ${testFile} exists and is unchanged.`
+        : [`Wrote ${file} and ${testFile}.`, ...(edits.length > 0 ? [skippedUntil(testFile), ...edits] : [])].join(
+            "\n",
+          ),
   );
 }
 
@@ -117,8 +121,9 @@ async function exportTests(options: ExportTestsOptions): Promise<void> {
     async (_admin, store) => {
       const written: string[] = [];
       const kept: string[] = [];
+      const toEdit: string[] = [];
       let skipped: string[] = [];
-      for await (const { name, text } of await make(store, agent, filter)) {
+      for await (const { name, text, toEdit: needsEdit } of await make(store, agent, filter)) {
         if (name === "skipped.txt") {
           skipped = text.trimEnd().split("\n");
           continue;
@@ -129,19 +134,23 @@ async function exportTests(options: ExportTestsOptions): Promise<void> {
           await mkdir(output, { recursive: true });
           await writeFile(file, text);
           written.push(file);
+          if (needsEdit) toEdit.push(file);
         }
       }
-      return { written, kept, skipped };
+      return { written, kept, toEdit, skipped };
     },
-    ({ written, kept, skipped }) =>
+    ({ written, kept, toEdit, skipped }) =>
       [
         ...written.map((file) => `Wrote ${file}.`),
+        ...toEdit.map(skippedUntil),
         ...kept.map((file) => `${file} exists and is unchanged.`),
         ...skipped,
         ...(written.length + kept.length + skipped.length === 0 ? ["No runs match."] : []),
       ].join("\n"),
   );
 }
+
+const skippedUntil = (file: string): string => `${file} is skipped until you edit it. Its comment says what to change.`;
 
 /** Never overwrites a test: its owner may have edited it. */
 async function writeTest(output: string, text: string): Promise<{ testFile: string; kept: boolean }> {

@@ -1,6 +1,7 @@
 import { type AgentSettingsChange, type JsonObject, LIMITS, type LlmConfig, type Manifest } from "@patchbay/protocol";
 import { AdminError } from "../accounts/admin-error.ts";
 import { contextTokens } from "../models/capabilities.ts";
+import { editsOf, type RunToRepeat } from "./edits.ts";
 import { recordedAnswer, recordedRequest } from "./request.ts";
 import { addTurn, emptyTape, type Tape } from "./tape.ts";
 import type { ChosenModel, ModelStop, ModelTurn } from "../ports/model-provider.ts";
@@ -8,7 +9,7 @@ import type { RunRecord, RunRequest, TurnRecord } from "../ports/records.ts";
 import type { HistoryEntry } from "../ports/run-store.ts";
 import type { Store } from "../ports/stores.ts";
 import { firstShown } from "../run/loop/compact.ts";
-import { nextTurn } from "../run/loop/request.ts";
+import { nextTurn, systemText } from "../run/loop/request.ts";
 import {
   createProgress,
   createState,
@@ -33,11 +34,13 @@ export interface ExportedQuery {
 
 /** A recording of a run and of the earlier runs in its model requests, with everything needed to repeat the queries. */
 export interface ExportedRun extends Tape {
-  /** The agent's own instructions, where they are still those of the run. */
+  /** The instructions of the agent, or of the member who sent the query, at the start of the run. */
   instructions?: string;
   queries: ExportedQuery[];
   /** True for a run that did not succeed. */
   failed?: true;
+  /** What has to change before a test of the run can pass, as sentences. */
+  edits?: string[];
 }
 
 /** Makes a recording of a finished run from the store. Throws `AdminError` for a run that does not exist or has not ended. */
@@ -47,22 +50,26 @@ export async function exportRun(store: Store, runId: string, agentId?: string): 
   const earlier = await earlierRuns(store, run);
   const tape = emptyTape();
   const queries: ExportedQuery[] = [];
+  const repeated: RunToRepeat[] = [];
   for (const [i, one] of [...earlier.map((entry) => entry.run), run].entries()) {
     if (one.request.quoted || one.request.task)
       throw new AdminError(
         `Run ${one.runId} is of a chat client: it is a background task, or received texts besides its query, and a test cannot send either. Export a run of another client.`,
       );
-    await addRun(store, one, earlier.slice(0, i), tape);
+    const added = await addRun(store, one, earlier.slice(0, i), tape);
+    if (added) repeated.push(added);
     queries.push(exportedQuery(one, earlier[i - 1]?.run));
   }
   if (tape.turns.length === 0)
     throw new AdminError(`Run ${runId} ended before its first model turn: there is nothing to replay.`);
-  const instructions = (await store.accounts.getAgent(run.agentId))?.instructions.trim() ?? "";
+  const instructions = repeated.at(-1)?.instructions;
+  const edits = editsOf(repeated);
   return {
     ...tape,
-    ...(instructions !== "" && run.request.system.includes(instructions) && { instructions }),
+    ...(instructions && { instructions }),
     queries,
     ...(run.result?.success === false && { failed: true as const }),
+    ...(edits.length > 0 && { edits }),
   };
 }
 
@@ -98,9 +105,15 @@ async function earlierRuns(store: Store, run: RunRecord): Promise<EarlierRun[]> 
   return found;
 }
 
-async function addRun(store: Store, run: RunRecord, earlier: readonly EarlierRun[], tape: Tape): Promise<void> {
+/** Adds the turns of a run, if it has any. */
+async function addRun(
+  store: Store,
+  run: RunRecord,
+  earlier: readonly EarlierRun[],
+  tape: Tape,
+): Promise<RunToRepeat | undefined> {
   const { turns, calls } = await store.runs.checkpoint(run.runId);
-  if (turns.length === 0) return;
+  if (turns.length === 0) return undefined;
   const manifest = await manifestOf(store, run);
   const entries = earlier.map(({ entry }) => entry);
   // The thread that asks again begins with the first of them.
@@ -111,6 +124,18 @@ async function addRun(store: Store, run: RunRecord, earlier: readonly EarlierRun
     addTurn(tape, recordedRequest(request), recordedAnswer(request, answerOf(state, turn, turns)));
     pushTurn(state, turn);
   }
+  return { run, calls, instructions: instructionsOf(run, manifest) };
+}
+
+/** The text between the rules and the service's instructions: the agent's may have changed since. */
+function instructionsOf(run: RunRecord, manifest: Manifest): string | undefined {
+  const { system } = run.request;
+  const options = { isTask: false, respond: functionsOf(run, manifest).respond?.name };
+  const between = system.slice(
+    systemText([], options).length,
+    -(manifest.instructions?.trim().length ?? 0) || undefined,
+  );
+  return systemText([between, manifest.instructions], options) === system ? between.trim() : undefined;
 }
 
 async function manifestOf({ runtimes }: Store, { agentId, manifestHash, runId }: RunRecord): Promise<Manifest> {

@@ -1,16 +1,17 @@
+import type { TestCounts } from "@patchbay/protocol/console";
 import { AdminError } from "../accounts/admin-error.ts";
 import type { Store } from "../ports/stores.ts";
 import { type ExportedQuery, type ExportedRun, exportRun } from "./run-export.ts";
 
-/** A test that replays an exported conversation. Its owner adds what the export lacks: the service and the context's values. */
-export function testOf(file: string, { instructions, queries, failed }: ExportedRun): string {
+/** A test that replays an exported conversation with the service of its owner. One that lacks something is skipped and says what. */
+export function testOf(file: string, { instructions, queries, failed, edits = [] }: ExportedRun): string {
   const last = queries.at(-1);
   return `import { join } from "node:path";
 import { expect, test } from "vitest";
 import { startTestServer } from "@patchbay/functions/testing";
 import service from "./service.ts"; // the file that default-exports what defineService() returned
 
-test(${quoted(titleOf(last?.query ?? ""))}, async () => {
+${declared(edits)}(${quoted(titleOf(last?.query ?? ""))}, async () => {
   await using server = await startTestServer(service, {
     replay: join(import.meta.dirname, ${quoted(file)}),
     results: "recorded", // without it the functions run, on the data of this test
@@ -21,6 +22,12 @@ ${queries.map((query, i) => queryText(query, i, queries.length)).join("\n")}
 });
 `;
 }
+
+/** The call that declares the test. One that needs edits is skipped, with a comment that lists them. */
+const declared = (edits: readonly string[]): string =>
+  edits.length === 0
+    ? "test"
+    : `// This test is skipped until you edit it. Then replace test.skip with test.\n${edits.map((edit) => `// - ${edit}\n`).join("")}test.skip`;
 
 const TITLE_LENGTH = 60;
 
@@ -48,6 +55,8 @@ const quoted = (value: unknown): string => JSON.stringify(value);
 export interface TestFile {
   name: string;
   text: string;
+  /** True for a test that is skipped until its owner edits it. */
+  toEdit?: true;
 }
 
 /** The runs of an export, in its order. `more`: runs that match and are beyond its limit. */
@@ -56,30 +65,49 @@ export interface ExportedSet {
   more: boolean;
 }
 
-/**
- * Yields a recording and a test of each run, then `skipped.txt` with the runs that cannot be replayed and the reason. `within` runs
- * each access to the store.
- */
-export async function* testFilesOf(
-  store: Store,
-  { runs, more }: ExportedSet,
-  within: <T>(work: () => Promise<T>) => Promise<T> = (work) => work(),
-): AsyncGenerator<TestFile, undefined, undefined> {
-  const skipped: string[] = [];
+type Within = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** Yields each run of an export, or the reason why it cannot be replayed. `within` runs each access to the store. */
+async function* exportsOf(store: Store, runs: ExportedSet["runs"], within: Within = (work) => work()) {
   for (const { agentId, runId, query } of runs) {
     const run = await within(() => exportRun(store, runId, agentId)).catch((error: unknown) => {
       if (!(error instanceof AdminError)) throw error;
-      skipped.push(error.message);
-      return undefined;
+      return error.message;
     });
-    if (!run) continue;
-    const name = `${slugOf(query)}${runId}`;
+    yield { name: `${slugOf(query)}${runId}`, run };
+  }
+}
+
+/** Yields a recording and a test of each run, then `skipped.txt` with the runs that cannot be replayed and the reason. */
+export async function* testFilesOf(
+  store: Store,
+  { runs, more }: ExportedSet,
+  within?: Within,
+): AsyncGenerator<TestFile, undefined, undefined> {
+  const skipped: string[] = [];
+  for await (const { name, run } of exportsOf(store, runs, within)) {
+    if (typeof run === "string") {
+      skipped.push(run);
+      continue;
+    }
     yield { name: `${name}.json`, text: `${JSON.stringify(run, null, 2)}\n` };
-    yield { name: `${name}.test.ts`, text: testOf(`${name}.json`, run) };
+    const text = testOf(`${name}.json`, run);
+    yield { name: `${name}.test.ts`, text, ...(run.edits && { toEdit: true as const }) };
   }
   if (more) skipped.push(`More runs match: an export has at most ${MOST_TESTS}. Narrow the filter to export them.`);
   if (skipped.length > 0) yield { name: "skipped.txt", text: `${skipped.join("\n")}\n` };
   return undefined;
+}
+
+/** What `testFilesOf` yields, in numbers: tests, those of them that need an edit, and runs without a test. */
+export async function countTests(store: Store, { runs }: ExportedSet, within?: Within): Promise<TestCounts> {
+  const counts: TestCounts = { tests: 0, toEdit: 0, left: 0 };
+  for await (const { run } of exportsOf(store, runs, within)) {
+    if (typeof run === "string") counts.left += 1;
+    else counts.tests += 1;
+    if (typeof run !== "string" && run.edits) counts.toEdit += 1;
+  }
+  return counts;
 }
 
 /** Runs in one export of tests. Each rebuilds the model requests of its run and of the queries before it. */

@@ -28,6 +28,11 @@ test("an archive has a recording and a test of each run that matches, and names 
   expect(JSON.parse(read(`${files[1]}.json`))).toMatchObject({ recording: 1, queries: [{ role: "manager" }] });
   expect(read(`${files[1]}.test.ts`)).toContain("expect(done.answer.success).toBe(true)");
   expect(read("skipped.txt")).toBe("Run run_open has not ended yet: export it when it has.\n");
+  const counts = (filter: string) => viewer.json("GET", `${desk.agent}/run-export/tests?${filter}`);
+  expect(await counts("")).toEqual({ tests: 2, toEdit: 0, left: 1 });
+  expect(await counts("role=customer")).toEqual({ tests: 1, toEdit: 0, left: 0 });
+  await desk.query("And mine?", { role: "customer", contextJson: '{"customerId":"ann"}' });
+  expect(await counts("role=customer")).toEqual({ tests: 2, toEdit: 1, left: 0 });
 });
 
 test("an archive of nothing is empty, and one of another organisation's agent is not found", async () => {

@@ -157,6 +157,11 @@ export const CONSOLE_ROUTES = {
     },
     "file",
   ),
+  "GET /agents/:agent_id/run-export/tests": read(
+    "Counts of the tests that an export has",
+    { ...lists.runFilter, sort: lists.RunSort.optional() },
+    lists.TestCounts,
+  ),
   "GET /agents/:agent_id/run-values": read("Models, failures, keys, roles and tags of runs", range, lists.RunValues),
   "GET /agents/:agent_id/views": {
     needs: "viewer",

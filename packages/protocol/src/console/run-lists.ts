@@ -31,6 +31,10 @@ export const RunTotals = z.object({
 });
 export type RunTotals = z.infer<typeof RunTotals>;
 
+/** What an export of tests has: tests, those of them that need an edit, and runs without a test. */
+export const TestCounts = z.object({ tests: z.number(), toEdit: z.number(), left: z.number() });
+export type TestCounts = z.infer<typeof TestCounts>;
+
 const counted = z.array(z.object({ value: z.string(), runs: z.number() }));
 /** Values that filters of runs can have, with the number of runs, the most frequent first. */
 export const RunValues = z.object({

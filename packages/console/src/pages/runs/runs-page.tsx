@@ -3,15 +3,15 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { list, pathOfKey, queryClient, useList, useSession } from "../../api/api.ts";
 import { refetchChanged } from "../../api/refresh-list.ts";
-import { urlOf } from "../../api/routes.ts";
 import { runs as searchOfRuns } from "../../state/page-search.ts";
 import { useSignal } from "../../state/signals.ts";
 import { Button } from "../../ui/button.tsx";
 import { DataTable } from "../../ui/data-table.tsx";
 import { EmptyState, PageHeader } from "../../ui/page.tsx";
-import { Menu, MenuChecks, MenuChoice, MenuItem, MenuSection, MenuSeparator } from "../../ui/popover.tsx";
+import { Menu, MenuChecks, MenuChoice, MenuSection, MenuSeparator } from "../../ui/popover.tsx";
 import { Snippets } from "../../ui/snippet.tsx";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
+import { ExportMenu } from "./export-menu.tsx";
 import { areChosen, chosenColumns, RUN_COLUMNS, runColumns } from "./run-columns.tsx";
 import { filterOf, RunFilters, type RunsSearch } from "./run-filters.tsx";
 import { RunSums } from "./run-sums.tsx";
@@ -119,29 +119,6 @@ function DisplayMenu({ sort, onSort }: { sort: string; onSort: (by: string) => v
     </Menu>
   );
 }
-
-const FORMATS = [
-  { format: "csv", label: "CSV" },
-  { format: "ndjson", label: "NDJSON, one run per line" },
-  { format: "json", label: "JSON" },
-  { format: "tests", label: "Test files that replay them, up to 200 runs" },
-];
-
-/** Downloads of all runs that match, also of those that are not loaded, in the order of the list. */
-const ExportMenu = ({ agentId, query }: { agentId: string; query: Record<string, string | number | undefined> }) => (
-  <Menu trigger={<Button icon="download">Export</Button>}>
-    <MenuSection title="All runs that match">
-      {FORMATS.map(({ format, label }) => (
-        <MenuItem
-          key={format}
-          link={<a download href={urlOf("/agents/:agent_id/run-export", { agentId }, { ...query, format })} />}
-        >
-          {label}
-        </MenuItem>
-      ))}
-    </MenuSection>
-  </Menu>
-);
 
 function NoRuns({ agentId, filtered }: { agentId: string; filtered: boolean }) {
   const { baseUrl } = useSession();

@@ -9,7 +9,7 @@ import type { RunRecord } from "../../ports/records.ts";
 import { ServiceError } from "../../ports/service-error.ts";
 import type { Query } from "../../run/api.ts";
 import { callerOf, type ConsoleDeps, found, type HandlersOf, notFound, ownerOf, paged } from "../handler.ts";
-import { testFilesOf } from "../../recording/test-file.ts";
+import { countTests, testFilesOf } from "../../recording/test-file.ts";
 import { download, fileOf, runsToExport, tarOf } from "./export.ts";
 import { filterOf } from "./filter.ts";
 import { sentTurn } from "./sent-turn.ts";
@@ -22,6 +22,7 @@ type ListRoutes =
   | "GET /agents/:agent_id/runs"
   | "GET /agents/:agent_id/run-totals"
   | "GET /agents/:agent_id/run-values"
+  | "GET /agents/:agent_id/run-export/tests"
   | "GET /agents/:agent_id/run-export";
 
 type RunRoutes =
@@ -40,6 +41,10 @@ export const runRoutes = (deps: ConsoleDeps): HandlersOf<ListRoutes | RunRoutes>
 
 function listRoutes(deps: ConsoleDeps): HandlersOf<ListRoutes> {
   const { store, queries } = deps;
+  const inTurn =
+    (orgId: string) =>
+    <T>(work: () => Promise<T>) =>
+      deps.within(orgId, () => deps.reads.run(asStranger(orgId), work));
   return {
     "GET /agents/:agent_id/runs"({ agent: { orgId, agentId }, query }) {
       const { limit, cursor, sort, ...filter } = paged(query);
@@ -52,6 +57,13 @@ function listRoutes(deps: ConsoleDeps): HandlersOf<ListRoutes> {
     "GET /agents/:agent_id/run-values": ({ agent: { orgId, agentId }, query }) =>
       queries.runs.values(orgId, agentId, filterOf(query)),
 
+    async "GET /agents/:agent_id/run-export/tests"({ agent: { orgId, agentId }, query: { sort, ...filter } }) {
+      const within = inTurn(orgId);
+      const asked = { ...filterOf(filter), sort };
+      const set = await within(() => runsToExport(queries, { orgId, agentId }, asked));
+      return countTests(store, set, within);
+    },
+
     async "GET /agents/:agent_id/run-export"({ agent: { orgId, agentId }, query, exchange }) {
       const { format, sort, ...filter } = query;
       // Runs that begin during the export would move the pages of a sorted list.
@@ -59,7 +71,7 @@ function listRoutes(deps: ConsoleDeps): HandlersOf<ListRoutes> {
       // Only the order of time continues below the runs that one answer reads: more runs get that order.
       const complete = sort === undefined || (await queries.runs.totals(orgId, agentId, asked)).since === null;
       const page = { ...asked, limit: EXPORTED_AT_ONCE, sort: complete ? sort : undefined };
-      const within = <T>(work: () => Promise<T>) => deps.within(orgId, () => deps.reads.run(asStranger(orgId), work));
+      const within = inTurn(orgId);
       if (format === "tests") {
         const set = await within(() => runsToExport(queries, { orgId, agentId }, { ...asked, sort }));
         return download(
