@@ -29,6 +29,27 @@ describeConsole("the run of a test call", {}, (suite) => {
       .toBe(pendingOrder.orderId);
   });
 
+  test("Back from its run restores the arguments, the role and the context", async () => {
+    const page = await suite.open(path());
+    const argument = page.getByRole("textbox", { name: /order_id|orderId/ });
+    await argument.fill(pendingOrder.orderId);
+    await page.getByRole("combobox", { name: "Role" }).fill("customer");
+    await page.getByText("Context", { exact: true }).click();
+    const context = page.getByRole("textbox", { name: "Context as JSON" });
+    await context.fill(JSON.stringify({ customerId: pendingOrder.ownerId }));
+    await page.getByRole("button", { name: /^Call as customer/ }).click();
+    await page.waitForURL(({ searchParams }) => searchParams.get("again")?.startsWith("run_") === true);
+    await page.getByRole("region", { name: "Value returned" }).getByText(pendingOrder.orderId).first().waitFor();
+
+    await page.getByRole("link", { name: "Open run" }).click();
+    await page.getByRole("link", { name: "Edit and call again" }).waitFor();
+    await page.goBack();
+
+    await page.getByRole("button", { name: /^Call as customer/ }).waitFor();
+    await expect.poll(() => argument.inputValue()).toBe(pendingOrder.orderId);
+    expect(await context.inputValue()).toContain(pendingOrder.ownerId);
+  });
+
   test("a call of a run is tried with its arguments, role and context, and saved as a case", async () => {
     const context = { customerId: pendingOrder.ownerId };
     const { runId } = await suite.desk.query(`What is the status of order ${pendingOrder.orderId}?`, {

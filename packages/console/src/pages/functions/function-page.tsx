@@ -26,7 +26,15 @@ const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
 /** One function: its declaration, figures, roles and schema, and a form for test calls. */
 export function FunctionPage() {
   const { agentId, functionName } = route.useParams();
-  const { manifestHash, again, call, ...search } = route.useSearch();
+  const { manifestHash, again: inUrl, call: callInUrl, ...search } = route.useSearch();
+  const change = useSearchChange(route);
+  /** The last test call of this page. The URL names its run, so that Back fills the form again; the open form stays as it is. */
+  const [begun, setBegun] = useState<{ runId: string; filledBy: { again?: string; call?: string } }>();
+  const filledBy =
+    begun !== undefined && begun.runId === inUrl
+      ? begun.filledBy
+      : { ...(inUrl !== undefined && { again: inUrl }), ...(callInUrl !== undefined && { call: callInUrl }) };
+  const { again, call } = filledBy;
   const run = useQuery({
     ...resource("/agents/:agent_id/runs/:run_id", { params: { agentId, runId: again ?? "" } }),
     enabled: again !== undefined,
@@ -41,7 +49,16 @@ export function FunctionPage() {
   const earlier =
     again === undefined ? undefined : ((run.data && earlierCall(run.data, functionName, call)) ?? "missing");
   return fn ? (
-    <LoadedFunction key={`${again} ${call}`} fn={fn} set={set.data} earlier={earlier} />
+    <LoadedFunction
+      key={`${again} ${call}`}
+      fn={fn}
+      set={set.data}
+      earlier={earlier}
+      onBegin={(runId) => {
+        setBegun({ runId, filledBy });
+        change({ again: runId, call: undefined });
+      }}
+    />
   ) : (
     <Missing name={functionName} agentId={agentId} />
   );
@@ -52,9 +69,11 @@ interface LoadedFunctionProps {
   set: FunctionSet;
   /** Fills the form of the test call; `missing` if the call that the link names was not found. */
   earlier: EarlierCall | "missing" | undefined;
+  /** Called with the run of each test call. */
+  onBegin: (runId: string) => void;
 }
 
-function LoadedFunction({ fn, set, earlier }: LoadedFunctionProps) {
+function LoadedFunction({ fn, set, earlier, onBegin }: LoadedFunctionProps) {
   const { tab = "try", range, from, to } = route.useSearch();
   const change = useSearchChange(route);
   const shape = shapeOf(fn.inputSchema);
@@ -82,7 +101,7 @@ function LoadedFunction({ fn, set, earlier }: LoadedFunctionProps) {
               label: "Test call",
               content: (
                 <TestCall
-                  {...{ fn, set, shape, written, context }}
+                  {...{ fn, set, shape, written, context, onBegin }}
                   onWritten={setWritten}
                   onContext={setContext}
                   notice={noticeOf(earlier)}

@@ -34,6 +34,8 @@ interface TestCallProps {
   onWritten: (written: ArgumentsDraft) => void;
   context: string;
   onContext: (context: string) => void;
+  /** Called with the run of each test call. */
+  onBegin: (runId: string) => void;
   /** Shown above the form. */
   notice: string | undefined;
 }
@@ -146,14 +148,14 @@ function Fillings({ title, items }: { title: string; items: readonly { label: st
 }
 
 /** The caller's role and context as typed, and the test call made of them and the arguments. */
-function useTestCall({ fn, shape, written, context, onContext }: TestCallProps) {
+function useTestCall({ fn, shape, written, context, onContext, onBegin }: TestCallProps) {
   const { agentId } = route.useParams();
   const mayCall = useHasRole("developer");
   const [submitted, setSubmitted] = useState(false);
   const caller = useCaller(context, onContext);
   const input = readArguments(shape, written);
   const invalid = input.faults.length + caller.parsed.faults.length > 0;
-  const { run, begin } = useTestRun(agentId, fn.name);
+  const { run, begin } = useTestRun(agentId, fn.name, onBegin);
   const send = (form: HTMLFormElement): void => {
     // The keyboard submits the form even if its button is disabled.
     if (!mayCall || isPending(run)) return;

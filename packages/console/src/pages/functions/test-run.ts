@@ -28,8 +28,11 @@ export interface TestRun {
 export const isPending = (run: TestRun | undefined): boolean =>
   run !== undefined && run.result === undefined && run.error === undefined;
 
-/** The last test call of the page, and a function that begins another one. A call continues when the page is left. */
-export function useTestRun(agentId: string, functionName: string) {
+/**
+ * The last test call of the page, and a function that begins another one; `onBegin` is called with its run. A call continues when
+ * the page is left.
+ */
+export function useTestRun(agentId: string, functionName: string, onBegin: (runId: string) => void) {
   const [run, setRun] = useState<TestRun>();
   const leaving = useRef(new AbortController());
   useEffect(() => {
@@ -57,7 +60,10 @@ export function useTestRun(agentId: string, functionName: string) {
     const { role, arguments: given, context } = sent;
     const body = { arguments: given, ...(role !== undefined && { role }), ...(context && { context }) };
     try {
-      const onRun = (runId: string): void => change({ runId });
+      const onRun = (runId: string): void => {
+        change({ runId });
+        if (!signal.aborted) onBegin(runId);
+      };
       for await (const event of startTestCall(functionName, body, { agentId, signal, onRun }))
         change({ transcript: addEvent(current.transcript, event) });
       const params = { agentId, runId: current.runId ?? "" };
