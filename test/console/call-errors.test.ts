@@ -1,4 +1,5 @@
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
+import { hostname } from "node:os";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { describeConsole } from "./support/desk-console.ts";
@@ -16,6 +17,16 @@ const SHOP = defineService({
       effect: "read",
       handler() {
         throw new RangeError("page 7 of the orders is empty");
+      },
+    }),
+    defineFunction({
+      name: "load_all",
+      description: "Loads all orders.",
+      input: z.object({}),
+      roles: everyone,
+      effect: "read",
+      handler() {
+        throw new RangeError("a page of the orders is empty. ".repeat(40));
       },
     }),
   ],
@@ -45,6 +56,21 @@ describeConsole("a function that failed", { service: SHOP, reportErrors: true },
     await page.goto(`${suite.desk.agentPath}/functions/load_order?tab=try`);
     await page.getByRole("button", { name: "Call without a role" }).click();
     await page.getByText("RangeError: page 7 of the orders is empty").first().waitFor();
+    expect(await page.getByRole("button", { name: "Show all" }).count()).toBe(0);
+  });
+
+  test("a long message has three lines until it is shown whole", async () => {
+    const page = await suite.open(`${suite.desk.agentPath}/functions/load_all?tab=try`, WIDE);
+    await page.getByRole("button", { name: "Call without a role" }).click();
+    const title = page.getByText(/^Thrown by your code/);
+    const isCut = () => title.evaluate(({ scrollHeight, clientHeight }) => scrollHeight > clientHeight);
+    await page.getByRole("button", { name: "Show all" }).waitFor();
+    expect(await isCut()).toBe(true);
+    await expectAccessible(page);
+
+    await page.getByRole("button", { name: "Show all" }).click();
+    await page.getByRole("button", { name: "Show less" }).waitFor();
+    expect(await isCut()).toBe(false);
   });
 });
 
@@ -58,6 +84,8 @@ describeConsole("a function that failed without the owner's opt-in", { service: 
 
     const where = page.getByText("The error is in the log of runtime");
     await where.waitFor();
+    // The desk of the suite has no deployment.
+    expect(await where.innerText()).toContain(` ${hostname()} `);
     expect(await where.innerText()).toContain(`Search it for ${reference}.`);
     expect(await page.getByText("page 7 of the orders").count()).toBe(0);
   });

@@ -13,7 +13,7 @@ import { callsOf } from "../conversation/exchange.ts";
 import { CallProgress } from "../conversation/exchange-view.tsx";
 import { OwnerError } from "../runs/owner-error.tsx";
 import { SaveCase } from "./save-case.tsx";
-import { isPending, type SentCall, type TestRun } from "./test-run.ts";
+import { isPending, type SentCall, type ShownResult, type TestRun } from "./test-run.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
 
@@ -88,7 +88,7 @@ function Pending({ agentId, run: { runId, sentAt, transcript } }: { agentId: str
   );
 }
 
-const Outcome = ({ fn, sent, result }: { fn: ConsoleFunction; sent: SentCall | undefined; result: TestCallResult }) => (
+const Outcome = ({ fn, sent, result }: { fn: ConsoleFunction; sent: SentCall | undefined; result: ShownResult }) => (
   <div className="grid gap-4">
     <p className="flex flex-wrap items-center gap-2 text-sm">
       <Status state={result.ok ? "succeeded" : result.rule === null ? "failed" : "denied"} />

@@ -12,6 +12,9 @@ export interface SentCall {
   context: Arguments | undefined;
 }
 
+/** The result of a test call, with host and deployment of its runtime. */
+export type ShownResult = TestCallResult & { runtimeName?: string | undefined };
+
 /** A test call from its start to its result. */
 export interface TestRun {
   sent: SentCall;
@@ -21,7 +24,7 @@ export interface TestRun {
   runId: string | undefined;
   transcript: Transcript;
   /** Undefined while it runs. */
-  result: TestCallResult | undefined;
+  result: ShownResult | undefined;
   error: unknown;
 }
 
@@ -77,7 +80,7 @@ export function useTestRun(agentId: string, functionName: string, onBegin: (runI
 }
 
 /** The outcome of the run's call. The trace has its checks and times, the events its whole value. */
-export function resultOf(trace: RunTrace, transcript: Transcript): TestCallResult {
+export function resultOf(trace: RunTrace, transcript: Transcript): ShownResult {
   const { runId, code, errorMessage, durationMs } = trace;
   const call = trace.spans.find(({ kind }) => kind === "call");
   const outcome = callsOf(transcript)[0]?.outcome;
@@ -85,11 +88,12 @@ export function resultOf(trace: RunTrace, transcript: Transcript): TestCallResul
     const nowhere = { callId: null, runtime: null, rule: null, redacted: [] };
     return { runId, ok: false, code, errorMessage, durationMs, ...nowhere };
   }
-  const { runtime, withheld } = call.attributes;
+  const { runtime, runtimeName, withheld } = call.attributes;
   const about = {
     runId,
     callId: call.id,
     runtime: typeof runtime === "string" ? runtime : null,
+    ...(typeof runtimeName === "string" && { runtimeName }),
     redacted: Array.isArray(withheld) ? withheld : [],
     durationMs: (call.endMs ?? call.startMs) - call.startMs,
   };

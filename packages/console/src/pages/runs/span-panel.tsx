@@ -198,9 +198,17 @@ function FailureNote({ span: { state, rule, why, code, errorMessage } }: { span:
 }
 
 /** The failure of a call, for the owner; undefined for other spans. */
-function failureOf({ kind, id, code, errorMessage, error, attributes: { runtime } }: Span): CallFailure | undefined {
+function failureOf({ kind, id, code, errorMessage, error, attributes }: Span): CallFailure | undefined {
   if (kind !== "call") return undefined;
-  return { callId: id, runtime: typeof runtime === "string" ? runtime : null, code, errorMessage, error };
+  const { runtime, runtimeName } = attributes;
+  return {
+    callId: id,
+    runtime: typeof runtime === "string" ? runtime : null,
+    runtimeName: typeof runtimeName === "string" ? runtimeName : undefined,
+    code,
+    errorMessage,
+    error,
+  };
 }
 
 function deniedBy(rule: string | null): string {
