@@ -172,6 +172,29 @@ describeConsole("the form of a test call", { service, reportCases: true }, (suit
     });
   });
 
+  test.each([390, 768, 1280])(
+    "names and values of a record are in line at %i px, also with an error",
+    async (width) => {
+      const page = await open(width);
+      await page.getByRole("button", { name: "Add to labels" }).click();
+      await page.getByRole("textbox", { name: "labels name 1" }).fill("kind");
+      await page.getByRole("button", { name: /^Call/ }).click();
+      const entry = page.getByRole("group", { name: "labels 1" });
+      await entry.getByText(/^Required/).waitFor();
+
+      const [name, value] = await Promise.all(
+        ["labels name 1", "labels value 1"].map(async (field) =>
+          entry.getByRole("textbox", { name: field }).boundingBox(),
+        ),
+      );
+      const line = width === 390 ? "x" : "y"; // below one another, else next to one another
+      expect(value![line]).toBeCloseTo(name![line], 0);
+      expect(value!.width).toBeCloseTo(name!.width, 0);
+      expect(await sidewaysScroll(page)).toBe(0);
+      await expectAccessible(page);
+    },
+  );
+
   test("is filled by a case of the owner, with its context and a role that it applies to, for members who may call", async () => {
     const page = await open();
     await page.getByRole("group", { name: "Cases" }).getByRole("button", { name: "own train" }).click();

@@ -1,8 +1,10 @@
 import { type ReactNode, useId } from "react";
-import { Button, IconButton } from "../ui/button.tsx";
+import { Button } from "../ui/button.tsx";
+import { classNames } from "../ui/class-names.ts";
 import { Field, Input, Textarea } from "../ui/field.tsx";
 import { Select } from "../ui/select.tsx";
 import { chosenOf, type Draft, entryOf, type Fault, join, nameOf } from "./draft.ts";
+import { AddButton, EntryLabel, RemoveButton } from "./entry-parts.tsx";
 import type { FieldShape, Property } from "./field-shape.ts";
 import { hintOf } from "./hints.ts";
 
@@ -182,6 +184,8 @@ function UnionField({ shape, label, ...rest }: AnyFieldProps & { shape: FieldSha
 function RecordField({ shape, label, ...rest }: AnyFieldProps & { shape: FieldShape & { kind: "record" } }) {
   const { draft, onChange, name, faults, path } = rest;
   const entries = Array.isArray(draft) ? (draft as readonly Draft[]) : [];
+  // A value with fields of its own needs the whole width.
+  const beside = !["group", "union", "record", "list"].includes(shape.value.kind);
   const change = (index: number, changed: { name?: string; value?: Draft | undefined }) =>
     onChange(entries.with(index, { ...entryOf(entries[index]!), ...changed }));
   return (
@@ -192,9 +196,14 @@ function RecordField({ shape, label, ...rest }: AnyFieldProps & { shape: FieldSh
         const error = faults.find((fault) => fault.path === nameOf(at))?.message;
         return (
           // Entries have no identity other than their index: their names are typed.
-          <div key={index} className="flex items-start gap-1">
-            <div className="grid min-w-0 flex-1 gap-2 sm:grid-cols-2">
-              <Field label={<EntryLabel>{`${name} name ${index + 1}`}</EntryLabel>} error={error}>
+          <div
+            key={index}
+            role="group"
+            aria-label={`${name} ${index + 1}`}
+            className="border-line @container flex items-start gap-1 not-first:border-t not-first:pt-3"
+          >
+            <div className={classNames("grid min-w-0 flex-1 items-start gap-2", beside && "@xs:grid-cols-2")}>
+              <Field label={<EntryLabel of={name}>{`name ${index + 1}`}</EntryLabel>} error={error}>
                 <Input
                   value={own}
                   spellCheck={false}
@@ -210,7 +219,7 @@ function RecordField({ shape, label, ...rest }: AnyFieldProps & { shape: FieldSh
                 faults={faults}
                 path={at}
                 name={`${name} value ${index + 1}`}
-                label={<EntryLabel>{`${name} value ${index + 1}`}</EntryLabel>}
+                label={<EntryLabel of={name}>{`value ${index + 1}`}</EntryLabel>}
               />
             </div>
             <RemoveButton name={`${name} ${index + 1}`} onClick={() => onChange(entries.toSpliced(index, 1))} />
@@ -256,22 +265,6 @@ function ListField({
     </Fieldset>
   );
 }
-
-const EntryLabel = ({ children }: { children: string }) => (
-  <span className="text-muted text-xs font-normal">{children}</span>
-);
-
-const RemoveButton = ({ name, onClick }: { name: string; onClick: () => void }) => (
-  <IconButton icon="close" label={`Remove ${name}`} className="mt-5" onClick={onClick} />
-);
-
-const AddButton = ({ name, verb = "Add", onClick }: { name: string; verb?: "Add" | "Set"; onClick: () => void }) => (
-  <div>
-    <Button size="small" icon="plus" onClick={onClick}>
-      {verb} <span className="sr-only">{verb === "Add" ? `to ${name}` : name}</span>
-    </Button>
-  </div>
-);
 
 function Fieldset({
   label,
