@@ -18,7 +18,7 @@ describeConsole("runs again and compared", {}, (suite) => {
     await page.getByRole("button", { name: "Compare" }).click();
     await page
       .getByRole("list", { name: "Runs of the same query" })
-      .getByRole("link", { name: /origin/ })
+      .getByRole("link", { name: /^origin.*status of order.*succeeded.*agent/ })
       .click();
 
     await page.getByText("Same calls with the same results, same answer").waitFor();

@@ -1,4 +1,4 @@
-import type { RunTrace } from "@patchbay/protocol/console";
+import type { RunSummary, RunTrace } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { resource } from "../../api/api.ts";
@@ -6,7 +6,7 @@ import { Button, LinkButton } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { ErrorState, Loading } from "../../ui/page.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
-import { Duration, Status, Time } from "../../ui/values.tsx";
+import { Badge, Duration, Status, Time } from "../../ui/values.tsx";
 
 const CANDIDATES = 20;
 
@@ -39,10 +39,7 @@ function Candidates({ run }: { run: RunTrace }) {
       {related.length > 0 && (
         <ul aria-label="Runs of the same query" className="grid gap-1">
           {related.map((other) => (
-            <Candidate key={other} run={run} other={other}>
-              <code className="font-mono text-xs">{other}</code>
-              <span className="text-muted">{other === rerunOf ? "origin" : "repetition"}</span>
-            </Candidate>
+            <Related key={other} run={run} other={other} />
           ))}
         </ul>
       )}
@@ -57,15 +54,7 @@ function Candidates({ run }: { run: RunTrace }) {
         <ul aria-label="Runs" className="grid max-h-96 gap-1 overflow-y-auto">
           {others.map((other) => (
             <Candidate key={other.runId} run={run} other={other.runId}>
-              <span className="min-w-0 flex-1 truncate">{other.query}</span>
-              <Status state={other.status} />
-              <span className="text-muted text-xs">{other.role ?? "no role"}</span>
-              <span className="text-muted text-xs">
-                <Duration ms={other.durationMs} />
-              </span>
-              <span className="text-muted text-xs">
-                <Time at={other.createdAt} />
-              </span>
+              <Summary run={other} />
             </Candidate>
           ))}
         </ul>
@@ -73,6 +62,32 @@ function Candidates({ run }: { run: RunTrace }) {
     </div>
   );
 }
+
+/** The origin of the run, or a repetition of it. */
+function Related({ run, other }: { run: RunTrace; other: string }) {
+  const params = { agentId: run.agentId, runId: other };
+  const { data } = useQuery(resource("/agents/:agent_id/runs/:run_id", { params }));
+  return (
+    <Candidate run={run} other={other}>
+      <Badge>{other === run.rerunOf ? "origin" : "repetition"}</Badge>
+      {data ? <Summary run={data} /> : <code className="font-mono text-xs">{other}</code>}
+    </Candidate>
+  );
+}
+
+const Summary = ({ run: { query, status, role, durationMs, createdAt } }: { run: RunSummary }) => (
+  <>
+    <span className="min-w-0 flex-1 truncate max-sm:basis-full">{query}</span>
+    <Status state={status} />
+    <span className="text-muted text-xs">{role ?? "no role"}</span>
+    <span className="text-muted text-xs">
+      <Duration ms={durationMs} />
+    </span>
+    <span className="text-muted text-xs">
+      <Time at={createdAt} />
+    </span>
+  </>
+);
 
 /** The older run is on the left. */
 function Candidate({ run, other, children }: { run: RunTrace; other: string; children: ReactNode }) {
@@ -85,7 +100,7 @@ function Candidate({ run, other, children }: { run: RunTrace; other: string; chi
         params={{ agentId: run.agentId }}
         search={{ a, b }}
         look="ghost"
-        className="h-auto! w-full justify-start! gap-3 py-1.5 text-left font-normal!"
+        className="h-auto! w-full justify-start! gap-x-3 gap-y-1 py-1.5 text-left font-normal! max-sm:flex-wrap"
       >
         {children}
       </LinkButton>

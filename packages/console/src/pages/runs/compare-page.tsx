@@ -3,16 +3,16 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { resource } from "../../api/api.ts";
-import { countOf, formatCount } from "../../format/numbers.ts";
+import { countOf } from "../../format/numbers.ts";
 import { TextLink } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Json } from "../../ui/json.tsx";
 import { Card, EmptyState, ErrorState, Loading, PageHeader, PageSkeleton } from "../../ui/page.tsx";
 import { Badge, Count, Duration, Money, Status, Time } from "../../ui/values.tsx";
 import { TranscriptView } from "../conversation/exchange-view.tsx";
 import { callsOf, recordedTranscript } from "../conversation/exchange.ts";
 import { callDifferences, sameJson } from "../playground/call-differences.ts";
 import { FailedQuery } from "../errors/error-pages.tsx";
+import { MODEL_SETTINGS, type RunFact } from "./model-settings.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/compare");
 
@@ -51,53 +51,9 @@ function Comparison({ agentId, ids }: { agentId: string; ids: readonly [string, 
   );
 }
 
-interface Line {
-  name: string;
-  show: (run: RunTrace) => ReactNode;
-  /** What must be equal for the line to count as the same. */
-  value: (run: RunTrace) => unknown;
-}
-
-/** Named as on the page of a run. Those that are equal share one line. */
-const SETTINGS: Line[] = [
-  {
-    name: "Temperature",
-    show: ({ settings }) => settings.temperature ?? "Provider default",
-    value: ({ settings }) => settings.temperature,
-  },
-  {
-    name: "Max tokens",
-    show: ({ settings }) => formatCount(settings.maxTokens),
-    value: ({ settings }) => settings.maxTokens,
-  },
-  { name: "Steps", show: ({ settings }) => formatCount(settings.steps), value: ({ settings }) => settings.steps },
-  {
-    name: "Fallback",
-    show: ({ settings }) => settings.fallback.join(", ") || "none",
-    value: ({ settings }) => settings.fallback,
-  },
-  {
-    name: "History",
-    show: ({ settings: { historyTokens } }) =>
-      historyTokens === null ? "Half of the model's context window" : `${formatCount(historyTokens)} tokens`,
-    value: ({ settings }) => settings.historyTokens,
-  },
-  {
-    name: "Instructions",
-    show: ({ instructions }) => instructions ?? "The agent's",
-    value: ({ instructions }) => instructions,
-  },
-  {
-    name: "Cost cap",
-    show: ({ settings: { maxCostUsd } }) => (maxCostUsd === null ? "none" : <Money usd={maxCostUsd} />),
-    value: ({ settings }) => settings.maxCostUsd,
-  },
-  {
-    name: "Answer schema",
-    show: ({ settings: { responseSchema } }) =>
-      responseSchema === null ? "none" : <Json value={responseSchema} name="Answer schema" />,
-    value: ({ settings }) => settings.responseSchema,
-  },
+/** Those that are equal share one line. */
+const SETTINGS: RunFact[] = [
+  ...MODEL_SETTINGS,
   {
     name: "Analysis mode",
     show: ({ analysisMode }) => (analysisMode ? "on" : "off"),
@@ -105,7 +61,7 @@ const SETTINGS: Line[] = [
   },
 ];
 
-const REQUEST: Line[] = [
+const REQUEST: RunFact[] = [
   { name: "Query", show: ({ fullQuery }) => fullQuery, value: ({ fullQuery }) => fullQuery },
   { name: "Role", show: ({ role }) => role ?? "no role", value: ({ role }) => role },
   {
@@ -120,7 +76,7 @@ const REQUEST: Line[] = [
   },
 ];
 
-const FIGURES: Line[] = [
+const FIGURES: RunFact[] = [
   {
     name: "Function set",
     show: ({ manifestHash }) => <code className="font-mono text-xs">{manifestHash?.slice(0, 12) ?? "none"}</code>,
@@ -188,9 +144,9 @@ function Figures({ a, b }: { a: RunTrace; b: RunTrace }) {
   );
 }
 
-const differs = ({ value }: Line, a: RunTrace, b: RunTrace): boolean => !sameJson(value(a), value(b));
+const differs = ({ value }: RunFact, a: RunTrace, b: RunTrace): boolean => !sameJson(value(a), value(b));
 
-function LineRow({ line, a, b }: { line: Line; a: RunTrace; b: RunTrace }) {
+function LineRow({ line, a, b }: { line: RunFact; a: RunTrace; b: RunTrace }) {
   const different = differs(line, a, b);
   return (
     <tr className={`border-line border-b last:border-0 align-top ${different ? "bg-warn-soft/40" : ""}`}>

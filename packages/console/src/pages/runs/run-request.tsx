@@ -1,12 +1,11 @@
 import type { RunTrace } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
-import { countOf, formatCount } from "../../format/numbers.ts";
+import type { ReactNode } from "react";
+import { countOf } from "../../format/numbers.ts";
 import { TextLink } from "../../ui/button.tsx";
-import { CodeBlock } from "../../ui/code.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Json } from "../../ui/json.tsx";
 import { Card, Facts } from "../../ui/page.tsx";
-import { Money } from "../../ui/values.tsx";
+import { MODEL_SETTINGS } from "./model-settings.tsx";
 
 /** The functions that the role of the run could see, and those that were hidden. */
 export function RunFunctions({ run }: { run: RunTrace }) {
@@ -86,41 +85,14 @@ const Names = ({ title, names, none, agentId, called, hidden = false }: NamesPro
 );
 
 /** The model settings of the run, fixed at its start from the query, the agent and the defaults. */
-export function RunSettings({ run: { provider, model, settings, instructions } }: { run: RunTrace }) {
-  const { temperature, maxTokens, steps, fallback, historyTokens, maxCostUsd, responseSchema } = settings;
-  return (
-    <Card title="Model settings" description="From the query, the agent and the defaults at the start of the run">
-      <Facts
-        items={[
-          ["Provider", provider || "none"],
-          ["Model", <code className="font-mono text-xs break-all">{model || "none"}</code>],
-          ["Temperature", temperature ?? "Provider default"],
-          ["Max tokens", formatCount(maxTokens)],
-          ["Steps", formatCount(steps)],
-          [
-            "Fallback",
-            fallback.length === 0 ? (
-              "none"
-            ) : (
-              <ol className="font-mono text-xs break-all">
-                {fallback.map((one) => (
-                  <li key={one}>{one}</li>
-                ))}
-              </ol>
-            ),
-          ],
-          [
-            "History",
-            historyTokens === null ? "Half of the model's context window" : `${formatCount(historyTokens)} tokens`,
-          ],
-          [
-            "Instructions",
-            instructions === null ? "The agent's" : <CodeBlock text={instructions} title="Of this run" wrap />,
-          ],
-          ["Cost cap", maxCostUsd === null ? "none" : <Money usd={maxCostUsd} />],
-          ["Answer schema", responseSchema === null ? "none" : <Json value={responseSchema} name="Answer schema" />],
-        ]}
-      />
-    </Card>
-  );
-}
+export const RunSettings = ({ run }: { run: RunTrace }) => (
+  <Card title="Model settings" description="From the query, the agent and the defaults at the start of the run">
+    <Facts
+      items={[
+        ["Provider", run.provider || "none"],
+        ["Model", <code className="font-mono text-xs break-all">{run.model || "none"}</code>],
+        ...MODEL_SETTINGS.map(({ name, show }): [string, ReactNode] => [name, show(run)]),
+      ]}
+    />
+  </Card>
+);
