@@ -95,6 +95,7 @@ describeConsole("the progress of a call", { service }, (suite) => {
     await page.getByText("Running… Calling slow_report: percent: 80").waitFor();
     const reports = page.getByRole("region", { name: "Progress (2)" });
     await reports.getByText("percent: 80").waitFor();
+    expect(await reports.locator("time").first().innerText()).toMatch(/^\d\d:\d\d:\d\d$/);
     await expectAccessible(page);
     await reports.getByText("Earlier reports").click();
     await reports.getByRole("list", { name: "Earlier reports" }).getByText("percent: 50").waitFor();

@@ -8,6 +8,8 @@ import type { BodyOf } from "./routes.ts";
 export interface FollowedEvent extends Pick<StreamedEvent, "event" | "raw"> {
   /** Number in the run's log; undefined for live events, which are not stored. */
   seq: number | undefined;
+  /** In milliseconds since 1970, by the page's clock. Live events have no time of the service. */
+  receivedAt: number;
 }
 
 export interface FollowOptions {
@@ -73,7 +75,7 @@ async function* follow(
     ...(pause && { pause }),
   });
   try {
-    for await (const { event, id, raw } of events) yield { event, seq: id, raw };
+    for await (const { event, id, raw } of events) yield { event, seq: id, raw, receivedAt: Date.now() };
   } catch (error) {
     throw error instanceof PatchbayError ? new ApiError("unreachable", error.message, { cause: error }) : error;
   }

@@ -18,7 +18,7 @@ interface WaterfallProps {
   /** The current time of the run, or its duration. */
   nowMs: number;
   /** What the handlers of calls reported, by call. */
-  progress: ReadonlyMap<string, readonly unknown[]>;
+  progress: ReadonlyMap<string, readonly { data: unknown }[]>;
   selected: string | undefined;
   onSelect: (id: string | undefined) => void;
   /** The selection follows the focus: for a panel next to the rows. */
@@ -74,7 +74,9 @@ export function Waterfall(props: WaterfallProps) {
                 axisMs={axisMs}
                 nowMs={span.endMs === null ? nowMs : 0}
                 report={
-                  span.endMs === null && progress.has(span.id) ? oneLine(progress.get(span.id)?.at(-1)) : undefined
+                  span.endMs === null && progress.has(span.id)
+                    ? oneLine(progress.get(span.id)?.at(-1)?.data)
+                    : undefined
                 }
                 gaps={span.kind === "query" ? gapsOf(span, spans, nowMs, axisMs) : undefined}
                 active={index === activeIndex}

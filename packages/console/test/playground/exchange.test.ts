@@ -81,7 +81,11 @@ describe("a transcript", () => {
 
     expect(calls).toMatchObject([
       { id: "c1", progress: [], outcome: { ok: true, result: [1] } },
-      { id: "c2", progress: [50], outcome: { ok: false, code: "denied", errorMessage: "No." } },
+      {
+        id: "c2",
+        progress: [{ data: 50, receivedAt: undefined }],
+        outcome: { ok: false, code: "denied", errorMessage: "No." },
+      },
     ]);
   });
 

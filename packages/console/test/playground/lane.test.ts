@@ -7,6 +7,7 @@ const event = (event: FollowedEvent["event"]): FollowedEvent => ({
   event,
   seq: 1,
   raw: "",
+  receivedAt: 0,
 });
 const failed = (code: "cancelled" | "internal") =>
   event({ type: "error", errorMessage: "It ended.", code, threadId: "thr_1", runId: "run_1" });

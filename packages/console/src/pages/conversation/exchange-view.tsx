@@ -1,11 +1,13 @@
 import { useDeferredValue } from "react";
 import { ONE_LINE_UNITS, oneLine } from "../../format/one-line.ts";
+import { formatTime } from "../../format/times.ts";
+import { useSignal, zone } from "../../state/signals.ts";
 import { classNames } from "../../ui/class-names.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Json } from "../../ui/json.tsx";
 import { Markdown } from "../../ui/markdown.tsx";
 import { Badge, Status } from "../../ui/values.tsx";
-import type { Call, CallOutcome, Transcript } from "./exchange.ts";
+import type { Call, CallOutcome, Report, Transcript } from "./exchange.ts";
 
 interface TranscriptViewProps {
   transcript: Transcript;
@@ -88,7 +90,7 @@ function CallView({ call, ended, remark }: { call: Call; ended: boolean; remark?
         )}
         <Status state={waits && !outcome && !ended ? "waiting" : stateOf(outcome, ended)} />
         {latest !== undefined && (
-          <span className="text-info basis-full truncate pl-5.5 font-mono text-xs">{oneLine(latest)}</span>
+          <span className="text-info basis-full truncate pl-5.5 font-mono text-xs">{oneLine(latest.data)}</span>
         )}
         {failed && (
           <span className="text-muted basis-full pl-5.5 text-xs group-open/call:hidden">{outcome.errorMessage}</span>
@@ -120,19 +122,19 @@ function CallView({ call, ended, remark }: { call: Call; ended: boolean; remark?
 }
 
 /** What the handler reported so far, the latest first. */
-export function CallProgress({ progress }: { progress: readonly unknown[] }) {
+export function CallProgress({ progress }: { progress: readonly Report[] }) {
   const [latest, ...earlier] = progress.toReversed();
   return (
     <Part title={`Progress (${progress.length})`}>
-      <Report value={latest} />
+      {latest && <ReportView report={latest} />}
       {earlier.length > 0 && (
         <details className="mt-1">
           <summary className="text-muted text-xs">Earlier reports</summary>
           <ol aria-label="Earlier reports" className="mt-1 grid gap-1">
-            {earlier.map((value, at) => (
+            {earlier.map((report, at) => (
               // Counted from the oldest, so that a new report changes no key.
               <li key={earlier.length - at} className="text-muted min-w-0">
-                <Report value={value} />
+                <ReportView report={report} />
               </li>
             ))}
           </ol>
@@ -142,12 +144,27 @@ export function CallProgress({ progress }: { progress: readonly unknown[] }) {
   );
 }
 
-/** A report as a line, or as a tree if it is too long for one. */
-const Report = ({ value }: { value: unknown }) => {
-  const line = oneLine(value);
-  if (line.length === ONE_LINE_UNITS) return <Json name="Report" value={value} />;
-  return <p className="font-mono text-xs break-words">{line}</p>;
-};
+/** A report with its time, as a line, or as a tree if it is too long for one. */
+function ReportView({ report: { data, receivedAt } }: { report: Report }) {
+  const shownZone = useSignal(zone);
+  const line = oneLine(data);
+  return (
+    <div className="flex min-w-0 items-baseline gap-2 text-xs">
+      {receivedAt !== undefined && (
+        <time dateTime={new Date(receivedAt).toISOString()} className="text-muted shrink-0">
+          {formatTime(receivedAt, shownZone)}
+        </time>
+      )}
+      <div className="min-w-0 flex-1">
+        {line.length === ONE_LINE_UNITS ? (
+          <Json name="Report" value={data} />
+        ) : (
+          <p className="font-mono break-words">{line}</p>
+        )}
+      </div>
+    </div>
+  );
+}
 
 const Part = ({ title, children }: { title: string; children: React.ReactNode }) => (
   <section aria-label={title} className="min-w-0">

@@ -15,12 +15,19 @@ export interface EventEntry {
   raw: string[];
 }
 
+/** What a handler reported during its call. */
+export interface Report {
+  data: unknown;
+  /** By the page's clock, in milliseconds since 1970. */
+  receivedAt: number | undefined;
+}
+
 /** A function call with its progress and outcome so far. */
 export interface Call {
   id: string;
   name: string;
   parameters: unknown;
-  progress: unknown[];
+  progress: Report[];
   /** True while a person has to approve the call. */
   waits?: boolean;
   outcome: CallOutcome | undefined;
@@ -53,14 +60,18 @@ export interface ReceivedEvent {
   seq: number | undefined;
   raw: string;
   afterMs?: number;
+  receivedAt?: number;
 }
 
 /** Returns the transcript with one more event. */
 export function addEvent(transcript: Transcript, received: ReceivedEvent): Transcript {
-  return { ...transcript, ...changesFrom(transcript, received.event), entries: addEntry(transcript.entries, received) };
+  return { ...transcript, ...changesFrom(transcript, received), entries: addEntry(transcript.entries, received) };
 }
 
-function changesFrom({ steps, answer, warnings }: Transcript, event: RunEvent | LiveEvent): Partial<Transcript> {
+function changesFrom(
+  { steps, answer, warnings }: Transcript,
+  { event, receivedAt }: ReceivedEvent,
+): Partial<Transcript> {
   switch (event.type) {
     case "thoughtDelta":
       return { steps: withThought(steps, event.content) };
@@ -75,10 +86,12 @@ function changesFrom({ steps, answer, warnings }: Transcript, event: RunEvent | 
       const call: Call = { id, name, parameters, progress: [], outcome: undefined };
       return { steps: [...withoutLiveThought(steps), { kind: "call", call }], answer: "" };
     }
-    case "toolProgress":
+    case "toolProgress": {
+      const report: Report = { data: event.data, receivedAt };
       return {
-        steps: changeCall(steps, event.toolCallId, (call) => ({ ...call, progress: [...call.progress, event.data] })),
+        steps: changeCall(steps, event.toolCallId, (call) => ({ ...call, progress: [...call.progress, report] })),
       };
+    }
     case "toolResult":
       return {
         steps: changeCall(steps, event.toolCallId, (call) => ({

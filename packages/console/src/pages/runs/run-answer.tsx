@@ -58,7 +58,7 @@ function activityOf({ spans }: RunTrace, progress: Progress): string {
   if (span?.kind === "turn") return "The model is writing.";
   if (!span) return "";
   const reports = progress.get(span.id);
-  return `Calling ${span.name}${reports ? `: ${oneLine(reports.at(-1))}` : "."}`;
+  return `Calling ${span.name}${reports ? `: ${oneLine(reports.at(-1)?.data)}` : "."}`;
 }
 
 /** The parameters of the query. */

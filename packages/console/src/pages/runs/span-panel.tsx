@@ -13,6 +13,7 @@ import { Count, Money, Status } from "../../ui/values.tsx";
 import { endOf } from "../../waterfall/rows.ts";
 import { KIND_WORDS } from "../../waterfall/span-look.ts";
 import { CallProgress } from "../conversation/exchange-view.tsx";
+import type { Report } from "../conversation/exchange.ts";
 import { wholeInput } from "../functions/earlier-call.ts";
 import { SaveCase } from "../functions/save-case.tsx";
 import { EventRows, useRunLog } from "./event-log.tsx";
@@ -28,7 +29,7 @@ interface SpanPanelProps {
   span: Span;
   nowMs: number;
   /** What the call reported while the page was open. */
-  progress: readonly unknown[];
+  progress: readonly Report[];
   tab: string | undefined;
   onTab: (tab: SpanTab) => void;
   onEvents: () => void;

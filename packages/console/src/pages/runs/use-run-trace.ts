@@ -3,6 +3,7 @@ import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { list, queryClient, resource } from "../../api/api.ts";
 import { followRun } from "../../api/stream.ts";
+import type { Report } from "../conversation/exchange.ts";
 
 /** Poll interval when the events of a run cannot be followed. */
 const POLL_MS = 3_000;
@@ -16,7 +17,7 @@ interface FollowedTrace {
 }
 
 /** What the handlers of calls reported since the page was opened, by call; it is not stored. */
-export type Progress = ReadonlyMap<string, readonly unknown[]>;
+export type Progress = ReadonlyMap<string, readonly Report[]>;
 
 /** Reports that are kept of each call. */
 const MAX_REPORTS = 100;
@@ -49,10 +50,11 @@ export function useRunTrace(agentId: string, runId: string): FollowedTrace {
     });
     void (async () => {
       try {
-        for await (const { event, seq } of followRun(runId, { agentId, signal })) {
+        for await (const { event, seq, receivedAt } of followRun(runId, { agentId, signal })) {
           if (event.type === "responseDelta") setPartial((before) => before + event.content);
           if (event.type === "deltaReset") setPartial("");
-          if (event.type === "toolProgress") setProgress((before) => withReport(before, event.toolCallId, event.data));
+          if (event.type === "toolProgress")
+            setProgress((before) => withReport(before, event.toolCallId, { data: event.data, receivedAt }));
           if (seq === undefined) continue;
           // A stored event has the streamed text in full.
           setPartial("");
@@ -70,8 +72,8 @@ export function useRunTrace(agentId: string, runId: string): FollowedTrace {
   return { query, running, partial, progress };
 }
 
-const withReport = (before: Progress, callId: string, data: unknown): Progress =>
-  new Map(before).set(callId, [...(before.get(callId) ?? []), data].slice(-MAX_REPORTS));
+const withReport = (before: Progress, callId: string, report: Report): Progress =>
+  new Map(before).set(callId, [...(before.get(callId) ?? []), report].slice(-MAX_REPORTS));
 
 const DIALECTS = ["hosted", "local"] as const;
 export type Dialect = (typeof DIALECTS)[number];
