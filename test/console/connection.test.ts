@@ -40,6 +40,7 @@ describeConsole("a console that loses its connection", { prepare }, (suite) => {
     await suite.desk.query("What is 6 * 7?", { role: "agent" });
     proxy.refusing = false;
 
+    await page.getByRole("button", { name: /^Show \d new runs?$/ }).click();
     await page.getByRole("link", { name: /What is 6 \* 7/ }).waitFor();
     await expect.poll(() => bar.innerText()).toBe("");
   });
@@ -85,6 +86,7 @@ describeConsole("a console that loses its connection", { prepare }, (suite) => {
     await suite.desk.query("What is 8 * 7?", { role: "agent" });
     await page.context().setOffline(false);
 
+    await page.getByRole("button", { name: /^Show \d new runs?$/ }).click();
     await page.getByRole("link", { name: /What is 8 \* 7/ }).waitFor();
   });
 });

@@ -1,37 +1,70 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { describeConsole, type DeskConsole } from "./support/desk-console.ts";
-import { settled } from "./support/page-checks.ts";
+import { expectAccessible, settled, sidewaysScroll } from "./support/page-checks.ts";
+import { rowTexts } from "./support/runs.ts";
 
-/** More runs than the overview lists, so that its list does not grow. */
+/** More runs than the overview lists. */
 async function prepare(desk: DeskConsole): Promise<void> {
-  for (let i = 1; i <= 12; i++) await desk.query(`Question ${i}: which product types are there?`, { role: "agent" });
+  for (let i = 1; i <= 12; i++) await ask(desk, `Question ${i}`);
 }
 
+const ask = ({ query }: DeskConsole, name: string) =>
+  query(`${name}: which product types are there?`, { role: "agent", sessionId: name });
+
+const CASES = [
+  { route: "", width: 1440, pointer: "elsewhere" },
+  { route: "", width: 1440, pointer: "on the list" },
+  { route: "/runs", width: 1440, pointer: "elsewhere" },
+  { route: "/runs", width: 1440, pointer: "on the list" },
+  { route: "/runs", width: 390, pointer: "on the list" },
+  { route: "/threads", width: 1440, pointer: "on the list" },
+  { route: "/sessions", width: 1440, pointer: "on the list" },
+];
+
 describeConsole("a live update", { prepare }, (suite) => {
-  /** Collects what moves, except rows of lists: a new row moves those below it. */
+  /** Collects what moves without an action of the member. */
   const observe = (page: Page) =>
     page.evaluate(`window.moved = [];
       new PerformanceObserver((list) => {
-        for (const { sources } of list.getEntries())
-          for (const { node, previousRect: before, currentRect: after } of sources) {
+        for (const { hadRecentInput, sources } of list.getEntries())
+          for (const { node, previousRect: before, currentRect: after } of hadRecentInput ? [] : sources) {
             const element = node?.nodeType === Node.TEXT_NODE ? node.parentElement : node;
-            if (!element || element.closest("tr, li")) continue;
             const [down, higher] = [after.top - before.top, after.height - before.height];
             if (Math.abs(down) > 1 || Math.abs(higher) > 1)
-              window.moved.push(element.nodeName + " " + element.textContent.slice(0, 40) + ": " + down + " px");
+              window.moved.push(element?.nodeName + " " + element?.textContent.slice(0, 40) + ": " + down + " px");
           }
       }).observe({ type: "layout-shift" })`);
 
-  test.each(["", "/runs", "/threads"])("moves nothing but rows on the page %j of an agent", async (route) => {
-    const page = await suite.open(`${suite.desk.agentPath}${route}`, { viewport: { width: 1440, height: 900 } });
-    await settled(page);
-    await observe(page);
-    await suite.desk.query(`News of ${route}: which product types are there?`, { role: "agent" });
+  /** What has moved. Shifts are reported with the frame after them. */
+  const moved = (page: Page) =>
+    page.evaluate<string[]>(
+      "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(window.moved))))",
+    );
 
-    await page.locator("main").getByText(`News of ${route}`).first().waitFor();
-    // Shifts are reported with the frame after them.
-    await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
-    expect(await page.evaluate("window.moved")).toEqual([]);
-  });
+  const news = (page: Page) => page.locator("main").getByRole("button", { name: /^Show \d+ new / });
+
+  test.each(CASES)(
+    "moves nothing on the page '$route' of an agent at $width px, pointer $pointer, and offers new rows",
+    async ({ route, width, pointer }) => {
+      const page = await suite.open(`${suite.desk.agentPath}${route}`, { viewport: { width, height: 900 } });
+      await settled(page);
+      const before = await page.evaluate<string[]>(rowTexts);
+      if (pointer === "on the list") await page.locator("[data-row-link]").first().hover();
+      await observe(page);
+      const name = `News of agent${route} at ${width}, ${pointer}`;
+      await ask(suite.desk, name);
+
+      await news(page).waitFor();
+      expect(await moved(page)).toEqual([]);
+      expect(await page.evaluate<string[]>(rowTexts)).toEqual(before);
+      expect(await sidewaysScroll(page)).toBe(0);
+      await expectAccessible(page);
+      await news(page).click();
+      const first = async () => (await page.evaluate<string[]>(rowTexts))[0];
+      await expect.poll(first).toContain(name);
+      expect(await page.evaluate("document.activeElement?.matches('tbody tr:first-child [data-row-link]')")).toBe(true);
+      expect(await news(page).count()).toBe(0);
+    },
+  );
 });

@@ -1,9 +1,12 @@
 import { type ReactNode, type RefObject, useEffect, useRef } from "react";
+import { flushSync } from "react-dom";
+import { countOf } from "../format/numbers.ts";
 import { useHotkeys } from "../state/hotkeys.ts";
 import { Button } from "./button.tsx";
 import { classNames } from "./class-names.ts";
 import { Icon } from "./icon.tsx";
 import { Card, type CardProps, ErrorState, Loading } from "./page.tsx";
+import { type LiveList, useSteadyRows } from "./steady-rows.ts";
 import {
   AllRows,
   CHECK,
@@ -27,6 +30,8 @@ export interface RowsQuery<Row> {
   data: Row[] | undefined;
   error: Error | null;
   isPending: boolean;
+  /** The rows are those of the earlier filter. */
+  isPlaceholderData: boolean;
   hasNextPage: boolean;
   isFetchingNextPage: boolean;
   fetchNextPage: () => unknown;
@@ -38,6 +43,7 @@ export const allRows = <Row,>(rows: Row[]): RowsQuery<Row> => ({
   data: rows,
   error: null,
   isPending: false,
+  isPlaceholderData: false,
   hasNextPage: false,
   isFetchingNextPage: false,
   fetchNextPage: () => undefined,
@@ -46,9 +52,14 @@ export const allRows = <Row,>(rows: Row[]): RowsQuery<Row> => ({
 
 /** The rows of a query without pages; `rows` is undefined while it loads. */
 export const rowsOf = <Row,>(
-  { error, isPending, refetch }: Pick<RowsQuery<Row>, "error" | "isPending" | "refetch">,
+  {
+    error,
+    isPending,
+    isPlaceholderData,
+    refetch,
+  }: Pick<RowsQuery<Row>, "error" | "isPending" | "isPlaceholderData" | "refetch">,
   rows: Row[] | undefined,
-): RowsQuery<Row> => ({ ...allRows([]), data: rows, error, isPending, refetch });
+): RowsQuery<Row> => ({ ...allRows([]), data: rows, error, isPending, isPlaceholderData, refetch });
 
 interface DataTableProps<Row> extends Pick<CardProps, "description">, Omit<TableRowProps<Row>, "row"> {
   /** The heading. */
@@ -60,6 +71,8 @@ interface DataTableProps<Row> extends Pick<CardProps, "description">, Omit<Table
   /** Shown below the table. */
   children?: ReactNode;
   query: RowsQuery<Row>;
+  /** Keeps the rows in their places when the list changes, and offers new ones. */
+  live?: LiveList;
   empty: ReactNode;
   sort?: Sort;
   /** Scrolls sideways where the columns need more space; the head then scrolls with the rows. */
@@ -75,16 +88,28 @@ export const DataTable = <Row,>({ title, description, titleActions, children, ..
 );
 
 function Table<Row>(props: DataTableProps<Row>) {
-  const { caption = "", query, columns, rowKey, empty, actions, sort, selection, scrolls = false } = props;
+  const { caption = "", query, live, columns, rowKey, empty, actions, sort, selection, scrolls = false } = props;
   const table = useRef<HTMLTableElement>(null);
-  useOpenedRow(table, query.data !== undefined);
+  const { rows, added, moved, show } = useSteadyRows({ live, rowKey, query });
+  useOpenedRow(table, rows !== undefined);
   useHotkeys((key) => (key === "j" || key === "k") && focusRow(table.current, key === "j" ? 1 : -1));
   if (query.error && !query.data) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
   // A page of a search covers a limited number of rows: an empty one does not mean that nothing matches.
-  if (query.data?.length === 0 && !query.hasNextPage) return empty;
+  if (rows?.length === 0 && !query.hasNextPage) return empty;
   const headClass = classNames("border-line bg-surface sticky top-12 z-10 border-b", scrolls && "@max-[90rem]:static");
   return (
     <div className="@container">
+      {live && (
+        <News
+          live={live}
+          added={added}
+          moved={moved}
+          onShow={() => {
+            flushSync(show);
+            focusRow(table.current, 1);
+          }}
+        />
+      )}
       <div className={classNames(scrolls && "@max-[90rem]:overflow-x-auto")}>
         <table ref={table} role="table" aria-busy={query.isPending} className="w-full text-sm max-sm:block">
           <caption className="sr-only">{caption}</caption>
@@ -93,7 +118,7 @@ function Table<Row>(props: DataTableProps<Row>) {
             <tr role="row">
               {selection && (
                 <th role="columnheader" scope="col" className={classNames(CHECK, headClass, "max-sm:hidden")}>
-                  <AllRows keys={query.data?.map(rowKey) ?? []} selection={selection} />
+                  <AllRows keys={rows?.map(rowKey) ?? []} selection={selection} />
                 </th>
               )}
               {columns.map((column) => (
@@ -120,10 +145,10 @@ function Table<Row>(props: DataTableProps<Row>) {
             </tr>
           </thead>
           <tbody role="rowgroup" className="max-sm:block">
-            {query.data === undefined ? (
+            {rows === undefined ? (
               <SkeletonRows columns={columns} selectable={selection !== undefined} />
             ) : (
-              query.data.map((row) => <TableRow key={rowKey(row)} row={row} {...props} />)
+              rows.map((row) => <TableRow key={rowKey(row)} row={row} {...props} />)
             )}
           </tbody>
         </table>
@@ -137,6 +162,24 @@ function Table<Row>(props: DataTableProps<Row>) {
     </div>
   );
 }
+
+interface NewsProps {
+  live: LiveList;
+  added: number;
+  moved: boolean;
+  onShow: () => void;
+}
+
+/** Offers the rows that are not shown yet. Without a height, above the edge of the table: it moves nothing. */
+const News = ({ live: { row, rows }, added, moved, onShow }: NewsProps) => (
+  <div role="status" className="sticky top-18 z-20 flex h-0 justify-center">
+    {(added > 0 || moved) && (
+      <Button size="small" look="primary" icon="send" className="shadow-raised -translate-y-2/3" onClick={onShow}>
+        {added > 0 ? `Show ${countOf(added, `new ${row}`, rows && `new ${rows}`)}` : "Sort again"}
+      </Button>
+    )}
+  </div>
+);
 
 /** Focuses the row that was opened from this entry of the history, so that Back returns to its place. */
 function useOpenedRow(table: RefObject<HTMLTableElement | null>, loaded: boolean): void {

@@ -1,6 +1,7 @@
 import type { FunctionSet, RunSummary, Runtime } from "@patchbay/protocol/console";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import { useState } from "react";
 import { useList, useSession } from "../../api/api.ts";
 import { ShareBar } from "../../charts/share-bar.tsx";
 import { countOf } from "../../format/numbers.ts";
@@ -31,7 +32,8 @@ export function LatestRuns({ agentId }: { agentId: string }) {
           All runs
         </LinkButton>
       }
-      query={rowsOf(runs, runs.data?.slice(0, RUNS_SHOWN))}
+      query={rowsOf(runs, runs.data)}
+      live={{ row: "run", filter: agentId }}
       columns={runColumns(longestMs, COLUMNS)}
       rowKey={({ runId }) => runId}
       link={({ runId }: RunSummary, props: RowLinkProps) => (
@@ -63,14 +65,21 @@ export function FunctionsCard({ agentId, functions }: { agentId: string; functio
       }
     >
       <Loaded query={functions} loading={<Loading block="mx-4 my-1 w-auto" blocks={FUNCTIONS_SHOWN} />}>
-        {({ functions }) => <MostCalled agentId={agentId} functions={functions} />}
+        {({ manifestHash, functions }) => <MostCalled key={manifestHash} agentId={agentId} functions={functions} />}
       </Loaded>
     </Card>
   );
 }
 
 function MostCalled({ agentId, functions }: { agentId: string; functions: FunctionSet["functions"] }) {
-  const shown = functions.toSorted((a, b) => b.figures.calls - a.figures.calls).slice(0, FUNCTIONS_SHOWN);
+  // Calls change the figures while the page is shown, and would change places under the pointer.
+  const [names] = useState(() =>
+    functions
+      .toSorted((a, b) => b.figures.calls - a.figures.calls)
+      .slice(0, FUNCTIONS_SHOWN)
+      .map(({ name }) => name),
+  );
+  const shown = names.flatMap((name) => functions.find((one) => one.name === name) ?? []);
   const max = Math.max(1, ...shown.map(({ figures }) => figures.calls));
   return (
     <ul className="py-1">

@@ -61,6 +61,7 @@ export function ApprovalsPage() {
       <DataTable
         caption="Approvals"
         query={approvals}
+        live={{ row: "approval", filter: { status, agentId, runId } }}
         columns={columnsOf(names)}
         rowKey={({ approvalId }) => approvalId}
         link={({ approvalId }, props) => (

@@ -49,6 +49,7 @@ export function AuditPage() {
       <DataTable
         caption="Audit entries"
         query={entries}
+        live={{ row: "entry", rows: "entries", filter: { ...filters, range, from, to } }}
         columns={columnsOf(agentNames)}
         rowKey={({ id }) => id}
         link={({ id }, props) => (

@@ -41,6 +41,7 @@ export const Ledger = ({ ledger, kind, filter }: LedgerProps) => (
     description="All entries, latest first"
     titleActions={filter}
     query={ledger}
+    live={{ row: "entry", rows: "entries", filter: kind }}
     columns={COLUMNS}
     rowKey={({ id }) => id}
     empty={

@@ -66,6 +66,7 @@ export function RunsPage() {
       <DataTable
         caption="Runs"
         query={runs}
+        live={{ row: "run", filter: { agentId, ...search } }}
         columns={runColumns(longestMs, columns, { everywhere: areChosen(columns), sort: search.sort, keys: labels })}
         scrolls={areChosen(columns)}
         rowKey={({ runId }) => runId}

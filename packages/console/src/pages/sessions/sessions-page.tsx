@@ -34,6 +34,7 @@ export function SessionsPage() {
       <DataTable
         caption="Sessions"
         query={sessions}
+        live={{ row: "session", filter: { agentId, q, ...range } }}
         columns={COLUMNS}
         rowKey={({ sessionId }) => sessionId}
         link={({ sessionId }, props) => (

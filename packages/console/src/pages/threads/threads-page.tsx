@@ -32,6 +32,7 @@ export function ThreadsPage() {
       <DataTable
         caption="Threads"
         query={threads}
+        live={{ row: "thread", filter: { agentId, ...search } }}
         columns={COLUMNS}
         rowKey={({ threadId }) => threadId}
         link={({ threadId }, props) => (

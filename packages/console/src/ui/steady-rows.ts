@@ -1,0 +1,69 @@
+import { useState } from "react";
+
+/** A list whose rows change while it is shown. */
+export interface LiveList {
+  /** What a row is, such as "run". */
+  row: string;
+  /** Several of them. Default: `row` with an s. */
+  rows?: string;
+  /** The filter and the order that the member chose: another one replaces the rows at once. */
+  filter?: unknown;
+}
+
+interface Update<Row> {
+  rows: Row[] | undefined;
+  /** Rows that are not shown yet. */
+  added: number;
+  /** True when the order of the rows is no longer the one of the list. */
+  moved: boolean;
+}
+
+interface SteadyOptions<Row> {
+  /** Undefined for a list that shows every change at once. */
+  live: LiveList | undefined;
+  rowKey: (row: Row) => string;
+  query: { data: Row[] | undefined; isPlaceholderData: boolean };
+}
+
+/**
+ * The rows of a live list, in their places: a new row would move the others under the pointer of a member who is about to click.
+ * Values of the rows change, and rows that the list no longer has leave. `show` puts the new rows in.
+ */
+export function useSteadyRows<Row>({ live, rowKey, query }: SteadyOptions<Row>): Update<Row> & { show: () => void } {
+  const { data, isPlaceholderData } = query;
+  const filter = JSON.stringify(live?.filter);
+  const now = { data, filter };
+  const [shown, setShown] = useState<{ data: Row[] | undefined; filter: string | undefined; update: Update<Row> }>({
+    ...now,
+    update: allOf(data),
+  });
+  const show = () => setShown({ ...now, update: allOf(data) });
+  if (live === undefined) return { ...allOf(data), show };
+  const isOutdated = !isPlaceholderData && (data !== shown.data || filter !== shown.filter);
+  if (!isOutdated) return { ...shown.update, show };
+  const update = filter === shown.filter ? steadied(shown.update.rows, data, rowKey) : allOf(data);
+  setShown({ ...now, update });
+  return { ...update, show };
+}
+
+const allOf = <Row>(rows: Row[] | undefined): Update<Row> => ({ rows, added: 0, moved: false });
+
+/** The rows shown `before` with the values of now, and those that follow the last one of them, as more are loaded. */
+export function steadied<Row>(
+  before: Row[] | undefined,
+  now: Row[] | undefined,
+  rowKey: (row: Row) => string,
+): Update<Row> {
+  if (!before?.length || !now) return allOf(now);
+  const shown = new Set(before.map(rowKey));
+  const current = new Map(now.map((row) => [rowKey(row), row]));
+  const end = now.findLastIndex((row) => shown.has(rowKey(row))) + 1;
+  const following = end === 0 ? [] : now.slice(end);
+  const added = current.size - following.length - before.filter((row) => current.has(rowKey(row))).length;
+  // New rows displace the last ones from a page of the API.
+  const lastKept = before.findLastIndex((row) => current.has(rowKey(row)));
+  const rows = before.flatMap((row, at) => current.get(rowKey(row)) ?? (added > 0 && at > lastKept ? [row] : []));
+  const known = now.filter((row) => shown.has(rowKey(row)));
+  const moved = known.some((row, at) => rows[at] !== row);
+  return { rows: [...rows, ...following], added, moved };
+}
