@@ -9,7 +9,7 @@ import {
 } from "../../packages/control-plane/test/store/contract/world.ts";
 import { PICTURES } from "../support/browser.ts";
 import { askAround, type DeskConsole, describeConsole } from "./support/desk-console.ts";
-import { settled } from "./support/page-checks.ts";
+import { expectAccessible, settled } from "./support/page-checks.ts";
 
 const WIDE = { viewport: { width: 1440, height: 900 } };
 
@@ -121,11 +121,17 @@ describeConsole("analytics", { prepare }, (suite) => {
     const table = card.getByRole("table", { name: "Latency" });
     await table.waitFor();
     expect(await table.getByRole("columnheader").allInnerTexts()).toEqual(["Time", "p50", "p95", "p99"]);
-    expect(await table.getByRole("cell", { name: /ms$/ }).count()).toBe(3);
+    expect(await table.getByRole("cell", { name: /\d m?s$/ }).count()).toBe(3);
   });
 
   test("rows of roles, keys, sources and functions lead to their runs", async () => {
     const page = await suite.open(path(), WIDE);
+    expect(
+      await page
+        .locator("main dl dt")
+        .filter({ hasNot: page.locator("a") })
+        .allInnerTexts(),
+    ).toEqual([]);
     for (const [table, row, figures, runs] of [
       ["Roles", /^agent/, /^2\s+0\s/, 2],
       ["Keys", /key_/, /^5\s+0\s/, 5],
@@ -175,6 +181,37 @@ describeConsole("analytics", { prepare }, (suite) => {
     await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
     expect(new URL(page.url()).pathname).toBe(`${suite.desk.agentPath}/runs`);
     expect(new URL(page.url()).searchParams.get("source")).toBe("production");
+  });
+
+  test("every tile and row of all agents leads to runs, by a menu of agents where there are several", async () => {
+    // The agent "Priced" never had a runtime.
+    const expects = [/^404 GET \/api\/agents\/\w+\/functions$/];
+    const page = await suite.open("/console/analytics", { ...WIDE, expects });
+    const tables = page.getByRole("table");
+    const figures = page.locator("main").locator("dt, tbody tr");
+    await page.getByRole("table", { name: "Models" }).waitFor();
+    const without = figures.filter({ hasNot: page.locator("a, button") });
+    expect(await without.allInnerTexts()).toEqual([]);
+    expect(await tables.count()).toBeGreaterThan(5);
+    await expectAccessible(page);
+    for (const [name, agent, search, count] of [
+      ["get_order_details", "Desk", { functionName: "get_order_details" }, 2],
+      ["no role", "Priced", { noRole: "1" }, 2],
+      ["offline", "Priced", { model: "offline" }, 2],
+      ["Failed: failed runs", "Priced", { status: "failed" }, 1],
+    ] as const) {
+      await page.goto("/console/analytics");
+      await page.locator("main").getByRole("button", { name, exact: true }).first().click();
+      await page.getByRole("menu").getByRole("menuitem", { name: agent, exact: true }).click();
+      await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor();
+      expect(Object.fromEntries(new URL(page.url()).searchParams), name).toMatchObject({ range: "7d", ...search });
+      const rows = page.getByRole("table", { name: "Runs" }).getByRole("row");
+      await expect.poll(() => rows.count(), { message: name }).toBe(1 + count);
+    }
+    await page.goto("/console/analytics");
+    await page.locator("main").getByRole("button", { name: "agent", exact: true }).click();
+    await page.getByRole("menuitem", { name: "Filter this page" }).click();
+    await page.waitForURL(/role=agent/);
   });
 
   test("a range without queries says so, and offers those of the console", async () => {

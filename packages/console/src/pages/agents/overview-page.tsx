@@ -73,7 +73,9 @@ function LastDay({ agentId }: { agentId: string }) {
         </Link>
       </div>
       <Loaded query={figures} loading={<TotalsSkeleton />}>
-        {(shown) => <Totals figures={shown} before={before} scope={{ agentId, search: { range: "24h" } }} />}
+        {(shown) => (
+          <Totals figures={shown} before={before} scope={{ agents: [{ agentId }], search: { range: "24h" } }} />
+        )}
       </Loaded>
     </section>
   );

@@ -13,7 +13,8 @@ import { EmptyState, Loaded, PageHeader } from "../../ui/page.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
 import { SOURCE_LABELS } from "../runs/run-columns.tsx";
-import { Breakdowns, FunctionsTable, ModelsTable, type Scope } from "./breakdowns.tsx";
+import { Breakdowns, FunctionsTable, ModelsTable } from "./breakdowns.tsx";
+import type { Scope } from "./runs-link.tsx";
 import { queriesOf, stepsOf } from "./series.ts";
 import { type AnalyticsSearch, Totals, TotalsSkeleton, Trends, TrendsSkeleton, useFigures } from "./totals.tsx";
 
@@ -122,7 +123,7 @@ function Content({
   open,
   emptyAction,
 }: Omit<AnalyticsViewProps, "figures"> & { figures: Analytics }) {
-  const { totals, functions, models } = figures;
+  const { totals, functions, models, agents } = figures;
   if (queriesOf(totals) === 0 && functions.length === 0 && models.length === 0)
     return (
       <EmptyState
@@ -146,7 +147,7 @@ function Content({
     );
   const { range, from, to } = search;
   const scope: Scope = {
-    agentId,
+    agents: agentId === undefined ? agents : [{ agentId }],
     search: { ...runsSearch(search), range: range ?? (from ? undefined : PRESET), from, to },
     onSearch,
   };
@@ -154,9 +155,9 @@ function Content({
     <div className="grid gap-4">
       <Totals figures={figures} before={before} scope={scope} />
       <Trends figures={figures} open={open(figures)} />
-      <FunctionsTable functions={functions} scope={scope} />
+      <FunctionsTable functions={functions} agentId={agentId} scope={scope} />
       <div className="grid items-start gap-4 xl:grid-cols-2">
-        <Breakdowns figures={figures} scope={scope} />
+        <Breakdowns figures={figures} agentId={agentId} scope={scope} />
       </div>
       <ModelsTable models={models} scope={scope} />
     </div>

@@ -1,14 +1,14 @@
 import type { Analytics } from "@patchbay/protocol/console";
-import { Link } from "@tanstack/react-router";
-import { type ReactElement, type ReactNode, useState } from "react";
+import { type ReactNode, useState } from "react";
 import { ShareBar } from "../../charts/share-bar.tsx";
 import { formatShare } from "../../format/numbers.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
 import { allRows, DataTable } from "../../ui/data-table.tsx";
 import { EmptyState } from "../../ui/page.tsx";
-import type { Column, RowLinkProps } from "../../ui/table-rows.tsx";
+import type { Column } from "../../ui/table-rows.tsx";
 import { Count, Duration, Failed, Money, TwoLines } from "../../ui/values.tsx";
 import { SOURCE_LABELS } from "../runs/run-columns.tsx";
+import { type RunsSearch, runsLink, type Scope } from "./runs-link.tsx";
 import { callParts, OUTCOME_LOOKS, SERIES_LOOKS } from "./series.ts";
 
 /** A part of the queries, such as those of one key. */
@@ -20,46 +20,21 @@ interface Part {
   costUsd: number;
   /** Search parameters of its runs. */
   runs: Partial<RunsSearch>;
-  /** Default: the agent of the page. */
+  /** Default: those of the page. */
   agentId?: string;
 }
 
-/** Search parameters of a list of runs. */
-export type RunsSearch = Record<
-  | "role"
-  | "noRole"
-  | "keyId"
-  | "source"
-  | "code"
-  | "model"
-  | "functionName"
-  | "status"
-  | "sort"
-  | "range"
-  | "from"
-  | "to",
-  string | undefined
->;
-
-export interface Scope {
+interface TableProps {
   /** Undefined for the figures of all agents. */
   agentId: string | undefined;
-  /** Search parameters for the runs of the page's range, role and source. */
-  search: Partial<RunsSearch>;
-  /** Filters the page: used where the runs are of several agents. */
-  onSearch: (changed: { role?: string; source?: string }) => void;
+  scope: Scope;
 }
 
-/** A link to the runs of an agent in the range of the page. */
-const runsLink = (agentId: string, { search }: Scope, more: Partial<RunsSearch>, props: RowLinkProps): ReactElement => (
-  <Link to="/agents/$agentId/runs" params={{ agentId }} search={{ ...search, ...more } as never} {...props} />
-);
-
 /** Tables of the queries by agent, role, key, source and error code. Each row leads to its runs. */
-export const Breakdowns = ({ figures, scope }: { figures: Analytics; scope: Scope }) => {
+export const Breakdowns = ({ figures, agentId, scope }: TableProps & { figures: Analytics }) => {
   const { agents, roles, keys, sources, codes } = figures;
   const nameOf = (id: string): string | undefined =>
-    scope.agentId === undefined ? (agents.find(({ agentId }) => agentId === id)?.name ?? id) : undefined;
+    agentId === undefined ? (agents.find((agent) => agent.agentId === id)?.name ?? id) : undefined;
   const tables: [title: string, head: string, parts: Part[]][] = [
     [
       "Roles",
@@ -102,7 +77,7 @@ export const Breakdowns = ({ figures, scope }: { figures: Analytics; scope: Scop
       })),
     ],
   ];
-  if (scope.agentId === undefined)
+  if (agentId === undefined)
     tables.unshift([
       "Agents",
       "Agent",
@@ -128,23 +103,10 @@ function PartTable({ title, head, parts, scope }: PartTableProps) {
       query={allRows(parts)}
       columns={partColumns(head, max)}
       rowKey={({ key }) => key}
-      link={(part, props) => linkOf(part, scope, props)}
+      link={({ agentId, runs }, props) =>
+        runsLink(agentId === undefined ? scope : { ...scope, agents: [{ agentId }] }, runs, props)
+      }
       empty={<EmptyState icon="chart" title={title === "Error codes" ? "No failed queries" : "No queries"} />}
-    />
-  );
-}
-
-/** To the runs of the part; on the page of all agents, parts of several agents filter the page. */
-function linkOf({ agentId, runs }: Part, scope: Scope, props: RowLinkProps): ReactElement {
-  const of = agentId ?? scope.agentId;
-  if (of !== undefined) return runsLink(of, scope, runs, props);
-  const { role, source } = runs;
-  if (role === undefined && source === undefined) return <span>{props.children}</span>;
-  return (
-    <button
-      type="button"
-      {...props}
-      onClick={() => scope.onSearch({ ...(role && { role }), ...(source && { source }) })}
     />
   );
 }
@@ -190,15 +152,13 @@ const Bar = ({ value, ...bar }: { value: number } & Parameters<typeof ShareBar>[
 type Model = Analytics["models"][number];
 
 /** Turns, tokens and cost by model. */
-export const ModelsTable = ({ models, scope }: { models: Model[]; scope: Scope }) => (
+export const ModelsTable = ({ models, scope }: Pick<TableProps, "scope"> & { models: Model[] }) => (
   <DataTable
     title="Models"
     query={allRows(models)}
     columns={MODEL_COLUMNS}
     rowKey={({ provider, model }) => `${provider}/${model}`}
-    {...(scope.agentId !== undefined && {
-      link: ({ model }: Model, props: RowLinkProps) => runsLink(scope.agentId!, scope, { model }, props),
-    })}
+    link={({ model }, props) => runsLink(scope, { model }, props)}
     empty={<EmptyState icon="agent" title="No model turns" />}
   />
 );
@@ -231,18 +191,17 @@ type Row = Analytics["functions"][number];
 
 const SHOWN = 10;
 
-/** The most called functions with their outcomes. A row of one agent leads to its runs, a button to the function. */
-export function FunctionsTable({ functions, scope }: { functions: Row[]; scope: Scope }) {
+/** The most called functions with their outcomes. A row leads to its runs, a button to the function of the agent. */
+export function FunctionsTable({ functions, agentId, scope }: TableProps & { functions: Row[] }) {
   const [all, setAll] = useState(false);
-  const { agentId } = scope;
   return (
     <DataTable
       title="Most called functions"
       query={allRows(all ? functions : functions.slice(0, SHOWN))}
       columns={functionColumns(Math.max(0, ...functions.map(({ calls }) => calls)))}
       rowKey={({ name }) => name}
+      link={({ name }, props) => runsLink(scope, { functionName: name }, props)}
       {...(agentId !== undefined && {
-        link: ({ name }: Row, props: RowLinkProps) => runsLink(agentId, scope, { functionName: name }, props),
         actions: ({ name }: Row) => (
           <LinkButton
             to="/agents/$agentId/functions/$functionName"

@@ -1,6 +1,5 @@
 import type { Analytics, FigureSource } from "@patchbay/protocol/console";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { resource } from "../../api/api.ts";
 import { PAST } from "../../api/live.ts";
@@ -13,7 +12,7 @@ import { type Preset, rangeBefore, rangeOf, type RangeSearch } from "../../forma
 import { Card, EmptyState } from "../../ui/page.tsx";
 import { Change, StatTile, StatTiles, StatTilesSkeleton } from "../../ui/stat-tile.tsx";
 import { Count, Duration, Money } from "../../ui/values.tsx";
-import type { RunsSearch, Scope } from "./breakdowns.tsx";
+import { type RunsSearch, runsLink, type Scope } from "./runs-link.tsx";
 import {
   costSeries,
   firstTokenSeries,
@@ -65,7 +64,7 @@ interface Tile {
   better?: "less" | "more";
   color: Color;
   /** The runs behind the figure. */
-  runs?: { about: string; search: Partial<RunsSearch> };
+  runs: { about: string; search: Partial<RunsSearch> };
 }
 
 const tokensOf = (of: Figures): number => of.inputTokens + of.outputTokens;
@@ -110,6 +109,7 @@ const TILES: Tile[] = [
     label: "First token, p50",
     figure: ({ firstTokenP50Ms }) => firstTokenP50Ms,
     shown: ({ firstTokenP50Ms }) => <Duration ms={firstTokenP50Ms} />,
+    runs: { about: "newest runs", search: {} },
     better: "less",
     color: "series-5",
   },
@@ -124,6 +124,7 @@ const TILES: Tile[] = [
     label: "From cache",
     figure: cachedShare,
     shown: (of) => formatShare(of.cachedInputTokens, of.inputTokens),
+    runs: { about: "runs with the most tokens", search: { sort: "-tokens" } },
     better: "more",
     color: "series-2",
   },
@@ -138,6 +139,7 @@ const TILES: Tile[] = [
     label: "Cost per query",
     figure: costPerQuery,
     shown: (of) => <Money usd={costPerQuery(of)} short />,
+    runs: { about: "most expensive runs", search: { sort: "-costUsd" } },
     better: "less",
     color: "series-4",
   },
@@ -146,31 +148,20 @@ const TILES: Tile[] = [
 interface TotalsProps {
   figures: Analytics;
   before: Figures | undefined;
-  /** Where tiles lead to; without an agent nowhere, because lists of runs are of one agent. */
-  scope: Pick<Scope, "agentId" | "search">;
+  scope: Scope;
 }
 
 /** The totals of a range, each with its change from the previous range, and a link to the runs behind it. */
-export const Totals = ({ figures: { totals, buckets }, before, scope: { agentId, search } }: TotalsProps) => (
+export const Totals = ({ figures: { totals, buckets }, before, scope }: TotalsProps) => (
   <StatTiles>
     {TILES.map(({ label, figure, shown, better, color, runs }) => (
       <StatTile
         key={label}
-        label={
-          agentId === undefined || runs === undefined ? (
-            label
-          ) : (
-            <Link
-              to="/agents/$agentId/runs"
-              params={{ agentId }}
-              search={{ ...search, ...runs.search } as never}
-              aria-label={`${label}: ${runs.about}`}
-              className={TILE_LINK}
-            >
-              {label}
-            </Link>
-          )
-        }
+        label={runsLink(scope, runs.search, {
+          "aria-label": `${label}: ${runs.about}`,
+          className: TILE_LINK,
+          children: label,
+        })}
         value={shown(totals)}
         note={<Change now={figure(totals)} before={before && figure(before)} {...(better && { better })} />}
       >
