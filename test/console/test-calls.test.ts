@@ -1,7 +1,7 @@
 import { defineFunction, defineService } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { pendingOrder } from "../support/retail.ts";
+import { deliveredOrder, pendingOrder } from "../support/retail.ts";
 import { describeConsole } from "./support/desk-console.ts";
 import { memberState } from "./support/members.ts";
 import { expectAccessible, settled, sidewaysScroll } from "./support/page-checks.ts";
@@ -48,6 +48,32 @@ describeConsole("the run of a test call", {}, (suite) => {
     await page.getByRole("button", { name: /^Call as customer/ }).waitFor();
     await expect.poll(() => argument.inputValue()).toBe(pendingOrder.orderId);
     expect(await context.inputValue()).toContain(pendingOrder.ownerId);
+  });
+
+  test("has the outcome of its call as its state", async () => {
+    const page = await suite.open(path());
+    const runIds: string[] = [];
+    for (const [role, state] of [
+      ["agent", "succeeded"],
+      // Without the context that authorize() asks for.
+      ["customer", "call denied"],
+    ] as const) {
+      await page.goto(`${path()}?role=${role}`);
+      await page.getByRole("textbox", { name: /order_id|orderId/ }).fill(deliveredOrder.orderId);
+      await page.getByRole("button", { name: `Call as ${role}` }).click();
+      await page.getByRole("link", { name: "Open run" }).click();
+      await page.getByRole("link", { name: "Edit and call again" }).waitFor();
+      expect(await page.locator("header").getByRole("status").first().innerText()).toBe(state);
+      runIds.push(new URL(page.url()).pathname.split("/").at(-1)!);
+    }
+    const [a, b] = runIds;
+    await page.goto(`${suite.desk.agentPath}/runs?q=${b}`);
+    await page.locator("[data-row-link]").getByText("call denied", { exact: true }).waitFor();
+    await page.goto(`${suite.desk.agentPath}/compare?a=${a}&b=${b}`);
+    await page
+      .getByRole("row", { name: /^State/ })
+      .getByText("call denied", { exact: true })
+      .waitFor();
   });
 
   test("a call of a run is tried with its arguments, role and context, and saved as a case", async () => {

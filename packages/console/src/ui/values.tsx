@@ -160,6 +160,8 @@ const STATES: Record<string, { tone: Tone; icon: IconName; word?: string }> = {
   succeeded: { tone: "ok", icon: "succeeded" },
   failed: { tone: "bad", icon: "failed" },
   cancelled: { tone: "idle", icon: "stopped" },
+  "call failed": { tone: "bad", icon: "failed" },
+  "call denied": { tone: "warn", icon: "denied" },
   // Approvals.
   pending: { tone: "warn", icon: "clock" },
   approved: { tone: "ok", icon: "succeeded" },

@@ -7,6 +7,7 @@ import { Dialog } from "../../ui/dialog.tsx";
 import { ErrorState, Loading } from "../../ui/page.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
 import { Badge, Duration, Status, Time } from "../../ui/values.tsx";
+import { stateOf } from "./run-columns.tsx";
 
 const CANDIDATES = 20;
 
@@ -75,16 +76,16 @@ function Related({ run, other }: { run: RunTrace; other: string }) {
   );
 }
 
-const Summary = ({ run: { query, status, role, durationMs, createdAt } }: { run: RunSummary }) => (
+const Summary = ({ run }: { run: RunSummary }) => (
   <>
-    <span className="min-w-0 flex-1 truncate max-sm:basis-full">{query}</span>
-    <Status state={status} />
-    <span className="text-muted text-xs">{role ?? "no role"}</span>
+    <span className="min-w-0 flex-1 truncate max-sm:basis-full">{run.query}</span>
+    <Status state={stateOf(run)} />
+    <span className="text-muted text-xs">{run.role ?? "no role"}</span>
     <span className="text-muted text-xs">
-      <Duration ms={durationMs} />
+      <Duration ms={run.durationMs} />
     </span>
     <span className="text-muted text-xs">
-      <Time at={createdAt} />
+      <Time at={run.createdAt} />
     </span>
   </>
 );

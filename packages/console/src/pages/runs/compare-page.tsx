@@ -13,6 +13,7 @@ import { callsOf, recordedTranscript } from "../conversation/exchange.ts";
 import { callDifferences, sameJson } from "../playground/call-differences.ts";
 import { FailedQuery } from "../errors/error-pages.tsx";
 import { MODEL_SETTINGS, type RunFact } from "./model-settings.tsx";
+import { isCall, modelName, stateOf } from "./run-columns.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/compare");
 
@@ -71,7 +72,7 @@ const REQUEST: RunFact[] = [
   },
   {
     name: "Model",
-    show: ({ provider, model }) => `${provider} / ${model}`,
+    show: (run) => (isCall(run.source) ? "none" : modelName(run)),
     value: ({ provider, model }) => [provider, model],
   },
 ];
@@ -84,13 +85,13 @@ const FIGURES: RunFact[] = [
   },
   {
     name: "State",
-    show: ({ status, code }) => (
+    show: ({ code, ...run }) => (
       <span className="flex flex-wrap items-center gap-x-2">
-        <Status state={status} />
+        <Status state={stateOf(run)} />
         {code !== null && <code className="font-mono text-xs break-all">{code}</code>}
       </span>
     ),
-    value: ({ status, code }) => [status, code],
+    value: ({ code, ...run }) => [stateOf(run), code],
   },
   { name: "Duration", show: ({ durationMs }) => <Duration ms={durationMs} />, value: ({ durationMs }) => durationMs },
   {

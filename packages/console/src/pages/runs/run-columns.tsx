@@ -66,20 +66,7 @@ const allColumns = (longestMs: number, keys: ReadonlyMap<string, string>): Colum
   {
     head: "Query",
     className: `${QUERY} sm:min-w-48 @2xl:min-w-72`,
-    cell: ({ status, query, code }) => {
-      const failure = status === "failed" ? code : null;
-      return (
-        <span className="flex min-w-0 items-center gap-2 max-sm:flex-col max-sm:items-start max-sm:gap-1.5">
-          <span className="shrink-0 @7xl:w-24 max-sm:w-auto">
-            <Status state={status} brief detail={failure} />
-          </span>
-          <span className="min-w-0 font-medium max-sm:line-clamp-2 sm:truncate">{query}</span>
-          {failure !== null && (
-            <span className="text-bad shrink-0 font-mono text-xs sm:@max-4xl:hidden">{failure}</span>
-          )}
-        </span>
-      );
-    },
+    cell: (run) => <Query run={run} />,
   },
   {
     head: "Role",
@@ -102,7 +89,7 @@ const allColumns = (longestMs: number, keys: ReadonlyMap<string, string>): Colum
     head: "Model",
     from: "xl",
     className: UNSTACKED,
-    cell: ({ source, model }) => (isCall(source) ? "–" : <Cut>{model}</Cut>),
+    cell: ({ source, provider, model }) => (isCall(source) ? "–" : <Cut>{model || provider}</Cut>),
   },
   { head: "Key", from: "xl", className: UNSTACKED, cell: ({ keyId }) => <Cut>{keys.get(keyId) ?? keyId}</Cut> },
   { head: "Session", from: "xl", className: UNSTACKED, cell: ({ sessionId }) => <Cut>{sessionId ?? "–"}</Cut> },
@@ -143,6 +130,19 @@ const allColumns = (longestMs: number, keys: ReadonlyMap<string, string>): Colum
   { head: "Age", align: "end", sort: "createdAt", cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
 
+function Query({ run }: { run: RunSummary }) {
+  const failure = run.status === "failed" ? run.code : null;
+  return (
+    <span className="flex min-w-0 items-center gap-2 max-sm:flex-col max-sm:items-start max-sm:gap-1.5">
+      <span className="shrink-0 @7xl:w-24 max-sm:w-auto">
+        <Status state={stateOf(run)} brief detail={failure} />
+      </span>
+      <span className="min-w-0 font-medium max-sm:line-clamp-2 sm:truncate">{run.query}</span>
+      {failure !== null && <span className="text-bad shrink-0 font-mono text-xs sm:@max-4xl:hidden">{failure}</span>}
+    </span>
+  );
+}
+
 const Cut = ({ children }: { children: string }) => (
   <span title={children} className="text-muted block max-w-32 truncate">
     {children}
@@ -172,6 +172,21 @@ export const SOURCE_LABELS: Record<RunSource, string> = {
 
 /** True for runs without a model. */
 export const isCall = (source: RunSource): boolean => source === "test_call" || source === "direct_call";
+
+/** A run that was refused before its model was chosen has only the parts that its query named. */
+export const modelName = ({ provider, model }: Pick<RunSummary, "provider" | "model">): string =>
+  [provider, model].filter((part) => part !== "").join(" / ") || "no model";
+
+/** The state of a run in one word. A run without a model succeeds with any outcome of its call, which is then its state. */
+export function stateOf({
+  source,
+  status,
+  failedCalls,
+  deniedCalls,
+}: Pick<RunSummary, "source" | "status" | "failedCalls" | "deniedCalls">): string {
+  if (status !== "succeeded" || !isCall(source)) return status;
+  return deniedCalls > 0 ? "call denied" : failedCalls > 0 ? "call failed" : status;
+}
 
 /** The number of denied or failed calls as icon and number, with the word in a tooltip. */
 function CallMark({ icon, count, word, className }: CallMarkProps) {

@@ -16,7 +16,7 @@ import { timeSpent } from "../../waterfall/rows.ts";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
 import { bodyOf as bodyOfSettings, settingsOfRun } from "../playground/settings.ts";
 import { CompareMenu } from "./compare-menu.tsx";
-import { CallMarks, isCall, SOURCE_LABELS } from "./run-columns.tsx";
+import { CallMarks, isCall, modelName, SOURCE_LABELS, stateOf } from "./run-columns.tsx";
 
 /** The query, state and caller of a run, and its actions. */
 export function RunHeader({ run, running }: { run: RunTrace; running: boolean }) {
@@ -29,14 +29,10 @@ export function RunHeader({ run, running }: { run: RunTrace; running: boolean })
     >
       <div className="text-muted flex flex-wrap items-center gap-x-3 gap-y-1.5 text-sm">
         <span role="status">
-          <Status state={run.status} />
+          <Status state={stateOf(run)} />
         </span>
         {run.role === null ? <span>no role</span> : <Badge icon="access">{run.role}</Badge>}
-        {!isCall(run.source) && (
-          <span className="font-mono text-xs">
-            {run.provider} / {run.model}
-          </span>
-        )}
+        {!isCall(run.source) && <span className="font-mono text-xs">{modelName(run)}</span>}
         <span>{SOURCE_LABELS[run.source]}</span>
         <Time at={run.createdAt} />
         <span className="inline-flex items-center gap-0.5">

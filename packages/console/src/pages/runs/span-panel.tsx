@@ -18,7 +18,7 @@ import { wholeInput } from "../functions/earlier-call.ts";
 import { SaveCase } from "../functions/save-case.tsx";
 import { EventRows, useRunLog } from "./event-log.tsx";
 import { type CallFailure, OwnerError } from "./owner-error.tsx";
-import { isCall } from "./run-columns.tsx";
+import { isCall, modelName } from "./run-columns.tsx";
 import { SentTurnView } from "./sent-turn.tsx";
 import { SpanPayload } from "./span-payload.tsx";
 
@@ -235,7 +235,7 @@ function attributeFacts({ attributes }: Span): Fact[] {
   const facts: Fact[] = [];
   const add = (name: string, known: boolean, value: ReactNode) => known && facts.push([name, value]);
   add("Role", typeof role === "string", role);
-  add("Model", typeof model === "string", [provider, model].join(" / "));
+  add("Model", typeof model === "string", modelName({ provider: String(provider), model: String(model) }));
   if (typeof inputTokens === "number" && typeof outputTokens === "number")
     facts.push([
       "Tokens",
