@@ -197,6 +197,7 @@ export function FunctionsTable({ functions, agentId, scope }: TableProps & { fun
   return (
     <DataTable
       title="Most called functions"
+      description="Denied calls were refused before their handler ran, also for invalid arguments"
       query={allRows(all ? functions : functions.slice(0, SHOWN))}
       columns={functionColumns(Math.max(0, ...functions.map(({ calls }) => calls)))}
       rowKey={({ name }) => name}
