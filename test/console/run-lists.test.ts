@@ -163,7 +163,10 @@ describeConsole("lists of runs", { prepare }, (suite) => {
     const boxes = page.getByRole("checkbox", { name: "Select the row" });
     await boxes.nth(0).click({ timeout: 5_000 });
     await boxes.nth(1).click();
-    await page.getByRole("group", { name: "Selected runs" }).getByText("2 selected").waitFor();
+    const selected = page.getByRole("group", { name: "Selected runs" });
+    await selected.getByText("2 selected").waitFor();
+    await page.getByRole("checkbox", { name: `Select the ${await boxes.count()} loaded runs` }).click();
+    await selected.getByText(`${await boxes.count()} selected`).waitFor();
     expect(await sidewaysScroll(page)).toBe(0);
     await expectAccessible(page);
   });

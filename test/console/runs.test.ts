@@ -99,7 +99,7 @@ describeConsole("runs as a tool", { prepare }, (suite) => {
 
     await page.goto(`${runsPath()}?q=${encodeURIComponent(pendingOrder.orderId)}`);
     await settled(page);
-    await page.getByRole("checkbox", { name: "Select all loaded rows" }).click();
+    await page.getByRole("checkbox", { name: /^Select the \d+ loaded runs?$/ }).click();
     await page.getByRole("group", { name: "Selected runs" }).getByRole("button", { name: "Run again" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByText(/with real function calls/).waitFor();
@@ -112,7 +112,7 @@ describeConsole("runs as a tool", { prepare }, (suite) => {
     for (const query of ["Hold on, one", "Hold on, two"])
       await store.runs.start(sampleRun({ orgId, agentId, leaseMs: 600_000, request: sampleRequest({ query }) }));
     const page = await suite.open(`${runsPath()}?q=hold+on`, WIDE);
-    await page.getByRole("checkbox", { name: "Select all loaded rows" }).click();
+    await page.getByRole("checkbox", { name: /^Select the \d+ loaded runs?$/ }).click();
     await page.getByRole("button", { name: "Cancel 2 runs" }).click();
     const dialog = page.getByRole("dialog", { name: "Cancel 2 runs?" });
     const buttons = () => dialog.getByRole("button").allInnerTexts();

@@ -96,6 +96,7 @@ function Table<Row>(props: DataTableProps<Row>) {
   if (query.error && !query.data) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
   // A page of a search covers a limited number of rows: an empty one does not mean that nothing matches.
   if (rows?.length === 0 && !query.hasNextPage) return empty;
+  const all = { keys: rows?.map(rowKey) ?? [], row: live?.row };
   const headClass = classNames("border-line bg-surface sticky top-12 z-10 border-b", scrolls && "@max-[90rem]:static");
   return (
     <div className="@container">
@@ -110,6 +111,12 @@ function Table<Row>(props: DataTableProps<Row>) {
           }}
         />
       )}
+      {selection && (
+        // Cards of narrow screens have no head.
+        <div className="border-line border-b px-4 py-2.5 sm:hidden">
+          <AllRows {...all} selection={selection} labelClass="text-muted" />
+        </div>
+      )}
       <div className={classNames(scrolls && "@max-[90rem]:overflow-x-auto")}>
         <table ref={table} role="table" aria-busy={query.isPending} className="w-full text-sm max-sm:block">
           <caption className="sr-only">{caption}</caption>
@@ -118,7 +125,7 @@ function Table<Row>(props: DataTableProps<Row>) {
             <tr role="row">
               {selection && (
                 <th role="columnheader" scope="col" className={classNames(CHECK, headClass, "max-sm:hidden")}>
-                  <AllRows keys={rows?.map(rowKey) ?? []} selection={selection} />
+                  <AllRows {...all} selection={selection} />
                 </th>
               )}
               {columns.map((column) => (

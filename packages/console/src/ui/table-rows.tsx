@@ -1,4 +1,5 @@
 import type { MouseEvent, ReactElement, ReactNode } from "react";
+import { countOf } from "../format/numbers.ts";
 import { classNames } from "./class-names.ts";
 import { Skeleton } from "./page.tsx";
 import { Checkbox } from "./toggle.tsx";
@@ -60,11 +61,19 @@ export const CHECK = "border-line w-8 pl-4 align-middle";
 /** Cards of narrow screens have their checkbox in the corner, with space for a finger. */
 const CARD_CHECK = "max-sm:absolute max-sm:top-0 max-sm:right-0 max-sm:w-auto max-sm:pl-0 max-sm:*:p-4 sm:relative";
 
-export function AllRows({ keys, selection }: { keys: readonly string[]; selection: Selection }) {
+interface AllRowsProps {
+  keys: readonly string[];
+  selection: Selection;
+  /** What a row is, such as "run". */
+  row?: string | undefined;
+  labelClass?: string;
+}
+
+export function AllRows({ keys, selection, row = "row", labelClass = "sr-only" }: AllRowsProps) {
   const all = keys.length > 0 && keys.every((key) => selection.keys.has(key));
   return (
     <Checkbox
-      label={<span className="sr-only">Select all loaded rows</span>}
+      label={<span className={labelClass}>Select the {countOf(keys.length, `loaded ${row}`)}</span>}
       checked={all}
       onChange={(checked) => selection.onChange(new Set(checked ? keys : []))}
     />
