@@ -105,6 +105,15 @@ describeConsole("lists of runs", { prepare }, (suite) => {
     expect([...new Set(roles)]).toEqual(["customer", "customer-eu", "customer-eu-1"]);
   });
 
+  test("a search without words says why it finds nothing", async () => {
+    for (const q of ["😀 %", "a word of no run"]) {
+      const page = await suite.open(`${runsPath()}?q=${encodeURIComponent(q)}`, at(1280));
+      await page.getByText("No matching runs").waitFor();
+      const reason = page.getByText(`Search finds words and numbers. “${q}” has none.`);
+      expect(await reason.count()).toBe(q === "😀 %" ? 1 : 0);
+    }
+  });
+
   test("an unknown value in the address is dropped", async () => {
     const page = await suite.open(`${runsPath()}?minCostUsd=abc&status=bogus&sort=worst&model=grand`, at(1280));
     await page.getByRole("group", { name: "All runs that match" }).getByText("2 runs").waitFor();

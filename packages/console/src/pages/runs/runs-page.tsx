@@ -73,7 +73,7 @@ export function RunsPage() {
         link={({ runId }, props) => <Link to="/agents/$agentId/runs/$runId" params={{ agentId, runId }} {...props} />}
         sort={{ by: sort, onChange: changeSort }}
         selection={{ keys: marked, onChange: setMarked }}
-        empty={<NoRuns agentId={agentId} filtered={Object.keys(search).length > 0} />}
+        empty={<NoRuns agentId={agentId} search={search} />}
       >
         <RunSums agentId={agentId} filter={filter} selected={selected} onClear={() => setMarked(new Set())} />
       </DataTable>
@@ -121,12 +121,18 @@ function DisplayMenu({ sort, onSort }: { sort: string; onSort: (by: string) => v
   );
 }
 
-function NoRuns({ agentId, filtered }: { agentId: string; filtered: boolean }) {
+/** Runs are found by their words, without punctuation and symbols. */
+const WORD = /[\p{L}\p{N}]/u;
+
+function NoRuns({ agentId, search }: { agentId: string; search: RunsSearch }) {
   const { baseUrl } = useSession();
-  if (filtered)
+  const { q } = search;
+  if (Object.keys(search).length > 0)
     return (
       <EmptyState icon="search" title="No matching runs">
-        Clear filters or choose a longer time range.
+        {q !== undefined && !WORD.test(q.normalize("NFKD"))
+          ? `Search finds words and numbers. “${q}” has none.`
+          : "Clear filters or choose a longer time range."}
       </EmptyState>
     );
   return (
