@@ -2,6 +2,12 @@ import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { askAround, describeConsole, type DeskConsole } from "./support/desk-console.ts";
 import { expectAccessible, settled, sidewaysScroll } from "./support/page-checks.ts";
+import {
+  ending,
+  sampleRequest,
+  sampleRun,
+  sampleTurn,
+} from "../../packages/control-plane/test/store/contract/world.ts";
 import { endedRun } from "./support/runs.ts";
 
 async function prepare(desk: DeskConsole): Promise<void> {
@@ -112,6 +118,34 @@ describeConsole("lists of runs", { prepare }, (suite) => {
       const reason = page.getByText(`Search finds words and numbers. “${q}” has none.`);
       expect(await reason.count()).toBe(q === "😀 %" ? 1 : 0);
     }
+  });
+
+  test("a model without a price has no cost, and a query that named no model shows its provider", async () => {
+    const { store, orgId, agentId } = suite.desk;
+    const request = sampleRequest({ query: "Priceless", provider: "openai", model: "in-house" });
+    const started = await store.runs.start(sampleRun({ orgId, agentId, request }));
+    if (started.kind !== "started") throw new Error(started.kind);
+    await store.runs.commit(started.run, { turn: { ...sampleTurn(0), provider: "openai", model: "in-house" } });
+    await store.runs.commit(started.run, ending(started.run, "Done."));
+    const refused = sampleRequest({ query: "Nameless", provider: "anthropic", model: "" });
+    const other = await store.runs.start(sampleRun({ orgId, agentId, request: refused }));
+    if (other.kind !== "started") throw new Error(other.kind);
+    await store.runs.commit(other.run, ending(other.run, "Done."));
+    const page = await suite.open(`${runsPath()}?q=priceless`, at(1440));
+
+    const cost = page.getByRole("row", { name: /Priceless/ }).getByText("no price", { exact: true });
+    await cost.hover();
+    await page
+      .getByText(/^The price of the model is not known/)
+      .first()
+      .waitFor();
+    await page.goto(`${suite.desk.agentPath}/analytics`);
+    await page
+      .getByRole("row", { name: /^in-house/ })
+      .getByText("no price", { exact: true })
+      .waitFor();
+    await page.goto(`${runsPath()}/${other.run.runId}`);
+    await page.locator("header").getByText("anthropic", { exact: true }).waitFor();
   });
 
   test("an unknown value in the address is dropped", async () => {

@@ -68,6 +68,24 @@ export function Money({ usd, short = false }: { usd: number | null; short?: bool
   return <span className="whitespace-nowrap">{formatUsd(usd)}</span>;
 }
 
+interface CostProps {
+  usd: number;
+  provider: string;
+  tokens: number;
+}
+
+/** The cost of turns. Those of a model without a known price are stored as free; the offline model is. */
+export function Cost({ usd, provider, tokens }: CostProps) {
+  if (usd > 0 || tokens === 0 || provider === "offline") return <Money usd={usd} />;
+  return (
+    <Tooltip content="The price of the model is not known, or is 0">
+      <span data-hint="" className="text-muted whitespace-nowrap">
+        no price
+      </span>
+    </Tooltip>
+  );
+}
+
 /** A count; `short` shows 12.3K with the whole number as title. */
 export function Count({ value, short = false }: { value: number | null; short?: boolean }) {
   if (value === null) return none;

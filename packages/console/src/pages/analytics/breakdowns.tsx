@@ -6,7 +6,7 @@ import { Button, LinkButton } from "../../ui/button.tsx";
 import { allRows, DataTable } from "../../ui/data-table.tsx";
 import { EmptyState } from "../../ui/page.tsx";
 import type { Column } from "../../ui/table-rows.tsx";
-import { Count, Duration, Failed, Money, TwoLines } from "../../ui/values.tsx";
+import { Cost, Count, Duration, Failed, Money, TwoLines } from "../../ui/values.tsx";
 import { SOURCE_LABELS } from "../runs/run-columns.tsx";
 import { type RunsSearch, runsLink, type Scope } from "./runs-link.tsx";
 import { callParts, OUTCOME_LOOKS, SERIES_LOOKS } from "./series.ts";
@@ -184,7 +184,13 @@ const MODEL_COLUMNS: Column<Model>[] = [
     cell: ({ cacheWriteInputTokens, inputTokens }) => formatShare(cacheWriteInputTokens, inputTokens),
   },
   { head: "Tokens out", align: "end", from: "md", cell: ({ outputTokens }) => <Count value={outputTokens} short /> },
-  { head: "Cost", align: "end", cell: ({ costUsd }) => <Money usd={costUsd} /> },
+  {
+    head: "Cost",
+    align: "end",
+    cell: ({ costUsd, provider, inputTokens, outputTokens }) => (
+      <Cost usd={costUsd} provider={provider} tokens={inputTokens + outputTokens} />
+    ),
+  },
 ];
 
 type Row = Analytics["functions"][number];

@@ -7,13 +7,13 @@ import { countOf } from "../../format/numbers.ts";
 import { TextLink } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Card, EmptyState, ErrorState, Loading, PageHeader, PageSkeleton } from "../../ui/page.tsx";
-import { Badge, Count, Duration, Money, Status, Time } from "../../ui/values.tsx";
+import { Badge, Count, Duration, Status, Time } from "../../ui/values.tsx";
 import { TranscriptView } from "../conversation/exchange-view.tsx";
 import { callsOf, recordedTranscript } from "../conversation/exchange.ts";
 import { callDifferences, sameJson } from "../playground/call-differences.ts";
 import { FailedQuery } from "../errors/error-pages.tsx";
 import { MODEL_SETTINGS, type RunFact } from "./model-settings.tsx";
-import { isCall, modelName, stateOf } from "./run-columns.tsx";
+import { isCall, modelName, RunCost, stateOf } from "./run-columns.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/compare");
 
@@ -109,7 +109,7 @@ const FIGURES: RunFact[] = [
     show: ({ outputTokens }) => <Count value={outputTokens} />,
     value: ({ outputTokens }) => outputTokens,
   },
-  { name: "Cost", show: ({ costUsd }) => <Money usd={costUsd} />, value: ({ costUsd }) => costUsd },
+  { name: "Cost", show: (run) => <RunCost run={run} />, value: ({ costUsd }) => costUsd },
 ];
 
 function Figures({ a, b }: { a: RunTrace; b: RunTrace }) {

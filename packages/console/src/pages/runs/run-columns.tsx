@@ -4,7 +4,7 @@ import { storedChoices } from "../../state/signals.ts";
 import type { Column } from "../../ui/table-rows.tsx";
 import { Icon, type IconName } from "../../ui/icon.tsx";
 import { Tooltip } from "../../ui/tooltip.tsx";
-import { Badge, Count, Money, Status, Time } from "../../ui/values.tsx";
+import { Badge, Cost, Count, Status, Time } from "../../ui/values.tsx";
 
 /** Hidden in the cards of narrow screens to keep them short; the run page has these values. */
 const UNSTACKED = "max-sm:hidden!";
@@ -125,7 +125,7 @@ const allColumns = (longestMs: number, keys: ReadonlyMap<string, string>): Colum
     sort: "costUsd",
     from: "lg",
     className: UNSTACKED,
-    cell: ({ costUsd }) => <Money usd={costUsd} />,
+    cell: (run) => <RunCost run={run} />,
   },
   { head: "Age", align: "end", sort: "createdAt", cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
@@ -176,6 +176,12 @@ export const isCall = (source: RunSource): boolean => source === "test_call" || 
 /** A run that was refused before its model was chosen has only the parts that its query named. */
 export const modelName = ({ provider, model }: Pick<RunSummary, "provider" | "model">): string =>
   [provider, model].filter((part) => part !== "").join(" / ") || "no model";
+
+type Spent = Pick<RunSummary, "costUsd" | "provider" | "inputTokens" | "outputTokens">;
+
+export const RunCost = ({ run: { costUsd, provider, inputTokens, outputTokens } }: { run: Spent }) => (
+  <Cost usd={costUsd} provider={provider} tokens={inputTokens + outputTokens} />
+);
 
 /** The state of a run in one word. A run without a model succeeds with any outcome of its call, which is then its state. */
 export function stateOf({

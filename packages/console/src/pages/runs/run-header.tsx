@@ -11,12 +11,12 @@ import { CopyButton } from "../../ui/copy.tsx";
 import { Icon, type IconName } from "../../ui/icon.tsx";
 import { PageHeader } from "../../ui/page.tsx";
 import { showError, showSuccess } from "../../ui/toast.tsx";
-import { Badge, Count, Money, Status, Time } from "../../ui/values.tsx";
+import { Badge, Count, Status, Time } from "../../ui/values.tsx";
 import { timeSpent } from "../../waterfall/rows.ts";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
 import { bodyOf as bodyOfSettings, settingsOfRun } from "../playground/settings.ts";
 import { CompareMenu } from "./compare-menu.tsx";
-import { CallMarks, isCall, modelName, SOURCE_LABELS, stateOf } from "./run-columns.tsx";
+import { CallMarks, isCall, modelName, RunCost, SOURCE_LABELS, stateOf } from "./run-columns.tsx";
 
 /** The query, state and caller of a run, and its actions. */
 export function RunHeader({ run, running }: { run: RunTrace; running: boolean }) {
@@ -198,7 +198,7 @@ export function RunFigures({ run, nowMs }: { run: RunTrace; nowMs: number }) {
           </>
         }
       />
-      <Figure name="Cost" value={<Money usd={run.costUsd} />} />
+      <Figure name="Cost" value={<RunCost run={run} />} />
     </dl>
   );
 }

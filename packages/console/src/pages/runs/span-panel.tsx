@@ -9,7 +9,7 @@ import { Json } from "../../ui/json.tsx";
 import { Markdown } from "../../ui/markdown.tsx";
 import { ErrorState, Facts } from "../../ui/page.tsx";
 import { type Tab, Tabs } from "../../ui/tabs.tsx";
-import { Count, Money, Status } from "../../ui/values.tsx";
+import { Cost, Count, Status } from "../../ui/values.tsx";
 import { endOf } from "../../waterfall/rows.ts";
 import { KIND_WORDS } from "../../waterfall/span-look.ts";
 import { CallProgress } from "../conversation/exchange-view.tsx";
@@ -246,7 +246,9 @@ function attributeFacts({ attributes }: Span): Fact[] {
       </>,
     ]);
   if (typeof firstTokenMs === "number") facts.push(["First token", `after ${formatDuration(firstTokenMs)}`]);
-  if (typeof costUsd === "number") facts.push(["Cost", <Money usd={costUsd} />]);
+  const tokens = Number(inputTokens ?? 0) + Number(outputTokens ?? 0);
+  if (typeof costUsd === "number")
+    facts.push(["Cost", <Cost usd={costUsd} provider={String(provider)} tokens={tokens} />]);
   add(
     "Runtime",
     typeof runtime === "string",
