@@ -127,7 +127,17 @@ const allColumns = (longestMs: number, keys: ReadonlyMap<string, string>): Colum
     className: UNSTACKED,
     cell: (run) => <RunCost run={run} />,
   },
-  { head: "Age", align: "end", sort: "createdAt", cell: ({ createdAt }) => <Time at={createdAt} /> },
+  {
+    head: "Age",
+    align: "end",
+    sort: "createdAt",
+    // As wide as "59 min ago": the other columns stay while it grows.
+    cell: ({ createdAt }) => (
+      <span className="inline-block sm:min-w-18">
+        <Time at={createdAt} />
+      </span>
+    ),
+  },
 ];
 
 function Query({ run }: { run: RunSummary }) {
