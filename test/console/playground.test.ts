@@ -89,7 +89,7 @@ describeConsole("the playground", {}, (suite) => {
     const laneB = page.getByRole("group", { name: "Lane B" });
     await laneB.getByRole("textbox", { name: "Context of B" }).fill('{"customerId": "someone_else"}');
     await laneB.getByRole("combobox", { name: "Provider of B" }).click();
-    await page.getByRole("option", { name: "As the agent" }).click();
+    await page.getByRole("option", { name: "As the agent" }).press("Enter");
     await page.waitForURL(({ searchParams }) => searchParams.get("provider2") === "agent");
     const field = page.getByRole("textbox", { name: "Query" });
 
@@ -201,7 +201,7 @@ describeConsole("the playground", {}, (suite) => {
     await page.getByRole("combobox", { name: "Provider" }).click();
     const options = () => page.getByRole("option").allInnerTexts();
     await expect.poll(options).toEqual(["As the agent", "Anthropic (not configured)"]);
-    await page.getByRole("option", { name: "As the agent" }).click();
+    await page.getByRole("option", { name: "As the agent" }).press("Enter");
     await page.getByRole("combobox", { name: "Provider" }).click();
     await expect.poll(options).toEqual(["As the agent"]);
   });
@@ -270,7 +270,7 @@ describeConsole("the models of the playground", { providers }, (suite) => {
     });
     await page.getByRole("combobox", { name: "Provider" }).click();
     await expect.poll(() => page.getByRole("option").allInnerTexts()).toEqual(["As the agent", "Gemini"]);
-    await page.getByRole("option", { name: "Gemini" }).click();
+    await page.getByRole("option", { name: "Gemini" }).press("Enter");
     await page.getByText("per million tokens").waitFor();
 
     const model = page.getByRole("combobox", { name: "Model" });

@@ -162,9 +162,9 @@ describeConsole("the form of a test call", { service, reportCases: true }, (suit
     expect(await page.getByText("Required", { exact: true }).count()).toBe(1); // day; billTo is not set
 
     await page.getByRole("combobox", { name: "by" }).click();
-    await page.getByRole("option", { name: "train" }).click();
+    await page.getByRole("option", { name: "train" }).press("Enter");
     await page.getByRole("combobox", { name: "seat" }).click();
-    await page.getByRole("option", { name: "aisle" }).click();
+    await page.getByRole("option", { name: "aisle" }).press("Enter");
     await page.getByRole("button", { name: "Set billTo" }).click();
     const billTo = page.getByRole("group", { name: /^billTo/ });
     await billTo.getByRole("textbox", { name: /^city/ }).fill("Oslo");
