@@ -79,6 +79,7 @@ test("an exported test passes as it is, or is skipped until its owner fills in w
     "Still 12.",
     { calls: [["get_order", { order: "2" }]] },
     "Yours costs 12.",
+    "This costs 12.",
     { calls: [["pay"]] },
   ]);
   const texts: Record<string, string> = {};
@@ -92,6 +93,9 @@ test("an exported test passes as it is, or is skipped until its owner fills in w
     const { threadId } = await system.query("What is order 1?");
     const last = await system.query("Are you sure?", { threadId });
     const own = await system.query("What is my order?", { contextJson: '{"customerId":"ann"}' });
+    const odd = await system.query("What is this order?", {
+      contextJson: '{"a\\nthrow 1;//":1,"b\\u2028throw 2;//":2}',
+    });
     const waiting = await system.query("Pay!");
     await system.post(`/agents/${system.agentId}/runs/${waiting.runId}/cancel`, {});
     await vi.waitFor(() => expect(exportRun(system.plane.store, waiting.runId)).resolves.toBeDefined(), 60_000);
@@ -99,16 +103,18 @@ test("an exported test passes as it is, or is skipped until its owner fills in w
     await system.plane.admin.updateAgent(system.agentId, { instructions: "Be long." });
     await write("plain", last.runId);
     await write("own", own.runId);
+    await write("odd", odd.runId);
     await write("waiting", waiting.runId);
   }
 
   expect(await runTests(folder.path)).toEqual({
     "Are you sure?": "passed",
     "What is my order?": "skipped",
+    "What is this order?": "skipped",
     "Pay!": "skipped",
   });
   expect(texts["own"]).toContain(
-    "// - Fill in the values of the context, which are not exported: customerId.\ntest.skip(",
+    '// - Fill in the values of the context, which are not exported: "customerId".\ntest.skip(',
   );
   expect(texts["waiting"]).toMatch(/approver: a person decided on calls of pay\.\n.*ended with cancelled/);
 

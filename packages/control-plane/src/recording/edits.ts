@@ -1,4 +1,4 @@
-import type { RunErrorCode } from "@patchbay/protocol";
+import { escapeControls, type RunErrorCode } from "@patchbay/protocol";
 import type { CallRecord, RunRecord } from "../ports/records.ts";
 
 /** A run of an exported conversation. */
@@ -26,7 +26,7 @@ const FROM_OUTSIDE: ReadonlySet<string | undefined> = new Set<RunErrorCode>([
 /** What the owner changes before a test of these runs can pass, as sentences. Empty: the test passes as it is. */
 export function editsOf(runs: readonly RunToRepeat[]): string[] {
   const all = <T>(of: (one: RunToRepeat) => readonly T[]) => [...new Set(runs.flatMap(of))];
-  const keys = all(({ run }) => Object.keys(run.request.context));
+  const keys = all(({ run }) => Object.keys(run.request.context)).map(onOneLine);
   const approved = all(({ calls }) => calls.filter(({ approval }) => approval).map(({ functionName }) => functionName));
   const codes = all(({ run: { result } }) => (FROM_OUTSIDE.has(result?.code) ? [result!.code!] : []));
   const instructions = new Set(runs.map((one) => one.instructions));
@@ -43,3 +43,6 @@ export function editsOf(runs: readonly RunToRepeat[]): string[] {
         : []),
   ];
 }
+
+/** A key of a context is a client's text: a line break in it would end the comment of the test, and its rest would be code. */
+const onOneLine = (key: string): string => escapeControls(JSON.stringify(key));
