@@ -29,7 +29,7 @@ describeConsole("the run of a test call", {}, (suite) => {
       .toBe(pendingOrder.orderId);
   });
 
-  test("Back from its run restores the arguments, the role and the context", async () => {
+  test("the form keeps its next call, and Back from its run restores arguments, role and context", async () => {
     const page = await suite.open(path());
     const argument = page.getByRole("textbox", { name: /order_id|orderId/ });
     await argument.fill(pendingOrder.orderId);
@@ -39,15 +39,23 @@ describeConsole("the run of a test call", {}, (suite) => {
     await context.fill(JSON.stringify({ customerId: pendingOrder.ownerId }));
     await page.getByRole("button", { name: /^Call as customer/ }).click();
     await page.waitForURL(({ searchParams }) => searchParams.get("again")?.startsWith("run_") === true);
-    await page.getByRole("region", { name: "Value returned" }).getByText(pendingOrder.orderId).first().waitFor();
+    const value = page.getByRole("region", { name: "Value returned" });
+    await value.getByText(pendingOrder.orderId).first().waitFor();
+    const first = new URL(page.url()).searchParams.get("again");
+    await argument.fill(deliveredOrder.orderId);
+    await context.fill(JSON.stringify({ customerId: deliveredOrder.ownerId }));
+    await page.getByRole("button", { name: /^Call as customer/ }).click();
+    await page.waitForURL(({ searchParams }) => searchParams.get("again") !== first);
+    await value.getByText(deliveredOrder.orderId).first().waitFor();
+    expect(await argument.inputValue()).toBe(deliveredOrder.orderId);
 
     await page.getByRole("link", { name: "Open run" }).click();
     await page.getByRole("link", { name: "Edit and call again" }).waitFor();
     await page.goBack();
 
     await page.getByRole("button", { name: /^Call as customer/ }).waitFor();
-    await expect.poll(() => argument.inputValue()).toBe(pendingOrder.orderId);
-    expect(await context.inputValue()).toContain(pendingOrder.ownerId);
+    await expect.poll(() => argument.inputValue()).toBe(deliveredOrder.orderId);
+    expect(await context.inputValue()).toContain(deliveredOrder.ownerId);
   });
 
   test("has the outcome of its call as its state", async () => {

@@ -28,12 +28,14 @@ export function FunctionPage() {
   const { agentId, functionName } = route.useParams();
   const { manifestHash, again: inUrl, call: callInUrl, ...search } = route.useSearch();
   const change = useSearchChange(route);
-  /** The last test call of this page. The URL names its run, so that Back fills the form again; the open form stays as it is. */
-  const [begun, setBegun] = useState<{ runId: string; filledBy: { again?: string; call?: string } }>();
-  const filledBy =
-    begun !== undefined && begun.runId === inUrl
-      ? begun.filledBy
-      : { ...(inUrl !== undefined && { again: inUrl }), ...(callInUrl !== undefined && { call: callInUrl }) };
+  /** The test calls of the open form. The URL names the last one, so that Back fills the form again; the open form stays as it is. */
+  const [begun, setBegun] = useState<{ runIds: string[]; filledBy: { again?: string; call?: string } }>();
+  // The URL changes after the state: until then, it names the test call before the last one.
+  const ofForm = begun !== undefined && inUrl !== undefined && begun.runIds.includes(inUrl) ? begun : undefined;
+  const filledBy = ofForm?.filledBy ?? {
+    ...(inUrl !== undefined && { again: inUrl }),
+    ...(callInUrl !== undefined && { call: callInUrl }),
+  };
   const { again, call } = filledBy;
   const run = useQuery({
     ...resource("/agents/:agent_id/runs/:run_id", { params: { agentId, runId: again ?? "" } }),
@@ -55,7 +57,7 @@ export function FunctionPage() {
       set={set.data}
       earlier={earlier}
       onBegin={(runId) => {
-        setBegun({ runId, filledBy });
+        setBegun({ runIds: [...(ofForm?.runIds ?? []), runId], filledBy });
         change({ again: runId, call: undefined });
       }}
     />
