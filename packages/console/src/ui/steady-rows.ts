@@ -8,6 +8,8 @@ export interface LiveList {
   rows?: string;
   /** The filter and the order that the member chose: another one replaces the rows at once. */
   filter?: unknown;
+  /** True if more rows follow those of the list, so that new rows displace its last ones. Default: true if it has another page. */
+  hasMore?: boolean;
 }
 
 interface Update<Row> {
@@ -20,28 +22,35 @@ interface Update<Row> {
 
 interface SteadyOptions<Row> {
   /** Undefined for a list that shows every change at once. */
-  live: LiveList | undefined;
+  live?: LiveList | undefined;
   rowKey: (row: Row) => string;
-  query: { data: Row[] | undefined; isPlaceholderData: boolean };
+  query: { data: Row[] | undefined; isPlaceholderData: boolean; hasNextPage: boolean };
 }
+
+/** The rows to show, and a function that adds those that are not shown yet. */
+export type SteadyRows<Row> = Update<Row> & { show: () => void };
 
 /**
  * The rows of a live list, in their places: a new row would move the others under the pointer of a member who is about to click.
- * Values of the rows change, and rows that the list no longer has leave. `show` puts the new rows in.
+ * Values of the rows change, and rows that the list no longer has leave.
  */
-export function useSteadyRows<Row>({ live, rowKey, query }: SteadyOptions<Row>): Update<Row> & { show: () => void } {
-  const { data, isPlaceholderData } = query;
+export function useSteadyRows<Row>({ live, rowKey, query }: SteadyOptions<Row>): SteadyRows<Row> {
+  const { data, isPlaceholderData, hasNextPage } = query;
   const filter = JSON.stringify(live?.filter);
   const now = { data, filter };
   const [shown, setShown] = useState<{ data: Row[] | undefined; filter: string | undefined; update: Update<Row> }>({
     ...now,
     update: allOf(data),
   });
-  const show = () => setShown({ ...now, update: allOf(data) });
+  // The rows of another filter stay those of it.
+  const show = () => setShown({ ...now, ...(isPlaceholderData && { filter: shown.filter }), update: allOf(data) });
   if (live === undefined) return { ...allOf(data), show };
   const isOutdated = !isPlaceholderData && (data !== shown.data || filter !== shown.filter);
   if (!isOutdated) return { ...shown.update, show };
-  const update = filter === shown.filter ? steadied(shown.update.rows, data, rowKey) : allOf(data);
+  const update =
+    filter === shown.filter
+      ? steadied(shown.update.rows, data, { rowKey, hasMore: live.hasMore ?? hasNextPage })
+      : allOf(data);
   setShown({ ...now, update });
   return { ...update, show };
 }
@@ -52,7 +61,7 @@ const allOf = <Row>(rows: Row[] | undefined): Update<Row> => ({ rows, added: 0, 
 export function steadied<Row>(
   before: Row[] | undefined,
   now: Row[] | undefined,
-  rowKey: (row: Row) => string,
+  { rowKey, hasMore }: { rowKey: (row: Row) => string; hasMore: boolean },
 ): Update<Row> {
   if (!before?.length || !now) return allOf(now);
   const shown = new Set(before.map(rowKey));
@@ -60,9 +69,10 @@ export function steadied<Row>(
   const end = now.findLastIndex((row) => shown.has(rowKey(row))) + 1;
   const following = end === 0 ? [] : now.slice(end);
   const added = current.size - following.length - before.filter((row) => current.has(rowKey(row))).length;
-  // New rows displace the last ones from a page of the API.
   const lastKept = before.findLastIndex((row) => current.has(rowKey(row)));
-  const rows = before.flatMap((row, at) => current.get(rowKey(row)) ?? (added > 0 && at > lastKept ? [row] : []));
+  const isDisplaced = (at: number) => hasMore && added > 0 && at > lastKept;
+  const rows = before.flatMap((row, at) => current.get(rowKey(row)) ?? (isDisplaced(at) ? [row] : []));
+  if (rows.length === 0) return allOf(now);
   const known = now.filter((row) => shown.has(rowKey(row)));
   const moved = known.some((row, at) => rows[at] !== row);
   return { rows: [...rows, ...following], added, moved };

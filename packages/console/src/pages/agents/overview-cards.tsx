@@ -33,7 +33,7 @@ export function LatestRuns({ agentId }: { agentId: string }) {
         </LinkButton>
       }
       query={rowsOf(runs, runs.data)}
-      live={{ row: "run", filter: agentId }}
+      live={{ row: "run", filter: agentId, hasMore: runs.hasNextPage }}
       columns={runColumns(longestMs, COLUMNS)}
       rowKey={({ runId }) => runId}
       link={({ runId }: RunSummary, props: RowLinkProps) => (
