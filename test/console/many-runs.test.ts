@@ -119,4 +119,16 @@ describeConsole("ten thousand runs", { prepare: fill, database }, (suite) => {
     expect(await page.evaluate<number>(`${rowTexts}.length`)).toBe(101);
     expect(await page.evaluate("document.activeElement.getBoundingClientRect().top")).toBeGreaterThan(48);
   });
+
+  test("a selected run stays selected when a new run displaces it from the page", async () => {
+    const page = await suite.open(`${suite.desk.agentPath}/runs?range=90d`, WIDE);
+    await page.getByRole("checkbox", { name: "Select the row" }).last().check();
+    const selected = page.getByRole("group", { name: "Selected runs" });
+    await selected.waitFor();
+
+    await endedRun(suite.desk, "Displaces one", 1_000);
+
+    await page.getByRole("button", { name: "Show 1 new run" }).waitFor();
+    expect(await selected.count()).toBe(1);
+  });
 });

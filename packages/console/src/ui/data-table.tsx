@@ -6,7 +6,7 @@ import { Button } from "./button.tsx";
 import { classNames } from "./class-names.ts";
 import { Icon } from "./icon.tsx";
 import { Card, type CardProps, ErrorState, Loading } from "./page.tsx";
-import { type LiveList, useSteadyRows } from "./steady-rows.ts";
+import { type LiveList, type SteadyRows, useSteadyRows } from "./steady-rows.ts";
 import {
   AllRows,
   CHECK,
@@ -68,8 +68,8 @@ interface DataTableProps<Row> extends Pick<CardProps, "description">, Omit<Table
   caption?: string;
   /** Buttons and filters of the heading. */
   titleActions?: ReactNode;
-  /** Shown below the table. */
-  children?: ReactNode;
+  /** Shown below the table; a function of the shown rows, or what does not depend on them. */
+  children?: ReactNode | ((rows: readonly Row[]) => ReactNode);
   query: RowsQuery<Row>;
   /** Keeps the rows in their places when the list changes, and offers new ones. */
   live?: LiveList;
@@ -80,17 +80,20 @@ interface DataTableProps<Row> extends Pick<CardProps, "description">, Omit<Table
 }
 
 /** A card with a paged list of the API. On narrow screens, rows become cards. */
-export const DataTable = <Row,>({ title, description, titleActions, children, ...table }: DataTableProps<Row>) => (
-  <Card title={title} description={description} actions={titleActions} flush>
-    <Table caption={title ?? ""} {...table} />
-    {children}
-  </Card>
-);
+export function DataTable<Row>({ title, description, titleActions, children, ...table }: DataTableProps<Row>) {
+  const steady = useSteadyRows(table);
+  return (
+    <Card title={title} description={description} actions={titleActions} flush>
+      <Table caption={title ?? ""} {...table} steady={steady} />
+      {typeof children === "function" ? children(steady.rows ?? []) : children}
+    </Card>
+  );
+}
 
-function Table<Row>(props: DataTableProps<Row>) {
+function Table<Row>(props: Omit<DataTableProps<Row>, "children"> & { steady: SteadyRows<Row> }) {
   const { caption = "", query, live, columns, rowKey, empty, actions, sort, selection, scrolls = false } = props;
+  const { rows, added, moved, show } = props.steady;
   const table = useRef<HTMLTableElement>(null);
-  const { rows, added, moved, show } = useSteadyRows({ live, rowKey, query });
   useOpenedRow(table, rows !== undefined);
   useHotkeys((key) => (key === "j" || key === "k") && focusRow(table.current, key === "j" ? 1 : -1));
   if (query.error && !query.data) return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;

@@ -46,7 +46,6 @@ export function RunsPage() {
   const change = (changed: RunsSearch) =>
     void navigate({ search: (before) => searchOfRuns({ ...before, ...changed }), replace: true });
   const changeSort = (by: string) => change({ sort: by === NEWEST ? undefined : (by as typeof sort) });
-  const selected = runs.data?.filter(({ runId }) => marked.has(runId)) ?? [];
   const columns = useSignal(chosenColumns);
   const longestMs = Math.max(1, ...(runs.data ?? []).map(({ durationMs }) => durationMs));
   return (
@@ -75,7 +74,14 @@ export function RunsPage() {
         selection={{ keys: marked, onChange: setMarked }}
         empty={<NoRuns agentId={agentId} search={search} />}
       >
-        <RunSums agentId={agentId} filter={filter} selected={selected} onClear={() => setMarked(new Set())} />
+        {(rows) => (
+          <RunSums
+            agentId={agentId}
+            filter={filter}
+            selected={rows.filter(({ runId }) => marked.has(runId))}
+            onClear={() => setMarked(new Set())}
+          />
+        )}
       </DataTable>
     </>
   );
