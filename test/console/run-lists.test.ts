@@ -1,5 +1,5 @@
 import type { Page } from "playwright-core";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { askAround, describeConsole, type DeskConsole } from "./support/desk-console.ts";
 import { expectAccessible, settled, sidewaysScroll } from "./support/page-checks.ts";
 import {
@@ -134,11 +134,12 @@ describeConsole("lists of runs", { prepare }, (suite) => {
     const page = await suite.open(`${runsPath()}?q=priceless`, at(1440));
 
     const cost = page.getByRole("row", { name: /Priceless/ }).getByText("no price", { exact: true });
-    await cost.hover();
-    await page
-      .getByText(/^The price of the model is not known/)
-      .first()
-      .waitFor();
+    // A list that still loads moves the row away from the pointer.
+    await vi.waitFor(async () => {
+      await page.mouse.move(0, 0);
+      await cost.hover();
+      await page.getByRole("tooltip").getByText("The price of the model is not known").waitFor({ timeout: 2_000 });
+    }, 30_000);
     await page.goto(`${suite.desk.agentPath}/analytics`);
     await page
       .getByRole("row", { name: /^in-house/ })
