@@ -33,8 +33,8 @@ async function serveFunctions(file: string): Promise<void> {
     const onFile = (path: string) => send({ type: "file", path });
     const service = await loadService(file, { onFile, log });
     const lock = await reportedLock(file, log);
-    // A changed lock starts a new process, which reports it.
-    if (lock.accessLock) onFile(lockPathOf(file));
+    // A lock that was changed or written starts a new process, which reports it.
+    onFile(lockPathOf(file));
     send({ type: "loaded", manifest: service.manifest });
     const connectTo = await target;
     if (connectTo) await serve(service, { ...connectTo, ...lock, log }, stopTelemetry || undefined);

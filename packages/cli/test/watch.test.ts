@@ -62,6 +62,13 @@ const changes: [what: string, code: string, name: string, before: string, after:
     '{ "value": "first" }',
     '{ "value": "second" }',
   ],
+  [
+    "an access lock that it could not read",
+    'import { readFileSync } from "node:fs";\nconst value = readFileSync("app/access.lock.json", "utf8").trim();',
+    "app/access.lock.json",
+    "first",
+    "second",
+  ],
   [".env", "const value = process.env.WORD;", ".env", "WORD=first\n", "WORD=second\n"],
 ];
 
