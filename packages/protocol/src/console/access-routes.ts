@@ -84,7 +84,7 @@ export const WidenedSet = z.object({
   omitted: z.number(),
   /** `none`: the set was used without a confirmation. `pending`: the set before it serves until a member confirms this one. */
   confirmation: z.enum(["none", "pending", "confirmed"]),
-  /** True for the set of its service's newest deployment. Of the pending sets, only this one replaces what queries use. */
+  /** True for the set of its service's newest deployment. If it is pending, its confirmation replaces what queries use. */
   newest: z.boolean(),
   /** Name or address of the member; null for a command. */
   confirmedBy: z.string().nullable(),
