@@ -51,7 +51,12 @@ export function helloOf(service: Service, sender: Sender): Promise<string> {
   return Promise.all([withCaseVerdicts(service, log), traces.load()])
     .then(([manifest]) => {
       const cases = reportCases ? reportedCases(service, log) : [];
-      return encode(manifest, { cases, ...reportedLock(accessLock, log) }) ?? encode(manifest) ?? text;
+      const full = encode(manifest, { cases, ...reportedLock(accessLock, log) });
+      if (full !== undefined) return full;
+      log.warn("the console does not show the lock and all cases: they and the functions exceed the limit", {
+        limitBytes: LIMITS.frameBytes,
+      });
+      return encode(manifest) ?? text;
     })
     .catch((error: unknown) => {
       log.warn("the service connects without cases, lock and spans", { error });
