@@ -89,6 +89,7 @@ export function readLock(value: unknown): { lock: AccessLock } | { fault: string
   if (!isJsonObject(value)) return { fault: "it is not a JSON object" };
   const { version } = value;
   if (version === undefined) return { fault: "it has no version" };
-  if (version !== 1 && version !== 2) return { fault: `its version is ${JSON.stringify(version)}, not 1 or 2` };
+  if (typeof version !== "number") return { fault: "its version is not a number" };
+  if (version !== 1 && version !== 2) return { fault: `its version is ${version}, not 1 or 2` };
   return { fault: `${error.issues[0]!.path.join(".") || "it"} has a value that version ${version} does not allow` };
 }
