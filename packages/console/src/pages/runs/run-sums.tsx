@@ -7,7 +7,6 @@ import { classNames } from "../../ui/class-names.ts";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { showError, showSuccess } from "../../ui/toast.tsx";
 import { Count, Duration, Money, Time } from "../../ui/values.tsx";
-import { stateOf } from "./run-columns.tsx";
 import type { filterOf } from "./run-filters.tsx";
 import { isActive } from "./use-run-trace.ts";
 
@@ -75,7 +74,7 @@ function sumsOf(runs: readonly RunSummary[]) {
   const sum = (of: (run: RunSummary) => number) => runs.reduce((total, run) => total + of(run), 0);
   return {
     runs: runs.length,
-    failed: runs.filter((run) => ["failed", "call failed"].includes(stateOf(run))).length,
+    failed: runs.filter(({ status }) => status === "failed").length,
     durationMs: sum(({ durationMs }) => durationMs),
     inputTokens: sum(({ inputTokens }) => inputTokens),
     outputTokens: sum(({ outputTokens }) => outputTokens),

@@ -41,10 +41,6 @@ const SORTED_BY = {
   costUsd: sql<number>`run_facts.cost_micros`,
 };
 
-/** A run without a model succeeds with any outcome of its call: it counts as failed with it. */
-const FAILED = sql<boolean>`run_facts.status = 'failed'
-  or run_facts.failed_calls > 0 and run_facts.source in ('direct_call', 'test_call')`;
-
 export async function listByFacts(
   engine: Engine,
   scope: Scope,
@@ -97,7 +93,7 @@ export async function totalsOf(engine: Engine, scope: Scope, filter: RunFilter):
   const row = await runs
     .select(({ fn, ref }) => [
       fn.countAll<number>().as("runs"),
-      sum(sql<number>`case when ${FAILED} then 1 else 0 end`).as("failed"),
+      sum(sql<number>`case when run_facts.status = 'failed' then 1 else 0 end`).as("failed"),
       sum(ref("run_facts.duration_ms")).as("durationMs"),
       sum(ref("run_facts.input_tokens")).as("inputTokens"),
       sum(ref("run_facts.output_tokens")).as("outputTokens"),
