@@ -2,6 +2,7 @@ import type { Analytics } from "@patchbay/protocol/console";
 import { usdOf } from "../../accounts/admin-accounts.ts";
 import type { Engine } from "../../store/engine.ts";
 import { sum } from "../../store/run-facts.ts";
+import { PRODUCTION } from "../runs/filter.ts";
 import { type FiguresOf, within } from "./time-range.ts";
 
 const SHOWN = 50;
@@ -53,7 +54,7 @@ const partsOf = ({ db }: Engine, of: FiguresOf) =>
     .select(({ fn, ref }) => [fn.countAll<number>().as("count"), sum(ref("cost_micros")).as("micros")])
     .where(within(of, "created_at"))
     .$if(of.source !== undefined, (some) =>
-      some.where("source", "in", of.source === "production" ? ["api", "local"] : [of.source as "api"]),
+      some.where("source", "in", of.source === "production" ? PRODUCTION : [of.source!]),
     )
     .groupBy(["agent_id", "key_id", "source", "code", "status"])
     .execute();

@@ -1,5 +1,5 @@
 import type { RunStatus } from "@patchbay/protocol";
-import type { FigureSource, runFilter } from "@patchbay/protocol/console";
+import type { FigureSource, RunSource, runFilter } from "@patchbay/protocol/console";
 import type { z } from "zod";
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import type { StoreDialect } from "../../store/engine.ts";
@@ -57,6 +57,9 @@ type Where = Expression<SqlBool>;
 const BY_TIME = { at: "runs.created_at", id: "runs.id" } as const;
 const BY_POSITION = { at: "runs.position", id: "runs.id" } as const;
 const ID_BEGINNING = /^(run|thr)_\S/;
+/** The sources of requests of clients, not of members in the console. */
+export const PRODUCTION: readonly RunSource[] = ["api", "local", "direct_call"];
+
 /** Length of a whole id; a shorter text is the beginning of one. */
 const ID_UNITS = "run_".length + 32;
 
@@ -131,7 +134,7 @@ export function factConditions(eb: Facts, filter: RunFilter): Where[] {
   else if (feedback !== undefined) all.push(eb.exists(said.where("score", SCORES[feedback], 0)));
   // A tag is found as it is written in the JSON of a list of tags.
   if (tag !== undefined) all.push(eb.exists(said.where(containsExactly(eb.ref("tags" as never), JSON.stringify(tag)))));
-  if (source === "production") all.push(eb("run_facts.source", "in", ["api", "local", "direct_call"]));
+  if (source === "production") all.push(eb("run_facts.source", "in", PRODUCTION));
   if (functionName !== undefined) all.push(containsExactly(eb.ref("run_facts.functions"), listed([functionName])));
   if (trouble !== undefined) all.push(eb(`run_facts.${trouble}_calls`, ">", 0));
   if (minDurationMs !== undefined) all.push(eb("run_facts.duration_ms", ">=", minDurationMs));

@@ -60,6 +60,14 @@ export function breakdownContract(place: MakePlace): void {
       ["local", 1],
     ]);
     expect(production.agents).toMatchObject([{ queries: 3, costUsd: 0.000_125 }]);
+    await query({ keyId: "key_a", kind: "call" }, 0);
+    await world.store.index.record();
+    const { totals, agents, sources } = await world.console.analytics.figures(
+      { ...of, ...agent, source: "production" },
+      buckets,
+    );
+    expect(sources).toContainEqual({ source: "direct_call", queries: 1, failed: 0, costUsd: 0 });
+    expect(agents[0]!.queries).toBe(totals.succeeded + totals.failed);
     expect((await figures({ role: "unknown" })).keys).toEqual([]);
     expect((await figures({ from: world.clock.now() + 1 })).codes).toEqual([]);
   });
