@@ -111,6 +111,28 @@ describeConsole("approvals in the console", { service: shop }, (suite) => {
     expect(ran.length).toBe(before);
   });
 
+  test("a test call that waits leads to its approval, from its page and from its run, which can be cancelled", async () => {
+    const page = await suite.open(`${suite.desk.agentPath}/functions/refund_order?role=agent`);
+    await page.getByRole("textbox", { name: /order/ }).fill("o-4");
+    await page.getByRole("textbox", { name: /amount/ }).fill("50");
+    await page.getByRole("button", { name: /^Call as agent/ }).click();
+    await page.getByRole("main").getByText("waiting", { exact: true }).waitFor();
+    await page.getByRole("link", { name: "Open approvals" }).click();
+    await page.getByText('{"order":"o-4","amount":50}').waitFor();
+    expect(await page.locator("[data-row-link]").count()).toBe(1);
+    await page.goto(`${suite.desk.agentPath}/runs?status=waiting`);
+    await page.getByText('refund_order {"order":"o-4","amount":50}').click();
+
+    const waterfall = page.getByRole("treegrid", { name: "Waterfall" });
+    await waterfall.getByRole("row").filter({ hasText: "refund_order" }).waitFor();
+    await page.getByRole("link", { name: "Open approvals" }).waitFor();
+    expect(await page.getByText("No answer").count()).toBe(0);
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Cancel run" }).click();
+    await page.locator("main").getByText("cancelled", { exact: true }).first().waitFor();
+    expect(await page.getByRole("link", { name: "Open approvals" }).count()).toBe(0);
+  });
+
   test("the page of a function shows its title, tags, approval and cases", async () => {
     const page = await suite.open(`${suite.desk.agentPath}/functions/refund_order?tab=cases`);
     for (const text of ["Refund an order", "money", "some calls need approval by manager, director"])

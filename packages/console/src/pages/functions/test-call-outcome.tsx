@@ -9,6 +9,7 @@ import { Json } from "../../ui/json.tsx";
 import { Card, EmptyState, Fault } from "../../ui/page.tsx";
 import { showError } from "../../ui/toast.tsx";
 import { Badge, fieldLabel, Status, useRunClock } from "../../ui/values.tsx";
+import { WaitsForApproval } from "../approvals/waits-for-approval.tsx";
 import { callsOf } from "../conversation/exchange.ts";
 import { CallProgress } from "../conversation/exchange-view.tsx";
 import { OwnerError } from "../runs/owner-error.tsx";
@@ -59,7 +60,7 @@ export function TestCallOutcome({ fn, run }: { fn: ConsoleFunction; run: TestRun
 /** The time since the call was sent, the progress that its handler reported, and a button that cancels it. */
 function Pending({ agentId, run: { runId, sentAt, transcript } }: { agentId: string; run: TestRun }) {
   const elapsedMs = useRunClock({ running: true, knownMs: 0, knownAt: sentAt });
-  const progress = callsOf(transcript)[0]?.progress ?? [];
+  const { progress = [], waits = false } = callsOf(transcript)[0] ?? {};
   const cancel = useMutation({
     mutationFn: () => api.post("/agents/:agent_id/runs/:run_id/cancel", { params: { agentId, runId: runId ?? "" } }),
     onError: (error) => showError("Couldn't cancel the call", error),
@@ -67,7 +68,7 @@ function Pending({ agentId, run: { runId, sentAt, transcript } }: { agentId: str
   return (
     <div className="grid gap-3">
       <div className="flex flex-wrap items-center gap-2 text-sm">
-        <Status state="running" />
+        <Status state={waits ? "waiting" : "running"} />
         {/* Not announced: it changes many times a second. */}
         <span role="timer" aria-live="off" aria-label="Elapsed" className="text-muted">
           {formatDuration(elapsedMs)}
@@ -83,6 +84,7 @@ function Pending({ agentId, run: { runId, sentAt, transcript } }: { agentId: str
           Cancel call
         </Button>
       </div>
+      {waits && runId !== undefined && <WaitsForApproval runId={runId} />}
       {progress.length > 0 && <CallProgress progress={progress} />}
     </div>
   );

@@ -3,6 +3,8 @@ import { Button, IconButton } from "../../ui/button.tsx";
 import { classNames, controlClass } from "../../ui/class-names.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Fault } from "../../ui/page.tsx";
+import { WaitsForApproval } from "../approvals/waits-for-approval.tsx";
+import { callsOf } from "../conversation/exchange.ts";
 import { QueryText, TranscriptView } from "../conversation/exchange-view.tsx";
 import { PastAnswer, RunFigures } from "../conversation/past-exchange.tsx";
 import { useDifferences } from "./lane-comparison.ts";
@@ -113,15 +115,20 @@ function OneAnswer({ agentId, shown, compared, remarks, selected, onSelect }: On
   if (shown.past) return <PastAnswer past={shown.past} actions={events} open={compared} remarks={remarks} />;
   const { transcript, error } = shown.live;
   const { end } = transcript;
-  const waiting = isRunning(shown.live) && transcript.answer === "";
+  const unanswered = isRunning(shown.live) && transcript.answer === "";
+  const waits = unanswered && callsOf(transcript).some(({ waits: approval, outcome }) => approval && !outcome);
   return (
     <div className="grid min-w-0 gap-2" aria-busy={isRunning(shown.live)}>
       <TranscriptView transcript={transcript} remarks={remarks} />
-      {waiting && (
-        <p className="text-muted flex items-center gap-2 text-sm">
-          <Icon name="running" className="animate-turn size-3.5" />
-          {shown.live.stopping ? "Stopping…" : transcript.steps.length === 0 ? "Waiting for the model…" : "Working…"}
-        </p>
+      {waits && runId !== undefined ? (
+        <WaitsForApproval runId={runId} />
+      ) : (
+        unanswered && (
+          <p className="text-muted flex items-center gap-2 text-sm">
+            <Icon name="running" className="animate-turn size-3.5" />
+            {shown.live.stopping ? "Stopping…" : transcript.steps.length === 0 ? "Waiting for the model…" : "Working…"}
+          </p>
+        )
       )}
       <Fault error={error} />
       <RunFigures

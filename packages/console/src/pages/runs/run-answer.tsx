@@ -8,6 +8,7 @@ import { Json } from "../../ui/json.tsx";
 import { Markdown } from "../../ui/markdown.tsx";
 import { Card, Facts } from "../../ui/page.tsx";
 import { Time } from "../../ui/values.tsx";
+import { WaitsForApproval } from "../approvals/waits-for-approval.tsx";
 import type { Progress } from "./use-run-trace.ts";
 
 /** Longer answers are collapsed at first. */
@@ -27,7 +28,9 @@ export function RunAnswer({ run, running, partial, progress }: RunAnswerProps) {
   const long = text.length > LONG_UNITS;
   return (
     <Card title="Answer" actions={run.response !== null && <CopyButton text={run.response} label="Copy answer" />}>
-      {text === "" ? (
+      {run.status === "waiting" ? (
+        <WaitsForApproval runId={run.runId} />
+      ) : text === "" ? (
         <p className="text-muted">
           {running
             ? `Running… ${activityOf(run, progress)}`.trim()

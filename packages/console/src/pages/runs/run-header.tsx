@@ -17,15 +17,16 @@ import { PlaygroundLink } from "../playground/playground-link.tsx";
 import { bodyOf as bodyOfSettings, settingsOfRun } from "../playground/settings.ts";
 import { CompareMenu } from "./compare-menu.tsx";
 import { CallMarks, isCall, modelName, RunCost, SOURCE_LABELS, stateOf } from "./run-columns.tsx";
+import { isOpen } from "./use-run-trace.ts";
 
 /** The query, state and caller of a run, and its actions. */
-export function RunHeader({ run, running }: { run: RunTrace; running: boolean }) {
+export function RunHeader({ run }: { run: RunTrace }) {
   const { agentId, runId, threadId } = run;
   return (
     <PageHeader
       title={run.query.slice(0, 80)}
       name={<span className="line-clamp-3">{run.query}</span>}
-      actions={<Actions run={run} running={running} />}
+      actions={<Actions run={run} />}
     >
       <div className="text-muted flex flex-wrap items-center gap-x-3 gap-y-1.5 text-sm">
         <span role="status">
@@ -97,7 +98,7 @@ const LinkItem = ({ icon, children }: { icon: IconName; children: ReactNode }) =
   </span>
 );
 
-function Actions({ run, running }: { run: RunTrace; running: boolean }) {
+function Actions({ run }: { run: RunTrace }) {
   const { agentId, runId } = run;
   const navigate = useNavigate();
   const rerun = useMutation({
@@ -109,7 +110,7 @@ function Actions({ run, running }: { run: RunTrace; running: boolean }) {
   });
   return (
     <>
-      {running && <Cancel run={run} />}
+      {isOpen(run.status) && <Cancel run={run} />}
       <GuardedButton needs="developer" size="small" icon="retry" busy={rerun.isPending} onClick={() => rerun.mutate()}>
         Run again
       </GuardedButton>

@@ -50,7 +50,7 @@ function Run({ run, running, partial, progress, knownAt }: RunProps) {
   const view = (["events", "feedback"] as const).find((one) => one === search.view) ?? "waterfall";
   return (
     <>
-      <RunHeader run={run} running={running} />
+      <RunHeader run={run} />
       <RunNotices run={run} />
       <RunFigures run={run} nowMs={nowMs} />
       <Tabs

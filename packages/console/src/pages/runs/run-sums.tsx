@@ -8,7 +8,7 @@ import { FormDialog } from "../../ui/dialog.tsx";
 import { showError, showSuccess } from "../../ui/toast.tsx";
 import { Count, Duration, Money, Time } from "../../ui/values.tsx";
 import type { filterOf } from "./run-filters.tsx";
-import { isActive } from "./use-run-trace.ts";
+import { isOpen } from "./use-run-trace.ts";
 
 interface RunSumsProps {
   agentId: string;
@@ -84,7 +84,7 @@ function sumsOf(runs: readonly RunSummary[]) {
 
 function Actions({ agentId, selected }: Pick<RunSumsProps, "agentId" | "selected">) {
   const [asked, setAsked] = useState<"cancel" | "rerun">();
-  const open = selected.filter(({ status }) => isActive(status));
+  const open = selected.filter(({ status }) => isOpen(status));
   // The older run is on the left; ids begin with their time.
   const [a, b] = selected.map(({ runId }) => runId).toSorted();
   return (

@@ -24,6 +24,9 @@ const MAX_REPORTS = 100;
 
 export const isActive = (status: RunTrace["status"]): boolean => status === "queued" || status === "running";
 
+/** Whether a run can be cancelled. A run that waits for approval is open, but neither works nor counts its time. */
+export const isOpen = (status: RunTrace["status"]): boolean => isActive(status) || status === "waiting";
+
 /** A run with its waterfall, refetched on every stored event until it ends. */
 export function useRunTrace(agentId: string, runId: string): FollowedTrace {
   const [partial, setPartial] = useState("");
