@@ -127,6 +127,11 @@ describeConsole("approvals in the console", { service: shop }, (suite) => {
     await waterfall.getByRole("row").filter({ hasText: "refund_order" }).waitFor();
     await page.getByRole("link", { name: "Open approvals" }).waitFor();
     expect(await page.getByText("No answer").count()).toBe(0);
+    expect(
+      await waterfall.evaluate(
+        (grid: { scrollWidth: number; clientWidth: number }) => grid.scrollWidth > grid.clientWidth,
+      ),
+    ).toBe(false);
     await expectAccessible(page);
     await page.getByRole("button", { name: "Cancel run" }).click();
     await page.locator("main").getByText("cancelled", { exact: true }).first().waitFor();

@@ -43,7 +43,7 @@ export function Waterfall(props: WaterfallProps) {
   );
   const height = narrow ? 52 : 34;
   const virtualizer = useRows({ grid, count: rows.length, height, activeIndex });
-  const axisMs = axisEndOf(Math.max(running ? nowMs : 0, ...spans.map((span) => endOf(span, 0))), running);
+  const axisMs = axisEndOf(Math.max(...spans.map((span) => endOf(span, nowMs))), running);
   const maxTicks = Math.max(2, Math.floor(axisWidth / TICK_PX));
   return (
     <>
