@@ -52,6 +52,14 @@ describeConsole("analytics", { prepare }, (suite) => {
       .locator("dd")
       .first();
 
+  test("has the figures of the overview that leads to it", async () => {
+    const page = await suite.open(suite.desk.agentPath, WIDE);
+    const queries = await tile(page, "Queries").innerText();
+    await page.getByRole("link", { name: "Open analytics" }).click();
+    await page.getByRole("heading", { level: 1, name: "Analytics" }).waitFor();
+    await expect.poll(() => tile(page, "Queries").innerText()).toBe(queries);
+  });
+
   test("counts the queries of clients, and those of the console only if their source is chosen", async () => {
     const page = await suite.open(path(), WIDE);
     await expect.poll(() => tile(page, "Queries").innerText()).toMatch(/^5\b/);

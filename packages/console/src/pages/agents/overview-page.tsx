@@ -66,7 +66,7 @@ function LastDay({ agentId }: { agentId: string }) {
         <Link
           to="/agents/$agentId/analytics"
           params={{ agentId }}
-          search={{ range: "24h" }}
+          search={{ range: "24h", source: "all" }}
           className="text-accent text-sm hover:underline"
         >
           Open analytics
