@@ -11,6 +11,7 @@ describeConsole("the run of a test call", {}, (suite) => {
 
   test("leads back to its function with the same arguments and role, not to a query", async () => {
     const page = await suite.open(`${path()}?role=agent`);
+    await page.locator("dl > div").filter({ hasText: "Last call" }).getByText("none in range").waitFor();
     await page.getByRole("textbox", { name: /order_id|orderId/ }).fill(pendingOrder.orderId);
     await page.getByRole("button", { name: /^Call as agent/ }).click();
     await page.getByRole("link", { name: "Open run" }).click();

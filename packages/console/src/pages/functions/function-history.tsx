@@ -98,7 +98,7 @@ export function FunctionFigures({ fn: { figures } }: { fn: ConsoleFunction }) {
       <StatTile label="Denied" value={<Count value={denied} />} note={share(denied)} />
       <StatTile label="p50" value={<Duration ms={p50Ms} />} />
       <StatTile label="p95" value={<Duration ms={p95Ms} />} />
-      <StatTile label="Last call" value={<Time at={lastCalledAt} />} />
+      <StatTile label="Last call" value={<Time at={lastCalledAt} none="none in range" />} />
     </StatTiles>
   );
 }
