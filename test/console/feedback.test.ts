@@ -66,6 +66,10 @@ describeConsole("feedback on runs", {}, (suite) => {
     await page.getByText("No feedback yet").waitFor();
     expect(await tags.inputValue()).toBe("");
     expect(await page.getByRole("button", { name: "Remove feedback" }).count()).toBe(0);
+    await page
+      .locator("button:focus")
+      .and(page.getByRole("button", { name: "Good", exact: true }))
+      .waitFor();
 
     await page.goto(`${suite.desk.agentPath}/runs?feedback=neutral`);
     await settled(page);

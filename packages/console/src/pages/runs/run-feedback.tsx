@@ -1,5 +1,6 @@
 import type { RunTrace } from "@patchbay/protocol/console";
 import { useMutation, useQuery } from "@tanstack/react-query";
+import { useRef } from "react";
 import { api, refetch, resource, useSession } from "../../api/api.ts";
 import type { BodyOf } from "../../api/routes.ts";
 import { Button, GuardedButton } from "../../ui/button.tsx";
@@ -138,7 +139,13 @@ function FeedbackForm({ run: { agentId, runId, feedback }, draft, onDraft }: Run
     ...(named.length > 0 && { tags: named }),
     ...(comment.trim() !== "" && { comment }),
   };
-  const { save, remove } = useFeedback({ agentId, runId, body, onRemoved: () => onDraft(undefined) });
+  const scores = useRef<HTMLDivElement>(null);
+  const onRemoved = (): void => {
+    onDraft(undefined);
+    // The button that had the focus is gone.
+    scores.current?.querySelector("button")?.focus();
+  };
+  const { save, remove } = useFeedback({ agentId, runId, body, onRemoved });
   return (
     <Form
       error={save.error ?? remove.error}
@@ -162,7 +169,7 @@ function FeedbackForm({ run: { agentId, runId, feedback }, draft, onDraft }: Run
         </div>
       }
     >
-      <div>
+      <div ref={scores}>
         <Segmented label="Score" options={SCORES} value={score} onChange={(next) => change({ score: next })} />
       </div>
       <div className="grid gap-2">
