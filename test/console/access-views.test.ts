@@ -60,7 +60,7 @@ describeConsole("ground of access in the console", { service: before }, (suite) 
 
   test("the page compares functions with a lock file and with the set before them", async () => {
     const page = await access("?view=changes");
-    await page.getByText("This is the first function set of the service.").waitFor();
+    await page.getByText("No earlier function set of the same services is stored.").waitFor();
     await choose(page, "access.lock.json", JSON.stringify(await lockOf(before)));
     await page.getByText("Access matches access.lock.json.").waitFor();
 

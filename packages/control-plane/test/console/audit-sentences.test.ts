@@ -47,9 +47,9 @@ test("a sentence names the actor, the object and the reason of a denial", () => 
     "The operator changed name, settings (model, steps) of the agent.",
   );
   expect(said({ action: "run.failed", role: "clerk", rule: "deadline_exceeded" })).toBe(
-    "A query as clerk failed: deadline_exceeded.",
+    "A run as clerk failed: deadline_exceeded.",
   );
-  expect(said({ action: "run.failed", role: "clerk", rule: "cancelled" })).toBe("A query as clerk was cancelled.");
+  expect(said({ action: "run.failed", role: "clerk", rule: "cancelled" })).toBe("A run as clerk was cancelled.");
   expect(said({ action: "call.failed", role: "clerk", functionName: "refund", rule: "cancelled" })).toBe(
     "refund, called as clerk, was cancelled.",
   );

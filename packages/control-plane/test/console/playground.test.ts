@@ -53,7 +53,7 @@ test("a member replaces the agent's instructions for one run, which keeps them; 
   expect(trace.instructions).toBe(instructions);
   const { items } = await developer.json<{ items: AuditItem[] }>("GET", `/audit?runId=${runId}&action=run.started`);
   expect(items.map(({ sentence }) => sentence)).toEqual([
-    "A query as customer was accepted with its own instructions.",
+    "A run as customer was accepted with its own instructions.",
   ]);
   const empty = await developer.ask("POST", `${desk.agent}/playground`, { body: { ...query, instructions: "" } });
   expect(await failureOf(empty)).toEqual([400, "invalid_request"]);

@@ -63,7 +63,10 @@ function SinceSet() {
       <Loaded query={changes} loading={<Loading block="h-24" />}>
         {(loaded) =>
           loaded.base === null ? (
-            <p className="text-muted text-sm">This is the first function set of the service.</p>
+            <p className="text-muted text-sm">
+              No earlier function set of the same services is stored.
+              {others.length > 0 && " Choose another set to compare with."}
+            </p>
           ) : (
             <Changes comparison={loaded}>
               Function set {shortHash(loaded.manifestHash)} allows the same as {shortHash(loaded.base)}.

@@ -140,7 +140,17 @@ export function RuntimesCard({ agentId }: { agentId: string }) {
   );
 }
 
-const RuntimeRow = ({ instanceId, host, deployment, inFlight, concurrency, sdk, lastSeenAt, ...state }: Runtime) => (
+const RuntimeRow = ({
+  instanceId,
+  host,
+  service,
+  deployment,
+  inFlight,
+  concurrency,
+  sdk,
+  lastSeenAt,
+  ...state
+}: Runtime) => (
   <li className="border-line border-b px-4 py-2.5 last:border-b-0">
     <div className="flex items-center justify-between gap-3">
       <RuntimeState {...state} />
@@ -150,7 +160,11 @@ const RuntimeRow = ({ instanceId, host, deployment, inFlight, concurrency, sdk, 
     </div>
     <p className={`mt-1.5 truncate text-xs ${host === null ? "font-mono" : "font-medium"}`} title={instanceId}>
       {host ?? instanceId}
-      {deployment !== null && <span className="text-muted font-normal"> · {deployment}</span>}
+      <span className="text-muted font-sans font-normal">
+        {" "}
+        · {service}
+        {deployment !== null && ` · ${deployment}`}
+      </span>
     </p>
     <p className="text-muted mt-0.5 text-xs">
       {inFlight}

@@ -26,35 +26,44 @@ interface RunFeedbackProps {
 }
 
 /** The feedback of members and clients on a run, and the form of the signed-in member. */
-export const RunFeedback = ({ run, draft, onDraft }: RunFeedbackProps) => (
-  <div className="grid items-start gap-4 lg:grid-cols-2">
-    <Card title="Feedback">
-      {run.feedback.length === 0 ? (
-        <p className="text-muted text-sm">No feedback yet. Clients send it with the API, members with this form.</p>
-      ) : (
-        <ul aria-label="Feedback" className="grid gap-4 text-sm">
-          {run.feedback.map((one) => (
-            <li key={one.keyId} className="grid gap-1.5">
-              <span className="flex flex-wrap items-center gap-2">
-                <Score score={one.score} />
-                {one.tags.map((tag) => (
-                  <Badge key={tag}>{tag}</Badge>
-                ))}
-              </span>
-              {one.comment !== null && <p className="whitespace-pre-wrap">{one.comment}</p>}
-              <span className="text-muted text-xs">
-                {one.name ?? one.keyId}, <Time at={one.at} />
-              </span>
-            </li>
-          ))}
-        </ul>
-      )}
-    </Card>
-    <Card title="Your feedback" description="Replaces your earlier feedback">
-      <FeedbackForm run={run} draft={draft?.runId === run.runId ? draft : undefined} onDraft={onDraft} />
-    </Card>
-  </div>
-);
+export function RunFeedback({ run, draft, onDraft }: RunFeedbackProps) {
+  const own = useOwnFeedback(run);
+  return (
+    <div className="grid items-start gap-4 lg:grid-cols-2">
+      <Card title="Feedback">
+        {run.feedback.length === 0 ? (
+          <p className="text-muted text-sm">No feedback yet. Clients send it with the API, members with this form.</p>
+        ) : (
+          <ul aria-label="Feedback" className="grid gap-4 text-sm">
+            {run.feedback.map((one) => (
+              <li key={one.keyId} className="grid gap-1.5">
+                <span className="flex flex-wrap items-center gap-2">
+                  <Score score={one.score} />
+                  {one.tags.map((tag) => (
+                    <Badge key={tag}>{tag}</Badge>
+                  ))}
+                </span>
+                {one.comment !== null && <p className="whitespace-pre-wrap">{one.comment}</p>}
+                <span className="text-muted text-xs">
+                  {one.name ?? one.keyId}, <Time at={one.at} />
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Card>
+      <Card title="Your feedback" {...(own && { description: "Replaces your earlier feedback" })}>
+        <FeedbackForm run={run} draft={draft?.runId === run.runId ? draft : undefined} onDraft={onDraft} />
+      </Card>
+    </div>
+  );
+}
+
+/** The feedback of the signed-in member. */
+function useOwnFeedback({ feedback }: RunTrace) {
+  const { memberId } = useSession().member;
+  return feedback.find(({ keyId }) => keyId === memberId);
+}
 
 function Score({ score }: { score: number | null }) {
   if (score === null) return null;
@@ -121,9 +130,9 @@ function useFeedback({ agentId, runId, body, onRemoved }: FeedbackToSave) {
   return { save, remove };
 }
 
-function FeedbackForm({ run: { agentId, runId, feedback }, draft, onDraft }: RunFeedbackProps) {
-  const { member } = useSession();
-  const own = feedback.find(({ keyId }) => keyId === member.memberId);
+function FeedbackForm({ run, draft, onDraft }: RunFeedbackProps) {
+  const { agentId, runId } = run;
+  const own = useOwnFeedback(run);
   const saved = {
     runId,
     score: own?.score === null || own === undefined ? "" : String(Math.sign(own.score)),

@@ -138,13 +138,13 @@ function decided(entry: NamedAuditRow, how: string): string {
 /** By action. */
 export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
   "run.started": (entry) =>
-    `A query ${as(entry)} was accepted${ofCaller(entry)}${entry.detail?.["ownInstructions"] === true ? " with its own instructions" : ""}.`,
-  "run.refused": (entry) => `A query ${as(entry)} ended before its first turn: ${why(entry)}.`,
-  "run.resumed": (entry) => `A query ${as(entry)} was resumed after the loss of its replica.`,
-  "run.succeeded": (entry) => `A query ${as(entry)} was answered.`,
-  "run.failed": (entry) => `A query ${as(entry)} ${failed(entry)}.`,
-  "run.cancel_requested": done(() => "requested the cancellation of a query"),
-  "approval.requested": (entry) => `A query ${as(entry)} waits for approval of a call of ${called(entry)}.`,
+    `A run ${as(entry)} was accepted${ofCaller(entry)}${entry.detail?.["ownInstructions"] === true ? " with its own instructions" : ""}.`,
+  "run.refused": (entry) => `A run ${as(entry)} ended before its first turn: ${why(entry)}.`,
+  "run.resumed": (entry) => `A run ${as(entry)} was resumed after the loss of its replica.`,
+  "run.succeeded": (entry) => `A run ${as(entry)} succeeded.`,
+  "run.failed": (entry) => `A run ${as(entry)} ${failed(entry)}.`,
+  "run.cancel_requested": done(() => "requested the cancellation of a run"),
+  "approval.requested": (entry) => `A run ${as(entry)} waits for approval of a call of ${called(entry)}.`,
   "approval.approved": (entry) => decided(entry, "approved"),
   "approval.rejected": (entry) => decided(entry, "rejected"),
   "approval.expired": (entry) => `The request for approval of a call of ${called(entry)} expired without a decision.`,
