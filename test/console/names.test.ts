@@ -50,4 +50,9 @@ describeConsole("names instead of ids", {}, (suite) => {
     expect(await sidewaysScroll(page)).toBe(0);
     await expectAccessible(page);
   });
+
+  test("the overview names the host and the service of a runtime", async () => {
+    const page = await suite.open(suite.desk.agentPath);
+    await page.getByText(`${hostname()} · retail`).waitFor();
+  });
 });
