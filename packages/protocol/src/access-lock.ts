@@ -91,5 +91,8 @@ export function readLock(value: unknown): { lock: AccessLock } | { fault: string
   if (version === undefined) return { fault: "it has no version" };
   if (typeof version !== "number") return { fault: "its version is not a number" };
   if (version !== 1 && version !== 2) return { fault: `its version is ${version}, not 1 or 2` };
-  return { fault: `${error.issues[0]!.path.join(".") || "it"} has a value that version ${version} does not allow` };
+  const issue = error.issues[0]!;
+  if (issue.code === "unrecognized_keys")
+    return { fault: `version ${version} has no member ${[...issue.path, issue.keys[0]!].join(".")}` };
+  return { fault: `${issue.path.join(".")} has a value that version ${version} does not allow` };
 }

@@ -36,6 +36,7 @@ test("the same routes find the organisation's own data", async () => {
     "GET /agents/:agent_id/access/use",
     "GET /agents/:agent_id/access/model-view",
     "GET /agents/:agent_id/access/changes",
+    "GET /agents/:agent_id/access/locks",
     "GET /agents/:agent_id/functions",
     "GET /agents/:agent_id/functions/:function_name/cases",
     "GET /agents/:agent_id/runs/:run_id/turns/:step/request",
