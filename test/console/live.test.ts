@@ -22,6 +22,25 @@ const CASES = [
   { route: "/sessions", width: 1440, pointer: "on the list" },
 ];
 
+const BUTTON = "document.querySelector('main [role=status] button')";
+
+/** The heads of columns, the label that selects all rows, and the sums, of those that the button of new rows covers. */
+const COVERED = `(() => {
+  const button = ${BUTTON}.getBoundingClientRect();
+  const labels = [...document.querySelectorAll("main label")].filter((one) => one.textContent.includes("loaded"));
+  return [...document.querySelectorAll("main thead th, main [role=group]"), ...labels]
+    .filter((element) => {
+      const { left, right, top, bottom, height } = element.getBoundingClientRect();
+      return height > 1 && left < button.right && right > button.left && top < button.bottom && bottom > button.top;
+    })
+    .map((element) => element.textContent);
+})()`;
+
+const IS_ON_TOP = `(() => {
+  const { left, top, width, height } = ${BUTTON}.getBoundingClientRect();
+  return ${BUTTON}.contains(document.elementFromPoint(left + width / 2, top + height / 2));
+})()`;
+
 describeConsole("a live update", { prepare }, (suite) => {
   /** Collects what moves without an action of the member. */
   const observe = (page: Page) =>
@@ -65,6 +84,11 @@ describeConsole("a live update", { prepare }, (suite) => {
       expect(await page.evaluate<string[]>(rowTexts)).toEqual(before);
       expect(await sidewaysScroll(page)).toBe(0);
       await expectAccessible(page);
+      expect(await page.evaluate(COVERED)).toEqual([]);
+      await page.setViewportSize({ width, height: 500 });
+      await page.evaluate("document.querySelector('tbody tr:nth-child(6)').scrollIntoView({ block: 'start' })");
+      expect(await page.evaluate(COVERED)).toEqual([]);
+      expect(await page.evaluate(IS_ON_TOP)).toBe(true);
       await news(page).click();
       const first = async () => (await page.evaluate<string[]>(rowTexts))[0];
       await expect.poll(first).toContain(name);

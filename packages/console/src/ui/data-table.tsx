@@ -5,6 +5,7 @@ import { useHotkeys } from "../state/hotkeys.ts";
 import { Button } from "./button.tsx";
 import { classNames } from "./class-names.ts";
 import { Icon } from "./icon.tsx";
+import { useHeight } from "./measure.ts";
 import { Card, type CardProps, ErrorState, Loading } from "./page.tsx";
 import { type LiveList, type SteadyRows, useSteadyRows } from "./steady-rows.ts";
 import {
@@ -82,15 +83,24 @@ interface DataTableProps<Row> extends Pick<CardProps, "description">, Omit<Table
 /** A card with a paged list of the API. On narrow screens, rows become cards. */
 export function DataTable<Row>({ title, description, titleActions, children, ...table }: DataTableProps<Row>) {
   const steady = useSteadyRows(table);
+  const [foot, footPx] = useHeight<HTMLDivElement>();
   return (
     <Card title={title} description={description} actions={titleActions} flush>
-      <Table caption={title ?? ""} {...table} steady={steady} />
-      {typeof children === "function" ? children(steady.rows ?? []) : children}
+      <Table caption={title ?? ""} {...table} steady={steady} footPx={footPx} />
+      <div ref={foot} className={classNames(table.live && "sticky bottom-0 z-10")}>
+        {typeof children === "function" ? children(steady.rows ?? []) : children}
+      </div>
     </Card>
   );
 }
 
-function Table<Row>(props: Omit<DataTableProps<Row>, "children"> & { steady: SteadyRows<Row> }) {
+interface TableProps<Row> extends Omit<DataTableProps<Row>, "children"> {
+  steady: SteadyRows<Row>;
+  /** The height of the foot, which sticks to the end of the window in a live table. */
+  footPx: number;
+}
+
+function Table<Row>(props: TableProps<Row>) {
   const { caption = "", query, live, columns, rowKey, empty, actions, sort, selection, scrolls = false } = props;
   const { rows, added, moved, show } = props.steady;
   const table = useRef<HTMLTableElement>(null);
@@ -102,12 +112,13 @@ function Table<Row>(props: Omit<DataTableProps<Row>, "children"> & { steady: Ste
   const all = { keys: rows?.map(rowKey) ?? [], row: live?.row };
   const headClass = classNames("border-line bg-surface sticky top-12 z-10 border-b", scrolls && "@max-[90rem]:static");
   return (
-    <div className="@container">
+    <div className="@container flex flex-col">
       {live && (
         <News
           live={live}
           added={added}
           moved={moved}
+          bottomPx={props.footPx}
           onShow={() => {
             flushSync(show);
             focusRow(table.current, 1);
@@ -132,20 +143,7 @@ function Table<Row>(props: Omit<DataTableProps<Row>, "children"> & { steady: Ste
                 </th>
               )}
               {columns.map((column) => (
-                <th
-                  key={column.head}
-                  role="columnheader"
-                  scope="col"
-                  aria-sort={orderOf(column, sort)}
-                  className={classNames(
-                    headClass,
-                    "text-muted px-3 py-2 text-xs font-medium whitespace-nowrap first:rounded-tl-lg first:pl-4 last:rounded-tr-lg last:pr-4",
-                    column.align === "end" ? "text-right" : "text-left",
-                    column.from && FROM[column.from],
-                  )}
-                >
-                  {sort && column.sort !== undefined ? <SortButton column={column} sort={sort} /> : column.head}
-                </th>
+                <Head key={column.head} column={column} sort={sort} className={headClass} />
               ))}
               {actions && (
                 <th role="columnheader" className={classNames(headClass, "rounded-tr-lg")}>
@@ -173,18 +171,49 @@ function Table<Row>(props: Omit<DataTableProps<Row>, "children"> & { steady: Ste
   );
 }
 
+interface HeadProps<Row> {
+  column: Column<Row>;
+  sort: Sort | undefined;
+  className: string;
+}
+
+const Head = <Row,>({ column, sort, className }: HeadProps<Row>) => (
+  <th
+    role="columnheader"
+    scope="col"
+    aria-sort={orderOf(column, sort)}
+    className={classNames(
+      className,
+      "text-muted px-3 py-2 text-xs font-medium whitespace-nowrap first:rounded-tl-lg first:pl-4 last:rounded-tr-lg last:pr-4",
+      column.align === "end" ? "text-right" : "text-left",
+      column.from && FROM[column.from],
+    )}
+  >
+    {sort && column.sort !== undefined ? <SortButton column={column} sort={sort} /> : column.head}
+  </th>
+);
+
 interface NewsProps {
   live: LiveList;
   added: number;
   moved: boolean;
+  /** The distance to the end of the window. */
+  bottomPx: number;
   onShow: () => void;
 }
 
-/** Offers the rows that are not shown yet. Without a height, above the edge of the table: it moves nothing. */
-const News = ({ live: { row, rows }, added, moved, onShow }: NewsProps) => (
-  <div role="status" className="sticky top-18 z-20 flex h-0 justify-center">
+/**
+ * Offers the rows that are not shown yet, before the rows in the order of the keyboard. Its space below the table is always kept,
+ * so that the button moves nothing and covers neither the head nor the last row. It stays in the window while rows are below it.
+ */
+const News = ({ live: { row, rows }, added, moved, bottomPx, onShow }: NewsProps) => (
+  <div
+    role="status"
+    style={{ bottom: bottomPx }}
+    className="pointer-events-none sticky z-20 order-1 flex h-9 items-center justify-center"
+  >
     {(added > 0 || moved) && (
-      <Button size="small" look="primary" icon="send" className="shadow-raised -translate-y-2/3" onClick={onShow}>
+      <Button size="small" look="primary" icon="send" className="shadow-raised pointer-events-auto" onClick={onShow}>
         {added > 0 ? `Show ${countOf(added, `new ${row}`, rows && `new ${rows}`)}` : "Sort again"}
       </Button>
     )}
@@ -231,7 +260,7 @@ function More<Row>({ query }: Pick<DataTableProps<Row>, "query">) {
   if (!query.hasNextPage && !query.error) return null;
   const found = query.data === undefined || query.data.length > 0;
   return (
-    <div className="border-line flex flex-wrap items-center justify-center gap-3 border-t p-3">
+    <div className="border-line order-1 flex flex-wrap items-center justify-center gap-3 border-t p-3">
       {!found && !query.error && (
         <p role="status" className="text-muted text-sm">
           No matches among the newest rows.

@@ -14,16 +14,21 @@ export function useMedia(query: string): boolean {
 }
 
 /** The width of an element in whole pixels; rerenders when it changes. 0 before the first layout. */
-export function useWidth<T extends HTMLElement>(): [ref: RefObject<T | null>, width: number] {
+export const useWidth = <T extends HTMLElement>() => useMeasured<T>("width");
+
+/** As `useWidth`, for the height. */
+export const useHeight = <T extends HTMLElement>() => useMeasured<T>("height");
+
+function useMeasured<T extends HTMLElement>(side: "width" | "height"): [ref: RefObject<T | null>, px: number] {
   const ref = useRef<T>(null);
-  const [width, setWidth] = useState(0);
+  const [px, setPx] = useState(0);
   useLayoutEffect(() => {
     const element = ref.current;
     if (!element) return undefined;
-    setWidth(Math.floor(element.getBoundingClientRect().width));
-    const observer = new ResizeObserver(([entry]) => entry && setWidth(Math.floor(entry.contentRect.width)));
+    setPx(Math.floor(element.getBoundingClientRect()[side]));
+    const observer = new ResizeObserver(([entry]) => entry && setPx(Math.floor(entry.contentRect[side])));
     observer.observe(element);
     return () => observer.disconnect();
-  }, []);
-  return [ref, width];
+  }, [side]);
+  return [ref, px];
 }

@@ -39,9 +39,9 @@ export const FROM = {
 const LINK =
   "after:absolute after:inset-0 focus-visible:outline-none focus-visible:after:outline-2 after:outline-focus after:-outline-offset-2 after:rounded-md";
 
-/** Scrolls to a place below the header of the page and the head of the table. */
+/** Scrolls to a place below the header of the page and the head of the table, and above the sums and the button of new rows. */
 const rowClass =
-  "border-line relative scroll-mt-24 border-b last:border-b-0 max-sm:grid max-sm:gap-1 max-sm:px-4 max-sm:py-3";
+  "border-line relative scroll-mt-24 scroll-mb-24 border-b last:border-b-0 max-sm:grid max-sm:gap-1 max-sm:px-4 max-sm:py-3";
 
 /** Hints are above the link that covers the row, so that their tooltips open. `passToLink` forwards their clicks to the link. */
 const HINTS =

@@ -32,7 +32,7 @@ export function RunSums({ agentId, filter, selected, onClear }: RunSumsProps) {
       aria-label={selected.length > 0 ? "Selected runs" : "All runs that match"}
       aria-busy={isOutdated}
       className={classNames(
-        "border-line bg-surface sticky bottom-0 z-10 flex min-h-12 flex-wrap items-center gap-x-5 gap-y-1 rounded-b-lg border-t px-4 py-2 text-sm",
+        "border-line bg-surface flex min-h-12 flex-wrap items-center gap-x-5 gap-y-1 rounded-b-lg border-t px-4 py-2 text-sm",
         isOutdated && "*:opacity-40",
       )}
     >
