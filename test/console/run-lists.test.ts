@@ -54,6 +54,16 @@ describeConsole("lists of runs", { prepare }, (suite) => {
     }
   });
 
+  test("the menu of columns ticks those that the cards of a narrow screen show", async () => {
+    const page = await suite.open(runsPath(), at(390));
+    await page.getByRole("button", { name: "Sort and columns" }).click();
+    const ticked = () => page.getByRole("menuitemcheckbox", { checked: true }).allInnerTexts();
+    expect(await ticked()).toEqual(await shown(page));
+    await page.getByRole("menuitemcheckbox", { name: "Cost" }).click();
+    await expect.poll(() => shown(page)).toContain("Cost");
+    expect(await ticked()).toEqual(await shown(page));
+  });
+
   test("a list that is sorted by cost shows the cost at every width", async () => {
     const page = await suite.open(`${runsPath()}?sort=-costUsd`, at(1280));
     for (const width of [1280, 1024, 768, 640, 390]) {

@@ -1,13 +1,11 @@
 import type { RunSource, RunSummary } from "@patchbay/protocol/console";
 import { formatDuration } from "../../format/times.ts";
-import { storedChoices } from "../../state/signals.ts";
+import { storedChoices, useSignal } from "../../state/signals.ts";
 import type { Column } from "../../ui/table-rows.tsx";
 import { Icon, type IconName } from "../../ui/icon.tsx";
+import { useMedia } from "../../ui/measure.ts";
 import { Tooltip } from "../../ui/tooltip.tsx";
 import { Badge, Cost, Count, Status, Time } from "../../ui/values.tsx";
-
-/** Hidden in the cards of narrow screens to keep them short; the run page has these values. */
-const UNSTACKED = "max-sm:hidden!";
 
 const QUERY = "sm:w-full sm:max-w-0";
 /** Leaves space for the query next to a status and an error code in a table that scrolls sideways. */
@@ -28,14 +26,21 @@ export const RUN_COLUMNS = [
 ] as const;
 export type RunColumn = (typeof RUN_COLUMNS)[number];
 
-/** The columns of members who have not chosen any. Narrow tables and cards leave some of them out. */
+/** The columns of members who have not chosen any. Narrow tables leave some of them out. */
 const PRESET = RUN_COLUMNS.filter((name) => !["Model", "Key", "Session"].includes(name));
+/** The preset of the cards of narrow screens, to keep them short; the run page has the other values. */
+const CARD_PRESET = PRESET.filter((name) => !["Source", "Tokens", "Cost"].includes(name));
 
 /** The chosen columns of lists of runs, kept in this browser. */
 export const chosenColumns = storedChoices<RunColumn>("runColumns", RUN_COLUMNS, PRESET);
 
-/** True if the member chose these columns: they are shown at every width. */
-export const areChosen = (names: readonly RunColumn[]): boolean => names !== PRESET;
+/** The chosen columns, which are shown at every width, or those of the preset. */
+export function useRunColumns(): { columns: readonly RunColumn[]; chosen: boolean } {
+  const columns = useSignal(chosenColumns);
+  const cards = useMedia("(width < 40rem)");
+  if (columns !== PRESET) return { columns, chosen: true };
+  return { columns: cards ? CARD_PRESET : PRESET, chosen: false };
+}
 
 interface RunColumnsOptions {
   /** Shows the columns at every width. */
@@ -57,7 +62,7 @@ export function runColumns(
     .filter((column) => column.head === "Query" || isSorted(column) || names.some((name) => name === column.head))
     .map((column) => {
       if (column.head === "Query") return everywhere ? { ...column, className: WIDE_QUERY } : column;
-      const { from: _from, className: _className, ...kept } = column;
+      const { from: _from, ...kept } = column;
       return everywhere || isSorted(column) ? kept : column;
     });
 }
@@ -82,17 +87,15 @@ const allColumns = (longestMs: number, keys: ReadonlyMap<string, string>): Colum
   {
     head: "Source",
     from: "2xl",
-    className: UNSTACKED,
     cell: ({ source }) => <span className="text-muted whitespace-nowrap">{SOURCE_LABELS[source]}</span>,
   },
   {
     head: "Model",
     from: "xl",
-    className: UNSTACKED,
     cell: ({ source, provider, model }) => (isCall(source) ? "–" : <Cut>{model || provider}</Cut>),
   },
-  { head: "Key", from: "xl", className: UNSTACKED, cell: ({ keyId }) => <Cut>{keys.get(keyId) ?? keyId}</Cut> },
-  { head: "Session", from: "xl", className: UNSTACKED, cell: ({ sessionId }) => <Cut>{sessionId ?? "–"}</Cut> },
+  { head: "Key", from: "xl", cell: ({ keyId }) => <Cut>{keys.get(keyId) ?? keyId}</Cut> },
+  { head: "Session", from: "xl", cell: ({ sessionId }) => <Cut>{sessionId ?? "–"}</Cut> },
   {
     head: "Calls",
     align: "end",
@@ -116,7 +119,6 @@ const allColumns = (longestMs: number, keys: ReadonlyMap<string, string>): Colum
     align: "end",
     sort: "tokens",
     from: "lg",
-    className: UNSTACKED,
     cell: ({ inputTokens, outputTokens }) => <Count value={inputTokens + outputTokens} short />,
   },
   {
@@ -124,7 +126,6 @@ const allColumns = (longestMs: number, keys: ReadonlyMap<string, string>): Colum
     align: "end",
     sort: "costUsd",
     from: "lg",
-    className: UNSTACKED,
     cell: (run) => <RunCost run={run} />,
   },
   {

@@ -4,7 +4,6 @@ import { useEffect, useState } from "react";
 import { list, pathOfKey, queryClient, useList, useSession } from "../../api/api.ts";
 import { refetchChanged } from "../../api/refresh-list.ts";
 import { runs as searchOfRuns } from "../../state/page-search.ts";
-import { useSignal } from "../../state/signals.ts";
 import { Button } from "../../ui/button.tsx";
 import { DataTable } from "../../ui/data-table.tsx";
 import { EmptyState, PageHeader } from "../../ui/page.tsx";
@@ -12,7 +11,7 @@ import { Menu, MenuChecks, MenuChoice, MenuSection, MenuSeparator } from "../../
 import { Snippets } from "../../ui/snippet.tsx";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
 import { ExportMenu } from "./export-menu.tsx";
-import { areChosen, chosenColumns, RUN_COLUMNS, runColumns } from "./run-columns.tsx";
+import { chosenColumns, RUN_COLUMNS, runColumns, useRunColumns } from "./run-columns.tsx";
 import { filterOf, RunFilters, type RunsSearch } from "./run-filters.tsx";
 import { RunSums } from "./run-sums.tsx";
 import { RunViews } from "./run-views.tsx";
@@ -46,7 +45,7 @@ export function RunsPage() {
   const change = (changed: RunsSearch) =>
     void navigate({ search: (before) => searchOfRuns({ ...before, ...changed }), replace: true });
   const changeSort = (by: string) => change({ sort: by === NEWEST ? undefined : (by as typeof sort) });
-  const columns = useSignal(chosenColumns);
+  const { columns, chosen } = useRunColumns();
   const longestMs = Math.max(1, ...(runs.data ?? []).map(({ durationMs }) => durationMs));
   return (
     <>
@@ -66,8 +65,8 @@ export function RunsPage() {
         caption="Runs"
         query={runs}
         live={{ row: "run", filter: { agentId, ...search } }}
-        columns={runColumns(longestMs, columns, { everywhere: areChosen(columns), sort: search.sort, keys: labels })}
-        scrolls={areChosen(columns)}
+        columns={runColumns(longestMs, columns, { everywhere: chosen, sort: search.sort, keys: labels })}
+        scrolls={chosen}
         rowKey={({ runId }) => runId}
         link={({ runId }, props) => <Link to="/agents/$agentId/runs/$runId" params={{ agentId, runId }} {...props} />}
         sort={{ by: sort, onChange: changeSort }}
@@ -109,7 +108,7 @@ const ORDERS = [
 
 /** The order, also for narrow screens, whose cards have no heads of columns, and the columns. */
 function DisplayMenu({ sort, onSort }: { sort: string; onSort: (by: string) => void }) {
-  const columns = useSignal(chosenColumns);
+  const { columns } = useRunColumns();
   return (
     <Menu trigger={<Button icon="table">Sort and columns</Button>}>
       <MenuSection title="Sort by">
