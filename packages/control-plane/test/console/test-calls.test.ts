@@ -73,6 +73,7 @@ test("the waterfall of a test call shows when the runtime received its call", as
 
   const call = spans.find(({ kind }) => kind === "call");
   // A test call has no turns of a model.
+  expect(spans[0]?.name).toBe("call of show_order");
   expect(spans.map(({ kind, parentId }) => [kind, parentId])).toEqual([
     ["query", null],
     ["call", runId],

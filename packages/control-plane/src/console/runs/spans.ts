@@ -41,12 +41,12 @@ interface Bar extends Stretch, Pick<Span, "id" | "parentId" | "kind" | "name"> {
 
 /** The span of the run. */
 export function querySpan({ run, resumedAt, shownBytes }: ShownParts): Span {
-  const { query, context, analysisMode, maxTokens, temperature } = run.request;
+  const { query, context, analysisMode, maxTokens, temperature, testCall } = run.request;
   return spanOf(run.createdAt, {
     id: run.runId,
     parentId: null,
     kind: "query",
-    name: "query",
+    name: testCall ? `call of ${testCall.functionName}` : "query",
     from: run.createdAt,
     to: run.finishedAt,
     ending: runEnding(run),
