@@ -124,7 +124,12 @@ describeConsole("approvals in the console", { service: shop }, (suite) => {
     await page.getByText('refund_order {"order":"o-4","amount":50}').click();
 
     const waterfall = page.getByRole("treegrid", { name: "Waterfall" });
-    await waterfall.getByRole("row").filter({ hasText: "refund_order" }).waitFor();
+    await waterfall.getByRole("row").filter({ hasText: "call of refund_order" }).getByText(", waiting").waitFor();
+    await waterfall.getByRole("row", { name: /Function call refund_order/ }).click();
+    const panel = page.getByRole("tabpanel", { name: "Overview" });
+    await panel.getByText("waiting", { exact: true }).waitFor();
+    expect(await page.getByText(/\brunning\b/).count()).toBe(0);
+    await page.keyboard.press("Escape");
     await page.getByRole("link", { name: "Open approvals" }).waitFor();
     expect(await page.getByText("No answer").count()).toBe(0);
     expect(

@@ -3,7 +3,7 @@ import { formatDuration } from "../format/times.ts";
 import { classNames } from "../ui/class-names.ts";
 import { Icon } from "../ui/icon.tsx";
 import { endOf, type Interval, type TraceRow, problemOf } from "./rows.ts";
-import { barClass, hintOf, KIND_ICONS, KIND_WORDS, nameOf, noteOf } from "./span-look.ts";
+import { barClass, hintOf, KIND_ICONS, KIND_WORDS, nameOf, noteOf, stateOf } from "./span-look.ts";
 import type { Span } from "@patchbay/protocol/console";
 
 interface RowProps {
@@ -14,6 +14,7 @@ interface RowProps {
   axisMs: number;
   /** The current time of the run, for open spans; 0 for others, so that they do not render again. */
   nowMs: number;
+  waiting: boolean;
   gaps: readonly Interval[] | undefined;
   /** What the handler reported last; shown at the bar, because the names have little space. */
   report: string | undefined;
@@ -32,6 +33,7 @@ export const Row = memo(function Row({
   active,
   selected,
   report,
+  waiting,
   onSelect,
   onOpen,
   ...bar
@@ -78,7 +80,7 @@ export const Row = memo(function Row({
       <div role="gridcell" className="waterfall-bar min-w-0">
         <Bar span={span} {...bar} gaps={bar.gaps ?? []} note={note} />
         <span className="sr-only">
-          {`from ${formatDuration(span.startMs)}, ${span.endMs === null ? "running" : span.state}`}
+          {`from ${formatDuration(span.startMs)}, ${stateOf(span, waiting)}`}
           {note !== undefined && `, ${note}`}
           {span.waitMs !== null && `, waited ${formatDuration(span.waitMs)}`}
         </span>

@@ -34,6 +34,10 @@ export function barClass({ kind, state }: Pick<Span, "kind" | "state">): string 
   return KIND_BARS[kind];
 }
 
+/** The state of a span as it is shown. What is open while its run waits for approval waits too. */
+export const stateOf = ({ endMs, state }: Span, waiting: boolean): string =>
+  waiting && endMs === null ? "waiting" : state;
+
 /** The name in a row. A queue span has no name of its own. */
 export const nameOf = (span: Span): string => (span.kind === "queue" ? "waiting to start" : span.name);
 

@@ -15,6 +15,8 @@ import "./waterfall.css";
 interface WaterfallProps {
   spans: readonly Span[];
   running: boolean;
+  /** The run waits for approval. */
+  waiting: boolean;
   /** The current time of the run, or its duration. */
   nowMs: number;
   /** What the handlers of calls reported, by call. */
@@ -32,7 +34,7 @@ const MIN_GAP = 0.02;
 
 /** The spans of a run as a tree of rows over one time axis. Only rows near the viewport are rendered. */
 export function Waterfall(props: WaterfallProps) {
-  const { spans, running, nowMs, progress, selected } = props;
+  const { spans, running, waiting, nowMs, progress, selected } = props;
   const grid = useRef<HTMLDivElement>(null);
   const [axis, axisWidth] = useWidth<HTMLDivElement>();
   const narrow = useMedia("(width < 40rem)");
@@ -73,6 +75,7 @@ export function Waterfall(props: WaterfallProps) {
                 height={height}
                 axisMs={axisMs}
                 nowMs={span.endMs === null ? nowMs : 0}
+                waiting={waiting}
                 report={
                   span.endMs === null && progress.has(span.id)
                     ? oneLine(progress.get(span.id)?.at(-1)?.data)

@@ -67,6 +67,20 @@ test("events show as they arrive, and the last one ends the exchange", async () 
   await vi.waitFor(() => expect(lane.state.get().exchanges.map(stateOf)).toEqual(["failed"]));
 });
 
+test("an exchange waits while a call of it has to be approved", async () => {
+  const { lane, send } = laneOf(scripted());
+  lane.send({ query: "Refund it" });
+  const call = { toolCallId: "call_1", toolName: "refund", parameters: {} };
+  const expiresAt = "2026-01-01T00:00:00.000Z";
+
+  await send(event({ type: "toolCall", ...call }));
+  await send(event({ type: "approvalRequest", ...call, approvalId: "apr_1", by: ["manager"], expiresAt }));
+  await vi.waitFor(() => expect(lane.state.get().exchanges.map(stateOf)).toEqual(["waiting"]));
+
+  await send(event({ type: "toolResult", ...call, success: true, result: 5 }));
+  await vi.waitFor(() => expect(lane.state.get().exchanges.map(stateOf)).toEqual(["running"]));
+});
+
 test("a stop before the run has an id cancels the run when it gets one", async () => {
   const { lane, cancel, accept, send } = laneOf(scripted());
   lane.send({ query: "How many?" });

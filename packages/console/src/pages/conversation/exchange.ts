@@ -151,6 +151,10 @@ function addEntry(entries: EventEntry[], { event, seq, raw, afterMs }: ReceivedE
 export const callsOf = ({ steps }: Transcript): Call[] =>
   steps.flatMap((step) => (step.kind === "call" ? [step.call] : []));
 
+/** True while a call has to be approved. */
+export const awaitsApproval = (transcript: Transcript): boolean =>
+  callsOf(transcript).some(({ waits, outcome }) => waits && !outcome);
+
 /** A stored query of a thread with its answer. */
 export interface PastExchange {
   run: RunSummary;

@@ -4,7 +4,7 @@ import { classNames, controlClass } from "../../ui/class-names.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Fault } from "../../ui/page.tsx";
 import { WaitsForApproval } from "../approvals/waits-for-approval.tsx";
-import { callsOf } from "../conversation/exchange.ts";
+import { awaitsApproval } from "../conversation/exchange.ts";
 import { QueryText, TranscriptView } from "../conversation/exchange-view.tsx";
 import { PastAnswer, RunFigures } from "../conversation/past-exchange.tsx";
 import { useDifferences } from "./lane-comparison.ts";
@@ -116,7 +116,7 @@ function OneAnswer({ agentId, shown, compared, remarks, selected, onSelect }: On
   const { transcript, error } = shown.live;
   const { end } = transcript;
   const unanswered = isRunning(shown.live) && transcript.answer === "";
-  const waits = unanswered && callsOf(transcript).some(({ waits: approval, outcome }) => approval && !outcome);
+  const waits = unanswered && awaitsApproval(transcript);
   return (
     <div className="grid min-w-0 gap-2" aria-busy={isRunning(shown.live)}>
       <TranscriptView transcript={transcript} remarks={remarks} />

@@ -6,6 +6,7 @@ import { type FollowedEvent, followRun, startQuery } from "../../api/stream.ts";
 import { createSignal, type Signal, useSignal } from "../../state/signals.ts";
 import {
   addEvent,
+  awaitsApproval,
   EMPTY_TRANSCRIPT,
   exchangesOf,
   type PastExchange,
@@ -160,10 +161,12 @@ export const isRunning = ({ transcript, error }: LiveExchange): boolean =>
   transcript.end === undefined && error === undefined;
 
 /** The state of an exchange, as `Status` shows it. */
-export function stateOf({ transcript: { end }, error }: LiveExchange): string {
+export function stateOf({ transcript, error }: LiveExchange): string {
+  const { end } = transcript;
   if (end?.ok) return "succeeded";
   if (end) return end.code === "cancelled" ? "cancelled" : "failed";
-  return error === undefined ? "running" : "failed";
+  if (error !== undefined) return "failed";
+  return awaitsApproval(transcript) ? "waiting" : "running";
 }
 
 const route = getRouteApi("/shell/agents/$agentId/playground");

@@ -10,7 +10,7 @@ import { Card, PageSkeleton } from "../../ui/page.tsx";
 import { panelWidth, Resizable } from "../../ui/resizable.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { Kbd, Status, useRunClock } from "../../ui/values.tsx";
-import { KIND_ICONS, nameOf } from "../../waterfall/span-look.ts";
+import { KIND_ICONS, nameOf, stateOf } from "../../waterfall/span-look.ts";
 import { Waterfall } from "../../waterfall/waterfall.tsx";
 import { FailedQuery } from "../errors/error-pages.tsx";
 import { EventLog } from "./event-log.tsx";
@@ -107,7 +107,7 @@ function WaterfallView({ run, running, partial, progress, nowMs }: Omit<RunProps
       onEvents={() => void navigate({ search: { view: "events" } })}
     />
   );
-  const title = span && <SpanTitle span={span} />;
+  const title = span && <SpanTitle span={span} state={stateOf(span, run.status === "waiting")} />;
   return (
     <>
       <Resizable
@@ -138,6 +138,7 @@ function WaterfallView({ run, running, partial, progress, nowMs }: Omit<RunProps
           <Waterfall
             spans={run.spans}
             running={running}
+            waiting={run.status === "waiting"}
             nowMs={nowMs}
             progress={progress}
             selected={span?.id}
@@ -163,10 +164,10 @@ function WaterfallView({ run, running, partial, progress, nowMs }: Omit<RunProps
   );
 }
 
-const SpanTitle = ({ span }: { span: Span }) => (
+const SpanTitle = ({ span, state }: { span: Span; state: string }) => (
   <span className="flex min-w-0 items-center gap-2">
     <Icon name={KIND_ICONS[span.kind]} className="text-muted" />
     <span className="truncate">{nameOf(span)}</span>
-    <Status state={span.state} />
+    <Status state={state} />
   </span>
 );

@@ -11,7 +11,7 @@ import { ErrorState, Facts } from "../../ui/page.tsx";
 import { type Tab, Tabs } from "../../ui/tabs.tsx";
 import { Cost, Count, Status } from "../../ui/values.tsx";
 import { endOf } from "../../waterfall/rows.ts";
-import { KIND_WORDS } from "../../waterfall/span-look.ts";
+import { KIND_WORDS, stateOf } from "../../waterfall/span-look.ts";
 import { CallProgress } from "../conversation/exchange-view.tsx";
 import type { Report } from "../conversation/exchange.ts";
 import { wholeInput } from "../functions/earlier-call.ts";
@@ -131,7 +131,7 @@ type Fact = [name: string, value: ReactNode];
 function SpanOverview({ run, span, nowMs, progress }: Pick<SpanPanelProps, "run" | "span" | "nowMs" | "progress">) {
   const lengthMs = endOf(span, nowMs) - span.startMs;
   const facts: Fact[] = [
-    ["State", <Status state={span.state} />],
+    ["State", <Status state={stateOf(span, run.status === "waiting")} />],
     ["Kind", KIND_WORDS[span.kind]],
     ["Start", `+${formatDuration(span.startMs)}`],
     ["Duration", `${formatDuration(lengthMs)} (${formatShare(lengthMs, Math.max(nowMs, run.durationMs))})`],
