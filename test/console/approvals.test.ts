@@ -120,6 +120,13 @@ describeConsole("approvals in the console", { service: shop }, (suite) => {
     await page.getByRole("link", { name: "Open approvals" }).click();
     await page.getByText('{"order":"o-4","amount":50}').waitFor();
     expect(await page.locator("[data-row-link]").count()).toBe(1);
+    await page.goBack();
+    await page.getByRole("main").getByText("waiting", { exact: true }).waitFor();
+    await page.getByRole("link", { name: "Open approvals" }).waitFor();
+    expect(await page.getByRole("textbox", { name: /order/ }).inputValue()).toBe("o-4");
+    expect(await page.getByRole("button", { name: /^Call as agent/ }).getAttribute("aria-disabled")).not.toBe("true");
+    const form = await suite.open(page.url());
+    await form.getByRole("main").getByText("waiting", { exact: true }).waitFor();
     await page.goto(`${suite.desk.agentPath}/runs?status=waiting`);
     await page.getByText('refund_order {"order":"o-4","amount":50}').click();
 
@@ -141,6 +148,8 @@ describeConsole("approvals in the console", { service: shop }, (suite) => {
     await page.getByRole("button", { name: "Cancel run" }).click();
     await page.locator("main").getByText("cancelled", { exact: true }).first().waitFor();
     expect(await page.getByRole("link", { name: "Open approvals" }).count()).toBe(0);
+    await form.getByRole("main").getByText("failed", { exact: true }).waitFor();
+    expect(await form.getByRole("button", { name: "Cancel call" }).count()).toBe(0);
   });
 
   test("the page of a function shows its title, tags, approval and cases", async () => {

@@ -1,4 +1,4 @@
-import type { AccessMatrix, ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
+import type { AccessMatrix, ConsoleFunction, FunctionSet, RunTrace } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
@@ -17,9 +17,12 @@ import { Tabs } from "../../ui/tabs.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
 import { Badge, Count, Effect, fieldLabel, RoleBadges, Status, Time } from "../../ui/values.tsx";
 import { type MatrixCell, rowsOf as matrixRowsOf, whyOf } from "../access/matrix-model.ts";
+import { isCall } from "../runs/run-columns.tsx";
+import { isOpen } from "../runs/use-run-trace.ts";
 import { argumentsDraft, type EarlierCall, earlierCall } from "./earlier-call.ts";
 import { FunctionFigures, FunctionHistory } from "./function-history.tsx";
 import { TestCall } from "./test-call.tsx";
+import type { TestRunOptions } from "./test-run.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
 
@@ -56,6 +59,7 @@ export function FunctionPage() {
       fn={fn}
       set={set.data}
       earlier={earlier}
+      open={ofForm === undefined && earlier !== "missing" ? openCall(run.data, earlier) : undefined}
       onBegin={(runId) => {
         setBegun({ runIds: [...(ofForm?.runIds ?? []), runId], filledBy });
         change({ again: runId, call: undefined });
@@ -66,16 +70,26 @@ export function FunctionPage() {
   );
 }
 
+/** The call of a run that calls the function by hand, while it has not ended. */
+function openCall(run: RunTrace | undefined, earlier: EarlierCall | undefined): LoadedFunctionProps["open"] {
+  if (!run || !earlier || !isCall(run.source) || !isOpen(run.status)) return undefined;
+  const { runId, role, context, createdAt } = run;
+  const sent = { role: role ?? undefined, arguments: earlier.arguments, context };
+  return { runId, sent, sentAt: Date.parse(createdAt) };
+}
+
 interface LoadedFunctionProps {
   fn: ConsoleFunction;
   set: FunctionSet;
   /** Fills the form of the test call; `missing` if the call that the link names was not found. */
   earlier: EarlierCall | "missing" | undefined;
+  /** That call, if it has not ended. */
+  open: TestRunOptions["open"];
   /** Called with the run of each test call. */
   onBegin: (runId: string) => void;
 }
 
-function LoadedFunction({ fn, set, earlier, onBegin }: LoadedFunctionProps) {
+function LoadedFunction({ fn, set, earlier, open, onBegin }: LoadedFunctionProps) {
   const { tab = "try", range, from, to } = route.useSearch();
   const change = useSearchChange(route);
   const shape = shapeOf(fn.inputSchema);
@@ -103,7 +117,7 @@ function LoadedFunction({ fn, set, earlier, onBegin }: LoadedFunctionProps) {
               label: "Test call",
               content: (
                 <TestCall
-                  {...{ fn, set, shape, written, context, onBegin }}
+                  {...{ fn, set, shape, written, context, open, onBegin }}
                   onWritten={setWritten}
                   onContext={setContext}
                   notice={noticeOf(earlier)}

@@ -14,7 +14,7 @@ import { callsOf } from "../conversation/exchange.ts";
 import { CallProgress } from "../conversation/exchange-view.tsx";
 import { OwnerError } from "../runs/owner-error.tsx";
 import { SaveCase } from "./save-case.tsx";
-import { isPending, type SentCall, type ShownResult, type TestRun } from "./test-run.ts";
+import { isPending, type ShownResult, type TestRun } from "./test-run.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
 
@@ -90,7 +90,15 @@ function Pending({ agentId, run: { runId, sentAt, transcript } }: { agentId: str
   );
 }
 
-const Outcome = ({ fn, sent, result }: { fn: ConsoleFunction; sent: SentCall | undefined; result: ShownResult }) => (
+const Outcome = ({
+  fn,
+  sent,
+  result,
+}: {
+  fn: ConsoleFunction;
+  sent: TestRun["sent"] | undefined;
+  result: ShownResult;
+}) => (
   <div className="grid gap-4">
     <p className="flex flex-wrap items-center gap-2 text-sm">
       <Status state={result.ok ? "succeeded" : result.rule === null ? "failed" : "denied"} />
@@ -108,7 +116,9 @@ const Outcome = ({ fn, sent, result }: { fn: ConsoleFunction; sent: SentCall | u
         <OwnerError failure={result} />
       </>
     )}
-    {sent && <SaveCase functionName={fn.name} input={sent.arguments} context={sent.context ?? {}} role={sent.role} />}
+    {sent?.arguments && (
+      <SaveCase functionName={fn.name} input={sent.arguments} context={sent.context ?? {}} role={sent.role} />
+    )}
   </div>
 );
 

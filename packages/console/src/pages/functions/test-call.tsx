@@ -22,7 +22,7 @@ import { Card } from "../../ui/page.tsx";
 import { Kbd } from "../../ui/values.tsx";
 import { argumentsDraft, contextText } from "./earlier-call.ts";
 import { TestCallOutcome } from "./test-call-outcome.tsx";
-import { isPending, useTestRun } from "./test-run.ts";
+import { isPending, type TestRunOptions, useTestRun } from "./test-run.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
 
@@ -34,6 +34,8 @@ interface TestCallProps {
   onWritten: (written: ArgumentsDraft) => void;
   context: string;
   onContext: (context: string) => void;
+  /** The call that fills the form, while it has not ended. */
+  open: TestRunOptions["open"];
   /** Called with the run of each test call. */
   onBegin: (runId: string) => void;
   /** Shown above the form. */
@@ -43,7 +45,7 @@ interface TestCallProps {
 /** Calls the function as a role, without a model; the runtime makes the same checks as for calls of a model. */
 export function TestCall(props: TestCallProps) {
   const { fn, set, shape, written, onWritten, notice } = props;
-  const { run, submitted, input, caller, invalid, send } = useTestCall(props);
+  const { run, isSending, submitted, input, caller, invalid, send } = useTestCall(props);
   const pickCase = ({ input, context, roles }: FunctionCase): void => {
     onWritten(argumentsDraft(shape, input));
     caller.setContext(contextText(context));
@@ -88,7 +90,7 @@ export function TestCall(props: TestCallProps) {
               type="submit"
               look={fn.effect === "destructive" ? "danger" : "primary"}
               icon="send"
-              busy={isPending(run)}
+              busy={isSending}
             >
               Call {caller.role === "" ? "without a role" : `as ${caller.role.length > 24 ? "this role" : caller.role}`}
               <span className="opacity-80 max-sm:hidden">
@@ -148,17 +150,19 @@ function Fillings({ title, items }: { title: string; items: readonly { label: st
 }
 
 /** The caller's role and context as typed, and the test call made of them and the arguments. */
-function useTestCall({ fn, shape, written, context, onContext, onBegin }: TestCallProps) {
+function useTestCall({ fn, shape, written, context, onContext, open, onBegin }: TestCallProps) {
   const { agentId } = route.useParams();
   const mayCall = useHasRole("developer");
   const [submitted, setSubmitted] = useState(false);
   const caller = useCaller(context, onContext);
   const input = readArguments(shape, written);
   const invalid = input.faults.length + caller.parsed.faults.length > 0;
-  const { run, begin } = useTestRun(agentId, fn.name, onBegin);
+  const { run, begin } = useTestRun(agentId, fn.name, { open, onBegin });
+  // A call that is followed may wait for days: its arguments can be sent again.
+  const isSending = isPending(run) && run?.followed === false;
   const send = (form: HTMLFormElement): void => {
     // The keyboard submits the form even if its button is disabled.
-    if (!mayCall || isPending(run)) return;
+    if (!mayCall || isSending) return;
     setSubmitted(true);
     if (invalid) {
       // Errors are rendered in the next frame.
@@ -169,7 +173,7 @@ function useTestCall({ fn, shape, written, context, onContext, onBegin }: TestCa
     }
     begin({ role: caller.role || undefined, arguments: input.value, context: caller.parsed.value });
   };
-  return { run, submitted, input, caller, invalid, send };
+  return { run, isSending, submitted, input, caller, invalid, send };
 }
 
 /** The role is in the URL, so that links can set it; the context is not. */

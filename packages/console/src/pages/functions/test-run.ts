@@ -1,7 +1,7 @@
 import type { RunTrace, TestCallResult } from "@patchbay/protocol/console";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useEffectEvent, useRef, useState } from "react";
 import { api } from "../../api/api.ts";
-import { startTestCall } from "../../api/stream.ts";
+import { type FollowedEvent, followRun, startTestCall } from "../../api/stream.ts";
 import type { Arguments } from "../../schema-form/arguments-form.tsx";
 import { addEvent, callsOf, EMPTY_TRANSCRIPT, type Transcript } from "../conversation/exchange.ts";
 
@@ -17,7 +17,10 @@ export type ShownResult = TestCallResult & { runtimeName?: string | undefined };
 
 /** A test call from its start to its result. */
 export interface TestRun {
-  sent: SentCall;
+  /** Without arguments if the trace of a followed call has only a part of them. */
+  sent: Omit<SentCall, "arguments"> & { arguments: Arguments | undefined };
+  /** True for a call that an earlier visit of the page sent. */
+  followed: boolean;
   /** When it was sent, in milliseconds since 1970 on the page's clock. */
   sentAt: number;
   /** Undefined until the control plane has accepted it. */
@@ -31,44 +34,40 @@ export interface TestRun {
 export const isPending = (run: TestRun | undefined): boolean =>
   run !== undefined && run.result === undefined && run.error === undefined;
 
+export interface TestRunOptions {
+  /** A call of an earlier visit that has not ended; followed from the start. */
+  open: Pick<TestRun, "sent" | "sentAt" | "runId"> | undefined;
+  /** Called with the run of each call that is begun. */
+  onBegin: (runId: string) => void;
+}
+
 /**
- * The last test call of the page, and a function that begins another one; `onBegin` is called with its run. A call continues when
- * the page is left.
+ * The last test call of the page, and a function that begins another one. A call continues when the page is left, or another call is
+ * begun.
  */
-export function useTestRun(agentId: string, functionName: string, onBegin: (runId: string) => void) {
+export function useTestRun(agentId: string, functionName: string, { open, onBegin }: TestRunOptions) {
   const [run, setRun] = useState<TestRun>();
   const leaving = useRef(new AbortController());
-  useEffect(() => {
-    // Effects run twice in development: the second run needs a signal of its own.
-    const left = new AbortController();
-    leaving.current = left;
-    return () => left.abort();
-  }, []);
 
-  const begin = async (sent: SentCall): Promise<void> => {
+  const show = async (
+    first: Pick<TestRun, "sent" | "sentAt" | "runId" | "followed">,
+    eventsOf: (signal: AbortSignal, onRun: (runId: string) => void) => AsyncIterable<FollowedEvent>,
+  ): Promise<void> => {
+    leaving.current.abort();
+    leaving.current = new AbortController();
     const { signal } = leaving.current;
-    let current: TestRun = {
-      sent,
-      sentAt: Date.now(),
-      runId: undefined,
-      transcript: EMPTY_TRANSCRIPT,
-      result: undefined,
-      error: undefined,
-    };
+    let current: TestRun = { ...first, transcript: EMPTY_TRANSCRIPT, result: undefined, error: undefined };
     const change = (changed: Partial<TestRun>): void => {
       current = { ...current, ...changed };
       if (!signal.aborted) setRun(current);
     };
     change({});
-    const { role, arguments: given, context } = sent;
-    const body = { arguments: given, ...(role !== undefined && { role }), ...(context && { context }) };
     try {
       const onRun = (runId: string): void => {
         change({ runId });
         if (!signal.aborted) onBegin(runId);
       };
-      for await (const event of startTestCall(functionName, body, { agentId, signal, onRun }))
-        change({ transcript: addEvent(current.transcript, event) });
+      for await (const event of eventsOf(signal, onRun)) change({ transcript: addEvent(current.transcript, event) });
       const params = { agentId, runId: current.runId ?? "" };
       const trace = await api.get("/agents/:agent_id/runs/:run_id", { params, signal });
       change({ result: resultOf(trace, current.transcript) });
@@ -76,7 +75,25 @@ export function useTestRun(agentId: string, functionName: string, onBegin: (runI
       change({ error });
     }
   };
-  return { run, begin: (sent: SentCall) => void begin(sent) };
+
+  const follow = useEffectEvent(() => {
+    const { runId } = open ?? {};
+    if (!open || runId === undefined) return;
+    void show({ ...open, followed: true }, (signal) => followRun(runId, { agentId, signal }));
+  });
+  useEffect(() => {
+    follow();
+    return () => leaving.current.abort();
+  }, []);
+
+  const begin = (sent: SentCall): void => {
+    const { role, arguments: given, context } = sent;
+    const body = { arguments: given, ...(role !== undefined && { role }), ...(context && { context }) };
+    void show({ sent, sentAt: Date.now(), runId: undefined, followed: false }, (signal, onRun) =>
+      startTestCall(functionName, body, { agentId, signal, onRun }),
+    );
+  };
+  return { run, begin };
 }
 
 /** The outcome of the run's call. The trace has its checks and times, the events its whole value. */
