@@ -52,6 +52,19 @@ describeConsole("analytics", { prepare }, (suite) => {
       .locator("dd")
       .first();
 
+  test.each([390, 768, 1280, 1440])("tiles and charts fill their rows at %i px", async (width) => {
+    const page = await suite.open(path(), { viewport: { width, height: 900 } });
+    await settled(page);
+    const ends = await page.evaluate<number[][]>(
+      `[document.querySelector("main dl"), document.querySelector("main section").parentElement].map((grid) => {
+        const boxes = [...grid.children].map((one) => one.getBoundingClientRect());
+        const ends = boxes.filter(({ top }, at) => boxes[at + 1]?.top !== top).map(({ right }) => Math.round(right));
+        return [...new Set(ends)];
+      })`,
+    );
+    expect(ends.map(({ length }) => length)).toEqual([1, 1]);
+  });
+
   test("has the figures of the overview that leads to it", async () => {
     const page = await suite.open(suite.desk.agentPath, WIDE);
     const queries = await tile(page, "Queries").innerText();

@@ -54,6 +54,12 @@ describeConsole("lists of runs", { prepare }, (suite) => {
     }
   });
 
+  test("the filters have one line at 1440 px", async () => {
+    const page = await suite.open(runsPath(), at(1440));
+    await settled(page);
+    expect((await page.getByRole("search").boundingBox())!.height).toBeLessThan(50);
+  });
+
   test("the menu of columns ticks those that the cards of a narrow screen show", async () => {
     const page = await suite.open(runsPath(), at(390));
     await page.getByRole("button", { name: "Sort and columns" }).click();

@@ -153,7 +153,7 @@ function TextFilter({ filter, isNew, value, onChange }: TextFilterProps) {
         onChange={setDraft}
         onChoice={apply}
         defaultOpen={isNew}
-        className="w-40"
+        className="w-32"
       />
     </span>
   );

@@ -13,7 +13,7 @@ interface SearchFieldProps {
 export function SearchField({ label, value, onChange }: SearchFieldProps) {
   const [draft, setDraft] = useDraft(value ?? "", onChange);
   return (
-    <div className="relative w-full sm:w-64">
+    <div className="relative w-full sm:w-60">
       <Icon name="search" className="text-faint pointer-events-none absolute top-2 left-2.5 size-4" />
       <input
         type="search"

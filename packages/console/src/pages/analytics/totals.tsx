@@ -177,7 +177,8 @@ const TILE_LINK =
 
 export const TotalsSkeleton = () => <StatTilesSkeleton labels={TILES.map(({ label }) => label)} />;
 
-const GRID = "grid gap-4 xl:grid-cols-2";
+/** The last of an odd number of charts has the whole row. */
+const GRID = "grid gap-4 xl:grid-cols-2 xl:*:last:odd:col-span-full";
 
 /** The charts of a range. */
 export function Trends({ figures, open }: { figures: Analytics; open: TimeChartProps["open"] }) {
