@@ -52,9 +52,7 @@ test("a member replaces the agent's instructions for one run, which keeps them; 
   const trace = await developer.json<RunTrace>("GET", `${desk.agent}/runs/${runId}`);
   expect(trace.instructions).toBe(instructions);
   const { items } = await developer.json<{ items: AuditItem[] }>("GET", `/audit?runId=${runId}&action=run.started`);
-  expect(items.map(({ sentence }) => sentence)).toEqual([
-    "A run as customer was accepted with its own instructions.",
-  ]);
+  expect(items.map(({ sentence }) => sentence)).toEqual(["A run as customer was accepted with its own instructions."]);
   const empty = await developer.ask("POST", `${desk.agent}/playground`, { body: { ...query, instructions: "" } });
   expect(await failureOf(empty)).toEqual([400, "invalid_request"]);
 });
