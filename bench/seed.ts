@@ -23,7 +23,9 @@ const LONG = 40;
  */
 export function seedStatements(tables: readonly Table[], { runs, newest }: Seed): string[] {
   const copies = runs / SAMPLE;
+  const has = (table: string): boolean => tables.some(({ name }) => name === table);
   return [
+    ...(has("feedback") ? [FEEDBACK] : []),
     `create temp table sampled as
       select id, thread_id from runs where finished_at is not null order by created_at desc limit ${SAMPLE}`,
     // Ids of one length, in the order of time.
@@ -31,11 +33,17 @@ export function seedStatements(tables: readonly Table[], { runs, newest }: Seed)
       with recursive counted (n) as (select 1 union all select n + 1 from counted where n < ${copies})
       select n, '_' || (${10_000_000 + copies} - n) as suffix from counted`,
     ...inOrder(tables).map((table) => copyRows(table, newest / SAMPLE)),
-    ...(tables.some(({ name }) => name === "run_texts") ? [COPY_WORDS] : []),
+    ...(has("run_texts") ? [COPY_WORDS] : []),
     "drop table copies",
     "drop table sampled",
   ];
 }
+
+/** One of the copied runs, and so one of 20, has feedback. */
+const FEEDBACK = `
+  insert into feedback (run_id, key_id, org_id, score, tags, created_at)
+    select id, key_id, org_id, -1, '["late"]', created_at from runs
+    where finished_at is not null order by created_at desc limit 1`;
 
 /** The words of a run have the number of its facts, which the database gave to the copy. */
 const COPY_WORDS = `

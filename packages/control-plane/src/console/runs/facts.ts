@@ -18,6 +18,8 @@ const UNRECORDED_MS = 10_000;
 const OPEN_READ = 1_000;
 /** Runs that ended a moment ago. */
 const UNRECORDED = 200;
+/** Feedback with tags that is read for suggestions, that of the newest runs. */
+const TAGGED_READ = 1_000;
 /** Different values of a filter that are suggested. */
 const SUGGESTED = 100;
 
@@ -28,6 +30,8 @@ const OPEN: ReadonlySet<RunStatus | undefined> = new Set(["queued", "running", "
 export interface Sorted {
   sort?: RunSort | undefined;
 }
+
+type Matching = Awaited<ReturnType<typeof matching>>;
 
 interface Scope {
   orgId: string;
@@ -112,24 +116,40 @@ export async function valuesOf(engine: Engine, scope: Scope, filter: RunFilter):
     .select(({ fn }) => fn.countAll<number>().as("runs"))
     .groupBy(["run_facts.model", "run_facts.code", "run_facts.key_id", "run_facts.role"])
     .execute();
-  const said = await runs
-    .innerJoin("feedback", "feedback.run_id", "run_facts.run_id")
-    .where("feedback.tags", "is not", null)
-    .select("feedback.tags")
-    .select(({ fn }) => fn.countAll<number>().as("runs"))
-    .groupBy("feedback.tags")
-    .execute();
   const counted = (column: "model" | "code" | "key_id" | "role") =>
     mostFrequent(rows.map((row) => ({ value: row[column], runs: row.runs })));
   const models = counted("model").filter(({ value }) => value !== TEST_CALL);
-  const tags = said.flatMap((row) => [...new Set(fromJson(row.tags!))].map((value) => ({ value, runs: row.runs })));
   return {
     models,
     codes: counted("code"),
     keyIds: counted("key_id"),
     roles: counted("role"),
-    tags: mostFrequent(tags),
+    tags: mostFrequent(await tagsOf(engine, scope, runs)),
   };
+}
+
+/** The tags of these runs, once for each run. Few runs have any: the runs are found by their feedback, not the other way round. */
+async function tagsOf({ db }: Engine, { orgId, agentId }: Scope, runs: Matching["runs"]) {
+  const tagged = await db
+    .selectFrom("feedback")
+    .innerJoin("runs", "runs.id", "feedback.run_id")
+    .where("feedback.org_id", "=", orgId)
+    .where("feedback.tags", "is not", null)
+    // Not by an index of the agent: it has 100,000 runs.
+    .where(sql<boolean>`runs.agent_id || '' = ${agentId}`)
+    .select(["feedback.run_id", "feedback.tags"])
+    .orderBy("feedback.run_id", "desc")
+    .limit(TAGGED_READ)
+    .execute();
+  if (tagged.length === 0) return [];
+  const byRun = Map.groupBy(tagged, (row) => row.run_id);
+  const found = await runs
+    .where("run_facts.run_id", "in", [...byRun.keys()])
+    .select("run_facts.run_id")
+    .execute();
+  return found
+    .flatMap(({ run_id }) => [...new Set(byRun.get(run_id)!.flatMap(({ tags }) => fromJson(tags!)))])
+    .map((value) => ({ value, runs: 1 }));
 }
 
 function mostFrequent(rows: readonly { value: string | null; runs: number }[]): RunValues["tags"] {
