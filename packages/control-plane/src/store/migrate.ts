@@ -30,6 +30,7 @@ import { leftRuns } from "./migrations/0026-left-runs.ts";
 import { reportedCases } from "./migrations/0027-reported-cases.ts";
 import { runsByAgent } from "./migrations/0028-runs-by-agent.ts";
 import { accessLocks } from "./migrations/0029-access-locks.ts";
+import { feedbackTags } from "./migrations/0030-feedback-tags.ts";
 import type { Log } from "../ports/log.ts";
 import { StoreUnavailable } from "../ports/run-store.ts";
 import type { SchemaStatus } from "../ports/schema-status.ts";
@@ -84,6 +85,7 @@ function migrations(options: MigrationOptions): Record<string, Migration> {
     "0027-reported-cases": { up: reportedCases },
     "0028-runs-by-agent": { up: runsByAgent },
     "0029-access-locks": { up: accessLocks },
+    "0030-feedback-tags": { up: feedbackTags },
   };
 }
 

@@ -176,6 +176,7 @@ test("a migration on Postgres waits for a table in use, and lets others use it m
 
 /** Takes the migrations from the run kinds on back. */
 const BEFORE_KINDS = [
+  "drop index feedback_tagged",
   "create index runs_by_agent on runs (agent_id, created_at)",
   "drop index runs_of_agent",
   "drop index runs_left",
