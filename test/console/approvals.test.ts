@@ -128,6 +128,8 @@ describeConsole("approvals in the console", { service: shop }, (suite) => {
     const form = await suite.open(page.url());
     await form.getByRole("main").getByText("waiting", { exact: true }).waitFor();
     await page.goto(`${suite.desk.agentPath}/runs?status=waiting`);
+    await page.getByRole("checkbox", { name: /^Select the \d+ loaded runs?$/ }).click();
+    await page.getByRole("button", { name: /^Cancel \d+ runs?$/ }).waitFor();
     await page.getByText('refund_order {"order":"o-4","amount":50}').click();
 
     const waterfall = page.getByRole("treegrid", { name: "Waterfall" });
