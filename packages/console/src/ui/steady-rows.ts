@@ -16,7 +16,7 @@ interface Update<Row> {
   rows: Row[] | undefined;
   /** Rows that are not shown yet. */
   added: number;
-  /** True when the order of the rows is no longer the one of the list. */
+  /** True when the list has another order than the shown rows. */
   moved: boolean;
 }
 

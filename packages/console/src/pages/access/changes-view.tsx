@@ -166,6 +166,7 @@ export function LockState({ agentId, manifestHash }: { agentId: string; manifest
   const locks = useLocks(agentId, manifestHash).data?.locks ?? [];
   if (locks.length === 0) return null;
   const changes = locks.flatMap(({ comparison }) => comparison?.changes ?? []);
+  const omitted = locks.reduce((sum, { comparison }) => sum + (comparison?.omitted ?? 0), 0);
   const unread = locks.filter(({ fault }) => fault !== null);
   const [first] = sorted(changes);
   return (
@@ -176,7 +177,7 @@ export function LockState({ agentId, manifestHash }: { agentId: string; manifest
         </Badge>
       ) : (
         <Badge tone={first ? KINDS[first.kind] : "ok"} icon={first ? "alert" : "succeeded"}>
-          {first ? `${countOf(changes.length, "change")} since the lock` : "matches the lock"}
+          {first ? `${countOf(changes.length + omitted, "change")} since the lock` : "matches the lock"}
         </Badge>
       )}
       {first && <span className="text-muted min-w-0 break-words">{first.sentence}</span>}
