@@ -42,7 +42,7 @@ export const RunValues = z.object({
   codes: counted,
   keyIds: counted,
   roles: counted,
-  tags: counted.describe("Of feedback. A run counts once for each key or member that gave it the tag."),
+  tags: counted.describe("Of feedback on the newest runs. A run counts once for each of its tags."),
 });
 export type RunValues = z.infer<typeof RunValues>;
 
