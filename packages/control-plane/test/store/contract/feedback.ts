@@ -77,6 +77,7 @@ export function feedbackContract(place: MakePlace): void {
     expect(await found({ tag: "LATE" })).toEqual([]);
 
     await say("silent", "key_b", { tags: ["late", "late"] });
+    await say("silent", "key_c", { tags: ["late"] });
     const { tags } = await console.runs.values(orgId, agentId, {});
     expect(tags[0]).toEqual({ value: "late", runs: 2 });
     expect(tags.map(({ value }) => value).toSorted()).toEqual(["a_b", "late", "on time"]);
