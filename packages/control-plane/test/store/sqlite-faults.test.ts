@@ -30,6 +30,22 @@ test("the store waits for a database locked by another process without blocking 
   await store.close();
 });
 
+test("a database is opened while another connection of the process writes to it", async () => {
+  await using place = await sqlitePlace();
+  const store = await place.open(new HandClock());
+  const other = new DatabaseSync(place.file);
+  other.exec("begin immediate");
+
+  const opened = sqliteDialect(place.file);
+  other.exec("commit");
+
+  const db = new Kysely<Schema>({ dialect: opened.kysely });
+  await db.updateTable("orgs").set({ name: "Desk" }).execute();
+  await db.destroy();
+  other.close();
+  await store.close();
+});
+
 test("a database locked for too long is unavailable, and works again afterwards", async () => {
   await using place = await sqlitePlace();
   const other = new DatabaseSync(place.file);
