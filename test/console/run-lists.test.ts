@@ -64,10 +64,10 @@ describeConsole("lists of runs", { prepare }, (suite) => {
     const page = await suite.open(runsPath(), at(390));
     await page.getByRole("button", { name: "Sort and columns" }).click();
     const ticked = () => page.getByRole("menuitemcheckbox", { checked: true }).allInnerTexts();
-    expect(await ticked()).toEqual(await shown(page));
+    await expect.poll(ticked).toEqual(await shown(page));
     await page.getByRole("menuitemcheckbox", { name: "Cost" }).click();
     await expect.poll(() => shown(page)).toContain("Cost");
-    expect(await ticked()).toEqual(await shown(page));
+    await expect.poll(ticked).toEqual(await shown(page));
   });
 
   test("a list that is sorted by cost shows the cost at every width", async () => {
