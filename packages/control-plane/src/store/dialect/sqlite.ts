@@ -104,7 +104,7 @@ function openDatabase(path: string): DatabaseSync {
     if (path !== MEMORY) createPrivateFile(path);
     const database = new DatabaseSync(path, { timeout: OPENING_TIMEOUT_MS, enableForeignKeyConstraints: true });
     // Only takes effect in a new file, before the first write. In an existing one it would wait for the lock of a write in
-    // progress, and in vain if that write is of this process.
+    // progress, which a write of this process never releases while the opening blocks it.
     const isNew = database.prepare("pragma page_count").get()!["page_count"] === 0;
     if (isNew) database.exec("pragma auto_vacuum = incremental");
     database.exec("pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 0");
