@@ -161,6 +161,8 @@ describeConsole("lists of runs", { prepare }, (suite) => {
       .getByRole("row", { name: /^in-house/ })
       .getByText("no price", { exact: true })
       .waitFor();
+    const tile = page.locator("dl > div").filter({ hasText: "Model cost" });
+    await tile.getByText("1 model without a price").waitFor();
     await page.goto(`${runsPath()}/${other.run.runId}`);
     await page.locator("header").getByText("anthropic", { exact: true }).waitFor();
   });

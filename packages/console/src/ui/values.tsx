@@ -74,9 +74,13 @@ interface CostProps {
   tokens: number;
 }
 
-/** The cost of turns. Those of a model without a known price are stored as free; the offline model is. */
-export function Cost({ usd, provider, tokens }: CostProps) {
-  if (usd > 0 || tokens === 0 || provider === "offline") return <Money usd={usd} />;
+/** True for turns of a model without a known price, whose cost is stored as 0. The offline model is free. */
+export const isUnpriced = ({ usd, provider, tokens }: CostProps): boolean =>
+  usd === 0 && tokens > 0 && provider !== "offline";
+
+/** The cost of turns. */
+export function Cost(props: CostProps) {
+  if (!isUnpriced(props)) return <Money usd={props.usd} />;
   return (
     <Tooltip content="The price of the model is not known, or is 0">
       <span data-hint="" className="text-muted whitespace-nowrap">

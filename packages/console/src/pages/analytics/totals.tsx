@@ -7,11 +7,11 @@ import { ChartCard, ChartSkeleton } from "../../charts/chart-card.tsx";
 import { Sparkline } from "../../charts/sparkline.tsx";
 import type { Color } from "../../charts/series.tsx";
 import type { TimeChartProps } from "../../charts/time-chart.tsx";
-import { formatCompact, formatShare } from "../../format/numbers.ts";
+import { countOf, formatCompact, formatShare } from "../../format/numbers.ts";
 import { type Preset, rangeBefore, rangeOf, type RangeSearch } from "../../format/time-range.ts";
 import { Card, EmptyState } from "../../ui/page.tsx";
 import { Change, StatTile, StatTiles, StatTilesSkeleton } from "../../ui/stat-tile.tsx";
-import { Count, Duration, Money } from "../../ui/values.tsx";
+import { Count, Duration, isUnpriced, Money } from "../../ui/values.tsx";
 import { type RunsSearch, runsLink, type Scope } from "./runs-link.tsx";
 import {
   costSeries,
@@ -63,6 +63,8 @@ interface Tile {
   shown: (of: Figures) => ReactNode;
   better?: "less" | "more";
   color: Color;
+  /** The figure is a sum of costs, to which models without a price add 0. */
+  isCost?: boolean;
   /** The runs behind the figure. */
   runs: { about: string; search: Partial<RunsSearch> };
 }
@@ -133,6 +135,7 @@ const TILES: Tile[] = [
     figure: ({ costUsd }) => costUsd,
     shown: (of) => <Money usd={of.costUsd} />,
     color: "series-4",
+    isCost: true,
     runs: { about: "most expensive runs", search: { sort: "-costUsd" } },
   },
   {
@@ -142,6 +145,7 @@ const TILES: Tile[] = [
     runs: { about: "most expensive runs", search: { sort: "-costUsd" } },
     better: "less",
     color: "series-4",
+    isCost: true,
   },
 ];
 
@@ -152,9 +156,9 @@ interface TotalsProps {
 }
 
 /** The totals of a range, each with its change from the previous range, and a link to the runs behind it. */
-export const Totals = ({ figures: { totals, buckets }, before, scope }: TotalsProps) => (
+export const Totals = ({ figures: { totals, buckets, models }, before, scope }: TotalsProps) => (
   <StatTiles>
-    {TILES.map(({ label, figure, shown, better, color, runs }) => (
+    {TILES.map(({ label, figure, shown, better, color, isCost = false, runs }) => (
       <StatTile
         key={label}
         label={runsLink(scope, runs.search, {
@@ -163,13 +167,25 @@ export const Totals = ({ figures: { totals, buckets }, before, scope }: TotalsPr
           children: label,
         })}
         value={shown(totals)}
-        note={<Change now={figure(totals)} before={before && figure(before)} {...(better && { better })} />}
+        note={
+          <>
+            <Change now={figure(totals)} before={before && figure(before)} {...(better && { better })} />
+            {isCost && <Unpriced models={models} />}
+          </>
+        }
       >
         <Sparkline values={buckets.map(figure)} color={color} />
       </StatTile>
     ))}
   </StatTiles>
 );
+
+function Unpriced({ models }: Pick<Analytics, "models">) {
+  const unpriced = models.filter(({ costUsd: usd, provider, inputTokens, outputTokens }) =>
+    isUnpriced({ usd, provider, tokens: inputTokens + outputTokens }),
+  ).length;
+  return unpriced > 0 && <span className="block">{countOf(unpriced, "model")} without a price</span>;
+}
 
 /** Covers the tile. */
 const TILE_LINK =
