@@ -8,6 +8,7 @@ import {
   useQuery,
   useSuspenseQuery,
 } from "@tanstack/react-query";
+import { type Preset, rangeOf } from "../format/time-range.ts";
 import { askConfirmation } from "../state/confirmation.ts";
 import { createSignal } from "../state/signals.ts";
 import { ApiError } from "./api-error.ts";
@@ -57,13 +58,29 @@ interface PageOf<Item> {
   nextCursor: string | null;
 }
 
-/** The query of a paged list, for `useInfiniteQuery`. Its data is the items of all pages fetched so far. */
-export function list<Path extends ListPath>(path: Path, ...[request]: Arguments<Path>) {
+/** Of a list over a range that ends now: its length. Each request computes the start, and so replaces `query.from`. */
+interface Relative {
+  last?: Preset | undefined;
+}
+
+type ListArguments<Path extends ListPath> =
+  object extends Asked<Path> ? [request?: Asked<Path> & Relative] : [request: Asked<Path> & Relative];
+
+/**
+ * The query of a paged list, for `useInfiniteQuery`. Its data is the items of all pages fetched so far. The start of a relative
+ * range is not part of its key: it moves with the clock, and a list with another key begins again with its first page.
+ */
+export function list<Path extends ListPath>(path: Path, ...[request]: ListArguments<Path>) {
   const get = api.get as unknown as (path: Path, request: object) => Promise<PageOf<ItemOf<Path>>>;
+  const { last, params, query } = (request ?? {}) as Relative & { params?: object; query?: object };
   return infiniteQueryOptions({
-    queryKey: ["list", ...keyOf(path, request)],
+    queryKey: ["list", ...keyOf(path, { params, query: last ? { ...query, from: undefined, last } : query })],
     queryFn: ({ signal, pageParam }) =>
-      get(path, { ...request, query: { ...(request as { query?: object })?.query, cursor: pageParam }, signal }),
+      get(path, {
+        ...(params && { params }),
+        query: { ...query, ...(last && rangeOf({ range: last })), cursor: pageParam },
+        signal,
+      }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.nextCursor ?? undefined,
     select: ({ pages }) => pages.flatMap((page) => page.items),
@@ -71,7 +88,7 @@ export function list<Path extends ListPath>(path: Path, ...[request]: Arguments<
 }
 
 /** The rows of a paged list. When a filter changes the key, the previous rows stay until the new ones arrive. */
-export const useList = <Path extends ListPath>(path: Path, ...request: Arguments<Path>) =>
+export const useList = <Path extends ListPath>(path: Path, ...request: ListArguments<Path>) =>
   useInfiniteQuery({ ...list(path, ...request), placeholderData: keepPreviousData });
 
 /** A resource. When a filter changes the key, the previous answer stays until the new one arrives. */

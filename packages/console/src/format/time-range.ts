@@ -30,6 +30,10 @@ export function rangeOf(
   return { from: toIso(Math.floor((now - ms) / stepMs) * stepMs) };
 }
 
+/** The length of a range that ends now; undefined for one with a start that the member chose. */
+export const lastOf = ({ range, from }: RangeSearch, preset: Preset): Preset | undefined =>
+  range === undefined && from !== undefined ? undefined : (range ?? preset);
+
 /** The range of the same length before this one. */
 export function rangeBefore(
   search: RangeSearch,

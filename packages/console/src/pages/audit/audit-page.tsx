@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "react";
 import { api, resource, useList } from "../../api/api.ts";
 import type { QueryOf } from "../../api/routes.ts";
 import { formatCount } from "../../format/numbers.ts";
-import { rangeOf } from "../../format/time-range.ts";
+import { lastOf, rangeOf } from "../../format/time-range.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { Button } from "../../ui/button.tsx";
 import { DataTable } from "../../ui/data-table.tsx";
@@ -19,6 +19,7 @@ import { Time } from "../../ui/values.tsx";
 import { Action, ACTION_GROUPS, EntryPanel } from "./entry-panel.tsx";
 
 const route = getRouteApi("/shell/audit");
+const PRESET = "30d";
 
 /** The audit log: actions of members, keys and the operator, with denied calls and rejected requests. */
 export function AuditPage() {
@@ -26,9 +27,10 @@ export function AuditPage() {
   const { entry: opened, range, from, to, ...filters } = search;
   const change = useSearchChange(route);
   // All entries of a run are shown, regardless of their age: they are few.
-  const times = filters.runId === undefined ? rangeOf({ range, from, to }, { preset: "30d" }) : {};
+  const times = filters.runId === undefined ? rangeOf({ range, from, to }, { preset: PRESET }) : {};
   const query = { ...filters, ...times };
-  const entries = useList("/audit", { query });
+  const last = filters.runId === undefined ? lastOf({ range, from }, PRESET) : undefined;
+  const entries = useList("/audit", { query, last });
   const agents = useList("/agents", { query: { limit: 100 } }).data ?? [];
   const agentNames = new Map(agents.map(({ agentId, name }) => [agentId, name]));
   const shown = entries.data?.find(({ id }) => id === opened);
@@ -105,7 +107,7 @@ function Filters({ search: { range, from, to, ...filters }, agentNames, onChange
       onChange={onChange}
     >
       {runId === undefined && (
-        <TimeRange value={{ range, from, to }} preset="30d" onChange={(changed) => onChange({ ...changed })} />
+        <TimeRange value={{ range, from, to }} preset={PRESET} onChange={(changed) => onChange({ ...changed })} />
       )}
     </FilterBar>
   );

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { resource, useFiltered } from "../../api/api.ts";
 import { formatUsd } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
-import { rangeOf } from "../../format/time-range.ts";
+import { lastOf, rangeOf } from "../../format/time-range.ts";
 import { type Filter, FilterBar } from "../../ui/filter-bar.tsx";
 import { TimeRange } from "../../ui/time-range.tsx";
 import { SOURCE_LABELS } from "./run-columns.tsx";
@@ -24,6 +24,9 @@ export const filterOf = ({ range, from, to, sort: _sort, minDurationMs, minCostU
 
 /** The suggestion of the role filter that finds runs without a role. */
 const NO_ROLE = "No role";
+
+/** The length of the range of the search, if it ends now. */
+export const lastOfRuns = (search: RunsSearch) => lastOf(search, PRESET);
 
 interface RunFiltersProps {
   agentId: string;

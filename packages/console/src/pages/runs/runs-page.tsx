@@ -12,7 +12,7 @@ import { Snippets } from "../../ui/snippet.tsx";
 import { PlaygroundLink } from "../playground/playground-link.tsx";
 import { ExportMenu } from "./export-menu.tsx";
 import { chosenColumns, RUN_COLUMNS, runColumns, useRunColumns } from "./run-columns.tsx";
-import { filterOf, RunFilters, type RunsSearch } from "./run-filters.tsx";
+import { filterOf, lastOfRuns, RunFilters, type RunsSearch } from "./run-filters.tsx";
 import { RunSums } from "./run-sums.tsx";
 import { RunViews } from "./run-views.tsx";
 import { isActive } from "./use-run-trace.ts";
@@ -35,6 +35,7 @@ export function RunsPage() {
     ...list("/agents/:agent_id/runs", {
       params: { agentId },
       query: { ...filter, ...(sort !== NEWEST && { sort }) },
+      last: lastOfRuns(search),
     }),
     placeholderData: keepPreviousData,
   });

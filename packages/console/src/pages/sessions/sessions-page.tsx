@@ -2,7 +2,7 @@ import type { ConsoleSession } from "@patchbay/protocol/console";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useList, useSession } from "../../api/api.ts";
 import { snippetsOf } from "../../format/snippets.ts";
-import { rangeOf } from "../../format/time-range.ts";
+import { lastOf, rangeOf } from "../../format/time-range.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { DataTable } from "../../ui/data-table.tsx";
@@ -13,6 +13,7 @@ import { TimeRange } from "../../ui/time-range.tsx";
 import { Count, Failed, Money, Time, TwoLines } from "../../ui/values.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/sessions");
+const PRESET = "7d";
 
 /** Sessions of end users: queries grouped by their `sessionId`. */
 export function SessionsPage() {
@@ -21,14 +22,15 @@ export function SessionsPage() {
   const change = useSearchChange(route, { toTop: true });
   const sessions = useList("/agents/:agent_id/sessions", {
     params: { agentId },
-    query: { q, ...rangeOf(range, { preset: "7d" }) },
+    query: { q, ...rangeOf(range, { preset: PRESET }) },
+    last: lastOf(range, PRESET),
   });
   return (
     <>
       <PageHeader title="Sessions" description="Queries grouped by sessionId, across threads">
         <div role="search" className="flex flex-wrap items-center gap-2">
           <SearchField label="Search IDs and first queries" value={q} onChange={(value) => change({ q: value })} />
-          <TimeRange value={range} preset="7d" onChange={change} />
+          <TimeRange value={range} preset={PRESET} onChange={change} />
         </div>
       </PageHeader>
       <DataTable
