@@ -11,8 +11,10 @@ describeConsole("model settings in the console", { providers }, (suite) => {
     const { desk } = suite;
     // The API rejects the model name.
     const { page } = await suite.visit({ expects: [/^400 PATCH /] });
+    const models = page.waitForResponse(/\/api\/models/);
     await page.goto(`${desk.agentPath}/settings`);
     await settled(page);
+    await models;
     const form = page.getByRole("region", { name: "Model" });
     const save = form.getByRole("button", { name: "Save model settings" });
 
@@ -80,9 +82,30 @@ describeConsole("model settings in the console", { providers }, (suite) => {
     await days.fill("7");
     await expectAccessible(page);
     await save.click();
-    await expect.poll(stored).toMatchObject({ retentionDays: 7 });
+    await page.getByText("Saved", { exact: true }).waitFor();
+    expect(await stored()).toMatchObject({ retentionDays: 7 });
     await days.fill("");
     await save.click();
     await expect.poll(stored).not.toHaveProperty("retentionDays");
+  });
+
+  test("what an owner edits while a change is saved stays edited", async () => {
+    const page = await suite.open(`${suite.desk.agentPath}/settings`);
+    const general = page.getByRole("region", { name: "General" });
+    const held = Promise.withResolvers<void>();
+    await page.route(/\/api\/agents\/[^/]+$/, async (route) => {
+      if (route.request().method() === "PATCH") await held.promise;
+      await route.continue();
+    });
+    await general.getByLabel("Name").fill("Renamed desk");
+    await general.getByRole("button", { name: "Save", exact: true }).click();
+    await general.getByLabel("Retention in days").fill("30");
+    held.resolve();
+
+    await page.getByText("Saved", { exact: true }).waitFor();
+    expect(await general.getByLabel("Retention in days").inputValue()).toBe("30");
+    expect(await general.getByLabel("Name").inputValue()).toBe("Renamed desk");
+    await general.getByRole("button", { name: "Save", exact: true }).click();
+    await expect.poll(stored).toMatchObject({ retentionDays: 30 });
   });
 });

@@ -9,19 +9,32 @@ import { Form } from "../../ui/form.tsx";
 import { Card } from "../../ui/page.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 
-/** Saves a change of an agent; `onSaved` runs after the agent's data is updated everywhere. */
-export function useSaveAgent(agentId: string, change: () => BodyOf<"PATCH", "/agents/:agent_id">, onSaved: () => void) {
+interface SaveOptions<Draft> {
+  change: () => BodyOf<"PATCH", "/agents/:agent_id">;
+  /** The edited fields. */
+  edited: Draft;
+  /** Removes the saved ones, after the agent's data is updated everywhere. */
+  setEdited: (next: (now: Draft) => Draft) => void;
+}
+
+/** Saves a change of an agent. Fields that are edited while the request is sent stay edited. */
+export function useSaveAgent<Draft extends object>(agentId: string, options: SaveOptions<Draft>) {
+  const { change, edited, setEdited } = options;
   const params = { agentId };
   return useMutation({
     mutationFn: () => api.patch("/agents/:agent_id", { params, body: change() }),
-    onSuccess: (saved) => {
+    onMutate: () => edited,
+    onSuccess: (saved, _, sent) => {
       queryClient.setQueryData(resource("/agents/:agent_id", { params }).queryKey, saved);
       void refetch("/agents");
-      onSaved();
+      setEdited((now) => changedSince(sent, now));
       showSuccess("Saved", "Applies from the next query.");
     },
   });
 }
+
+const changedSince = <Draft extends object>(sent: Draft, now: Draft): Draft =>
+  Object.fromEntries(Object.entries(now).filter(([name, value]) => sent[name as keyof Draft] !== value)) as Draft;
 
 interface AgentSettingsFormProps {
   title: string;

@@ -88,12 +88,11 @@ function General({ agent }: { agent: AgentDetail }) {
   const retentionError = checkNumber(draft.retentionDays, RETENTION_DAYS);
   const dirty =
     name !== agent.name || instructions !== agent.instructions || accessChanges !== agent.accessChanges || setsAny;
-  const discard = () => setEdited({});
-  const save = useSaveAgent(
-    agent.agentId,
-    () => ({ name, instructions, accessChanges, ...(setsAny && { settings }) }),
-    discard,
-  );
+  const save = useSaveAgent(agent.agentId, {
+    change: () => ({ name, instructions, accessChanges, ...(setsAny && { settings }) }),
+    edited,
+    setEdited,
+  });
   return (
     <AgentSettingsForm
       title="General"
@@ -102,7 +101,7 @@ function General({ agent }: { agent: AgentDetail }) {
       dirty={dirty}
       valid={name !== "" && retentionError === undefined}
       error={save.error}
-      onDiscard={discard}
+      onDiscard={() => setEdited({})}
     >
       <Facts
         items={[
@@ -230,11 +229,11 @@ function ModelSettings({ agent: { agentId, settings } }: { agent: AgentDetail })
   const invalid = validateDraft(draft);
   const valid = Object.keys(invalid).length === 0;
   const dirty = !valid || Object.keys(changeOf(settings, draft)).length > 0;
-  const save = useSaveAgent(
-    agentId,
-    () => ({ settings: changeOf(settings, draft) }),
-    () => setEdited({}),
-  );
+  const save = useSaveAgent(agentId, {
+    change: () => ({ settings: changeOf(settings, draft) }),
+    edited,
+    setEdited,
+  });
   const rejected = save.error instanceof ApiError ? errorsByField(save.error.details) : {};
   const change = (next: Partial<ModelDraft>) => {
     setEdited(next);
