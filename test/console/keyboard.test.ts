@@ -14,7 +14,7 @@ describeConsole(
       const page = await suite.open("/console/agents");
 
       await page.keyboard.press("Control+k");
-      await page.getByRole("dialog", { name: "Search" }).waitFor();
+      await page.getByRole("dialog", { name: "Search" }).getByRole("combobox").and(page.locator(":focus")).waitFor();
       await page.keyboard.type("audi");
       await page.getByRole("option", { name: "Audit" }).and(page.locator("[data-highlighted]")).waitFor();
       await page.keyboard.press("Enter");
@@ -49,6 +49,27 @@ describeConsole(
       expect(await page.locator("[data-search-field]").inputValue()).toBe("");
     });
 
+    test("a page that loads while the search is open leaves the focus in it", async () => {
+      const { page } = await suite.visit();
+      const released = Promise.withResolvers<void>();
+      await page.route(/\/threads-page-[^/]*\.js$/, async (route) => {
+        await released.promise;
+        await route.continue();
+      });
+      await page.goto(`${suite.desk.agentPath}/runs`);
+      await settled(page);
+      await Promise.all(["g", "t"].map((key) => page.keyboard.press(key)));
+      await page.keyboard.press("Control+k");
+      await page.getByRole("dialog", { name: "Search" }).getByRole("combobox").and(page.locator(":focus")).waitFor();
+      released.resolve();
+      await page.locator("h1", { hasText: "Threads" }).waitFor();
+
+      await page.keyboard.type("audi");
+      await page.getByRole("option", { name: "Audit" }).and(page.locator("[data-highlighted]")).waitFor();
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { level: 1, name: "Audit" }).waitFor();
+    });
+
     test("? lists the shortcuts, Esc closes the list, and g with a letter opens a page", async () => {
       const page = await suite.open(`${suite.desk.agentPath}/runs`);
 
@@ -56,8 +77,7 @@ describeConsole(
       await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
       await page.keyboard.press("Escape");
       await page.getByRole("dialog").waitFor({ state: "detached" });
-      await page.keyboard.press("g");
-      await page.keyboard.press("t");
+      await Promise.all(["g", "t"].map((key) => page.keyboard.press(key)));
 
       await page.getByRole("heading", { level: 1, name: "Threads" }).waitFor();
     });
@@ -115,10 +135,10 @@ describeConsole(
       const reduced = await suite.open(`${suite.desk.agentPath}/runtimes`, { reducedMotion: "reduce" });
       const animated = await suite.open(`${suite.desk.agentPath}/runtimes`, { reducedMotion: "no-preference" });
 
-      await animated.waitForFunction(`${running} > 0`);
+      await expect.poll(() => animated.evaluate<number>(running)).toBeGreaterThan(0);
       await reduced.keyboard.press("Control+k");
       await reduced.getByRole("dialog", { name: "Search" }).waitFor();
-      await reduced.waitForFunction(`${running} === 0`);
+      await expect.poll(() => reduced.evaluate<number>(running)).toBe(0);
     });
 
     test.each(["runs", "playground", "access", "analytics", "functions/get_order_details"])(

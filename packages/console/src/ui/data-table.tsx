@@ -4,6 +4,7 @@ import { countOf } from "../format/numbers.ts";
 import { useHotkeys } from "../state/hotkeys.ts";
 import { Button } from "./button.tsx";
 import { classNames } from "./class-names.ts";
+import { focusOnArrival } from "./focus.ts";
 import { Icon } from "./icon.tsx";
 import { useHeight } from "./measure.ts";
 import { Card, type CardProps, ErrorState, Loading } from "./page.tsx";
@@ -226,7 +227,7 @@ function useOpenedRow(table: RefObject<HTMLTableElement | null>, loaded: boolean
     const key = openedRows.get(historyEntry());
     if (!loaded || key === undefined) return;
     const row = table.current?.querySelector(`[data-row="${CSS.escape(key)}"]`);
-    row?.querySelector<HTMLElement>("[data-row-link]")?.focus({ preventScroll: true });
+    focusOnArrival(row?.querySelector<HTMLElement>("[data-row-link]"));
   }, [table, loaded]);
 }
 

@@ -4,6 +4,7 @@ import { Button } from "./button.tsx";
 import { classNames } from "./class-names.ts";
 import { Command } from "./code.tsx";
 import { CopyButton } from "./copy.tsx";
+import { focusOnArrival } from "./focus.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
 /** Appended to the document title. */
@@ -28,7 +29,7 @@ export function PageHeader({ title, name = title, description, actions, children
   }, [title]);
   useEffect(() => {
     // Leave the focus to the browser on the first load; after navigation, start at the heading of the new page.
-    if (document.documentElement.dataset["navigated"] !== undefined) heading.current?.focus({ preventScroll: true });
+    if (document.documentElement.dataset["navigated"] !== undefined) focusOnArrival(heading.current);
   }, []);
   return (
     <header className="mb-5 flex flex-col gap-3">

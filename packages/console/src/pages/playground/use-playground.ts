@@ -2,6 +2,7 @@ import type { RunTrace } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { useSearchChange } from "../../state/page-search.ts";
+import { focusOnArrival } from "../../ui/focus.ts";
 import { BLANK, type Example } from "./empty-playground.tsx";
 import { runIdOf, useLane } from "./lane.ts";
 import {
@@ -28,7 +29,7 @@ export function usePlayground(repeated: RunTrace | undefined) {
   const fieldRef = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
     // After PageHeader, which takes the focus on arrival. A touch screen would open its keyboard.
-    if (matchMedia("(pointer: fine)").matches) fieldRef.current?.focus({ preventScroll: true });
+    if (matchMedia("(pointer: fine)").matches) focusOnArrival(fieldRef.current);
   }, []);
   const first = useLane(agentId, "thread");
   const second = useLane(agentId, "thread2");
