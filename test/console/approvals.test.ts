@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { describeConsole } from "./support/desk-console.ts";
 import { memberState } from "./support/members.ts";
-import { choose, expectAccessible } from "./support/page-checks.ts";
+import { choose, expectAccessible, settled } from "./support/page-checks.ts";
 
 const ran: unknown[] = [];
 const shop = defineService({
@@ -128,6 +128,7 @@ describeConsole("approvals in the console", { service: shop }, (suite) => {
     const form = await suite.open(page.url());
     await form.getByRole("main").getByText("waiting", { exact: true }).waitFor();
     await page.goto(`${suite.desk.agentPath}/runs?status=waiting`);
+    await settled(page);
     await page.getByRole("checkbox", { name: /^Select the \d+ loaded runs?$/ }).click();
     await page.getByRole("button", { name: /^Cancel \d+ runs?$/ }).waitFor();
     await page.getByText('refund_order {"order":"o-4","amount":50}').click();

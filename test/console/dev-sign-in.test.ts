@@ -9,7 +9,7 @@ import { expectAccessible } from "./support/page-checks.ts";
 
 const LINK = /http:\/\/127\.0\.0\.1:\d+\/console\/link#[0-9A-Za-z]{43}/;
 
-describe.skipIf(!hasBrowser)("signing in to `patchbay dev`", { timeout: 60_000 }, () => {
+describe.skipIf(!hasBrowser)("signing in to `patchbay dev`", () => {
   const stack = new AsyncDisposableStack();
   afterAll(() => stack.disposeAsync());
   let dev: Running;
@@ -20,7 +20,7 @@ describe.skipIf(!hasBrowser)("signing in to `patchbay dev`", { timeout: 60_000 }
     await writeFile(join(folder.path, "service.ts"), serviceSource());
     dev = stack.use(startCommand(["dev", "--port", "0", "--no-watch"], { cwd: folder.path, terminal: true }));
     await dev.seen("c quit");
-  }, 60_000);
+  });
 
   test("the sign-in page names the keys, and a new link leads to the page that was asked for", async () => {
     const { origin } = new URL(await dev.seen(LINK));

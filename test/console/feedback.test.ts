@@ -64,7 +64,7 @@ describeConsole("feedback on runs", {}, (suite) => {
 
     await page.getByRole("button", { name: "Remove feedback" }).click();
     await page.getByText("No feedback yet").waitFor();
-    expect(await tags.inputValue()).toBe("");
+    await expect.poll(() => tags.inputValue()).toBe("");
     expect(await page.getByRole("button", { name: "Remove feedback" }).count()).toBe(0);
     await page
       .locator("button:focus")

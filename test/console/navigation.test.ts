@@ -18,8 +18,7 @@ describeConsole("between pages", {}, (suite) => {
     // A page without a time range between them does not lose it.
     await menu.getByRole("link", { name: "Keys" }).click();
     await page.waitForURL(/\/keys$/);
-    await page.keyboard.press("g");
-    await page.keyboard.press("l");
+    await Promise.all(["g", "l"].map((key) => page.keyboard.press(key)));
     await page.waitForURL(/\/audit\?range=90d$/);
     await page.reload();
     await settled(page);

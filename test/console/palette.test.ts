@@ -39,7 +39,7 @@ async function prepare(desk: DeskConsole): Promise<void> {
 describeConsole("the palette", { prepare }, (suite) => {
   async function search(page: Page, text: string): Promise<void> {
     await page.keyboard.press("Control+k");
-    await page.getByRole("dialog", { name: "Search" }).waitFor();
+    await page.getByRole("dialog", { name: "Search" }).getByRole("combobox").and(page.locator(":focus")).waitFor();
     await page.keyboard.type(text);
   }
 

@@ -80,12 +80,15 @@ describeConsole("the progress of a call", { service }, (suite) => {
     answer.catch(() => {});
     const call = await nextCall();
     const page = await suite.open(`${suite.desk.agentPath}/runs`, { viewport: { width: 1440, height: 900 } });
+    // Progress is sent to those who follow the run, and not stored.
+    const following = page.waitForResponse(/\/events$/);
     await page.getByRole("link", { name: "slow report" }).click();
     // The runs list, shown until the page of the run is loaded, has rows of this function too.
     const waterfall = page.getByRole("treegrid", { name: "Waterfall" });
     const row = waterfall.getByRole("row", { name: /slow_report/ });
     await row.click();
     await page.getByText("Running… Calling slow_report.").waitFor();
+    await following;
     call.context.progress({ percent: 50 });
     call.context.progress({ percent: 80 });
 

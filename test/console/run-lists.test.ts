@@ -123,7 +123,8 @@ describeConsole("lists of runs", { prepare }, (suite) => {
     await expect.poll(role).toBe("agent");
     await settled(page);
 
-    const roles = asked.map((url) => new URL(url).searchParams.get("role"));
+    // The list of the first role is in the cache, or fetched again once it is out of date.
+    const roles = asked.map((url) => new URL(url).searchParams.get("role")).filter((role) => role !== "agent");
     expect([...new Set(roles)]).toEqual(["customer", "customer-eu", "customer-eu-1"]);
   });
 
@@ -155,7 +156,7 @@ describeConsole("lists of runs", { prepare }, (suite) => {
       await page.mouse.move(0, 0);
       await cost.hover();
       await page.getByRole("tooltip").getByText("The price of the model is not known").waitFor({ timeout: 2_000 });
-    }, 30_000);
+    });
     await page.goto(`${suite.desk.agentPath}/analytics`);
     await page
       .getByRole("row", { name: /^in-house/ })
@@ -223,7 +224,7 @@ describeConsole("lists of runs", { prepare }, (suite) => {
   test("cards of narrow screens are selected and added up", async () => {
     const page = await suite.open(runsPath(), at(390));
     const boxes = page.getByRole("checkbox", { name: "Select the row" });
-    await boxes.nth(0).click({ timeout: 5_000 });
+    await boxes.nth(0).click();
     await boxes.nth(1).click();
     const selected = page.getByRole("group", { name: "Selected runs" });
     await selected.getByText("2 selected").waitFor();

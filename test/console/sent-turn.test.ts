@@ -58,8 +58,9 @@ describeConsole("what the model was sent", {}, (suite) => {
     await page.getByText("provider's default").waitFor();
 
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-    await page.getByRole("button", { name: "Copy as JSON" }).click();
-    await page.getByRole("button", { name: "Copied" }).waitFor();
+    // The button says so for two seconds.
+    const copiedNotice = page.getByRole("button", { name: "Copied" }).waitFor();
+    await Promise.all([copiedNotice, page.getByRole("button", { name: "Copy as JSON" }).click()]);
     const copied = JSON.parse(await page.evaluate<string>("navigator.clipboard.readText()")) as Copied;
     expect(Object.keys(copied)).toEqual(["system", "functions", "messages", "parameters"]);
     expect(copied.messages).toHaveLength(before);

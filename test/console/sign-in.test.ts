@@ -13,7 +13,7 @@ import { expectAccessible, settled } from "./support/page-checks.ts";
 const EMAIL = "ada@example.com";
 const PASSWORD = "correct horse battery";
 
-describe.skipIf(!hasBrowser)("signing in to a served control plane", { timeout: 60_000 }, () => {
+describe.skipIf(!hasBrowser)("signing in to a served control plane", () => {
   const stack = new AsyncDisposableStack();
   afterAll(() => stack.disposeAsync());
   let service: { baseUrl: string; setupUrl: string };
@@ -30,7 +30,7 @@ describe.skipIf(!hasBrowser)("signing in to a served control plane", { timeout: 
     );
     service = JSON.parse(await serve.seen(/^\{"ready".*\}$/m)) as typeof service;
     origin = new URL(service.setupUrl).origin;
-  }, 60_000);
+  });
 
   /** Changes sessions in the database, to simulate the passing of time. */
   function alterSessions(change: string): void {

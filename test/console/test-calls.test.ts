@@ -72,7 +72,7 @@ describeConsole("the run of a test call", {}, (suite) => {
       await page.getByRole("button", { name: `Call as ${role}` }).click();
       await page.getByRole("link", { name: "Open run" }).click();
       await page.getByRole("link", { name: "Edit and call again" }).waitFor();
-      expect(await page.locator("header").getByRole("status").first().innerText()).toBe(state);
+      await expect.poll(() => page.locator("header").getByRole("status").first().innerText()).toBe(state);
       runIds.push(new URL(page.url()).pathname.split("/").at(-1)!);
     }
     const [a, b] = runIds;

@@ -18,7 +18,7 @@ const ARGS = [
 ];
 
 /** Timeout of each action and wait. Long, because test machines are busy. */
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 60_000;
 
 /** The folder of screenshots: of failed tests, and of every page. */
 export const PICTURES = fileURLToPath(new URL("../output/console/", import.meta.url));

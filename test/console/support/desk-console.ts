@@ -58,14 +58,14 @@ export function describeConsole(
   { prepare, ...options }: SystemOptions & { prepare?: (desk: DeskConsole) => Promise<void> },
   define: (suite: ConsoleSuite) => void,
 ): void {
-  describe.skipIf(!hasBrowser)(name, { timeout: 90_000 }, () => {
+  describe.skipIf(!hasBrowser)(name, () => {
     let desk: DeskConsole;
     let storageState: NonNullable<VisitOptions["storageState"]>;
     beforeAll(async () => {
       desk = await startDeskConsole(options);
       await prepare?.(desk);
       storageState = await desk.signedInState();
-    }, 60_000);
+    });
     afterAll(() => desk[Symbol.asyncDispose]());
 
     const suite: ConsoleSuite = {
