@@ -40,6 +40,9 @@ export interface JudgeChild extends Disposable {
 /** The process ended, or its service did not decide in time: code of the owner may loop. */
 export class NoAnswer extends CommandFailure {}
 
+/** Longest time for loading a service: the process starts, and imports the service with what it needs. */
+const LOADING_MS = 60_000;
+
 /** Next to this file, also once bundled: chunks are directly in dist, as this file is in src. */
 const entry = fileURLToPath(new URL(`./search-process${extname(import.meta.filename)}`, import.meta.url));
 
@@ -82,11 +85,11 @@ export async function launchJudge(
   const send = (message: ToJudge) => {
     if (child.connected) child.send(message);
   };
-  const inTime = async <T>(answer: Promise<T>, what: string): Promise<T> => {
+  const inTime = async <T>(answer: Promise<T>, what: string, limitMs: number): Promise<T> => {
     const timer = setTimeout(() => {
       child.kill("SIGKILL");
-      fail(`${name} did not ${what} within ${timeoutMs / 1000} s.`);
-    }, timeoutMs);
+      fail(`${name} did not ${what} within ${limitMs / 1000} s.`);
+    }, limitMs);
     try {
       return await answer;
     } finally {
@@ -96,7 +99,7 @@ export async function launchJudge(
   send({ type: "load", mutated });
   let last = 0;
   try {
-    const facts = await inTime(loaded.promise, "load");
+    const facts = await inTime(loaded.promise, "load", LOADING_MS);
     const judgeOf =
       (mutant: number): Judge =>
       (functionName, columns, calls) => {
@@ -105,7 +108,7 @@ export async function launchJudge(
         waiting.set(id, answer);
         if (!child.connected) fail(`The process of ${name} ended.`);
         send({ type: "judge", id, mutant, functionName, columns, calls });
-        return inTime(answer.promise, `decide calls of ${functionName}`);
+        return inTime(answer.promise, `decide calls of ${functionName}`, timeoutMs);
       };
     return { facts, judge: judgeOf(0), judgeOf, reached, [Symbol.dispose]: () => void child.kill("SIGKILL") };
   } catch (error) {
