@@ -31,7 +31,8 @@ test("only librarians receive the note of a loan", async () => {
 });
 
 test("a member asks when a loan is due", async () => {
-  // A whole query over HTTP. The offline model answers; pass `model` to script the turns of a model.
+  // A whole query over HTTP, which can take longer than Vitest's default of 5 seconds on a busy machine. The offline model
+  // answers; pass `model` to script the turns of a model.
   const done = await runQuery(service, {
     query: "When is loan L-100 due?",
     role: "member",
@@ -41,4 +42,4 @@ test("a member asks when a loan is due", async () => {
   expect(done.visibleFunctions).toEqual(["find_books", "get_loan"]);
   expect(done.answer.response).toContain("2027-03-01");
   expect(done).toLeakNothing("Cover is torn");
-});
+}, 60_000);
