@@ -63,7 +63,7 @@ beforeAll(async () => {
   await write("packages/cli/src/one.ts", ['import type { B } from "./two.ts";', "export type A = B | 1;"]);
   await write("packages/cli/src/two.ts", ['import type { A } from "./one.ts";', "export type B = A | 2;"]);
   reported = await lint();
-}, 120_000);
+});
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 async function lint(): Promise<Map<string, number[]>> {

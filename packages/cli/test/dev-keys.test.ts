@@ -34,7 +34,7 @@ test("in a terminal, dev prints the link first and no secrets", async () => {
   const { code, stdout } = await dev.finished;
 
   expect(code).toBe(0);
-  expect(stdout).toMatch(new RegExp(`^Open ${LINK.source}\\s`));
+  expect(stdout).toMatch(new RegExp(`^Open ${LINK.source}\\s`, "m"));
   expect(stdout).toContain("greeter, 1 function, at http://127.0.0.1:");
   expect(stdout).toMatch(/2 {2}Greet "Bob" {2}as clerk/);
   expect(stdout).not.toMatch(SECRETS);
@@ -124,7 +124,7 @@ test("o opens a new sign-in link in the browser", async () => {
   dev.type("o");
 
   await dev.seen(/Opening http/);
-  await expect.poll(() => readFile(opened, "utf8").catch(() => ""), { timeout: 20_000 }).toMatch(LINK);
+  await expect.poll(() => readFile(opened, "utf8").catch(() => "")).toMatch(LINK);
 });
 
 test("o says what to do when no browser can be opened", async () => {

@@ -284,7 +284,7 @@ test("the function process ends with its parent, also when the parent is killed"
   const dev = await startDev(folder.path);
   const pid = Number((await dev.seen(/pid=\d+/)).slice(4));
   dev.process.kill("SIGKILL");
-  await expect.poll(() => isRunning(pid), { timeout: 10_000 }).toBe(false);
+  await expect.poll(() => isRunning(pid)).toBe(false);
 });
 
 /** A zombie (state Z) has ended; its parent has not read the exit code yet. */

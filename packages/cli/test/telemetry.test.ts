@@ -47,6 +47,9 @@ test("dev --otel sends the spans of both processes: the owner's are below the co
   await client({ url }, { agentId, apiKey, accessToken: "" }).query('Greet "Ann"', {}, contextOf(OF_QUERY));
   await using mcp = await mcpClient({ url, agentId, apiKey });
   await mcp.callTool({ name: "greet", arguments: { name: "Ann" }, _meta: contextOf(OF_MCP) });
+  // The function process is ended 4 s after the signal, also when it has not sent its spans yet.
+  const ofRuntime = () => receiver.spans.filter(({ service }) => service === "patchbay-runtime").length;
+  await expect.poll(ofRuntime).toBeGreaterThan(1);
   dev.process.kill("SIGTERM");
   await dev.finished;
 

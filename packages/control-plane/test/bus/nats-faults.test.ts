@@ -72,7 +72,7 @@ describe.skipIf(!hasNatsServer())("a NATS server", () => {
 
   test("that freezes is disconnected after two missed pings, and used again when it resumes", async () => {
     await using server = await ownNats();
-    await using ends = await twoReplicas(server.url, { pingMs: 100 });
+    await using ends = await twoReplicas(server.url, { pingMs: 1_000 });
     const received = collectFrom(ends.there, "run.one");
     ends.there.serve("call.desk.one", async (body) => body);
     await ends.settle();

@@ -5,7 +5,7 @@ import { LeaseLost } from "../../src/ports/run-store.ts";
 import { event, failing, openWorld, sampleCall, sampleTurn, type World } from "./contract/world.ts";
 import { postgresPlace } from "./postgres-place.ts";
 
-/** Messages to the server, which are its round trips. */
+/** Messages to the server, which are its round trips. The clock stops: a connection that was idle for a second is tested first. */
 function countedMessages(): { count: number } {
   const sent = { count: 0 };
   const { query } = Client.prototype;
@@ -13,7 +13,11 @@ function countedMessages(): { count: number } {
     sent.count++;
     return Reflect.apply(query, this, given) as never;
   });
-  onTestFinished(() => spy.mockRestore());
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => {
+    spy.mockRestore();
+    vi.useRealTimers();
+  });
   return sent;
 }
 

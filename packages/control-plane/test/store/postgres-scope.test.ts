@@ -10,83 +10,79 @@ import { postgresPlace } from "./postgres-place.ts";
 
 const SETTING = sql<{ org: string }>`select current_setting('patchbay.org') as org`;
 
-test(
-  "2,000 interleaved statements of three organisations, failing ones among them, never see each other's rows",
-  { timeout: 60_000 },
-  async () => {
-    await using place = await openTenants();
-    const seed = Number(process.env["SEED"] ?? Date.now() % 1_000_000);
-    console.log(`seed ${seed}`);
-    const random = mulberry32(seed);
-    const scopes = ["org_a", "org_b", EVERY_ORG];
-    const expected: Record<string, string[]> = { org_a: ["org_a"], org_b: ["org_b"], [EVERY_ORG]: ["org_a", "org_b"] };
-    const inScope = <T>(scope: string, work: () => T) => (scope === EVERY_ORG ? work() : place.within(scope, work));
-    const db = place.db as unknown as Kysely<never>;
-    const look = async (on: Kysely<never>) => {
-      const compiled = sql<{ org: string; orgs: string[] }>`
+test("2,000 interleaved statements of three organisations, failing ones among them, never see each other's rows", async () => {
+  await using place = await openTenants();
+  const seed = Number(process.env["SEED"] ?? Date.now() % 1_000_000);
+  console.log(`seed ${seed}`);
+  const random = mulberry32(seed);
+  const scopes = ["org_a", "org_b", EVERY_ORG];
+  const expected: Record<string, string[]> = { org_a: ["org_a"], org_b: ["org_b"], [EVERY_ORG]: ["org_a", "org_b"] };
+  const inScope = <T>(scope: string, work: () => T) => (scope === EVERY_ORG ? work() : place.within(scope, work));
+  const db = place.db as unknown as Kysely<never>;
+  const look = async (on: Kysely<never>) => {
+    const compiled = sql<{ org: string; orgs: string[] }>`
       select current_setting('patchbay.org') as org, array(select id from orgs order by id) as orgs`.compile(on);
-      const named: NamedQuery = { ...compiled, name: "look" };
-      const found = await on.executeQuery<{ org: string; orgs: string[] }>(random() < 0.5 ? named : compiled);
-      return found.rows[0];
-    };
-    const failures = [
-      { query: sql`select 1 / 0`, error: "division by zero" },
-      { query: sql`select pg_cancel_backend(pg_backend_pid()), pg_sleep(1)`, error: "a statement took too long" },
-      { query: sql`select pg_terminate_backend(pg_backend_pid()), pg_sleep(1)`, error: "the database" },
-    ];
-    const fail = async (on: Kysely<never>) => {
-      const { query, error } = failures[Math.floor(random() ** 4 * failures.length)]!;
-      await expect(query.execute(on)).rejects.toThrow(error);
-    };
-    class Undone extends Error {}
-    const undone = (work: (trx: Kysely<never>) => Promise<void>) =>
-      db
-        .transaction()
-        .execute(async (trx) => {
-          await work(trx);
-          throw new Undone();
-        })
-        .catch((error: unknown) => {
-          if (!(error instanceof Undone)) throw error;
-        });
-    const kinds = [
-      () => look(db),
-      () => db.transaction().execute(look),
-      async () => {
-        let last: Awaited<ReturnType<typeof look>>;
-        await undone(async (trx) => void (last = await look(trx)));
-        return last;
-      },
-      async () => {
-        await fail(db);
-        return look(db);
-      },
-      async () => {
-        await undone(fail);
-        return look(db);
-      },
-      async () => {
-        let last: Awaited<ReturnType<typeof look>>;
-        await undone(async (trx) => {
-          last = await look(trx);
-          await fail(trx);
-        });
-        return last;
-      },
-    ];
+    const named: NamedQuery = { ...compiled, name: "look" };
+    const found = await on.executeQuery<{ org: string; orgs: string[] }>(random() < 0.5 ? named : compiled);
+    return found.rows[0];
+  };
+  const failures = [
+    { query: sql`select 1 / 0`, error: "division by zero" },
+    { query: sql`select pg_cancel_backend(pg_backend_pid()), pg_sleep(1)`, error: "a statement took too long" },
+    { query: sql`select pg_terminate_backend(pg_backend_pid()), pg_sleep(1)`, error: "the database" },
+  ];
+  const fail = async (on: Kysely<never>) => {
+    const { query, error } = failures[Math.floor(random() ** 4 * failures.length)]!;
+    await expect(query.execute(on)).rejects.toThrow(error);
+  };
+  class Undone extends Error {}
+  const undone = (work: (trx: Kysely<never>) => Promise<void>) =>
+    db
+      .transaction()
+      .execute(async (trx) => {
+        await work(trx);
+        throw new Undone();
+      })
+      .catch((error: unknown) => {
+        if (!(error instanceof Undone)) throw error;
+      });
+  const kinds = [
+    () => look(db),
+    () => db.transaction().execute(look),
+    async () => {
+      let last: Awaited<ReturnType<typeof look>>;
+      await undone(async (trx) => void (last = await look(trx)));
+      return last;
+    },
+    async () => {
+      await fail(db);
+      return look(db);
+    },
+    async () => {
+      await undone(fail);
+      return look(db);
+    },
+    async () => {
+      let last: Awaited<ReturnType<typeof look>>;
+      await undone(async (trx) => {
+        last = await look(trx);
+        await fail(trx);
+      });
+      return last;
+    },
+  ];
 
-    const wrong: unknown[] = [];
-    const statement = async (): Promise<void> => {
-      const scope = scopes[Math.floor(random() * scopes.length)] ?? EVERY_ORG;
-      const seen = await inScope(scope, kinds[Math.floor(random() ** 2 * kinds.length)]!);
-      if (seen?.org !== scope || seen.orgs.join() !== expected[scope]?.join()) wrong.push({ scope, seen });
-    };
-    // More at once would wait for a connection longer than they may.
-    for (let round = 0; round < 40; round++) await Promise.all(Array.from({ length: 50 }, statement));
+  const wrong: unknown[] = [];
+  const statement = async (): Promise<void> => {
+    const scope = scopes[Math.floor(random() * scopes.length)] ?? EVERY_ORG;
+    const seen = await inScope(scope, kinds[Math.floor(random() ** 2 * kinds.length)]!);
+    if (seen?.org !== scope || seen.orgs.join() !== expected[scope]?.join()) wrong.push({ scope, seen });
+  };
+  // More at once would wait for a connection longer than they may.
+  for (let round = 0; round < 40; round++) await Promise.all(Array.from({ length: 50 }, statement));
 
-    expect(wrong).toEqual([]);
-  },
-);
+  expect(wrong).toEqual([]);
+});
 
 test("a statement and its organisation are one message, and so is the begin of a transaction", async () => {
   await using place = await postgresPlace();

@@ -47,7 +47,7 @@ test("the text of an erased thread is in no file of the database, while the stor
 
   for (const threadId of erased) await world.store.threads.erase(world.agentId, threadId);
 
-  await vi.waitFor(async () => expect(await filesWith(place.folder, CANARY)).toEqual([]), 20_000);
+  await vi.waitFor(async () => expect(await filesWith(place.folder, CANARY)).toEqual([]));
   expect(await filesWith(place.folder, "kept")).toContain("patchbay.db");
 });
 
@@ -63,7 +63,7 @@ test("the text of an erased thread is removed when a reader of an older state ha
   reader.exec("commit");
   reader.close();
 
-  await vi.waitFor(async () => expect(await filesWith(place.folder, CANARY)).toEqual([]), 20_000);
+  await vi.waitFor(async () => expect(await filesWith(place.folder, CANARY)).toEqual([]));
 });
 
 test("a sweep returns the space of deleted rows to the disk", async () => {
