@@ -6,6 +6,7 @@ import { createDice } from "../../examples/retail-desk/data/dice.ts";
 import { check } from "./checker.ts";
 import { startLab } from "./lab.ts";
 import { startLoad } from "./load.ts";
+import { SHARED_PATIENCE } from "./run-scenario.ts";
 import { until } from "./held-calls.ts";
 
 const LAST_RUN = "(select max(id) from runs)";
@@ -27,9 +28,9 @@ const DAMAGES: Record<string, string> = {
 };
 
 test("the checker reports every damage, and none without damage", async () => {
-  await using lab = await startLab({ embedded: true, tenants: 1, runtimes: 1 });
+  await using lab = await startLab({ embedded: true, tenants: 1, runtimes: 1 }, SHARED_PATIENCE);
   const load = startLoad(lab, { rate: 20, dice: createDice(1), streams: 1, callMs: 0, thinkMs: 0 });
-  await until(() => load.endings.length >= 10, "ten queries", 30_000);
+  await until(() => load.endings.length >= 10, "ten queries", 30_000 * lab.patience);
   const endings = await load.stop();
   await lab.replicas[0]!.kill();
   expect(await check(lab, { endings, succeeded: endings.length })).toMatchObject({ violations: [] });

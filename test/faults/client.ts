@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { QueryResponse } from "@patchbay/protocol";
-import type { History } from "./history.ts";
+import type { Lab } from "./lab.ts";
 import { type Plan, queryOf } from "./plan.ts";
 
 export interface Asked {
@@ -36,11 +36,12 @@ export type Client = (asked: Asked) => Promise<Ending>;
 
 export interface ClientOptions {
   tenant: { name: string; agentId: string; apiKey: string };
-  /** URLs of all replicas, including dead ones. */
-  urls: () => readonly string[];
-  history: History;
+  /** `urls`: of all replicas, including dead ones. */
+  lab: { urls: readonly string[] } & Pick<Lab, "history" | "patience">;
   /** Default 300,000. */
   patienceMs?: number;
+  /** Timeout of the headers of a stream. Default: 10,000 times the lab's patience. */
+  headersMs?: number | undefined;
 }
 
 /** After this silence the client uses another replica: a keepalive is due every 15 s. */
@@ -68,8 +69,9 @@ type Ended = Pick<Ending, "kind" | "code" | "result">;
  * A client that follows the contract: each query has an Idempotency-Key and is repeated with it on another replica after a 503 or
  * a broken connection; a broken stream is resumed by Last-Event-ID at any replica that answers.
  */
-export function createClient({ tenant, urls, history, patienceMs = 300_000 }: ClientOptions): Client {
+export function createClient({ tenant, lab, patienceMs = 300_000, headersMs }: ClientOptions): Client {
   const { agentId, apiKey, name } = tenant;
+  const { urls, history, patience } = lab;
 
   return async function ask(asked) {
     const query = asked.plan.id;
@@ -86,7 +88,7 @@ export function createClient({ tenant, urls, history, patienceMs = 300_000 }: Cl
         const ended = await attempt(asked, progress);
         if (ended) return ending(ended);
       } catch (error) {
-        history.note({ kind: "broken", query, replica: progress.replica % urls().length, cause: causeOf(error) });
+        history.note({ kind: "broken", query, replica: progress.replica % urls.length, cause: causeOf(error) });
         progress.breaks++;
         progress.brokenAt ??= performance.now();
       }
@@ -100,7 +102,7 @@ export function createClient({ tenant, urls, history, patienceMs = 300_000 }: Cl
   /** One request to one replica. Resolves with undefined if the client should try another one. */
   async function attempt(asked: Asked, progress: Progress): Promise<Ended | undefined> {
     const silence = new AbortController();
-    const limit = asked.mode === "json" ? ANSWER_MS : HEADERS_MS;
+    const limit = asked.mode === "json" ? ANSWER_MS : (headersMs ?? HEADERS_MS * patience);
     let timer = setTimeout(() => silence.abort(new Error("silent")), limit);
     const onData = (): void => {
       clearTimeout(timer);
@@ -124,7 +126,7 @@ export function createClient({ tenant, urls, history, patienceMs = 300_000 }: Cl
     progress: Progress,
     signal: AbortSignal,
   ): Promise<Response> {
-    const base = `${urls()[progress.replica % urls().length]}/agents/${agentId}`;
+    const base = `${urls[progress.replica % urls.length]}/agents/${agentId}`;
     const headers = { "x-api-key": apiKey, "content-type": "application/json" };
     if (mode === "stream" && progress.runId !== undefined) {
       const after = progress.lastSeq > 0 ? { "last-event-id": String(progress.lastSeq) } : undefined;
@@ -153,7 +155,7 @@ export function createClient({ tenant, urls, history, patienceMs = 300_000 }: Cl
       kind: "status",
       query: plan.id,
       status: response.status,
-      replica: progress.replica % urls().length,
+      replica: progress.replica % urls.length,
     });
     await response.text();
     if (response.status !== 503) return { kind: "failed", code: `http ${response.status}` };
@@ -161,7 +163,7 @@ export function createClient({ tenant, urls, history, patienceMs = 300_000 }: Cl
     const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
     if (!(seconds >= 0)) return { kind: "failed", code: "http 503 without Retry-After" };
     // Another replica may accept the query: wait only after each of them has refused.
-    if (progress.refusals % urls().length === 0) await sleep(seconds * 1_000 * (1 + Math.random()));
+    if (progress.refusals % urls.length === 0) await sleep(seconds * 1_000 * (1 + Math.random()));
     return undefined;
   }
 

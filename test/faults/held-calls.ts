@@ -34,7 +34,7 @@ export function holdCalls(
 ): HeldCalls {
   const { queries, calls, name = "charge", replica, mode = "stream" } = options;
   const gate = `${process.pid}-${++groups}`;
-  const ask = createClient({ tenant, urls: () => lab.urls, history: lab.history });
+  const ask = createClient({ tenant, lab });
   const endings = Array.from({ length: queries }, (_, query) => {
     const id = `${tenant.name}.held.${gate}.${query}`;
     const turn = Array.from({ length: calls }, (_, call) => ({ name, id: `${id}.${call}`, gate }));
@@ -45,7 +45,10 @@ export function holdCalls(
   return {
     endings: Promise.all(endings),
     begun,
-    running: () => until(() => new Set(begun().map(({ id }) => id)).size === queries * calls, "the calls run", 30_000),
+    running() {
+      const allRun = (): boolean => new Set(begun().map(({ id }) => id)).size === queries * calls;
+      return until(allRun, "the calls run", 30_000 * lab.patience);
+    },
     release: () => writeFile(join(lab.folder, `gate-${gate}`), ""),
   };
 }

@@ -12,7 +12,7 @@ import { createTenants, type Tenant, type TenantOptions } from "./tenants.ts";
 export type Lab = Awaited<ReturnType<typeof startLab>>;
 
 /** Starts a deployment of real processes: replicas with their own database server and bus, runtimes, a model provider. */
-export async function startLab(options: LabOptions = {}) {
+export async function startLab(options: LabOptions = {}, patience = 1) {
   requireTool(options.needs);
   await using opening = new AsyncDisposableStack();
   const folder = await labFolder(opening);
@@ -39,6 +39,8 @@ export async function startLab(options: LabOptions = {}) {
   return {
     ...services,
     folder,
+    /** Factor for time limits: 1 on an idle machine, more if other tests run at the same time. */
+    patience,
     replicas,
     ports,
     /** URLs of the replicas. */

@@ -17,6 +17,8 @@ export interface LoadOptions {
   atMost?: number;
   /** Share of streamed queries. Default 0.7. */
   streams?: number;
+  /** As in `ClientOptions`. */
+  headersMs?: number;
 }
 
 export interface Load {
@@ -33,9 +35,9 @@ const PAIRS = 0.3;
 
 /** Sends queries with three calls each at a steady rate, for all tenants in turn, streamed or not, on new or used threads. */
 export function startLoad(lab: Lab, options: LoadOptions): Load {
-  const { rate, dice, callMs = 20, thinkMs = 20, streams = 0.7, atMost = 20 * rate } = options;
+  const { rate, dice, callMs = 20, thinkMs = 20, streams = 0.7, atMost = 20 * rate, headersMs } = options;
   const clients = new Map<Tenant, Client>(
-    lab.tenants.map((tenant) => [tenant, createClient({ tenant, urls: () => lab.urls, history: lab.history })]),
+    lab.tenants.map((tenant) => [tenant, createClient({ tenant, lab, headersMs })]),
   );
   const threads = new Map<Tenant, string[]>(lab.tenants.map((tenant) => [tenant, []]));
   const endings: Ending[] = [];

@@ -36,7 +36,7 @@ const seed = values.seed === undefined ? chooseSeed() : Number(values.seed);
 const outcomes: Record<string, Outcome> = {};
 for (const { scenario, terms } of LONG.filter(({ scenario }) => wanted?.includes(scenario.name) ?? true)) {
   const size = values.rate === undefined ? terms.rate : Number(values.rate);
-  const long = { seconds: 60 * Number(values.minutes), patience: 1, ...terms, rate: size };
+  const long = { seconds: 60 * Number(values.minutes), ...terms, rate: size };
   outcomes[scenario.name] = await runScenario(scenario, { ...long, seed }).catch((error: unknown) => {
     const shown = inspect(error);
     process.stderr.write(`fault-lab ${scenario.name}: failed: ${shown}\n`);

@@ -1,23 +1,20 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type Lab, startLab } from "./lab.ts";
-import { chooseSeed, runOn, type SeededTerms } from "./run-scenario.ts";
+import { chooseSeed, runOn, type SeededTerms, SHARED_PATIENCE } from "./run-scenario.ts";
 import type { Scenario } from "./scenarios/scenario.ts";
-
-/** Other tests run at the same time. */
-const PATIENCE = 3;
 
 /** Runs short forms of scenarios one after the other on one lab, each as a test named after its guarantee. */
 export function quickLane(scenarios: readonly (readonly [Scenario, Pick<SeededTerms, "seconds" | "rate">])[]): void {
   vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
   let lab: Lab;
   beforeAll(async () => {
-    lab = await startLab(scenarios[0]?.[0].lab);
+    lab = await startLab(scenarios[0]?.[0].lab, SHARED_PATIENCE);
   });
   afterAll(() => lab[Symbol.asyncDispose]());
 
   for (const [scenario, terms] of scenarios)
     test(scenario.promise, async () => {
-      const { violations } = await runOn(lab, scenario, { ...terms, seed: chooseSeed(), patience: PATIENCE });
+      const { violations } = await runOn(lab, scenario, { ...terms, seed: chooseSeed() });
       expect(violations).toEqual([]);
     });
 }

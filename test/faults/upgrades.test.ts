@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { chooseSeed, runScenario } from "./run-scenario.ts";
+import { chooseSeed, runScenario, SHARED_PATIENCE } from "./run-scenario.ts";
 import { embeddedUpgrade, rollingUpgrade } from "./scenarios/upgrades.ts";
 import { hasCommit, OLD_COMMIT } from "./versions.ts";
 
@@ -9,6 +9,6 @@ if (!found)
 
 for (const scenario of [rollingUpgrade, embeddedUpgrade])
   test.skipIf(!found)(scenario.promise, async () => {
-    const { violations } = await runScenario(scenario, { seconds: 0, rate: 4, seed: chooseSeed(), patience: 3 });
+    const { violations } = await runScenario(scenario, { seconds: 0, rate: 4, seed: chooseSeed() }, SHARED_PATIENCE);
     expect(violations).toEqual([]);
   });

@@ -53,7 +53,7 @@ export const spentCredits: Scenario = {
 
 function asker(lab: Lab, digits: () => string): (tenant: Tenant) => Promise<Ending> {
   return (tenant) => {
-    const ask = createClient({ tenant, urls: () => lab.urls, history: lab.history });
+    const ask = createClient({ tenant, lab });
     return ask({ plan: { id: `${tenant.name}.spend.${digits()}`, turns: [] }, mode: "json", body: BODY });
   };
 }

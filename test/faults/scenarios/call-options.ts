@@ -13,7 +13,7 @@ let rounds = 0;
 function callEach(lab: Lab, names: readonly PlannedCall["name"][], options: { queries: number; ms: number }) {
   const round = `called.${++rounds}`;
   const endings = lab.tenants.flatMap((tenant) => {
-    const ask = createClient({ tenant, urls: () => lab.urls, history: lab.history });
+    const ask = createClient({ tenant, lab });
     return Array.from({ length: options.queries }, (_, index) => {
       const id = `${tenant.name}.${round}.${index}`;
       const name = names[index % names.length]!;
@@ -36,9 +36,9 @@ export const retriedCalls: Scenario = {
   promise:
     "A function with retries starts at most its number of handlers, and a write one, over killed runtimes and replicas.",
   lab: { replicas: 2 },
-  async run(lab, { rate, dice }) {
+  async run(lab, { rate, dice, patience }) {
     const called = callEach(lab, ["flaky_read", "flaky_charge"], { queries: Math.round(rate), ms: 300 });
-    await until(() => begins(called.notes(), "flaky_read").length > 0, "a call runs", 30_000);
+    await until(() => begins(called.notes(), "flaky_read").length > 0, "a call runs", 30_000 * patience);
     let kills = 0;
     for (const kind of ["runtime", "replica", "runtime"]) {
       const killed = kind === "replica" ? [dice.pick(lab.replicas)] : lab.tenants.map((one) => dice.pick(one.runtimes));

@@ -64,7 +64,7 @@ async function asked(
   tenant: Tenant,
   { seconds, rate, part }: { seconds: number; rate: number; part: string },
 ): Promise<Ending[]> {
-  const ask = createClient({ tenant, urls: () => lab.urls, history: lab.history, patienceMs: 60_000 });
+  const ask = createClient({ tenant, lab, patienceMs: 60_000 });
   const under = Array.from({ length: Math.round(seconds * rate) }, async (_, at) => {
     await sleep((at * 1_000) / rate);
     const id = `${tenant.name}.fair.${part}.${at}`;

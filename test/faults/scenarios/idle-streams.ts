@@ -24,14 +24,14 @@ export const idleStreams: Scenario = {
     serveArgs: ["--run-timeout", "600"],
     limits: { streamsPerKey: 100_000, streamsPerRun: 100_000, streamsPerOrganisation: 100_000 },
   },
-  async run(lab, { seconds, rate: count }) {
+  async run(lab, { seconds, rate: count, patience }) {
     const tenant = lab.tenants[0]!;
-    const ask = createClient({ tenant, urls: () => lab.urls, history: lab.history, patienceMs: 600_000 });
+    const ask = createClient({ tenant, lab, patienceMs: 600_000 });
     const asked = Array.from({ length: RUNS }, (_, run) =>
       ask({ plan: longPlan(`${tenant.name}.idle.${run}`, seconds), mode: "stream" }),
     );
     const begun = () => lab.functionNotes().length >= RUNS;
-    await until(begun, "each run is at its first call", 30_000);
+    await until(begun, "each run is at its first call", 30_000 * patience);
     const runIds = [...new Set(lab.history.noted.flatMap((one) => (one.kind === "run" ? [one.runId] : [])))];
     const { pid } = lab.replicas[0]!;
     const before = residentKb(pid);

@@ -74,7 +74,7 @@ export const resumedStreams: Scenario = {
       const id = `${tenant.name}.resumed.${process.pid}.${dice.digits(9)}`;
       const turn = (step: number): PlannedCall[] => [{ name: "charge", id: `${id}.${step}`, ms: dice.between(0, 500) }];
       const plan = { id, thinkMs: dice.between(50, 500), turns: Array.from({ length: 6 }, (_, step) => turn(step)) };
-      return createClient({ tenant, urls: () => lab.urls, history: lab.history })({ plan, mode: "stream", replica: 0 });
+      return createClient({ tenant, lab })({ plan, mode: "stream", replica: 0 });
     });
     await sleep(2_500);
     await lab.replicas[0]!.kill();

@@ -40,6 +40,8 @@ export const killedReplicas: Scenario = {
 };
 
 const LEASE_MS = 15_000;
+/** On a slow machine too, clients repeat queries at other replicas while one is frozen. */
+const HEADERS_MS = 10_000;
 
 export const pausedReplica: Scenario = {
   name: "paused-replica",
@@ -47,7 +49,7 @@ export const pausedReplica: Scenario = {
   lab: {},
   async run(lab, { rate, dice }) {
     // Slow turns and calls, so that the replica is frozen during many of them.
-    const load = startLoad(lab, { rate, dice, thinkMs: 300, callMs: 300 });
+    const load = startLoad(lab, { rate, dice, thinkMs: 300, callMs: 300, headersMs: HEADERS_MS });
     await sleep(3_000);
     const replica = dice.pick(lab.replicas);
     replica.pause();

@@ -44,7 +44,7 @@ export const redeliveredCalls: Scenario = {
   name: "redelivered-calls",
   promise: "An idempotent call goes to another runtime under its id when its runtime is killed.",
   lab: { replicas: 2 },
-  async run(lab, { rate }) {
+  async run(lab, { rate, patience }) {
     const name = "fetch_record";
     const groups = lab.tenants.map((tenant) => holdCalls(lab, tenant, { queries: Math.round(rate), calls: 1, name }));
     await Promise.all(groups.map((group) => group.running()));
@@ -56,7 +56,7 @@ export const redeliveredCalls: Scenario = {
         lab,
         lost.map(({ callId }) => callId),
       ).filter((count) => count > 1).length;
-    await until(() => again() === lost.length, "each lost call runs again", 30_000);
+    await until(() => again() === lost.length, "each lost call runs again", 30_000 * patience);
     await Promise.all(groups.map((group) => group.release()));
     const endings = (await Promise.all(groups.map((group) => group.endings))).flat();
     await Promise.all(victims.map((runtime) => runtime.start()));
@@ -209,7 +209,7 @@ export const reconnectedFleet: Scenario = {
     await until(all, "each runtime is connected again", 180_000);
     const reconnectMs = largest([performance.now() - backAt]);
     const links = await connectionsOf(lab);
-    const ask = createClient({ tenant, urls: () => lab.urls, history: lab.history });
+    const ask = createClient({ tenant, lab });
     const id = `${tenant.name}.fleet.1`;
     const ending = await ask({ plan: { id, turns: [[{ name: "charge", id: `${id}.a` }]] }, mode: "json" });
     const problem = ending.kind === "succeeded" ? [] : [`a query ${ending.kind} after the return: ${ending.code}`];

@@ -9,7 +9,7 @@ export interface Terms {
   /** Queries per second. */
   rate: number;
   dice: Dice;
-  /** Factor for guaranteed times: 1 on an idle machine, more if other tests run at the same time. */
+  /** The lab's, as a factor for guaranteed times. */
   patience: number;
 }
 

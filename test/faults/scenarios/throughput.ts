@@ -40,7 +40,7 @@ async function ask(
   let count = 0;
   const one = async (index: number): Promise<void> => {
     const tenant = lab.tenants[index % lab.tenants.length]!;
-    const query = createClient({ tenant, urls: () => urls, history: lab.history });
+    const query = createClient({ tenant, lab: { ...lab, urls } });
     for (let round = 0; performance.now() < endsAt; round++) {
       const id = `${tenant.name}.many.${seconds}.${urls.length}.${index}.${round}`;
       const turn = (part: number) => [{ name: "charge" as const, id: `${id}.${part}` }];

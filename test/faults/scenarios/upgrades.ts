@@ -85,7 +85,7 @@ async function replaceRuntimes(tenant: Tenant): Promise<(number | null)[]> {
 /** True if each replica answers a query itself. */
 async function allAnswer(lab: Lab, round: number): Promise<boolean> {
   const tenant = lab.tenants[0]!;
-  const client = createClient({ tenant, urls: () => lab.urls, history: lab.history });
+  const client = createClient({ tenant, lab });
   const endings = await Promise.all(
     lab.replicas.map((_, replica) => {
       const id = `${tenant.name}.after.${round}.${replica}`;
