@@ -5,7 +5,7 @@ import type { Scenario } from "./scenarios/scenario.ts";
 
 /** Runs short forms of scenarios one after the other on one lab, each as a test named after its guarantee. */
 export function quickLane(scenarios: readonly (readonly [Scenario, Pick<SeededTerms, "seconds" | "rate">])[]): void {
-  vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+  vi.setConfig({ testTimeout: 300_000, hookTimeout: 180_000 });
   let lab: Lab;
   beforeAll(async () => {
     lab = await startLab(scenarios[0]?.[0].lab, SHARED_PATIENCE);
