@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { check } from "../checker.ts";
 import { longestSilence } from "../history.ts";
+import { until } from "../held-calls.ts";
 import { startLoad } from "../load.ts";
+import { metricOf } from "../metrics.ts";
 import { type Scenario, together } from "./scenario.ts";
 
 export const cutFromDatabase: Scenario = {
@@ -55,6 +57,8 @@ export const cutFromBus: Scenario = {
 };
 
 const HANG_MS = 20_000;
+/** A replica tries to reach the bus every 2 s. */
+const RECONNECT_MS = 5_000;
 
 export const killedBus: Scenario = {
   name: "killed-bus",
@@ -67,7 +71,8 @@ export const killedBus: Scenario = {
     await lab.nats!.kill9();
     await sleep(seconds * 1_000);
     await lab.nats!.start();
-    await sleep(3_000);
+    const reached = async () => (await metricOf(lab, "bus_up")).every((up) => up === 1);
+    await until(reached, "each replica reaches the bus", RECONNECT_MS * patience);
     const without = await load.stop();
     const after = startLoad(lab, { rate, dice });
     await sleep(5_000);

@@ -6,6 +6,7 @@ import { holdCalls, until } from "../held-calls.ts";
 import { type Scenario, together } from "./scenario.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startLoad } from "../load.ts";
+import { metricOf } from "../metrics.ts";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createClient } from "../client.ts";
@@ -169,18 +170,8 @@ export const movedConnections: Scenario = {
   },
 };
 
-/** The number of runtime connections of each replica, by its metrics; 0 for a dead one. */
-export function connectionsOf(lab: Lab): Promise<number[]> {
-  return Promise.all(
-    lab.urls.map(async (url) => {
-      const text = await fetch(`${url}/metrics`).then(
-        (response) => response.text(),
-        () => "",
-      );
-      return Number(/^patchbay_runtimes_connected (\d+)$/m.exec(text)?.[1] ?? 0);
-    }),
-  );
-}
+/** The number of runtime connections of each replica. */
+const connectionsOf = (lab: Lab): Promise<number[]> => metricOf(lab, "runtimes_connected");
 
 const program = fileURLToPath(new URL("../fleet-process.ts", import.meta.url));
 
