@@ -4,13 +4,13 @@ import { largest } from "../figures.ts";
 import type { Lab } from "../lab.ts";
 import { holdCalls, until } from "../held-calls.ts";
 import { type Scenario, together } from "./scenario.ts";
-import { setTimeout as sleep } from "node:timers/promises";
 import { startLoad } from "../load.ts";
 import { metricOf } from "../metrics.ts";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createClient } from "../client.ts";
 import { labProcess, residentKb } from "../process.ts";
+import type { Tenant } from "../tenants.ts";
 
 /** A run waits as long for a lost runtime: the longest pause of a runtime that reconnects, and two heartbeats of 5 s. */
 const RETURN_MS = LIMITS.runtimeReturnMs + 10_000;
@@ -91,14 +91,14 @@ export const drainedRuntime: Scenario = {
   name: "drained-runtime",
   promise: "A runtime stopped by SIGTERM finishes its 50 calls and accepts no other.",
   lab: { replicas: 2, tenants: 0 },
-  async run(lab) {
+  async run(lab, { patience }) {
     const tenant = await lab.addTenant({ runtimes: 1 });
     const [leaving] = tenant.runtimes;
     const held = holdCalls(lab, tenant, { queries: 5, calls: CALLS / 5 });
     await held.running();
     const staying = await tenant.connect();
     const ended = leaving!.terminate();
-    await sleep(1_000);
+    await until(() => isDraining(lab, tenant), "a runtime drains", 10_000 * patience);
     const late = holdCalls(lab, tenant, { queries: 5, calls: 2 });
     await late.running();
     const taken = late.begun().filter(({ pid }) => pid !== staying.pid).length;
@@ -119,6 +119,15 @@ export const drainedRuntime: Scenario = {
     );
   },
 };
+
+/** True once a replica has stored that a runtime drains: it refuses further calls for the runtime since then. */
+async function isDraining(lab: Lab, { agentId }: Tenant): Promise<boolean> {
+  await using tables = await lab.tables();
+  const rows = await tables.rows(
+    `select 1 from runtimes where agent_id = '${agentId}' and connected = 1 and draining = 1`,
+  );
+  return rows.length > 0;
+}
 
 /** Restarts of runtimes, one after the other. */
 const RESTARTS = 40;
