@@ -96,7 +96,7 @@ test("a member has at most 20 live streams, and can open another after closing o
   expect((await other.ask("GET", "/live", { signal: leaving.signal })).status).toBe(200);
   first[Symbol.dispose]();
 
-  await expect.poll(async () => (await open(leaving.signal)).status, { timeout: 10_000 }).toBe(200);
+  await expect.poll(async () => (await open(leaving.signal)).status).toBe(200);
   expect(held.filter(({ status }) => status === 200)).toHaveLength(21);
 });
 
@@ -114,7 +114,7 @@ async function settled(view: ReturnType<typeof readAlong>, desk: Awaited<ReturnT
         await desk.admin.updateAgent(desk.agentId, { name: `Desk ${++changes}` });
         return view.text;
       },
-      { timeout: 10_000, interval: 300 },
+      { interval: 300 },
     )
     .toMatch(changeOf("agents"));
 }

@@ -15,7 +15,7 @@ async function repeater(desk: Desk) {
     sent: (runId: string) => developer.json<SentTurn>("GET", `${desk.agent}/runs/${runId}/turns/0/request`),
     async repeat(runId: string) {
       const { runId: again } = await developer.json<{ runId: string }>("POST", `${desk.agent}/runs/${runId}/reruns`);
-      await vi.waitFor(async () => expect((await trace(again)).finishedAt).not.toBeNull(), 10_000);
+      await vi.waitFor(async () => expect((await trace(again)).finishedAt).not.toBeNull());
       return trace(again);
     },
   };

@@ -124,7 +124,7 @@ test("the matrix shows the serving set, not a pending one", async () => {
   const { items } = await developer.json<{ items: WidenedSet[] }>("GET", `${desk.agent}/access/widenings`);
   const body = { manifestHash: items[0]!.manifestHash };
   await developer.ask("POST", `${desk.agent}/access/confirmations`, { body });
-  await expect.poll(rolesOfWipe, { timeout: 15_000 }).toEqual({ connected: true, named: ["admin", "guest"] });
+  await expect.poll(rolesOfWipe).toEqual({ connected: true, named: ["admin", "guest"] });
 });
 
 test("of many widenings of a set, 50 are listed and the others counted", async () => {

@@ -39,7 +39,7 @@ const shadowRow = async ({ store }: GatewayServer) =>
   await store.all.engine.db.selectFrom("shadows").selectAll().executeTakeFirst();
 
 const judged = (server: GatewayServer, count: number) =>
-  vi.waitFor(async () => expect((await shadowRow(server))?.judged).toBe(count), { timeout: 10_000 });
+  vi.waitFor(async () => expect((await shadowRow(server))?.judged).toBe(count));
 
 const hidden: CallOutcome = { ok: false, code: "unknown_function", message: "x", rule: "roles" };
 

@@ -39,7 +39,7 @@ describe("endpoint 1", () => {
           body,
         ),
       );
-      await expect.poll(() => http.runs.runs.size, { timeout: 5000 }).toBe(1);
+      await expect.poll(() => http.runs.runs.size).toBe(1);
       const run = [...http.runs.runs.values()][0]!;
       await run.until(({ readers }) => readers.length === 1);
       expect(run.readers).toEqual([{ cancelWhenGone }]);
