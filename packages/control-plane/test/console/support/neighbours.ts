@@ -30,7 +30,9 @@ export async function openNeighbours() {
     const { orgId } = await plane.admin.createOrg(name);
     const { agentId, keyId } = await plane.admin.createAgent(name, { orgId });
     const { member } = await plane.admin.members.invite({ orgId, email: `${name}@example.com`, role: "owner" });
-    const run = sampleRun({ orgId, agentId, keyId, sessionId: `session-${name}` });
+    // The plane would claim a run of an unknown owner at the end of its lease, and end it at its deadline.
+    const hour = { leaseMs: 3_600_000, timeoutMs: 3_600_000 };
+    const run = sampleRun({ orgId, agentId, keyId, sessionId: `session-${name}`, ...hour });
     await plane.store.runs.start(run);
     await plane.store.runs.commit(
       { runId: run.runId, fence: 1 },
