@@ -161,10 +161,13 @@ test("beyond the limit of function sets the oldest are deleted, except those of 
   expect(names.toSorted()).toEqual(["connected", "function_4", "last"]);
 });
 
+/** No test lasts until a further frame is admitted. */
+const REFILL = { framesPerSecond: 0.001 };
+
 const result = (callId: string) => ({ type: "result", callId, attempt: 1, outcome: { ok: true, value: 1 } });
 
 test("unexpected frames beyond the burst are dropped and counted", async () => {
-  await start({ framesPerSecond: 1, frameBurst: 10 });
+  await start({ ...REFILL, frameBurst: 10 });
   const arrived = vi.spyOn(server.store.all.calls, "arrive");
   const runtime = await greetAs("instance-1");
 
@@ -194,7 +197,7 @@ test("late results are stored 32 at a time", async () => {
 });
 
 test("results of calls that were sent to the runtime, and answers to questions, do not count against the limit", async () => {
-  await start({ framesPerSecond: 1, frameBurst: 1 });
+  await start({ ...REFILL, frameBurst: 1 });
   const runtime = await joinGateway(server.port, helloFrom("instance-1", ["echo"], 100));
   runtime.send(result("unknown"));
   const { signal } = new AbortController();
@@ -214,7 +217,7 @@ test("results of calls that were sent to the runtime, and answers to questions, 
 });
 
 test("a second result of a call counts against the limit, and so does a second draining frame", async () => {
-  await start({ framesPerSecond: 1, frameBurst: 3 });
+  await start({ ...REFILL, frameBurst: 3 });
   const runtime = await greetAs("instance-1");
   const { signal } = new AbortController();
   const order = orderFor("instance-1");
@@ -231,7 +234,7 @@ test("a second result of a call counts against the limit, and so does a second d
 });
 
 test("progress beyond the limit is dropped, and its call ends normally", async () => {
-  await start({ framesPerSecond: 1, frameBurst: 3 });
+  await start({ ...REFILL, frameBurst: 3 });
   const runtime = await greetAs("instance-1");
   const { signal } = new AbortController();
   const shown: unknown[] = [];
@@ -269,7 +272,7 @@ test("a connection that exceeds its limit for ten seconds is closed with a reaso
 });
 
 test("pings count against the limit, since their answers fill the memory when the runtime does not read", async () => {
-  await start({ framesPerSecond: 1, frameBurst: 5 });
+  await start({ ...REFILL, frameBurst: 5 });
   const runtime = await greetAs("instance-1");
 
   for (let i = 0; i < 8; i++) runtime.socket.ping();
