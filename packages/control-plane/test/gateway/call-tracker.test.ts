@@ -132,9 +132,10 @@ test("progress reaches the run at most 200 times a second, and a flood of it los
 });
 
 test("a call that exceeds its time is asked to stop, and an outcome within the grace period counts", async () => {
-  const runtime = await joinGateway(server.port);
+  await using own = await startGateway({ stopGraceMs: 30_000 });
+  const runtime = await joinGateway(own.port);
   const order = orderFor("instance-1", { timeoutMs: 20 });
-  const delivery = deliver(order);
+  const delivery = own.gateway.deliver(order, { signal: never });
 
   expect(await runtime.next("cancel")).toMatchObject({ callId: order.callId, reason: "timed_out" });
   answer(runtime, order.callId);
