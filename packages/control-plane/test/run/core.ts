@@ -29,15 +29,18 @@ export interface CoreOptions {
   metrics?: Metrics;
 }
 
+/** Far more than a run needs on a busy machine. A test of deadlines sets its own. */
+const LONG_MS = 120_000;
+
 /** Starts the run layer on a real store, with a fake model and a fake runtime. */
 export async function startCore(options: CoreOptions) {
-  const { models, gateway, owner = "replica-1", tier = "sandbox", runTimeoutMs = 10_000, log = silentLog } = options;
+  const { models, gateway, owner = "replica-1", tier = "sandbox", runTimeoutMs = LONG_MS, log = silentLog } = options;
   const store = options.store ?? (await openStore("sqlite::memory:"));
   if (!(await store.accounts.getOrg("org_1"))) {
     await store.accounts.createOrg({ orgId: "org_1", name: "Org", tier });
     await store.accounts.createAgent({ agentId: "agt_1", orgId: "org_1", name: "Desk", instructions: "Be brief." });
   }
-  const session = await gateway.session("agt_1", { signal: AbortSignal.timeout(10_000) });
+  const session = await gateway.session("agt_1", { signal: AbortSignal.timeout(LONG_MS) });
   if (session) await store.runtimes.saveManifest("agt_1", session.manifestHash, session.manifest);
   const bus = options.bus ?? createMemoryBus();
   const lines: QueryLine[] = [];
@@ -62,9 +65,9 @@ export async function startCore(options: CoreOptions) {
   /** Starts a run without waiting for its end. */
   const start = (text: string, { as, ...more }: Partial<Query> & { as?: Partial<Principal> } = {}) =>
     runs.start({ ...caller, ...as }, { query: text, analysisMode: false, maxTokens: 100, ...more });
-  const result = (run: RunHandle) => runs.result(run, { signal: AbortSignal.timeout(15_000) });
+  const result = (run: RunHandle) => runs.result(run, { signal: AbortSignal.timeout(LONG_MS) });
   const follow = (run: RunHandle) =>
-    eachOf(runs.follow(run, { after: 0, deltas: true, signal: AbortSignal.timeout(10_000) }));
+    eachOf(runs.follow(run, { after: 0, deltas: true, signal: AbortSignal.timeout(LONG_MS) }));
   async function query(text: string, more: Parameters<typeof start>[1] = {}) {
     const ended = await result(await start(text, { maxTokens: 8192, ...more }));
     if (!ended) throw new Error("the run did not end");
@@ -110,6 +113,12 @@ export async function startScripted(
 export async function memoryStore(options: Parameters<typeof openStore>[1] = {}) {
   const store = await openStore("sqlite::memory:", options);
   return { ...store, [Symbol.asyncDispose]: () => store.close() };
+}
+
+/** Moves the deadline of a run into the past. A process that works on the run does not notice. */
+export async function expire({ engine }: OpenStore, { runId }: RunHandle): Promise<void> {
+  const past = Date.now() - 1_000;
+  await engine.db.updateTable("runs").set({ deadline_at: past }).where("id", "=", runId).execute();
 }
 
 /** A log that keeps its lines. */

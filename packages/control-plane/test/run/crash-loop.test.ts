@@ -3,16 +3,18 @@ import type { Clock } from "../../src/ports/clock.ts";
 import type { OpenStore } from "../../src/store/open.ts";
 import type { RunHandle } from "../../src/run/api.ts";
 import { systemClock } from "../../src/start/clocks.ts";
-import { type CoreOptions, memoryStore, startCore } from "./core.ts";
+import { expire, memoryStore, startCore } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
 import { scriptedModel } from "./scripted-model.ts";
 
 const { gateway } = fakeGateway(manifestOf({ pay: "everyone" }), () => ok("paid"));
 const never = new Promise<never>(() => {});
+/** How long a process must survive a run that crashed twice. */
+const SURVIVE_MS = 3_000;
 const claim = { owner: "replica-gone", leaseMs: 15_000 };
 
 /** Runs that each paid once and asked their model again, and whose process then crashed twice. */
-async function suspects(store: OpenStore, queries: string[], options: Partial<CoreOptions> = {}): Promise<RunHandle[]> {
+async function suspects(store: OpenStore, queries: string[]): Promise<RunHandle[]> {
   const asked = Promise.withResolvers<void>();
   let waiting = 0;
   const model = scriptedModel(({ messages }) => {
@@ -20,7 +22,7 @@ async function suspects(store: OpenStore, queries: string[], options: Partial<Co
     if (++waiting === queries.length) asked.resolve();
     return { until: never };
   });
-  const core = await startCore({ models: model.catalog, gateway, store, ...options });
+  const core = await startCore({ models: model.catalog, gateway, store });
   const runs: RunHandle[] = [];
   for (const query of queries) runs.push(await core.start(query));
   await asked.promise;
@@ -53,11 +55,24 @@ function heldModel() {
 
 const resultOf = (core: Awaited<ReturnType<typeof startCore>>, run: RunHandle) => core.result(run);
 
+/** A clock on which the process has survived its first suspect when `survived` resolves, and no later one. */
+function quarantineClock(survived: Promise<void>): Clock {
+  let suspects = 0;
+  return {
+    ...systemClock,
+    sleep(ms, options) {
+      if (ms !== SURVIVE_MS) return systemClock.sleep(ms, options);
+      return ++suspects === 1 ? survived : systemClock.sleep(3_600_000, options);
+    },
+  };
+}
+
 test("suspects are resumed one at a time, while other runs continue", async () => {
   await using store = await memoryStore();
   const [first, second] = await suspects(store, ["first", "second"]);
   const model = heldModel();
-  await using core = await startCore({ models: model.catalog, gateway, store, owner: "replica-2" });
+  const clock = quarantineClock(never);
+  await using core = await startCore({ models: model.catalog, gateway, store, clock, owner: "replica-2" });
   await expect.poll(() => model.asked).toEqual(["first"]);
 
   model.answer("other");
@@ -76,15 +91,7 @@ test("the next suspect is resumed once the process has survived the one before f
   await suspects(store, ["first", "second"]);
   const model = heldModel();
   const survived = Promise.withResolvers<void>();
-  const sleeps: number[] = [];
-  const clock: Clock = {
-    ...systemClock,
-    sleep(ms, options) {
-      if (ms < 3_000) return systemClock.sleep(ms, options);
-      sleeps.push(ms);
-      return sleeps.length === 1 ? survived.promise : systemClock.sleep(ms, options);
-    },
-  };
+  const clock = quarantineClock(survived.promise);
   await using core = await startCore({ models: model.catalog, gateway, store, clock, owner: "replica-2" });
   await expect.poll(() => model.asked).toEqual(["first"]);
 
@@ -124,9 +131,9 @@ test("a run that crashed its processes in quarantine too is ended without being 
 
 test("a suspect that no process could load ends at its deadline", async () => {
   await using store = await memoryStore();
-  const [run] = await suspects(store, ["poison"], { runTimeoutMs: 500 });
+  const [run] = await suspects(store, ["poison"]);
+  await expire(store, run!);
   const unreadable = { ...store, runs: { ...store.runs, checkpoint: () => never } };
-  await expect.poll(async () => (await store.runs.get("agt_1", run!.runId))!.deadlineAt < Date.now()).toBe(true);
   await using core = await startCore({
     models: scriptedModel([]).catalog,
     gateway,

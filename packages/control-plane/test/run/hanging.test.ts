@@ -37,8 +37,14 @@ test("a process stops in time and ends its followers although its model and its 
 test("another replica claims hundreds of runs of a dead replica in a few polls", async () => {
   await using store = await memoryStore();
   const deaf = deafModel();
-  await using first = await startCore({ models: deaf.catalog, gateway, store });
+  let isDead = false;
+  const mortal = new Proxy(store.runs, {
+    get: (runs, name: keyof typeof store.runs) =>
+      isDead ? () => Promise.reject(new Error("the process is dead")) : runs[name],
+  });
+  await using first = await startCore({ models: deaf.catalog, gateway, store: { ...store, runs: mortal } });
   const left = await Promise.all(Array.from({ length: 300 }, () => first.start("Hello")));
+  isDead = true;
   await store.runs.releaseAll();
   let polls = 0;
   const counting = { ...store.runs, waiting: () => (polls++, store.runs.waiting()) };

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import type { Principal, RunHandle } from "../../src/run/api.ts";
 import { openStore } from "../../src/store/open.ts";
-import { type CoreOptions, memoryStore, startCore } from "./core.ts";
+import { type CoreOptions, expire, memoryStore, startCore } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
 import { scriptedModel } from "./scripted-model.ts";
 
@@ -129,12 +129,13 @@ test("the next run of a thread waits for a slot too", async () => {
 });
 
 test("a run that waits for a slot ends at its deadline", async () => {
-  await using system = await start({ limits: { runsPerOrganisation: 1 }, runTimeoutMs: 300 });
+  await using system = await start({ limits: { runsPerOrganisation: 1 } });
   await system.start("first");
 
   const waiting = await system.start("waiting");
 
   expect(await system.statusOf(waiting)).toBe("queued");
+  await expire(system.store, waiting);
   expect(await system.result(waiting)).toMatchObject({ code: "deadline_exceeded" });
 });
 

@@ -10,7 +10,7 @@ import {
 } from "../../src/ports/model-provider.ts";
 import { billed, estimatedInput } from "../../src/run/loop/cost.ts";
 import { systemClock } from "../../src/start/clocks.ts";
-import { startCore } from "./core.ts";
+import { type CoreOptions, startCore } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
 import { scriptedModel, type ScriptedTurn } from "./scripted-model.ts";
 
@@ -22,11 +22,14 @@ const cost = ({ input, output }: TokenUsage): number => (input > 150 ? 2 : 1) * 
 /** Makes the pauses between attempts short. */
 const clock: Clock = { ...systemClock, sleep: (ms, options) => systemClock.sleep(ms / 50, options) };
 
-async function paying(turns: ScriptedTurn[], { runTimeoutMs = 10_000, balance = 1_000_000 } = {}) {
+async function paying(
+  turns: ScriptedTurn[],
+  { balance = 1_000_000, ...options }: Partial<CoreOptions> & { balance?: number } = {},
+) {
   const { catalog, requests } = scriptedModel(turns);
   const models: ModelCatalog = { choose: (wanted) => ({ ...catalog.choose(wanted), cost }) };
   const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok(1));
-  const core = await startCore({ models, gateway, tier: "starter", runTimeoutMs, clock });
+  const core = await startCore({ models, gateway, tier: "starter", clock, ...options });
   await core.store.accounts.grant("org_1", balance);
   const left = () => core.store.accounts.balance("org_1");
   async function cancelled(when: Promise<void>) {
@@ -78,7 +81,7 @@ test("attempts before a provider failed are in the usage of the failed run and i
 });
 
 test("attempts before the deadline are in the usage of the run", async () => {
-  await using core = await paying([empty, { until: new Promise(() => {}) }], { runTimeoutMs: 1_000 });
+  await using core = await paying([empty, { until: new Promise(() => {}) }], { runTimeoutMs: 5_000 });
 
   expect(await core.query("Hi")).toMatchObject({ code: "deadline_exceeded", usage: { inputTokens: 100 } });
 });
@@ -120,7 +123,7 @@ test("an answer that was shown is charged when its run is cancelled", async () =
 });
 
 test("an answer that was shown is charged when the deadline passes", async () => {
-  await using core = await paying([{ text: "The whole answer.", cut, stall() {} }], { runTimeoutMs: 1_000 });
+  await using core = await paying([{ text: "The whole answer.", cut, stall() {} }], { runTimeoutMs: 5_000 });
 
   expect(await core.query("Hi")).toMatchObject({ code: "deadline_exceeded", usage: USED });
   expect(await core.left()).toBe(1_000_000 - 115);
