@@ -15,7 +15,11 @@ export interface Message {
   nth: number;
 }
 
-export type Fate = "pass" | "drop" | "twice" | { delayMs: number };
+/** `until`: the message is delivered when this resolves. */
+export type Fate = "pass" | "drop" | "twice" | { delayMs: number } | { until: Promise<void> };
+
+/** How long a request is awaited whose messages are carried: only a failing test waits this long. */
+const PATIENCE_MS = 60_000;
 
 interface Endpoint {
   name: string;
@@ -33,6 +37,11 @@ export function createBusHub() {
     /** Every message so far, as `label nth`. */
     carried: [] as string[],
     fate: (() => "pass") as (message: Message) => Fate,
+    /**
+     * The time limit of a request applies only when one of its messages is lost or late: otherwise a pause of the test's process would
+     * look like a loss. False: it applies always.
+     */
+    isPatient: true,
     join,
     /** Loses the answers that hosts offer: the hosts then store them. */
     loseAnswers() {
@@ -48,6 +57,7 @@ export function createBusHub() {
     about: string,
     body: JsonValue,
     hand: (body: JsonValue) => void,
+    late?: () => void,
   ): void {
     const label = `${message.kind} ${about}`;
     const nth = (counts.get(label) ?? 0) + 1;
@@ -58,9 +68,15 @@ export function createBusHub() {
     const deliver = (): void => {
       if (endpoints.get(message.to)?.state === "on" && endpoints.get(message.from)?.state !== "frozen")
         hand(JSON.parse(text) as JsonValue);
+      else late?.();
     };
+    if (fate === "drop" || typeof fate === "object") late?.();
     if (fate === "drop") return;
-    if (typeof fate === "object") return void setTimeout(deliver, fate.delayMs);
+    if (typeof fate === "object") {
+      if ("until" in fate) void fate.until.then(deliver);
+      else setTimeout(deliver, fate.delayMs);
+      return;
+    }
     setImmediate(deliver);
     if (fate === "twice") setImmediate(deliver);
   }
@@ -79,13 +95,19 @@ export function createBusHub() {
       const about = typeOf(body);
       const there = { kind: "request", from: name, to: server.name, subject } as const;
       const back = { kind: "reply", from: server.name, to: name, subject } as const;
-      return withTimeout(patience, (answered, failed) => {
-        carry(there, about, body, (body) => {
-          server.inner.request(subject, body, { timeoutMs: 60_000 }).then(
-            (answer) => carry(back, about, answer, answered),
-            (error: unknown) => carry(back, about, null, () => failed(new RequestLost("failed", { cause: error }))),
+      const { timeoutMs } = patience;
+      const limits = hub.isPatient ? { ...patience, timeoutMs: Math.max(timeoutMs, PATIENCE_MS) } : patience;
+      return withTimeout(limits, (answered, failed) => {
+        const late = () =>
+          void setTimeout(() => failed(new RequestLost(`no answer within ${timeoutMs} ms`)), timeoutMs).unref();
+        const handRequest = (body: JsonValue): void => {
+          server.inner.request(subject, body, { timeoutMs: PATIENCE_MS }).then(
+            (answer) => carry(back, about, answer, answered, late),
+            (error: unknown) =>
+              carry(back, about, null, () => failed(new RequestLost("failed", { cause: error })), late),
           );
-        });
+        };
+        carry(there, about, body, handRequest, late);
       });
     }
 

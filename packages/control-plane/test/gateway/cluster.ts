@@ -12,9 +12,7 @@ import { StoreUnavailable } from "../../src/ports/run-store.ts";
 import type { CallRecord } from "../../src/ports/records.ts";
 import { openStore } from "../../src/store/open.ts";
 import { createBusHub } from "./bus-hub.ts";
-
-/** Shorter than in production, in the same proportions. */
-export const TIMES = { heartbeatMs: 500, reconnectMs: 1_000, stopGraceMs: 150, arrivalMs: 1_000, callCheckMs: 150 };
+import { TIMES } from "./times.ts";
 
 type Hook = () => void | Promise<void>;
 

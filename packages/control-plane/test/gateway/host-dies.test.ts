@@ -2,6 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import { gated } from "../../../../test/support/fake-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
 import { startCluster, timesRun, type Cluster, type RuntimeChange } from "./cluster.ts";
+import { WATCHFUL } from "./times.ts";
 
 let cluster: Cluster;
 const signal = new AbortController().signal;
@@ -9,8 +10,8 @@ const signal = new AbortController().signal;
 afterEach(() => cluster[Symbol.asyncDispose]());
 
 /** x has the run and y, the host, its runtime; after the death of y the runtime connects to z. */
-async function start(change?: RuntimeChange) {
-  cluster = await startCluster(["x", "y", "z"]);
+async function start(change?: RuntimeChange, options: Parameters<typeof startCluster>[1] = {}) {
+  cluster = await startCluster(["x", "y", "z"], { ...WATCHFUL, ...options });
   const placed = await cluster.place(change);
   const { y, z, desk } = placed;
   const killHost = (): void => {
@@ -141,7 +142,7 @@ test("when the run's replica dies, the next one recovers a result that was store
 
 test("when the runtime and its host are both gone, the outcome is unknown", async () => {
   const gate = gated();
-  const { x, y, desk, run } = await start({ answer: gate.answer });
+  const { x, y, desk, run } = await start({ answer: gate.answer }, { reconnectMs: 1_000 });
   const call = cluster.callToEnd(x, run);
   await until(() => gate.started(1), "the call");
 
@@ -173,7 +174,8 @@ test("an attempt is either accepted or withdrawn, never both, in any order of th
 test("a call that is withdrawn while its host claims it runs once, as the next attempt", async () => {
   const { x, y, desk, run } = await start();
   // The host's claim takes longer than the run waits: the run withdraws the attempt and offers the next one.
-  y.before("accept", () => new Promise((resolve) => setTimeout(resolve, 300)));
+  cluster.hub.isPatient = false;
+  y.before("accept", () => until(() => cluster.hub.carried.includes("request call 2"), "the next attempt"));
 
   const call = await cluster.callToEnd(x, run);
 

@@ -3,6 +3,7 @@ import { gated } from "../../../../test/support/fake-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
 import type { Fate, Message } from "./bus-hub.ts";
 import { startCluster, timesRun, type Cluster, type Ending, type Replica } from "./cluster.ts";
+import { WATCHFUL } from "./times.ts";
 
 let cluster: Cluster;
 
@@ -13,7 +14,7 @@ afterEach(() => cluster[Symbol.asyncDispose]());
  * that moves during a call, so that it is asked for the state of the call.
  */
 async function scenario(fate: (message: Message) => Fate) {
-  cluster = await startCluster(["x", "y", "z"]);
+  cluster = await startCluster(["x", "y", "z"], WATCHFUL);
   const [x, y, z] = cluster.replicas as [Replica, Replica, Replica];
   const gate = gated();
   const desk = await cluster.connectRuntime(y, { answer: gate.answer, concurrency: 1 });
@@ -51,9 +52,13 @@ test("when any single message between replicas is lost or repeated, both calls s
     "check",
     "runtimes",
   ];
-  const wanted = carried.filter((message) => kinds.includes(message.split(" ")[1]!));
+  const wanted = carried.filter((message) => {
+    const [, kind = "", nth] = message.split(" ");
+    // A slow scenario repeats checks and announcements many times.
+    return kinds.includes(kind) && Number(nth) <= 4;
+  });
 
-  const hit = { drop: 0, twice: 0 };
+  const hit = { drop: new Set<string>(), twice: new Set<string>() };
   for (const fate of ["drop", "twice"] as const) {
     for (const message of wanted) {
       let met = false;
@@ -62,7 +67,7 @@ test("when any single message between replicas is lost or repeated, both calls s
         met = true;
         return fate;
       });
-      if (met) hit[fate]++;
+      if (met) hit[fate].add(message);
       expect({ message, fate, endings: result.endings, times: result.times }).toEqual({
         message,
         fate,
@@ -71,8 +76,11 @@ test("when any single message between replicas is lost or repeated, both calls s
       });
     }
   }
-  console.log(`gateway lost messages: messages ${wanted.length}, lost ${hit.drop}, repeated ${hit.twice}, ran twice 0`);
+  console.log(
+    `gateway lost messages: messages ${wanted.length}, lost ${hit.drop.size}, repeated ${hit.twice.size}, ran twice 0`,
+  );
   expect(wanted.length).toBeGreaterThan(8);
-  // Messages that depend on timing are not sent in every repetition.
-  expect(hit.drop).toBeGreaterThan(wanted.length / 2);
-}, 120_000);
+  // The others depend on timing, so they are not sent in every repetition.
+  for (const certain of ["request call 1", "reply call 1", "request call 2", "reply call 2", "publish released 1"])
+    for (const met of Object.values(hit)) expect(met).toContain(certain);
+});

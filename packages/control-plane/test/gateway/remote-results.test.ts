@@ -2,6 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import { gated } from "../../../../test/support/fake-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
 import { echoed, startCluster, type Cluster, type RuntimeChange } from "./cluster.ts";
+import { WATCHFUL } from "./times.ts";
 
 let cluster: Cluster;
 const signal = new AbortController().signal;
@@ -9,7 +10,7 @@ const signal = new AbortController().signal;
 afterEach(() => cluster[Symbol.asyncDispose]());
 
 /** Two replicas: x has the run, y has the runtime. */
-async function startPair(change?: RuntimeChange, options?: Parameters<typeof startCluster>[1]) {
+async function startPair(change?: RuntimeChange, options: Parameters<typeof startCluster>[1] = WATCHFUL) {
   cluster = await startCluster(["x", "y"], options);
   return cluster.place(change);
 }

@@ -51,7 +51,9 @@ test("a run gets the session and the runtime of another replica", async () => {
 });
 
 test("a context is prepared by a runtime at another replica", async () => {
-  const { x } = await startPair();
+  // The runtime has as long as the answer of another replica is awaited.
+  cluster = await startCluster(["x", "y"], { callCheckMs: 60_000 });
+  const { x } = await cluster.place();
 
   expect(await x.gateway.prepare("agent-a", cluster.hash, { context: { a: 1 } }, { signal })).toEqual({ ok: true });
 });
@@ -271,4 +273,4 @@ test("a call that exceeds the queue of another replica is undelivered", async ()
 
   await Promise.all(waiting);
   expect(timesRun([desk]).size).toBe(1_001);
-}, 20_000);
+});

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import { until } from "../../../../test/support/inbox.ts";
 import { startCluster, type Cluster, type Replica } from "./cluster.ts";
+import { WATCHFUL } from "./times.ts";
 
 let cluster: Cluster;
 const signal = new AbortController().signal;
@@ -8,7 +9,7 @@ const signal = new AbortController().signal;
 afterEach(() => cluster[Symbol.asyncDispose]());
 
 test("a runtime is connected, as the store says, while its replica is cut off from the bus", async () => {
-  cluster = await startCluster(["x", "y"]);
+  cluster = await startCluster(["x", "y"], WATCHFUL);
   const { x, y, deliver } = await cluster.place();
   cluster.hub.set(y.name, "cut");
 
@@ -18,7 +19,7 @@ test("a runtime is connected, as the store says, while its replica is cut off fr
 });
 
 test("a wait for a runtime ends when its replica, which was cut off from the bus, is reachable again", async () => {
-  cluster = await startCluster(["x", "y"], { arrivalMs: 600_000 });
+  cluster = await startCluster(["x", "y"], { ...WATCHFUL, arrivalMs: 600_000 });
   const { x, y, desk, deliver } = await cluster.place();
   cluster.hub.set(y.name, "cut");
   await deliver();
@@ -30,7 +31,7 @@ test("a wait for a runtime ends when its replica, which was cut off from the bus
 });
 
 test("a wait for a runtime ends although the announcement of its connection is lost", async () => {
-  cluster = await startCluster(["x", "y"], { arrivalMs: 600_000 });
+  cluster = await startCluster(["x", "y"], { ...WATCHFUL, arrivalMs: 600_000 });
   const [x, y] = cluster.replicas as [Replica, Replica];
   const gone = await cluster.connectRuntime(x);
   gone.die();
