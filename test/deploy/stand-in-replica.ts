@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { freePort } from "../support/free-port.ts";
 
 export interface StandInReplica extends AsyncDisposable {
   readonly port: number;
@@ -41,8 +42,4 @@ export function draining(_request: IncomingMessage, response: ServerResponse): v
 }
 
 /** A port of this machine without a listener. */
-export async function deadPort(): Promise<number> {
-  const gone = await startStandIn(() => {});
-  await gone[Symbol.asyncDispose]();
-  return gone.port;
-}
+export const deadPort = freePort;

@@ -1,7 +1,6 @@
-import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
+import { freePort } from "../support/free-port.ts";
 import { type PatchbayProcess, patchbayProcess } from "./process.ts";
 import type { LabOptions, Services } from "./services.ts";
 
@@ -15,7 +14,7 @@ export async function startReplicas(
   const limitsFile = join(folder, "limits.json");
   await writeFile(limitsFile, JSON.stringify(limits));
   const ports: number[] = [];
-  for (let index = 0; index < count; index++) ports.push(await stablePort());
+  for (let index = 0; index < count; index++) ports.push(await freePort());
   const replicas = ports.map((port, index) => {
     const proxy = proxies[index];
     const store = proxy ? withPort(database, proxy.database.port) : database;
@@ -31,20 +30,4 @@ export async function startReplicas(
 
 function withPort(url: string, port: number): string {
   return Object.assign(new URL(url), { port: String(port) }).href;
-}
-
-/** A port that no outgoing connection uses while its server is dead: those use ports above 32,768. */
-async function stablePort(): Promise<number> {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000);
-    const server = createServer().listen(port, "127.0.0.1");
-    const free = await once(server, "listening").then(
-      () => true,
-      () => false,
-    );
-    if (!free) continue;
-    server.close();
-    await once(server, "close");
-    return port;
-  }
 }

@@ -4,11 +4,11 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
 import { atEnd } from "./clean-up.ts";
+import { freePort } from "./free-port.ts";
 import { until } from "./inbox.ts";
 
-const LISTENS = /Listening for client connections on .*:(\d+)$/;
 const READY = /Server is ready$/;
-const LIMIT_MS = 10_000;
+const LIMIT_MS = 60_000;
 
 // A test that times out does not reach its end, and must not leave a process behind either.
 const started = new Set<ChildProcess>();
@@ -54,7 +54,8 @@ export function hasNatsServer(): boolean {
 
 /** Starts a server on a free port. */
 export async function ownNats({ args = [], login }: OwnNatsOptions = {}): Promise<OwnNats> {
-  let { server, port } = await launch(-1, args);
+  const port = await freePort();
+  let server = await launch(port, args);
 
   async function end(signal: NodeJS.Signals): Promise<void> {
     if (server.exitCode !== null || server.signalCode !== null) return;
@@ -73,7 +74,7 @@ export async function ownNats({ args = [], login }: OwnNatsOptions = {}): Promis
     kill9: () => end("SIGKILL"),
     stop: () => end("SIGTERM"),
     async start() {
-      ({ server } = await launch(port, args));
+      server = await launch(port, args);
     },
     async pause() {
       server.kill("SIGSTOP");
@@ -93,22 +94,20 @@ async function findNats(): Promise<string | undefined> {
   return undefined;
 }
 
-async function launch(wanted: number, args: string[]): Promise<{ server: ChildProcess; port: number }> {
-  const server = spawn("nats-server", ["--addr", "127.0.0.1", "--port", String(wanted), ...args], {
+async function launch(port: number, args: string[]): Promise<ChildProcess> {
+  const server = spawn("nats-server", ["--addr", "127.0.0.1", "--port", String(port), ...args], {
     stdio: ["ignore", "ignore", "pipe"],
   });
   started.add(server);
   const late = setTimeout(() => server.kill("SIGKILL"), LIMIT_MS);
   const said: string[] = [];
-  let port = 0;
   const failed = once(server, "error").then(([error]) => said.push(String(error)));
   for await (const line of createInterface({ input: server.stderr })) {
     said.push(line);
-    port = Number(LISTENS.exec(line)?.[1] ?? port);
     if (!READY.test(line)) continue;
     clearTimeout(late);
     server.stderr.resume();
-    return { server, port };
+    return server;
   }
   clearTimeout(late);
   await Promise.race([failed, once(server, "exit")]).catch(() => {});

@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll } from "vitest";
 import { runCommand, startCommand, temporaryFolder, type Running } from "../../packages/cli/test/support/command.ts";
 import { countingSource } from "./counting-source.ts";
+import { freePort } from "./free-port.ts";
 import { client } from "./system.ts";
 
 export type { Running };
@@ -65,7 +66,7 @@ export async function startDeployment({ env, tier = "sandbox", serveArgs = [] }:
   const { agentId = "", apiKey = "" } = await admin("agents", "create", "Desk", "--org", orgId);
   const { runtimeKey = "" } = await admin("runtime-keys", "create", "--agent", agentId);
   // The deployment keeps its first port after restarts.
-  const first = await startServe(0);
+  const first = await startServe(await freePort());
   const { baseUrl: url } = first;
   let serve = first.command;
 

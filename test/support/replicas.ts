@@ -3,6 +3,7 @@ import { startControlPlane, type StartedControlPlane } from "@patchbay/control-p
 import type { ControlPlaneOptions } from "@patchbay/control-plane";
 import { silentLog } from "@patchbay/functions";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
+import { freePort } from "./free-port.ts";
 import { testNats } from "./nats.ts";
 import { testDatabase } from "./postgres.ts";
 import { client } from "./system.ts";
@@ -40,7 +41,7 @@ async function openReplicas(count: number, options: ControlPlaneOptions, place: 
   const open = (port: number): Promise<StartedControlPlane> =>
     startControlPlane({ providers: { offline: true }, log: silentLog, ...options, port });
   const closeAll = (): Promise<void[]> => Promise.all(planes.map((plane) => plane.close({ graceMs: 0 })));
-  let planes = await Promise.all(Array.from({ length: count }, () => open(0)));
+  let planes = await Promise.all(Array.from({ length: count }, async () => open(await freePort())));
   const { admin } = planes[0]!;
   const { orgId } = await admin.createOrg("Test", "sandbox");
   const { agentId, apiKey } = await admin.createAgent("Desk", { orgId });

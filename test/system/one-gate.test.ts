@@ -8,6 +8,7 @@ import { ROUTES, type RouteId } from "../../packages/control-plane/src/http/quer
 import { startChaosProxy } from "../support/chaos-proxy.ts";
 import { createTracedService, ALLOWED_TRACE } from "../support/traced-service.ts";
 import { callFrame, startFakeControlPlane } from "../support/fake-control-plane.ts";
+import { freePort } from "../support/free-port.ts";
 import { callThenAnswer, startStandIn, type Script } from "../support/providers/index.ts";
 import { sourcesWith } from "../support/source-files.ts";
 import { parseSse } from "../support/sse.ts";
@@ -145,7 +146,7 @@ const OTHER_WAYS: Record<string, Way> = {
     let restarted = false;
     const calling = callThenAnswer(CALLS);
     const script: Script = (request, turn) => (restarted ? calling(request, turn) : { text: "no", stallAfterBytes: 1 });
-    await using first = await startWith(desk, { database, script });
+    await using first = await startWith(desk, { database, script, port: await freePort() });
     const key = { "idempotency-key": "k" };
     const asked = first.post(`/agents/${first.agentId}/query`, { query: "hi", ...asClerk }, key);
     await first.standIn.received(1);
