@@ -55,7 +55,7 @@ function pausingModel() {
   return { model, pause: () => pause, aborted: () => aborted };
 }
 
-describe.skipIf(!hasBrowser)("the chat example", { timeout: 90_000 }, () => {
+describe.skipIf(!hasBrowser)("the chat example", () => {
   let system: Awaited<ReturnType<typeof startSystem>>;
   let page: Awaited<ReturnType<typeof mkdtempDisposable>>;
   const pausing = pausingModel();
@@ -81,7 +81,7 @@ describe.skipIf(!hasBrowser)("the chat example", { timeout: 90_000 }, () => {
     server = serve({ fetch, hostname: "127.0.0.1", port: 0 });
     await new Promise((resolve) => server.once("listening", resolve));
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await new Promise((resolve) => server.close(resolve));

@@ -57,7 +57,7 @@ async function startTopology(natsUrl: string) {
 }
 
 describe.runIf(nats !== undefined && hasNginx())("two replicas on Postgres and NATS behind nginx", () => {
-  test("serve the retail desk, follow each other's runs, and survive each other", { timeout: 60_000 }, async () => {
+  test("serve the retail desk, follow each other's runs, and survive each other", async () => {
     await using topology = await startTopology(nats!);
     const { agentId, nginx } = topology;
     const [first, second] = topology.replicas;

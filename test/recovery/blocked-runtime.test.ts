@@ -98,7 +98,6 @@ test.concurrent.each([
   // The runtime serves again once it is no longer blocked, over its old connection or a new one.
   await agents.release();
   await vi.waitFor(async () => expect((await agents.askBlocked()).toolInteractions[0]?.success).toBe(true), {
-    timeout: 40_000,
     interval: 500,
   });
 });

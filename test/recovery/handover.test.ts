@@ -7,6 +7,7 @@ import { startCore } from "../../packages/control-plane/test/run/core.ts";
 import { fakeGateway, manifestOf } from "../../packages/control-plane/test/run/fake-gateway.ts";
 import { scriptedModel } from "../../packages/control-plane/test/run/scripted-model.ts";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
+import { freePort } from "../support/free-port.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
 import { startSystem } from "../support/system.ts";
@@ -42,7 +43,11 @@ test("a call that runs during the handover of its run continues, and the next re
   const file = join(folder.path, "data.db");
   await using standIn = await startStandIn("anthropic", callThenAnswer([{ name: "charge" }]));
   const { service, started, open, ran } = heldFunction();
-  await using first = await startSystem({ database: `sqlite:${file}`, providers: standIn.config });
+  await using first = await startSystem({
+    database: `sqlite:${file}`,
+    port: await freePort(),
+    providers: standIn.config,
+  });
   await first.connect(service);
   const key = { "idempotency-key": "k" };
   const asked = first.post(`/agents/${first.agentId}/query`, { query: "hi" }, key);
@@ -94,6 +99,6 @@ test("a run accepted during the handover is resumed immediately by the next repl
 
   await using second = await startCore({ models: models.second.catalog, gateway, store, owner: "second" });
 
-  expect(await second.runs.result(run, { signal: AbortSignal.timeout(5_000) })).toMatchObject({ response: "Done." });
+  expect(await second.runs.result(run, { signal: AbortSignal.timeout(60_000) })).toMatchObject({ response: "Done." });
   expect(models.first.requests).toEqual([]);
 });

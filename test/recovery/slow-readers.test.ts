@@ -53,46 +53,42 @@ async function readAll(socket: Socket): Promise<number> {
   return size;
 }
 
-test(
-  "clients that stop reading neither stop a run nor fill the memory, and lose no event",
-  { timeout: 60_000 },
-  async () => {
-    await using folder = await temporaryFolder();
-    await using standIn = await startStandIn("openai-chat", script);
-    const database = `sqlite:${join(folder.path, "data.db")}`;
-    await using system = await startSystem({
-      database,
-      providers: standIn.config,
-      service: bigResults,
-      limits: { runResultBytes: 1_000_000_000, repeatedCalls: 1_000, repeatedReadCalls: 1_000 },
-    });
-    const alone = await system.query("Export");
-    const idle = heapBytes();
+test("clients that stop reading neither stop a run nor fill the memory, and lose no event", async () => {
+  await using folder = await temporaryFolder();
+  await using standIn = await startStandIn("openai-chat", script);
+  const database = `sqlite:${join(folder.path, "data.db")}`;
+  await using system = await startSystem({
+    database,
+    providers: standIn.config,
+    service: bigResults,
+    limits: { runResultBytes: 1_000_000_000, repeatedCalls: 1_000, repeatedReadCalls: 1_000 },
+  });
+  const alone = await system.query("Export");
+  const idle = heapBytes();
 
-    const response = await system.post(`/agents/${system.agentId}/query-stream`, { query: "Export" });
-    const path = `/agents/${system.agentId}/runs/${response.headers.get("x-run-id")}/events`;
-    const stuck = await Promise.all(Array.from({ length: READERS }, () => stuckReader(system, path, system.apiKey)));
-    const read = await response.text();
-    const usedBytes = heapBytes() - idle - read.length;
+  const response = await system.post(`/agents/${system.agentId}/query-stream`, { query: "Export" });
+  const path = `/agents/${system.agentId}/runs/${response.headers.get("x-run-id")}/events`;
+  const stuck = await Promise.all(Array.from({ length: READERS }, () => stuckReader(system, path, system.apiKey)));
+  const read = await response.text();
+  const usedBytes = heapBytes() - idle - read.length;
 
-    const last = JSON.parse(read.slice(read.lastIndexOf("data: ") + 6)) as { type: string; executionTimeMs: number };
-    expect(last.type).toBe("finalResponse");
-    expect(read.length).toBeGreaterThan(2 * STEPS * CALLS * RESULT_UNITS);
-    process.stderr.write(
-      `slow-readers: ${alone.executionTimeMs} ms without, ${last.executionTimeMs} ms with, ${Math.round(usedBytes / 1e6)} MB\n`,
-    );
-    expect(usedBytes).toBeLessThan(60_000_000);
-    const late = await Promise.all(Array.from({ length: READERS }, () => stuckReader(system, path, system.apiKey)));
-    const open = async () =>
-      (await (await system.get("/metrics")).text()).includes(`patchbay_streams_open ${2 * READERS}\n`);
-    await until(open, "every stream");
-    const lateBytes = heapBytes() - idle - read.length;
-    process.stderr.write(`slow-readers: ${Math.round(lateBytes / 1e6)} MB with as many late readers\n`);
-    expect(lateBytes).toBeLessThan(120_000_000);
+  const last = JSON.parse(read.slice(read.lastIndexOf("data: ") + 6)) as { type: string; executionTimeMs: number };
+  expect(last.type).toBe("finalResponse");
+  expect(read.length).toBeGreaterThan(2 * STEPS * CALLS * RESULT_UNITS);
+  process.stderr.write(
+    `slow-readers: ${alone.executionTimeMs} ms without, ${last.executionTimeMs} ms with, ${Math.round(usedBytes / 1e6)} MB\n`,
+  );
+  expect(usedBytes).toBeLessThan(60_000_000);
+  const late = await Promise.all(Array.from({ length: READERS }, () => stuckReader(system, path, system.apiKey)));
+  const open = async () =>
+    (await (await system.get("/metrics")).text()).includes(`patchbay_streams_open ${2 * READERS}\n`);
+  await until(open, "every stream");
+  const lateBytes = heapBytes() - idle - read.length;
+  process.stderr.write(`slow-readers: ${Math.round(lateBytes / 1e6)} MB with as many late readers\n`);
+  expect(lateBytes).toBeLessThan(120_000_000);
 
-    const patient = [stuck.shift()!, late.shift()!];
-    for (const socket of [...stuck, ...late]) socket.destroy();
-    const sizes = await Promise.all(patient.map(readAll));
-    expect(Math.min(...sizes)).toBeGreaterThan(read.length);
-  },
-);
+  const patient = [stuck.shift()!, late.shift()!];
+  for (const socket of [...stuck, ...late]) socket.destroy();
+  const sizes = await Promise.all(patient.map(readAll));
+  expect(Math.min(...sizes)).toBeGreaterThan(read.length);
+});

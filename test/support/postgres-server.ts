@@ -11,7 +11,7 @@ import { Client } from "pg";
 import { freePort } from "./free-port.ts";
 
 const SYSTEM_BINARIES = "/usr/lib/postgresql";
-const START_MS = 15_000;
+const START_MS = 60_000;
 /** Tests kill processes, not the machine, so writes survive without fsync. */
 const NO_FSYNC = ["fsync=off", "full_page_writes=off", "shared_buffers=16MB"];
 

@@ -73,7 +73,7 @@ async function plainRole(admin: string): Promise<string> {
 async function query(url: string, sql: string, values?: unknown[]): Promise<JsonObject[]> {
   const client = new Client({
     connectionString: url,
-    connectionTimeoutMillis: 5000,
+    connectionTimeoutMillis: 60_000,
     types: NUMERIC_TYPES,
   });
   client.on("error", () => undefined);

@@ -53,7 +53,7 @@ interface Chunk {
   messageMetadata?: { runId?: string };
 }
 
-const until = (condition: () => unknown) => expect.poll(condition, { timeout: 20_000, interval: 50 }).toBeTruthy();
+const until = (condition: () => unknown) => expect.poll(condition, { interval: 50 }).toBeTruthy();
 
 async function start(place: keyof typeof REPLICAS, script: Script) {
   const issuer = await startIssuer();

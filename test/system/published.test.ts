@@ -25,7 +25,7 @@ beforeAll(async () => {
   const source = join(folder.path, "source.js");
   writeFileSync(source, SERVICE);
   service = installation.addService(source);
-}, 60_000);
+});
 afterAll(() => folder[Symbol.asyncDispose]());
 
 const SERVICE = `

@@ -79,7 +79,7 @@ async function startDesk(script: Script, options: SystemOptions = {}) {
   };
 }
 
-const until = (condition: () => unknown) => expect.poll(condition, { timeout: 10_000, interval: 20 }).toBeTruthy();
+const until = (condition: () => unknown) => expect.poll(condition, { interval: 20 }).toBeTruthy();
 
 test("a chat of the AI SDK reads answers and calls, and the thread has its conversation", async () => {
   await using desk = await startDesk(
