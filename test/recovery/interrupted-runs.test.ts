@@ -40,14 +40,18 @@ test.concurrent("a run whose process repeatedly crashes is ended", async () => {
   await using deployment = await startDeployment({ env: standIn.env, tier: "growth" });
   await using _runtime = await deployment.connect();
   const stream = readAlong(await deployment.post(`/agents/${deployment.agentId}/query-stream`, { query: "hi" }));
-  for (let deaths = 1; deaths <= 4; deaths++) {
-    await standIn.received(deaths);
+  let ended = stream.over;
+  // A death long after the run was claimed does not count, which on a slow machine makes more of them.
+  for (let deaths = 1; ; deaths++) {
+    const asked = standIn.received(deaths).then(() => false);
+    if (await Promise.race([asked, ended])) break;
     await deployment.kill(deployment.serve);
     await deployment.restart();
+    ended = readAlong(await deployment.get(`/agents/${deployment.agentId}/runs/${stream.runId}/events`)).over;
   }
 
   expect(await eventsOf(deployment, stream.runId)).toContain('"code":"crash_loop"');
-  expect(standIn.requests).toHaveLength(4);
+  expect(standIn.requests.length).toBeGreaterThanOrEqual(4);
   // The reservations of unfinished turns were released.
   expect(expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 1, succeeded: 0 });
   expect(await deployment.admin("credits", "show", "--org", deployment.orgId)).toMatchObject({ balanceUsd: 100 });
@@ -61,6 +65,6 @@ test.concurrent("a cancellation without a notification is noticed at the next le
 
   await core.store.runs.requestCancel(run.agentId, run.runId);
 
-  const signal = AbortSignal.timeout(10_000);
+  const signal = AbortSignal.timeout(60_000);
   expect(await core.runs.result(run, { signal })).toMatchObject({ code: "cancelled", errorMessage: "Run cancelled" });
 });

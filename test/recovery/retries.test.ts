@@ -11,7 +11,7 @@ const script: Script = ({ step, query, results }) =>
 async function attemptStored({ databaseFile }: Deployment, attempt: number): Promise<void> {
   using database = readDatabase(databaseFile);
   const stored = () => database.rows<{ attempt: number }>("select attempt from calls")[0]?.attempt;
-  await until(() => stored() === attempt, `attempt ${attempt}`);
+  await until(() => (stored() ?? 0) >= attempt, `attempt ${attempt}`);
 }
 
 /** Kills the process that last ran a function. */
@@ -28,7 +28,7 @@ test.concurrent("a call with retries starts at most `max` handlers, also if runt
   const asked = deployment.query("flaky");
   await attemptStored(deployment, 2);
   await killLast(deployment, runtimes);
-  await until(() => deployment.functionRuns().length === 2, "the second attempt");
+  await until(() => deployment.functionRuns().length >= 2, "the second attempt");
   await killLast(deployment, runtimes);
   const answer = await asked;
 

@@ -38,7 +38,7 @@ function counted(name, { fails = false, ...more }) {
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
       if (name === "limited") appendFileSync(folder + "/function-runs", JSON.stringify({ name: "limited-end", id, callId, attempt, pid: process.pid }) + "\\n");
-      if (fails) throw new RetryableError({ afterMs: 300, message: name + " is busy" });
+      if (fails) throw new RetryableError({ afterMs: 2_000, message: name + " is busy" });
       return { did: name, id };
     },
   });
