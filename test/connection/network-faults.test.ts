@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import type { CallOrder } from "../../packages/control-plane/src/ports/function-gateway.ts";
 import { orderFor } from "../support/gateway-server.ts";
@@ -105,7 +106,15 @@ test("many calls over a connection that is cut repeatedly each run once and get 
     },
   });
   const { instanceId } = await system.join(service);
-  const cutter = setInterval(() => system.proxy.cut(), 40);
+  const done = new AbortController();
+  const cutting = (async () => {
+    while (!done.signal.aborted) {
+      await until(() => !disconnected(), "a connection");
+      await sleep(40);
+      system.proxy.cut();
+      await until(disconnected, "the cut");
+    }
+  })();
 
   const results = await Promise.all(
     Array.from({ length: 200 }, async (_, i) => {
@@ -122,14 +131,15 @@ test("many calls over a connection that is cut repeatedly each run once and get 
       }
     }),
   );
-  clearInterval(cutter);
+  done.abort();
+  await cutting;
 
   expect(results).toEqual(Array.from({ length: 200 }, (_, i) => ({ ok: true, value: `many-${i}` })));
   expect(Math.max(...counts.values())).toBe(1);
 });
 
 test("both ends notice a half-open connection and replace it, and its call continues", async () => {
-  const { gate, service, delivery } = await startRunning({ heartbeatMs: 30 });
+  const { gate, service, delivery } = await startRunning({ heartbeatMs: 500 });
 
   system.proxy.hold("up", "down");
   gate.open();

@@ -25,7 +25,7 @@ async function startApart() {
   });
   const note = "ü".repeat(2_000);
   const standIn = opening.use(await startStandIn("gemini", callThenAnswer([{ name: "charge", arguments: { note } }])));
-  const system = opening.use(await startSystem({ providers: standIn.config, heartbeatMs: 60, reconnectMs: 5_000 }));
+  const system = opening.use(await startSystem({ providers: standIn.config, heartbeatMs: 500, reconnectMs: 60_000 }));
   const proxy = opening.use(await startChaosProxy(system.plane.port));
   const runtime = connect(defineService({ name: "apart", functions: [charge] }), {
     url: `http://127.0.0.1:${proxy.port}`,

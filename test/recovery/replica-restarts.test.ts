@@ -80,7 +80,10 @@ test("a control plane killed at random moments loses nothing and runs no functio
   const readers: Reader[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const asked = Array.from({ length: RUNS_A_ROUND }, (_, index) => ask(deployment, `r${round}.${index}`));
-    readers.push(...(await Promise.all(asked)));
+    const opened = await Promise.all(asked);
+    readers.push(...opened);
+    // On a slow machine the kill would otherwise often come before any event.
+    await Promise.any(opened.map((reader) => reader.seen(/^id: 1$/m)));
     await sleep(dice.between(0, RUN_MS));
     await deployment.kill(deployment.serve);
     await deployment.restart();
@@ -88,16 +91,13 @@ test("a control plane killed at random moments loses nothing and runs no functio
     if (round % 2 === 1) await Promise.all(readers.map(({ runId }) => followed(deployment, runId)));
   }
 
-  let received = 0;
   for (const reader of readers) {
     await reader.over;
-    received += reader.lastId;
     const resumed = await followed(deployment, reader.runId);
     expect(resumed.text.slice(0, reader.text.length)).toBe(reader.text);
     expect(resumed.text).toContain('"type":"finalResponse"');
     expect(resumed.text).not.toContain("outcome_unknown");
   }
-  expect(received).toBeGreaterThan(ROUNDS * RUNS_A_ROUND);
   expect(expectSoundRuns(deployment.databaseFile)).toEqual({ runs: readers.length, succeeded: readers.length });
   const charges = ran.filter((one) => one.startsWith("charge"));
   expect(charges).toHaveLength(4 * readers.length);
