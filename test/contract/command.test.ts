@@ -76,7 +76,7 @@ test("providers are configured by environment variables; --run-timeout and --cor
     request.query.endsWith("never") ? { text: "x", stallAfterBytes: 1 } : asked(request, turn),
   );
   const env = { ...standIn.env, PATCHBAY_MODEL: "claude-opus-4-6", PATCHBAY_CORS_ORIGIN: "https://shop.example" };
-  await using serve = await startServe(folder.path, env, "--run-timeout", "2");
+  await using serve = await startServe(folder.path, env, "--run-timeout", "10");
   const agent = await serve.admin("agents", "create", "ContractSystem", "--instructions", "Speak like a clerk.");
   const { agentId = "" } = agent;
   const { runtimeKey = "" } = await serve.admin("runtime-keys", "create", "--agent", agentId);
@@ -89,11 +89,12 @@ test("providers are configured by environment variables; --run-timeout and --cor
   await connection.ready;
 
   const desk = serve.as(agent);
+  const never = desk.query("never");
   expect(await desk.query("hi")).toMatchObject({ success: true, response: "There." });
   expect(standIn.requests[0]?.summary).toMatchObject({ model: "claude-opus-4-6" });
   expect(standIn.requests[0]?.summary.system).toContain("Speak like a clerk.");
   const named = await desk.post(`/agents/${agentId}/query`, { query: "hi" }, { origin: "https://shop.example" });
   expect(named.headers.get("Access-Control-Allow-Origin")).toBe("https://shop.example");
-  expect(await desk.query("never")).toMatchObject({ success: false, errorMessage: "Run timed out" });
+  expect(await never).toMatchObject({ success: false, errorMessage: "Run timed out" });
   await connection.stop({ drainMs: 0 });
 });

@@ -39,14 +39,15 @@ describe.concurrent("time limits of seconds", () => {
 
   test("X-On-Disconnect: cancel does not end the run if a reader returns in time", async () => {
     await using system = await startContractSystem(waiting);
-    const streams = [];
-    for (const query of ["kept", "lost"]) {
+    const open = async (query: string) => {
       const stream = openStream(await system.post(system.path("query-stream"), { query }, leaving));
       await stream.until(typed("toolCall"));
-      await stream.leave();
-      streams.push(stream);
-    }
-    const back = openStream(await system.get(`/agents/${system.agentId}/runs/${streams[0]?.runId}/events`));
+      return stream;
+    };
+    const [kept, lost] = [await open("kept"), await open("lost")];
+    await kept.leave();
+    const back = openStream(await system.get(`/agents/${system.agentId}/runs/${kept.runId}/events`));
+    await lost.leave();
 
     await system.desk.stopped("lost"); // by then the 5 s of the other run have also passed
 
