@@ -1,6 +1,6 @@
 import { connect, defineFunction, defineService, everyone, silentLog } from "@patchbay/functions";
 import { describe, expect, test } from "vitest";
-import { hasNginx, startNginx } from "../support/nginx.ts";
+import { hasNginx, type NginxOptions, startNginx } from "../support/nginx.ts";
 import { readAlong } from "../support/reader.ts";
 import { client, startSystem } from "../support/system.ts";
 import { deadPort, draining, startStandIn } from "./stand-in-replica.ts";
@@ -20,10 +20,10 @@ const service = defineService({
 });
 
 /** A real control plane and other replicas behind nginx. */
-async function startBehind(others: number[]) {
+async function startBehind(others: number[], options: Partial<NginxOptions> = {}) {
   await using opening = new AsyncDisposableStack();
   const system = opening.use(await startSystem({ service }));
-  const nginx = opening.use(await startNginx({ replicas: [...others, system.plane.port] }));
+  const nginx = opening.use(await startNginx({ replicas: [...others, system.plane.port], ...options }));
   const opened = opening.move();
   return {
     ...client(nginx, system),
@@ -39,7 +39,9 @@ const statuses = (responses: Response[]) => responses.map(({ status }) => status
 
 describe.runIf(hasNginx())("replicas behind nginx", () => {
   test("a stopped replica is skipped, also for queries without an Idempotency-Key", async () => {
-    await using behind = await startBehind([await deadPort()]);
+    // The 12 queries may take longer than the 2 s of the file.
+    const replace = { "fail_timeout=2s": "fail_timeout=60s" };
+    await using behind = await startBehind([await deadPort()], { replace });
     const asked = await inTurn(12, () => behind.post(behind.path, { query: "greet the visitor" }));
     expect(statuses(asked)).toEqual(Array(12).fill(200));
 
