@@ -1,7 +1,9 @@
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { startControlPlane, type StartedControlPlane } from "@patchbay/control-plane/admin";
 import type { ControlPlaneOptions } from "@patchbay/control-plane";
 import { silentLog } from "@patchbay/functions";
+import { vi } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { freePort } from "./free-port.ts";
 import { testNats } from "./nats.ts";
@@ -15,6 +17,8 @@ export interface Replicas extends AsyncDisposable {
   readonly runtimeKey: string;
   /** An HTTP client of each replica. */
   readonly clients: readonly ReturnType<typeof client>[];
+  /** Runs a statement on the database, without a store. */
+  execute(sql: string): Promise<void>;
   /** Stops every replica and starts it again on its port. */
   restart(): Promise<void>;
 }
@@ -27,17 +31,28 @@ export const REPLICAS = {
 
 async function onSqlite(options: Partial<ControlPlaneOptions>): Promise<Replicas> {
   const folder = await temporaryFolder();
-  return openReplicas(1, { ...options, database: `sqlite:${join(folder.path, "data.db")}` }, folder);
+  const file = join(folder.path, "data.db");
+  async function execute(sql: string): Promise<void> {
+    using database = new DatabaseSync(file);
+    // The store may be in a transaction.
+    await vi.waitFor(() => database.exec(sql), { interval: 5 });
+  }
+  return openReplicas(1, { ...options, database: `sqlite:${file}` }, { ...folder, execute });
 }
 
 async function onPostgres(options: Partial<ControlPlaneOptions>): Promise<Replicas | undefined> {
   const nats = await testNats();
   if (nats === undefined) return undefined;
   const database = await testDatabase();
-  return openReplicas(2, { ...options, nats, database: database.url }, database);
+  const execute = async (sql: string) => void (await database.query(sql));
+  return openReplicas(2, { ...options, nats, database: database.url }, { ...database, execute });
 }
 
-async function openReplicas(count: number, options: ControlPlaneOptions, place: AsyncDisposable): Promise<Replicas> {
+async function openReplicas(
+  count: number,
+  options: ControlPlaneOptions,
+  place: AsyncDisposable & Pick<Replicas, "execute">,
+): Promise<Replicas> {
   const open = (port: number): Promise<StartedControlPlane> =>
     startControlPlane({ providers: { offline: true }, log: silentLog, ...options, port });
   const closeAll = (): Promise<void[]> => Promise.all(planes.map((plane) => plane.close({ graceMs: 0 })));
@@ -55,6 +70,7 @@ async function openReplicas(count: number, options: ControlPlaneOptions, place: 
     },
     agentId,
     runtimeKey,
+    execute: place.execute,
     async restart() {
       await closeAll();
       planes = await Promise.all(planes.map(({ port }) => open(port)));

@@ -119,6 +119,7 @@ async function start(place: keyof typeof REPLICAS, script: Script) {
     make,
     pageWith,
     urlOf,
+    expireTokens: () => replicas.execute("update client_tokens set expires_at = created_at"),
     statusOf: async (runId: string) => (await planes[0]!.store.runs.facts(agentId, runId))?.status,
     async [Symbol.asyncDispose]() {
       await runtime.stop({ drainMs: 0 });
@@ -253,9 +254,10 @@ describe.each(Object.keys(REPLICAS) as (keyof typeof REPLICAS)[])("pages attack 
       return { text: "Done." };
     });
     if (!desk) return skip();
-    const page = desk.pageWith(await desk.make({ expiresInSeconds: 2 }));
+    const page = desk.pageWith(await desk.make());
     const stream = await page.open();
     expect(stream.status).toBe(200);
+    await desk.expireTokens();
     await stream.text().catch(() => "cut");
     expect((await page.open({ id: "new" })).status).toBe(401);
     held.resolve();
