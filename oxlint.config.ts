@@ -62,7 +62,7 @@ export const FOLDERS: Readonly<Record<string, Allowed>> = {
   },
   console: {
     format: [],
-    api: ["state"],
+    api: ["format", "state"],
     state: [],
     ui: ["api", "format", "state"],
     charts: ["format", "state", "ui"],
