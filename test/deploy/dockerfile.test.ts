@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { serveHealth } from "../../packages/cli/src/health.ts";
 import { startHttp } from "../../packages/control-plane/test/http/support/start-http.ts";
-import { deadPort } from "./stand-in-replica.ts";
+import { freePort } from "../support/free-port.ts";
 
 const at = (path: string) => new URL(`../../${path}`, import.meta.url);
 const instructions = readFileSync(at("deploy/Dockerfile"), "utf8")
@@ -69,14 +69,14 @@ describe("health checks", () => {
     const codeOn = check("PATCHBAY_PORT");
     await using http = await startHttp();
     expect(await codeOn(http.port)).toBe(0);
-    expect(await codeOn(await deadPort())).toBe(1);
+    expect(await codeOn(await freePort())).toBe(1);
   });
 
   test("that of a runtime passes while it answers, also while it connects, and fails when it does not", async () => {
     const codeOn = check("PATCHBAY_HEALTH_PORT");
     const url = await serveHealth({ host: "127.0.0.1", port: 0, state: () => "connecting" });
     expect(await codeOn(Number(new URL(url).port))).toBe(0);
-    expect(await codeOn(await deadPort())).toBe(1);
+    expect(await codeOn(await freePort())).toBe(1);
     expect(of("ENV").join("\n")).toContain("PATCHBAY_HEALTH_PORT=8788");
   });
 });

@@ -1,9 +1,10 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
+import { freePort } from "../support/free-port.ts";
 import { hasNginx, startNginx } from "../support/nginx.ts";
 import { readAlong } from "../support/reader.ts";
 import { startSystem } from "../support/system.ts";
-import { deadPort, draining, startStandIn } from "./stand-in-replica.ts";
+import { draining, startStandIn } from "./stand-in-replica.ts";
 
 describe.runIf(hasNginx())("the console through nginx", () => {
   test("its pages and its API pass, and the root address redirects to it", async () => {
@@ -71,7 +72,7 @@ describe.runIf(hasNginx())("the console through nginx", () => {
   });
 
   test("without a replica its API answers in the form of the service", async () => {
-    await using nginx = await startNginx({ replicas: [await deadPort()] });
+    await using nginx = await startNginx({ replicas: [await freePort()] });
     const response = await fetch(`${nginx.url}/api/session`);
     expect([response.status, await response.json()]).toEqual([503, expect.objectContaining({ code: "unavailable" })]);
   });

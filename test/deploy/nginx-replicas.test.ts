@@ -1,9 +1,10 @@
 import { connect, defineFunction, defineService, everyone, silentLog } from "@patchbay/functions";
 import { describe, expect, test } from "vitest";
+import { freePort } from "../support/free-port.ts";
 import { hasNginx, type NginxOptions, startNginx } from "../support/nginx.ts";
 import { readAlong } from "../support/reader.ts";
 import { client, startSystem } from "../support/system.ts";
-import { deadPort, draining, startStandIn } from "./stand-in-replica.ts";
+import { draining, startStandIn } from "./stand-in-replica.ts";
 
 const service = defineService({
   name: "greeter",
@@ -41,7 +42,7 @@ describe.runIf(hasNginx())("replicas behind nginx", () => {
   test("a stopped replica is skipped, also for queries without an Idempotency-Key", async () => {
     // The 12 queries may take longer than the 2 s of the file.
     const replace = { "fail_timeout=2s": "fail_timeout=60s" };
-    await using behind = await startBehind([await deadPort()], { replace });
+    await using behind = await startBehind([await freePort()], { replace });
     const asked = await inTurn(12, () => behind.post(behind.path, { query: "greet the visitor" }));
     expect(statuses(asked)).toEqual(Array(12).fill(200));
 
@@ -88,7 +89,7 @@ describe.runIf(hasNginx())("replicas behind nginx", () => {
   });
 
   test("without a replica the answer is a 503 in the form of the service, not a page of nginx", async () => {
-    await using nginx = await startNginx({ replicas: [await deadPort()] });
+    await using nginx = await startNginx({ replicas: [await freePort()] });
     const response = await fetch(`${nginx.url}/agents/agt_1/threads`, { headers: { "x-request-id": "mine" } });
     expect(response.status).toBe(503);
     expect(response.headers.get("retry-after")).toBe("1");
@@ -104,7 +105,7 @@ describe.runIf(hasNginx())("replicas behind nginx", () => {
   test("a runtime's WebSocket moves from a stopping replica to another one, and its calls are answered", async () => {
     await using stopping = await startStandIn(draining);
     await using system = await startSystem();
-    await using nginx = await startNginx({ replicas: [stopping.port, await deadPort(), system.plane.port] });
+    await using nginx = await startNginx({ replicas: [stopping.port, await freePort(), system.plane.port] });
     const { agentId, runtimeKey: key } = system;
     const links = [1, 2, 3].map(() => connect(service, { url: nginx.url, agentId, key, log: silentLog }));
     await Promise.all(links.map(({ ready }) => ready));

@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { freePort } from "../support/free-port.ts";
 
 export interface StandInReplica extends AsyncDisposable {
   readonly port: number;
@@ -40,6 +39,3 @@ export function draining(_request: IncomingMessage, response: ServerResponse): v
   const headers = { "Content-Type": "application/json", "Retry-After": "1", "X-Run-Id": "run_elsewhere" };
   response.writeHead(503, headers).end('{"success":false,"errorMessage":"stopping","code":"unavailable"}');
 }
-
-/** A port of this machine without a listener. */
-export const deadPort = freePort;
