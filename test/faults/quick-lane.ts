@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Lab, startLab } from "./lab.ts";
 import { chooseSeed, runOn, type SeededTerms, SHARED_PATIENCE } from "./run-scenario.ts";
 import type { Scenario } from "./scenarios/scenario.ts";
 
 /** Runs short forms of scenarios one after the other on one lab, each as a test named after its guarantee. */
 export function quickLane(scenarios: readonly (readonly [Scenario, Pick<SeededTerms, "seconds" | "rate">])[]): void {
-  vi.setConfig({ testTimeout: 300_000, hookTimeout: 180_000 });
   let lab: Lab;
   beforeAll(async () => {
     lab = await startLab(scenarios[0]?.[0].lab, SHARED_PATIENCE);
