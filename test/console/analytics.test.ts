@@ -42,8 +42,9 @@ async function prepare(desk: DeskConsole): Promise<void> {
 }
 
 describeConsole("analytics", { prepare }, (suite) => {
-  /** With `?range=90d`, an interval of the charts has two days: all queries of this test are in the last one. */
   const path = () => `${suite.desk.agentPath}/analytics`;
+  /** A range with intervals of two days, so that all queries of the suite are in the last one. */
+  const inLastInterval = () => `${path()}?range=90d`;
   const readout = "Use the arrow keys to read the values";
   /** The figure of a tile. */
   const tile = (page: Page, label: string) =>
@@ -90,7 +91,7 @@ describeConsole("analytics", { prepare }, (suite) => {
   });
 
   test("the arrow keys read the values of each interval, and Enter opens its runs", async () => {
-    const page = await suite.open(`${path()}?range=90d`, WIDE);
+    const page = await suite.open(inLastInterval(), WIDE);
     const slider = page.getByRole("slider", { name: "Queries, by time" });
     expect(await slider.getAttribute("aria-valuetext")).toBe(readout);
 
@@ -114,7 +115,7 @@ describeConsole("analytics", { prepare }, (suite) => {
   });
 
   test("the pointer shows the values of the bar below it, and a click opens its runs", async () => {
-    const page = await suite.open(`${path()}?range=90d`, WIDE);
+    const page = await suite.open(inLastInterval(), WIDE);
     const slider = page.getByRole("slider", { name: "Queries, by time" });
     const bar = page
       .getByRole("img", { name: /^Queries:/ })
@@ -133,7 +134,7 @@ describeConsole("analytics", { prepare }, (suite) => {
   });
 
   test("a latency without neighbours is a dot, a legend entry hides its series, and a table has the values", async () => {
-    const page = await suite.open(`${path()}?range=90d`, WIDE);
+    const page = await suite.open(inLastInterval(), WIDE);
     const chart = page.getByRole("img", { name: /^Latency:/ });
     await expect.poll(() => chart.locator("circle").count()).toBe(3);
 

@@ -58,8 +58,8 @@ interface PageOf<Item> {
   nextCursor: string | null;
 }
 
-/** Of a list over a range that ends now: its length. Each request computes the start, and so replaces `query.from`. */
 interface Relative {
+  /** The length of a range that ends now. Each request computes its start, which replaces `query.from`. */
   last?: Preset | undefined;
 }
 
