@@ -2,12 +2,13 @@ import { RunStatus } from "@patchbay/protocol";
 import { FigureSource, RunSort, type runFilter } from "@patchbay/protocol/console";
 import type { Figures } from "./figures.ts";
 import { median } from "./jobs.ts";
+import { TAG } from "./seed.ts";
 
 const TIMES = 5;
 
 const DAY_AGO = new Date(Date.now() - 86_400_000).toISOString();
 
-/** Values of each filter of runs; most match nothing, and so read everything. */
+/** Values of each filter of runs; most match nothing, and so read everything. Some runs have the tag. */
 const FILTERS: Record<Exclude<keyof typeof runFilter, "q">, readonly string[]> = {
   status: RunStatus.options,
   role: ["none"],
@@ -15,7 +16,7 @@ const FILTERS: Record<Exclude<keyof typeof runFilter, "q">, readonly string[]> =
   functionName: ["none"],
   trouble: ["denied", "failed"],
   feedback: ["good", "bad", "any"],
-  tag: ["none"],
+  tag: ["none", TAG],
   model: ["none"],
   code: ["none"],
   source: FigureSource.options,

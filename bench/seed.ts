@@ -39,10 +39,13 @@ export function seedStatements(tables: readonly Table[], { runs, newest }: Seed)
   ];
 }
 
+/** The tag of one of 20 runs. */
+export const TAG = "late";
+
 /** One of the copied runs, and so one of 20, has feedback. */
 const FEEDBACK = `
   insert into feedback (run_id, key_id, org_id, score, tags, created_at)
-    select id, key_id, org_id, -1, '["late"]', created_at from runs
+    select id, key_id, org_id, -1, '["${TAG}"]', created_at from runs
     where finished_at is not null order by created_at desc limit 1`;
 
 /** The words of a run have the number of its facts, which the database gave to the copy. */

@@ -4,6 +4,7 @@ import { approvalStore } from "../../src/store/approvals.ts";
 import { auditStore } from "../../src/store/audit.ts";
 import type { RunFilter } from "../../src/console/runs/filter.ts";
 import { createConsoleQueries } from "../../src/console/queries.ts";
+import type { Engine } from "../../src/store/engine.ts";
 import { leftRuns } from "../../src/store/left-runs.ts";
 import { toCursor } from "../../src/store/page-cursor.ts";
 import { runIndex } from "../../src/store/run-index.ts";
@@ -57,21 +58,8 @@ for (const [name, { open, unbounded }] of Object.entries(ENGINES))
 
     test("no statement reads more than 256 KiB of a thread's history, but for a single run", async () => {
       await using planned = await open();
-      const { db } = planned.engine;
-      const of = { org_id: "org_1", agent_id: "agt_1" };
-      const thread = { ...of, id: "thr_1", title: "", listed: 1, last_position: 6, created_at: 0, updated_at: 0 };
-      await db.insertInto("threads").values(thread).execute();
       const sizes = [100_000, 100_000, 100_000, 300_000, 10, 10];
-      for (const [at, size] of sizes.entries()) {
-        const times = { created_at: 0, finished_at: 0, deadline_at: 0 };
-        const counts = { position: at + 1, fence: 1, claims: 0, crashes: 0, last_seq: 0, cancel_requested: 0 };
-        const history = JSON.stringify([{ role: "user", text: "x".repeat(size) }]);
-        const run = { ...of, ...times, ...counts, id: `run_${at}`, thread_id: "thr_1", key_id: "key_1", history };
-        await db
-          .insertInto("runs")
-          .values({ ...run, kind: "query", status: "succeeded", request: "{}" })
-          .execute();
-      }
+      await addRuns(planned.engine, sizes);
       const { history } = runReads(planned.engine);
       let read: History | undefined;
 
@@ -116,13 +104,14 @@ for (const [name, { open, unbounded }] of Object.entries(ENGINES))
         { q: "late order" },
         { q: "run_1" },
       ];
+      const range = { from: 1, to: 2 };
       for (const filter of filters) {
-        const asked = { from: 1, to: 2, ...filter };
+        const asked = { ...range, ...filter };
         for (const work of [
           () => runs.list("org_1", "agt_1", { limit: 5, ...asked }),
           () => runs.list("org_1", "agt_1", { limit: 5, sort: "-costUsd", ...asked }),
           () => runs.totals("org_1", "agt_1", asked),
-          () => runs.values("org_1", "agt_1", asked),
+          () => runs.values("org_1", "agt_1", range),
         ]) {
           const plans = await planned.plansOf(work);
           // The oldest of 100,000 runs is found in the index, without their rows.
@@ -132,6 +121,39 @@ for (const [name, { open, unbounded }] of Object.entries(ENGINES))
           expect(bounded(plans).filter((scan) => !ALLOWED.test(scan))).toEqual([]);
         }
       }
+    });
+
+    test("tags in use are read from the newest feedback and its runs", async () => {
+      await using planned = await open();
+      const { db } = planned.engine;
+      await addRuns(planned.engine, [10, 10, 10]);
+      const said = { key_id: "key_1", org_id: "org_1", score: 0, tags: '["late"]', created_at: 0 };
+      for (const run_id of ["run_0", "run_1"])
+        await db
+          .insertInto("feedback")
+          .values({ ...said, run_id })
+          .execute();
+      const { runs } = createConsoleQueries(planned.engine);
+      let tags: unknown;
+
+      const plans = await planned.plansOf(async () => ({ tags } = await runs.values("org_1", "agt_1", { to: 9 })));
+
+      expect(tags).toEqual([{ value: "late", runs: 2 }]);
+      const [feedback = "", tagged = ""] = plans.slice(-2);
+      expect(feedback).toContain("feedback_tagged");
+      // Not all runs of the agent.
+      expect(tagged).toMatch(/sqlite_autoindex_runs|runs_pkey/);
+    });
+
+    test("the feedback with a tag is read once, not once for each run", async () => {
+      await using planned = await open();
+      const { runs } = createConsoleQueries(planned.engine);
+
+      const plans = await planned.plansOf(() => runs.list("org_1", "agt_1", { limit: 5, tag: "late" }));
+
+      const filtered = plans.find((plan) => plan.includes("feedback"));
+      expect(filtered).toContain("feedback_tagged");
+      expect(filtered).toMatch(/LIST SUBQUERY|Group Key: feedback.run_id/);
     });
 
     test("the queries of an agent are counted in its index, without their rows", async () => {
@@ -221,3 +243,20 @@ for (const [name, { open, unbounded }] of Object.entries(ENGINES))
         expect(plans.join("\n"), index).toContain(index);
     });
   });
+
+/** Runs `run_0`, `run_1`, … of one thread, with histories of these sizes. */
+async function addRuns({ db }: Engine, sizes: readonly number[]): Promise<void> {
+  const of = { org_id: "org_1", agent_id: "agt_1" };
+  const thread = { ...of, id: "thr_1", title: "", listed: 1, last_position: 6, created_at: 0, updated_at: 0 };
+  await db.insertInto("threads").values(thread).execute();
+  for (const [at, size] of sizes.entries()) {
+    const times = { created_at: 0, finished_at: 0, deadline_at: 0 };
+    const counts = { position: at + 1, fence: 1, claims: 0, crashes: 0, last_seq: 0, cancel_requested: 0 };
+    const history = JSON.stringify([{ role: "user", text: "x".repeat(size) }]);
+    const run = { ...of, ...times, ...counts, id: `run_${at}`, thread_id: "thr_1", key_id: "key_1", history };
+    await db
+      .insertInto("runs")
+      .values({ ...run, kind: "query", status: "succeeded", request: "{}" })
+      .execute();
+  }
+}

@@ -31,12 +31,13 @@ export interface Sorted {
   sort?: RunSort | undefined;
 }
 
-type Matching = Awaited<ReturnType<typeof matching>>;
-
 interface Scope {
   orgId: string;
   agentId: string;
 }
+
+/** The time of runs. */
+type Range = Pick<RunFilter, "from" | "to">;
 
 const SORTED_BY = {
   createdAt: sql<number>`run_facts.created_at`,
@@ -109,8 +110,8 @@ export async function totalsOf(engine: Engine, scope: Scope, filter: RunFilter):
 }
 
 /** The values that filters of these runs can have, the most frequent first. */
-export async function valuesOf(engine: Engine, scope: Scope, filter: RunFilter): Promise<RunValues> {
-  const { runs } = await matching(engine, scope, filter);
+export async function valuesOf(engine: Engine, scope: Scope, range: Range): Promise<RunValues> {
+  const { runs } = await matching(engine, scope, range);
   const rows = await runs
     .select(["run_facts.model", "run_facts.code", "run_facts.key_id", "run_facts.role"])
     .select(({ fn }) => fn.countAll<number>().as("runs"))
@@ -124,12 +125,12 @@ export async function valuesOf(engine: Engine, scope: Scope, filter: RunFilter):
     codes: counted("code"),
     keyIds: counted("key_id"),
     roles: counted("role"),
-    tags: mostFrequent(await tagsOf(engine, scope, runs)),
+    tags: mostFrequent(await tagsOf(engine, scope, range)),
   };
 }
 
-/** The tags of these runs, once for each run. Few runs have any: the runs are found by their feedback, not the other way round. */
-async function tagsOf({ db }: Engine, { orgId }: Scope, runs: Matching["runs"]) {
+/** The tags of an agent's runs, once for each run. Few runs have any: the runs are found by their feedback, not the other way round. */
+async function tagsOf({ db }: Engine, { orgId, agentId }: Scope, { from = 0, to = LAST_TIME }: Range) {
   const tagged = await db
     .selectFrom("feedback")
     .where("org_id", "=", orgId)
@@ -140,13 +141,18 @@ async function tagsOf({ db }: Engine, { orgId }: Scope, runs: Matching["runs"]) 
     .execute();
   if (tagged.length === 0) return [];
   const byRun = Map.groupBy(tagged, (row) => row.run_id);
-  const found = await runs
-    .where("run_facts.run_id", "in", [...byRun.keys()])
-    .select("run_facts.run_id")
+  const found = await db
+    .selectFrom("runs")
+    .where("id", "in", [...byRun.keys()])
+    .select(["id", "agent_id", "created_at"])
     .execute();
-  return found
-    .flatMap(({ run_id }) => [...new Set(byRun.get(run_id)!.flatMap(({ tags }) => fromJson(tags!)))])
-    .map((value) => ({ value, runs: 1 }));
+  return (
+    found
+      // Not in the statement: with these conditions, SQLite reads all runs of the agent.
+      .filter((run) => run.agent_id === agentId && run.created_at >= from && run.created_at < to)
+      .flatMap(({ id }) => [...new Set(byRun.get(id)!.flatMap(({ tags }) => fromJson(tags!)))])
+      .map((value) => ({ value, runs: 1 }))
+  );
 }
 
 function mostFrequent(rows: readonly { value: string | null; runs: number }[]): RunValues["tags"] {
@@ -200,7 +206,7 @@ async function matching(engine: Engine, scope: Scope, { upTo, ...filter }: RunFi
   const runs = db
     .selectFrom((others.facts.length === 0 ? read : read.unionAll(unstored as never)).as("run_facts"))
     .$if(floor !== undefined, (some) => some.where("run_facts.created_at", ">=", floor!))
-    .where((eb) => eb.and(factConditions(eb as never, filter)));
+    .where((eb) => eb.and(factConditions(eb as never, scope.orgId, filter)));
   return { runs, floor };
 }
 

@@ -111,7 +111,7 @@ export function runConditions(eb: Runs, filter: RunFilter): Where[] {
 }
 
 /** Conditions on the facts of runs. Only stored facts have words: `words` are those of `q`. */
-export function factConditions(eb: Facts, filter: RunFilter): Where[] {
+export function factConditions(eb: Facts, orgId: string, filter: RunFilter): Where[] {
   const { status, role, model, code, functionName, trouble, source, keyId, requestId, q } = filter;
   const { sessionId, threadId, minDurationMs, minCostUsd, feedback, tag } = filter;
   const equal = {
@@ -132,8 +132,7 @@ export function factConditions(eb: Facts, filter: RunFilter): Where[] {
   const said = eb.selectFrom("feedback").select("feedback.key_id").whereRef("feedback.run_id", "=", "run_facts.run_id");
   if (feedback === "any") all.push(eb.exists(said));
   else if (feedback !== undefined) all.push(eb.exists(said.where("score", SCORES[feedback], 0)));
-  // A tag is found as it is written in the JSON of a list of tags.
-  if (tag !== undefined) all.push(eb.exists(said.where(containsExactly(eb.ref("tags" as never), JSON.stringify(tag)))));
+  if (tag !== undefined) all.push(eb("run_facts.run_id", "in", runsTagged(eb, orgId, tag)));
   if (source === "production") all.push(eb("run_facts.source", "in", PRODUCTION));
   if (functionName !== undefined) all.push(containsExactly(eb.ref("run_facts.functions"), listed([functionName])));
   if (trouble !== undefined) all.push(eb(`run_facts.${trouble}_calls`, ">", 0));
@@ -143,6 +142,19 @@ export function factConditions(eb: Facts, filter: RunFilter): Where[] {
     all.push(begins(eb.ref(q.startsWith("run_") ? "run_facts.run_id" : "run_facts.thread_id"), q));
   return all;
 }
+
+/**
+ * A tag is found as it is written in the JSON of a list of tags. Grouped, so that Postgres reads the feedback once: it expects most of it
+ * to match, and would look for feedback of one run after the other until a page is full.
+ */
+const runsTagged = (eb: Facts, orgId: string, tag: string) =>
+  eb
+    .selectFrom("feedback")
+    .select("feedback.run_id")
+    .where("feedback.org_id", "=", orgId)
+    .where("feedback.tags", "is not", null)
+    .where(containsExactly(eb.ref("feedback.tags" as never), JSON.stringify(tag)))
+    .groupBy("feedback.run_id");
 
 /** The words that `q` searches for; undefined when it is an id or absent. */
 export const wordsSearched = ({ q }: RunFilter): string[] | undefined =>

@@ -66,8 +66,8 @@ export function runQueries(engine: Engine) {
     totals: (orgId: string, agentId: string, filter: RunFilter): Promise<RunTotals> =>
       totalsOf(engine, { orgId, agentId }, filter),
 
-    values: (orgId: string, agentId: string, filter: RunFilter): Promise<RunValues> =>
-      valuesOf(engine, { orgId, agentId }, filter),
+    values: (orgId: string, agentId: string, range: Pick<RunFilter, "from" | "to">): Promise<RunValues> =>
+      valuesOf(engine, { orgId, agentId }, range),
 
     parts: (orgId: string, agentId: string, runId: string): Promise<RunParts | undefined> =>
       parts(engine, orgId, agentId, runId),

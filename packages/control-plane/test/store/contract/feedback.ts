@@ -81,6 +81,8 @@ export function feedbackContract(place: MakePlace): void {
     const { tags } = await console.runs.values(orgId, agentId, {});
     expect(tags[0]).toEqual({ value: "late", runs: 2 });
     expect(tags.map(({ value }) => value).toSorted()).toEqual(["a_b", "late", "on time"]);
+    expect((await console.runs.values(orgId, "agt_other", {})).tags).toEqual([]);
+    expect((await console.runs.values(orgId, agentId, { to: 1 })).tags).toEqual([]);
   });
 
   test("feedback is erased with its thread, and with old runs", async () => {
