@@ -1,8 +1,9 @@
 import { connect, silentLog } from "@patchbay/functions";
 import { LIMITS, CLOSE_CODES, FRAMES_VERSION } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { callFrame, startFakeControlPlane } from "../../../../test/support/fake-control-plane.ts";
+import { callFrame } from "../../../../test/support/fake-control-plane.ts";
 import { gated, fakeService } from "../../../../test/support/fake-service.ts";
+import { freePort } from "../../../../test/support/free-port.ts";
 import { until } from "../../../../test/support/inbox.ts";
 import { plane, runtimeOf } from "./hand-plane.ts";
 
@@ -67,11 +68,10 @@ test("the runtime is ready when the control plane welcomes it", async () => {
 });
 
 test("the runtime connects to a control plane that starts later", async () => {
-  const first = await startFakeControlPlane();
-  await first[Symbol.asyncDispose]();
-  const runtime = runtimeOf(first.url);
+  const port = await freePort();
+  const runtime = runtimeOf(`http://127.0.0.1:${port}`);
 
-  const { welcome } = await plane({ port: first.port });
+  const { welcome } = await plane({ port });
   await welcome();
 
   await runtime.ready;

@@ -1,7 +1,8 @@
+import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import { freePort } from "../../../../test/support/free-port.ts";
 
 /** A server over HTTP that can stop, and start again with the same address. */
 export interface HttpServer extends AsyncDisposable {
@@ -13,7 +14,7 @@ export interface HttpServer extends AsyncDisposable {
 /** Starts a server that answers with `fetch`. */
 export async function serve(fetch: (request: Request) => Promise<Response>): Promise<HttpServer> {
   let server: Server;
-  let port = 0;
+  const port = await freePort();
   async function start() {
     server = createServer((request, response) => {
       fetch(toRequest(request)).then(
@@ -21,8 +22,7 @@ export async function serve(fetch: (request: Request) => Promise<Response>): Pro
         () => response.destroy(),
       );
     });
-    await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
-    ({ port } = server.address() as AddressInfo);
+    await once(server.listen(port, "127.0.0.1"), "listening");
   }
   async function stop() {
     if (!server.listening) return;
