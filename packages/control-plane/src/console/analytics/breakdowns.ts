@@ -3,7 +3,7 @@ import { usdOf } from "../../accounts/admin-accounts.ts";
 import type { Engine } from "../../store/engine.ts";
 import { sum } from "../../store/run-facts.ts";
 import { PRODUCTION } from "../runs/filter.ts";
-import { type FiguresOf, within } from "./time-range.ts";
+import { type Buckets, type FiguresOf, inSlices, within } from "./time-range.ts";
 
 const SHOWN = 50;
 
@@ -17,8 +17,11 @@ interface Share {
 }
 
 /** Ended queries by agent, key, source and error code, from the facts of runs: one narrow row for each run. */
-export async function breakdowns(engine: Engine, of: FiguresOf): Promise<Breakdowns> {
-  const parts = await partsOf(engine, of);
+export async function breakdowns(engine: Engine, of: FiguresOf, buckets: Buckets): Promise<Breakdowns> {
+  const parts: Parts = [];
+  await inSlices(of, buckets, async (slice) => {
+    parts.push(...(await partsOf(engine, { ...of, ...slice })));
+  });
   const agents = sharesOf(parts, ({ agent_id }) => [agent_id]);
   const keys = sharesOf(parts, ({ agent_id, key_id }) => [agent_id, key_id]);
   const failed = parts.filter(({ code }) => code !== null);

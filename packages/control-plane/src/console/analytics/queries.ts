@@ -28,7 +28,7 @@ export function analyticsQueries(engine: Engine) {
         ]);
         tally.add({ ended, spent, firstTokens, calls });
       });
-      return { ...tally.figures(), ...(await breakdowns(engine, of)) };
+      return { ...tally.figures(), ...(await breakdowns(engine, of, buckets)) };
     },
   };
 }

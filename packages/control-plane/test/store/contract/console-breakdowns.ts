@@ -20,6 +20,8 @@ export function breakdownContract(place: MakePlace): void {
       );
     };
     await query({ keyId: "key_a" }, 5);
+    // The range is read in slices.
+    world.clock.advance(20 * 3_600_000);
     await query({ keyId: "key_a" }, 20, true);
     await query({ keyId: "tok_b" }, 100);
     await query({ keyId: "mem_c" }, 3);
