@@ -1,3 +1,4 @@
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import type { RunFilter } from "../../src/console/runs/filter.ts";
 import { openStore } from "../../src/store/open.ts";
@@ -54,4 +55,28 @@ test("ten thousand runs are found, sorted and added up without a gap", async () 
   );
   expect(costly[0]).toBe(most!["run_id"]);
   expect(await runs.totals(WHOSE.orgId, WHOSE.agentId, {})).toMatchObject({ runs: RUNS, since: null });
+});
+
+test("sums read the newest 100,000 runs, and suggestions for filters the newest 20,000", async () => {
+  await using place = await sqlitePlace();
+  const store = await openStore(place.url);
+  await using _closing = { [Symbol.asyncDispose]: () => store.close() };
+  const { runs } = consoleOf(store);
+  // Facts without their runs.
+  using database = new DatabaseSync(place.file, { enableForeignKeyConstraints: false });
+  database.exec(`
+    insert into run_facts (run_id, org_id, agent_id, thread_id, key_id, source, status, functions, model, created_at,
+      duration_ms, input_tokens, output_tokens, cost_micros, calls, failed_calls, denied_calls)
+    with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 100_010)
+    select 'run_' || n, 'org_1', 'agt_1', 'thr_1', 'key_1', 'api', 'succeeded', '',
+      case when n < 80_010 then 'older' else 'newer' end, n, 1, 0, 0, 0, 0, 0, 0 from numbers`);
+
+  const totals = await runs.totals(WHOSE.orgId, WHOSE.agentId, {});
+  const { models } = await runs.values(WHOSE.orgId, WHOSE.agentId, {});
+  const before = await runs.values(WHOSE.orgId, WHOSE.agentId, { to: 80_010 });
+
+  // The last run that is read, and all of its millisecond.
+  expect(totals).toMatchObject({ runs: 100_001, since: new Date(10).toISOString() });
+  expect(models).toEqual([{ value: "newer", runs: 20_001 }]);
+  expect(before.models).toEqual([{ value: "older", runs: 20_001 }]);
 });

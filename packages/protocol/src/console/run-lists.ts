@@ -36,7 +36,7 @@ export const TestCounts = z.object({ tests: z.number(), toEdit: z.number(), left
 export type TestCounts = z.infer<typeof TestCounts>;
 
 const counted = z.array(z.object({ value: z.string(), runs: z.number() }));
-/** Values that filters of runs can have, with the number of runs, the most frequent first. */
+/** Values that filters of the newest 20,000 runs can have, with the number of runs, the most frequent first. */
 export const RunValues = z.object({
   models: counted,
   codes: counted,

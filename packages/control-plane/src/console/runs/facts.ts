@@ -12,6 +12,8 @@ import { MICROS, summarised, toSummaries } from "./summary.ts";
 
 /** Runs of an agent that are read for one answer, the newest of the time asked for: at most 40 ms. A list continues below them. */
 const RUNS_READ = 100_000;
+/** Runs that are read for suggestions, the newest of the time asked for. SQLite sorts the runs that it groups, which doubles their time. */
+const SUGGESTED_FROM = 20_000;
 /** Ended runs get their facts within a second, if queries leave the time. */
 const UNRECORDED_MS = 10_000;
 /** Open runs that are read for one answer, the newest first. */
@@ -109,9 +111,9 @@ export async function totalsOf(engine: Engine, scope: Scope, filter: RunFilter):
   return { ...sums, costUsd: micros / MICROS, since: floor === undefined ? null : isoTime(floor) };
 }
 
-/** The values that filters of these runs can have, the most frequent first. */
+/** The values that filters of the newest runs can have, the most frequent first. */
 export async function valuesOf(engine: Engine, scope: Scope, range: Range): Promise<RunValues> {
-  const { runs } = await matching(engine, scope, range);
+  const { runs } = await matching(engine, scope, { ...range, most: SUGGESTED_FROM });
   const rows = await runs
     .select(["run_facts.model", "run_facts.code", "run_facts.key_id", "run_facts.role"])
     .select(({ fn }) => fn.countAll<number>().as("runs"))
@@ -166,7 +168,11 @@ function mostFrequent(rows: readonly { value: string | null; runs: number }[]): 
  * The facts of the runs that match: those that are stored, and of runs without them the facts of this moment. `floor`: the start of
  * the time that was read, when older runs were left out. With `upTo` the caller reads on below it.
  */
-async function matching(engine: Engine, scope: Scope, { upTo, ...filter }: RunFilter & { upTo?: number }) {
+async function matching(
+  engine: Engine,
+  scope: Scope,
+  { upTo, most = RUNS_READ, ...filter }: RunFilter & { upTo?: number; most?: number },
+) {
   const { db, dialect } = engine;
   const { from, to } = filter;
   const words = wordsSearched(filter);
@@ -182,7 +188,7 @@ async function matching(engine: Engine, scope: Scope, { upTo, ...filter }: RunFi
     .select("run_facts.created_at as at")
     .orderBy("run_facts.created_at", "desc")
     .limit(1)
-    .offset(RUNS_READ)
+    .offset(most)
     .executeTakeFirst();
   const others = await unrecorded(engine, scope, { ...filter, ...(upTo !== undefined && { upTo }) });
   const floors = [];
