@@ -12,12 +12,12 @@ import { defineConfig, type Plugin, type BuildOptions } from "rolldown";
  * own zod there, because the owner's may be an older one.
  */
 const ENTRIES = {
-  protocol: ["index", "console/index"],
+  protocol: ["index", "arguments-hash", "console/index", "providers"],
   client: ["index"],
   create: ["main", "index"],
   functions: ["index", "access/index", "sources", "testing/index"],
   mcp: ["index"],
-  "control-plane": ["index", "admin", "store/dialect/sqlite-reader-thread"],
+  "control-plane": ["index", "admin", "sqlite-reader-thread"],
   cli: ["main", "runtime-process", "search-process"],
 };
 
@@ -55,6 +55,12 @@ export function bundle(name: PackageName, dir: string, entries = entriesOf(name)
       dir,
       cleanDir: true,
       comments: { legal: true, annotation: false, jsdoc: false },
+      // One file in place of a dozen small ones, of which every process loads all.
+      codeSplitting: {
+        groups: [
+          { name: "wire", test: /[\\/]packages[\\/](?:kit|schema|protocol)[\\/]src[\\/](?!console)/, minShareCount: 2 },
+        ],
+      },
       // Flat: what finds a file by its own address is directly in src, and keeps finding it in dist.
       chunkFileNames: "[name]-[hash].js",
     },

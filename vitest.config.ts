@@ -1,32 +1,48 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { TEST_MS, WAIT_MS } from "./test/support/patience.ts";
 
 /** Module tests that need a database server or a bus. */
 const SERVICES = [
   "packages/*/test/**/*{postgres,nats}*.test.ts",
-  "packages/control-plane/test/start/restore.test.ts",
-  "packages/control-plane/test/store/{migrate,plans}.test.ts",
+  "packages/control-plane/test/start/{first-start,restore}.test.ts",
+  "packages/store/test/{audit-upgrade,migrate,plans}.test.ts",
 ];
 /** Module tests that start processes, hash many passwords, wait for time limits, or try thousands of cases. */
 const LONG = [
-  "check/snippets.test.ts",
+  "check/{site,snippets}.test.ts",
   "packages/cli/test/**/*.test.ts",
-  "packages/functions/test/testing/escalation*.test.ts",
-  "packages/functions/test/widening-properties.test.ts",
-  "packages/control-plane/test/console/{attempts,csrf,live,load,members,open-views,run-search,sign-in}.test.ts",
-  "packages/control-plane/test/gateway/{limits,lost-messages}.test.ts",
-  "packages/control-plane/test/run/{crash-loop,delivery,hanging}.test.ts",
-  "packages/control-plane/test/store/{sqlite-files,sqlite-processes,thread-title}.test.ts",
+  "packages/escalation/test/escalation*.test.ts",
+  "packages/runtime/test/widening-properties.test.ts",
+  "packages/console-api/test/{attempts,csrf,live,load,members,open-views,run-search,sign-in}.test.ts",
+  "packages/gateway/test/{limits,lost-messages}.test.ts",
+  "packages/engine/test/run/{crash-loop,delivery,hanging}.test.ts",
+  "packages/store/test/{sqlite-files,sqlite-processes,thread-title}.test.ts",
 ];
 /** Contract tests that send thousands of requests, or wait for time limits of sockets. */
 const LONG_CONTRACTS = [
   "test/contract/{adversarial-model,canaries,command,hostile-requests,open-streams,run-control,time-limits}.test.ts",
 ];
+/**
+ * Installations from a registry, proxies and monitoring of a deployment, and readers of large logs: long, and what they test changes
+ * rarely. `npm test` has one of each kind, and all declarations; `.ci/full` and a run of a single file have all.
+ */
+const FULL_SYSTEM = [
+  "test/deploy/{nginx-console,nginx-limits,nginx-replicas,nginx-streams,prometheus}.test.ts",
+  "test/recovery/stopped-readers.test.ts",
+];
+const FULL_PACKAGES = ["test/packages/{matrix,node-versions,pack,registry,tutorial}.test.ts"];
 
 const project = (name: string, include: string[], exclude: string[] = []) => ({
   extends: true as const,
   test: { name, include, exclude },
 });
+
+/** Tests of installed packages, which come from one registry. */
+const packages = (...files: Parameters<typeof project>) => {
+  const { test, ...rest } = project(...files);
+  return { ...rest, test: { ...test, globalSetup: "test/packages/registry.ts" } };
+};
 
 /** Files that share a process. Half of the time of short files goes into starting Node.js and importing the packages. */
 const shared = (...files: Parameters<typeof project>) => {
@@ -48,7 +64,7 @@ class Alternating extends BaseSequencer {
       sharing = [],
     } = Object.groupBy(sorted, ({ project: { name, config } }) => {
       if (!config.isolate) return "sharing";
-      return name === "system" ? "waiting" : "computing";
+      return name === "system" || name === "full" ? "waiting" : "computing";
     });
     const turns = Array.from({ length: Math.max(waiting.length, computing.length) }, (_, i) => [
       waiting[i],
@@ -71,23 +87,17 @@ export default defineConfig({
       shared("contract", ["test/contract/**/*.test.ts"], LONG_CONTRACTS),
       project("services", SERVICES),
       project("long", [...LONG, ...LONG_CONTRACTS]),
-      project("system", ["test/**/*.test.ts"], ["test/{chat,contract,console,packages}/**"]),
-      {
-        extends: true as const,
-        test: {
-          name: "packages",
-          include: ["test/packages/**/*.test.ts"],
-          globalSetup: "test/packages/registry.ts",
-        },
-      },
-      project("browser", ["test/{chat,console}/**/*.test.ts"]),
+      project("system", ["test/**/*.test.ts"], ["test/{chat,contract,console,packages}/**", ...FULL_SYSTEM]),
+      packages("packages", ["test/packages/**/*.test.ts"], FULL_PACKAGES),
+      project("full", FULL_SYSTEM),
+      packages("full-packages", FULL_PACKAGES),
+      shared("browser", ["test/{chat,console}/**/*.test.ts"]),
     ],
     setupFiles: ["test/support/wait-limit.ts"],
     retry: 0,
-    // For machines that are many times slower than usual: a test that measures time has limits of its own.
-    testTimeout: 600_000,
-    hookTimeout: 600_000,
-    expect: { poll: { timeout: 60_000 } },
+    testTimeout: TEST_MS,
+    hookTimeout: TEST_MS,
+    expect: { poll: { timeout: WAIT_MS } },
     pool: "forks",
     maxWorkers: 3,
     sequence: { sequencer: Alternating },

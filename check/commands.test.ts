@@ -40,7 +40,8 @@ function unknownCommands(text: string): string[] {
       const [, first = ""] = /^([a-z-]+)$/.exec(words[0] ?? "") ?? [];
       const options = new Set(["--help", ...command.options.flatMap(({ long }) => long ?? [])]);
       const flags = words.flatMap((word) => /^--[a-z][a-z-]*/.exec(word)?.[0] ?? []);
-      const isKnown = flags.every((flag) => options.has(flag)) && (command.commands.length === 0 || first === "");
+      const isGroup = command.commands.length > 0 && command.registeredArguments.length === 0;
+      const isKnown = flags.every((flag) => options.has(flag)) && (!isGroup || first === "");
       return isKnown ? [] : [line];
     },
   );

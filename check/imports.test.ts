@@ -4,7 +4,7 @@ import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { FOLDERS, LIBRARIES, PACKAGES } from "../oxlint.config.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -17,31 +17,52 @@ interface Planted {
   refused: string[];
 }
 
-/** For each folder, at each depth, an import of every folder next to it, of every package and of every library. */
-const planted: Planted[] = Object.entries(FOLDERS).flatMap(([own, folders]) =>
+const isOfControlPlane = (name: string) => name === "control-plane" || Object.values(LIBRARIES).flat().includes(name);
+
+/** For each folder, at each depth, an import of every folder next to it and to its parent, of every package and every library. */
+const planted: Planted[] = Object.entries(FOLDERS).flatMap(([parent, folders]) =>
   Object.entries(folders).flatMap(([folder, mayImport]) =>
     DEPTHS.map((depth): Planted => {
-      const up = "../".repeat(depth + 1);
-      const next = Object.keys(folders).filter((name) => name !== folder);
-      const packages = Object.keys(PACKAGES).filter(
-        (name) => name !== own && !(own === "functions" && folder === "testing"),
-      );
-      const libraries = own === "control-plane" ? Object.keys(LIBRARIES) : [];
+      const [own, within] = parent.split("/") as [string, string?];
+      const packages = Object.keys(PACKAGES).filter((name) => name !== own);
+      const libraries = isOfControlPlane(own) ? Object.keys(LIBRARIES) : [];
       const isAllowed = new Map<string, boolean>([
-        ...next.map((name) => [`${up}${name}/deep/planted.ts`, mayImport.includes(name)] as const),
-        [`${up}planted.ts`, mayImport.includes(".")],
+        ...nextTo(folders, folder, mayImport, depth),
+        ...(within === undefined ? [] : nextTo(FOLDERS[own]!, within, FOLDERS[own]![within]!, depth + 1)),
         ...packages.map((name) => [`@patchbay/${name}`, PACKAGES[own]!.includes(name)] as const),
-        ...libraries.map((name) => [name, LIBRARIES[name]!.includes(folder)] as const),
+        ...libraries.map((name) => [name, LIBRARIES[name]!.includes(own)] as const),
       ]);
       const specifiers = [...isAllowed.keys()];
       return {
-        file: `packages/${own}/src/${folder}/${"deep/".repeat(depth)}planted.ts`,
+        file: `${folderOf(parent)}/${folder}/${"deep/".repeat(depth)}planted.ts`,
         allowed: specifiers.filter((name) => isAllowed.get(name)),
         refused: specifiers.filter((name) => !isAllowed.get(name)),
       };
     }),
   ),
 );
+
+/** A key of `FOLDERS` as a path. */
+function folderOf(parent: string): string {
+  const [own, ...within] = parent.split("/");
+  return ["packages", own, "src", ...within].join("/");
+}
+
+/** The folders next to `folder`, as a file `depth` folders below it writes them, and whether it may import them. */
+function nextTo(
+  folders: Readonly<Record<string, readonly string[]>>,
+  folder: string,
+  mayImport: readonly string[],
+  depth: number,
+) {
+  const up = "../".repeat(depth + 1);
+  return [
+    ...Object.keys(folders)
+      .filter((name) => name !== folder)
+      .map((name) => [`${up}${name}/deep/planted.ts`, mayImport.includes(name)] as const),
+    [`${up}planted.ts`, mayImport.includes(".")] as const,
+  ];
+}
 
 let folder: string;
 /** Lines that the linter reports, by file and rule. */
@@ -93,15 +114,16 @@ test("a circle of types is reported", () => {
   for (const file of ["one", "two"]) expect(reported.get(`packages/cli/src/${file}.ts import(no-cycle)`)).toEqual([1]);
 });
 
-describe.each(Object.keys(PACKAGES))("packages/%s", (own) => {
-  test("each folder of its sources has its imports listed", () => {
-    const folders = readdirSync(join(root, "packages", own, "src"), { withFileTypes: true })
+test.each([...Object.keys(PACKAGES), ...Object.keys(FOLDERS).filter((parent) => parent.includes("/"))])(
+  "each folder of %s has its imports listed",
+  (parent) => {
+    const folders = readdirSync(join(root, folderOf(parent)), { withFileTypes: true })
       .filter((entry) => entry.isDirectory() && entry.name !== "styles")
       .map(({ name }) => name);
 
-    expect(folders.toSorted()).toEqual(Object.keys(FOLDERS[own]!).toSorted());
-  });
-});
+    expect(folders.toSorted()).toEqual(Object.keys(FOLDERS[parent] ?? {}).toSorted());
+  },
+);
 
 test("each package has its imports listed", () => {
   expect(readdirSync(join(root, "packages")).toSorted()).toEqual(Object.keys(PACKAGES).toSorted());

@@ -58,7 +58,7 @@ test("all packages have the version that the programs report", () => {
 });
 
 test("what @patchbay/functions says about the control plane's Node.js is what the control plane says", () => {
-  const source = readFileSync(`${ROOT}packages/functions/src/testing/control-plane.ts`, "utf8");
+  const source = readFileSync(`${ROOT}packages/test-kit/src/control-plane.ts`, "utf8");
   const { engines } = read("packages/control-plane");
   expect(source).toContain(`const NEEDED = "${engines.node.slice(">=".length)}";`);
 });

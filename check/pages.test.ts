@@ -60,7 +60,7 @@ test("a missing file, folder and anchor are found", () => {
   expect(isBroken("README.md", "docs/no-such-page.md")).toBe(true);
   expect(isBroken("README.md", "docs/guides/access.md#no-such-heading")).toBe(true);
   expect(isBroken("README.md", "docs/guides/access.md#the-trust-model")).toBe(false);
-  const names = ["packages/control-plane/src/run/none.ts", "run/none.ts", "docs/guides/access.md"];
+  const names = ["packages/engine/src/run/none.ts", "run/none.ts", "docs/guides/access.md"];
   expect(names.filter((name) => isMissing("README.md", name))).toEqual(names.slice(0, 2));
   expect(statSync(join(root, "docs")).isDirectory()).toBe(true);
 });

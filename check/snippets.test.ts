@@ -3,6 +3,8 @@ import { globSync, readFileSync } from "node:fs";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import type { JsonObject, Service } from "@patchbay/functions";
+import { callAs } from "@patchbay/functions/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 const root = join(import.meta.dirname, "..");
@@ -15,14 +17,16 @@ const PAGES = globSync(["README.md", "docs/**/*.md", "packages/*/README.md"], {
 
 /** What snippets of a page use and do not show. Appended, so that the compiler's lines are those of the snippet. */
 const EMBEDDED = 'declare const apiKey: string; declare const service: import("@patchbay/functions").Service;';
+const ENVIRONMENT = `declare const process: { stdout: NodeJS.WriteStream } & { env:
+  { PATCHBAY_AGENT: string; PATCHBAY_API_KEY: string; PATCHBAY_RUNTIME_KEY: string } };`;
 const ASSUMED: Record<string, string> = {
-  "README.md": `${EMBEDDED} declare const payments: { refund(id: string, more: object): Promise<{ id: string }> };`,
+  "README.md": EMBEDDED,
+  "packages/client/README.md": ENVIRONMENT,
+  "packages/functions/README.md": ENVIRONMENT,
   "docs/guides/approval.md": EMBEDDED,
   "docs/guides/chat.md":
     "declare function sessionOf(request: Request): Promise<{ role: string; customerId: string } | undefined>;",
   "docs/guides/deploying.md": EMBEDDED,
-  "docs/guides/hooks.md": `declare const getOrder: import("@patchbay/functions").FunctionDefinition;
-    declare const moderation: { flags(text: string, options: { signal: AbortSignal }): Promise<boolean> };`,
   "docs/guides/testing.md": `${EMBEDDED} declare const { runQuery, scriptedModel }: typeof import("@patchbay/functions/testing");
     declare const query: string, role: string, provider: import("@patchbay/functions/testing").ScriptedModel;`,
 };
@@ -30,21 +34,42 @@ const ASSUMED: Record<string, string> = {
 /** How snippets begin that are not modules: members of an object, and a file that another test compares with the one that runs. */
 const PARTS = ["authorize: (", "output: z.object(", "import { mkdtempDisposableSync }"];
 
+/** The blocks of a page in JavaScript are one program, which a reader continues. */
+const joined = (blocks: readonly { page: string; language: string; code: string }[]) => {
+  const [first, ...others] = blocks.filter(({ language }) => language === "js");
+  const program = first && { ...first, code: [first, ...others].map(({ code }) => code).join("\n") };
+  return [...blocks.filter(({ language }) => language !== "js"), ...(program ? [program] : [])];
+};
+
+const blocksOf = (page: string) =>
+  [...readFileSync(join(root, page), "utf8").matchAll(/^ *```(tsx?|js)\n(.*?)^ *```/gms)].map(
+    ([, language = "", code = ""]) => ({ page, language, code }),
+  );
+
 const all = PAGES.flatMap((page) =>
-  [...readFileSync(join(root, page), "utf8").matchAll(/^ *```ts\n(.*?)^ *```/gms)].map(([, code = ""], index) => ({
-    file: `${page.replaceAll(/[/.]/g, "-")}-${index + 1}.ts`,
+  joined(blocksOf(page)).map(({ language, code }, index) => ({
+    page,
+    file: `${page.replaceAll(/[/.]/g, "-")}-${index + 1}.${language === "tsx" ? "tsx" : "ts"}`,
     code: `${code}${ASSUMED[page] ?? ""}\nexport {};\n`,
   })),
 );
 const partOf = (code: string) => PARTS.find((start) => code.startsWith(start));
-const snippets = all.filter(({ code }) => partOf(code) === undefined);
+const snippets: readonly { page: string; file: string; code: string }[] = all.filter(
+  ({ code }) => partOf(code) === undefined,
+);
 
 /** Inside the repository, so that the snippets find the packages. */
 const folder = join(root, `test/output/snippets-${process.pid}`);
 const EXTENDED = {
   extends: "../../../tsconfig.json",
-  compilerOptions: { noUnusedLocals: false, noUnusedParameters: false },
-  include: ["*.ts"],
+  compilerOptions: {
+    noUnusedLocals: false,
+    noUnusedParameters: false,
+    jsx: "react-jsx",
+    // The chat page is compiled with the packages of its example.
+    paths: { "@ai-sdk/react": ["../../../examples/chat/node_modules/@ai-sdk/react/dist/index.d.ts"] },
+  },
+  include: ["*.ts", "*.tsx"],
 };
 
 beforeAll(async () => {
@@ -68,6 +93,35 @@ test("the snippets of the pages pass the type check", async () => {
   expect(snippets.length).toBeGreaterThan(10);
   expect(all.flatMap(({ code }) => partOf(code) ?? []).toSorted()).toEqual(PARTS.toSorted());
   expect(await faults()).toBe("");
+});
+
+/** The service of a page's first complete program. */
+async function serviceOf(page: string): Promise<Service> {
+  const { code } = blocksOf(page).find((block) => block.code.includes("export default"))!;
+  const file = join(folder, `${page.replaceAll(/[/.]/g, "-")}-service.ts`);
+  await writeFile(file, code);
+  const { default: service } = (await import(file)) as { default: Service };
+  return service;
+}
+
+test.each([
+  ["docs/index.md", "get_order", "W100"],
+  ["packages/functions/README.md", "get_order", "42"],
+])("the first example in %s runs, and refuses a caller without identity", async (page, functionName, orderId) => {
+  const service = await serviceOf(page);
+  const call = (id: string, context: JsonObject) =>
+    callAs(service, { functionName, role: "customer", input: { orderId: id }, context });
+  expect(await call(orderId, { customerId: "ada" })).toMatchObject({ ok: true });
+  for (const context of [{}, { customerId: null }, { customerId: "ben" }])
+    for (const id of [orderId, "unknown"]) expect(await call(id, context)).toMatchObject({ code: "denied" });
+});
+
+test("the function in README.md refunds an order once, and names one that it does not find", async () => {
+  const service = await serviceOf("README.md");
+  const input = { orderId: "#W100", reason: "late" };
+  const refund = () => callAs(service, { functionName: "refund_order", role: "support", input });
+  expect(await refund()).toEqual({ ok: true, value: { refundedUsd: 25, reason: "late" } });
+  expect(await refund()).toMatchObject({ ok: false, message: "order not found" });
 });
 
 test("a snippet with a wrong type is found", async () => {

@@ -21,17 +21,13 @@ test("a phrase is found across the lines of a comment", () => {
   expect(found("page.md", "The replica is\nnone of them.")).toEqual(["1:13 is\nnone"]);
 });
 
-test("a page cannot run the package of npm that is called patchbay", () => {
-  expect(found("page.md", "Run `npx patchbay dev`, or npx -y patchbay.")).toEqual([
-    "1:6 npx patchbay",
-    "1:28 npx -y patchbay",
-  ]);
-  expect(found("a.tsx", "const line = 'npx patchbay connect';")).toEqual(["1:15 npx patchbay"]);
+test("a page cannot install the package of npm that is called patchbay without a question", () => {
+  expect(found("page.md", "Run `npx patchbay dev`, not npx -y patchbay.")).toEqual(["1:29 npx -y patchbay"]);
   const configured = (args: string) => found("page.md", `"command": "npx",\n"args": [${args}]`);
-  expect(configured('"patchbay", "mcp"')).toEqual(['1:13 npx",\n"args": ["patchbay']);
+  expect(configured('"patchbay", "mcp"')).toEqual([]);
   expect(configured('"-y", "patchbay", "mcp"')).toEqual(['1:13 npx",\n"args": ["-y", "patchbay']);
   expect(configured('"-y", "@patchbay/cli", "mcp"')).toEqual([]);
-  expect(found("page.md", "npx @patchbay/cli dev; npx patchbay-something")).toEqual([]);
+  expect(found("page.md", "npx -y @patchbay/cli dev; npx -y patchbay-something")).toEqual([]);
 });
 
 test("names of programs and true uses are not reported", () => {

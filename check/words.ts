@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { extname, join } from "node:path";
-import { parseSync, Visitor } from "oxc-parser";
+import { Visitor } from "oxc-parser";
+import { parse } from "./source.ts";
 
 /**
  * `words`: what hides the actor or the field's term, and what to write in its place. `allowed`: true uses, as common English or the
@@ -34,8 +35,7 @@ export interface Finding {
 /** The parts of a file that a person reads: all of a text, and the comments, strings and JSX texts of a program. */
 function texts(file: string, source: string): { start: number; text: string }[] {
   if (![".ts", ".tsx", ".mts", ".mjs"].includes(extname(file))) return [{ start: 0, text: source }];
-  const { comments, program, errors } = parseSync(file, source);
-  if (errors.length > 0) throw new Error(`${file} cannot be parsed: ${errors[0]!.message}`);
+  const { comments, program } = parse(file, source);
   const spans: [start: number, end: number][] = comments.map(({ start, end }) => [start, end]);
   new Visitor({
     Literal: ({ value, start, end }) => {

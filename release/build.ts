@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "rolldown";
 import { bundle, PACKAGES, type PackageName } from "../rolldown.config.ts";
@@ -22,6 +22,6 @@ for (const name of names.filter((one) => existsSync(join(folderOf(one), "src/mai
   copyFileSync(join(ROOT, "release/bin.cjs"), join(folderOf(name), "dist/bin.cjs"));
 const typed = names.filter((name) => existsSync(join(folderOf(name), "tsconfig.json"))).map(folderOf);
 if (typed.length > 0) run(join(ROOT, "node_modules/typescript/bin/tsc"), "-b", ...typed);
-for (const folder of typed) copyTypes(folder);
+for (const folder of typed) copyTypes(basename(folder));
 if (names.includes("control-plane"))
   run(join(ROOT, "packages/console/build.ts"), "--copy-to", join(folderOf("control-plane"), "dist/console/files"));

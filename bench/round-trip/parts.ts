@@ -1,6 +1,6 @@
 /** Parts of the control plane for the round trip, built like the packages. */
-export { createAdmin } from "../../packages/control-plane/src/accounts/admin.ts";
-export { createMemoryBus } from "../../packages/control-plane/src/bus/memory-bus.ts";
-export { createFunctionGateway } from "../../packages/control-plane/src/gateway/gateway.ts";
+export { createAdmin } from "@patchbay/server/accounts/admin";
+export { createMemoryBus } from "@patchbay/gateway/bus/memory-bus";
+export { createFunctionGateway } from "@patchbay/gateway/gateway";
 export { createLog } from "../../packages/control-plane/src/start/log.ts";
-export { openStore } from "../../packages/control-plane/src/store/open.ts";
+export { openStore } from "@patchbay/store/open";

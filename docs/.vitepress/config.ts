@@ -23,6 +23,15 @@ function linkToRepository(markdown: Markdown): void {
   });
 }
 
+/** Vue evaluates `{{…}}` in inline code, which has the text of a template here, such as a header of a chat client. */
+function showBraces(markdown: Markdown): void {
+  const code = markdown.renderer.rules.code_inline!;
+  markdown.renderer.rules.code_inline = (tokens, index, ...rest) => {
+    tokens[index]!.attrSet("v-pre", "");
+    return code(tokens, index, ...rest);
+  };
+}
+
 /** Puts a drawing into the page, so that its colours follow the theme that the reader chose. */
 function inlineDrawings(markdown: Markdown): void {
   const image = markdown.renderer.rules.image!;
@@ -52,6 +61,7 @@ export default defineConfig({
     anchor: { slugify: slugOf },
     config(markdown) {
       linkToRepository(markdown);
+      showBraces(markdown);
       inlineDrawings(markdown);
     },
   },

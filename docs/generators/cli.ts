@@ -4,10 +4,10 @@ import type { Entry, Section } from "./section.ts";
 
 /** The commands that run something, with the words before them: `agents create`. */
 export function commands(): { path: string; command: Command }[] {
-  const below = (command: Command, path: string): { path: string; command: Command }[] =>
-    command.commands.length === 0
-      ? [{ path, command }]
-      : command.commands.flatMap((child) => below(child, `${path} ${child.name()}`.trim()));
+  const below = (command: Command, path: string): { path: string; command: Command }[] => [
+    ...(command.commands.length === 0 || command.registeredArguments.length > 0 ? [{ path, command }] : []),
+    ...command.commands.flatMap((child) => below(child, `${path} ${child.name()}`.trim())),
+  ];
   return below(createProgram(), "");
 }
 

@@ -1,6 +1,6 @@
 import { DEFAULT_LIMITS } from "@patchbay/protocol";
-import { queryDocument } from "../../packages/control-plane/src/http/query/openapi.ts";
-import { ROUTES } from "../../packages/control-plane/src/http/query/routes.ts";
+import { queryDocument } from "../../packages/server/src/query/openapi.ts";
+import { ROUTES } from "../../packages/server/src/query/routes.ts";
 import { type JsonSchema, schemaSections, typeOf } from "./schemas.ts";
 import type { Section } from "./section.ts";
 

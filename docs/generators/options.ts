@@ -1,7 +1,7 @@
 import { membersOf } from "./doc-comments.ts";
 import type { Section } from "./section.ts";
 
-const SOURCES = "packages/functions/src";
+const SOURCES = "packages/runtime/src";
 
 /** The options of the functions package, from the doc comments of its types. */
 const INTERFACES = {
@@ -19,10 +19,10 @@ const INTERFACES = {
     ["What every hook receives", `${SOURCES}/hooks.ts`, "ReviewOfQuery"],
   ],
   connect: [
-    ["Options of connect", `${SOURCES}/runtime/connect.ts`, "ConnectOptions"],
-    ["What onApproval receives", `${SOURCES}/runtime/notices.ts`, "ApprovalNotice"],
-    ["Waits between attempts", `${SOURCES}/runtime/backoff.ts`, "BackoffOptions"],
-    ["The connection", `${SOURCES}/runtime/connect.ts`, "Connection"],
+    ["Options of connect", `${SOURCES}/connection/connect.ts`, "ConnectOptions"],
+    ["What onApproval receives", `${SOURCES}/connection/notices.ts`, "ApprovalNotice"],
+    ["Waits between attempts", `${SOURCES}/connection/backoff.ts`, "BackoffOptions"],
+    ["The connection", `${SOURCES}/connection/connect.ts`, "Connection"],
   ],
 } as const;
 

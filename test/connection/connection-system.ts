@@ -1,5 +1,5 @@
 import { connect, silentLog, type Connection, type ConnectOptions, type Service } from "@patchbay/functions";
-import type { FunctionGatewayOptions } from "../../packages/control-plane/src/gateway/gateway.ts";
+import type { FunctionGatewayOptions } from "@patchbay/gateway/gateway";
 import { startChaosProxy, type ChaosProxy } from "../support/chaos-proxy.ts";
 import { startGateway, type GatewayServer } from "../support/gateway-server.ts";
 import { until } from "../support/inbox.ts";

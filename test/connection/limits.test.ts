@@ -41,7 +41,7 @@ test("a runtime beyond the connections of its key logs the reason, and connects 
       level: "warn",
       message: "the control plane refused this connection: a limit is reached; trying again",
       reason:
-        "This runtime key has reached its limit of open connections (1). Stop unneeded runtimes, use another runtime key, or ask the operator to raise connectionsPerKey.",
+        "This runtime key has reached its limit of open connections (1). Create another key for further runtimes (patchbay runtime-keys create --agent ID), stop unneeded ones, or ask the operator to raise connectionsPerKey.",
     },
   ]);
 });

@@ -17,7 +17,7 @@ async function untilReal(condition: () => boolean): Promise<void> {
   expect(condition()).toBe(true);
 }
 
-test("a runtime whose control plane is down for half an hour retries, and reconnects within 35 s of its return", async () => {
+test("a runtime whose control plane is down for half an hour retries, and reconnects within 10 s of its return", async () => {
   await using plane = await startFakeControlPlane();
   await using proxy = await startChaosProxy(plane.port);
   proxy.refusing = true;
@@ -60,9 +60,9 @@ test("a runtime whose control plane is down for half an hour retries, and reconn
     "back after ms": backMs,
   });
   expect(Math.max(...waits.slice(0, early))).toBeLessThanOrEqual(2_500);
-  expect(backMs).toBeLessThanOrEqual(35_000);
-  expect(Math.max(...waits)).toBeLessThanOrEqual(30_000);
+  expect(backMs).toBeLessThanOrEqual(10_000);
+  expect(Math.max(...waits)).toBeLessThanOrEqual(10_000);
   expect(waits.length).toBeGreaterThan(60);
   // Spread over the whole range, so that runtimes do not reconnect in step.
-  expect(Math.max(...grown) - Math.min(...grown)).toBeGreaterThan(15_000);
+  expect(Math.max(...grown) - Math.min(...grown)).toBeGreaterThan(5_000);
 });

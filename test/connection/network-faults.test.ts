@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
-import type { CallOrder } from "../../packages/control-plane/src/ports/function-gateway.ts";
+import type { CallOrder } from "@patchbay/engine/ports/function-gateway";
 import { orderFor } from "../support/gateway-server.ts";
 import { gated, fakeService, untilAborted } from "../support/fake-service.ts";
 import { until } from "../support/inbox.ts";

@@ -85,7 +85,7 @@ describeConsole("ground of access in the console", { service: before }, (suite) 
   test("rights that no role used are listed with the days since they were granted", async () => {
     const page = await access();
     await page.getByRole("tab", { name: "Unused rights" }).click();
-    const rights = page.getByRole("tabpanel").getByRole("table", { name: "Rights without calls" });
+    const rights = page.getByRole("tabpanel").getByRole("table", { name: "Unused rights" });
     await rights.getByText("refund", { exact: true }).first().waitFor();
     expect(await rights.getByRole("row").nth(1).innerText()).toMatch(/refund\s+agent\s+new\s+0 days\s+never/);
     await expectAccessible(page);

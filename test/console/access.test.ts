@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { DESK } from "../../packages/control-plane/test/console/support/console-desk.ts";
+import { DESK } from "../../packages/console-api/test/support/console-desk.ts";
 import { visit } from "../support/browser.ts";
 import { describeConsole } from "./support/desk-console.ts";
 import { settled } from "./support/page-checks.ts";
@@ -17,8 +17,8 @@ describeConsole("roles in the console", { service: DESK }, (suite) => {
   test("the matrix shows which role may call which function, and why; a cell links to a test call", async () => {
     const page = await suite.open(`${suite.desk.agentPath}/access`);
     const matrix = page
-      .getByRole("table", { name: "Functions by roles" })
-      .or(page.getByRole("grid", { name: "Functions by roles" }));
+      .getByRole("table", { name: "Functions by role" })
+      .or(page.getByRole("grid", { name: "Functions by role" }));
     for (const [cell, verdict] of [
       ["close_shop, manager", "allowed"],
       ["close_shop, agent", "denied"],

@@ -1,15 +1,10 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import {
-  ending,
-  failing,
-  sampleResult,
-  sampleRun,
-  sampleTurn,
-} from "../../packages/control-plane/test/store/contract/world.ts";
+import { ending, failing, sampleResult, sampleRun, sampleTurn } from "../../packages/store/test/contract/world.ts";
 import { PICTURES } from "../support/browser.ts";
 import { askAround, type DeskConsole, describeConsole } from "./support/desk-console.ts";
 import { expectAccessible, settled } from "./support/page-checks.ts";
+import { edgesOf } from "./support/rows.ts";
 
 const WIDE = { viewport: { width: 1440, height: 900 } };
 
@@ -54,7 +49,7 @@ describeConsole("analytics", { prepare }, (suite) => {
       .locator("dd")
       .first();
 
-  test.each([390, 768, 1280, 1440])("tiles and charts fill their rows at %i px", async (width) => {
+  test.each(edgesOf([390, 768, 1280, 1440]))("tiles and charts fill their rows at %i px", async (width) => {
     const page = await suite.open(path(), { viewport: { width, height: 900 } });
     await settled(page);
     const ends = await page.evaluate<number[][]>(

@@ -17,7 +17,7 @@ describeConsole("runs again and compared", {}, (suite) => {
     await page.getByText("succeeded").first().waitFor();
     await page.getByRole("button", { name: "Compare" }).click();
     await page
-      .getByRole("list", { name: "Runs of the same query" })
+      .getByRole("list", { name: "Runs with the same query" })
       .getByRole("link", { name: /^origin.*status of order.*succeeded.*agent/ })
       .click();
 

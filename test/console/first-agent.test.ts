@@ -31,7 +31,7 @@ describe.skipIf(!hasBrowser)("from `patchbay dev` to an agent's first query", ()
 
   /** Runs the command of a page until the tests end. */
   function start(command: string): void {
-    const installed = command.replace("npx @patchbay/cli", "patchbay");
+    const installed = command.replace("npx patchbay", "patchbay");
     const child: ChildProcess = spawn("sh", ["-c", `exec env ${installed}`], {
       cwd: folder,
       env: shellEnvironment(),

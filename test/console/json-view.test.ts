@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { describeConsole } from "./support/desk-console.ts";
 import { expectAccessible, sidewaysScroll } from "./support/page-checks.ts";
+import { edgesOf } from "./support/rows.ts";
 
 const orders = Array.from({ length: 1_000 }, (_, i) => ({
   id: `W${i}`,
@@ -88,12 +89,14 @@ describeConsole("a large JSON value", { service }, (suite) => {
     await page.getByText("1 match", { exact: true }).waitFor();
   });
 
-  test.each([
-    [390, "light"],
-    [1024, "dark"],
-    [1440, "light"],
-    [1440, "dark"],
-  ] as const)("is accessible at %i px, %s", async (width, colorScheme) => {
+  test.each(
+    edgesOf([
+      [390, "light"],
+      [1024, "dark"],
+      [1440, "light"],
+      [1440, "dark"],
+    ]),
+  )("is accessible at %i px, %s", async (width, colorScheme) => {
     const { page } = await openResult({ width, colorScheme });
 
     expect(await sidewaysScroll(page)).toBe(0);

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { ending, sampleResult, sampleRun } from "../../packages/control-plane/test/store/contract/world.ts";
+import { ending, sampleResult, sampleRun } from "../../packages/store/test/contract/world.ts";
 import { deliveredOrder, pendingOrder } from "../support/retail.ts";
 import { askAround, describeConsole, type DeskConsole } from "./support/desk-console.ts";
 import { settled, sidewaysScroll } from "./support/page-checks.ts";

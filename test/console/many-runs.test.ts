@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
-import { fillWithRuns } from "../../packages/control-plane/test/console/many-runs.ts";
-import { openStore } from "../../packages/control-plane/src/store/open.ts";
+import { fillWithRuns } from "../../packages/console-api/test/many-runs.ts";
+import { openStore } from "@patchbay/store/open";
 import { describeConsole, type DeskConsole } from "./support/desk-console.ts";
 import { endedRun, rowTexts } from "./support/runs.ts";
 
@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 async function fill({ orgId, agentId }: DeskConsole): Promise<void> {
   await fillWithRuns(database, { orgId, agentId, runs: 10_080 });
-  // The service has looked for runs of crashed replicas already, and looks for newer ones only.
+  // The service looks for ended runs once in a while only.
   const store = await openStore(database);
   await store.index.catchUp();
   await store.index.record();
@@ -36,7 +36,7 @@ function storedRuns(condition: string): number {
 describeConsole("ten thousand runs", { prepare: fill, database }, (suite) => {
   test("are filtered by duration, cost, key and error code, chosen from the menu", async () => {
     const page = await suite.open(`${suite.desk.agentPath}/runs?range=90d`, WIDE);
-    const sums = page.getByRole("group", { name: "All runs that match" });
+    const sums = page.getByRole("group", { name: "All matching runs" });
     const costs = "(select sum(cost_micros) from usage where usage.run_id = runs.id)";
     for (const [label, option, parameter, condition] of [
       ["Duration", "at least 5.00 s", "minDurationMs", "finished_at - created_at >= 5000"],
@@ -66,7 +66,7 @@ describeConsole("ten thousand runs", { prepare: fill, database }, (suite) => {
 
   test("are sorted, added up and searched", async () => {
     const page = await suite.open(`${suite.desk.agentPath}/runs?range=90d`, WIDE);
-    await page.getByRole("group", { name: "All runs that match" }).getByText("10,080 runs").waitFor();
+    await page.getByRole("group", { name: "All matching runs" }).getByText("10,080 runs").waitFor();
     const first = () => page.evaluate<string>(`${rowTexts}[0]`);
     const newest = await first();
     await page.getByRole("columnheader", { name: "Cost" }).getByRole("button").click();

@@ -26,18 +26,18 @@ describeConsole("model settings in the console", { providers }, (suite) => {
     await form.getByLabel("Cost cap in USD").fill("0.5");
     await form.getByRole("button", { name: "Add fallback model" }).click();
     // The first configured provider; the others are not offered.
-    await form.getByLabel("Provider of fallback 1").click();
+    await form.getByLabel("Fallback 1 provider").click();
     await expect.poll(() => page.getByRole("option").allInnerTexts()).toEqual(["OpenAI"]);
     await page.getByRole("option", { name: "OpenAI" }).press("Enter");
-    await form.getByLabel("Model of fallback 1").fill("not a name");
+    await form.getByLabel("Fallback 1 model").fill("not a name");
     await form.getByRole("checkbox", { name: "Max tokens" }).click();
     await expectAccessible(page);
 
     await save.click();
     await form.getByText(/^Model 1: must be a model name/).waitFor();
     expect(await stored()).toEqual({});
-    await form.getByLabel("Model of fallback 1").fill("gpt-6-luna");
-    await form.getByLabel("Model of fallback 1").press("Tab"); // closes the suggestions
+    await form.getByLabel("Fallback 1 model").fill("gpt-6-luna");
+    await form.getByLabel("Fallback 1 model").press("Tab"); // closes the suggestions
     await save.click();
     await page.getByText("Saved", { exact: true }).waitFor();
     expect(await stored()).toEqual({
@@ -63,7 +63,7 @@ describeConsole("model settings in the console", { providers }, (suite) => {
   test("an owner requires the tokens of callers", async () => {
     const { desk } = suite;
     const page = await suite.open(`${desk.agentPath}/settings`);
-    await choose(page.getByLabel("Tokens of callers"), "Required with every request");
+    await choose(page.getByLabel("Caller tokens"), "Required with every request");
     await page.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByText("Saved", { exact: true }).waitFor();
     expect(await stored()).toMatchObject({ callers: "required" });

@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { expect, test } from "vitest";
 import { describeConsole } from "./support/desk-console.ts";
 import { expectAccessible, sidewaysScroll } from "./support/page-checks.ts";
+import { edgesOf } from "./support/rows.ts";
 
 describeConsole("names instead of ids", {}, (suite) => {
   test("a run and the audit log name the key by its label, which leads to the key; one without a label by its id", async () => {
@@ -34,12 +35,14 @@ describeConsole("names instead of ids", {}, (suite) => {
     expect(await rows.filter({ hasText: "active" }).count()).toBe(1);
   });
 
-  test.each([
-    [390, "light"],
-    [1024, "dark"],
-    [1280, "light"],
-    [1440, "dark"],
-  ] as const)("a runtime has the name of its host and its service at %i px, %s", async (width, colorScheme) => {
+  test.each(
+    edgesOf([
+      [390, "light"],
+      [1024, "dark"],
+      [1280, "light"],
+      [1440, "dark"],
+    ]),
+  )("a runtime has the name of its host and its service at %i px, %s", async (width, colorScheme) => {
     const page = await suite.open(`${suite.desk.agentPath}/runtimes`, {
       viewport: { width, height: 900 },
       colorScheme,

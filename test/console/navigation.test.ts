@@ -88,7 +88,7 @@ describeConsole("the panel of a run", {}, (suite) => {
     expect(await page.getByRole("separator").count()).toBe(0);
     const waterfall = page.getByRole("treegrid", { name: "Waterfall" });
     await waterfall.getByRole("row", { name: /get_order_details/ }).click();
-    const handle = page.getByRole("separator", { name: "Width of the panel" });
+    const handle = page.getByRole("separator", { name: "Panel width" });
     const percent = async () => Number(await handle.getAttribute("aria-valuenow"));
     await expect.poll(percent).toBe(36);
     await expectAccessible(page);

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { event, sampleCall, sampleRun, sampleTurn } from "../../packages/control-plane/test/store/contract/world.ts";
-import { requestOf } from "../../packages/control-plane/test/store/contract/asking-runs.ts";
+import { event, sampleCall, sampleRun, sampleTurn } from "../../packages/store/test/contract/world.ts";
+import { requestOf } from "../../packages/store/test/contract/asking-runs.ts";
 import { pendingOrder } from "../support/retail.ts";
 import { describeConsole, type DeskConsole } from "./support/desk-console.ts";
 import { memberState } from "./support/members.ts";
@@ -65,7 +65,7 @@ describeConsole("the palette", { prepare }, (suite) => {
         .poll(() => page.url().slice(suite.desk.url.length), { message: text })
         .toMatch(new RegExp(`^${RegExp.escape(address)}`));
       await page.getByRole("dialog", { name: "Search" }).waitFor({ state: "detached" });
-      if (text === run.callId) await page.getByRole("separator", { name: "Width of the panel" }).waitFor();
+      if (text === run.callId) await page.getByRole("separator", { name: "Panel width" }).waitFor();
       if (text === "apr_refund") {
         await page.getByRole("dialog", { name: "refund" }).getByText("Over 100.").waitFor();
         await page.keyboard.press("Escape");

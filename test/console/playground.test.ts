@@ -4,6 +4,7 @@ import { parseSse } from "../support/sse.ts";
 import { runCurl } from "./support/commands.ts";
 import { describeConsole } from "./support/desk-console.ts";
 import { expectAccessible, sidewaysScroll } from "./support/page-checks.ts";
+import { edgesOf } from "./support/rows.ts";
 
 const email = retailRecords.users[pendingOrder.ownerId]?.email ?? "";
 
@@ -87,8 +88,8 @@ describeConsole("the playground", {}, (suite) => {
       `?compare=1&role=customer&role2=customer&context=${contextJson}&tab=settings`,
     );
     const laneB = page.getByRole("group", { name: "Lane B" });
-    await laneB.getByRole("textbox", { name: "Context of B" }).fill('{"customerId": "someone_else"}');
-    await laneB.getByRole("combobox", { name: "Provider of B" }).click();
+    await laneB.getByRole("textbox", { name: "Lane B context" }).fill('{"customerId": "someone_else"}');
+    await laneB.getByRole("combobox", { name: "Lane B provider" }).click();
     await page.getByRole("option", { name: "As the agent" }).press("Enter");
     await page.waitForURL(({ searchParams }) => searchParams.get("provider2") === "agent");
     const field = page.getByRole("textbox", { name: "Query" });
@@ -108,10 +109,10 @@ describeConsole("the playground", {}, (suite) => {
   test("each lane has its own instructions, and a run opens as it was", async () => {
     const { page, ask } = await open("?compare=1&role=agent&role2=agent&tab=settings");
     await page.getByRole("textbox", { name: "Instructions", exact: true }).fill("Be brief.");
-    await page.getByRole("textbox", { name: "Instructions of B" }).fill("x".repeat(20_001));
+    await page.getByRole("textbox", { name: "Lane B instructions" }).fill("x".repeat(20_001));
     await page.getByText("Enter at most 20,000 characters.").waitFor();
     expect(await page.getByRole("button", { name: "Send" }).isDisabled()).toBe(true);
-    await page.getByRole("textbox", { name: "Instructions of B" }).fill("Be long.");
+    await page.getByRole("textbox", { name: "Lane B instructions" }).fill("Be long.");
     await ask(`What is the status of order ${pendingOrder.orderId}?`);
     await page.getByText("Same calls with the same results").waitFor();
     const heads = page.getByRole("heading", { level: 3 });
@@ -156,17 +157,19 @@ describeConsole("the playground", {}, (suite) => {
     await page.getByText("What is 2 + 2?").first().waitFor();
   });
 
-  test.each([
-    [390, "light"],
-    [1024, "dark"],
-    [1440, "light"],
-    [1440, "dark"],
-  ] as const)("its settings and a comparison are accessible at %i px, %s", async (width, colorScheme) => {
+  test.each(
+    edgesOf([
+      [390, "light"],
+      [1024, "dark"],
+      [1440, "light"],
+      [1440, "dark"],
+    ]),
+  )("its settings and a comparison are accessible at %i px, %s", async (width, colorScheme) => {
     const page = await suite.open(`${suite.desk.agentPath}/playground?compare=1&tab=settings&provider2=openai`, {
       viewport: { width, height: 900 },
       colorScheme,
     });
-    await page.getByRole("textbox", { name: "Instructions of B" }).waitFor();
+    await page.getByRole("textbox", { name: "Lane B instructions" }).waitFor();
 
     expect(await sidewaysScroll(page)).toBe(0);
     await expectAccessible(page);

@@ -2,12 +2,7 @@ import type { Page } from "playwright-core";
 import { expect, test, vi } from "vitest";
 import { askAround, describeConsole, type DeskConsole } from "./support/desk-console.ts";
 import { expectAccessible, settled, sidewaysScroll } from "./support/page-checks.ts";
-import {
-  ending,
-  sampleRequest,
-  sampleRun,
-  sampleTurn,
-} from "../../packages/control-plane/test/store/contract/world.ts";
+import { ending, sampleRequest, sampleRun, sampleTurn } from "../../packages/store/test/contract/world.ts";
 import { endedRun } from "./support/runs.ts";
 
 async function prepare(desk: DeskConsole): Promise<void> {
@@ -155,7 +150,7 @@ describeConsole("lists of runs", { prepare }, (suite) => {
     await vi.waitFor(async () => {
       await page.mouse.move(0, 0);
       await cost.hover();
-      await page.getByRole("tooltip").getByText("The price of the model is not known").waitFor({ timeout: 2_000 });
+      await page.getByRole("tooltip").getByText("The model's price is not known").waitFor({ timeout: 2_000 });
     });
     await page.goto(`${suite.desk.agentPath}/analytics`);
     await page
@@ -170,14 +165,14 @@ describeConsole("lists of runs", { prepare }, (suite) => {
 
   test("an unknown value in the address is dropped", async () => {
     const page = await suite.open(`${runsPath()}?minCostUsd=abc&status=bogus&sort=worst&model=grand`, at(1280));
-    await page.getByRole("group", { name: "All runs that match" }).getByText("2 runs").waitFor();
+    await page.getByRole("group", { name: "All matching runs" }).getByText("2 runs").waitFor();
     await page.getByRole("button", { name: "Clear filter", exact: true }).waitFor();
     expect(await page.getByRole("combobox", { name: "Status" }).innerText()).toBe("Status: any");
   });
 
   test("the sums of the earlier filter are marked until those of the new one are loaded", async () => {
     const page = await suite.open(`${runsPath()}?model=grand`, at(1280));
-    const sums = page.getByRole("group", { name: "All runs that match" });
+    const sums = page.getByRole("group", { name: "All matching runs" });
     await sums.getByText("2 runs").waitFor();
     const held = Promise.withResolvers<void>();
     await page.route(/run-totals/, async (route) => {

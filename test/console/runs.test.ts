@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { sampleRequest, sampleRun } from "../../packages/control-plane/test/store/contract/world.ts";
+import { sampleRequest, sampleRun } from "../../packages/store/test/contract/world.ts";
 import { pendingOrder } from "../support/retail.ts";
 import { askAround, describeConsole, type DeskConsole } from "./support/desk-console.ts";
 import { countedClicks, memberState } from "./support/members.ts";
@@ -54,8 +54,8 @@ describeConsole("runs as a tool", { prepare }, (suite) => {
     await page.keyboard.press("Enter");
     await expect.poll(() => page.evaluate<number>(`${rowTexts}.length`)).toBe(3);
     await page.keyboard.press("Tab");
-    await page.getByRole("group", { name: "All runs that match" }).getByText("3 runs").waitFor();
-    await page.getByRole("group", { name: "All runs that match" }).getByText("$12.00").waitFor();
+    await page.getByRole("group", { name: "All matching runs" }).getByText("3 runs").waitFor();
+    await page.getByRole("group", { name: "All matching runs" }).getByText("$12.00").waitFor();
 
     await page.getByRole("searchbox", { name: "Search text or ID" }).fill("albatross");
     await expect.poll(() => page.evaluate<string[]>(rowTexts)).toEqual(["The dearest one"]);

@@ -5,6 +5,7 @@ import { deliveredOrder, pendingOrder } from "../support/retail.ts";
 import { describeConsole } from "./support/desk-console.ts";
 import { memberState } from "./support/members.ts";
 import { expectAccessible, settled, sidewaysScroll } from "./support/page-checks.ts";
+import { edgesOf } from "./support/rows.ts";
 
 describeConsole("the run of a test call", {}, (suite) => {
   const path = () => `${suite.desk.agentPath}/functions/get_order_details`;
@@ -130,7 +131,7 @@ const bookTrip = defineFunction({
   input: z.object({
     by: z.discriminatedUnion("type", [
       z.object({ type: z.literal("train"), seat: z.enum(["window", "aisle"]) }),
-      z.object({ type: z.literal("car"), doors: z.number().int().min(2) }),
+      z.object({ type: z.literal("car"), adapters: z.number().int().min(2) }),
     ]),
     to: address.nullable(),
     billTo: address.optional(),
@@ -138,7 +139,7 @@ const bookTrip = defineFunction({
     day: z.iso.date(),
   }),
   roles: "everyone",
-  examples: [{ by: { type: "car", doors: 5 }, to: { city: "Rome" }, labels: { a: "b" }, day: "2026-12-31" }],
+  examples: [{ by: { type: "car", adapters: 5 }, to: { city: "Rome" }, labels: { a: "b" }, day: "2026-12-31" }],
   cases: {
     "own train": {
       input: { by: { type: "train", seat: "aisle" }, to: null, labels: { kind: "urgent" }, day: "2026-12-01" },
@@ -207,7 +208,7 @@ describeConsole("the form of a test call", { service, reportCases: true }, (suit
     });
   });
 
-  test.each([390, 768, 1280])(
+  test.each(edgesOf([390, 768, 1280]))(
     "names and values of a record are in line at %i px, also with an error",
     async (width) => {
       const page = await open(width);
@@ -256,17 +257,19 @@ describeConsole("the form of a test call", { service, reportCases: true }, (suit
     await page.getByText("The role list lets role clerk call it, but its authorize check denied this call").waitFor();
   });
 
-  test.each([
-    [390, "light"],
-    [1024, "dark"],
-    [1440, "light"],
-    [1440, "dark"],
-  ] as const)("is filled by an example of the owner at %i px, %s", async (width, scheme) => {
+  test.each(
+    edgesOf([
+      [390, "light"],
+      [1024, "dark"],
+      [1440, "light"],
+      [1440, "dark"],
+    ]),
+  )("is filled by an example of the owner at %i px, %s", async (width, scheme) => {
     const page = await open(width, scheme);
     await page.getByRole("group", { name: "Examples" }).getByRole("button").click();
     await page.getByRole("group", { name: "to: object" }).waitFor();
 
-    expect(await page.getByRole("textbox", { name: /^doors/ }).inputValue()).toBe("5");
+    expect(await page.getByRole("textbox", { name: /^adapters/ }).inputValue()).toBe("5");
     expect(await page.getByRole("textbox", { name: "labels name 1" }).inputValue()).toBe("a");
     expect(await sidewaysScroll(page)).toBe(0);
     await expectAccessible(page);

@@ -1,6 +1,6 @@
 import { verifyWebhook } from "@patchbay/client";
 import { expect, test } from "vitest";
-import { startReceiver } from "../../packages/control-plane/test/webhooks/receiver.ts";
+import { startReceiver } from "../../packages/server/test/webhooks/receiver.ts";
 import { describeConsole } from "./support/desk-console.ts";
 import { memberState } from "./support/members.ts";
 import { expectAccessible, settled } from "./support/page-checks.ts";
@@ -20,7 +20,7 @@ describeConsole("the webhook of an agent", { webhookNetworks: ["127.0.0.1"] }, (
     await adding.getByText("must be an address that begins with https://").first().waitFor();
     await adding.getByLabel("Address").fill(receiver.url);
     await adding.getByRole("button", { name: "Add" }).click();
-    const made = page.getByRole("dialog", { name: "The secret of the webhook" });
+    const made = page.getByRole("dialog", { name: "The webhook secret" });
     await made.getByRole("button", { name: "Show" }).click();
     const secret = await made.getByLabel("Secret").innerText();
     await made.getByRole("button", { name: "Done" }).click();
@@ -28,8 +28,9 @@ describeConsole("the webhook of an agent", { webhookNetworks: ["127.0.0.1"] }, (
     await page.getByRole("button", { name: "Send a test" }).click();
     const [first] = await receiver.received(1);
     const deliveries = page.getByRole("region", { name: "Deliveries" });
-    await deliveries.getByText("delivered").waitFor();
-    await deliveries.locator("[data-row-link]").first().click();
+    const row = deliveries.locator("li, tr").filter({ hasText: "webhook.test" });
+    await row.getByText("delivered").waitFor();
+    await row.locator("[data-row-link]").click();
     const panel = page.getByRole("dialog", { name: "webhook.test" });
     await panel.getByText("204", { exact: true }).waitFor();
     await expectAccessible(page);

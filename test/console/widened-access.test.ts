@@ -64,7 +64,7 @@ describeConsole("widened access in the console", { service: shop(["admin"]) }, (
     await table.getByText(/^confirmed by /).waitFor();
     await banner.waitFor({ state: "detached" });
 
-    await expect.poll(callsOfGuest, { timeout: 20_000 }).toMatchObject([{ toolName: "wipe_data", success: true }]);
+    await expect.poll(callsOfGuest).toMatchObject([{ toolName: "wipe_data", success: true }]);
   });
 
   test("the page shows why a service receives no calls", async () => {

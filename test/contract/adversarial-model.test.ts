@@ -2,8 +2,8 @@ import { randomInt } from "node:crypto";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { createDice } from "../../examples/retail-desk/data/dice.ts";
-import type { ChosenModel, Message, ModelRequest } from "../../packages/control-plane/src/ports/model-provider.ts";
-import { scriptedModel } from "../../packages/control-plane/test/run/scripted-model.ts";
+import type { ChosenModel, Message, ModelRequest } from "@patchbay/engine/ports/model-provider";
+import { scriptedModel } from "../../packages/engine/test/run/scripted-model.ts";
 import { printFigure } from "../support/figures.ts";
 import { startSystem } from "../support/system.ts";
 

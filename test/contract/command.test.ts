@@ -98,3 +98,23 @@ test("providers are configured by environment variables; --run-timeout and --cor
   expect(await never).toMatchObject({ success: false, errorMessage: "Run timed out" });
   await connection.stop({ drainMs: 0 });
 });
+
+test("--provider-idle, or PATCHBAY_PROVIDER_IDLE, ends requests to a provider that sends nothing, before the run times out", async () => {
+  await using folder = await temporaryFolder();
+  await using standIn = await startStandIn("openai-chat", () => ({ text: "x", stallAfterBytes: 1 }));
+  const env = { ...standIn.env, PATCHBAY_PROVIDER_IDLE: "1" };
+  await using serve = await startServe(folder.path, env, "--run-timeout", "60");
+  const agent = await serve.admin("agents", "create", "ContractSystem");
+  const { agentId = "" } = agent;
+  const { runtimeKey = "" } = await serve.admin("runtime-keys", "create", "--agent", agentId);
+  const options = { url: serve.baseUrl, agentId, key: runtimeKey, log: silentLog };
+  const connection = connect(createTestService().service, options);
+  await connection.ready;
+
+  expect(await serve.as(agent).query("hi")).toMatchObject({ success: false, code: "provider_error" });
+  expect(standIn.requests).toHaveLength(3);
+  await connection.stop({ drainMs: 0 });
+
+  const refused = await runCommand(["serve", "--provider-idle", "0", "--data-dir", folder.path]);
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("from 1 to 3600") });
+});

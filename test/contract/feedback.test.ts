@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { consoleOf } from "../../packages/control-plane/test/store/contract/world.ts";
-import type { OpenStore } from "../../packages/control-plane/src/store/open.ts";
+import { consoleOf } from "../../packages/store/test/contract/world.ts";
+import type { OpenStore } from "@patchbay/store/open";
 import { scriptFor } from "../support/providers/index.ts";
 import { type ContractSystem, startContractSystem } from "./contract-system.ts";
 
@@ -8,7 +8,7 @@ describe("POST /agents/{agent_id}/runs/{run_id}/feedback", () => {
   const path = (system: ContractSystem, runId: string) => `/agents/${system.agentId}/runs/${runId}/feedback`;
 
   const stored = async ({ plane, orgId, agentId }: ContractSystem, runId: string) =>
-    (await consoleOf(plane.store as OpenStore).runs.parts(orgId, agentId, runId))?.feedback;
+    (await consoleOf(plane.store as OpenStore).runs.parts({ orgId, agentId }, runId))?.feedback;
 
   test("-> 204; the newest of a key counts", async () => {
     await using system = await startContractSystem(scriptFor({ text: "Hello." }));

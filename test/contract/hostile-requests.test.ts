@@ -1,13 +1,11 @@
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as fc from "../support/properties.ts";
-import { expect, test, vi } from "vitest";
-import { ROUTES } from "../../packages/control-plane/src/http/query/routes.ts";
+import { expect, test } from "vitest";
+import { ROUTES } from "../../packages/server/src/query/routes.ts";
 import { printFigure, quantile } from "../support/figures.ts";
 import { scriptFor } from "../support/providers/index.ts";
 import { startContractSystem, type ContractSystem } from "./contract-system.ts";
-
-vi.setConfig({ testTimeout: 240_000 });
 
 const REQUESTS = 3_000;
 const SLOW_SOCKETS = 400;

@@ -23,16 +23,6 @@ test("the same key and body joins the first run: endpoint 1 waits for it, endpoi
   expect(system.desk.handled).toHaveLength(1);
 });
 
-test("the same key and body returns what the first run returned", async () => {
-  await using system = await startContractSystem(waiting);
-  system.desk.release("a");
-
-  const first = await system.query("hi", { role: "support" }, key);
-
-  expect(await system.query("hi", { role: "support" }, key)).toEqual(first);
-  expect(system.standIn.requests).toHaveLength(2);
-});
-
 test("two concurrent requests with one key start one run", async () => {
   await using system = await startContractSystem(waiting);
   system.desk.release("a");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { StoreUnavailable } from "../../packages/control-plane/src/ports/run-store.ts";
+import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import { scriptFor } from "../support/providers/index.ts";
 import { breakStore, failsWith, failuresOf, startContractSystem } from "./contract-system.ts";
 

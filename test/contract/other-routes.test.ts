@@ -1,7 +1,7 @@
 import type { ThreadDetail, ThreadPage } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { StoreUnavailable } from "../../packages/control-plane/src/ports/run-store.ts";
+import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import { callThenAnswer, scriptFor } from "../support/providers/index.ts";
 import { openStream, typed } from "./open-stream.ts";
 import { startContractSystem, type ContractSystem } from "./contract-system.ts";

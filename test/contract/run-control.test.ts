@@ -149,7 +149,8 @@ describe.concurrent("every run ends by its deadline", () => {
 
     expect(second).toMatchObject({ success: false, code: "deadline_exceeded" });
     const run = await system.plane.store.runs.get(system.agentId, second.runId);
-    expect(run!.deadlineAt - run!.createdAt).toBe(5_000); // not 5 s of waiting and 5 s of its own
+    // Not 5 s of waiting and 5 s of its own. The time between the request and its start belongs to it.
+    expect(run!.deadlineAt - run!.createdAt).toBeLessThanOrEqual(5_000);
     await first.until(typed("error"));
   });
 });

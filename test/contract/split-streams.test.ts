@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
-import { readServerSentEvents } from "../../packages/client/src/index.ts";
-import { createSseReader } from "../../packages/control-plane/src/models/turn-stream.ts";
+import { readServerSentEvents } from "@patchbay/client";
+import { createSseReader } from "../../packages/models/src/turn-stream.ts";
 import { expect, test } from "vitest";
 import { createDice, type Dice } from "../../examples/retail-desk/data/dice.ts";
 import { printFigure } from "../support/figures.ts";

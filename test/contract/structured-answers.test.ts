@@ -1,4 +1,4 @@
-import type { JsonObject } from "@patchbay/protocol";
+import type { JsonObject } from "@patchbay/kit";
 import { expect, test } from "vitest";
 import { scriptFor } from "../support/providers/index.ts";
 import { startContractSystem } from "./contract-system.ts";

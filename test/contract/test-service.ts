@@ -7,7 +7,7 @@ import {
   type FunctionOptions,
   type RawSchema,
 } from "@patchbay/functions";
-import type { JsonObject } from "@patchbay/protocol";
+import type { JsonObject } from "@patchbay/kit";
 
 /** The input of one handler call. */
 export interface Handled extends Pick<CallContext, "role" | "context" | "threadId" | "sessionId"> {

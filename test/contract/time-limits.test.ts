@@ -54,6 +54,23 @@ describe.concurrent("time limits of seconds", () => {
     system.desk.release("kept");
     expect((await back.until(typed("finalResponse"))).data).toMatchObject({ response: "Waited." });
   });
+  test.each([
+    ["an event", { includeDeltas: true }, 'data: {"type":"modelStatus","state":"silent","attempt":1}'],
+    ["a keepalive", {}, ": keepalive"],
+  ])("a stream has %s when the model is silent for 10 s", async (_, body, line) => {
+    const seen = Promise.withResolvers<void>();
+    await using system = await startContractSystem(() => seen.promise.then(() => ({ text: "At last." })));
+    const response = await system.post(system.path("query-stream"), { query: "a", ...body });
+    let text = "";
+    for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+      text += chunk;
+      if (text.includes(line)) seen.resolve();
+    }
+
+    expect(text.split("\n").filter((one) => /silent|keepalive/.test(one))).toContain(line);
+    expect(text).toContain("At last.");
+  });
+
   test("a runtime that does not return ends the run before its next call, which does not run", async () => {
     let answer = () => {};
     const gone = new Promise<void>((resolve) => (answer = resolve));

@@ -7,13 +7,14 @@ import { Client } from "pg";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { hasNatsServer } from "../support/nats.ts";
+import { withSystemPath } from "../support/system-path.ts";
 import { testDatabase } from "../support/postgres.ts";
 
 const at = (name: string) => fileURLToPath(new URL(`../../deploy/${name}`, import.meta.url));
 
 test.runIf(hasNatsServer())("NATS takes its configuration, with any password as a text", () => {
   for (const password of ["abc", "0123456", "12e4"]) {
-    const env = { ...process.env, NATS_PASSWORD: `"${password}"` };
+    const env = { ...withSystemPath(), NATS_PASSWORD: `"${password}"` };
     const { status, stderr } = spawnSync("nats-server", ["--config", at("nats.conf"), "-t"], { env, encoding: "utf8" });
     expect({ status, stderr }).toMatchObject({ status: 0, stderr: expect.stringContaining("is valid") });
   }

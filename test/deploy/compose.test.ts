@@ -7,6 +7,7 @@ import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { runCommand, temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { hasNatsServer } from "../support/nats.ts";
+import { withSystemPath } from "../support/system-path.ts";
 
 interface Service {
   image: string;
@@ -177,7 +178,7 @@ describe("secrets", () => {
       .replaceAll("$$", "$")
       .replace("/run/secrets/patchbay", temporary.path)
       .replace("/etc/nats/nats.conf", `${fileURLToPath(at("nats.conf"))} -t`);
-    const run = () => spawnSync(shell, [flags, here], { encoding: "utf8" });
+    const run = () => spawnSync(shell, [flags, here], { encoding: "utf8", env: withSystemPath() });
     const file = join(temporary.path, "password");
     expect(run()).toMatchObject({
       status: expect.toSatisfy((code) => code !== 0),

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { serveHealth } from "../../packages/cli/src/health.ts";
-import { startHttp } from "../../packages/control-plane/test/http/support/start-http.ts";
+import { startHttp } from "../../packages/server/test/http/support/start-http.ts";
 import { freePort } from "../support/free-port.ts";
 
 const at = (path: string) => new URL(`../../${path}`, import.meta.url);

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { SECRETS } from "../../packages/cli/src/secret-files.ts";
 import { runCommand } from "../../packages/cli/test/support/command.ts";
-import { ROUTES } from "../../packages/control-plane/src/http/query/routes.ts";
+import { ROUTES } from "../../packages/server/src/query/routes.ts";
 
 type Labels = Record<string, string>;
 

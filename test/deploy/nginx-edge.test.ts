@@ -18,12 +18,12 @@ describe.runIf(hasNginx())("what nginx lets through", () => {
     await using nginx = await startNginx({ replicas: [system.plane.port] });
     const { post } = client(nginx, system);
     const path = `/agents/${system.agentId}/query`;
-    for (const [door, size] of [
+    for (const [adapter, size] of [
       ["query", LIMITS.bodyBytes],
       ["ui-stream", LIMITS.chatBodyBytes],
       ["ui-stream", 5 * 1024 * 1024],
     ] as const) {
-      const response = await post(`/agents/${system.agentId}/${door}`, { query: "x".repeat(size) });
+      const response = await post(`/agents/${system.agentId}/${adapter}`, { query: "x".repeat(size) });
       expect(response.status).toBe(413);
       expect(await response.json()).toMatchObject({
         success: false,

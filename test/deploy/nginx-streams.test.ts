@@ -1,15 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { describe, expect, test } from "vitest";
-import { scriptedModel } from "../../packages/control-plane/test/run/scripted-model.ts";
-import type { ChosenModel } from "../../packages/control-plane/src/ports/model-provider.ts";
-import { answerOf } from "../../packages/control-plane/test/http/support/fake-runs.ts";
-import {
-  API_KEY,
-  startHttp,
-  STREAM,
-  type TestHttp,
-} from "../../packages/control-plane/test/http/support/start-http.ts";
+import { scriptedModel } from "../../packages/engine/test/run/scripted-model.ts";
+import type { ChosenModel } from "@patchbay/engine/ports/model-provider";
+import { answerOf } from "../../packages/server/test/http/support/fake-runs.ts";
+import { API_KEY, startHttp, STREAM, type TestHttp } from "../../packages/server/test/http/support/start-http.ts";
 import { hasNginx, startNginx, type NginxOptions } from "../support/nginx.ts";
 import { readAlong } from "../support/reader.ts";
 import { client, startSystem } from "../support/system.ts";

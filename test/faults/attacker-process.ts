@@ -1,7 +1,8 @@
 import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { JsonObject, JsonValue } from "@patchbay/protocol";
+import type { JsonObject, JsonValue } from "@patchbay/kit";
 import { WebSocket } from "ws";
+import { HOSTILE, largest } from "../../packages/access/test/hostile-schemas.ts";
 import { queryOf, type Plan } from "./plan.ts";
 
 /**
@@ -98,6 +99,22 @@ function connect(
   });
 }
 
+/** A request of a member of the organisation. */
+function askConsole(method: string, path: string, body?: JsonValue): Promise<number> {
+  const origin = BASE.replace("127.0.0.1", "localhost");
+  const headers = { cookie: COOKIE, host: new URL(origin).host, origin };
+  return call({ method, path: `/api/agents/${AGENT}${path}`, headers, ...(body !== undefined && { body }) });
+}
+
+/**
+ * The expensive schemas, each in two versions that a comparison finds to differ. Built before the attack, which must not use the
+ * processor of the machine that measures.
+ */
+const hostileSchemas: JsonObject[][] = ATTACK.startsWith("schemas")
+  ? Object.values(HOSTILE).map((family) => [1, 2].map((change) => largest(family, change, 60_000)))
+  : [];
+const hostileSchema = (round: number): JsonObject => hostileSchemas[(round >> 1) % hostileSchemas.length]![round % 2]!;
+
 /** Repeats `work` in this number of workers until the time is up. */
 async function repeat(workers: number, work: (round: number) => Promise<unknown>): Promise<void> {
   let round = 0;
@@ -124,6 +141,8 @@ async function flood(frame: (sent: number) => string): Promise<void> {
     }
   }
 }
+
+const each = <T>(count: number, make: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at));
 
 const large = "x".repeat(250_000);
 const bigPlan = (round: number): Plan => ({
@@ -181,12 +200,48 @@ const ATTACKS: Record<string, () => Promise<unknown>> = {
       oneFunction(`f${at}`, roles.slice(at % 100, (at % 100) + 100)),
     );
     await connect({ functions, roles });
-    const origin = BASE.replace("127.0.0.1", "localhost");
-    const headers = { cookie: COOKIE, host: new URL(origin).host, origin };
-    await repeat(4, () => call({ path: `/api/agents/${AGENT}/access`, headers }));
+    await repeat(4, () => askConsole("GET", "/access"));
+  },
+  "schemas-in-hellos": () =>
+    repeat(2, async (round) => {
+      const schema = hostileSchema(round);
+      const functions = each(3, (at) => ({ ...oneFunction(`f${at}`), inputSchema: schema, outputSchema: schema }));
+      const socket = await connect({ functions });
+      if (socket) await askConsole("GET", "/access/changes");
+      else await sleep(300);
+      socket?.terminate();
+    }),
+  async "schemas-in-locks"() {
+    const setOf = (schema: JsonObject) =>
+      each(3, (at) => ({ ...oneFunction(`f${at}`), inputSchema: schema, outputSchema: schema }));
+    await repeat(1, async (round) => {
+      const socket = await connect({ functions: setOf(hostileSchema(2 * round)) });
+      const input = hostileSchema(2 * round + 1);
+      const locked = { roles: { none: "allowed" }, input, output: input };
+      const lock = { version: 2, functions: Object.fromEntries(each(3, (at) => [`f${at}`, locked])) };
+      await Promise.all(each(4, () => askConsole("POST", "/access/lock-changes", { lock })));
+      socket?.terminate();
+      if (!socket) await sleep(300);
+    });
   },
 };
 
+/** Loads and compiles what an attack with schemas uses: the first comparison of a process takes several times as long. */
+async function warmUp(): Promise<void> {
+  for (let round = 0; round < 20; round++) {
+    const member = { type: "object", properties: { id: { type: "string", maxLength: 1 + round } } };
+    const input = { type: "object", properties: Object.fromEntries(each(100, (at) => [`p${at}`, member])) };
+    const functions = each(20, (at) => ({ ...oneFunction(`f${at}`), inputSchema: input, outputSchema: input }));
+    const socket = await connect({ functions });
+    await askConsole("GET", "/access/changes");
+    const locked = { roles: { none: "allowed" }, input: member, output: member };
+    const lock = { version: 2, functions: Object.fromEntries(each(20, (at) => [`f${at}`, locked])) };
+    await askConsole("POST", "/access/lock-changes", { lock });
+    socket?.terminate();
+  }
+}
+
+if (ATTACK.startsWith("schemas")) await warmUp();
 process.stdout.write(`${JSON.stringify({ ready: true })}\n`);
 await Promise.race([ATTACKS[ATTACK]!(), sleep(seconds * 1_000)]);
 process.stderr.write(`${ATTACK}: ${JSON.stringify(counts)}\n`);

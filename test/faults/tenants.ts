@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { openStore } from "../../packages/control-plane/src/store/open.ts";
+import { openStore } from "@patchbay/store/open";
 import { type PatchbayProcess, patchbayProcess } from "./process.ts";
 
 export interface TenantOptions {
@@ -73,7 +73,7 @@ export async function createTenants(
 /** The administration of a version: a newer one would migrate the database. */
 async function moduleOf(version: string) {
   const file = join(version, "packages/control-plane/src/admin.ts");
-  return (await import(file)) as typeof import("../../packages/control-plane/src/admin.ts");
+  return (await import(file)) as typeof import("@patchbay/control-plane/admin");
 }
 
 /** Grants an organisation credits. */

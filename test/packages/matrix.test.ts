@@ -7,8 +7,8 @@ import {
   runCommand,
   startCommand,
 } from "../../packages/cli/test/support/command.ts";
-import { expectedOf } from "../../packages/functions/test/zod/releases.ts";
-import type { Release } from "../../packages/functions/test/zod/row.ts";
+import { expectedOf } from "../../packages/runtime/test/zod/releases.ts";
+import type { Release } from "../../packages/runtime/test/zod/row.ts";
 import { createProject, installNode, type Project } from "./project.ts";
 
 const registry = inject("registry");
@@ -75,7 +75,7 @@ async function receivesEveryType(project: Project, node: string, release: Releas
   expect(JSON.parse(stdout)).toEqual(Object.fromEntries(expected));
 }
 
-const ZOD_TYPES = fileURLToPath(new URL("../../packages/functions/test/zod/", import.meta.url));
+const ZOD_TYPES = fileURLToPath(new URL("../../packages/runtime/test/zod/", import.meta.url));
 
 /** The installed command: the lock file of the access, a query to `dev`, and one to `serve` with `connect`. */
 async function answersEverywhere(command: CommandOptions): Promise<void> {

@@ -25,7 +25,9 @@ const OTHERS = [
   "@patchbay/create",
   "@patchbay/mcp",
   "@patchbay/protocol",
+  "@patchbay/protocol/arguments-hash",
   "@patchbay/protocol/console",
+  "@patchbay/protocol/providers",
 ];
 
 /** Owners may compile without `skipLibCheck`: every published declaration must compile, with only what its package installs. */

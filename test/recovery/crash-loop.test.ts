@@ -2,14 +2,12 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { connect, defineFunction, defineService, everyone, silentLog } from "@patchbay/functions";
 import type { RunDetail } from "@patchbay/protocol";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { startDeployment, type Deployment } from "../support/processes.ts";
 import { startStandIn } from "../support/providers/index.ts";
 import { readAlong, type Reader } from "../support/reader.ts";
-
-vi.setConfig({ testTimeout: 240_000 });
 
 const RESULT_BYTES = 250_000;
 

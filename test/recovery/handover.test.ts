@@ -1,14 +1,15 @@
 import { join } from "node:path";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { expect, test } from "vitest";
-import type { NewRun } from "../../packages/control-plane/src/ports/run-store.ts";
-import { openStore } from "../../packages/control-plane/src/store/open.ts";
-import { startCore } from "../../packages/control-plane/test/run/core.ts";
-import { fakeGateway, manifestOf } from "../../packages/control-plane/test/run/fake-gateway.ts";
-import { scriptedModel } from "../../packages/control-plane/test/run/scripted-model.ts";
+import type { NewRun } from "@patchbay/engine/ports/store/run-store";
+import { openStore } from "@patchbay/store/open";
+import { startCore } from "../../packages/engine/test/run/core.ts";
+import { fakeGateway, manifestOf } from "../../packages/engine/test/run/fake-gateway.ts";
+import { scriptedModel } from "../../packages/engine/test/run/scripted-model.ts";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { freePort } from "../support/free-port.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
+import { WAIT_MS } from "../support/patience.ts";
 import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
 import { startSystem } from "../support/system.ts";
 
@@ -99,6 +100,6 @@ test("a run accepted during the handover is resumed immediately by the next repl
 
   await using second = await startCore({ models: models.second.catalog, gateway, store, owner: "second" });
 
-  expect(await second.runs.result(run, { signal: AbortSignal.timeout(60_000) })).toMatchObject({ response: "Done." });
+  expect(await second.runs.result(run, { signal: AbortSignal.timeout(WAIT_MS) })).toMatchObject({ response: "Done." });
   expect(models.first.requests).toEqual([]);
 });

@@ -1,10 +1,11 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { startCore } from "../../packages/control-plane/test/run/core.ts";
-import { fakeGateway, manifestOf } from "../../packages/control-plane/test/run/fake-gateway.ts";
-import { scriptedModel } from "../../packages/control-plane/test/run/scripted-model.ts";
+import { startCore } from "../../packages/engine/test/run/core.ts";
+import { fakeGateway, manifestOf } from "../../packages/engine/test/run/fake-gateway.ts";
+import { scriptedModel } from "../../packages/engine/test/run/scripted-model.ts";
 import { until } from "../support/inbox.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
+import { WAIT_MS } from "../support/patience.ts";
 import { startDeployment, type Deployment } from "../support/processes.ts";
 import { startStandIn } from "../support/providers/index.ts";
 import { readAlong } from "../support/reader.ts";
@@ -65,6 +66,6 @@ test.concurrent("a cancellation without a notification is noticed at the next le
 
   await core.store.runs.requestCancel(run.agentId, run.runId);
 
-  const signal = AbortSignal.timeout(60_000);
+  const signal = AbortSignal.timeout(WAIT_MS);
   expect(await core.runs.result(run, { signal })).toMatchObject({ code: "cancelled", errorMessage: "Run cancelled" });
 });

@@ -1,6 +1,6 @@
 import { verifyWebhook } from "@patchbay/client";
 import { expect, test } from "vitest";
-import { startReceiver } from "../../packages/control-plane/test/webhooks/receiver.ts";
+import { startReceiver } from "../../packages/server/test/webhooks/receiver.ts";
 import { startDeployment } from "../support/processes.ts";
 import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
 

@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
-import { afterAll, expect, onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
+import { WAIT_MS } from "./patience.ts";
 
 /** The headless shell first: without the windows of the others it needs about half of their CPU time. */
 const PLACES = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
@@ -16,9 +17,6 @@ const ARGS = [
   "--disable-component-update",
   "--disable-sync",
 ];
-
-/** Timeout of each action and wait. Long, because test machines are busy. */
-const TIMEOUT_MS = 60_000;
 
 /** The folder of screenshots: of failed tests, and of every page. */
 export const PICTURES = fileURLToPath(new URL("../output/console/", import.meta.url));
@@ -38,9 +36,8 @@ const executablePath = findChromium();
 export const hasBrowser = executablePath !== undefined;
 
 let shared: Promise<Browser> | undefined;
-afterAll(async () => (await shared)?.close());
 
-/** One browser per test file. Each visit has its own cookies and storage. */
+/** One browser for the test files of a process, which ends with it. Each visit has its own cookies and storage. */
 function launched(): Promise<Browser> {
   if (executablePath === undefined) throw new Error("Chromium is not installed. Skip browser tests with hasBrowser.");
   return (shared ??= chromium.launch({ executablePath, args: ARGS }));
@@ -49,7 +46,7 @@ function launched(): Promise<Browser> {
 /** Opens a page with its own cookies and storage, without recording faults. The caller closes its context. */
 export async function browse(origin: string, options: BrowserContextOptions = {}) {
   const context = await (await launched()).newContext({ baseURL: origin, ...options });
-  context.setDefaultTimeout(TIMEOUT_MS);
+  context.setDefaultTimeout(WAIT_MS);
   return { context, page: await context.newPage() };
 }
 

@@ -1,5 +1,5 @@
-import type { ChosenModel, ModelProvider } from "../../packages/control-plane/src/ports/model-provider.ts";
-import { scriptedModel } from "../../packages/control-plane/test/run/scripted-model.ts";
+import type { ChosenModel, ModelProvider } from "@patchbay/engine/ports/model-provider";
+import { scriptedModel } from "../../packages/engine/test/run/scripted-model.ts";
 
 /** A model that calls one function once in each run, and then answers `Done.` */
 export function callsOnce(name: string, args: object = {}): ModelProvider {

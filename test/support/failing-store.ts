@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Store } from "@patchbay/control-plane/admin";
 import type { Dice } from "../../examples/retail-desk/data/dice.ts";
-import { StoreUnavailable } from "../../packages/control-plane/src/ports/run-store.ts";
+import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 
 type Method = (...args: unknown[]) => Promise<unknown>;
 type Methods = Record<string, Method>;

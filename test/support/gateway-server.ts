@@ -3,20 +3,22 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createMemoryBus } from "../../packages/control-plane/src/bus/memory-bus.ts";
-import {
-  createFunctionGateway,
-  type FunctionGatewayOptions,
-  type RuntimeGateway,
-} from "../../packages/control-plane/src/gateway/gateway.ts";
-import type { RuntimeKey } from "../../packages/control-plane/src/gateway/handshake/runtime-keys.ts";
-import type { Clock } from "../../packages/control-plane/src/ports/clock.ts";
-import type { CallOrder } from "../../packages/control-plane/src/ports/function-gateway.ts";
-import { silentLog } from "../../packages/control-plane/src/ports/log.ts";
-import type { ConnectedRuntime, Store } from "../../packages/control-plane/src/ports/stores.ts";
-import { openStore } from "../../packages/control-plane/src/store/open.ts";
+import { createMemoryBus } from "@patchbay/gateway/bus/memory-bus";
+import { createFunctionGateway, type FunctionGatewayOptions, type RuntimeGateway } from "@patchbay/gateway/gateway";
+import type { RuntimeKey } from "../../packages/gateway/src/handshake/runtime-keys.ts";
+import type { Clock } from "@patchbay/engine/ports/clock";
+import type { CallOrder } from "@patchbay/engine/ports/function-gateway";
+import { silentLog } from "@patchbay/engine/ports/log";
+import type { LastSeen } from "@patchbay/engine/ports/service-times";
+import type { ConnectedRuntime, Store } from "@patchbay/engine/ports/store/stores";
+import { openStore } from "@patchbay/store/open";
 
 export const systemClock: Clock = { now: () => Date.now(), sleep: (ms, options) => sleep(ms, undefined, options) };
+
+export const lastSeenAgo = (agoMs: number | undefined, startedAgoMs?: number): LastSeen | undefined =>
+  agoMs === undefined
+    ? undefined
+    : { at: Date.now() - agoMs, agoMs, ...(startedAgoMs !== undefined && { startedAgoMs }) };
 
 /** A store in memory that records the connections that gateways open and close. */
 export async function recordingStore() {
@@ -28,6 +30,8 @@ export async function recordingStore() {
     closed: [] as string[],
     /** The time since the last runtime was seen, as the store reports it. */
     agoMs: undefined as number | undefined,
+    /** The time since a start, before which it was seen. */
+    startedAgoMs: undefined as number | undefined,
     async connectionOpened(runtime: ConnectedRuntime) {
       await store.runtimes.connectionOpened(runtime);
       state.opened.push(runtime);
@@ -36,7 +40,7 @@ export async function recordingStore() {
       await store.runtimes.connectionClosed(connectionId);
       state.closed.push(connectionId);
     },
-    lastSeenAgoMs: async () => state.agoMs,
+    lastSeen: async (): Promise<LastSeen | undefined> => lastSeenAgo(state.agoMs, state.startedAgoMs),
   };
   return state;
 }

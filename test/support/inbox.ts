@@ -1,12 +1,10 @@
 import { setTimeout as wait } from "node:timers/promises";
-
-/** Far more than a busy machine needs; only a failing test waits this long. */
-const LIMIT_MS = 60_000;
+import { WAIT_MS } from "./patience.ts";
 
 /** Frames (or lines) in order of arrival, from which a test takes matching ones. */
 export interface Inbox<Item> {
   put(item: Item): void;
-  /** Removes and returns the oldest matching item, or waits for one for up to `LIMIT_MS`. */
+  /** Removes and returns the oldest matching item, or waits for one for up to `WAIT_MS`. */
   next<Wanted extends Item>(fits: (item: Item) => item is Wanted): Promise<Wanted>;
   /** Items that were not taken. */
   readonly rest: readonly Item[];
@@ -30,8 +28,8 @@ export function createInbox<Item>(what: string): Inbox<Item> {
       waiting.add(look);
       look();
       const late = setTimeout(
-        () => reject(new Error(`no such ${what} within ${LIMIT_MS} ms; there are ${JSON.stringify(items)}`)),
-        LIMIT_MS,
+        () => reject(new Error(`no such ${what} within ${WAIT_MS} ms; there are ${JSON.stringify(items)}`)),
+        WAIT_MS,
       );
       return promise.finally(() => {
         clearTimeout(late);
@@ -42,11 +40,11 @@ export function createInbox<Item>(what: string): Inbox<Item> {
   };
 }
 
-/** Waits until `condition` is true, checking it every few milliseconds for at most `LIMIT_MS`. */
+/** Waits until `condition` is true, checking it every few milliseconds for at most `WAIT_MS`. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const endsAt = performance.now() + LIMIT_MS;
+  const endsAt = performance.now() + WAIT_MS;
   while (!(await condition())) {
-    if (performance.now() > endsAt) throw new Error(`${what}: not within ${LIMIT_MS} ms`);
+    if (performance.now() > endsAt) throw new Error(`${what}: not within ${WAIT_MS} ms`);
     await wait(5);
   }
 }

@@ -13,10 +13,14 @@ export async function startIssuer() {
   const pairs = new Map<string, { pair: KeyPair; alg: string }>();
   /** What the server does in place of an answer. */
   let fault: { status: number } | { body: string } | undefined;
+  let beforeKeys = (): void => {};
 
   const server = createServer((request, response) => {
     const ofKeys = request.url === "/keys";
-    if (ofKeys) keyRequests++;
+    if (ofKeys) {
+      keyRequests++;
+      beforeKeys();
+    }
     const answer = ofKeys ? { keys: published } : { issuer: url, jwks_uri: `${url}/keys` };
     if (fault && "status" in fault) return response.writeHead(fault.status).end();
     return response.end(fault ? fault.body : JSON.stringify(answer));
@@ -53,6 +57,8 @@ export async function startIssuer() {
         1,
       ),
     keyRequests: () => keyRequests,
+    /** What happens between a request for the keys and its answer. */
+    beforeKeys: (next: typeof beforeKeys) => void (beforeKeys = next),
     fail: (next: typeof fault) => void (fault = next),
     claims,
     async token(more: JWTPayload = {}, { kid = "first" }: { kid?: string } = {}): Promise<string> {

@@ -1,3 +1,4 @@
+import { withSystemPath } from "./system-path.ts";
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -6,9 +7,9 @@ import { createInterface } from "node:readline";
 import { atEnd } from "./clean-up.ts";
 import { freePort } from "./free-port.ts";
 import { until } from "./inbox.ts";
+import { WAIT_MS } from "./patience.ts";
 
 const READY = /Server is ready$/;
-const LIMIT_MS = 60_000;
 
 // A test that times out does not reach its end, and must not leave a process behind either.
 const started = new Set<ChildProcess>();
@@ -49,7 +50,7 @@ export function testNats(): Promise<string | undefined> {
 
 /** True if `ownNats` can start servers. */
 export function hasNatsServer(): boolean {
-  return spawnSync("nats-server", ["--version"]).error === undefined;
+  return spawnSync("nats-server", ["--version"], { env: withSystemPath() }).error === undefined;
 }
 
 /** Starts a server on a free port. */
@@ -96,10 +97,11 @@ async function findNats(): Promise<string | undefined> {
 
 async function launch(port: number, args: string[]): Promise<ChildProcess> {
   const server = spawn("nats-server", ["--addr", "127.0.0.1", "--port", String(port), ...args], {
+    env: withSystemPath(),
     stdio: ["ignore", "ignore", "pipe"],
   });
   started.add(server);
-  const late = setTimeout(() => server.kill("SIGKILL"), LIMIT_MS);
+  const late = setTimeout(() => server.kill("SIGKILL"), WAIT_MS);
   const said: string[] = [];
   const failed = once(server, "error").then(([error]) => said.push(String(error)));
   for await (const line of createInterface({ input: server.stderr })) {
@@ -111,7 +113,7 @@ async function launch(port: number, args: string[]): Promise<ChildProcess> {
   }
   clearTimeout(late);
   await Promise.race([failed, once(server, "exit")]).catch(() => {});
-  throw new Error(`nats-server did not start within ${LIMIT_MS} ms or ended: ${said.join("\n")}`);
+  throw new Error(`nats-server did not start within ${WAIT_MS} ms or ended: ${said.join("\n")}`);
 }
 
 /** True once every thread is stopped: SIGSTOP does not reach all threads at the same time. */

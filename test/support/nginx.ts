@@ -1,3 +1,4 @@
+import { withSystemPath } from "./system-path.ts";
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -9,10 +10,10 @@ import { vi } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { atEnd } from "./clean-up.ts";
 import { freePort } from "./free-port.ts";
+import { WAIT_MS } from "./patience.ts";
 
 const SHIPPED = new URL("../../deploy/nginx.conf", import.meta.url);
-const START_LIMIT_MS = 60_000;
-const PATIENCE = { interval: 20 };
+const EVERY = { interval: 20 };
 
 // A test that times out does not reach its end, and must not leave a process behind either.
 const started = new Set<ChildProcess>();
@@ -20,7 +21,7 @@ atEnd(() => started.forEach((server) => server.kill("SIGTERM")));
 
 /** True if an nginx binary is found. Prints a line otherwise, since its tests are skipped. */
 export function hasNginx(): boolean {
-  if (spawnSync("nginx", ["-v"], { env: path() }).error === undefined) return true;
+  if (spawnSync("nginx", ["-v"], { env: withSystemPath() }).error === undefined) return true;
   console.warn("SKIPPED: no nginx found, so deploy/nginx.conf is not tested (apt-get install nginx-light).");
   return false;
 }
@@ -61,7 +62,7 @@ export async function startNginx(options: NginxOptions): Promise<Nginx> {
   // A master process of root would run its workers as a user without access to the temporary folder.
   const globals = `daemon off;${process.getuid?.() === 0 ? " user root;" : ""}`;
   const child = spawn("nginx", ["-p", folder, "-c", file, "-g", globals, "-e", "stderr"], {
-    env: path(),
+    env: withSystemPath(),
     stdio: ["ignore", "ignore", "pipe"],
   });
   started.add(child);
@@ -84,7 +85,7 @@ export async function startNginx(options: NginxOptions): Promise<Nginx> {
         const lines = readFileSync(join(folder, "access.log"), "utf8").split("\n").slice(0, -1);
         if (lines.length < count) throw new Error(`${lines.length} of ${count} requests are in the access log`);
         return lines.map(toPassage);
-      }, PATIENCE),
+      }, EVERY),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
@@ -113,7 +114,7 @@ function render({ replicas, replace = {} }: NginxOptions, port: number, folder: 
 }
 
 async function listening(child: ChildProcess, port: number, said: () => string): Promise<void> {
-  const limit = performance.now() + START_LIMIT_MS;
+  const limit = performance.now() + WAIT_MS;
   while (performance.now() < limit && child.exitCode === null) {
     const socket = connect(port, "127.0.0.1");
     const open = await once(socket, "connect").then(
@@ -130,9 +131,4 @@ async function listening(child: ChildProcess, port: number, said: () => string):
 function toPassage(line: string): Passage {
   const { replica, ...rest } = JSON.parse(line) as Omit<Passage, "replicas"> & { replica: string };
   return { ...rest, replicas: replica === "" ? [] : replica.split(/, | : /) };
-}
-
-/** Debian installs nginx in a folder that only root's PATH contains. */
-function path(): NodeJS.ProcessEnv {
-  return { ...process.env, PATH: `${process.env["PATH"]}:/usr/sbin:/usr/local/sbin` };
 }

@@ -9,9 +9,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { Client } from "pg";
 import { freePort } from "./free-port.ts";
+import { WAIT_MS } from "./patience.ts";
 
 const SYSTEM_BINARIES = "/usr/lib/postgresql";
-const START_MS = 60_000;
 /** Tests kill processes, not the machine, so writes survive without fsync. */
 const NO_FSYNC = ["fsync=off", "full_page_writes=off", "shared_buffers=16MB"];
 
@@ -68,7 +68,7 @@ export async function ownPostgres({
       return server.pid ?? 0;
     },
     async start() {
-      const deadline = performance.now() + START_MS;
+      const deadline = performance.now() + WAIT_MS;
       // After a kill the children of the old server keep its shared memory for a moment.
       for (;;) {
         server = run("postgres", ["-D", data, ...options]);

@@ -1,6 +1,7 @@
-import type { JsonObject } from "@patchbay/protocol";
+import type { JsonObject } from "@patchbay/kit";
 import { Client, DatabaseError, types, type CustomTypesConfig } from "pg";
 import { afterAll } from "vitest";
+import { WAIT_MS } from "./patience.ts";
 import { type OwnPostgres, ownPostgres, uniqueName } from "./postgres-server.ts";
 
 export { type OwnPostgres, ownPostgres };
@@ -73,7 +74,7 @@ async function plainRole(admin: string): Promise<string> {
 async function query(url: string, sql: string, values?: unknown[]): Promise<JsonObject[]> {
   const client = new Client({
     connectionString: url,
-    connectionTimeoutMillis: 60_000,
+    connectionTimeoutMillis: WAIT_MS,
     types: NUMERIC_TYPES,
   });
   client.on("error", () => undefined);

@@ -1,8 +1,7 @@
 import { vi } from "vitest";
+import { WAIT_MS } from "./patience.ts";
 
-/** Far more than a busy machine needs; only a failing test waits this long. Vitest's own default is 1 s. */
-const LIMIT_MS = 60_000;
-
+/** Vitest's own limit is 1 s, which a busy machine exceeds. */
 const { waitFor } = vi;
 vi.waitFor = (condition, options) =>
-  waitFor(condition, typeof options === "number" ? options : { timeout: LIMIT_MS, ...options });
+  waitFor(condition, typeof options === "number" ? options : { timeout: WAIT_MS, ...options });

@@ -21,12 +21,12 @@ function argumentsOf(command: string): string[] {
 }
 
 test("the page shows the table, searches and the explanation of a call", () => {
-  expect(shown.map(({ command }) => argumentsOf(command)[2] ?? "")).toEqual([
-    "",
-    "--search",
-    "--mutants",
-    "--explain",
-    "--explain",
+  expect(shown.map(({ command }) => argumentsOf(command)[1])).toEqual([
+    "examples/quickstart/service.ts",
+    "search",
+    "mutants",
+    "explain",
+    "explain",
   ]);
 });
 

@@ -2,8 +2,8 @@ import { startControlPlane, type StartedControlPlane } from "@patchbay/control-p
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { defineFunction, defineService, everyone, visibleTo } from "@patchbay/functions";
-import { attackService, DOOR_ATTACKS } from "../../packages/functions/src/testing/escalation/suite.ts";
-import type { StartPlanes } from "../../packages/functions/src/testing/local-server.ts";
+import { attackService, ADAPTER_ATTACKS } from "@patchbay/escalation/suite";
+import type { StartPlanes } from "@patchbay/test-kit/local-server";
 import { startIssuer } from "../support/issuer.ts";
 import { testNats } from "../support/nats.ts";
 import { testDatabase } from "../support/postgres.ts";
@@ -55,7 +55,9 @@ const desk = defineService({
   ],
 });
 
-test("the doors have no findings on two replicas: one with the runtime, another with the queries", async ({ skip }) => {
+test("the adapters have no findings on two replicas: one with the runtime, another with the queries", async ({
+  skip,
+}) => {
   const nats = await testNats();
   if (nats === undefined) return skip();
   await using database = await testDatabase();
@@ -69,7 +71,7 @@ test("the doors have no findings on two replicas: one with the runtime, another 
     return started;
   };
 
-  const report = await attackService(desk, { attacks: DOOR_ATTACKS, startPlanes });
+  const report = await attackService(desk, { attacks: ADAPTER_ATTACKS, startPlanes });
 
   expect(report.findings).toEqual([]);
   expect(planes).toHaveLength(2);

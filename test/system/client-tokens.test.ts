@@ -1,5 +1,10 @@
 import { createHash } from "node:crypto";
-import { expect, test } from "vitest";
+import { defineFunction, defineService } from "@patchbay/functions";
+import type { ClientDoor } from "@patchbay/protocol";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { ROUTES, type RouteId } from "../../packages/server/src/query/routes.ts";
+import { mcpClient } from "../support/mcp-client.ts";
 import { createTracedService } from "../support/traced-service.ts";
 import { startIssuer } from "../support/issuer.ts";
 import { startSystem, type SystemOptions } from "../support/system.ts";
@@ -34,18 +39,116 @@ test("a key makes a token, of which the store has the hash only", async () => {
   expect(await system.plane.store.clientTokens.find(token)).toBeUndefined();
 });
 
-test("a token opens no route of a key", async () => {
+/** The routes that each adapter of client tokens has; all others of the table refuse every token. */
+const OF_ADAPTERS: Record<ClientDoor, RouteId[]> = {
+  "ui-stream": ["uiStream", "resumeUiStream", "stopUiStream", "uiMessages"],
+  mcp: ["mcp"],
+};
+
+describe.each<{ threadKey?: string; allow?: ClientDoor[] }>([
+  {},
+  { threadKey: "chat" },
+  { allow: ["ui-stream"] },
+  { allow: ["mcp"] },
+  { allow: ["mcp", "ui-stream"] },
+  { allow: ["mcp", "ui-stream"], threadKey: "chat" },
+])("a token made with %j", (made) => {
+  test("opens the routes that it allows as Bearer, and no others", async () => {
+    await using system = await start();
+    const token = String((await system.make(made)).body["token"]);
+    const opens = (made.allow ?? ["ui-stream"]).flatMap((adapter) => OF_ADAPTERS[adapter]);
+    const seen: Record<string, string[]> = { Bearer: [], "X-API-Key": [] };
+    for (const { id, method, path } of ROUTES.filter(({ access }) => access !== "open"))
+      for (const [as, headers] of Object.entries({
+        Bearer: { authorization: `Bearer ${token}` },
+        "X-API-Key": { "x-api-key": token },
+      })) {
+        const url = system.url + path.replace(":agent_id", system.agentId).replace(/:\w+/, "x");
+        const body = method === "POST" ? { body: "{}" } : {};
+        const response = await fetch(url, {
+          method,
+          headers: { "content-type": "application/json", ...headers } as HeadersInit,
+          ...body,
+        });
+        await response.body?.cancel();
+        // Without an upgrade, the route of runtimes looks at no credential.
+        if (response.status !== 401 && id !== "connect") seen[as]!.push(id);
+      }
+
+    expect(seen).toEqual({ Bearer: expect.arrayContaining(opens), "X-API-Key": [] });
+    expect(seen["Bearer"]).toHaveLength(opens.length);
+  });
+});
+
+test("a page reads why its token is refused", async () => {
   await using system = await start();
   const token = String((await system.make({})).body["token"]);
-  const agent = `/agents/${system.agentId}`;
-  const routes = ["query", "query-stream", "client-tokens"].map((name) => ["POST", `${agent}/${name}`] as const);
-  const reads = ["threads", "approvals"].map((name) => ["GET", `${agent}/${name}`] as const);
-  for (const headers of [{ "x-api-key": token }, { authorization: `Bearer ${token}` }])
-    for (const [method, path] of [...routes, ...reads, ["POST", "/agent/query-stream"] as const]) {
-      const body = method === "POST" ? { body: JSON.stringify({ query: "hi" }) } : {};
-      const init = { method, headers: { "content-type": "application/json", ...headers } as HeadersInit, ...body };
-      expect([path, (await fetch(system.url + path, init)).status]).toEqual([path, 401]);
-    }
+  const origin = "https://shop.example";
+
+  const refused = await fetch(`${system.url}/agents/${system.agentId}/mcp`, {
+    method: "POST",
+    headers: { origin, authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: "{}",
+  });
+
+  expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, origin]);
+  expect(await refused.json()).toMatchObject({
+    code: "authentication_failed",
+    errorMessage: expect.stringContaining('this client token allows ui-stream only. Make one with "mcp" in "allow".'),
+  });
+});
+
+test("a token for one chat lists no tools, and calls none", async () => {
+  const ran: string[] = [];
+  const note = defineFunction({
+    name: "note",
+    description: "Notes a text.",
+    input: z.object({ text: z.string() }),
+    roles: ["clerk"],
+    handler: ({ text }) => void ran.push(text),
+  });
+  await using system = await start({ service: defineService({ name: "desk", roles: ["clerk"], functions: [note] }) });
+  const clientOf = async (more: object) => {
+    const { body } = await system.make({ allow: ["mcp"], ...more });
+    return await mcpClient({ ...system, apiKey: String(body["token"]) }, { expose: "both" });
+  };
+  await using open = await clientOf({});
+  await using bound = await clientOf({ threadKey: "chat" });
+  const namesOf = async (client: typeof open) => (await client.listTools()).tools.map(({ name }) => name);
+  expect(await namesOf(open)).toEqual(["note", "ask_desk"]);
+
+  expect(await namesOf(bound)).toEqual([]);
+
+  const calls = [
+    { name: "note", arguments: { text: "bound" } },
+    { name: "ask_desk", arguments: { query: "hi" } },
+  ];
+  for (const call of calls) await expect(bound.callTool(call)).rejects.toMatchObject({ code: -32602 });
+  await open.callTool({ name: "note", arguments: { text: "open" } });
+  expect(ran).toEqual(["open"]);
+  expect((await system.plane.store.runs.list(system.agentId, { limit: 9 })).length).toBe(1);
+});
+
+test.each([
+  ["a token", {}, false],
+  ["a token made without it", { reasoning: false }, false],
+  ["a token made with it", { reasoning: true }, true],
+  ["a key", undefined, true],
+])("?reasoning=1 with %s", async (_what, made, asked) => {
+  await using system = await start();
+  const secret = made ? String((await system.make(made)).body["token"]) : system.apiKey;
+  const message = { role: "user", parts: [{ type: "text", text: "hi" }] };
+
+  const response = await fetch(`${system.url}/agents/${system.agentId}/ui-stream?reasoning=1`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" },
+    body: JSON.stringify({ id: "chat", messages: [message] }),
+  });
+
+  expect(response.status).toBe(200);
+  await response.text();
+  const run = await system.plane.store.runs.get(system.agentId, response.headers.get("X-Run-Id")!);
+  expect(run?.request.analysisMode === true).toBe(asked);
 });
 
 test.each([
@@ -61,6 +164,13 @@ test.each([
   [{ context: { text: "x".repeat(65_537) } }, "context"],
   [{ threadKey: "" }, "threadKey"],
   [{ threadKey: "t".repeat(201) }, "threadKey"],
+  [{ allow: [] }, "allow"],
+  [{ allow: null }, "allow"],
+  [{ allow: "mcp" }, "allow"],
+  [{ allow: ["mcp", "mcp"] }, "allow"],
+  [{ allow: ["ui-stream", "query"] }, "allow.1"],
+  [{ reasoning: "yes" }, "reasoning"],
+  [{ reasoning: null }, "reasoning"],
 ])("%.60j is refused", async (body, path) => {
   await using system = await start();
   expect(await system.make(body)).toMatchObject({ status: 400, body: { details: [{ path }] } });

@@ -69,8 +69,8 @@ test("the file for clients that start processes starts `patchbay mcp`", async ()
   };
   const { command, args, env } = mcpServers.desk;
 
-  expect([command, ...args.slice(0, 2)]).toEqual(["npx", "-y", "@patchbay/cli"]);
-  const local = [join(root, "packages/cli/src/main.ts"), ...args.slice(2)];
+  expect([command, ...args.slice(0, 3)]).toEqual(["npx", "--prefix", "/path/to/your/service", "patchbay"]);
+  const local = [join(root, "packages/cli/src/main.ts"), ...args.slice(3)];
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: local,

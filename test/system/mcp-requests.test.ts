@@ -53,7 +53,11 @@ test("requests of foreign pages, without a key, in batches and with unknown para
 test("a page of any origin calls with its client token, and reads the answer", async () => {
   await using system = await startDesk();
   const { token } = (await (
-    await system.post(`/agents/${system.agentId}/client-tokens`, { role: "manager", expiresInSeconds: 60 })
+    await system.post(`/agents/${system.agentId}/client-tokens`, {
+      role: "manager",
+      allow: ["mcp"],
+      expiresInSeconds: 60,
+    })
   ).json()) as { token: string };
   const origin = "https://shop.example";
   const send = (secret: string) =>

@@ -14,7 +14,7 @@ test.each(ERAS.flatMap((era) => SECRETS.map((secret) => [era, secret] as const))
     const key = await admin.createKey({ agentId: system.agentId });
     const made = await system.post(
       `/agents/${system.agentId}/client-tokens`,
-      { role: "clerk", expiresInSeconds: 600 },
+      { role: "clerk", allow: ["mcp"], expiresInSeconds: 600 },
       { "x-api-key": key.apiKey },
     );
     const { token } = (await made.json()) as { token: string };

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { connect, silentLog } from "@patchbay/functions";
-import { type RunDetail, unknownFunctionMessage } from "@patchbay/protocol";
+import { type QueryResponse, type RunDetail, unknownFunctionMessage } from "@patchbay/protocol";
 import { callAs, runQuery, scriptedModel } from "@patchbay/functions/testing";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { ROUTES, type RouteId } from "../../packages/control-plane/src/http/query/routes.ts";
+import { ROUTES, type RouteId } from "../../packages/server/src/query/routes.ts";
 import { startChaosProxy } from "../support/chaos-proxy.ts";
 import { createTracedService, ALLOWED_TRACE } from "../support/traced-service.ts";
 import { callFrame, startFakeControlPlane } from "../support/fake-control-plane.ts";
@@ -56,6 +56,16 @@ const STARTING = {
     await using system = await startWith(desk);
     const { events } = await system.stream("hi", asClerk);
     return fatesOf(events.flatMap(({ data }) => (data.type === "toolResult" ? [data] : [])));
+  },
+  retryRun: async (desk) => {
+    const calls = callThenAnswer(CALLS);
+    await using system = await startWith(desk, {
+      script: (request, turn) => (turn === 2 ? { error: { status: 401 } } : calls(request, turn)),
+    });
+    const { runId } = await system.query("hi", asClerk);
+    const path = `/agents/${system.agentId}/runs/${runId}/retry`;
+    const answer = await system.post(path, undefined, { prefer: "wait=60" });
+    return fatesOf(((await answer.json()) as QueryResponse).toolInteractions);
   },
   createChatCompletion: async (desk) => {
     await using system = await startWith(desk);
@@ -115,6 +125,7 @@ const HARMLESS: Record<Exclude<RouteId, keyof typeof STARTING>, string> = {
   sendFeedback: "stores an opinion about a run",
   deleteFeedback: "deletes an opinion about a run",
   getRun: "reads a run",
+  listRuns: "reads runs",
   listThreads: "reads threads",
   getThread: "reads a thread",
   deleteThread: "erases a thread",
@@ -247,34 +258,31 @@ test("no harmless route starts a handler", async () => {
 
 describe("in the source", () => {
   test.for([
-    ["a handler is called", /\bhandler\s*\(|\.handler\s*(\?\.|\.(call|apply|bind)\b)/, ["functions/src/gate.ts"]],
-    ["a gate is created", /(?<!function )\bcreateGate\s*\(/, ["functions/src/service.ts"]],
+    ["a handler is called", /\bhandler\s*\(|\.handler\s*(\?\.|\.(call|apply|bind)\b)/, ["runtime/src/gate.ts"]],
+    ["a gate is created", /(?<!function )\bcreateGate\s*\(/, ["runtime/src/service.ts"]],
     [
       "a service is asked to run a call",
       /\.invoke\s*\(/,
-      [
-        "functions/src/runtime/calls.ts",
-        "functions/src/testing/call-as.ts",
-        "functions/src/testing/escalation/fixture.ts",
-      ],
+      ["escalation/src/fixture.ts", "runtime/src/connection/calls.ts", "test-kit/src/call-as.ts"],
     ],
-    ["the frame of a call is created", /^\s*type: "call",$/m, ["control-plane/src/gateway/frames.ts"]],
+    ["the frame of a call is created", /^\s*type: "call",$/m, ["gateway/src/frames.ts"]],
     [
       // For runs of this replica, and for runs of peers whose order is read from the store.
       "the frame of a call is requested",
       /encodeFrame\(callFrame\(/,
-      ["control-plane/src/gateway/calls/call-tracker.ts", "control-plane/src/gateway/peers/remote-call-server.ts"],
+      ["gateway/src/calls/call-tracker.ts", "gateway/src/peers/remote-call-server.ts"],
     ],
-    ["a call is sent to a runtime", /\.(deliver|recover)\s*\(/, ["control-plane/src/run/calls/dispatch.ts"]],
+    ["a call is sent to a runtime", /\.(deliver|recover)\s*\(/, ["engine/src/run/calls/dispatch.ts"]],
     [
       "a query becomes a run",
       /\bruns\.start\s*\(/,
       [
-        "control-plane/src/console/playground/routes.ts",
-        "control-plane/src/console/runs/routes.ts",
-        "control-plane/src/http/query/mcp/call-tool.ts",
-        "control-plane/src/http/query/query-routes.ts",
-        "control-plane/src/run/worker/executor.ts",
+        "console-api/src/playground/routes.ts",
+        "console-api/src/runs/routes.ts",
+        "engine/src/run/start/retry.ts",
+        "engine/src/run/worker/executor.ts",
+        "server/src/query/mcp/call-tool.ts",
+        "server/src/query/query-routes.ts",
       ],
     ],
   ] as const)("%s only in known places", ([, pattern, places]) => {

@@ -1,5 +1,5 @@
 import { defineFunction, defineService } from "@patchbay/functions";
-import { type LogFields, logTo } from "@patchbay/protocol";
+import { type LogFields, logTo } from "@patchbay/kit";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { until } from "../support/inbox.ts";

@@ -1,5 +1,5 @@
 import { defineFunction, defineService } from "@patchbay/functions";
-import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { startStandIn, WIRES, type Script, type Wire } from "../support/providers/index.ts";

@@ -255,7 +255,7 @@ test("no claim of a request widens what a pinned key may call", async () => {
   const answer = await desk.post(
     `/agents/${desk.agentId}/ui-stream?role=manager`,
     { id: "chat-1", messages, ...claims },
-    { ...desk.headersOf("manager", apiKey), "x-api-key": apiKey, "X-Patchbay-Context": context },
+    { "x-api-key": apiKey, "X-Patchbay-Context": context },
   );
 
   expect([...(await answer.text()).matchAll(/"errorText":"Not permitted: there is no function/g)]).toHaveLength(2);

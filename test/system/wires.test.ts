@@ -6,7 +6,8 @@ import { startStandIn, WIRES, type Script } from "../support/providers/index.ts"
 import { deliveredOrder, pendingOrder } from "../support/retail.ts";
 import { startSystem } from "../support/system.ts";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
-import { isJsonObject, type Usage } from "@patchbay/protocol";
+import { isJsonObject } from "@patchbay/kit";
+import { type Usage } from "@patchbay/protocol";
 import { openStream, typed } from "../contract/open-stream.ts";
 
 /** Looks up two orders in parallel, tries a function that customers may not call, then cancels the customer's order. */

@@ -2,16 +2,15 @@ import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { ProviderSettings } from "@patchbay/control-plane";
 import { MODEL_NAME } from "@patchbay/protocol";
+import { present } from "@patchbay/kit";
+import { PROVIDER_NAMES, type ProviderName, PROVIDERS } from "@patchbay/protocol/providers";
 import type { Command } from "commander";
-import { CommandFailure, reasonOf } from "./failure.ts";
+import { CommandFailure, reasonOf } from "@patchbay/loading/failure";
 import { readSecretFiles } from "./secret-files.ts";
 
 export type Environment = Record<string, string | undefined>;
 
-/** The environment that this process was started with, for a process that reads `.env` itself, and again after a change. */
-export const startEnvironment: Environment = { ...process.env };
-
-/** The environment of this process, with the additions of `.env` in the working folder and secrets from files. */
+/** This process's environment, with additions from `.env` in the working folder and secrets from files. */
 export function readEnvironment(): Environment {
   if (existsSync(".env")) {
     if (statSync(".env").isDirectory())
@@ -38,8 +37,6 @@ export function dropUnset(environment: Environment, command: Command): void {
   for (const child of command.commands) dropUnset(environment, child);
 }
 
-const PROVIDERS = ["anthropic", "openai", "gemini", "offline"];
-
 /**
  * Reads the providers' settings; empty values count as unset. With `offlineFallback` the offline model answers when no
  * provider is named and none has a key. Throws one failure that names every bad value.
@@ -55,33 +52,26 @@ export function readProviderConfig(
     if (value !== undefined && !allowed.includes(value)) faults.push(`${name} must be one of ${allowed.join(", ")}`);
     return value;
   };
-  const account = (prefix: string) => {
+  const accounts = PROVIDER_NAMES.flatMap((name) => {
+    const { env: prefix, keyOptional } = PROVIDERS[name];
     const [apiKey, baseUrl] = [read(`${prefix}_API_KEY`), read(`${prefix}_BASE_URL`)];
     if (baseUrl !== undefined && !/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? ""))
       faults.push(`${prefix}_BASE_URL must be an http:// or https:// address`);
-    return { ...(apiKey !== undefined && { apiKey }), ...(baseUrl !== undefined && { baseUrl }) };
-  };
-
-  const [anthropic, openai, gemini] = [account("ANTHROPIC"), account("OPENAI"), account("GEMINI")];
-  const api = oneOf("OPENAI_API", ["responses", "chat"]) ?? (openai.baseUrl === undefined ? "responses" : "chat");
-  const provider = oneOf("PATCHBAY_PROVIDER", PROVIDERS);
+    const isConfigured = (apiKey ?? (keyOptional ? baseUrl : undefined)) !== undefined;
+    return isConfigured ? [[name, present({ apiKey, baseUrl })] as const] : [];
+  });
+  const { openai, ...others }: Record<string, { apiKey?: string; baseUrl?: string }> = Object.fromEntries(accounts);
+  const api = oneOf("OPENAI_API", ["responses", "chat"]) ?? (openai?.baseUrl === undefined ? "responses" : "chat");
+  const provider = oneOf("PATCHBAY_PROVIDER", [...PROVIDER_NAMES, "offline"]);
   const model = read("PATCHBAY_MODEL");
   if (model !== undefined && !MODEL_NAME.test(model))
     faults.push("PATCHBAY_MODEL must be a model name of 1 to 200 letters, digits and ._:@/-, such as gpt-6-luna");
   if (faults.length > 0) throw new CommandFailure(`Invalid environment: ${faults.join("; ")}.`);
 
   return {
-    ...(hasKey(anthropic) && { anthropic }),
-    // A compatible server may not need a key.
-    ...((openai.apiKey ?? openai.baseUrl) !== undefined && {
-      openai: { ...openai, api: api === "chat" ? "chat" : "responses" },
-    }),
-    ...(hasKey(gemini) && { gemini }),
+    ...(others as Pick<ProviderSettings, ProviderName>),
+    ...(openai && { openai: { ...openai, api: api === "chat" ? "chat" : "responses" } }),
     offline: provider === "offline" || offlineFallback,
-    default: { ...(provider !== undefined && { provider }), ...(model !== undefined && { model }) },
+    default: present({ provider, model }),
   };
-}
-
-function hasKey<T extends { apiKey?: string }>(account: T): account is T & { apiKey: string } {
-  return account.apiKey !== undefined;
 }

@@ -1,6 +1,6 @@
 import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { CommandFailure, codeOf } from "./failure.ts";
+import { CommandFailure, codeOf } from "@patchbay/loading/failure";
 
 export interface DatabaseOptions {
   database?: string;
@@ -82,7 +82,7 @@ function deniedCode(path: string, mode: number): string | undefined {
   }
 }
 
-/** Only for a database that this process has not opened: closing any handle of a file drops the process's locks on it. */
+/** Only for a database that this process has not opened: closing any file handle drops the process's locks on that file. */
 function beginningOf(file: string, sizeBytes: number): string {
   const [opened, bytes] = [openSync(file, "r"), Buffer.alloc(sizeBytes)];
   try {

@@ -1,14 +1,14 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Connection } from "@patchbay/functions";
-import { CommandFailure, codeOf, reasonOf } from "./failure.ts";
+import { CommandFailure, codeOf, reasonOf } from "@patchbay/loading/failure";
 
 /** The state that `/readyz` reports; `loading` before the functions are loaded. */
 type HealthState = Connection["state"] | "loading";
 
 /**
- * Serves the probes of an orchestrator until the process ends: `GET /healthz` is 200, `GET /readyz` is 200 while connected and 503
- * otherwise, with the state. Returns the base address.
+ * Serves an orchestrator's probes until the process ends: `GET /healthz` is 200, `GET /readyz` is 200 while connected
+ * and 503 otherwise, with the state. Returns the base address.
  */
 export async function serveHealth(options: { host: string; port: number; state: () => HealthState }): Promise<string> {
   const { host, port, state } = options;

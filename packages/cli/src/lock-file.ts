@@ -2,14 +2,14 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Log } from "@patchbay/functions";
-import { isJsonObject, type JsonObject } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject } from "@patchbay/kit";
 
 /** The lock file that belongs to a service file. */
 export const lockPathOf = (servicePath: string): string => join(dirname(servicePath), "access.lock.json");
 
 /**
- * The `accessLock` of `connect` for a service file: the lock next to it, if there is one. An unreadable one is logged: the service
- * connects without it.
+ * The `accessLock` option of `connect` for a service file: the lock next to it, if there is one. An unreadable one is
+ * logged: the service connects without it.
  */
 export async function reportedLock(servicePath: string, log: Log): Promise<{ accessLock?: JsonObject }> {
   const path = lockPathOf(servicePath);

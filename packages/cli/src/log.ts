@@ -1,5 +1,5 @@
 import type { QueryLine } from "@patchbay/control-plane";
-import { LOG_LEVELS, type Log, type LogLevel, logTo, prettyText } from "@patchbay/protocol";
+import { LOG_LEVELS, type Log, type LogLevel, logTo, prettyText } from "@patchbay/kit";
 import type { Environment } from "./config.ts";
 import { oneLine, paintStatus, printStatus } from "./output.ts";
 
@@ -8,18 +8,18 @@ export function logLevel(env: Environment, preset: LogLevel = "info"): LogLevel 
   return LOG_LEVELS.find((level) => level === env["PATCHBAY_LOG"]) ?? preset;
 }
 
-/** A log for people: one line per event on stderr, `12:03:11 warn  message  field=value`, and below it the stacks of errors. */
+/** A log for people: one line per event on stderr, `12:03:11 warn  message  field=value`, with error stacks below it. */
 export const createHumanLog = (lowest: () => LogLevel): Log =>
   logTo((...line) => printStatus(`${clock()} ${prettyText(...line, paintStatus)}`), lowest);
 
-/** The time of day of a log line. */
+/** A log line's time. */
 export function clock(at = Date.now()): string {
   return paintStatus("dim", new Date(at).toTimeString().slice(0, 8));
 }
 
 const QUERY_STYLES = { query: "cyan", call: "blue", done: "green", failed: "red" } as const;
 
-/** Writes the live log of `dev`: one line on stderr per query, call and end. Texts of queries appear only in a terminal. */
+/** Writes the `dev` live log: one line on stderr per query, call and end. Query texts appear only in a terminal. */
 export function logQueryLine(line: QueryLine): void {
   const cancelled = line.kind === "failed" && line.code === "cancelled";
   const kind = cancelled ? paintStatus("dim", "cancelled") : paintStatus(QUERY_STYLES[line.kind], line.kind.padEnd(6));

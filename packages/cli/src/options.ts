@@ -1,9 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { readFile } from "node:fs/promises";
 import type { CallerIssuer, ModelPrices, Tiers } from "@patchbay/control-plane";
-import { type OperatorLimits, present } from "@patchbay/protocol";
+import { type OperatorLimits } from "@patchbay/protocol";
+import { present } from "@patchbay/kit";
 import { readEnvironment } from "./config.ts";
-import { CommandFailure, reasonOf } from "./failure.ts";
+import { CommandFailure, reasonOf } from "@patchbay/loading/failure";
 import { paintStatus, printStatus } from "./output.ts";
 
 /** An option that is also an environment variable: `--data-dir` is PATCHBAY_DATA_DIR. */
@@ -12,12 +13,17 @@ export function option(flags: string, description: string): Option {
   return made.env(`PATCHBAY_${(made.long ?? "").slice(2).replaceAll("-", "_").toUpperCase()}`);
 }
 
+export function addOptions(command: Command, options: readonly Option[]): Command {
+  for (const own of options) command.addOption(own);
+  return command;
+}
+
 export const logFormatOption = () =>
-  option("--log-format <format>", "form of the log on stderr: json for machines, pretty for people")
+  option("--log-format <format>", "log format on stderr: json for machines, pretty for people")
     .choices(["json", "pretty"])
     .default("json");
 export const jsonOption = () => option("--json", "print one JSON object on stdout");
-export const dataDirOption = () => option("--data-dir <dir>", "folder of the embedded database").default(".patchbay");
+export const dataDirOption = () => option("--data-dir <dir>", "folder with the embedded database").default(".patchbay");
 export const databaseOption = () =>
   option("--database <url>", "sqlite:PATH or postgres://... (default: patchbay.db in the data folder)");
 export const natsOption = () =>
@@ -31,43 +37,48 @@ export const corsOriginOption = () =>
     parseOrigins,
   );
 export const tiersOption = () => option("--tiers <file>", "JSON file with tiers that replace the defaults");
-export const limitsOption = () => option("--limits <file>", "JSON file with limits that replace the defaults");
 export const pricesOption = () =>
-  option("--prices <file>", "JSON file with prices of models that replace or extend the built-in ones");
-export const webhookNetworksOption = () =>
-  option(
-    "--webhook-networks <networks>",
-    "private networks that webhooks may be sent to, also without TLS, comma-separated: 10.1.0.0/16, 127.0.0.1 (default: none)",
-  ).argParser(parseList);
-export const callerIssuerOption = () =>
+  option("--prices <file>", "JSON file with model prices that replace or extend the built-in ones");
+export const callerOptions = () => [
   option(
     "--caller-issuer <url>",
     "identity provider whose JWTs in X-Patchbay-Caller prove callers: the `iss` of its tokens, at which its openid-configuration is (default: none)",
-  );
-export const callerAudienceOption = () =>
-  option("--caller-audience <audience>", "the `aud` of these tokens; required with --caller-issuer");
-export const callerRoleClaimOption = () =>
+  ),
+  option("--caller-audience <audience>", "these tokens' `aud`; required with --caller-issuer"),
   option(
     "--caller-role-claim <claim>",
     "claim with the caller's role or roles: a name, or a JSON Pointer such as /realm_access/roles (default: queries state their role)",
-  );
-export const callerContextClaimsOption = () =>
+  ),
   option(
     "--caller-context-claims <claims>",
-    "claims that become members of the context, CLAIM or CLAIM=MEMBER, comma-separated (default: none)",
-  ).argParser(parseList);
-export const callerJwksUrlOption = () =>
-  option("--caller-jwks-url <url>", "address of the issuer's keys (default: that of its openid-configuration)");
+    "claims that become context members, CLAIM or CLAIM=MEMBER, comma-separated (default: none)",
+  ).argParser(parseList),
+  option("--caller-jwks-url <url>", "address of the issuer's keys (default: from its openid-configuration)"),
+];
 export const otelOption = () =>
   option("--otel", "send OpenTelemetry spans as the OTEL_ variables say; needs the package @opentelemetry/sdk-node");
 export const orgOption = (what = "organisation, as `orgs list` shows its id") => option("--org <id>", what);
+/** An option in whole seconds. */
+export const secondsOption = (
+  name: string,
+  description: string,
+  { from, to, preset }: { from: number; to: number; preset: number },
+) =>
+  option(`${name} <seconds>`, description)
+    .argParser((text: string) => parseWithin(text, from, to, `expected seconds, a whole number from ${from} to ${to}`))
+    .default(preset);
 export const arrivalOption = () =>
-  option(
-    "--arrival-seconds <seconds>",
-    "seconds that a query waits for a runtime that was connected in the last minute, 0 to 3600; then it ends with agent_session_not_found",
-  )
-    .argParser((text: string) => parseWithin(text, 0, 3_600, "expected seconds, a whole number from 0 to 3600"))
-    .default(15);
+  secondsOption(
+    "--arrival-seconds",
+    "seconds that a query waits for a runtime that was connected in the last minute, 0 to 3600; then it ends with agent_session_not_found. After a start, queries wait until 20 s have passed; 0 turns every wait off",
+    { from: 0, to: 3_600, preset: 15 },
+  );
+export const providerIdleOption = () =>
+  secondsOption(
+    "--provider-idle",
+    "seconds without a byte from a model's provider after which a request to it fails and is repeated, 1 to 3600",
+    { from: 1, to: 3_600, preset: 60 },
+  );
 export interface CallerOptions {
   callerIssuer?: string;
   callerAudience?: string;
@@ -76,7 +87,7 @@ export interface CallerOptions {
   callerJwksUrl?: string;
 }
 
-/** The identity provider of the `--caller-...` options; undefined without them. Exits with 2 when they are incomplete. */
+/** The identity provider from the `--caller-...` options; undefined without them. Exits with 2 when they are incomplete. */
 export function callersOf(options: CallerOptions, command: Command): CallerIssuer | undefined {
   const { callerIssuer: issuer, callerAudience: audience, ...more } = options;
   const { callerRoleClaim: roleClaim, callerContextClaims: contextClaims, callerJwksUrl: jwksUrl } = more;
@@ -90,7 +101,7 @@ export function callersOf(options: CallerOptions, command: Command): CallerIssue
   return { issuer, audience, ...given };
 }
 
-/** `--key`. The two kinds of keys have variables of their own, so that one `.env` holds both. */
+/** `--key`. The two key kinds have separate variables, so that one `.env` holds both. */
 export const keyOption = (variable: KeyVariable, description: string) =>
   new Option("--key <key>", description).env(variable);
 export const agentOption = (what = "agent, as `agents list` shows its id") => option("--agent <id>", what);
@@ -111,7 +122,7 @@ function parseOverlap(text: string): number {
 
 type KeyVariable = "PATCHBAY_API_KEY" | "PATCHBAY_RUNTIME_KEY";
 
-/** The key of a command that has {@link keyOption}: the given one, else the value of PATCHBAY_KEY, with a warning. */
+/** The key for a command with {@link keyOption}: the given one, else the PATCHBAY_KEY value, with a warning. */
 export function keyOr(given: string | undefined, variable: KeyVariable): string | undefined {
   const { PATCHBAY_KEY: old = "" } = readEnvironment();
   if (given !== undefined || old === "") return given;
@@ -158,7 +169,7 @@ function parseOrigins(text: string, before: string[] | undefined): string[] {
   );
 }
 
-/** True also for the origins of desktop and mobile shells, such as capacitor://localhost. */
+/** True also for desktop and mobile shells, such as capacitor://localhost. */
 function isOrigin(text: string): boolean {
   const url = URL.parse(text);
   if (url === null || /^(file|data|blob|javascript|about|mailto):$/.test(url.protocol)) return false;
@@ -172,7 +183,7 @@ export function parseList(text: string, before: string[] | undefined): string[] 
   return [...(before ?? []), ...items];
 }
 
-/** Examples at the end of a command's help. */
+/** Adds examples after a command's help. */
 export function examples(command: Command, ...lines: string[]): Command {
   return command.addHelpText("after", `\nExamples:\n${lines.map((line) => `  ${line}`).join("\n")}`);
 }
@@ -183,7 +194,7 @@ export function parseWithin(text: string, min: number, max: number, fault: strin
   return value;
 }
 
-/** Parses the file that an option names; throws a CommandFailure that names both. */
+/** Parses an option's file; throws a CommandFailure that names both. */
 async function readFor<T>(option: string, file: string, parse: (text: string) => T | Promise<T>): Promise<T> {
   try {
     return await parse(await readFile(file, "utf8"));

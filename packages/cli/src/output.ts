@@ -1,15 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { styleText } from "node:util";
-import { escapeControls } from "@patchbay/protocol";
+import { escapeControls } from "@patchbay/kit";
 
 type Style = Parameters<typeof styleText>[0];
 
 const writeStdout = process.stdout.write.bind(process.stdout);
 const ESCAPE = "\u001b[";
-/** Replaces the escape of our own styles until they are written. Random, so that text from outside cannot contain it. */
+/** Stands for the escape in our own styles until they are written. Random, so that text from outside cannot contain it. */
 const OWN = `\u0000${randomUUID()}`;
 
-/** All output passes here: control characters that are not of our own styles are escaped. */
+/** All output passes here: escapes control characters outside our own styles. */
 function printable(text: string): string {
   return `${text.replaceAll("\r\n", "\n").split(OWN).map(escapeControls).join(ESCAPE)}\n`;
 }
@@ -54,7 +54,7 @@ function painted(style: Style, text: string, stream: NodeJS.WriteStream): string
   return styleText(style, escapeControls(text), { stream }).replaceAll(ESCAPE, OWN);
 }
 
-/** Columns of the terminal on stdout; infinite for a file or a pipe. */
+/** The terminal's columns on stdout; infinite for a file or a pipe. */
 export function terminalWidth(): number {
   return (process.stdout.isTTY && process.stdout.columns) || Number.POSITIVE_INFINITY;
 }

@@ -1,6 +1,6 @@
 import { VERSION } from "@patchbay/protocol";
 import { Command, CommanderError } from "commander";
-import { addAccessCommand } from "./commands/access.ts";
+import { addAccessCommand } from "./commands/access/access.ts";
 import { addAgentCommands } from "./commands/agents.ts";
 import { addApprovalCommands } from "./commands/approvals.ts";
 import { addAuditCommand } from "./commands/audit.ts";
@@ -19,7 +19,7 @@ import { addRunCommands } from "./commands/runs.ts";
 import { addServiceTokenCommands } from "./commands/service-tokens.ts";
 import { addServeCommand } from "./commands/serve.ts";
 import { dropUnset, readEnvironment } from "./config.ts";
-import { reasonOf, UsageFailure } from "./failure.ts";
+import { reasonOf, UsageFailure } from "@patchbay/loading/failure";
 import { examples } from "./options.ts";
 import { paintStatus, print, printStatus, written } from "./output.ts";
 

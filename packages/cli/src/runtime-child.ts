@@ -2,8 +2,8 @@ import { fork } from "node:child_process";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Manifest } from "@patchbay/protocol";
-import { startEnvironment } from "./config.ts";
-import { CommandFailure } from "./failure.ts";
+import { startEnvironment } from "@patchbay/loading/config";
+import { CommandFailure } from "@patchbay/loading/failure";
 
 /** Where a runtime connects, and as what. Sent over the channel between the two processes, never on a command line. */
 export interface ConnectionTarget {
@@ -12,29 +12,29 @@ export interface ConnectionTarget {
   key: string;
 }
 
-/** Messages of `dev` to the process that runs the functions. */
+/** Messages from `dev` to the functions process. */
 export type ToRuntime =
   | { type: "connect"; target: ConnectionTarget }
-  /** The control plane is about to close: a lost connection is not to be logged. */
+  /** The control plane will close: do not log a lost connection. */
   | { type: "closing" }
   | { type: "stop" };
 
-/** Messages of that process to `dev`. */
+/** Messages from the functions process to `dev`. */
 export type FromRuntime =
   /** A file that decides what runs; sent before it is loaded. */
   | { type: "file"; path: string }
   | { type: "loaded"; manifest: Manifest }
   | { type: "connected" }
-  /** It cannot serve and is about to end; `reason` is for people and may have several lines. */
+  /** It cannot serve and will end; `reason` is for people and may have several lines. */
   | { type: "failed"; reason: string };
 
-/** A process that runs the functions of a file. */
+/** A process that runs a file's functions. */
 export interface RuntimeChild {
   /** Rejects with a CommandFailure when the file does not load. */
   readonly loaded: Promise<Manifest>;
   /** Resolves when the functions can be called; rejects with a CommandFailure when the process fails before. */
   connect(target: ConnectionTarget): Promise<void>;
-  /** From now on it does not log that the control plane is gone. */
+  /** From now on it does not log a lost control plane. */
   expectClose(): void;
   /** Finishes its calls, accepts no new ones, and ends. */
   stop(): void;
@@ -45,7 +45,7 @@ export interface RuntimeChild {
 
 export interface RuntimeOptions {
   onFile: (path: string) => void;
-  /** Sends spans of the functions. */
+  /** Sends function spans. */
   otel: boolean;
 }
 
@@ -55,7 +55,10 @@ export const OTEL = "--otel";
 /** Next to this file, also once bundled: chunks are directly in dist, as this file is in src. */
 const entry = fileURLToPath(new URL(`./runtime-process${extname(import.meta.filename)}`, import.meta.url));
 
-/** Starts a new process for `file`; `onFile` gets the files that it loads. Output of the functions goes to stderr: stdout belongs to the command. */
+/**
+ * Starts a new process for `file`; `onFile` gets the files that it loads. Function output goes to stderr: stdout
+ * belongs to the command.
+ */
 export function launchRuntime(file: string, { onFile, otel }: RuntimeOptions): RuntimeChild {
   const child = fork(entry, [file, ...(otel ? [OTEL] : [])], {
     stdio: ["ignore", 2, 2, "ipc"],

@@ -8,11 +8,11 @@ import { lockPathOf, reportedLock } from "./lock-file.ts";
 import { createHumanLog, logLevel } from "./log.ts";
 import { type ConnectionTarget, type FromRuntime, OTEL, type ToRuntime } from "./runtime-child.ts";
 import { startTelemetry, type StopTelemetry } from "./telemetry.ts";
-import { describeLoadError } from "./loading/load-error.ts";
+import { describeLoadError } from "@patchbay/loading/load-error";
 import { loadService } from "./service-file.ts";
 import { cacheCompiledCode, startSmall } from "./startup.ts";
 
-// A terminal sends both signals to every process of the group; the parent stops this one in its own order.
+// A terminal sends both signals to every process in the group; the parent stops this one in its own order.
 process.on("SIGINT", () => {});
 process.on("SIGTERM", () => {});
 process.on("disconnect", () => process.exit(0));
@@ -33,7 +33,7 @@ async function serveFunctions(file: string): Promise<void> {
     const onFile = (path: string) => send({ type: "file", path });
     const service = await loadService(file, { onFile, log });
     const lock = await reportedLock(file, log);
-    // A lock that was changed or written starts a new process, which reports it.
+    // A changed or new lock starts a new process, which reports it.
     onFile(lockPathOf(file));
     send({ type: "loaded", manifest: service.manifest });
     const connectTo = await target;
@@ -67,7 +67,7 @@ async function serve(
         .finally(() => process.exit(0));
   });
   await runtime.ready;
-  // The parent starts a process again that ends, with the keys of that moment.
+  // When this process ends, the parent starts another one with the current keys.
   runtime.ended.catch(() => process.exit(1));
   send({ type: "connected" });
 }

@@ -1,15 +1,15 @@
 /**
- * The process that judges calls of another version of a service, or of its mutants: argv[2] is the file. It obeys its parent only, runs no
- * handler, and ends when the channel to the parent closes.
+ * The process that judges calls to another version of a service, or to its mutants: argv[2] is the file. It obeys its
+ * parent only, runs no handler, and ends when the channel to the parent closes.
  */
 import { readEnvironment } from "./config.ts";
-import { replaceCode } from "./loading/module-hooks.ts";
-import { describeLoadError } from "./loading/load-error.ts";
+import { replaceCode } from "@patchbay/loading/module-hooks";
+import { describeLoadError } from "@patchbay/loading/load-error";
 import { keepStdoutForResults } from "./output.ts";
-import { factsOf } from "./search/facts.ts";
-import { judgeOf } from "./search/judge.ts";
-import { selectMutant } from "./search/mutants.ts";
-import type { FromJudge, ToJudge } from "./search-child.ts";
+import { factsOf } from "@patchbay/access-lab/search/facts";
+import { judgeOf } from "@patchbay/access-lab/search/judge";
+import { selectMutant } from "@patchbay/access-lab/search/mutants";
+import type { FromJudge, ToJudge } from "@patchbay/access-lab/search/judge-process";
 import { loadService } from "./service-file.ts";
 
 process.on("SIGINT", () => {});

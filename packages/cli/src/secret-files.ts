@@ -1,5 +1,9 @@
 import { readFileSync } from "node:fs";
-import { reasonOf, CommandFailure, UsageFailure } from "./failure.ts";
+import { PROVIDERS } from "@patchbay/protocol/providers";
+import { reasonOf, CommandFailure, UsageFailure } from "@patchbay/loading/failure";
+
+/** The variables with the keys of providers. */
+export const PROVIDER_KEYS = Object.values(PROVIDERS).map(({ env }) => `${env}_API_KEY`);
 
 /** The variables with secrets, or with addresses and headers that hold some. Each is also read from the file that a variable with `_FILE` at the end names. */
 export const SECRETS = [
@@ -13,19 +17,17 @@ export const SECRETS = [
   "PATCHBAY_INIT_RUNTIME_KEY",
   "PATCHBAY_INIT_OWNER_PASSWORD",
   "PATCHBAY_INIT_SERVICE_TOKEN",
-  "ANTHROPIC_API_KEY",
-  "OPENAI_API_KEY",
-  "GEMINI_API_KEY",
+  ...PROVIDER_KEYS,
   "OTEL_EXPORTER_OTLP_HEADERS",
   "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
-] as const;
+];
 
 /** What this process has read from files. */
 const fromFiles = new Map<string, string>();
 
 /**
- * Sets the secrets whose files are named, without the line break at the end of the file. Processes that this one starts get the
- * values, and not the names of the files. A later call reads the files again.
+ * Sets the secrets whose files are named, without a final line break. Processes that this one starts get the values,
+ * and not the file names. A later call reads the files again.
  */
 export function readSecretFiles(environment: Record<string, string | undefined>): void {
   for (const name of SECRETS) {

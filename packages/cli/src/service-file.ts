@@ -3,15 +3,15 @@ import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Log, Service } from "@patchbay/functions";
 import { readEnvironment } from "./config.ts";
-import { CommandFailure } from "./failure.ts";
-import { describeLoadError } from "./loading/load-error.ts";
+import { CommandFailure } from "@patchbay/loading/failure";
+import { describeLoadError } from "@patchbay/loading/load-error";
 import { createHumanLog, logLevel } from "./log.ts";
 import { paintStatus, printStatus } from "./output.ts";
 import { growWithWork, optimizeCode } from "./startup.ts";
 
 export const DEFAULT_FILES = ["service.ts", "functions.ts"];
 
-/** The absolute path of the file with the functions: the named one, or the default one of the working folder. */
+/** The functions file's absolute path: the named one, or the working folder's default one. */
 export function findServiceFile(named: string | undefined): string {
   const file = named ?? DEFAULT_FILES.find((name) => existsSync(name));
   if (file === undefined)
@@ -27,19 +27,19 @@ export function findServiceFile(named: string | undefined): string {
   return path;
 }
 
-/** `onFile` gets each file that decides what runs. `log` is that of the service; default: lines for people on stderr. */
+/** `onFile` gets each file that decides what runs. `log` is the service's log; default: lines for people on stderr. */
 interface LoadOptions {
   onFile?: (file: string) => void;
   log?: Log;
 }
 
-/** Loads the service of a file. Throws a CommandFailure when the file throws, or when it exports no service. */
+/** Loads a file's service. Throws a CommandFailure when the file throws, or when it exports no service. */
 export async function loadService(path: string, { onFile, log }: LoadOptions = {}): Promise<Service> {
   const { isService } = await import("@patchbay/functions");
   const { setDefaultLog, setServiceFolder } = await import("@patchbay/functions/sources");
   setServiceFolder(dirname(path));
   setDefaultLog(log ?? createHumanLog(() => logLevel(readEnvironment())));
-  const { loadOwnersFiles, withPlace } = await import("./loading/module-hooks.ts");
+  const { loadOwnersFiles, withPlace } = await import("@patchbay/loading/module-hooks");
   loadOwnersFiles(onFile);
   // The file may compute a lot.
   optimizeCode();

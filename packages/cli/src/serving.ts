@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { QueryLine } from "@patchbay/control-plane";
+import { PROVIDER_KEYS } from "./secret-files.ts";
 
 /** Longest time to drain: below the 25 s that the command promises. */
 const DRAIN_MS = 24_000;
@@ -26,7 +27,7 @@ export async function drain(close: () => Promise<unknown>): Promise<void> {
   clearTimeout(limit);
 }
 
-/** Counts the queries in progress from the events of a control plane. */
+/** Counts the queries in progress from a control plane's events. */
 export function countOpenQueries() {
   const open = new Set<string>();
   return {
@@ -38,7 +39,8 @@ export function countOpenQueries() {
   };
 }
 
-const KEYS = "ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY";
+/** `ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY`. */
+export const KEYS = new Intl.ListFormat("en-GB", { type: "disjunction" }).format(PROVIDER_KEYS);
 
 /** The default model provider for people, with what to do when it is not a real one. */
 export function describeProvider(provider: string): string {

@@ -29,7 +29,7 @@ export function optimizeCode(): void {
   setFlagsFromString("--max-optimized-bytecode-size=61440");
 }
 
-/** The first queries of a process load further modules. */
+/** A process loads further modules for its first queries. */
 const LOADED_MS = 500;
 
 /** Lets V8 optimize code and enlarge its young generation as by default, and frees what the start has left behind. */

@@ -1,4 +1,4 @@
-import { escapeControls } from "@patchbay/protocol";
+import { escapeControls } from "@patchbay/kit";
 import { oneLine, paint, terminalWidth } from "./output.ts";
 
 const GAP = "  ";
@@ -33,7 +33,7 @@ const WIDEST = 100;
 const WIDEST_NAME = 32;
 const NARROWEST_CELL = 14;
 
-/** One row of a comparison: its name, and a cell for each column. */
+/** One comparison row: its name, and a cell for each column. */
 export interface ComparedRow {
   name: string;
   cells: string[];
@@ -71,7 +71,7 @@ function wrapRow(cells: readonly string[], widths: readonly number[]): string[] 
   );
 }
 
-/** Lines of at most `width` columns, broken between words where possible. */
+/** Lines with at most `width` columns, broken between words where possible. */
 export function wrap(text: string, width: number): string[] {
   return escapeControls(text.replaceAll("\r\n", "\n"))
     .trim()
@@ -117,15 +117,15 @@ const WIDE =
   /^[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Yi}\u3000-\u303e\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]/u;
 const EMOJI = /^\p{Emoji_Presentation}|\ufe0f/u;
 
-/** The characters of a text as people see them, with the columns of a terminal that each takes. */
+/** A text's visible characters, with the terminal columns that each takes. */
 function* charactersOf(text: string): Generator<{ character: string; columns: number }> {
-  // Made for the first table: Intl loads data of languages, megabytes that stay in a process.
+  // Made for the first table: Intl loads language data, megabytes that stay in a process.
   graphemes ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
   for (const { segment } of graphemes.segment(text))
     yield { character: segment, columns: WIDE.test(segment) || EMOJI.test(segment) ? 2 : 1 };
 }
 
-/** The columns of a terminal that a text takes. */
+/** A text's width in terminal columns. */
 export function columnsOf(text: string): number {
   let columns = 0;
   for (const character of charactersOf(text)) columns += character.columns;

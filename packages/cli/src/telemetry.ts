@@ -1,4 +1,4 @@
-import { CommandFailure, codeOf, reasonOf } from "./failure.ts";
+import { CommandFailure, codeOf, reasonOf } from "@patchbay/loading/failure";
 import type { Environment } from "./config.ts";
 
 const SDK = "@opentelemetry/sdk-node";
@@ -7,8 +7,8 @@ const SDK = "@opentelemetry/sdk-node";
 export type StopTelemetry = () => Promise<void>;
 
 /**
- * Starts the OpenTelemetry SDK, which reads the OTEL_ variables, and registers it for this process. The SDK is not part of the
- * command, because it is larger than the rest: throws a CommandFailure that says how to install it.
+ * Starts the OpenTelemetry SDK, which reads the OTEL_ variables, and registers it for this process. The SDK is not a
+ * part of the command, because it is larger than the rest: throws a CommandFailure that says how to install it.
  */
 export async function startTelemetry(serviceName: string, environment: Environment): Promise<StopTelemetry> {
   const { NodeSDK } = await import("@opentelemetry/sdk-node").catch((error: unknown) => {

@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import { type Edit, inService } from "./access-corpus/edits.ts";
 import { CODE, HARMLESS } from "./access-corpus/harmless.ts";
 import { AUTHORIZE, WIDENINGS } from "./access-corpus/widenings.ts";
-import type { Difference } from "../src/search/search.ts";
+import type { Difference } from "@patchbay/access-lab/search/search";
 import { temporaryFolder } from "./support/command.ts";
 
 /** The line of JSON that a script prints for each edit. */

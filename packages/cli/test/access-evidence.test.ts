@@ -4,10 +4,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { openStore } from "@patchbay/control-plane/admin";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { administration } from "./support/administration.ts";
-
-vi.setConfig({ testTimeout: 300_000 });
 
 const EXAMPLE = join(import.meta.dirname, "../../../examples/quickstart");
 const run = promisify(execFile);

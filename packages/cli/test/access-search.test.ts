@@ -2,8 +2,9 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import type { Adequacy } from "../src/search/adequacy.ts";
-import { launchJudge, NoAnswer } from "../src/search-child.ts";
+import type { Adequacy } from "@patchbay/access-lab/search/adequacy";
+import { NoAnswer } from "@patchbay/access-lab/search/judge-process";
+import { launchJudge } from "../src/search-child.ts";
 import { runCommand } from "./support/command.ts";
 import { desk, POLICY, SERVICE } from "./support/search-desk.ts";
 

@@ -197,7 +197,8 @@ test("db restore restores a backup and reports the number of ended runs", async 
   const restored = await admin.json("db", "restore", backup, "--force");
 
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("Add --force to replace it") });
-  expect(restored).toEqual({ file: backup, database: join(admin.folder, "patchbay.db"), endedRuns: 0 });
+  const database = join(admin.folder, "patchbay.db");
+  expect(restored).toEqual({ file: backup, database, endedRuns: 0, replaced: `${database}.before-restore` });
   expect((await admin.json("orgs", "list")).items).toMatchObject([{ name: "Acme" }]);
   expect((await admin.run("db", "end-runs")).stdout).toBe("Ended 0 runs that were in progress.\n");
 });

@@ -73,10 +73,10 @@ test.each([
   ["--history-tokens", "999", "expected a whole number from 1000 to 1000000, or none"],
   ["--provider", "offline", "expected one of anthropic, openai, gemini, or none"],
   ["--model", "../x", "expected a model name such as gpt-6-luna, or none"],
-  ["--fallback", "openai,mistral/x", "expected up to five of anthropic, openai, gemini"],
+  ["--fallback", "openai,mistral/x", "expected up to five from anthropic, openai, gemini"],
   ["--max-cost-run", "0.0000001", "expected US dollars above 0, at most 10000, with up to six decimals"],
   ["--max-cost-run", "0", "expected US dollars above 0, at most 10000, with up to six decimals"],
-  ["--locked", "steps", "expected names separated by commas, of model, temperature"],
+  ["--locked", "steps", "expected names separated by commas, from model, temperature"],
 ])("%s %s is refused with the expected value", async (flag, text, expected) => {
   const update = new Command().exitOverride().configureOutput({ writeErr: () => {} });
   for (const option of settingsOptions()) update.addOption(option);

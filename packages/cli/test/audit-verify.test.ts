@@ -30,3 +30,38 @@ test("the audit log is verified, against a noted head too, and a change of it ex
   expect(changed.stdout).toMatch(/fault {2}Entry aud_\S+ \(.*\) was changed after it was sealed\./);
   expect(await admin.run("audit", "verify", "--head", verified!.head)).toMatchObject({ code: 2 });
 });
+
+test("a verification shows the retention of what is deleted, notes its change, and exits 1 for a deletion without a record", async () => {
+  await using admin = await administration();
+  const { orgId = "" } = await admin.json("orgs", "create", "Acme");
+  const file = join(admin.folder, "patchbay.db");
+  const store = await openStore(`sqlite:${file}`);
+  using database = new DatabaseSync(file);
+  const age = (days: number) =>
+    database.exec(
+      `update audit set created_at = created_at - ${days * 86_400_000}
+        where created_at > coalesce((select to_at from audit_chains), 0)`,
+    );
+  const seal = () => store.audit.seal({ settleMs: 0 });
+  age(40);
+  await seal();
+  await store.sweep({ days: 30, auditDays: 30 });
+  age(20);
+  await seal();
+  await store.audit.record([{ orgId, action: "org.renamed" }]);
+  age(10);
+  await seal();
+  await store.sweep({ days: 30, auditDays: 9 });
+  await store.close();
+
+  const shown = await admin.run("audit", "verify");
+  const json = await admin.run("audit", "verify", "--json");
+  database.exec("delete from audit where action = 'audit.deleted'");
+  const unrecorded = await admin.run("audit", "verify");
+
+  expect(shown).toMatchObject({ code: 0 });
+  expect(shown.stdout).toMatch(/3 entries until \S+ are deleted: past their retention of 9 days\n/);
+  expect(JSON.parse(json.stdout)).toMatchObject({ items: [{ deleted: { entries: 3, days: 9 }, notes: [] }] });
+  expect(unrecorded).toMatchObject({ code: 1, stderr: expect.stringContaining("1 fault.") });
+  expect(unrecorded.stdout).toMatch(/fault {2}The log begins after seal 3 .* no entry records/);
+});

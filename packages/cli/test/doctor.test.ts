@@ -113,12 +113,17 @@ test("a running service is checked from outside", async () => {
   await using folder = await temporaryFolder();
   await writeFile(join(folder.path, "service.ts"), serviceSource());
   await using dev = startCommand(["dev", "--port", "0", "--json"], { cwd: folder.path });
-  const ready = JSON.parse(await dev.seen(/^\{"ready".*\}$/m)) as { baseUrl: string; agentId: string; apiKey: string };
+  const ready = JSON.parse(await dev.seen(/^\{"ready".*\}$/m)) as {
+    baseUrl: string;
+    agentId: string;
+    apiKey: string;
+    runtimeKey: string;
+  };
   const target = ["--url", ready.baseUrl, "--agent", ready.agentId];
 
-  const good = await doctor([...target, "--key", ready.apiKey]);
+  const good = await doctor([...target, "--key", ready.apiKey], { env: { PATCHBAY_RUNTIME_KEY: ready.runtimeKey } });
   expect(good).toMatchObject({ code: 0, ok: true });
-  for (const name of ["service", "clock", "WebSocket", "key", "query"])
+  for (const name of ["service", "clock", "WebSocket", "runtime key", "key", "query"])
     expect(good.of(name)).toMatchObject({ status: "ok" });
   // A busy machine can delay the first event until the last one is sent, as a proxy that buffers does.
   expect(good.of("stream")).toMatchObject({ status: expect.stringMatching(/ok|warn/) as string });
@@ -126,6 +131,28 @@ test("a running service is checked from outside", async () => {
   const wrong = await doctor([...target, "--key", "service_live_wrong"]);
   expect(wrong.code).toBe(1);
   expect(wrong.of("key")).toMatchObject({ status: "fail", message: "is unknown or revoked" });
+});
+
+test("a runtime key with all its connections open is a warning with the limit, an unknown one fails", async () => {
+  const errorMessage = "This runtime key has reached its limit of open connections (64).";
+  await using service = await startFakeService([
+    json(200, {}),
+    json(401, {}),
+    json(429, { errorMessage }),
+    json(200, {}),
+    json(401, {}),
+    json(401, {}),
+  ]);
+  const env = { PATCHBAY_RUNTIME_KEY: "patchbay_rt_x" };
+  const fix = "Create another one on the server: patchbay runtime-keys create --agent agt_1";
+  const target = ["--url", service.url, "--agent", "agt_1"];
+
+  expect((await doctor(target, { env })).of("runtime key")).toMatchObject({
+    status: "warn",
+    message: errorMessage,
+    fix,
+  });
+  expect((await doctor(target, { env })).of("runtime key")).toMatchObject({ status: "fail" });
 });
 
 test("a different clock is a warning, a dropped upgrade fails", async () => {

@@ -108,12 +108,15 @@ test("query retries with the same Idempotency-Key after a 503", async () => {
 test("query --stream shows progress on stderr and the answer on stdout", async () => {
   const call = { type: "toolCall", toolName: "list_orders", toolCallId: "c1", parameters: { late: true } };
   const result = { type: "toolResult", toolName: "list_orders", toolCallId: "c1", success: true, result: [1, 2] };
-  await using service = await startFakeService([events([{ type: "thought", content: "Look." }, call, result, final])]);
+  const status = { type: "modelStatus", state: "retrying", attempt: 4, waitMs: 1_500 };
+  const run = [{ type: "thought", content: "Look." }, call, result, status, final];
+  await using service = await startFakeService([events(run)]);
 
   const done = await runCommand(["query", "Which?", "--stream", ...target(service.url)]);
 
   expect(done).toMatchObject({ code: 0, stdout: "Two orders are late.\n" });
   expect(done.stderr).toContain('· Look.\n→ list_orders {"late":true}\n✓ list_orders [1,2]\n');
+  expect(done.stderr).toContain("· The model did not answer. Asking again in 2 s (attempt 4)\n");
 });
 
 test("query --stream resumes a broken stream", async () => {

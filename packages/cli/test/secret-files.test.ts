@@ -62,5 +62,5 @@ test("every option with a secret can be read from a file", () => {
   // Addresses of databases, buses and proxies have their passwords.
   const secrets = variables.filter((name) => /_(KEY|TOKEN|PASSWORD|SECRET|DATABASE|NATS|PROXY)$/.test(name));
   expect(secrets).toContain("PATCHBAY_PROXY");
-  expect(secrets.filter((name) => !(SECRETS as readonly string[]).includes(name))).toEqual([]);
+  expect(secrets.filter((name) => !SECRETS.includes(name))).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { escapeControls } from "@patchbay/protocol";
+import { escapeControls } from "@patchbay/kit";
 import { expect, test } from "vitest";
 import { table } from "../src/table.ts";
 import { oneLine } from "../src/output.ts";

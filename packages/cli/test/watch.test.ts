@@ -2,6 +2,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { watchSources } from "../src/dev/supervisor.ts";
 import { startCommand, temporaryFolder } from "./support/command.ts";
 import { serviceSource } from "./support/service-source.ts";
 
@@ -115,4 +116,14 @@ test.each([
     running.process.kill(signal);
     expect((await running.finished).stderr).not.toContain("error:");
   }
+});
+
+test("a file that is reported after the end of the watching is ignored", async () => {
+  await using folder = await folderWith({ "service.ts": serviceSource(), "data/x.json": "{}" });
+  const file = join(folder.path, "service.ts");
+  const watching = await watchSources(file, { dataDir: join(folder.path, "data"), onChange: () => {} });
+  const ended = watching.close();
+  watching.add(join(folder.path, "data/x.json"));
+  await ended;
+  watching.add(join(folder.path, "data/y.json"));
 });

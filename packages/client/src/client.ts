@@ -7,42 +7,44 @@ import type {
   ClientToken,
   ClientTokenRequest,
   Feedback,
-  JsonObject,
   LlmConfig,
   QueryResponse,
+  RetryResponse,
   RunDetail,
+  RunPage,
   ThreadDetail,
   ThreadPage,
 } from "@patchbay/protocol";
+import type { JsonObject } from "@patchbay/kit";
 import { followEvents, type StreamedEvent } from "./follow-events.ts";
 import { PatchbayError } from "./patchbay-error.ts";
 import { pause } from "./pause.ts";
 import { type AgentRequest, createSend } from "./send.ts";
 
 export interface ClientOptions {
-  /** Address of the service, such as `https://patchbay.example.com`. */
+  /** Service address, such as `https://patchbay.example.com`. */
   baseUrl: string;
   agentId: string;
-  /** API key of the agent. Leave it out only where a proxy of yours adds it: who holds the key states the role. */
+  /** The agent's API key. Leave it out only where your proxy adds it: the key holder states the role. */
   apiKey?: string | undefined;
   /**
-   * Returns the token of your identity provider that proves the caller. Called for each request, so that it can return a new token in
-   * place of one that expires. Default: none.
+   * Returns your identity provider's token that proves the caller. Called for each request, so that it can replace a
+   * token before it expires. Default: none.
    */
   callerToken?: (() => string | Promise<string>) | undefined;
-  /** Attempts after the first one that fails in passing. Default: 4, and 8 for a stream that breaks. 0 turns retries off. */
+  /** Retries after a temporary failure. Default: 4, and 8 for a stream that breaks. 0 turns retries off. */
   maxRetries?: number | undefined;
   /** Default: the global `fetch`. */
   fetch?: typeof fetch | undefined;
 }
 
-/** Body of a query. */
+/** Query body. */
 export interface Query {
   /** 1 to 100,000 UTF-16 code units. */
   query: string;
   /** Role under which the functions are called. */
   role?: string | undefined;
-  /** Context for the functions: the text of a JSON object. */
+  /** Context for the functions: a JSON object as text. */
   contextJson?: string | undefined;
   /** Thread to continue. */
   threadId?: string | undefined;
@@ -50,11 +52,11 @@ export interface Query {
   sessionId?: string | undefined;
   analysisMode?: boolean | undefined;
   llmConfig?: LlmConfig | undefined;
-  /** JSON Schema of the answer, which then also comes as a value in `structured`. */
+  /** JSON Schema for the answer, which then also comes as a value in `structured`. */
   responseSchema?: JsonObject | undefined;
   /** Streams tokens and progress as live events. */
   includeDeltas?: boolean | undefined;
-  /** Cancels a run of the thread that waits for an approval. */
+  /** Cancels a run in the thread that waits for an approval. */
   supersede?: boolean | undefined;
 }
 
@@ -68,7 +70,7 @@ export interface QueryOptions extends RequestOptions {
   idempotencyKey?: string | undefined;
   /** Cancels the run when its last reader has been gone for 5 s. */
   cancelOnDisconnect?: boolean | undefined;
-  /** Seconds, at most 240, that `query` waits for the end of a run that waits for an approval. Default: 0. */
+  /** Seconds, at most 240, that `query` waits for the end when its run waits for an approval. Default: 0. */
   waitSeconds?: number | undefined;
 }
 
@@ -85,27 +87,49 @@ export interface FollowRunOptions extends RequestOptions {
 export interface PageOptions extends RequestOptions {
   /** 1 to 100. */
   limit?: number | undefined;
-  /** `nextCursor` of the page before. */
+  /** `nextCursor` from the previous page. */
   cursor?: string | undefined;
 }
 
-/** The query API of one agent. Every method throws `PatchbayError`, or `signal.reason` on abort. */
+/** Filters for a run list. */
+export interface RunsOptions extends PageOptions {
+  status?: RunDetail["status"] | undefined;
+  code?: QueryResponse["code"];
+  /** True for runs that ended without an answer after a write. */
+  endedAfterWrites?: boolean | undefined;
+  sessionId?: string | undefined;
+  threadId?: string | undefined;
+}
+
+export interface RetryOptions extends RequestOptions {
+  /** Joins the run of an earlier retry with the same key. Default: a new key, so that repeated requests join their run. */
+  idempotencyKey?: string | undefined;
+}
+
+/** One agent's query API. Every method throws `PatchbayError`, or `signal.reason` on abort. */
 export interface AgentClient {
   /** Sends a query and waits for its answer. A run that ends without one resolves with `success: false` and a `code`. */
   query(query: Query, options?: QueryOptions): Promise<QueryResponse>;
   /**
-   * Sends a query when iteration begins and yields the events of its run up to the last one, `finalResponse` or `error`.
-   * A stream that breaks is resumed. Leaving the loop early ends the stream; the run continues.
+   * Sends a query when iteration begins and yields its run's events up to the last one, `finalResponse` or `error`. A
+   * stream that breaks is resumed. Leaving the loop early ends the stream; the run continues.
    */
   queryStream(query: Query, options?: QueryStreamOptions): AsyncGenerator<StreamedEvent, void, undefined>;
-  /** Yields the events of a run from any client, stored and live ones. Ends without an event when none are left. */
+  /** Yields a run's events, stored and live; any client may have started the run. Ends without an event when none are left. */
   followRun(runId: string, options?: FollowRunOptions): AsyncGenerator<StreamedEvent, void, undefined>;
-  /** Asks for the end of a run. Resolves with its status, which is final when the run had already ended. */
+  /** Asks the service to cancel a run. Resolves with its status, which is final when the run had already ended. */
   cancelRun(runId: string, options?: RequestOptions): Promise<CancelResponse>;
   getRun(runId: string, options?: RequestOptions): Promise<RunDetail>;
-  /** Stores how good a run was, in place of what the same key said before. */
+  /** Lists runs, newest first. */
+  listRuns(options?: RunsOptions): Promise<RunPage>;
+  /**
+   * Continues a failed run from its last stored step, as a new run: `followRun` and `getRun` read it. Throws `conflict` for a run that
+   * cannot be retried.
+   */
+  retryRun(runId: string, options?: RetryOptions): Promise<RetryResponse>;
+  /** Stores a rating for a run, in place of the key's earlier one. */
   sendFeedback(runId: string, feedback: Feedback, options?: RequestOptions): Promise<void>;
-  /** Deletes what the same key said about a run, if anything. */
+  /** Deletes the key's feedback on a run, if any. */
   deleteFeedback(runId: string, options?: RequestOptions): Promise<void>;
   /** Lists threads, latest change first. */
   listThreads(options?: PageOptions & { sessionId?: string | undefined }): Promise<ThreadPage>;
@@ -120,7 +144,7 @@ export interface AgentClient {
   getApproval(approvalId: string, options?: RequestOptions): Promise<Approval>;
   /** Approves or rejects a call. Throws `conflict` if the approval is no longer pending. */
   decideApproval(approvalId: string, decision: ApprovalDecision, options?: RequestOptions): Promise<Approval>;
-  /** Makes a token with which a page of yours may use the agent as this role only. It ends with the key of the client. */
+  /** Creates a token with which your page may use the agent as this role only. It ends with the client's key. */
   createClientToken(token: ClientTokenRequest, options?: RequestOptions): Promise<ClientToken>;
 }
 
@@ -130,8 +154,8 @@ const RETRY_MS = 500;
 /**
  * Creates a client for one agent.
  *
- * Requests that fail in passing (no response, status 502 to 504) are retried, after `Retry-After` where the service sends it.
- * Queries carry an `Idempotency-Key`, so a retry joins the run that the first attempt began.
+ * Requests with a temporary failure (no response, status 502 to 504) are retried, after `Retry-After` where the service
+ * sends it. Queries carry an `Idempotency-Key`, so a retry joins the run that the first attempt began.
  */
 export function createClient({ maxRetries, ...options }: ClientOptions): AgentClient {
   const send = createSend(options);
@@ -168,6 +192,13 @@ export function createClient({ maxRetries, ...options }: ClientOptions): AgentCl
     cancelRun: (runId, { signal } = {}) => readJson(`${runPath(runId)}/cancel`, { method: "POST", signal }),
 
     getRun: (runId, { signal } = {}) => readJson(runPath(runId), { signal }),
+
+    listRuns: ({ signal, ...search } = {}) => readJson("/runs", { search, signal }),
+
+    retryRun: (runId, { idempotencyKey = newKey(), signal } = {}) => {
+      const headers = { "Idempotency-Key": idempotencyKey };
+      return readJson(`${runPath(runId)}/retry`, { method: "POST", headers, signal });
+    },
 
     async sendFeedback(runId, feedback, { signal } = {}) {
       const request = { method: "POST", headers: JSON_BODY, body: feedback, signal } as const;
@@ -257,7 +288,7 @@ async function withRetries<T>(attempt: () => Promise<T>, maxRetries = MAX_RETRIE
   }
 }
 
-/** Codes of Node's `fetch` for a connection that was open. Browsers give no code. */
+/** Error codes from Node's `fetch` for a connection that was open. Browsers give no code. */
 const BROKEN = ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "UND_ERR_HEADERS_TIMEOUT"];
 
 /** True when no connection was made: probably a wrong address, so the caller learns it without a wait. */

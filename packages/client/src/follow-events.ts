@@ -3,7 +3,7 @@ import { PatchbayError } from "./patchbay-error.ts";
 import { pause } from "./pause.ts";
 import { readServerSentEvents } from "./server-sent-events.ts";
 
-/** One event of a run, with its place in the run's log. */
+/** One run event, with its position in the run's log. */
 export interface StreamedEvent {
   event: RunEvent | LiveEvent;
   /** Number in the run's log, for `after`; undefined for live events (deltas, progress), which are not stored. */
@@ -30,15 +30,16 @@ export interface FollowEventsOptions {
 
 const RETRY_MS = 250;
 const MAX_PAUSE_MS = 8_000;
-/** A stream that was open for so long did not fail: that of a run that waits for a person ends every few minutes. */
+/** A stream that was open this long did not fail: while a run waits for a person, its stream ends every few minutes. */
 const HELD_MS = 30_000;
 
 /**
- * Follows a run to its last event (`finalResponse` or `error`), each stored event once and in order. A stream that breaks is
- * resumed after the last stored event, with growing pauses that begin at the server's `retry:`. Live events that were sent
+ * Follows a run to its last event (`finalResponse` or `error`), each stored event once and in order. A broken stream is
+ * resumed after the last stored event, with growing pauses from the server's `retry:` on. Live events that were sent
  * while it was broken are lost.
  *
- * Throws `stream_lost` after `maxRetries`, what `resume` throws when that is not transient, and `signal.reason` on abort.
+ * Throws `stream_lost` after `maxRetries`, what `resume` throws when that is not transient, and `signal.reason` on
+ * abort.
  */
 export async function* followEvents(
   first: Response | undefined,
@@ -83,7 +84,7 @@ export async function* followEvents(
   );
 }
 
-/** Errors of the body's reader count as a broken connection. */
+/** Errors from the body's reader count as a broken connection. */
 function mayPass(error: unknown): boolean {
   return !(error instanceof PatchbayError) || error.transient;
 }

@@ -1,29 +1,29 @@
-import type { JsonObject } from "@patchbay/protocol";
+import type { JsonObject } from "@patchbay/kit";
 import { PatchbayError } from "./patchbay-error.ts";
 import { createSend } from "./send.ts";
 
 type Awaitable<T> = T | Promise<T>;
 
 export interface HandleChatOptions {
-  /** Address of the service, such as `https://patchbay.example.com`. */
+  /** Service address, such as `https://patchbay.example.com`. */
   url: string;
-  /** Id of the agent. */
+  /** Agent id. */
   agent: string;
-  /** API key of the agent. It stays on this server. */
+  /** The agent's API key. It stays on this server. */
   key: string;
   /**
-   * The role of the person who sends a request, from your session, never from what the page says. `undefined` allows the functions that
-   * are open to everyone. A `Response` is returned as it is: answer 401 to a visitor who must sign in.
+   * The sender's role, from your session, never from what the page says. `undefined` allows the functions that are open
+   * to everyone. A `Response` is returned as it is: answer 401 to a visitor who must sign in.
    */
   role: (request: Request) => Awaitable<string | Response | undefined>;
-  /** The context of the person for your functions: a JSON object of at most 8 KiB. Default: none. */
+  /** The sender's context for your functions: a JSON object up to 8 KiB. Default: none. */
   context?: (request: Request) => Awaitable<JsonObject | undefined>;
   /**
-   * An id of the person, whose chats only this person opens. Default: the role with the context. Set it if the context is the same for
-   * several people, or changes between requests of one.
+   * The person's id; only this person opens their chats. Default: the role with the context. Set it if several people
+   * share a context, or if one person's context changes between requests.
    */
   user?: (request: Request) => Awaitable<string>;
-  /** The token by which your identity provider proves who the person is, for a service that verifies it. Default: none. */
+  /** Your identity provider's token for the person, for a service that verifies it. Default: none. */
   callerToken?: (request: Request) => Awaitable<string | undefined>;
   /** Whether the page receives the model's reasoning. Default: false. */
   reasoning?: boolean;
@@ -33,18 +33,19 @@ export interface HandleChatOptions {
   fetch?: typeof fetch;
 }
 
-/** Largest body of a message, as on the service. */
+/** Largest message body, as on the service. */
 const MOST_BODY_BYTES = 4 * 2 ** 20;
 const MOST_CONTEXT_BYTES = 8 * 2 ** 10;
 
 /**
- * Creates a fetch handler behind which pages chat with an agent through `useChat` of the AI SDK. Mount it with the paths below it:
+ * Creates a fetch handler with which pages chat with an agent through the AI SDK's `useChat`. Mount it with the paths
+ * below it:
  *
  * - `POST /api/chat` sends a message and streams the answer; `GET /api/chat/{id}/stream` continues a stream.
  * - `POST /api/chat/{id}/stop` cancels the answer; `GET /api/chat/{id}/messages` reads the chat.
  *
- * Adds the key on the server. Role, context and the person come from your functions only; cookies and headers of the page are not passed on.
- * It throws the errors of your functions.
+ * Adds the key on the server. Role, context and the person come from your functions only; the page's cookies and
+ * headers are not passed on. It throws your functions' errors.
  */
 export function handleChat(options: HandleChatOptions): (request: Request) => Promise<Response> {
   const { url, agent, key, origins = [] } = options;
@@ -74,7 +75,7 @@ export function handleChat(options: HandleChatOptions): (request: Request) => Pr
           : await send(`/ui-stream/${id}/${action}`, asked),
       );
     } catch (error) {
-      // The page is gone: this response reaches no reader.
+      // The page has left: no reader receives this response.
       if (request.signal.aborted) return new Response(null, { status: 499 });
       if (error instanceof PatchbayError) return failureOf(error);
       throw error;
@@ -88,19 +89,19 @@ type Action = keyof typeof METHODS;
 const PATH_OF_CHAT = /\/([^/]+)\/(stream|stop|messages)\/?$/;
 const JSON_BODY = { "Content-Type": "application/json" };
 
-/** Whether a browser sends the request for a page of this site. Programs, which hold no cookies of a person, send neither header. */
+/** Whether a browser sends the request for a page on this site. Programs, which hold no user cookies, send neither header. */
 function isOwnPage({ headers, url }: Request, origins: readonly string[]): boolean {
   const origin = headers.get("Origin");
   if (origin !== null && origins.includes(origin)) return true;
   const site = headers.get("Sec-Fetch-Site");
   if (site !== null) return site === "same-origin";
   if (origin === null) return true;
-  // Behind a proxy, the address of the request may be that of this process. No page can set these headers for another site.
+  // Behind a proxy, the request's address may be this process's own. No page can set these headers for another site.
   const hosts = [headers.get("X-Forwarded-Host"), headers.get("Host"), new URL(url).host];
   return URL.canParse(origin) && hosts.includes(new URL(origin).host);
 }
 
-/** What the owner's functions say about the person: headers for the service, and the scope of the person's chats. */
+/** What the owner's functions say about the person: headers for the service, and the scope for the person's chats. */
 async function personOf(
   request: Request,
   options: HandleChatOptions,
@@ -129,7 +130,7 @@ const base64url = (bytes: Uint8Array): string =>
     .replaceAll("/", "_")
     .replaceAll("=", "");
 
-/** An id of a path. One that is not encoded is an id like any other. */
+/** An id from a path. An unencoded id is valid too. */
 function decoded(id: string): string {
   try {
     return decodeURIComponent(id);
@@ -139,15 +140,15 @@ function decoded(id: string): string {
 }
 
 /**
- * The id of a chat on the service, which knows all people of this handler by one key: without the person in it, a page could open
- * the chat of somebody else by its id.
+ * The chat's id on the service, which knows all people behind this handler by one key: without the person in it, a page
+ * could open another person's chat by its id.
  */
 async function scopedId(chatId: string, scope: unknown): Promise<string> {
   const bytes = new TextEncoder().encode(JSON.stringify([scope, chatId]));
   return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }
 
-/** The members of a message that the service reads; the page may send others. */
+/** The message members that the service reads; the page may send others. */
 async function readMessage(request: Request) {
   if (!/^application\/json\s*(?:;|$)/i.test(request.headers.get("Content-Type") ?? ""))
     return failure(415, "unsupported_media_type", "Send the message as application/json.");
@@ -166,7 +167,7 @@ async function readMessage(request: Request) {
   return { id, messages, trigger, messageId, supersede };
 }
 
-/** The body, or undefined if it exceeds the limit: it is read no further then. */
+/** The body, or undefined as soon as it exceeds the limit. */
 async function readText({ body }: Request): Promise<string | undefined> {
   const decoder = new TextDecoder();
   const reader = body?.getReader();
@@ -188,7 +189,7 @@ function pageOf({ url }: Request): Record<string, string | undefined> {
   return { limit: searchParams.get("limit") || undefined, cursor: searchParams.get("cursor") || undefined };
 }
 
-/** Headers of the service that are for the page. Those of the connection and of CORS are this server's own. */
+/** Service headers for the page. Connection and CORS headers are this server's own. */
 const PASSED_ON = [
   "Content-Type",
   "X-Vercel-AI-UI-Message-Stream",
@@ -207,13 +208,13 @@ function passOn({ status, body, headers }: Response): Response {
   return new Response(body, { status, headers: [...kept, ["Cache-Control", "no-store, no-transform"]] });
 }
 
-/** What the service refused, in its words. Other failures are not those of the page: they name no address. */
+/** The service's refusal in its own words. Other failures are not the page's fault: they name no address. */
 function failureOf({ code, body, status, retryAfterMs }: PatchbayError): Response {
   const retry = retryAfterMs === undefined ? undefined : { "Retry-After": `${Math.ceil(retryAfterMs / 1000)}` };
   if (code === "unreachable") return failure(503, code, "The agent does not answer. Try again in a moment.");
   if (body === undefined)
     return failure(502, code, "The address of the agent answers, but not as the service does. Check `url`.", retry);
-  // With a reason, the refusal is one of the caller's token: the visitor must sign in again.
+  // A refusal with a reason concerns the caller's token: the visitor must sign in again.
   if (body.code === "agent_mismatch" || body.errorMessage === "Authentication failed")
     return failure(502, body.code, `The agent refuses the key of this server: ${body.errorMessage}.`);
   return Response.json(body, { status, ...(retry && { headers: retry }) });

@@ -8,6 +8,8 @@ export {
   type QueryOptions,
   type QueryStreamOptions,
   type RequestOptions,
+  type RetryOptions,
+  type RunsOptions,
 } from "./client.ts";
 export { handleChat, type HandleChatOptions } from "./handle-chat.ts";
 export { PatchbayError, type PatchbayErrorCode } from "./patchbay-error.ts";

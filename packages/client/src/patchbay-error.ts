@@ -1,17 +1,17 @@
 import type { ErrorBody, HttpErrorCode } from "@patchbay/protocol";
 
 /**
- * Why a request failed: the `code` of the service's error body, or one of the client's own.
+ * Why a request failed: the `code` from the service's error body, or the client's own.
  *
  * - `unreachable`: no response arrived.
- * - `invalid_response`: the response is not one of the service, for example the error page of a proxy.
+ * - `invalid_response`: the response is not from the service, for example a proxy's error page.
  * - `stream_lost`: an event stream broke and could not be resumed. The run continues on the service.
  */
 export type PatchbayErrorCode = HttpErrorCode | "unreachable" | "invalid_response" | "stream_lost";
 
 /**
- * A request that failed. A run that ends without an answer is not an error of this kind: `query` returns it with
- * `success: false`, and a stream ends with an `error` event.
+ * A request that failed. A run without an answer does not throw: `query` returns it with `success: false`, and a stream
+ * ends with an `error` event.
  */
 export class PatchbayError extends Error {
   override readonly name = "PatchbayError";
@@ -44,7 +44,7 @@ export class PatchbayError extends Error {
   }
 }
 
-/** Reads the error of a response whose status is 4xx or 5xx. */
+/** Reads the error from a 4xx or 5xx response. */
 export async function errorOf(response: Response): Promise<PatchbayError> {
   const { status, headers } = response;
   const seconds = Number(headers.get("retry-after") ?? Number.NaN);

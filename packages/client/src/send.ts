@@ -1,6 +1,6 @@
 import { errorOf, PatchbayError } from "./patchbay-error.ts";
 
-/** The agent that requests go to. */
+/** The agent that receives the requests. */
 export interface Recipient {
   baseUrl: string;
   agentId: string;
@@ -14,11 +14,14 @@ export interface AgentRequest {
   headers?: Record<string, string>;
   /** Sent as JSON. */
   body?: object;
-  search?: Record<string, string | number | undefined>;
+  search?: Record<string, string | number | boolean | undefined>;
   signal?: AbortSignal | undefined;
 }
 
-/** Sends one request to a path of the agent. Throws `PatchbayError` unless the response is 2xx, and `signal.reason` on abort. */
+/**
+ * Sends one request to a path below the agent. Throws `PatchbayError` unless the response is 2xx, and `signal.reason`
+ * on abort.
+ */
 export type Send = (path: string, request: AgentRequest) => Promise<Response>;
 
 export function createSend({ baseUrl, agentId, apiKey, callerToken, fetch = globalThis.fetch }: Recipient): Send {
@@ -34,7 +37,7 @@ export function createSend({ baseUrl, agentId, apiKey, callerToken, fetch = glob
     // Throws TypeError for a malformed address or header here, so that `fetch` throws it only when the network fails.
     const request = new Request(`${base}${path}${query}`, {
       method,
-      redirect: "manual", // Following one would send the key to another address.
+      redirect: "manual", // A redirect would send the key to another address.
       headers: { ...(apiKey !== undefined && { "X-API-Key": apiKey }), ...proof, ...headers },
       ...(body && { body: JSON.stringify(body) }),
       ...(signal && { signal }),

@@ -2,7 +2,7 @@ import { createParser } from "eventsource-parser";
 
 /** One server-sent event. */
 export interface ServerSentEvent {
-  /** Value of the event's own `id:` line. */
+  /** Value from the event's own `id:` line. */
   id: string | undefined;
   /** Its `data:` lines, joined by LF. */
   data: string;
@@ -13,9 +13,9 @@ export interface ServerSentEvent {
 /**
  * Reads server-sent events from a response body, however its bytes are split.
  *
- * An event that the end of the stream cuts off is dropped together with its id, so a reader that resumes after the last id
- * it received misses nothing. A consumer that stops early cancels the body. `onRetry` receives the pause that the server
- * asks for before a reconnection, in milliseconds.
+ * An event cut off at the stream's end is dropped together with its id, so a reader that resumes after its last id
+ * misses nothing. A consumer that stops early cancels the body. `onRetry` receives the pause that the server asks for
+ * before a reconnection, in milliseconds.
  */
 export async function* readServerSentEvents(
   body: ReadableStream<Uint8Array>,

@@ -10,17 +10,17 @@ export interface VerifyWebhookOptions {
   body: string | Uint8Array;
   /** The header `X-Patchbay-Signature`. */
   signature: string | readonly string[] | null | undefined;
-  /** The secret of the webhook, or several while you replace it. */
+  /** The webhook's secret, or several during a rotation. */
   secret: string | readonly string[];
-  /** How far the time of the attempt may be from this machine's time. Default: 300. */
+  /** Largest difference in seconds between the attempt's time and this machine's clock. Default: 300. */
   toleranceSeconds?: number | undefined;
 }
 
 const MOST_SIGNATURES = 8;
 
 /**
- * Checks the signature and the time of a delivery and returns its event. Throws `WebhookSignatureError`. The same delivery may arrive
- * more than once: its `id` is then the same. The comparison takes the same time whatever the signature is.
+ * Checks a delivery's signature and time and returns its event. Throws `WebhookSignatureError`. The same delivery may
+ * arrive more than once: its `id` is then the same. The comparison takes the same time whatever the signature is.
  */
 export async function verifyWebhook(options: VerifyWebhookOptions): Promise<WebhookEvent> {
   const { body, signature, secret, toleranceSeconds = 300 } = options;
@@ -44,7 +44,7 @@ export async function verifyWebhook(options: VerifyWebhookOptions): Promise<Webh
   throw new WebhookSignatureError("The signature is not one of this body with the secret of the webhook.");
 }
 
-/** Signatures of schemes other than `v1` are skipped. */
+/** Skips signatures with schemes other than `v1`. */
 function parse(header: string | undefined): { time: number; candidates: Uint8Array<ArrayBuffer>[] } {
   const parts = (header ?? "").split(",").map((part) => part.trim());
   const valuesOf = (name: string) =>

@@ -216,10 +216,41 @@ test("runs and threads are read, cancelled, rated and deleted at their paths", a
   ]);
 });
 
+test("failed runs are listed and retried, and a repeated retry joins its run", async () => {
+  const page = { items: [], nextCursor: null };
+  const retried = { success: true, runId: "run_2", threadId: "thr_1", retryOf: "run_1" };
+  await using service = await startFakeService([
+    json(200, page),
+    json(503, {}),
+    json(202, retried),
+    json(202, retried),
+  ]);
+  const client = clientFor(service.url);
+
+  expect(await client.listRuns({ code: "provider_error", endedAfterWrites: true, limit: 2 })).toEqual(page);
+  expect(await client.retryRun("run_1")).toEqual(retried);
+  await client.retryRun("run_1", { idempotencyKey: "mine" });
+
+  expect(service.requests.map(({ method, path }) => `${method} ${path.replace("/agents/agt%201", "")}`)).toEqual([
+    "GET /runs?code=provider_error&endedAfterWrites=true&limit=2",
+    ...Array.from({ length: 3 }, () => "POST /runs/run_1/retry"),
+  ]);
+  const [, first, repeated, own] = service.requests.map(({ headers }) => headers["idempotency-key"]);
+  expect(first).toBeTruthy();
+  expect([repeated, own]).toEqual([first, "mine"]);
+});
+
 test("a client token is asked for with what it allows", async () => {
   const token = { token: "service_client_x", expiresAt: "2026-11-23T14:00:00.000Z" };
   await using service = await startFakeService([json(201, token)]);
-  const allowed = { role: "customer", context: { customerId: "ana" }, threadKey: "order-7", expiresInSeconds: 600 };
+  const allowed = {
+    role: "customer",
+    context: { customerId: "ana" },
+    threadKey: "order-7",
+    allow: ["ui-stream" as const, "mcp" as const],
+    reasoning: true,
+    expiresInSeconds: 600,
+  };
 
   expect(await clientFor(service.url).createClientToken(allowed)).toEqual(token);
 

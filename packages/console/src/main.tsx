@@ -6,11 +6,13 @@ import { createRoot } from "react-dom/client";
 import { api, pathOfKey, queryClient, signedOut } from "./api/api.ts";
 import { router } from "./router.tsx";
 import { openConfirmation } from "./state/confirmation.ts";
+import { watchGestures } from "./state/gestures.ts";
 import { applyTheme, useSignal } from "./state/signals.ts";
 import { Toasts } from "./ui/toast.tsx";
 import "./styles/main.css";
 
 applyTheme();
+watchGestures();
 
 signedOut.subscribe(() => {
   if (signedOut.get()) void goToSignIn().finally(() => signedOut.set(false));

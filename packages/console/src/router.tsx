@@ -11,7 +11,7 @@ import {
 } from "@tanstack/react-router";
 import { ApiError, unreachable } from "./api/api-error.ts";
 import { queryClient, resource, sessionQuery } from "./api/api.ts";
-import { AgentPages, FailedPage, NotFoundPage } from "./pages/errors/error-pages.tsx";
+import { AgentPages, FailedPage, NotFoundPage } from "./ui/error-pages.tsx";
 import { LinkSkeleton, SignInSkeleton } from "./pages/sign-in/sign-in-frame.tsx";
 import { FrameSkeleton } from "./shell/frame.tsx";
 import { Shell } from "./shell/shell.tsx";
@@ -20,8 +20,9 @@ import { PageSkeleton } from "./ui/page.tsx";
 import * as search from "./state/page-search.ts";
 
 /**
- * Loads the code of a page. Fails as `unreachable`, which the page offers to retry, when the control plane does not respond. When
- * it does respond, a newer version has replaced the file: the error passes through and the router reloads the document.
+ * Loads a page's code. Fails as `unreachable`, which the page offers to retry, when the control plane does not respond.
+ * When it does respond, a newer version has replaced the file: the error passes through and the router reloads the
+ * document.
  */
 export async function pageCode<Module>(
   load: () => Promise<Module>,
@@ -88,7 +89,7 @@ const agent = createRoute({
   },
 });
 
-/** The route of a page whose code loads when it is first opened. */
+/** A page's route; its code loads when it is first opened. */
 function page<
   Parent extends AnyRoute,
   const Path extends string,

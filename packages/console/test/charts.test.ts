@@ -5,7 +5,7 @@ import { stepLabel, timeTicks, type TimeSteps } from "../src/charts/time-steps.t
 import { valueTicks } from "../src/charts/units.ts";
 import { rangeBefore } from "../src/format/time-range.ts";
 import type { Analytics } from "@patchbay/protocol/console";
-import { costSeries, latencySeries } from "../src/pages/analytics/series.ts";
+import { costSeries, percentileSeries } from "../src/parts/figures/series.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -147,5 +147,7 @@ test("p99 is a wide line below p95, so that equal values show both", () => {
     totals: { p50Ms: 1, p95Ms: 3, p99Ms: 3 },
   } as unknown as Analytics;
 
-  expect(wideFirst(latencySeries(figures)).map(({ key }) => key)).toEqual(["p99Ms", "p50Ms", "p95Ms"]);
+  expect(
+    wideFirst(percentileSeries(figures.buckets, ["p50Ms", "p95Ms", "p99Ms"], figures.totals)).map(({ key }) => key),
+  ).toEqual(["p99Ms", "p50Ms", "p95Ms"]);
 });

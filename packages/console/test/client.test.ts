@@ -135,3 +135,55 @@ describe("when the API requires the password again", () => {
     expect(seen.asked).toBe(1);
   });
 });
+
+describe("the Idempotency-Key of a POST request", () => {
+  const keyOf = ({ init }: { init: RequestInit }) => new Headers(init.headers).get("idempotency-key");
+  const post = (client: ReturnType<typeof clientOf>["client"], name = "orders") =>
+    client.post("/agents", { body: { name } }).catch((error: unknown) => error);
+
+  test("is another one for each deed, and other methods have none", async () => {
+    const { client, seen } = clientOf([Response.json({}), Response.json({}), Response.json({}), Response.json({})]);
+    await post(client);
+    await post(client);
+    await client.open("POST", "/agents/a/playground", { body: { query: "hi" } });
+    await client.get("/session");
+
+    const keys = seen.sent.map(keyOf);
+    expect(keys.slice(0, 3)).toEqual(
+      Array.from({ length: 3 }, () => expect.stringMatching(/^[0-9a-f]{32}$/) as string),
+    );
+    expect(new Set(keys).size).toBe(4);
+    expect(keys[3]).toBeNull();
+  });
+
+  test("is the same after the password", async () => {
+    const { client, seen } = clientOf([problem(403, "confirmation_required"), Response.json({})]);
+    await post(client);
+
+    expect(seen.asked).toBe(1);
+    expect(keyOf(seen.sent[1]!)).toBe(keyOf(seen.sent[0]!));
+  });
+
+  test.each([
+    ["no response arrived", new Error("reset")],
+    ["the service was unavailable", problem(503, "unavailable")],
+  ])("is repeated by the next equal request when %s", async (_what, failure) => {
+    const { client, seen } = clientOf([failure, Response.json({}), Response.json({})]);
+    await post(client);
+    await post(client);
+    await post(client);
+
+    const [first, second, third] = seen.sent.map(keyOf);
+    expect(second).toBe(first);
+    expect(third).not.toBe(first);
+  });
+
+  test("is a new one for another body, and after a refusal", async () => {
+    const { client, seen } = clientOf([new Error("reset"), problem(409, "conflict"), Response.json({})]);
+    await post(client);
+    await post(client, "bills");
+    await post(client, "bills");
+
+    expect(new Set(seen.sent.map(keyOf)).size).toBe(3);
+  });
+});

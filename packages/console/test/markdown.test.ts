@@ -1,6 +1,6 @@
 import { JSDOM } from "jsdom";
 import { expect, test } from "vitest";
-import { createMarkdown } from "../src/ui/rendered-markdown.tsx";
+import { createMarkdown } from "../src/ui/text/rendered-markdown.tsx";
 
 const { window } = new JSDOM("");
 const toHtml = createMarkdown(window);

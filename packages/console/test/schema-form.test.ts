@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { type Draft, draftOf, readDraft } from "../src/schema-form/draft.ts";
-import { shapeOf } from "../src/schema-form/field-shape.ts";
+import { type Draft, draftOf, readDraft } from "../src/parts/schema-form/draft.ts";
+import { shapeOf } from "../src/parts/schema-form/field-shape.ts";
 
 /** The form of a schema in the form in which a runtime sends it. */
 const formOf = (schema: z.ZodType) => shapeOf(z.toJSONSchema(schema, { io: "input" }));

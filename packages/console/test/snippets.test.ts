@@ -70,9 +70,9 @@ test.each(["plain", "two words", "it's", '$HOME `id` "x" \\', "-n", ""])(
 const CONNECT = { baseUrl: "https://patchbay.example", agentId: "agt_1" };
 
 test.each([
-  [null, "npx @patchbay/cli orgs list"],
-  [{ name: "--data-dir", value: "/srv/it's" }, `npx @patchbay/cli orgs list --data-dir '/srv/it'\\''s'`],
-  [{ name: "--database", value: null }, 'npx @patchbay/cli orgs list --database "$PATCHBAY_DATABASE"'],
+  [null, "npx patchbay orgs list"],
+  [{ name: "--data-dir", value: "/srv/it's" }, `npx patchbay orgs list --data-dir '/srv/it'\\''s'`],
+  [{ name: "--database", value: null }, 'npx patchbay orgs list --database "$PATCHBAY_DATABASE"'],
 ] as const)("the operator's commands name the database %o", (option, command) => {
   expect(operatorCommand("orgs list", option)).toBe(command);
 });
@@ -93,7 +93,7 @@ test("a call becomes a case of the service file", () => {
 test("connect snippets contain URL and agent, and the key only if it is inserted", () => {
   const { cli, code } = connectSnippetsOf(CONNECT);
   expect(cli.replaceAll(/ \\\n */g, " ")).toBe(
-    "PATCHBAY_RUNTIME_KEY=patchbay_rt_... npx @patchbay/cli connect service.ts --url https://patchbay.example --agent agt_1",
+    "PATCHBAY_RUNTIME_KEY=patchbay_rt_... npx patchbay connect service.ts --url https://patchbay.example --agent agt_1",
   );
   expect(code).toContain("key: process.env.PATCHBAY_RUNTIME_KEY,");
 
@@ -103,8 +103,6 @@ test("connect snippets contain URL and agent, and the key only if it is inserted
 });
 
 test("the snippet of the local API contains the inserted token", () => {
-  expect(localSnippetOf({ baseUrl: CONNECT.baseUrl })).toContain('"Authorization: Bearer $PATCHBAY_TOKEN"');
-  expect(localSnippetOf({ baseUrl: CONNECT.baseUrl, accessToken: "patchbay_at_1" })).toContain(
-    "'Authorization: Bearer patchbay_at_1'",
-  );
+  expect(localSnippetOf(CONNECT.baseUrl, undefined)).toContain('"Authorization: Bearer $PATCHBAY_TOKEN"');
+  expect(localSnippetOf(CONNECT.baseUrl, "patchbay_at_1")).toContain("'Authorization: Bearer patchbay_at_1'");
 });

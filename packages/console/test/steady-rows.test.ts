@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { steadied } from "../src/ui/steady-rows.ts";
+import { steadied } from "../src/ui/table/steady-rows.ts";
 
 const rowsOf = (names: string, value = 1) => names.split("").map((name) => ({ name, value }));
 const nameOf = ({ name }: { name: string }) => name;

@@ -1,6 +1,6 @@
 import type { Span } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
-import { ancestorsOf, gapsIn, nextProblem, rowsOf, timeSpent } from "../src/waterfall/rows.ts";
+import { ancestorsOf, gapsIn, nextProblem, rowsOf, timeSpent } from "../src/parts/waterfall/rows.ts";
 
 const span = (id: string, parentId: string | null, more: Partial<Span> = {}): Span => ({
   id,

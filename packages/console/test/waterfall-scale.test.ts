@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { axisEndOf, formatTick, ticksOf } from "../src/waterfall/axis.tsx";
+import { axisEndOf, formatTick, ticksOf } from "../src/parts/waterfall/axis.tsx";
 
 test("ticks are round and within the requested number", () => {
   expect(ticksOf(20, 5)).toEqual([0, 5, 10, 15, 20]);

@@ -2,18 +2,18 @@
 export { createControlPlane, type ControlPlane } from "./start/control-plane.ts";
 export type { ControlPlaneOptions, ProviderSettings } from "./start/options.ts";
 export type { FirstStart } from "./start/first-start.ts";
-export { AdminError } from "./accounts/admin-error.ts";
-export type { Admin } from "./accounts/admin.ts";
-export type { InvitedMember } from "./accounts/members.ts";
-export type { CallerIssuer } from "./accounts/callers.ts";
-export { parseLimits, parseTiers, type Tiers } from "./accounts/limits.ts";
+export { AdminError } from "@patchbay/server/accounts/admin-error";
+export type { Admin } from "@patchbay/server/accounts/admin";
+export type { InvitedMember } from "@patchbay/server/accounts/members";
+export type { CallerIssuer } from "@patchbay/server/accounts/callers";
+export { parseLimits, parseTiers, type Tiers } from "@patchbay/server/accounts/limits";
 export { createLog } from "./start/log.ts";
-export { recordTo } from "./recording/recording.ts";
-export { recordedResults, type RecordedResult } from "./recording/results.ts";
-export { RecordingMiss, replayFrom } from "./recording/recording.ts";
-export { parsePrices, type ModelPrice, type ModelPrices } from "./models/prices.ts";
-export { createOfflineProvider } from "./models/offline.ts";
-export type { Log, LogFields } from "./ports/log.ts";
+export { recordTo } from "@patchbay/server/recording/recording";
+export { recordedResults, type RecordedResult } from "@patchbay/server/recording/results";
+export { RecordingMiss, replayFrom } from "@patchbay/server/recording/recording";
+export { parsePrices, type ModelPrice, type ModelPrices } from "@patchbay/models/prices";
+export { createOfflineProvider } from "@patchbay/models/offline";
+export type { Log, LogFields } from "@patchbay/engine/ports/log";
 export type {
   Message,
   ModelCall,
@@ -24,6 +24,6 @@ export type {
   ModelRequest,
   ModelResult,
   ModelTurn,
-} from "./ports/model-provider.ts";
-export { ModelError } from "./ports/model-provider.ts";
-export type { Observer, QueryLine } from "./run/api.ts";
+} from "@patchbay/engine/ports/model-provider";
+export { ModelError } from "@patchbay/engine/ports/model-provider";
+export type { Observer, QueryLine } from "@patchbay/engine/run/api";

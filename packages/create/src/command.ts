@@ -8,7 +8,7 @@ export async function run(argv: string[]): Promise<number> {
   const command = new Command("create-patchbay")
     .description("Create a Patchbay service in a new folder.")
     .usage("[options] [folder]")
-    .argument("[folder]", "folder of the service; it may be . for this one")
+    .argument("[folder]", "service folder; . for this one")
     .exitOverride()
     .showHelpAfterError("(add --help for usage)")
     .action(async (folder: string | undefined, options: CreateOptions) => {

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import { type PackageManager, packageManagerOf, runCommand } from "./package-manager.ts";
 
-/** What creating a service uses of its process. */
+/** What service creation needs from the process. */
 export interface Host {
   workingFolder: string;
   packageManager: PackageManager;

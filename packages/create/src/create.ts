@@ -18,7 +18,10 @@ export interface CreatedService {
   next: string[];
 }
 
-/** Names of the files in the folder `template`. npm does not publish a `.gitignore`, and takes its lines as its own. */
+/**
+ * Service file names, each with its name in folder `template`: npm does not publish a `.gitignore`, and would apply its
+ * lines to this package.
+ */
 const TEMPLATE: Readonly<Record<string, string>> = {
   "service.ts": "service.ts",
   "library.ts": "library.ts",
@@ -52,7 +55,7 @@ export async function createService(options: CreateOptions, host: Host = thisPro
   };
 }
 
-/** The text of each file of a service, by its name. */
+/** Service file texts by file name. */
 function serviceFiles(name: string, manager: PackageManager, packed?: PackedPackages): Map<string, string> {
   const files = packageFiles(name, manager, packed);
   for (const [file, source] of Object.entries(TEMPLATE)) {
@@ -95,7 +98,7 @@ function nextCommands(folder: string, installed: boolean, manager: PackageManage
   return commands.slice(0, 3).map((command) => commandsFor(manager, command));
 }
 
-/** What was created and the next commands, for people. */
+/** Describes the created service and the next commands for people. */
 export function describeCreated({ name, folder, next }: CreatedService): string {
   return [`Created ${name} in ${folder}.`, "", "Next:", ...next.map((command) => `  ${command}`)].join("\n");
 }

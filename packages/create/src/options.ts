@@ -1,4 +1,4 @@
-/** The options of the command, as {@link CREATE_OPTIONS} describes them. */
+/** The command options that {@link CREATE_OPTIONS} describes. */
 export interface CreateOptions {
   /** Relative to the working folder. Default: what a person answers, otherwise `my-service`. */
   folder?: string | undefined;
@@ -9,11 +9,11 @@ export interface CreateOptions {
   packages?: string | undefined;
 }
 
-/** Options of `npm create @patchbay` and of `patchbay init`, as commander writes them. */
+/** Options for `npm create @patchbay` and `patchbay init`, in commander's syntax. */
 export const CREATE_OPTIONS: readonly (readonly [flags: string, description: string])[] = [
-  ["--name <name>", "name of the service (default: the name of the folder)"],
-  ["--yes", "ask nothing, and take the default of each question"],
+  ["--name <name>", "service name (default: the folder's name)"],
+  ["--yes", "ask nothing, and use each question's default"],
   ["--no-install", "do not install packages"],
-  ["--overwrite", "write into a folder that is not empty, and replace files of the same names"],
+  ["--overwrite", "write into a folder that is not empty, and replace files with the same names"],
   ["--packages <folder>", "install Patchbay from packed packages in this folder, not from the registry"],
 ];

@@ -19,7 +19,7 @@ const DEV_DEPENDENCIES = {
 
 const LIMIT = 100;
 
-/** Why a service cannot have a name, which is also the name of its package. Undefined for a valid name. */
+/** Why a name is invalid for a service and its package. Undefined for a valid name. */
 export function nameFault(name = ""): string | undefined {
   if (name in DEPENDENCIES || name in DEV_DEPENDENCIES || name === "node_modules")
     return `A service cannot be named ${name}, because a package that it installs has this name.`;
@@ -27,10 +27,13 @@ export function nameFault(name = ""): string | undefined {
   return `A service cannot be named ${JSON.stringify(name)}. Use 1 to ${LIMIT} of the characters a-z 0-9 . _ - with a letter or a digit first.`;
 }
 
-/** `file:` specifiers of packed packages, by the name of the package. */
+/** `file:` specifiers for packed packages, by package name. */
 export type PackedPackages = ReadonlyMap<string, string>;
 
-/** Finds packed packages (`patchbay-cli-0.1.0.tgz`) in a folder, given as an absolute path. Throws a CreateFailure if one that a service needs is missing. */
+/**
+ * Finds packed packages (`patchbay-cli-0.1.0.tgz`) in a folder, given as an absolute path. Throws a CreateFailure if a
+ * package that a service needs is missing.
+ */
 export function findPackedPackages(folder: string): PackedPackages {
   let files: string[];
   try {
@@ -55,7 +58,10 @@ export function findPackedPackages(folder: string): PackedPackages {
 
 const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code ?? String(error);
 
-/** The files that decide what is installed. Packed packages replace those of the registry, also as dependencies of each other. */
+/**
+ * The files that determine the installed packages. Packed packages replace registry packages, also as each other's
+ * dependencies.
+ */
 export function packageFiles(
   name: string,
   manager: PackageManager,
@@ -89,7 +95,7 @@ export function packageFiles(
   return files;
 }
 
-/** A map of texts in YAML, in which every text of JSON is valid. */
+/** Formats a text map as YAML, which accepts every JSON text. */
 const yamlMap = (key: string, map: Record<string, string>) =>
   [`${key}:`, ...Object.entries(map).map((entry) => `  ${entry.map((text) => JSON.stringify(text)).join(": ")}`)].join(
     "\n",

@@ -2,13 +2,13 @@ import { spawn } from "node:child_process";
 
 export type PackageManager = "npm" | "pnpm" | "yarn" | "bun";
 
-/** The package manager that started this process, by its user agent, such as `pnpm/12.21.0 npm/? node/v26.10.0 linux x64`. */
+/** The package manager that started this process, from its user agent, such as `pnpm/12.21.0 npm/? node/v26.10.0 linux x64`. */
 export function packageManagerOf(userAgent: string | undefined): PackageManager {
   const [, name] = /^(npm|pnpm|yarn|bun)\//.exec(userAgent ?? "") ?? [];
   return (name as PackageManager | undefined) ?? "npm";
 }
 
-/** The commands in a text, which are written for npm, in the form of another package manager. */
+/** Rewrites the npm commands in a text for another package manager. */
 export function commandsFor(manager: PackageManager, text: string): string {
   if (manager === "npm") return text;
   return text
@@ -18,11 +18,11 @@ export function commandsFor(manager: PackageManager, text: string): string {
     );
 }
 
-/** The arguments of an install that does nothing over the network but install. */
+/** Arguments for an install that sends no audit or funding requests. */
 export const installArguments = (manager: PackageManager): string[] =>
   manager === "npm" ? ["install", "--no-audit", "--no-fund"] : ["install"];
 
-/** Runs a command in a folder, with all of its output on stderr. Resolves with its exit code, null if a signal ended it. */
+/** Runs a command in a folder, with all output on stderr. Resolves with its exit code, null if a signal ended it. */
 export function runCommand(command: string, args: readonly string[], folder: string): Promise<number | null> {
   return new Promise((resolve, reject) => {
     // On Windows, package managers are scripts, which only a shell starts.

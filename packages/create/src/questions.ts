@@ -11,13 +11,13 @@ export interface Decisions {
   folder: string;
   name: string;
   install: boolean;
-  /** Files of the folder that may be replaced. */
+  /** Files in the folder that may be replaced. */
   replaced: string[];
 }
 
 const DEFAULT_FOLDER = "my-service";
 
-/** Decides what the options leave open: by questions in a terminal, otherwise by defaults. Writes nothing. */
+/** Decides what the options leave open: asks in a terminal, otherwise uses defaults. Writes nothing. */
 export async function decide(
   options: CreateOptions,
   { terminal, workingFolder, packageManager }: Host,
@@ -54,7 +54,7 @@ const CANCELLED = "Cancelled; nothing was written.";
 
 function askFolder(terminal: Terminal): Promise<string> {
   const shown = { placeholder: DEFAULT_FOLDER, defaultValue: DEFAULT_FOLDER };
-  return answered(({ text }) => text({ ...terminal, ...shown, message: "Folder of the service" }));
+  return answered(({ text }) => text({ ...terminal, ...shown, message: "Service folder" }));
 }
 
 async function decideName(given: string | undefined, folder: string, asked: Terminal | undefined): Promise<string> {
@@ -80,7 +80,7 @@ const similarName = (name: string) =>
     .replaceAll(/[^a-z0-9._-]+/g, "-")
     .replaceAll(/^[^a-z0-9]+|-+$/g, "");
 
-/** Entries of a folder that a service could replace or be mixed with; none if the folder does not exist. */
+/** Folder entries that a service could replace or mix with; none if the folder does not exist. */
 function entriesOf(folder: string): string[] {
   try {
     return readdirSync(folder).filter((name) => name !== ".git" && name !== ".DS_Store");

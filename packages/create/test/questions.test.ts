@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { CTRL_C, ENTER, testFolder } from "./support/host.ts";
 
-const FOLDER = "Folder of the service";
+const FOLDER = "Service folder";
 const INSTALL = "Install the packages with npm?";
 
 test("without a folder and a terminal, the service is created in my-service and its packages are installed", async () => {

@@ -1,23 +1,25 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
   Client,
+  isSpecType,
   type JSONRPCMessage,
   StreamableHTTPClientTransport,
   type Transport,
 } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { serviceFolder } from "@patchbay/functions/sources";
+import { present } from "@patchbay/kit";
 import { VERSION } from "@patchbay/protocol";
 import { type Caller, type HttpServer, type McpOptions, type StdioServer, urlOf } from "./options.ts";
 
-/** Bytes of one message or answer of a server. A result may have 256 KiB; the rest is room for bytes that are left out of it. */
+/** Bytes in one message or answer from a server. A result may have 256 KiB; the rest is room for bytes that it leaves out. */
 const MESSAGE_BYTES = 16 * 1024 * 1024;
-/** Characters of a server's standard error that an error message shows. */
+/** Characters from a server's standard error that an error message shows. */
 const TAIL_UNITS = 2000;
 
-/** The call during which a request is sent. */
+/** The call that sends a request. */
 interface CurrentCall extends Caller {
-  /** Called when the server can answer no more: its stream of events for this request has ended. */
+  /** Called when the server can no longer answer: its event stream for this request has ended. */
   onStreamEnd: () => void;
 }
 export const currentCall = new AsyncLocalStorage<CurrentCall>();
@@ -25,32 +27,36 @@ export const currentCall = new AsyncLocalStorage<CurrentCall>();
 /** A connected client. */
 export interface Opened {
   client: Client;
-  /** The end of what the server's process wrote to its standard error. */
+  /** The last standard error output from the server's process. */
   stderr: () => string;
   /** True if the server knows this client by a session, which it forgets when it restarts. */
   hasSession: () => boolean;
 }
 
-/** What a connection reports. */
+/** Connection events. */
 export interface Listener {
-  /** The server says that its tools changed. */
+  /** The server reports changed tools. */
   onTools: () => void;
-  /** The stream of such messages ended. The server may have restarted. */
+  /** The message stream ended. The server may have restarted. */
   onSilence: () => void;
+  /** Malformed entries in a tool list, by name or by index. The client would refuse the whole list. */
+  onMalformed: (tools: readonly string[]) => void;
 }
 
 /** Connects to the server, and starts it first if it is a process. Throws an error that ends with the server's own words. */
 export async function open(
   { name, server, startTimeoutMs = 30_000 }: McpOptions,
-  { onTools, onSilence }: Listener,
+  { onTools, onSilence, onMalformed }: Listener,
 ): Promise<Opened> {
   const { transport, stderr } = "command" in server ? openProcess(server) : openHttp(server, name, onSilence);
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- no event: the client calls this before its own, with the same message
+  transport.onmessage = (message) => dropMalformed(message, onMalformed);
   const client = new Client(
     { name: "patchbay", version: VERSION },
     {
-      // Without capabilities of the client, a server can ask neither a person nor a model for anything.
+      // Without client capabilities, a server can ask neither a person nor a model for anything.
       capabilities: {},
-      // A process is probed by a second one, and some servers end on a first request that they do not know.
+      // The SDK probes a process by starting a second one, and some servers exit on an unknown first request.
       versionNegotiation: { mode: "command" in server ? "legacy" : "auto" },
       listChanged: { tools: { autoRefresh: false, onChanged: onTools } },
     },
@@ -67,13 +73,35 @@ export async function open(
   }
 }
 
+function dropMalformed(message: JSONRPCMessage, onMalformed: Listener["onMalformed"]): void {
+  const result = "result" in message ? (message.result as Record<string, unknown>) : undefined;
+  const tools: unknown = result?.["tools"];
+  if (!result || !Array.isArray(tools) || tools.every(isTool)) return;
+  result["tools"] = tools.filter(isTool);
+  onMalformed(tools.flatMap((tool, index) => (isTool(tool) ? [] : [nameOf(tool) ?? `#${index}`])));
+}
+
+function isTool(tool: unknown): boolean {
+  try {
+    return isSpecType.Tool(tool);
+  } catch {
+    // A schema with thousands of levels exceeds the stack.
+    return false;
+  }
+}
+
+function nameOf(tool: unknown): string | undefined {
+  const name: unknown = typeof tool === "object" && tool !== null && "name" in tool ? tool.name : undefined;
+  return typeof name === "string" && name !== "" ? name : undefined;
+}
+
 function openProcess({ command, args = [], env, cwd }: StdioServer): { transport: Transport; stderr: () => string } {
   const folder = cwd ?? serviceFolder();
   const transport = new StdioClientTransport({
     command,
     args: [...args],
     env: { ...getDefaultEnvironment(), ...env },
-    ...(folder !== undefined && { cwd: folder }),
+    ...present({ cwd: folder }),
     stderr: "pipe",
     maxBufferSize: MESSAGE_BYTES,
   });
@@ -104,14 +132,17 @@ function openHttp(
 }
 
 class HttpTransport extends StreamableHTTPClientTransport {
-  /** The client waits for an answer until its own time limit, also if the stream that would bring it has ended. */
+  /** The client waits for an answer until its own time limit, also if the stream for it has ended. */
   override send(message: JSONRPCMessage, options: Parameters<StreamableHTTPClientTransport["send"]>[1] = {}) {
     const onRequestStreamEnd = options.onRequestStreamEnd ?? currentCall.getStore()?.onStreamEnd;
     return super.send(message, { ...options, ...(onRequestStreamEnd && { onRequestStreamEnd }) });
   }
 }
 
-/** The same response, whose body fails when one message exceeds its limit. A stream of events has a blank line after each. */
+/**
+ * The same response, whose body fails when one message exceeds its limit. An event stream has a blank line after each
+ * message.
+ */
 function limited(response: Response, onEnd?: () => void): Response {
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
   let sizeBytes = 0;
@@ -127,7 +158,10 @@ function limited(response: Response, onEnd?: () => void): Response {
   return response.body === null ? response : new Response(response.body.pipeThrough(count), response);
 }
 
-/** Where the last blank line of a chunk ends, or -1. One that is divided between two chunks is not found, and counts as part of a message. */
+/**
+ * Where the last blank line of a chunk ends, or -1. A blank line divided between two chunks is not found, and counts as
+ * part of a message.
+ */
 function endOfMessages(chunk: Uint8Array): number {
   const text = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
   return Math.max(text.lastIndexOf("\n\n"), text.lastIndexOf("\r\n\r\n"));

@@ -9,7 +9,7 @@ export class NotRunningError extends FunctionError {
   }
 }
 
-/** The error of a function for that of a request to the server `name`. */
+/** Converts an error from a request to the server `name` to the function's error. */
 export function explain(error: unknown, name: string): Error {
   if (error instanceof ProtocolError)
     return error.code === INVALID_PARAMS

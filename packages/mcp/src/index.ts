@@ -1,3 +1,3 @@
-/** The tools of MCP servers as functions of a service. */
+/** MCP server tools as service functions. */
 export { mcpFunctions, type McpFunctions } from "./mcp-functions.ts";
 export type { Caller, HttpServer, McpOptions, StdioServer, ToolOverride } from "./options.ts";

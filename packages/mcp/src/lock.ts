@@ -6,9 +6,9 @@ import { DefinitionError } from "@patchbay/functions";
 import { canonicalJson, serviceFolder, type Drift } from "@patchbay/functions/sources";
 import { isSameDefinition, type ToolDefinition } from "./tool.ts";
 
-/** What an owner accepted of one server. */
+/** What an owner accepted from one server. */
 export interface Pinned {
-  /** The name that the server gives itself. Another one means that another program answers. */
+  /** The server's own name. A different name means that another program answers. */
   server: string;
   tools: Record<string, ToolDefinition>;
 }
@@ -18,19 +18,19 @@ interface LockFile {
   servers: Record<string, Pinned>;
 }
 
-/** The address of a lock file. A relative one is relative to the folder of the service file. */
+/** A lock file's absolute path. A relative one starts at the service file's folder. */
 export function lockPath(lock: string | URL): string {
   if (lock instanceof URL || lock.startsWith("file:")) return fileURLToPath(lock);
   return isAbsolute(lock) ? lock : resolve(serviceFolder() ?? process.cwd(), lock);
 }
 
-/** What the file has of a server. Undefined if the file, or the server in it, is missing. */
+/** The file's entry for a server. Undefined if the file, or the server in it, is missing. */
 export function readPinned(path: string, name: string): Pinned | undefined {
   const { servers } = readLock(path);
   return Object.hasOwn(servers, name) ? servers[name] : undefined;
 }
 
-/** Accepts what a server offers. The other servers of the file stay as they are. */
+/** Accepts a server's tools. The file's other servers stay as they are. */
 export async function writePinned(path: string, name: string, pinned: Pinned): Promise<void> {
   const { servers } = readLock(path);
   const sorted = Object.entries({ ...servers, [name]: pinned }).toSorted(([a], [b]) => (a < b ? -1 : 1));
@@ -61,11 +61,11 @@ function readLock(path: string): LockFile {
 
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 
-/** A tool of a file or a server, by its name. It may be named like a member of every object. */
+/** A tool from a file or a server, by name. The name may match a member that every object inherits. */
 export const ownTool = (pinned: Pinned | undefined, name: string): ToolDefinition | undefined =>
   pinned && Object.hasOwn(pinned.tools, name) ? pinned.tools[name] : undefined;
 
-/** How what a server offers differs from what its owner accepted. */
+/** How a server's tools differ from the accepted ones. */
 export function compare(name: string, path: string, before: Pinned | undefined, now: Pinned): Drift[] {
   const where = relative(process.cwd(), path);
   const file = where.startsWith("..") ? path : where;

@@ -16,7 +16,7 @@ import { toResult } from "./results.ts";
 import { type Server, startServer } from "./server.ts";
 import { isSameDefinition, type ToolDefinition, visibleText } from "./tool.ts";
 
-/** The tools of a server as functions. */
+/** A server's tools as functions. */
 export interface McpFunctions {
   /** The functions, for `defineService`. */
   readonly functions: readonly FunctionDefinition[];
@@ -25,9 +25,9 @@ export interface McpFunctions {
 }
 
 /**
- * Connects to an MCP server and defines a function for each of its tools that the owner gives to a role. Roles, `authorize`, approval
- * and limits hold as for any other function, and the arguments are validated before the server receives them. Rejects if the server
- * does not start.
+ * Connects to an MCP server and defines a function for each tool that the owner gives to a role. Roles, `authorize`,
+ * approval and limits hold as for any other function, and the arguments are validated before the server receives them.
+ * Rejects if the server does not start.
  *
  * ```ts
  * const files = await mcpFunctions({
@@ -84,7 +84,7 @@ function warnOfUnpinned(
 }
 
 function sourceOf(server: Server, name: string, lockFile: string | undefined) {
-  /** What the owner read last, so that nothing else is accepted. */
+  /** The tools that the owner read last, so that nothing else is accepted. */
   let shown: Pinned | undefined;
   const current = (): Pinned => ({
     server: server.title,
@@ -109,7 +109,10 @@ function sourceOf(server: Server, name: string, lockFile: string | undefined) {
   };
 }
 
-/** A tool that cannot be a function is left out: the others, and the owner's own functions, still work. */
+/** Largest tool definition. A function set has at most 1 MiB, and one tool with a long description must not use it up. */
+const TOOL_BYTES = 196_608;
+
+/** Omits a tool that cannot be a function: the others, and the owner's own functions, still work. */
 function defineTools(
   server: Server,
   tools: readonly ToolDefinition[],
@@ -128,22 +131,41 @@ function defineTools(
     try {
       const definition = defineFunction(toOptions(server, tool, granted, options));
       const { name } = definition.manifest;
+      const sizeBytes = Buffer.byteLength(JSON.stringify(definition.manifest));
+      if (sizeBytes > TOOL_BYTES)
+        throw new DefinitionError(`its definition has ${sizeBytes} bytes, which exceed the limit of ${TOOL_BYTES}`);
       if (functions.has(name)) throw new DefinitionError(`another tool is the function ${name}; name one in override`);
       functions.set(name, definition);
     } catch (error) {
-      // An owner's mistake must not go unseen; a tool of somebody else must not stop the service.
-      if (!(error instanceof DefinitionError) || overrideOf(options, tool)) throw error;
+      refuseMistake(server, tool, granted, options);
       log.warn("a tool of the MCP server cannot be a function and is not offered", {
         tool: tool.name,
-        reason: error.message,
+        reason: error instanceof Error ? error.message : String(error),
       });
     }
   }
   return [...functions.values()];
 }
 
-/** A tool may be named like a member of every object. */
-const overrideOf = ({ override = {} }: McpOptions, { name }: ToolDefinition): ToolOverride | undefined =>
+/** Another author's tool must not stop the service. An owner's mistake must: throws if the override is refused for any tool. */
+function refuseMistake(
+  server: Server,
+  { name }: ToolDefinition,
+  roles: "everyone" | readonly string[],
+  options: McpOptions,
+): void {
+  const override = overrideOf(options, { name });
+  if (!override) return;
+  // These name the tool's arguments.
+  const { cases: _, examples: __, approval, ...rest } = override;
+  const { edit: ___, ...decided } = approval ?? {};
+  const own = { ...rest, ...(approval && { approval: decided as typeof approval }) };
+  const plain = { name, inputSchema: { type: "object" } };
+  defineFunction(toOptions(server, plain, roles, { ...options, override: { [name]: own } }));
+}
+
+/** A tool may have the name of a member that every object inherits. */
+const overrideOf = ({ override = {} }: McpOptions, { name }: Pick<ToolDefinition, "name">): ToolOverride | undefined =>
   Object.hasOwn(override, name) ? override[name] : undefined;
 
 function toOptions(
@@ -171,7 +193,7 @@ function toOptions(
       try {
         return toResult(await server.call(tool, input, context));
       } catch (error) {
-        // Like any FunctionError it would end the attempts, and the server may be running again at the next one.
+        // As a FunctionError it would end the attempts, although the server may run again at the next one.
         if (override.retries === undefined || !(error instanceof NotRunningError)) throw error;
         throw new RetryableError({ message: error.message, cause: error });
       }

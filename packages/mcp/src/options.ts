@@ -1,29 +1,29 @@
 import { DefinitionError, type FunctionOptions, type JsonObject, type Log, type Schema } from "@patchbay/functions";
 
-/** A server that runs as a process of its own and speaks over its standard input and output. */
+/** A server in its own process, which speaks over its standard input and output. */
 export interface StdioServer {
   /** The program to start, such as `npx`. */
   command: string;
   args?: readonly string[];
-  /** Variables of its environment. Of the runtime's own it receives only those that a login shell sets, such as `PATH` and `HOME`. */
+  /** Environment variables. From the runtime it inherits only what a login shell sets, such as `PATH`. */
   env?: Readonly<Record<string, string>>;
   /** Its working folder. Default: the folder of the service file. */
   cwd?: string;
 }
 
-/** A server that is reached over Streamable HTTP. */
+/** A server with a Streamable HTTP address. */
 export interface HttpServer {
   url: string | URL;
   /** Sent as `Authorization: Bearer`. */
   token?: string | undefined;
   /**
-   * Further headers. A function receives the role and the context of each call, so that the server can tell users apart; for requests
-   * that belong to no call, such as the list of tools, it receives neither.
+   * Further headers. A function receives each call's role and context, so that the server can distinguish users; for
+   * requests outside a call, such as a tool list, it receives neither.
    */
   headers?: Readonly<Record<string, string>> | ((call: Caller) => Readonly<Record<string, string>>);
 }
 
-/** The caller of a tool, as the query states it. */
+/** The tool's caller, as the query states it. */
 export interface Caller {
   readonly role: string | undefined;
   readonly context: JsonObject;
@@ -31,30 +31,30 @@ export interface Caller {
 
 type Definition = FunctionOptions<JsonObject, Schema | undefined, JsonObject>;
 
-/** What an owner decides about one tool, in place of what the server says. The members are those of `defineFunction`. */
+/** An owner's decisions about one tool, in place of the server's statements. The members match `defineFunction`. */
 export type ToolOverride = Partial<Omit<Definition, "input" | "roles" | "handler" | "reconcile">>;
 
-/** The options of {@link mcpFunctions}. It refuses unknown options. */
+/** Options for {@link mcpFunctions}. It refuses unknown options. */
 export interface McpOptions {
-  /** Begins the name of each function (`fs` makes `fs_read_file` of the tool `read_file`), and names the server in the lock file and in logs. */
+  /** Prefix for function names (`fs` turns tool `read_file` into `fs_read_file`); names the server in lock file and logs. */
   name: string;
   server: StdioServer | HttpServer;
   /**
-   * The roles that may call each tool, by the tool's name, as in `defineFunction`. A tool without an entry is not offered. The entry
-   * `"*"` gives its roles to every tool without an entry of its own.
+   * The roles that may call each tool, by tool name, as in `defineFunction`. A tool without an entry is not offered.
+   * The entry `"*"` gives its roles to every tool without an entry of its own.
    */
   roles: Readonly<Record<string, "everyone" | readonly string[]>>;
   override?: Readonly<Record<string, ToolOverride>>;
   /**
-   * The file with the definitions that the owner accepted, relative to the folder of the service file. A tool that differs from it is
-   * not offered. `patchbay pin` writes the file. Default: none, and every definition is accepted.
+   * The file with the definitions that the owner accepted, relative to the service file's folder. A tool that differs
+   * from it is not offered. `patchbay pin` writes the file. Default: none, and every definition is accepted.
    */
   lock?: string | URL;
-  /** `"annotations"`: believe what the server says about effects: a tool that says it only reads has `effect: "read"`. Default: each tool is a write. */
+  /** `"annotations"`: a tool that the server marks as read-only has `effect: "read"`. Default: each tool is a write. */
   trust?: "annotations";
   /** Calls to the server at the same time: 1 to 1,000. Further ones wait in order. Default 8. */
   concurrency?: number;
-  /** Milliseconds that the server has to start and to list its tools. Default 30,000. */
+  /** Milliseconds within which the server must start and list its tools. Default 30,000. */
   startTimeoutMs?: number;
   /** Default: the log of the command that loads the service; otherwise JSON lines on standard error. */
   log?: Log;
@@ -62,7 +62,7 @@ export interface McpOptions {
 
 const OPTIONS = ["name", "server", "roles", "override", "lock", "trust", "concurrency", "startTimeoutMs", "log"];
 
-/** Throws `DefinitionError` for options that would fail, or open more than they say, later. */
+/** Throws `DefinitionError` for options that would fail later, or grant more than they appear to. */
 export function checkOptions(options: McpOptions): void {
   const { name, server, roles, trust, concurrency = 1, startTimeoutMs = 1 } = options;
   if (typeof name !== "string" || !/^[A-Za-z0-9_-]{1,32}$/.test(name))

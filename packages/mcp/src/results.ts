@@ -2,12 +2,12 @@ import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client"
 import { FunctionError, type JsonValue } from "@patchbay/functions";
 import { visibleText } from "./tool.ts";
 
-/** Characters of a tool's error that the model and the caller receive. */
+/** Characters from a tool's error that the model and the caller receive. */
 const ERROR_UNITS = 4096;
 
 /**
- * The result of a function for the result of a tool: the structured content, else the texts, with a note in place of pictures, sound
- * and other bytes. Throws `FunctionError` for a result that the tool marks as an error.
+ * Converts a tool's result to the function's: the structured content, else the texts, with a note in place of pictures,
+ * sound and other bytes. Throws `FunctionError` for a result that the tool marks as an error.
  */
 export function toResult({ isError, structuredContent, content }: CallToolResult): unknown {
   if (isError) {

@@ -14,25 +14,28 @@ import type { McpOptions } from "./options.ts";
 import { createSlots } from "./slots.ts";
 import { definitionOf, isSameDefinition, type ToolDefinition } from "./tool.ts";
 
-/** The client's own limit must not end a call before the function's: 240 seconds at most. */
+/** The client's own limit must not end a call before the function's, which is at most 240 seconds. */
 const REQUEST_MS = 300_000;
-/** Between two messages on the progress of all calls of a server. */
+/** Minimum time between two progress messages, over all calls to a server. */
 const PROGRESS_MS = 50;
-/** A server over HTTP may be replaced by another release between two requests without a sign: what is older is read again before a call. */
+/**
+ * A new release may replace an HTTP server between two requests without notice: older tool lists are read again before
+ * a call.
+ */
 const CHECK_MS = 10_000;
 
 /** One handshake with the server. */
 interface Connection extends Opened {
-  /** When the tools were read, in milliseconds of the process. `NEVER` after a sign that the server restarted. */
+  /** When the tools were read, in process milliseconds. `NEVER` after an indication that the server restarted. */
   checkedAt: number;
-  /** Calls in flight. They keep a connection open that a newer one has replaced. */
+  /** Calls in flight. They keep a replaced connection open. */
   calls: number;
 }
 const NEVER = Number.NEGATIVE_INFINITY;
 
-/** A running server: connected, and connected again with growing pauses when its connection ends. */
+/** A running server, reconnected with growing pauses when its connection ends. */
 export interface Server {
-  /** The name that the server gives itself. Empty if it gives none. */
+  /** The server's own name. Empty if it has none. */
   readonly title: string;
   /** The tools that the server offers now. */
   tools(): readonly ToolDefinition[];
@@ -52,14 +55,21 @@ class RunningServer implements Server {
   readonly #options: McpOptions;
   readonly #log: Log;
   readonly #slots;
-  readonly #backoff = createBackoff({ firstMs: 500, baseMs: 1000, recentMaxMs: 30_000, maxMs: 60_000 });
+  readonly #backoff = createBackoff({
+    firstMs: 500,
+    baseMs: 1000,
+    recentMaxMs: 30_000,
+    dayMaxMs: 60_000,
+    maxMs: 60_000,
+  });
   /** The current one, and replaced ones with calls in flight. */
   readonly #connections = new Set<Connection>();
   #current: Connection | undefined;
   #check: Promise<void> | undefined;
   #tools = new Map<string, ToolDefinition>();
   #title = "";
-  /** The title when the service started, whose functions are for this server. */
+  #malformed = "";
+  /** The title when the service started; the functions belong to that server. */
   #firstTitle: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -79,7 +89,7 @@ class RunningServer implements Server {
     return [...this.#tools.values()];
   }
 
-  /** Connects, reads the tools, and replaces the connection before, if there is one. */
+  /** Connects, reads the tools, and replaces any previous connection. */
   async start(): Promise<void> {
     const opened = await open(this.#options, {
       onTools: () => void this.#readAgain(),
@@ -87,6 +97,7 @@ class RunningServer implements Server {
         connection.checkedAt = NEVER;
         this.#log.debug("the MCP server may have restarted, and is read again before the next call");
       },
+      onMalformed: (tools) => this.#warnOfMalformed(tools),
     });
     const connection: Connection = { ...opened, checkedAt: NEVER, calls: 0 };
     const { client } = connection;
@@ -130,7 +141,7 @@ class RunningServer implements Server {
       return await this.#send(connection, { definition, input, context }).finally(() => connection!.calls--);
     } catch (error) {
       if (connection === undefined || context.signal.aborted || error instanceof FunctionError) throw error;
-      // The server may have restarted. It refuses a session that it does not know with 404 or 400.
+      // The server may have restarted. It answers an unknown session with 404 or 400.
       if (!(error instanceof ProtocolError)) connection.checkedAt = NEVER;
       throw explain(error, this.#options.name);
     } finally {
@@ -152,7 +163,7 @@ class RunningServer implements Server {
           signal: AbortSignal.any([context.signal, ended.signal]),
           timeout: REQUEST_MS,
           onprogress: (progress) => this.#forward(progress, context),
-          // Otherwise the client refuses a result that does not match, like arguments that were never sent. The gate checks it.
+          // Otherwise the client reports a mismatched result like arguments that were never sent. The gate checks it.
           toolDefinition: { ...definition, outputSchema: undefined } as Tool,
         },
       );
@@ -183,7 +194,7 @@ class RunningServer implements Server {
     }
   }
 
-  /** A server that changes a tool while it runs must not receive calls which were accepted for another one. */
+  /** A server that changes a tool while it runs must not receive calls accepted for the old one. */
   #refuseChanged(definition: ToolDefinition): void {
     const { name } = this.#options;
     const refuse = (change: string) =>
@@ -195,7 +206,7 @@ class RunningServer implements Server {
       throw refuse(`changed its tool "${definition.name}"`);
   }
 
-  /** A runtime may send a limited number of frames. Those of results must not wait for the progress of a server. */
+  /** A runtime may send a limited number of frames. Result frames must not wait behind a server's progress. */
   #forward(progress: Progress, context: CallContext): void {
     const now = performance.now();
     if (now - this.#progressAt < PROGRESS_MS) return;
@@ -205,11 +216,12 @@ class RunningServer implements Server {
 
   async #read(connection: Connection): Promise<void> {
     const { client } = connection;
+    const checkedAt = performance.now();
     const { tools } = await client.listTools(
       {},
       { cacheMode: "refresh", timeout: this.#options.startTimeoutMs ?? 30_000 },
     );
-    connection.checkedAt = performance.now();
+    connection.checkedAt = checkedAt;
     const [before, title] = [this.#tools, this.#title];
     this.#tools = new Map(tools.map((tool) => [tool.name, definitionOf(tool)]));
     this.#title = client.getServerVersion()?.name ?? "";
@@ -226,13 +238,21 @@ class RunningServer implements Server {
       });
   }
 
+  /** Warns once for each list: an HTTP server's tools are read again every few seconds. */
+  #warnOfMalformed(tools: readonly string[]): void {
+    const text = tools.join(", ");
+    if (text === this.#malformed) return;
+    this.#malformed = text;
+    this.#log.warn("tools of the MCP server do not have the form of the protocol and are not offered", { tools });
+  }
+
   async #readAgain(): Promise<void> {
     const connection = this.#current;
     if (connection === undefined) return;
     try {
       await this.#read(connection);
     } catch (error) {
-      // Whether the tools are those that were accepted is not known now.
+      // The current tools may no longer be the accepted ones.
       this.#lose(connection, { error });
     }
   }

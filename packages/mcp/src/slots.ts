@@ -1,6 +1,6 @@
 /** Limits how many calls run at the same time. */
 export interface Slots {
-  /** Waits for a free slot. The returned function frees it. Rejects with the reason of an aborted signal. */
+  /** Waits for a free slot. The returned function frees it. Rejects with the aborted signal's reason. */
   take(signal: AbortSignal): Promise<() => void>;
 }
 

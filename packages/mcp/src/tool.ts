@@ -2,7 +2,7 @@ import type { Tool } from "@modelcontextprotocol/client";
 import type { JsonObject } from "@patchbay/functions";
 import { canonicalJson } from "@patchbay/functions/sources";
 
-/** The parts of a tool that the model, or a decision, depends on. A lock file holds these. */
+/** The tool members that affect the model or a decision. A lock file holds these. */
 export interface ToolDefinition {
   readonly name: string;
   readonly title?: string;
@@ -12,7 +12,7 @@ export interface ToolDefinition {
   readonly annotations?: JsonObject;
 }
 
-/** The definition of a tool as the server offers it. Texts stay as they are, so that a hidden change is one. */
+/** A tool's definition as the server offers it. Texts are unchanged, so that a hidden change counts as one. */
 export function definitionOf({
   name,
   title,
@@ -30,8 +30,11 @@ export const isSameDefinition = (a: ToolDefinition | undefined, b: ToolDefinitio
 
 const textOf = (definition: ToolDefinition): string => canonicalJson(definition);
 
-/** Control characters except line breaks and tabs, the invisible characters of Unicode's format class, and comments of HTML: a person who reviews a text does not see them, and a model does. */
+/**
+ * Control characters except line breaks and tabs, Unicode format characters, and HTML comments: a reviewer does not see
+ * them, and a model does.
+ */
 const HIDDEN = /(?![\t\n\r])\p{Cc}|\p{Cf}|<!--[\s\S]*?(?:-->|$)/gu;
 
-/** A text of the server without what a person cannot see. */
+/** A server text without characters that a person cannot see. */
 export const visibleText = (text: string): string => text.replaceAll(HIDDEN, "");

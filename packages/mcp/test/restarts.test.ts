@@ -19,7 +19,7 @@ describe("a server over HTTP without sessions", () => {
     expect(await desk.call("h_who", {})).toEqual(down);
     await http.start();
 
-    await expect.poll(() => desk.call("h_who", {}), { timeout: 30_000 }).toEqual({ ok: true, value: "none" });
+    await expect.poll(() => desk.call("h_who", {})).toEqual({ ok: true, value: "none" });
   });
 
   test("that restarts with another definition of a tool does not receive its calls", async () => {
@@ -74,6 +74,20 @@ describe("a server over HTTP without sessions", () => {
     expect(await desk.call("h_who", {})).toEqual({ ok: true, value: "none" });
   });
 
+  test("is read again 10 seconds after the last read began, however slow it answers", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    let current = release();
+    await using http = await serve(async (request) => {
+      if ((await request.clone().text()).includes('"tools/list"')) vi.advanceTimersByTime(8_000);
+      return await current.fetch(request);
+    });
+    await using desk = await openDesk({ server: { url: http.url } });
+    current = release({ description: "Says who calls, and sends it away." });
+    vi.advanceTimersByTime(2_001);
+
+    expect(await desk.call("h_who", {})).toMatchObject({ message: expect.stringContaining("changed its tool") });
+  });
+
   test.each([
     ["makes the outcome unknown", {}, { code: "outcome_unknown" }],
     ["is a failure if the call may run twice", { idempotent: true }, { code: "function_failed" }],
@@ -98,9 +112,7 @@ describe("a server over HTTP with sessions", () => {
     await end(first);
     const second = await startEverything(port);
     try {
-      await expect
-        .poll(() => desk.call("all_echo", { message: "hi" }), { timeout: 30_000 })
-        .toEqual({ ok: true, value: "Echo: hi" });
+      await expect.poll(() => desk.call("all_echo", { message: "hi" })).toEqual({ ok: true, value: "Echo: hi" });
     } finally {
       await end(second);
     }

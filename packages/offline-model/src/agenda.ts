@@ -1,270 +1,196 @@
-import { type Choice, rankFunctions } from "./match.ts";
-import type { JsonObject } from "@patchbay/protocol";
-import type { Clause } from "./clauses.ts";
-import { callKey, type MadeCall } from "./conversation.ts";
+import type { JsonObject, JsonValue } from "@patchbay/kit";
+import type { ModelRequest } from "@patchbay/engine/ports/model-provider";
+import { callKey, type Conversation, type MadeCall, readConversation } from "./conversation.ts";
+import { factsIn } from "./facts.ts";
 import { fill, type Filling, type Sources } from "./fill.ts";
+import { type FunctionSet, type KnownFunction, readFunctions } from "./function-set.ts";
+import { type Choice, rankFunctions } from "./match.ts";
 import type { Parameter } from "./parameters.ts";
-import { contentWords } from "./reading.ts";
-import { conceptOf, isDoing, isLooking, nameConcepts, stem, type Word } from "./words.ts";
-import type { KnownFunction } from "./function-set.ts";
-import { isReference } from "./evidence.ts";
+import { contentWords, type Mood, readMood, readText } from "./reading.ts";
+import { conceptOfWord, isVerb, nameConcepts, type Word } from "./words.ts";
 
 export interface PlannedCall {
   fn: KnownFunction;
   arguments: JsonObject;
-  /** The function that this call prepares, if it is an intermediate step. */
-  towards?: KnownFunction;
 }
 
-/** The result for one part of the query. */
-export interface Outcome {
-  clause: Clause;
-  /** Words of the clause that say what is wanted. */
+/** The next step for a query: calls, or an answer. */
+interface Decision {
+  mood: Mood;
+  /** Words that say what is wanted. */
   wanted: Word[];
   choice?: Choice;
   calls: PlannedCall[];
-  /** Calls that were made and answer the clause, the most informative first. */
+  /** Calls that answer the query, the most informative first. */
   answered: MadeCall[];
   missing: Parameter[];
-  /** Other functions with the same rank, if none could be called. */
-  alternatives: Choice[];
+}
+
+/** Everything that one turn depends on. */
+export interface Situation extends Decision {
+  conversation: Conversation;
+  set: FunctionSet;
+}
+
+const POINTS_BACK =
+  /\b(?:it|its|that|those|these|this|them|they|their|his|her|him|the same|again)\b|^(?:and|also|what about|how about|then)\b/iu;
+
+/** Reads a request and decides the next step. */
+export function readSituation(request: Pick<ModelRequest, "functions" | "messages">): Situation {
+  const set = readFunctions(request.functions);
+  const conversation = readConversation(request.messages);
+  const situation = decideOn(conversation, set);
+  const [earlier] = conversation.earlierQueries;
+  const asks = situation.choice && situation.mood.kind !== "statement";
+  if (earlier === undefined || !conversation.wasAsked || asks) return situation;
+  // A statement after an answer that called nothing supplies what that answer asked for.
+  const query = `${earlier.replace(/[\s.!?]+$/u, "")}. ${conversation.query}`;
+  const supplied = decideOn({ ...conversation, query }, set);
+  return supplied.choice ? supplied : situation;
+}
+
+function decideOn(conversation: Conversation, set: FunctionSet): Situation {
+  const { query: text, earlierQueries, made } = conversation;
+  const query = readText(text, set);
+  const pointsBack = earlierQueries.length > 0 && POINTS_BACK.test(text);
+  const hints = pointsBack ? earlierQueries.flatMap((earlier) => contentWords(readText(earlier, set))) : [];
+  const sources = {
+    set,
+    query,
+    context: conversation.context.flatMap((data) => factsIn(data, [])),
+    earlier: conversation.earlierArguments.flatMap((data) => factsIn(data, [])),
+    results: made.flatMap((call) => factsOf(call, { set })),
+    asked: new Set(query.words.map((word) => word.concept)),
+    pointsBack,
+  };
+  return { conversation, set, ...decide(readMood(text, set), sources, made, hints) };
 }
 
 const MAX_CALLS = 40;
+const MAX_LINKS = 4;
+const ID = conceptOfWord("id");
 
-/** Decides the next step for one clause, given the calls so far. Stateless: the same messages lead to the same decision. */
-export function decide(clause: Clause, sources: Sources, made: readonly MadeCall[], hints: readonly Word[]): Outcome[] {
-  const wanted = contentWords(sources.clause);
-  const fitting = rankFunctions(clause, sources, hints);
-  const ranked = fitting.length > 0 ? fitting : aboutTheAsker(clause, sources);
-  const nothing = { clause, wanted, calls: [], answered: [], missing: [], alternatives: [] };
-  const outcomes = chooseTargets(ranked, sources, made).map((choice): Outcome => {
-    const telling = wanted.filter(
-      ({ concept }) => !isLabel(concept, choice, sources) || choice.fn.objects.has(concept),
-    );
-    const outcome = pursue({ ...nothing, wanted: telling, choice }, sources, made);
-    if (outcome.missing.length === 0) return outcome;
-    const rivals = ranked.filter(
-      (other) => other !== choice && choice.score - other.score < 1.2 && other.fn.readOnly === choice.fn.readOnly,
-    );
-    return { ...outcome, alternatives: rivals.slice(0, 3) };
-  });
-  return outcomes.length > 0 ? outcomes : [nothing];
+/** The next step for a query. Stateless: the same messages lead to the same decision. */
+function decide(mood: Mood, sources: Sources, made: readonly MadeCall[], hints: readonly Word[]): Decision {
+  const ranked = rankFunctions(mood, sources, hints);
+  const isWithinReach = ({ fn, filling }: Choice) =>
+    !fn.readOnly || filling.missing.every((parameter) => prepare(fn, parameter, sources, []).length > 0);
+  const choice = ranked.find((one) => made.length > 0 || isWithinReach(one)) ?? ranked[0];
+  const words = contentWords(sources.query);
+  if (!choice) return { mood, wanted: words, calls: [], answered: [], missing: [] };
+  const labels = new Set(choice.filling.filled.flatMap(({ concepts }) => concepts));
+  const wanted = words.filter(({ concept }) => !labels.has(concept) || choice.fn.objects.has(concept));
+  return { mood, wanted, choice, ...pursue(choice.fn, wanted, sources, made) };
 }
 
-/** "My address": without a better match, any lookup that needs only the context. */
-function aboutTheAsker({ mood, text, verb }: Clause, sources: Sources): Choice[] {
-  if (!/\b(?:my|mine|me|i)\b/iu.test(text) || mood === "conditional" || (verb && !isLooking(verb.concept))) return [];
-  if (contentWords(sources.clause).length === 0) return [];
-  return sources.set.functions
-    .filter((fn) => fn.readOnly && fn.parameters.some(({ required }) => required))
-    .map((fn) => ({ fn, filling: fill(fn, sources, { useResults: false }), score: 0, because: ["my"] }))
-    .filter(({ filling }) => filling.missing.length === 0 && filling.fromContext);
-}
+const lookups = ({ set }: Sources): KnownFunction[] => set.functions.filter(({ readOnly }) => readOnly);
 
-/** The best function, and further ones for values that the clause lists in addition ("order 1 and user 2"). */
-function chooseTargets(ranked: readonly Choice[], sources: Sources, made: readonly MadeCall[]): Choice[] {
-  const first = ranked.find((choice) => isWithinReach(choice, sources, made)) ?? ranked[0];
-  if (!first) return [];
-  const chosen = [first];
-  for (const unit of sources.clause.units) {
-    if (!unit.coordinated || chosen.some(({ filling }) => filling.used.has(unit))) continue;
-    const other = ranked.find(
-      ({ fn, filling }) => fn.readOnly && filling.missing.length === 0 && filling.strong > 0 && filling.used.has(unit),
-    );
-    if (other && !chosen.includes(other)) chosen.push(other);
+/** Calls the function, or first a lookup that yields what it needs, or asks for it. */
+function pursue(fn: KnownFunction, wanted: readonly Word[], sources: Sources, made: readonly MadeCall[]) {
+  const { missing, variants } = fill(fn, sources, { useResults: fn.readOnly });
+  const nothing = { calls: [], answered: [], missing };
+  const isExhausted = made.length >= MAX_CALLS;
+  if (missing.length === 0) {
+    const calls = openCalls(made, fn, variants);
+    if (calls.length > 0) return { ...nothing, calls: isExhausted ? [] : calls };
+    const answered = madeOf(made, fn, variants);
+    const next = fn.readOnly ? nextLookup(answered, wanted, sources) : undefined;
+    const further = next ? openCalls(made, next.fn, next.filling.variants) : [];
+    if (further.length > 0 && !isExhausted) return { ...nothing, calls: further };
+    const results = next ? madeOf(made, next.fn, next.filling.variants) : [];
+    const shown = answered.filter(({ data }) => typeof data === "object" || results.length === 0);
+    return { ...nothing, answered: [...results, ...shown] };
   }
-  return chosen;
-}
-
-/** Prefers a function that can be called over a slightly better match that cannot. */
-function isWithinReach({ fn, filling }: Choice, sources: Sources, made: readonly MadeCall[]): boolean {
-  if (!fn.readOnly || filling.missing.length === 0) return true;
-  const complete = fill(fn, sources, { useResults: true });
-  return (
-    complete.missing.length === 0 ||
-    complete.missing.every((parameter) => findSource(fn, parameter, sources, neverTried) !== undefined) ||
-    made.length > 0
-  );
-}
-
-const neverTried = () => false;
-
-function pursue(outcome: Outcome & { choice: Choice }, sources: Sources, made: readonly MadeCall[]): Outcome {
-  const { fn } = outcome.choice;
-  const filling = fill(fn, sources, { useResults: fn.readOnly });
-  if (filling.missing.length === 0) return settle(outcome, fn, filling.variants, sources, made);
-  if (!fn.readOnly) return { ...outcome, missing: filling.missing };
-  const tried = ({ fn, filling }: Source) => openCalls(made, fn, filling.variants).length === 0;
-  for (const parameter of made.length < MAX_CALLS ? filling.missing : []) {
-    const source = findSource(fn, parameter, sources, tried);
-    const calls = source ? openCalls(made, source.fn, source.filling.variants) : [];
-    if (calls.length > 0) return { ...outcome, calls: calls.map((call) => ({ ...call, towards: fn })) };
+  if (!fn.readOnly) return nothing;
+  for (const parameter of isExhausted ? [] : missing) {
+    const calls = prepare(fn, parameter, sources, made);
+    if (calls.length > 0) return { ...nothing, missing: [], calls };
   }
-  return {
-    ...outcome,
-    missing: filling.missing,
-    answered: made.filter((call) => call.result.isError || isLookup(call, outcome, sources)),
-  };
+  // Intermediate results are useful even without the goal.
+  return { ...nothing, answered: [...made] };
 }
 
-/** Intermediate results are useful even if the goal was not reached. */
-function isLookup(call: MadeCall, { wanted }: Outcome, sources: Sources): boolean {
-  const fn = sources.set.functions.find(({ name }) => name === call.name);
-  return (
-    fn !== undefined &&
-    (fn.objects.size === 0 || wanted.some(({ concept }) => fn.objects.has(concept)) || wanted.length === 0)
-  );
-}
-
-function settle(
-  outcome: Outcome & { choice: Choice },
-  fn: KnownFunction,
-  variants: readonly JsonObject[],
-  sources: Sources,
-  made: readonly MadeCall[],
-): Outcome {
-  const calls = openCalls(made, fn, variants);
-  if (calls.length > 0 && made.length < MAX_CALLS) return { ...outcome, calls };
-  const answered = madeOf(made, fn, variants);
-  const further = fn.readOnly && made.length < MAX_CALLS ? goFurther(outcome, answered, sources, made) : undefined;
-  if (!further) return { ...outcome, answered };
-  const shown = answered.filter(({ data }) => typeof data === "object" || further.answered.length === 0);
-  return { ...outcome, calls: further.calls, answered: [...further.answered, ...shown] };
-}
-
-/** If the results do not answer the question, a function that takes a value of them may. */
-function goFurther(
-  outcome: Outcome,
-  answered: readonly MadeCall[],
-  sources: Sources,
-  made: readonly MadeCall[],
-  depth = 0,
-): Pick<Outcome, "calls" | "answered"> | undefined {
+/** If the results do not contain what was asked for, a lookup whose words do, and that takes a value in them. */
+function nextLookup(answered: readonly MadeCall[], wanted: readonly Word[], sources: Sources) {
   const covered = new Set(answered.flatMap(({ name, data }) => [...nameConcepts(name), ...memberConcepts(data)]));
-  const asked = outcome.wanted.filter(({ concept }) => !isLooking(concept) && !isDoing(concept));
-  const known = { ...sources, results: answered.flatMap((call) => sources.factsFrom(call)) };
-  const missing = asked.filter(({ concept }) => !covered.has(concept));
-  const succeeded = answered.filter(({ data }) => data !== undefined);
-  if (missing.length === 0 || succeeded.length === 0 || depth > 2) return undefined;
-  const bare = succeeded.every(({ data }) => typeof data === "string");
-  const done = new Set(answered.map(({ name }) => name));
-  const next = sources.set.functions
-    .filter((fn) => fn.readOnly && !done.has(fn.name))
-    .map((fn) => ({
-      fn,
-      filling: fill(fn, known, { useResults: true }),
-      fit: fitOf(fn, missing, asked) + (bare ? 0.5 : 0),
-    }))
-    .filter(({ filling, fit }) => filling.missing.length === 0 && filling.chained && fit > 0)
-    .toSorted((a, b) => b.fit - a.fit)[0];
-  if (!next) return undefined;
-  const calls = openCalls(made, next.fn, next.filling.variants);
-  if (calls.length > 0) return { calls, answered: [] };
-  const results = madeOf(made, next.fn, next.filling.variants);
-  const more = goFurther(outcome, [...answered, ...results], sources, made, depth + 1);
-  return { calls: more?.calls ?? [], answered: [...(more?.answered ?? []), ...results] };
+  const missing = wanted.map(({ concept }) => concept).filter((concept) => !isVerb(concept) && !covered.has(concept));
+  const known = { ...sources, results: answered.flatMap((call) => factsOf(call, sources)) };
+  const fitOf = ({ objects, described, inputs }: KnownFunction) =>
+    wanted.filter(({ concept }) => objects.has(concept) && !inputs.has(concept)).length +
+    missing.filter((concept) => described.has(concept) && !inputs.has(concept)).length;
+  // After a bare id, any lookup may say more.
+  const least = answered.every(({ data }) => typeof data === "string") ? 0 : 1;
+  return (missing.length > 0 ? lookups(sources) : [])
+    .filter((fn) => fitOf(fn) >= least && !answered.some(({ name }) => name === fn.name))
+    .map((fn) => ({ fn, filling: fill(fn, known, { useResults: true }) }))
+    .filter(({ filling }) => filling.missing.length === 0 && filling.from.has("result"))
+    .toSorted((a, b) => fitOf(b.fn) - fitOf(a.fn))[0];
 }
 
-function fitOf(fn: KnownFunction, missing: readonly Word[], asked: readonly Word[]): number {
-  const says = (words: readonly Word[]) =>
-    words.filter(({ concept }) => !takes(fn, concept) && (fn.objects.has(concept) || fn.described.has(concept))).length;
-  return says(missing) * 2 + (says(asked) > 0 && asked.some(({ concept }) => fn.objects.has(concept)) ? 1 : 0);
-}
+/** Concepts in all member names within a result. */
+const memberConcepts = (data: JsonValue = null): string[] =>
+  [...JSON.stringify(data).matchAll(/"([^"]{1,60})":/gu)].flatMap(([, name = ""]) => nameConcepts(name));
 
-const takes = (fn: KnownFunction, concept: string) =>
-  fn.inputs.has(concept) || fn.parameters.some(({ concepts }) => concepts.includes(concept) && concepts.length === 1);
-
-/** True for a word that only says what a value of the query is ("zip 19122"). */
-function isLabel(concept: string, choice: Choice, sources: Sources): boolean {
-  return (
-    [...choice.filling.filled].some(({ concepts }) => concepts.includes(concept)) ||
-    sources.clause.units.some((unit) => unit.own.has(concept))
-  );
-}
-
-/** Concepts of all member names within a value. */
-function memberConcepts(data: MadeCall["data"], depth = 0): string[] {
-  if (typeof data !== "object" || data === null || depth > 5) return [];
-  if (Array.isArray(data)) return data.slice(0, 5).flatMap((item) => memberConcepts(item, depth + 1));
-  return Object.entries(data)
-    .slice(0, 100)
-    .flatMap(([name, member]) => [...nameConcepts(name), ...memberConcepts(member, depth + 1)]);
+/** The facts in a call's result. Without other names they are about the function's objects: `find_user_id_by_email` finds a user. */
+function factsOf({ name, data }: MadeCall, { set }: Pick<Sources, "set">) {
+  const fn = set.functions.find((known) => known.name === name);
+  return data === undefined
+    ? []
+    : factsIn(
+        data,
+        [...(fn?.objects ?? [])].filter((concept) => concept !== ID),
+      );
 }
 
 /** The calls of a function with these arguments that were made. */
-function madeOf(made: readonly MadeCall[], { name }: KnownFunction, variants: readonly JsonObject[]): MadeCall[] {
-  return variants.flatMap((input) => made.find(({ key }) => key === callKey(name, input)) ?? []);
-}
+const madeOf = (made: readonly MadeCall[], { name }: KnownFunction, variants: readonly JsonObject[]): MadeCall[] =>
+  variants.flatMap((input) => made.find(({ key }) => key === callKey(name, input)) ?? []);
 
 /** Those that were not made yet. */
-function openCalls(made: readonly MadeCall[], fn: KnownFunction, variants: readonly JsonObject[]): PlannedCall[] {
-  const open = variants.filter((input) => madeOf(made, fn, [input]).length === 0);
-  return open.map((input) => ({ fn, arguments: input }));
-}
-
-/** A function whose result may contain a value that another one needs, with its arguments. */
-interface Source {
-  fn: KnownFunction;
-  filling: Filling;
-}
-
-const ID = conceptOf(stem("id"));
-const MAX_LINKS = 4;
+const openCalls = (made: readonly MadeCall[], fn: KnownFunction, variants: readonly JsonObject[]): PlannedCall[] =>
+  variants.filter((input) => madeOf(made, fn, [input]).length === 0).map((input) => ({ fn, arguments: input }));
 
 /**
- * The calls to make first so that `parameter` of `fn` becomes known: the best function that yields it and can be called
- * now, or the calls that this function needs first. Undefined if every way was tried.
+ * The calls to make first, so that a result contains a value for `parameter`: those of the best lookup that yields it and
+ * can be called now, or those that this lookup needs first. Empty if every way was tried.
  */
-function findSource(
+function prepare(
   fn: KnownFunction,
   parameter: Parameter,
   sources: Sources,
-  tried: (source: Source) => boolean,
+  made: readonly MadeCall[],
   path: readonly KnownFunction[] = [fn],
-): Source | undefined {
-  if (
-    path.length > MAX_LINKS ||
-    ["name", "first_name", "last_name", "expression", "text", "search"].includes(parameter.kind)
-  )
-    return undefined;
-  const about = parameter.entity.length > 0 ? parameter.entity : [...fn.objects];
-  const links = sources.set.functions
-    .filter((other) => other.readOnly && !path.includes(other) && other.parameters.every((own) => own.kind !== "text"))
-    .map((other) => ({
-      other,
-      yields: rateYield(other, about, parameter),
-      filling: fill(other, sources, { useResults: true }),
-    }))
-    .filter(({ yields, filling }) => !filling.wholeText && (yields > 0 || tellsSomething(filling)))
-    .toSorted((a, b) => rank(b) - rank(a));
+): PlannedCall[] {
+  if (path.length > MAX_LINKS || /name|expression|text|search/u.test(parameter.kind)) return [];
+  const links = lookups(sources)
+    .filter((other) => !path.includes(other) && other.parameters.every(({ kind }) => kind !== "text"))
+    .map((other) => {
+      const filling = fill(other, sources, { useResults: true });
+      return { other, filling, rank: rankLink(filling, rateYield(other, parameter, fn)) };
+    })
+    .filter(({ rank }) => rank !== undefined)
+    .toSorted((a, b) => (b.rank ?? 0) - (a.rank ?? 0));
   for (const { other, filling } of links) {
-    const ready = { fn: other, filling };
-    if (filling.missing.length === 0) {
-      if (!tried(ready)) return ready;
-      continue;
-    }
     const [first, ...more] = filling.missing;
-    if (!first || more.length > 0) continue;
-    const before = findSource(other, first, sources, tried, [...path, other]);
-    if (before) return before;
+    const isNext = first !== undefined && more.length === 0;
+    const calls = isNext
+      ? prepare(other, first, sources, made, [...path, other])
+      : openCalls(made, other, filling.variants);
+    if (calls.length > 0) return calls;
   }
-  return undefined;
+  return [];
 }
 
-const rank = ({ yields, filling }: { yields: number; filling: Filling }) =>
-  yields + (filling.missing.length === 0 ? 1.5 : 0) + Math.min(filling.strong, 2) - filling.missing.length;
+/** Undefined for a guess: a call that neither yields the parameter nor is supported by the query or a result. */
+function rankLink({ missing, strong, from }: Filling, yields: number): number | undefined {
+  const isSupported = missing.length === 0 && (strong > 0 || from.has("result"));
+  return from.has("whole text") || (yields === 0 && !isSupported) ? undefined : yields + strong - missing.length;
+}
 
-/** True if the query or a result supports the call, so that it is not a guess. */
-const tellsSomething = (filling: Filling) => filling.missing.length === 0 && (filling.strong > 0 || filling.chained);
-
-/** How clearly a function's words say that it yields what a parameter is about. */
-function rateYield(other: KnownFunction, about: readonly string[], parameter: Parameter): number {
-  if (about.length === 0) return 0;
-  const named = about.filter((concept) => other.objects.has(concept)).length / about.length;
-  const says = about.filter((concept) => other.described.has(concept)).length / about.length;
+/** How clearly a function's words say that it yields a parameter of `fn`. */
+function rateYield(other: KnownFunction, parameter: Parameter, fn: KnownFunction): number {
+  const about = parameter.entity.length > 0 ? parameter.entity : [...fn.objects];
   const needsItself = other.parameters.some((own) => own.required && own.entity.join() === parameter.entity.join());
-  if (needsItself) return 0;
-  if (!isReference(parameter) && named < 1 && says < 1) return 0;
-  return named * (other.objects.has(ID) ? 3 : 2) + says;
+  const share = (words: ReadonlySet<string>) => about.filter((concept) => words.has(concept)).length / about.length;
+  return about.length === 0 || needsItself ? 0 : 2 * share(other.objects) + share(other.described);
 }

@@ -1,81 +1,69 @@
-import { oncePer } from "@patchbay/protocol";
-import type { ModelFunction } from "./model.ts";
-import { type Parameter, parameterConcepts, readParameters } from "./parameters.ts";
-import { conceptOf, conceptsOf, isDoing, isLooking, isStopWord, nameWords, readable, stem, wordsOf } from "./words.ts";
+import { type JsonObject, oncePer } from "@patchbay/kit";
+import type { ModelFunction } from "@patchbay/engine/ports/model-provider";
+import { type Parameter, readParameters } from "./parameters.ts";
+import { conceptOfWord, conceptsOf, isStopWord, isVerb, nameWords, readable, stem, wordsOf } from "./words.ts";
 
-/** A function with its words taken apart. */
+/** A function with its words and parameters. */
 export interface KnownFunction {
   name: string;
-  /** First sentence of the description, or the name in words. */
+  /** The first sentence of the description, or the name in words. */
   title: string;
   readOnly: boolean;
-  /** Concepts of what it does, of what it is about, and of what its name says it goes by (`by_email`). */
+  /** Concepts in its name: what it does, what it is about, and what it goes by (`by_email`). */
   actions: ReadonlySet<string>;
   objects: ReadonlySet<string>;
   inputs: ReadonlySet<string>;
-  /** Stems of all words of the name: an exact word counts more than a synonym. */
+  /** Stems in its name: an exact word counts more than a synonym. */
   stems: ReadonlySet<string>;
+  /** Concepts in its description. */
   described: ReadonlySet<string>;
-  hinted: ReadonlySet<string>;
+  schema: JsonObject;
   parameters: readonly Parameter[];
 }
 
 export interface FunctionSet {
   functions: readonly KnownFunction[];
-  /** 1 for a word of a single function, near 0 for a word of all functions. */
-  rarity(concept: string): number;
-  /** What parameters of any function are about: words that label a value in a query. */
+  /** What parameters in any function identify or describe: words that label a value in a query. */
   entities: ReadonlySet<string>;
-  /** True for a word that names no person or place here, though written with a capital. */
+  /** True for a word that is not a name here, even with a capital letter. */
   common(word: string): boolean;
   sizeChars: number;
 }
 
-/** The functions of a request with their words. */
 export const readFunctions = oncePer((functions: readonly ModelFunction[]): FunctionSet => {
   const members = functions.map(readFunction);
-  const counts = new Map<string, number>();
-  for (const fn of members) {
-    const all = new Set([...fn.actions, ...fn.objects, ...fn.inputs, ...fn.described]);
-    for (const concept of all) counts.set(concept, (counts.get(concept) ?? 0) + 1);
-  }
-  const scale = Math.log(1 + members.length);
-  const entities = new Set(members.flatMap((fn) => fn.parameters.flatMap((parameter) => parameter.entity)));
-  const words = new Set(members.flatMap((fn) => [...fn.actions, ...fn.objects, ...fn.inputs]));
+  const entities = new Set(members.flatMap(({ parameters }) => parameters.flatMap(({ entity }) => entity)));
+  const words = new Set(members.flatMap(({ actions, objects, inputs }) => [...actions, ...objects, ...inputs]));
   return {
     functions: members,
     entities,
-    rarity: (concept) => Math.log(1 + members.length / (counts.get(concept) ?? 1)) / scale,
     common(word) {
-      const concept = conceptOf(stem(word));
-      return isStopWord(word) || isLooking(concept) || isDoing(concept) || entities.has(concept) || words.has(concept);
+      const concept = conceptOfWord(word);
+      return isStopWord(word) || isVerb(concept) || entities.has(concept) || words.has(concept);
     },
     sizeChars: JSON.stringify(functions).length,
   };
 });
 
-const readFunction = oncePer((fn: ModelFunction): KnownFunction => {
-  const parameters = readParameters(fn.inputSchema);
-  const name = nameWords(fn.name).map((word) => word.toLowerCase());
-  const turn = name.findIndex((word, at) => at > 0 && /^(?:by|with|using|via|from)$/u.test(word));
-  const concepts = name.map((word) => conceptOf(stem(word)));
-  const isVerb = (concept: string) => isLooking(concept) || isDoing(concept);
-  const verbs = [concepts[0], turn < 0 ? concepts.at(-1) : undefined].filter((one) => one !== undefined && isVerb(one));
-  const opening = wordsOf(fn.description)[0]?.concept ?? "";
-  const actions = new Set(verbs.length > 0 ? verbs.filter((one) => one !== undefined) : concepts.slice(0, 1));
-  if (isVerb(opening)) actions.add(opening);
+const readFunction = oncePer(({ name, description, inputSchema: schema, effect }: ModelFunction): KnownFunction => {
+  const parameters = readParameters(schema);
+  const words = nameWords(name).map((word) => word.toLowerCase());
+  const turn = words.findIndex((word, at) => at > 0 && /^(?:by|with|using|via|from)$/u.test(word));
+  const concepts = words.map(conceptOfWord);
   const about = turn < 0 ? concepts : concepts.slice(0, turn);
-  const sentence = /^[\s\S]*?[.!?](?=\s|$)/u.exec(fn.description.trim())?.[0] ?? fn.description.trim();
+  const verbs = [concepts[0] ?? "", turn < 0 ? (concepts.at(-1) ?? "") : ""].filter(isVerb);
+  const opening = [wordsOf(description)[0]?.concept ?? ""].filter(isVerb);
+  const sentence = /^[\s\S]*?[.!?](?=\s|$)/u.exec(description.trim())?.[0] ?? description.trim();
   return {
-    name: fn.name,
-    title: sentence.replaceAll("\n", " ").slice(0, 200) || readable(fn.name),
-    readOnly: fn.effect === "read",
-    actions,
-    objects: new Set(about.filter((one) => !verbs.includes(one) && !isStopWord(one))),
+    name,
+    title: sentence.replaceAll("\n", " ").slice(0, 200) || readable(name),
+    readOnly: effect === "read",
+    actions: new Set([...(verbs.length > 0 ? verbs : concepts.slice(0, 1)), ...opening]),
+    objects: new Set(about.filter((concept) => !verbs.includes(concept) && !isStopWord(concept))),
     inputs: new Set(turn < 0 ? [] : concepts.slice(turn + 1)),
-    stems: new Set(name.map(stem)),
-    described: new Set(conceptsOf(fn.description)),
-    hinted: new Set(parameters.flatMap(parameterConcepts)),
+    stems: new Set(words.map(stem)),
+    described: new Set(conceptsOf(description)),
+    schema,
     parameters,
   };
 });

@@ -1,15 +1,15 @@
-import { isJsonObject, type JsonValue } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import { readable } from "./words.ts";
 
 const MAX_ROWS = 12;
 const MAX_COLUMNS = 6;
 const MAX_LINES = 30;
-const MAX_VALUE = 160;
+const MAX_ITEMS = 10;
 
-/** Text of data, escaped for Markdown, so that data cannot add an image, a link or other markup. */
-export function plainText(text: string, most = MAX_VALUE): string {
+/** Text in data, escaped for Markdown, so that data cannot add an image, a link or other markup. */
+export function plainText(text: string, maxLength = 160): string {
   const flat = text.replace(/\s+/gu, " ").trim();
-  const short = flat.length > most ? `${flat.slice(0, most - 1)}…` : flat;
+  const short = flat.length > maxLength ? `${flat.slice(0, maxLength - 1)}…` : flat;
   return short.replace(/[\\`*|[\]]/gu, "\\$&").replaceAll("<", "&lt;");
 }
 
@@ -17,52 +17,35 @@ export function plainText(text: string, most = MAX_VALUE): string {
 export function inline(value: JsonValue, depth = 0): string {
   if (value === null || value === "") return "none";
   if (typeof value === "boolean") return value ? "yes" : "no";
-  if (typeof value === "number") return String(value);
-  if (typeof value === "string") return plainText(value);
-  const items = Array.isArray(value) ? value : Object.entries(value);
+  if (typeof value !== "object") return plainText(String(value));
+  const items = Object.entries(value);
   if (items.length === 0) return "none";
   if (depth > 1) return `${items.length} entries`;
-  const shown = Array.isArray(value)
-    ? value.slice(0, 10).map((item) => inline(item, depth + 1))
-    : Object.entries(value)
-        .slice(0, 10)
-        .map(([name, member]) =>
-          isScalar(member) ? `${plainText(name, 40)}: ${inline(member)}` : plainText(name, 40),
-        );
-  const more = items.length > shown.length ? ` and ${items.length - shown.length} more` : "";
-  return shown.join(", ") + more;
+  const shown = items.slice(0, MAX_ITEMS).map(([name, member]) => {
+    if (Array.isArray(value)) return inline(member, depth + 1);
+    return isScalar(member) ? `${plainText(name, 40)}: ${inline(member)}` : plainText(name, 40);
+  });
+  return shown.join(", ") + (items.length > MAX_ITEMS ? ` and ${items.length - MAX_ITEMS} more` : "");
 }
 
-export function isScalar(value: JsonValue): value is string | number | boolean | null {
-  return value === null || typeof value !== "object";
-}
+export const isScalar = (value: JsonValue): boolean => value === null || typeof value !== "object";
 
-/** A value as Markdown: a line, a list, a table of records, or the members of one record. Bounded in length. */
+/** A list or an object as Markdown: a table with a row for each record, else a list. */
 export function block(value: JsonValue): string {
-  if (isScalar(value)) return inline(value);
-  if (Array.isArray(value))
-    return value.every(isJsonObject) ? table(value) : bullets(value.map((item) => inline(item)));
-  const entries = Object.entries(value);
-  const records = entries.map(([, member]) => member);
-  if (entries.length > 1 && records.every(isJsonObject) && sameMembers(records)) return table(records);
-  return members(entries);
+  const records = recordsIn(value);
+  if (records && (Array.isArray(value) || records.length > 1)) return table(records);
+  if (Array.isArray(value)) return bullets(value.map((item) => inline(item)));
+  const members = Object.entries(isJsonObject(value) ? value : {}).map(([name, member]) => {
+    return { title: label(name), member, rows: recordsIn(member) };
+  });
+  const lines = members.flatMap(({ title, member, rows }) => (rows ? [] : `**${title}:** ${inline(member)}`));
+  const tables = members.flatMap(({ title, rows }) => (rows ? `**${title}**\n\n${table(rows)}` : []));
+  return [...(lines.length > 0 || tables.length === 0 ? [bullets(lines)] : []), ...tables.slice(0, MAX_LINES)].join(
+    "\n\n",
+  );
 }
 
-function members(entries: readonly [string, JsonValue][]): string {
-  const lines: string[] = [];
-  const tables: string[] = [];
-  for (const [name, member] of entries.slice(0, MAX_LINES)) {
-    const title = label(name);
-    const records = isJsonObject(member) ? Object.values(member) : Array.isArray(member) ? member : [];
-    if (records.length > 0 && records.every(isJsonObject) && sameMembers(records))
-      tables.push(`**${title}**\n\n${table(records)}`);
-    else lines.push(`**${title}:** ${inline(member)}`);
-  }
-  if (entries.length > MAX_LINES) lines.push(`and ${entries.length - MAX_LINES} more`);
-  return [lines.length > 0 ? bullets(lines) : "", ...tables].filter(Boolean).join("\n\n");
-}
-
-/** Names such as "order_id" are put in words; names that are data stay as they are. */
+/** Words for a name such as "order_id"; a name that is data stays as it is. */
 export const label = (name: string): string =>
   /^[a-z][A-Za-z0-9_.]*$/u.test(name) && !/\d{3}/u.test(name) ? readable(name) : plainText(name, 60);
 
@@ -72,25 +55,19 @@ function bullets(lines: readonly string[]): string {
   return shown.join("\n") || "none";
 }
 
-function sameMembers(records: readonly JsonValue[]): boolean {
+/** The members of a list or object, if all are records that share a member with the first. */
+function recordsIn(value: JsonValue): JsonObject[] | undefined {
+  const records = isScalar(value) ? [] : Object.values(value as object);
   const [first] = records;
-  return (
-    isJsonObject(first) &&
-    records.every((record) => isJsonObject(record) && Object.keys(record).some((name) => Object.hasOwn(first, name)))
-  );
+  const isAlike = (record: JsonValue) =>
+    isJsonObject(record) && Object.keys(record).some((name) => Object.hasOwn(first, name));
+  return isJsonObject(first) && records.every(isAlike) ? records : undefined;
 }
 
-function table(records: readonly JsonValue[]): string {
-  const rows = records.filter(isJsonObject);
+function table(rows: readonly JsonObject[]): string {
   const columns = [...new Set(rows.slice(0, 50).flatMap((row) => Object.keys(row)))].slice(0, MAX_COLUMNS);
-  if (columns.length === 0) return "none";
+  const cell = (row: JsonObject, name: string) => (Object.hasOwn(row, name) ? inline(row[name] ?? null, 1) : "");
   const head = `| ${columns.map(label).join(" | ")} |\n|${" --- |".repeat(columns.length)}`;
   const lines = rows.slice(0, MAX_ROWS).map((row) => `| ${columns.map((name) => cell(row, name)).join(" | ")} |`);
-  const more = rows.length > MAX_ROWS ? `\n\n…and ${rows.length - MAX_ROWS} more` : "";
-  return [head, ...lines].join("\n") + more;
-}
-
-function cell(row: Record<string, JsonValue>, name: string): string {
-  const value = Object.hasOwn(row, name) ? row[name] : undefined;
-  return value === undefined ? "" : inline(value, 1);
+  return [head, ...lines].join("\n") + (rows.length > MAX_ROWS ? `\n\n…and ${rows.length - MAX_ROWS} more` : "");
 }

@@ -1,6 +1,6 @@
-import { DOING_VERBS, GROUPS, LOOKING_VERBS, STOP_WORDS } from "./synonyms.ts";
+import synonyms from "./synonyms.json" with { type: "json" };
 
-/** One word of a text: its position, its stem, and the stem that represents all words of its meaning. */
+/** A word in a text: its position, its stem, and its concept, which is the stem that represents its synonyms. */
 export interface Word {
   text: string;
   start: number;
@@ -9,14 +9,13 @@ export interface Word {
   concept: string;
 }
 
-/** Cuts common English endings, so that forms of one word meet. Consistency matters here, not beauty. */
+/** Cuts common English endings, so that all forms have one stem. A stem need not be a word. */
 export function stem(word: string): string {
   let root = word.toLowerCase().replace(/['’]s?$/u, "");
   if (root.length > 4 && root.endsWith("ies")) root = `${root.slice(0, -3)}y`;
   else if (/(?:x|ch|sh|ss)es$/u.test(root)) root = root.slice(0, -2);
   else if (root.length > 3 && /[^sui]s$/u.test(root)) root = root.slice(0, -1);
   root = cutEnding(root);
-  if (root.length > 6) root = root.replace(/ate?$/u, "");
   return root.length > 3 ? root.replace(/e$/u, "") : root;
 }
 
@@ -29,23 +28,26 @@ function cutEnding(word: string): string {
   return word;
 }
 
+// Each line of `synonyms.json` has one meaning, represented by its first word. `looking` lists verbs that only read, `doing` verbs
+// that change something, `things` nouns, and `stopWords` words that choose no function.
+const split = (lines: readonly string[]) => lines.map((line) => line.split(" "));
 const concepts = new Map<string, string>();
-for (const group of GROUPS) {
+for (const group of split([...synonyms.looking, ...synonyms.doing, ...synonyms.things]))
   for (const word of group) if (!concepts.has(stem(word))) concepts.set(stem(word), stem(group[0] ?? word));
-}
+const stopWords = new Set(split(synonyms.stopWords).flat());
 
-/** The stem that represents every word of the same meaning. */
-export function conceptOf(stemmed: string): string {
-  return concepts.get(stemmed) ?? stemmed;
-}
+const conceptOf = (stemmed: string): string => concepts.get(stemmed) ?? stemmed;
+export const conceptOfWord = (word: string): string => conceptOf(stem(word));
 
-const looking = new Set(LOOKING_VERBS.map((verb) => conceptOf(stem(verb))));
-const doing = new Set(DOING_VERBS.map((verb) => conceptOf(stem(verb))));
+const verbs = (lines: readonly string[]) => new Set(split(lines).map(([first]) => conceptOfWord(first ?? "")));
+const looking = verbs(synonyms.looking);
+const doing = verbs(synonyms.doing);
 export const isLooking = (concept: string): boolean => looking.has(concept);
+export const isVerb = (concept: string): boolean => looking.has(concept) || doing.has(concept);
 export const isDoing = (concept: string): boolean => doing.has(concept);
-export const isStopWord = (word: string): boolean => STOP_WORDS.has(word.toLowerCase());
+export const isStopWord = (word: string): boolean => stopWords.has(word.toLowerCase());
 
-/** The words of a text in order, with stop words. */
+/** All words in order, with stop words. */
 export function wordsOf(text: string): Word[] {
   return Array.from(text.matchAll(/[\p{L}\p{N}]+(?:['’]\p{L}+)*/gu), ({ 0: word, index: start }) => {
     const root = stem(word);
@@ -53,7 +55,7 @@ export function wordsOf(text: string): Word[] {
   });
 }
 
-/** The words of an identifier: snake_case, kebab-case, camelCase and dots are all split. */
+/** The words in an identifier: splits snake_case, kebab-case, camelCase and dots. */
 export function nameWords(name: string): string[] {
   return name
     .replace(/(\p{Ll}|\d)(\p{Lu})/gu, "$1 $2")
@@ -62,18 +64,15 @@ export function nameWords(name: string): string[] {
     .filter((word) => word !== "");
 }
 
-/** Concepts of the words that carry meaning. */
-export function conceptsOf(text: string): string[] {
-  return wordsOf(text)
+/** The concepts in a text without stop words. */
+export const conceptsOf = (text: string): string[] =>
+  wordsOf(text)
     .filter((word) => !isStopWord(word.text))
     .map((word) => word.concept);
-}
 
-export function nameConcepts(name: string): string[] {
-  return nameWords(name).map((word) => conceptOf(stem(word)));
-}
+export const nameConcepts = (name: string): string[] => nameWords(name).map(conceptOfWord);
 
-/** A name as people read it: `order_id` becomes "Order id". */
+/** A name for people: `order_id` becomes "Order id". */
 export function readable(name: string): string {
   const text = nameWords(name)
     .map((word) => (/^\p{Lu}{2,}$/u.test(word) ? word : word.toLowerCase()))

@@ -1,8 +1,8 @@
-import type { JsonValue } from "@patchbay/protocol";
+import type { JsonValue } from "@patchbay/kit";
 import * as fc from "../../../test/support/properties.ts";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import type { ModelFunction } from "../src/model.ts";
+import type { ModelFunction } from "@patchbay/engine/ports/model-provider";
 import { converse, type Handlers, takeTurn } from "./converse.ts";
 import { assistant, crm } from "./other-services.ts";
 import { retail } from "./retail-functions.ts";

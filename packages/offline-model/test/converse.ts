@@ -1,12 +1,16 @@
-import type { JsonValue } from "@patchbay/protocol";
-import type { Message, ModelEvent, ModelFunction, ModelRequest, ModelTurn } from "../src/model.ts";
-import { createOfflineModel, type PlanTexts } from "../src/index.ts";
+import type { JsonValue } from "@patchbay/kit";
+import {
+  type Message,
+  type ModelEvent,
+  type ModelFunction,
+  type ModelRequest,
+  type ModelTurn,
+} from "@patchbay/engine/ports/model-provider";
+import { offlineModel } from "../src/index.ts";
 
 export type Handlers = Record<string, (input: Record<string, string>) => JsonValue | Error>;
 export type Call = [name: string, input: JsonValue];
 
-/** As the agent loop asks for a plan. */
-export const PLAN: PlanTexts = { request: "First write a plan.", goAhead: "Carry out the plan now." };
 const MAX_TURNS = 20;
 
 export async function takeTurn(
@@ -15,6 +19,9 @@ export async function takeTurn(
   more: Partial<ModelRequest> = {},
 ): Promise<{ turn: ModelTurn; events: ModelEvent[] }> {
   const request: ModelRequest = {
+    model: "offline",
+    threadId: "thr_1",
+    cacheKey: "",
     system: "You are a desk.",
     functions,
     messages,
@@ -23,8 +30,7 @@ export async function takeTurn(
     ...more,
   };
   const events: ModelEvent[] = [];
-  for await (const event of createOfflineModel(PLAN).stream(request, { signal: new AbortController().signal }))
-    events.push(event);
+  for await (const event of offlineModel.stream(request, { signal: new AbortController().signal })) events.push(event);
   const last = events.at(-1);
   if (last?.type !== "end") throw new Error("a turn must end with its end event");
   return { turn: last.turn, events };

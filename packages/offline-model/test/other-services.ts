@@ -1,5 +1,5 @@
-import type { JsonObject } from "@patchbay/protocol";
-import type { ModelFunction } from "../src/model.ts";
+import type { JsonObject } from "@patchbay/kit";
+import type { ModelFunction } from "@patchbay/engine/ports/model-provider";
 
 function define(
   effect: ModelFunction["effect"],

@@ -1,5 +1,5 @@
-import type { JsonObject } from "@patchbay/protocol";
-import type { ModelFunction } from "../src/model.ts";
+import type { JsonObject } from "@patchbay/kit";
+import type { ModelFunction } from "@patchbay/engine/ports/model-provider";
 
 const text = (description: string): JsonObject => ({ type: "string", description });
 const texts = (description: string): JsonObject => ({ type: "array", items: { type: "string" }, description });

@@ -4,15 +4,6 @@ import { retail } from "./retail-functions.ts";
 
 const order = (order_id: string): Call => ["get_order_details", { order_id }];
 const cancel = (order_id: string, reason: string): Call => ["cancel_pending_order", { order_id, reason }];
-const address = {
-  address1: "12 Oak Street",
-  address2: "Suite 4",
-  city: "Denver",
-  state: "CO",
-  country: "USA",
-  zip: "80279",
-};
-
 /** What a query makes the model call first. */
 const cases: [query: string, calls: Call[]][] = [
   ["What is the status of order #W2378156?", [order("#W2378156")]],
@@ -38,10 +29,6 @@ const cases: [query: string, calls: Call[]][] = [
   ["Show the details of user yusuf_rossi_9620", [["get_user_details", { user_id: "yusuf_rossi_9620" }]]],
   ["What is the email address of user yusuf_rossi_9620?", [["get_user_details", { user_id: "yusuf_rossi_9620" }]]],
   ["get customer details for sara_doe_496", [["get_user_details", { user_id: "sara_doe_496" }]]],
-  [
-    "Show me user yusuf_rossi_9620 and order #W2378156",
-    [["get_user_details", { user_id: "yusuf_rossi_9620" }], order("#W2378156")],
-  ],
   ["Show the details of product 9523456873", [["get_product_details", { product_id: "9523456873" }]]],
   ["Which variants does product 9523456873 have?", [["get_product_details", { product_id: "9523456873" }]]],
   ["list all product types", [["list_all_product_types", {}]]],
@@ -49,10 +36,6 @@ const cases: [query: string, calls: Call[]][] = [
   ["please compute (12.5+3)*2", [["calculate", { expression: "(12.5+3)*2" }]]],
   ["what is 12 * (3 + 4)?", [["calculate", { expression: "12 * (3 + 4)" }]]],
   ["add 2 and 3", [["calculate", { expression: "2 + 3" }]]],
-  ["Please add up the numbers 1.5, 2, and 30.", [["calculate", { expression: "1.5 + 2 + 30" }]]],
-  ["subtract 2 from 5.5", [["calculate", { expression: "5.5 - 2" }]]],
-  ["Multiply 4 by 2.5", [["calculate", { expression: "4 * 2.5" }]]],
-  ["divide 9 by 3", [["calculate", { expression: "9 / 3" }]]],
   ["Calculate 19.99 times 3 plus 5", [["calculate", { expression: "19.99 * 3 + 5" }]]],
   [
     "What did Yusuf Rossi (19122) order?",
@@ -70,8 +53,6 @@ const cases: [query: string, calls: Call[]][] = [
     "Cancel orders #W1 and #W2 because they are no longer needed",
     [cancel("#W1", "no longer needed"), cancel("#W2", "no longer needed")],
   ],
-  ["Cancel order #W1 because no longer needed and show order #W2", [cancel("#W1", "no longer needed"), order("#W2")]],
-  ["Show order #W2, then cancel order #W1 (ordered by mistake)", [order("#W2"), cancel("#W1", "ordered by mistake")]],
   [
     "Exchange item 1151293680 for 7706410293 in order #W2378156 with credit_card_9513926",
     [
@@ -82,20 +63,6 @@ const cases: [query: string, calls: Call[]][] = [
           item_ids: ["1151293680"],
           new_item_ids: ["7706410293"],
           payment_method_id: "credit_card_9513926",
-        },
-      ],
-    ],
-  ],
-  [
-    "In order #W2378156, swap items 1151293680 and 4983901480 for 7706410293 and 7747408585, paid with paypal_77",
-    [
-      [
-        "exchange_delivered_order_items",
-        {
-          order_id: "#W2378156",
-          item_ids: ["1151293680", "4983901480"],
-          new_item_ids: ["7706410293", "7747408585"],
-          payment_method_id: "paypal_77",
         },
       ],
     ],
@@ -126,14 +93,6 @@ const cases: [query: string, calls: Call[]][] = [
   [
     "Change the payment method of order #W1 to paypal_77777",
     [["modify_pending_order_payment", { order_id: "#W1", payment_method_id: "paypal_77777" }]],
-  ],
-  [
-    "Modify the address of user yusuf_rossi_9620 to 12 Oak Street, Suite 4, Denver, CO, USA, 80279",
-    [["modify_user_address", { user_id: "yusuf_rossi_9620", ...address }]],
-  ],
-  [
-    "Update the shipping address of order #W1 to 12 Oak Street, Suite 4, Denver, CO, USA, 80279",
-    [["modify_pending_order_address", { order_id: "#W1", ...address }]],
   ],
   ["hello", []],
   ["What is the capital of France?", []],
@@ -180,12 +139,6 @@ test("a change that lacks arguments is asked about by the names of its parameter
   expect(turn.text).toContain("`reason`");
   expect(turn.text).toContain("`ordered by mistake`");
   expect(turn.text).not.toContain("`order_id`");
-});
-
-test("where several changes would fit, the others are named too", async () => {
-  const { turn } = await takeTurn(retail, [{ role: "user", text: "Modify order #W2378156" }]);
-
-  for (const needed of ["payment_method_id", "new_item_ids", "address1"]) expect(turn.text).toContain(`\`${needed}\``);
 });
 
 test("a function that is not shown is never called nor named", async () => {

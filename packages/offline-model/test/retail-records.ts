@@ -1,4 +1,4 @@
-import type { JsonObject } from "@patchbay/protocol";
+import type { JsonObject } from "@patchbay/kit";
 import type { Handlers } from "./converse.ts";
 
 const orders: Record<string, JsonObject> = {

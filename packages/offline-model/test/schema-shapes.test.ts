@@ -1,6 +1,6 @@
-import type { JsonObject, JsonValue } from "@patchbay/protocol";
+import type { JsonObject, JsonValue } from "@patchbay/kit";
 import { describe, expect, test } from "vitest";
-import type { ModelFunction } from "../src/model.ts";
+import type { ModelFunction } from "@patchbay/engine/ports/model-provider";
 import { takeTurn } from "./converse.ts";
 
 async function argumentsFor(inputSchema: JsonObject, query: string): Promise<JsonValue | undefined> {
@@ -16,18 +16,23 @@ const object = (properties: JsonObject, required = Object.keys(properties), more
   ...more,
 });
 
-test("references and joined schemas are followed", async () => {
-  const shared = { $defs: { city: { type: "string" }, stay: object({ nights: { type: "integer" } }) } };
-  const schema = object(
-    { city: { $ref: "#/$defs/city" }, stay: { allOf: [{ $ref: "#/$defs/stay" }] } },
-    undefined,
-    shared,
-  );
+test("references are followed", async () => {
+  const schema = object({ city: { $ref: "#/$defs/city" } }, undefined, { $defs: { city: { type: "string" } } });
 
-  expect(await argumentsFor(schema, "Find rooms in Lisbon for 3 nights")).toEqual({
-    city: "Lisbon",
-    stay: { nights: 3 },
-  });
+  expect(await argumentsFor(schema, "Find rooms in Lisbon")).toEqual({ city: "Lisbon" });
+});
+
+test("a value after the word id is a parameter with no other name, with and without quotes", async () => {
+  const schema = object({ id: { type: "string" } });
+
+  expect(await argumentsFor(schema, 'Find rooms for id "r-17"')).toEqual({ id: "r-17" });
+  expect(await argumentsFor(schema, "Find rooms for id r-17")).toEqual({ id: "r-17" });
+});
+
+test("an object within the arguments is asked for", async () => {
+  const schema = object({ stay: object({ nights: { type: "integer" } }) });
+
+  expect(await argumentsFor(schema, "Find rooms for 3 nights")).toBeUndefined();
 });
 
 test("a reference to itself does not hang", async () => {
@@ -81,6 +86,12 @@ test("a member named like one of Object's own is a member like others", async ()
   ) as JsonObject;
 
   expect(JSON.stringify(await argumentsFor(schema, "Find rooms with proto 4"))).toBe('{"__proto__":4}');
+});
+
+test("members whose names say nothing take no words of the query", async () => {
+  const schema = object({ _: { type: "string" }, only: { type: "boolean" }, 𝒳: { type: "string" } }, []);
+
+  expect(await argumentsFor(schema, "Find rooms: sea view")).toEqual({});
 });
 
 test("choices that refer to further choices, level after level, cost no more than a bounded effort", async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Message } from "../src/model.ts";
-import { converse, PLAN, takeTurn } from "./converse.ts";
+import { type Message, PLAN_GO_AHEAD, PLAN_REQUEST } from "@patchbay/engine/ports/model-provider";
+import { converse, takeTurn } from "./converse.ts";
 import { retail } from "./retail-functions.ts";
 import { retailHandlers as handlers } from "./retail-records.ts";
 
@@ -47,7 +47,7 @@ test("a call of an earlier query is not repeated in the next one", async () => {
 
 test("a plan is numbered, calls nothing, and names the calls in order", async () => {
   const query = user("Show the orders of yusuf.rossi7301@example.com");
-  const { turn } = await takeTurn(retail, [query, user(PLAN.request)], { toolChoice: "none" });
+  const { turn } = await takeTurn(retail, [query, user(PLAN_REQUEST)], { toolChoice: "none" });
 
   expect(turn).toMatchObject({ calls: [], stop: "stop" });
   expect(turn.text).toMatch(/^1\. Call `find_user_id_by_email` with `email` yusuf\.rossi7301@example\.com/u);
@@ -58,7 +58,7 @@ test("a plan is numbered, calls nothing, and names the calls in order", async ()
 test("after a plan the query before it is acted on", async () => {
   const query = user("What is the status of order #W2378156?");
   const plan: Message = { role: "assistant", text: "1. Call `get_order_details`", calls: [] };
-  const { turn } = await takeTurn(retail, [query, user(PLAN.request), plan, user(PLAN.goAhead)]);
+  const { turn } = await takeTurn(retail, [query, user(PLAN_REQUEST), plan, user(PLAN_GO_AHEAD)]);
 
   expect(turn.calls).toMatchObject([{ name: "get_order_details", arguments: '{"order_id":"#W2378156"}' }]);
 });

@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { ApprovalRule } from "./approval.ts";
-import { isJsonObject, type JsonObject } from "./json.ts";
+import { isJsonObject, type JsonObject } from "@patchbay/kit";
+import { LIMITS } from "./limits.ts";
 import { Effect } from "./manifest.ts";
 
-/** An object instead of a list, so that each entry is one line of a diff with any formatter. */
+/** An object instead of a list, so that each entry is one diff line with any formatter. */
 const Members = z.record(z.string(), z.literal("removed"));
 
 const Verdict = z.enum(["allowed", "approval", "denied"]);
@@ -19,7 +20,7 @@ const LockedCell = z.union([
     members: Members.optional(),
   }),
 ]);
-/** The locked access of one role to one function. */
+/** A role's locked access to one function. */
 export type LockedCell = z.infer<typeof LockedCell>;
 
 const Hooks = z.partialRecord(z.enum(["beforeQuery", "beforeAnswer"]), z.literal("runs"));
@@ -33,22 +34,23 @@ const LockedFunction = z.strictObject({
   /** True if an `authorize` decides each call. A conditional approval makes a cell conditional, too. */
   authorize: z.boolean().optional(),
   roles: z.record(z.string(), LockedCell),
-  /** Fingerprints of the owner's code by its place: `authorize`, `approval`, `input`, `output`. */
+  /** Fingerprints of the owner's code by place: `authorize`, `approval`, `input`, `output`. */
   code: z.record(z.string(), z.string()).optional(),
   input: Schema.optional(),
   output: SchemaOrAny.optional(),
 });
 /**
- * The locked access to one function. A member that is absent is unknown. `input` is the schema of the arguments that reach the
- * handler; `output` is the schema of results, in which `x-visible-to` marks restricted fields, or `true` if everything is sent. An
- * output that cannot be written as JSON Schema is `{}`, and `code` has the fingerprint of all of the owner's files for it.
+ * The locked access to one function. An absent member is unknown. `input` is the schema for the arguments that reach
+ * the handler; `output` is the result schema, in which `x-visible-to` marks restricted fields, or `true` if everything
+ * is sent. For an output that JSON Schema cannot express, `output` is `{}`, and `code` has a fingerprint over all the
+ * owner's files.
  */
 export type LockedFunction = z.infer<typeof LockedFunction>;
 
 /** What is known about the owner's `subject`. */
 const LockedSubject = z.strictObject({
   code: z.string().optional(),
-  /** By the name of a case, a label. Cases with one label have the same subject. */
+  /** A label by case name. Cases with one label have the same subject. */
   cases: z.record(z.string(), z.string()),
 });
 
@@ -70,20 +72,24 @@ const Version2 = z.strictObject({
 });
 
 /**
- * The contents of a lock file: who may call what with which arguments, what results contain, and fingerprints of the code that
- * decides. It contains no data. A lock of version 1 knows the role lists, cases and marks.
+ * A lock file's contents: who may call what with which arguments, what results contain, and fingerprints of the code
+ * that decides. It contains no data. A version 1 lock knows the role lists, cases and marks.
  */
 export type AccessLock = Omit<z.infer<typeof Version2>, "version"> & { version: 1 | 2 };
 
-/** Reads a lock of either version. */
+/** Reads a lock in either version. */
 export const AccessLock = z.discriminatedUnion("version", [Version1, Version2]).transform((lock): AccessLock => {
   if (lock.version === 2) return lock;
   const functions = Object.entries(lock.functions).map(([name, roles]) => [name, { roles }] as const);
   return { ...lock, functions: Object.fromEntries(functions) };
 });
 
-/** Reads the contents of a lock file. A fault ends a sentence: "This file is not an access lock: its version is 3." */
+/** Reads a lock file's contents. A fault ends a sentence: "This file is not an access lock: its version is 3." */
 export function readLock(value: unknown): { lock: AccessLock } | { fault: string } {
+  // The command writes no lock with more functions: no service has them. Reading and comparing it could take long.
+  const count = isJsonObject(value) && isJsonObject(value["functions"]) ? Object.keys(value["functions"]).length : 0;
+  if (count > LIMITS.functionsPerService)
+    return { fault: `it has ${count} functions, and a service has at most ${LIMITS.functionsPerService}` };
   const { success, data: lock, error } = AccessLock.safeParse(value);
   if (success) return { lock };
   if (!isJsonObject(value)) return { fault: "it is not a JSON object" };

@@ -1,6 +1,6 @@
-/** Codes of responses with a 4xx or 5xx status. */
+/** Codes in responses with a 4xx or 5xx status. */
 export const HTTP_ERROR_CODES = [
-  /** The key or token is missing, wrong, revoked or of another kind. */
+  /** The key or token is missing, wrong, revoked or for another purpose. */
   "authentication_failed",
   /** The key belongs to another agent than the one in the path. */
   "agent_mismatch",
@@ -18,11 +18,14 @@ export const HTTP_ERROR_CODES = [
   "not_found",
   /** The path exists, but not with this method. */
   "method_not_allowed",
-  /** The change does not fit the present state. For an approval that is no longer pending, `status` says what it is. */
+  /**
+   * The change does not fit the present state. For a decided approval or a run that cannot be retried, `status` has its
+   * state.
+   */
   "conflict",
   /** The `Idempotency-Key` was used with another body in the last 24 hours. */
   "idempotency_mismatch",
-  /** The query names a model that is not a valid name, or that queries of the agent cannot choose. */
+  /** The query's model has an invalid name, or the agent's queries cannot choose it. */
   "model_not_allowed",
   /** The service is stopping, or cannot reach its store. */
   "unavailable",
@@ -30,15 +33,15 @@ export const HTTP_ERROR_CODES = [
   "internal",
 ] as const;
 
-/** Codes of runs that ended without an answer, in a response with status 200 or in an `error` event. */
+/** Codes for runs that ended without an answer, in a response with status 200 or in an `error` event. */
 export const RUN_ERROR_CODES = [
-  /** No runtime of the agent is connected, or none that serves its newest function set. */
+  /** No runtime is connected for the agent, or none that serves its newest function set. */
   "agent_session_not_found",
   /** The organisation's balance is lower than what the next model turn can cost. */
   "insufficient_credits",
-  /** The next model turn could exceed the cost cap of the run. */
+  /** The next model turn could exceed the run's cost cap. */
   "budget_exceeded",
-  /** The service has no key of the provider. */
+  /** The service has no key for the provider. */
   "provider_not_configured",
   /** The provider failed, after its retries and after all fallback models. */
   "provider_error",
@@ -52,23 +55,23 @@ export const RUN_ERROR_CODES = [
   "output_invalid",
   /** The model still called functions after its last step. */
   "step_limit",
-  /** A hook of a service refused the query or the answer. */
+  /** A service hook refused the query or the answer. */
   "refused",
   /** The run reached its time limit. */
   "deadline_exceeded",
-  /** The run was cancelled by a client, a member, or a restore of the database. */
+  /** A client, a member or a database restore cancelled the run. */
   "cancelled",
   /** Too many queries already wait on the thread. */
   "thread_busy",
   /** The run waits for an approval. It has not ended: no `error` event has this code. */
   "approval_required",
-  /** The run was in progress at several crashes of its process and is not resumed. */
+  /** The process crashed several times while it worked on the run, which is not resumed. */
   "crash_loop",
   /** The run failed in a way that is not explained to clients, or a hook failed; the log has the reason. */
   "internal",
 ] as const;
 
-/** Codes of one failed function call, in `toolInteractions` and `toolResult`. */
+/** Codes for one failed function call, in `toolInteractions` and `toolResult`. */
 export const CALL_ERROR_CODES = [
   /** The function's `authorize` refused the call, or the context does not match the service's schema. */
   "denied",
@@ -82,7 +85,7 @@ export const CALL_ERROR_CODES = [
   "timed_out",
   /** The connection was lost during the call, which may have taken effect. */
   "outcome_unknown",
-  /** The result exceeds 256 KiB, or the results of the run exceed their limit. */
+  /** The result exceeds 256 KiB, or the run's results exceed their limit. */
   "result_too_large",
   /** The turn or the run has used up its calls. */
   "call_limit",
@@ -98,14 +101,14 @@ export const CALL_ERROR_CODES = [
   "cancelled",
 ] as const;
 
-/** One of {@link HTTP_ERROR_CODES}: the `code` of an `ErrorBody`. */
+/** One of {@link HTTP_ERROR_CODES}: an `ErrorBody`'s `code`. */
 export type HttpErrorCode = (typeof HTTP_ERROR_CODES)[number];
-/** One of {@link RUN_ERROR_CODES}: the `code` of an `error` event and of a `QueryResponse` without success. */
+/** One of {@link RUN_ERROR_CODES}: the `code` in an `error` event and in a `QueryResponse` without success. */
 export type RunErrorCode = (typeof RUN_ERROR_CODES)[number];
-/** One of {@link CALL_ERROR_CODES}: the `code` of a failed `ToolCall`, `toolResult` or `CallOutcome`. */
+/** One of {@link CALL_ERROR_CODES}: the `code` in a failed `ToolCall`, `toolResult` or `CallOutcome`. */
 export type CallErrorCode = (typeof CALL_ERROR_CODES)[number];
 
-/** Error messages that clients may compare literally. They are part of the HTTP contract. */
+/** Error messages that clients may compare literally. They belong to the HTTP contract. */
 export const MESSAGES = {
   /** With `authentication_failed`, status 401. */
   authentication_failed: "Authentication failed",
@@ -113,7 +116,7 @@ export const MESSAGES = {
   agent_mismatch: "Agent ID mismatch",
   /** With `role_not_allowed`, status 403. */
   role_not_allowed: "Role not allowed for this key",
-  /** With `invalid_request`, status 400, if a query names a thread that does not exist or that its key may not see. */
+  /** With `invalid_request`, status 400, if a query names a missing thread or one hidden from its key. */
   thread_not_found: "Thread not found",
   /** With `agent_session_not_found`, status 200 or an `error` event. */
   agent_session_not_found: "Agent session not found",
@@ -127,10 +130,10 @@ export const MESSAGES = {
   cancelled: "Run cancelled",
 } as const;
 
-/** The version of Patchbay, which is that of every package. */
+/** The Patchbay version, which all packages share. */
 export const VERSION = "0.1.0";
 
-/** Version of the frames. A control plane refuses a runtime with another version. */
+/** Frame version. A control plane refuses a runtime with another version. */
 export const FRAMES_VERSION = 1;
 
 /** The message for a function that the caller may not call. It is the same if the function does not exist, so that it reveals neither. */
@@ -138,15 +141,15 @@ export function unknownFunctionMessage(name: string): string {
   return `Not permitted: there is no function ${JSON.stringify(name.slice(0, 64))} for this role.`;
 }
 
-/** WebSocket close codes of the reasons for which a control plane closes a runtime's connection. */
+/** WebSocket close codes for the reasons why a control plane closes a runtime's connection. */
 export const CLOSE_CODES = {
   /** The runtime sent frames that are not valid. It logs an error and reconnects; update the older side. */
   badFrame: 4400,
-  /** The runtime's version of the frames is not the control plane's. Update the older side. */
+  /** The runtime and the control plane use different frame versions. Update the older side. */
   wrongVersion: 4406,
   /** The function set is not valid or exceeds a limit. The close reason names the fault. */
   manifestRefused: 4422,
-  /** Another connected service has a function of the same name, or another default role. The runtime retries. */
+  /** Another connected service has a function with the same name, or another default role. The runtime retries. */
   serviceConflict: 4423,
   /** The runtime sent no `hello` in time, for example because a proxy delays it. The runtime retries. */
   helloTimeout: 4408,
@@ -160,8 +163,8 @@ export const CLOSE_CODES = {
   goingAway: 1001,
 } as const;
 
-/** In `by` of an approval: the role of the run itself may confirm the call. It is not a role that a decision can name in `as`. */
+/** In an approval's `by`: the run's own role may confirm the call. It is not a role that a decision can name in `as`. */
 export const CALLER = "caller";
 
-/** States of an approval. All except `pending` are final. */
+/** Approval states. All except `pending` are final. */
 export const APPROVAL_STATUSES = ["pending", "approved", "rejected", "expired", "cancelled"] as const;

@@ -4,7 +4,7 @@ import { optional, textUpTo } from "./query.ts";
 
 const OUT_OF_RANGE = "must be from -1 to 1";
 
-/** What the reader of an answer says about its run. The newest of a key replaces the one before. */
+/** A reader's feedback on a run's answer. A key's newest feedback replaces its previous one. */
 export const Feedback = z
   .object({
     score: optional(z.number("must be a number").min(-1, OUT_OF_RANGE).max(1, OUT_OF_RANGE)).describe(
@@ -14,7 +14,7 @@ export const Feedback = z
       z
         .array(textUpTo(LIMITS.feedbackTagUnits).min(1, "must not be empty"))
         .max(LIMITS.feedbackTags, `must have at most ${LIMITS.feedbackTags} tags`),
-    ).describe(`At most ${LIMITS.feedbackTags} words of yours, by which the console finds runs.`),
+    ).describe(`At most ${LIMITS.feedbackTags} words, by which the console finds runs.`),
     comment: optional(textUpTo(LIMITS.feedbackCommentUnits)).describe(
       "What was good or wrong, for the members who read the run.",
     ),

@@ -1,8 +1,6 @@
-/** The data of every Patchbay wire: frames, the query API, limits, and functions that both of their sides need. */
-export { accessColumns, accessSurface, byName, NO_ROLE, roleOfColumn } from "./access-surface.ts";
-export { compareAccess, widenings, type Widening } from "./access-changes.ts";
+/** Data formats for every Patchbay wire: frames, the query API, limits, and functions that both sides need. */
+export type { JsonObject, JsonValue } from "@patchbay/kit";
 export { AccessLock, type CaseDecision, type LockedCell, type LockedFunction, readLock } from "./access-lock.ts";
-export { type AccessChange, cellFor, isRemoved, quote, RANK } from "./access-sentences.ts";
 export {
   Approval,
   APPROVAL_REQUIRED,
@@ -29,7 +27,6 @@ export {
   type HttpErrorCode,
   type RunErrorCode,
 } from "./codes.ts";
-export { outputSchemaFor } from "./output-schema.ts";
 export {
   ControlPlaneFrame,
   FRAME_DEPTH,
@@ -41,31 +38,9 @@ export {
   type CallFrame,
 } from "./frames.ts";
 export { CallOutcome, isProvisional, ErrorReport } from "./outcome.ts";
-export { LiveEvent, LocalEvent, RunEvent } from "./events.ts";
+export { LiveEvent, LocalEvent, modelStatusText, RunEvent } from "./events.ts";
 export { DELIVERY_HEADER, SIGNATURE_HEADER, WEBHOOK_EVENTS, WebhookEvent, WebhookEventType } from "./webhook.ts";
-export {
-  canonicalJson,
-  inexactMessage,
-  inexactNumber,
-  isJsonObject,
-  nestsDeeper,
-  parseJson,
-  present,
-  type JsonObject,
-  type JsonValue,
-  type ParsedJson,
-} from "./json.ts";
-export {
-  ACCESS_CHANGES,
-  CALLERS,
-  LIMITS,
-  MODEL_NAME,
-  OVERRIDES,
-  PROVIDER_NAMES,
-  type AccessChanges,
-  type Override,
-} from "./limits.ts";
-export { LOG_LEVELS, logText, logTo, prettyText, silentLog, type Log, type LogFields, type LogLevel } from "./log.ts";
+export { ACCESS_CHANGES, CALLERS, LIMITS, MODEL_NAME, OVERRIDES, type AccessChanges, type Override } from "./limits.ts";
 export { DEFAULT_LIMITS, OperatorLimits } from "./operator-limits.ts";
 export {
   Effect,
@@ -82,7 +57,6 @@ export {
   type FunctionOrigin,
   type ServiceHooks,
 } from "./manifest.ts";
-export { oncePer } from "./once-per.ts";
 export {
   AgentSettings,
   AgentSettingsChange,
@@ -96,13 +70,16 @@ export {
   ResponseSchema,
   textUpTo,
 } from "./query.ts";
-export { ClientToken, ClientTokenRequest } from "./client-token.ts";
+export { CLIENT_DOORS_BY_DEFAULT, ClientDoor, ClientToken, ClientTokenRequest } from "./client-token.ts";
 export { Feedback } from "./feedback.ts";
 export {
   CancelResponse,
   ErrorBody,
   QueryResponse,
+  RetryResponse,
   RunDetail,
+  RunEntry,
+  RunPage,
   RunStatus,
   ThreadDetail,
   ThreadPage,
@@ -111,24 +88,10 @@ export {
   Usage,
   type Fault,
 } from "./response.ts";
-export { createMatcher, validateAnswer } from "./response-schema/validate.ts";
-export { redactedFor } from "./schema-redaction.ts";
-export { compareSchemas, widerPlaces, type SchemaChange, type Verdict, type Wider } from "./schema-widening.ts";
-export {
-  followRef,
-  MARK,
-  mapSchema,
-  memberPath,
-  pointerName,
-  withoutAnnotations,
-  withoutMark,
-  withoutTexts,
-  withOpenObjects,
-} from "./subschemas.ts";
 export type { JudgedFrame, JudgeFrame, ShadowFrame } from "./shadow-frames.ts";
 export { isOfService, type StoredCall } from "./stored-call.ts";
-export { escapeControls, isClearText, isLoopback } from "./text.ts";
 export { formatTraceparent, parseTraceparent, type SpanIds, TraceContext, traceOfHeaders } from "./tracing/context.ts";
 export { ERROR_TYPE, GEN_AI, OPERATIONS, PATCHBAY, SESSION_ID } from "./tracing/names.ts";
 export { hasTraceProvider } from "./tracing/provider.ts";
+export { PROVIDER_NAMES } from "./providers.ts";
 export { WIRE_NAME_CHARS, wireName } from "./wire-name.ts";

@@ -1,9 +1,7 @@
 import { z } from "zod";
 import { ApprovalRule } from "./approval.ts";
-import { isJsonObject, type JsonObject } from "./json.ts";
 import { LIMITS } from "./limits.ts";
-
-const jsonObject = z.custom<JsonObject>(isJsonObject);
+import { flag, jsonObject, optionalFlag, optionalText, optionalTexts, text, texts } from "./members.ts";
 
 /** Matches function names. For providers that do not allow dots, the control plane maps the names; clients see them unchanged. */
 export const FUNCTION_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
@@ -12,53 +10,55 @@ export const FUNCTION_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 export const Roles = z.union([z.literal("everyone"), z.array(z.string().min(1).max(LIMITS.labelUnits))]);
 export type Roles = z.infer<typeof Roles>;
 
-/** The effect of a call on the owner's data, as the owner declares it. If a call other than `read` fails midway, its outcome says that it may have taken effect. */
+/**
+ * A call's effect on the owner's data, as the owner declares it. If a call other than `read` fails midway, its outcome
+ * says that it may have taken effect.
+ */
 export const Effect = z.enum(["read", "write", "destructive"]);
 export type Effect = z.infer<typeof Effect>;
 
 /** A place in results that only some roles see, as a path such as `orders[].cost`. */
 export const Redaction = z.object({
-  path: z.string().describe("The place in the result, such as `orders[].cost`."),
-  roles: z.array(z.string()).describe("The roles that receive the value."),
+  path: text("The place in the result, such as `orders[].cost`."),
+  roles: texts("The roles that receive the value."),
 });
 export type Redaction = z.infer<typeof Redaction>;
 
 /** A function as the control plane knows it. Its handler and its checks stay with the owner. */
 export const FunctionManifest = z.object({
-  name: z.string().regex(FUNCTION_NAME).describe("1 to 64 of `A-Za-z0-9_.-`, unique among the services of the agent."),
-  description: z.string().describe("What the function does, for the model."),
+  name: z
+    .string()
+    .regex(FUNCTION_NAME)
+    .describe("1 to 64 characters from `A-Za-z0-9_.-`, unique among the agent's services."),
+  description: text("What the function does, for the model."),
   inputSchema: jsonObject.describe(
-    `JSON Schema 2020-12 of the arguments; its root is an object. At most ${LIMITS.schemaBytes} bytes.`,
+    `JSON Schema 2020-12 for the arguments; its root is an object. At most ${LIMITS.schemaBytes} bytes.`,
   ),
-  keepsUnlisted: z
-    .boolean()
-    .optional()
-    .describe(
-      "True if the handler receives properties that `inputSchema` neither lists nor refuses, as raw JSON Schema allows. Absent if they are dropped, as by zod and by runtimes of an earlier version.",
-    ),
+  keepsUnlisted: optionalFlag(
+    "True if the handler receives properties that `inputSchema` neither lists nor refuses, as raw JSON Schema allows. Absent if they are dropped, as by zod and by earlier runtimes.",
+  ),
   roles: Roles.describe("Who may call the function. For every other role it does not exist."),
-  conditional: z.boolean().describe("True if the owner's `authorize` decides each call."),
+  conditional: flag("True if the owner's `authorize` decides each call."),
   effect: Effect.describe(
-    "What a call does to the owner's data. Equal calls of `read` functions may repeat more often.",
+    "What a call does to the owner's data. Equal calls to `read` functions may repeat more often.",
   ),
-  idempotent: z.boolean().describe("True if a call whose outcome is unknown may be delivered again."),
+  idempotent: flag("True if a call whose outcome is unknown may be delivered again."),
   timeoutMs: z
     .int()
     .positive()
     .max(LIMITS.functionTimeoutMaxMs)
     .describe("Milliseconds that the handler may take. Then the call ends with `timed_out`."),
-  restrictedFields: z
-    .array(z.string())
-    .optional()
-    .describe("Result properties that contain restricted fields, `$` for the whole result. Recordings blank them."),
+  restrictedFields: optionalTexts(
+    "Result properties that contain restricted fields, `$` for the whole result. Recordings blank them.",
+  ),
   redactions: z
     .array(Redaction)
     .optional()
-    .describe("The restricted fields and their roles. Absent from runtimes of an earlier version."),
+    .describe("The restricted fields and their roles. Absent from earlier runtimes."),
   outputSchema: jsonObject
     .optional()
     .describe(
-      "JSON Schema 2020-12 of results, without descriptions; `x-visible-to` marks restricted fields. Absent without an output schema, and from runtimes of an earlier version.",
+      "JSON Schema 2020-12 for results, without descriptions; `x-visible-to` marks restricted fields. Absent without an output schema, and from earlier runtimes.",
     ),
   title: z.string().max(LIMITS.labelUnits).optional().describe("Name for people. Absent: `name`."),
   tags: z
@@ -71,10 +71,9 @@ export const FunctionManifest = z.object({
     .max(LIMITS.inputExamples)
     .optional()
     .describe("Valid arguments, for the model where its provider supports them, and for the console's form."),
-  openWorld: z
-    .boolean()
-    .optional()
-    .describe("True if the function reaches systems outside the owner's. For clients that show it; it limits nothing."),
+  openWorld: optionalFlag(
+    "True if the function reaches systems outside the owner's. For clients that show it; it limits nothing.",
+  ),
   deprecated: z
     .string()
     .max(LIMITS.labelUnits)
@@ -84,7 +83,7 @@ export const FunctionManifest = z.object({
   cases: z
     .array(
       z.object({
-        name: z.string().describe("The name of the owner's case."),
+        name: text("The owner's name for the case."),
         verdicts: z
           .record(z.string(), z.string())
           .describe("By role, `none` without one: `allowed`, `approval` or `denied`."),
@@ -95,7 +94,7 @@ export const FunctionManifest = z.object({
       "The owner's cases and their verdicts when the runtime connected. They contain no arguments: the frame `hello` can have those.",
     ),
   retries: z
-    .object({ max: z.int().min(2).max(LIMITS.retriesMax).describe("Handler starts of one call, the first included.") })
+    .object({ max: z.int().min(2).max(LIMITS.retriesMax).describe("Handler starts for one call, the first included.") })
     .optional()
     .describe("Allows further attempts after a failure that the runtime marks with `retryAfterMs`."),
   concurrency: z
@@ -103,18 +102,20 @@ export const FunctionManifest = z.object({
     .min(1)
     .max(LIMITS.functionConcurrency)
     .optional()
-    .describe("Handlers of the function that run at the same time over all runtimes of the service."),
-  reconciles: z
-    .boolean()
-    .optional()
-    .describe("True if the owner's `reconcile` can find out whether a call whose outcome is unknown took effect."),
+    .describe("Concurrent handlers of the function over all the service's runtimes."),
+  reconciles: optionalFlag(
+    "True if the owner's `reconcile` can find out whether a call whose outcome is unknown took effect.",
+  ),
 });
 export type FunctionManifest = z.infer<typeof FunctionManifest> & { origin?: FunctionOrigin };
 
-/** The service that a function of a combined function set comes from. Set by the control plane; dropped from a runtime's frames. */
+/**
+ * The service that defines a function in a combined function set. Set by the control plane; dropped from a runtime's
+ * frames.
+ */
 export interface FunctionOrigin {
   service: string;
-  /** Hash of the service's own function set. */
+  /** The hash of the service's own function set. */
   manifestHash: string;
 }
 
@@ -126,67 +127,54 @@ export const ExampleQuery = z.object({
 });
 export type ExampleQuery = z.infer<typeof ExampleQuery>;
 
-/** The function set of a service, which a runtime sends in its `hello`. */
+/** A service's function set, which a runtime sends in its `hello`. */
 export const Manifest = z.object({
   name: z
     .string()
     .min(1, "a service needs a name")
-    // Part of a primary key: PostgreSQL refuses index rows of more than about 2.7 KB.
+    // Belongs to a primary key: PostgreSQL refuses index rows over about 2.7 KB.
     .max(LIMITS.labelUnits, `a service name has at most ${LIMITS.labelUnits} characters; shorten it`)
     .describe(
-      "Identifies the service among those of the agent. Its newest deployment decides which function set is active.",
+      "Identifies the service among the agent's services. Its newest deployment decides which function set is active.",
     ),
-  roles: z.array(z.string()).optional().describe("Roles of the service, in addition to those of its functions."),
-  defaultRole: z.string().optional().describe("The role of queries that name none."),
-  instructions: z.string().optional().describe("Text for the model, after the instructions of the agent."),
-  preparesContext: z
-    .boolean()
-    .describe("True if the service uses the context of queries: a schema, a subject or a `modelContext`."),
-  checksContext: z
-    .boolean()
-    .optional()
-    .describe("True if the service has a schema of the context. Absent from runtimes of an earlier version."),
+  roles: optionalTexts("The service's roles, in addition to those that its functions name."),
+  defaultRole: optionalText("The role for queries that name none."),
+  instructions: optionalText("Text for the model, after the agent's instructions."),
+  preparesContext: flag("True if the service uses query contexts: a schema, a subject or a `modelContext`."),
+  checksContext: optionalFlag("True if the service has a context schema. Absent from earlier runtimes."),
   contextSchema: jsonObject
     .optional()
     .describe(
-      "JSON Schema 2020-12 of the context, without descriptions. Absent without a schema, for one that JSON Schema cannot express, and from runtimes of an earlier version.",
+      "JSON Schema 2020-12 for the context, without descriptions. Absent without a schema, for one that JSON Schema cannot express, and from earlier runtimes.",
     ),
-  namesSubject: z
-    .boolean()
-    .optional()
-    .describe("True if the service names the subject of a query. Absent from runtimes of an earlier version."),
-  beforeQuery: z
-    .boolean()
-    .optional()
-    .describe("True if the service checks each query with a hook. Absent from runtimes of an earlier version."),
-  beforeAnswer: z
-    .boolean()
-    .optional()
-    .describe("True if the service checks each text of the model. Absent from runtimes of an earlier version."),
+  namesSubject: optionalFlag("True if the service names each query's subject. Absent from earlier runtimes."),
+  beforeQuery: optionalFlag("True if the service checks each query with a hook. Absent from earlier runtimes."),
+  beforeAnswer: optionalFlag("True if the service checks each model text. Absent from earlier runtimes."),
   exampleQueries: z
     .array(ExampleQuery)
     .max(LIMITS.exampleQueriesPerService)
     .optional()
-    .describe(
-      "Queries that show what the service answers. Absent without any, and from runtimes of an earlier version.",
-    ),
+    .describe("Queries that show what the service answers. Absent without any, and from earlier runtimes."),
   functions: z
     .array(FunctionManifest)
-    .max(LIMITS.functionsPerService)
-    .describe("What the model may call. Together with those of other connected services at most 200."),
+    .max(LIMITS.functionsPerService, {
+      error: ({ input }) =>
+        `${(input as unknown[]).length} functions exceed the limit of ${LIMITS.functionsPerService}. Split the service into two agents.`,
+    })
+    .describe("What the model may call. At most 200, including other connected services' functions."),
 });
 export type Manifest = Omit<z.infer<typeof Manifest>, "functions"> & {
   functions: FunctionManifest[];
   hooks?: ServiceHooks[];
 };
 
-/** The hooks of one service of a combined function set. Set by the control plane; dropped from a runtime's frames. */
+/** One service's hooks in a combined function set. Set by the control plane; dropped from a runtime's frames. */
 export interface ServiceHooks extends FunctionOrigin {
   beforeQuery: boolean;
   beforeAnswer: boolean;
 }
 
-/** The roles of a service and of its functions. */
+/** The roles that a service and its functions name. */
 export function rolesOf({ roles = [], defaultRole, functions }: Manifest): Set<string> {
   const all = new Set(roles);
   if (defaultRole !== undefined) all.add(defaultRole);
@@ -211,7 +199,10 @@ export interface Denial {
   message: string;
 }
 
-/** Why a call was denied, in one sentence for the owner of the function. It names hidden functions and roles: never send it to a caller. */
+/**
+ * Why a call was denied, in one sentence for the function's owner. It names hidden functions and roles: never send it
+ * to a caller.
+ */
 export function explainDenial({ functionName, role, rule, roles, message }: Denial): string {
   const list = `The role list of ${functionName}${roles === undefined ? "" : ` (${listRoles(roles)})`}`;
   const subject = role === undefined ? "a query without a role" : `role ${role}`;
@@ -229,7 +220,7 @@ const REFUSED: Record<string, string> = {
 
 const ROLES_SHOWN = 10;
 
-/** A role list as a part of a sentence. Shortens a long one, because a run may repeat the sentence for each call. */
+/** A role list within a sentence. Shortens a long one, because a run may repeat the sentence for each call. */
 export function listRoles(roles: Roles): string {
   if (roles === "everyone") return roles;
   if (roles.length === 0) return "empty";

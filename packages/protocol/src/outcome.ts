@@ -1,41 +1,33 @@
 import { z } from "zod";
 import { CALL_ERROR_CODES } from "./codes.ts";
-import type { JsonValue } from "./json.ts";
 import { LIMITS } from "./limits.ts";
-
-const json = z.custom<JsonValue>((value) => value !== undefined);
+import { json, optionalText, optionalTexts, text } from "./members.ts";
 
 const input = json
   .optional()
   .describe(
-    "The arguments that the handler received, if they differ from those of the call: with defaults, without dropped members.",
+    "The arguments that the handler received, if they differ from the call's: with defaults, without dropped members.",
   );
 
-/** The outcome of one function call, as the runtime reports it and the log stores it. */
+/** One function call's outcome, as the runtime reports it and the log stores it. */
 export const CallOutcome = z.discriminatedUnion("ok", [
   z.object({
     ok: z.literal(true),
     value: json.describe(`What the handler returned: at most ${LIMITS.resultBytes} bytes, else \`result_too_large\`.`),
-    redacted: z
-      .array(z.string())
-      .optional()
-      .describe(
-        "Paths of the restricted fields that the runtime removed from the value, because the role may not see them.",
-      ),
+    redacted: optionalTexts(
+      "Paths to restricted fields that the runtime removed from the value, because the role may not see them.",
+    ),
     input,
   }),
   z.object({
     ok: z.literal(false),
     code: z
       .enum(CALL_ERROR_CODES)
-      .describe("Which failure it was. `call_limit` and `repeated_call` of a runtime count as `function_failed`."),
-    message: z.string().describe("Why the call failed, for the model and the caller."),
-    rule: z
-      .string()
-      .optional()
-      .describe(
-        "The rule that refused the call: `unknown`, `roles`, `context`, `input`, `authorize` or `approval`. Not sent to callers.",
-      ),
+      .describe("Which failure it was. `call_limit` and `repeated_call` from a runtime count as `function_failed`."),
+    message: text("Why the call failed, for the model and the caller."),
+    rule: optionalText(
+      "The rule that refused the call: `unknown`, `roles`, `context`, `input`, `authorize` or `approval`. Not sent to callers.",
+    ),
     retryAfterMs: z
       .number()
       .nonnegative()
@@ -47,20 +39,20 @@ export const CallOutcome = z.discriminatedUnion("ok", [
       .literal(true)
       .optional()
       .describe(
-        "Set if the handler had not returned when its call timed out or was cancelled: the call keeps its permit of `concurrency`.",
+        "Set if the handler had not returned when its call timed out or was cancelled: the call keeps its `concurrency` permit.",
       ),
     input,
   }),
 ]);
 export type CallOutcome = z.infer<typeof CallOutcome>;
 
-/** True for an outcome that ends one attempt and not the call: another delivery of the call may follow it. */
+/** True for an outcome that ends one attempt and not the call: another delivery may follow. */
 export const isProvisional = (outcome: CallOutcome): boolean =>
   !outcome.ok && (outcome.retryAfterMs !== undefined || outcome.code === "approval_required");
 
-/** An error of the owner's code, for members of the console only. */
+/** An error from the owner's code, for console members only. */
 export const ErrorReport = z.object({
-  name: z.string().max(LIMITS.labelUnits).describe("The kind of the error, such as `TypeError`."),
+  name: z.string().max(LIMITS.labelUnits).describe("The error's kind, such as `TypeError`."),
   message: z
     .string()
     .max(LIMITS.errorMessageUnits)
@@ -68,6 +60,6 @@ export const ErrorReport = z.object({
   stack: z
     .string()
     .max(LIMITS.errorStackUnits)
-    .describe("Where it was thrown, with the stacks of its causes; empty if it has none."),
+    .describe("Where it was thrown, with its causes' stacks; empty if it has none."),
 });
 export type ErrorReport = z.infer<typeof ErrorReport>;

@@ -1,9 +1,10 @@
 import { z } from "zod";
-import { inexactMessage, inexactNumber, isJsonObject, parseJson, type JsonObject } from "./json.ts";
-import { CALLERS, LIMITS, MODEL_NAME, OVERRIDES, PROVIDER_NAMES } from "./limits.ts";
-import { checkResponseSchema } from "./response-schema/check.ts";
+import { inexactMessage, inexactNumber, isJsonObject, parseJson, type JsonObject } from "@patchbay/kit";
+import { CALLERS, LIMITS, MODEL_NAME, OVERRIDES } from "./limits.ts";
+import { PROVIDER_NAMES } from "./providers.ts";
+import { checkResponseSchema } from "@patchbay/schema";
 
-/** A text of at most `maxUnits` UTF-16 units. Zod's own `max` counts code points, which allows twice as many units. */
+/** A text with at most `maxUnits` UTF-16 units. Zod's own `max` counts code points, which allows twice as many units. */
 export function textUpTo(maxUnits: number) {
   return z
     .string()
@@ -33,19 +34,21 @@ const modelName = optional(
     ),
 );
 
-/** A caller's choice of provider and model for one query. The agent's settings apply to absent properties. */
+/** A caller's provider and model for one query. The agent's settings apply to absent properties. */
 export const LlmConfig = z.object({
   provider: z
     .enum(PROVIDER_NAMES)
-    .describe("Provider of the query's first model. One without a key ends the run with `provider_not_configured`."),
+    .describe(
+      "The provider for the query's first model. One without a key ends the run with `provider_not_configured`.",
+    ),
   model: modelName.describe(
-    "Name of a model of the provider, at most 200 characters. Default: the agent's model if `provider` is the agent's, else the provider's default. 400 `model_not_allowed` if queries of the agent cannot choose it.",
+    "One of the provider's models, at most 200 characters. Default: the agent's model if `provider` is the agent's, else the provider's default. 400 `model_not_allowed` if the agent's queries cannot choose it.",
   ),
   maxTokens: optional(maxTokens).describe(
-    `Tokens of one answer of the model. Default: the agent's setting, else ${LIMITS.defaultMaxTokens}. An answer that needs more is cut: the run ends with \`output_limit\` if nothing usable is left.`,
+    `Tokens in one model answer. Default: the agent's setting, else ${LIMITS.defaultMaxTokens}. An answer that needs more is cut: the run ends with \`output_limit\` if nothing usable is left.`,
   ),
   temperature: optional(z.number().min(0).max(2)).describe(
-    "Randomness of the model's choice of words. Default: the agent's setting, else the provider's.",
+    "Randomness of the model's words. Default: the agent's setting, else the provider's.",
   ),
   fallback: optional(z.boolean()).describe(
     "`false` disables the agent's fallback models for this query. Default: true.",
@@ -54,8 +57,8 @@ export const LlmConfig = z.object({
 export type LlmConfig = z.infer<typeof LlmConfig>;
 
 /**
- * Parses `contextJson`: the text of a JSON object. Drops properties named `__proto__`. Refuses a number that parsing would change,
- * because functions receive the context unchanged.
+ * Parses `contextJson`, a JSON object as text. Drops properties named `__proto__`. Refuses a number that parsing would
+ * change, because functions receive the context unchanged.
  */
 export const ContextJson = z.string().transform((text, context): JsonObject => {
   const fault = (message: string): never => {
@@ -72,40 +75,40 @@ export const ContextJson = z.string().transform((text, context): JsonObject => {
   return parsed.value;
 });
 
-/** A JSON Schema of an answer that `checkResponseSchema` accepts. */
+/** A JSON Schema for an answer that `checkResponseSchema` accepts. */
 export const ResponseSchema = z.custom<JsonObject>().superRefine((schema, context) => {
   for (const { path, message } of checkResponseSchema(schema))
     context.addIssue({ code: "custom", path: [...path], message });
 });
 
-/** Without Intl, which loads data of languages: 5 MB that stay in every process with this module. */
+/** Without Intl, which loads language data: 5 MB that stay in every process with this module. */
 const grouped = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ",");
 
-/** Descriptions of the members that both bodies of a query have. */
+/** Descriptions for the members that both query bodies have. */
 const described = {
   query: `What the caller wants, in natural language: 1 to ${grouped(LIMITS.queryUnits)} UTF-16 units after trimming, else 400.`,
   thread:
     "The conversation to continue. Without it the query begins one. 400 if the agent has no such thread. At most 4 queries wait on a thread; a further one ends with `thread_busy`.",
-  session: `Your name for the session of the end user, at most ${LIMITS.labelUnits} UTF-16 units; lists of threads are filtered by it.`,
+  session: `Your name for the end user's session, at most ${LIMITS.labelUnits} UTF-16 units; thread lists can be filtered by it.`,
   role: `The role under which functions are called, at most ${LIMITS.labelUnits} UTF-16 units, compared character by character. Without it the service's default role applies, or only functions for everyone. 403 if the key is pinned to other roles.`,
   analysis: "True asks the model for a plan before its first call; the plan is an event `thought`. Default: false.",
   model: "The model for this query and its options. Default: the agent's settings.",
   schema:
     "JSON Schema 2020-12 that the answer meets: an object at the root, at most 65,536 bytes, 200 members and 10 nested objects and arrays, names of at most 64 characters, references of the form #/... only. Unknown keywords are ignored. 400 with the path of each fault; a run whose model writes no valid value ends with `output_invalid`.",
   supersede:
-    "True cancels a run of the thread that waits for an approval, so that this query can run. Without it, a query on such a thread ends with `thread_busy`. Default: false.",
+    "True cancels a run in the thread that waits for an approval, so that this query can run. Without it, a query on such a thread ends with `thread_busy`. Default: false.",
   deltas:
-    "True adds live events to the stream: parts of texts as the model writes them, and the progress of functions. Default: false.",
+    "True adds live events to the stream: text parts as the model writes them, and function progress. Default: false.",
 };
 
-/** Body of the two query endpoints. Unknown properties are ignored. */
+/** Body for the two query endpoints. Unknown properties are ignored. */
 export const QueryRequest = z.object({
   query: queryText.describe(described.query),
   threadId: optional(z.string()).describe(described.thread),
   sessionId: label.describe(described.session),
   role: label.describe(described.role),
   contextJson: optional(ContextJson).describe(
-    `Facts about the caller for the owner's code, as the text of a JSON object of at most ${LIMITS.contextBytes} bytes, with numbers that a 64-bit float keeps exactly. Anything else is answered with 400.`,
+    `Facts about the caller for the owner's code: a JSON object as text, at most ${LIMITS.contextBytes} bytes, with numbers that a 64-bit float keeps exactly. Anything else is answered with 400.`,
   ),
   analysisMode: optional(z.boolean()).describe(described.analysis),
   llmConfig: optional(LlmConfig).describe(described.model),
@@ -115,11 +118,11 @@ export const QueryRequest = z.object({
 });
 export type QueryRequest = z.infer<typeof QueryRequest>;
 
-/** Body of a query in the local development variant. */
+/** Query body in the local development variant. */
 export const LocalQueryRequest = z.object({
   query: queryText.describe(described.query),
   max_tokens: optional(maxTokens).describe(
-    `Tokens of one answer of the model. Default: the agent's setting, else ${LIMITS.localDefaultMaxTokens}. An answer that needs more is cut: the run ends with \`output_limit\` if nothing usable is left.`,
+    `Tokens in one model answer. Default: the agent's setting, else ${LIMITS.localDefaultMaxTokens}. An answer that needs more is cut: the run ends with \`output_limit\` if nothing usable is left.`,
   ),
   role: label.describe(`The role under which functions are called, at most ${LIMITS.labelUnits} UTF-16 units.`),
   analysis_mode: optional(z.boolean()).describe(described.analysis),
@@ -137,11 +140,11 @@ export type LocalQueryRequest = z.infer<typeof LocalQueryRequest>;
 
 const requiredModelName = z.string().regex(MODEL_NAME, "must be a model name");
 
-/** A model to try when those before it fail. Without a name, the default model of the provider. */
+/** A model to try when the previous ones fail. Without a name, the provider's default model. */
 export const FallbackModel = z.strictObject({ provider: z.enum(PROVIDER_NAMES), model: requiredModelName.optional() });
 export type FallbackModel = z.infer<typeof FallbackModel>;
 
-/** Settings of an agent: of the models of its runs, of its callers and of its data. The control plane's defaults apply to absent properties. */
+/** Agent settings for models, callers and data. The control plane's defaults apply to absent properties. */
 export const AgentSettings = z.strictObject({
   provider: z.enum(PROVIDER_NAMES).optional(),
   model: requiredModelName.optional(),
@@ -150,14 +153,14 @@ export const AgentSettings = z.strictObject({
   /** Number of turns with function calls before the model must answer. */
   steps: z.int().min(1).max(100).optional(),
   fallback: z.array(FallbackModel).max(5).optional(),
-  /** Tokens of a thread's earlier runs that the model receives. */
+  /** Tokens from a thread's earlier runs that the model receives. */
   historyTokens: z.int().min(1_000).max(1_000_000).optional(),
   /** A JSON Schema for every answer. */
   responseSchema: ResponseSchema.optional(),
   maxCostUsd: z.number().min(0.000001).max(10_000).optional(),
   /** Properties that a query may not set. */
   locked: z.array(z.enum(OVERRIDES)).optional(),
-  /** With `required`, every request with a key of the agent needs the token of its caller. */
+  /** With `required`, every request with an agent key needs its caller's token. */
   callers: z.enum(CALLERS).optional(),
   /** Days after their end for which runs are kept. The control plane's own limit also applies. */
   retentionDays: z.int().min(1).max(36_500).optional(),
@@ -166,7 +169,7 @@ export type AgentSettings = z.infer<typeof AgentSettings>;
 
 const { shape } = AgentSettings;
 
-/** A change of settings. `null` clears a property, and an absent property keeps its value. */
+/** A settings change. `null` clears a property, and an absent property keeps its value. */
 export const AgentSettingsChange = z.strictObject({
   provider: shape.provider.nullable(),
   model: shape.model.nullable(),

@@ -1,14 +1,21 @@
 import { z } from "zod";
 import { ApprovalStatus } from "./approval.ts";
 import { RunStatus } from "./response.ts";
+import { text } from "./members.ts";
 
-/** Header with the time stamp and the signatures of a delivery: `t=SECONDS,v1=HEX`. Two `v1` follow a rotation of the secret. */
+/** Header with a delivery's time stamp and signatures: `t=SECONDS,v1=HEX`. Two `v1` follow a secret rotation. */
 export const SIGNATURE_HEADER = "X-Patchbay-Signature";
-/** Header with the id of a delivery, which stays the same in each attempt. */
+/** Header with the delivery id, which stays the same in each attempt. */
 export const DELIVERY_HEADER = "X-Patchbay-Delivery";
 
-export const WEBHOOK_EVENTS = ["approval.requested", "approval.decided", "run.ended", "webhook.test"] as const;
-/** What a delivery reports. */
+export const WEBHOOK_EVENTS = [
+  "approval.requested",
+  "approval.decided",
+  "run.ended",
+  "audit.head",
+  "webhook.test",
+] as const;
+/** What a delivery reports. A later version may report more. */
 export const WebhookEventType = z.enum(WEBHOOK_EVENTS);
 export type WebhookEventType = z.infer<typeof WebhookEventType>;
 
@@ -17,15 +24,15 @@ const threadId = z.string();
 const ofCall = { runId, threadId, approvalId: z.string(), toolName: z.string() };
 
 const envelope = {
-  id: z.string().describe("Names the delivery. It stays the same in each attempt."),
+  id: text("Names the delivery. It stays the same in each attempt."),
   agentId: z.string(),
-  createdAt: z.string().describe("ISO 8601 time of the event."),
-  links: z.record(z.string(), z.string()).describe("Addresses of what the event is about."),
+  createdAt: text("ISO 8601 time of the event."),
+  links: z.record(z.string(), z.string()).describe("Addresses for the event's subject."),
 };
 
 /**
- * Body of a delivery. It has ids, names and states only: never the query, the answer, arguments, results or the reason of an
- * approval, which may all contain data that the receiver's role could not read.
+ * Delivery body. It has ids, names and states only: never the query, the answer, arguments, results or an approval's
+ * reason, which may all contain data that the receiver's role could not read.
  */
 export const WebhookEvent = z.discriminatedUnion("type", [
   z.object({
@@ -42,6 +49,15 @@ export const WebhookEvent = z.discriminatedUnion("type", [
     ...envelope,
     type: z.literal("run.ended"),
     data: z.object({ runId, threadId, status: RunStatus, code: z.string().optional() }),
+  }),
+  z.object({
+    ...envelope,
+    type: z.literal("audit.head"),
+    data: z.object({
+      head: text("Number and hash of the last seal in the organisation's audit log: `SEQ:HASH`."),
+      entries: z.int().describe("Sealed entries since the log began."),
+      sealedTo: text("ISO 8601 time of the last entry."),
+    }),
   }),
   z.object({ ...envelope, type: z.literal("webhook.test"), data: z.object({}) }),
 ]);

@@ -1,4 +1,5 @@
-import { LIMITS, type JsonObject } from "../src/index.ts";
+import { LIMITS } from "../src/index.ts";
+import { type JsonObject } from "@patchbay/kit";
 
 /** A valid frame with every property, and its limits. Paths have dots, such as `outcome.value`. */
 export interface FrameExample {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { ControlPlaneFrame, FRAME_DEPTH, LIMITS, parseJson, RuntimeFrame, type JsonValue } from "../src/index.ts";
+import { ControlPlaneFrame, FRAME_DEPTH, LIMITS, RuntimeFrame } from "../src/index.ts";
+import { parseJson, type JsonValue } from "@patchbay/kit";
 import { FRAMES, type FrameExample } from "./frame-examples.ts";
 import { near, withoutProperty, withProperty } from "./near-misses.ts";
 

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../src/index.ts";
+import type { JsonObject, JsonValue } from "@patchbay/kit";
 
 /** Values of every JSON type. */
 const SAMPLES: JsonValue[] = [null, true, 7.5, "text", ["text"], { text: "text" }];

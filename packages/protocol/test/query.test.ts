@@ -1,6 +1,7 @@
 import * as fc from "../../../test/support/properties.ts";
 import { expect, test } from "vitest";
-import { LIMITS, LocalQueryRequest, parseJson, QueryRequest } from "../src/index.ts";
+import { LIMITS, LocalQueryRequest, QueryRequest } from "../src/index.ts";
+import { parseJson } from "@patchbay/kit";
 import { near, withProperty } from "./near-misses.ts";
 
 const faults = (body: unknown): string[] => {

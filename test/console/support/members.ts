@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ConsoleRole } from "@patchbay/protocol/console";
-import type { Store } from "../../../packages/control-plane/src/ports/stores.ts";
-import { hashSecret } from "../../../packages/control-plane/src/accounts/secret.ts";
+import type { Store } from "@patchbay/engine/ports/store/stores";
+import { hashSecret } from "@patchbay/server/accounts/secret";
 import type { VisitOptions } from "../../support/browser.ts";
 
 type StorageState = NonNullable<VisitOptions["storageState"]>;

@@ -1,9 +1,4 @@
-import {
-  ending,
-  sampleRequest,
-  sampleRun,
-  sampleTurn,
-} from "../../../packages/control-plane/test/store/contract/world.ts";
+import { ending, sampleRequest, sampleRun, sampleTurn } from "../../../packages/store/test/contract/world.ts";
 import type { DeskConsole } from "./desk-console.ts";
 
 /** The texts of the queries in the list of runs. */

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { createAdmin } from "../../../packages/control-plane/src/accounts/admin.ts";
-import { openStore } from "../../../packages/control-plane/src/store/open.ts";
+import { createAdmin } from "@patchbay/server/accounts/admin";
+import { openStore } from "@patchbay/store/open";
 import { createClient, type Ending } from "../client.ts";
 import { largest, percentile } from "../figures.ts";
 import type { Lab } from "../lab.ts";
@@ -75,7 +75,7 @@ async function asked(
 }
 
 /** Every credential that a tenant can have: keys, a pinned key, and the session of a member. */
-async function rightsOf(lab: Lab, tenant: Tenant): Promise<Record<string, string>> {
+export async function rightsOf(lab: Lab, tenant: Tenant): Promise<Record<string, string>> {
   const store = await openStore(lab.database);
   const admin = createAdmin({ store });
   const { apiKey: pinned } = await admin.createKey({ agentId: tenant.agentId, roles: ["clerk"] });

@@ -10,6 +10,7 @@ import {
   restartedRuntimes,
 } from "./runtime-faults.ts";
 import { fairShare } from "./fair-share.ts";
+import { hostileSchemas } from "./hostile-schemas.ts";
 
 import { idleStreams } from "./idle-streams.ts";
 
@@ -54,6 +55,7 @@ export const LONG: readonly { scenario: Scenario; terms: { rate: number; seconds
   { scenario: reconnectedFleet, terms: { rate: 2_000 } },
   { scenario: idleStreams, terms: { rate: 10_000, seconds: 300 } },
   { scenario: fairShare, terms: { rate: 1, seconds: 20 } },
+  { scenario: hostileSchemas, terms: { rate: 0, seconds: 20 } },
   { scenario: waitingRuns, terms: { rate: 1_000 } },
   { scenario: fullDisk, terms: { rate: 10, seconds: 10 } },
   { scenario: failingDisk, terms: { rate: 10, seconds: 30 } },

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { inspectStore } from "../../../packages/control-plane/src/store/open.ts";
+import { inspectStore } from "@patchbay/store/open";
 import { check } from "../checker.ts";
 import { createClient } from "../client.ts";
 import { holdCalls, until } from "../held-calls.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { QueryResponse, RunDetail } from "@patchbay/protocol";
-import { createAdmin } from "../../../packages/control-plane/src/accounts/admin.ts";
-import { openStore } from "../../../packages/control-plane/src/store/open.ts";
+import { createAdmin } from "@patchbay/server/accounts/admin";
+import { openStore } from "@patchbay/store/open";
 import { check } from "../checker.ts";
 import { largest } from "../figures.ts";
 import { until } from "../held-calls.ts";

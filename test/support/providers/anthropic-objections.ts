@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import { signatureOf } from "./signature.ts";
 import { list, unknownMember, type Incoming, type Issued, str } from "./wire-format.ts";
 

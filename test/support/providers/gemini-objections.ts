@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject } from "@patchbay/kit";
 import { list, unknownMember, type Incoming, type Issued, str } from "./wire-format.ts";
 
 const MEMBERS = ["contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "safetySettings"];

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { isJsonObject, type JsonObject } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject } from "@patchbay/kit";
 import { declarationsOf, geminiObjection } from "./gemini-objections.ts";
 import type { RequestSummary, ScriptedTurn, SummaryMessage } from "./script.ts";
 import { signatureOf } from "./signature.ts";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { isJsonObject, type JsonObject } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject } from "@patchbay/kit";
 import { argumentsFault, functionsFault, openaiErrorBody, REASONING } from "./openai-faults.ts";
 import type { ScriptedTurn, SummaryMessage } from "./script.ts";
 import {

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject } from "@patchbay/kit";
 import type { ScriptedError } from "./script.ts";
 import { COMMON_NAME, list, str } from "./wire-format.ts";
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from "@patchbay/protocol";
+import type { JsonObject } from "@patchbay/kit";
 import { argumentsFault, functionsFault, REASONING } from "./openai-faults.ts";
 import { list, unknownMember, type Incoming, type Issued, str } from "./wire-format.ts";
 

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { Wire } from "./script.ts";
 import { list, str } from "./wire-format.ts";
 

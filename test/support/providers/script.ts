@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "@patchbay/protocol";
+import type { JsonObject, JsonValue } from "@patchbay/kit";
 
 /** The wire formats that stand-ins speak. */
 export const WIRES = ["anthropic", "openai-responses", "openai-chat", "gemini"] as const;

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setImmediate as nextLoop, setTimeout as sleep } from "node:timers/promises";
-import type { JsonObject } from "@patchbay/protocol";
+import type { JsonObject } from "@patchbay/kit";
 import { anthropicWire } from "./anthropic-wire.ts";
 import { geminiWire } from "./gemini-wire.ts";
 import { chatWire } from "./openai-chat-wire.ts";

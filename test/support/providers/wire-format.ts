@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { RequestSummary, ScriptedError, ScriptedTurn, SummaryMessage } from "./script.ts";
 
 /** Items that a model of a stand-in issued, by id of the call (or signature), to verify them when they are sent back. */

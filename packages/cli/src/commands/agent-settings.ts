@@ -22,7 +22,7 @@ interface Setting {
 
 const PROVIDERS = PROVIDER_NAMES.join(", ");
 
-/** Not read from the environment: PATCHBAY_MODEL, for example, is the default of the service, not a setting of an agent. */
+/** Not read from the environment: PATCHBAY_MODEL, for example, is the service's default, not an agent setting. */
 const SETTINGS: Setting[] = [
   {
     name: "provider",
@@ -34,21 +34,21 @@ const SETTINGS: Setting[] = [
   {
     name: "model",
     flags: "--model <name>",
-    description: "name of the model, such as gpt-6-luna (default: that of the provider)",
+    description: "model name, such as gpt-6-luna (default: the provider's)",
     expected: "a model name such as gpt-6-luna",
     read: asText,
   },
   {
     name: "temperature",
     flags: "--temperature <number>",
-    description: "randomness of the model's words, 0 to 2 (default: that of the provider)",
+    description: "randomness of the model's words, 0 to 2 (default: the provider's)",
     expected: "a number from 0 to 2",
     read: asNumber,
   },
   {
     name: "maxTokens",
     flags: "--max-tokens <count>",
-    description: `tokens of one answer of the model, 1 to ${LIMITS.maxTokens}; a longer one is cut (default: ${LIMITS.defaultMaxTokens})`,
+    description: `tokens in one model answer, 1 to ${LIMITS.maxTokens}; a longer one is cut (default: ${LIMITS.defaultMaxTokens})`,
     expected: `a whole number from 1 to ${LIMITS.maxTokens}`,
     read: asNumber,
   },
@@ -63,7 +63,7 @@ const SETTINGS: Setting[] = [
     name: "fallback",
     flags: "--fallback <models>",
     description: "models to try in this order when one fails: PROVIDER or PROVIDER/MODEL, comma-separated",
-    expected: `up to five of ${PROVIDERS}, each optionally with a model, such as anthropic/claude-sonnet-5-5,openai`,
+    expected: `up to five from ${PROVIDERS}, each optionally with a model, such as anthropic/claude-sonnet-5-5,openai`,
     read: asModels,
   },
   {
@@ -78,7 +78,7 @@ const SETTINGS: Setting[] = [
     name: "historyTokens",
     flags: "--history-tokens <count>",
     description:
-      "tokens of the thread's earlier queries that the model receives, 1000 to 1000000; older ones are omitted (default: half of the model's window)",
+      "tokens from earlier queries that the model receives, 1000 to 1000000; older ones are omitted (default: half the model's window)",
     expected: "a whole number from 1000 to 1000000",
     read: asNumber,
   },
@@ -86,21 +86,20 @@ const SETTINGS: Setting[] = [
     name: "locked",
     flags: "--locked <names>",
     description: `settings that queries cannot change, else 400: ${OVERRIDES.join(", ")} (default: none)`,
-    expected: `names separated by commas, of ${OVERRIDES.join(", ")}`,
+    expected: `names separated by commas, from ${OVERRIDES.join(", ")}`,
     read: asNames,
   },
   {
     name: "callers",
     flags: "--callers <word>",
-    description: `whether requests need the token of a proven caller in X-Patchbay-Caller: ${CALLERS.join(", ")} (default: optional)`,
+    description: `whether requests need a proven caller's token in X-Patchbay-Caller: ${CALLERS.join(", ")} (default: optional)`,
     expected: `one of ${CALLERS.join(", ")}`,
     read: asText,
   },
   {
     name: "retentionDays",
     flags: "--retention-days <days>",
-    description:
-      "days after their end for which runs are kept, 1 to 36500; at most those of the service (default: those of the service)",
+    description: "days to keep ended runs, 1 to 36500; at most the service's (default: the service's)",
     expected: "a whole number from 1 to 36500",
     read: asNumber,
   },
@@ -108,10 +107,10 @@ const SETTINGS: Setting[] = [
 
 const SCHEMA = new Option(
   "--response-schema <file>",
-  "JSON Schema that every answer of the agent meets, unless a query has its own (default: none)",
+  "JSON Schema for every answer, unless a query has its own (default: none)",
 );
 
-/** The options of `agents update` that are settings, as commander passes them: the text of each argument by name. */
+/** The `agents update` options that are settings, as commander passes them: argument texts by name. */
 export type SettingsOptions = Partial<Record<string, string>>;
 
 const optionOf = ({ flags, description }: Setting): Option => new Option(flags, description);
@@ -141,12 +140,13 @@ function asModels(text: string): unknown {
   });
 }
 
-/** The change of the options; undefined without a setting. Exits with 2 on an invalid argument. */
+/** The settings change from the options; undefined without a setting. Exits with 2 on an invalid argument. */
 export async function settingsChange(
   options: SettingsOptions,
   command: Command,
 ): Promise<AgentSettingsChange | undefined> {
-  // From the control plane: the protocol's schemas would become a part of the command, which loads them with every start.
+  // From the control plane: otherwise the protocol's schemas would be bundled into the command, which loads them at
+  // every start.
   const { AgentSettings } = await import("@patchbay/control-plane/admin");
   const change: Record<string, unknown> = {};
   for (const setting of SETTINGS) {
@@ -159,7 +159,7 @@ export async function settingsChange(
     change[name] = value;
   }
   const { responseSchema: file } = options;
-  // `updateAgent` checks the schema and names the place of each fault.
+  // `updateAgent` checks the schema and names each fault's position.
   if (file !== undefined)
     change["responseSchema"] = file === NONE ? null : await readJsonFile("--response-schema", file);
   return Object.keys(change).length === 0 ? undefined : change;

@@ -1,13 +1,13 @@
-import { present } from "@patchbay/protocol";
+import { present } from "@patchbay/kit";
 import type { Admin } from "@patchbay/control-plane";
 import type { Command } from "commander";
-import { CommandFailure } from "../failure.ts";
-import { agentOption, examples, option, parseCount } from "../options.ts";
+import { CommandFailure } from "@patchbay/loading/failure";
+import { agentOption, option, parseCount } from "../options.ts";
 import { table } from "../table.ts";
 import { oneLine, paint, print, written } from "../output.ts";
-import { adminCommand, administer, type AdminOptions, withAdmin } from "./administer.ts";
+import { adminCommand, type AdminOptions, databaseCommand, type Task, withAdmin } from "./administer.ts";
 
-interface AuditOptions extends AdminOptions {
+interface AuditOptions {
   agent?: string;
   org?: string;
   run?: string;
@@ -24,58 +24,55 @@ type Entry = Page["items"][number];
 /** `access` comes with the entries of one run: the functions that its role saw. */
 type Shown = Page & { access?: Awaited<ReturnType<Admin["runAccess"]>> };
 
-interface VerifyOptions extends AdminOptions {
-  org?: string;
-  head?: string;
-}
+const SINCE = "only since a time, or for the last 90m, 24h, 7d";
 
-/** `audit`: the log of calls, refusals and administration. */
+/** `audit`: the log with calls, refusals and administration. */
 export function addAuditCommand(program: Command): void {
   const audit = program
     .command("audit")
     .description("read and verify the audit log: calls, refusals with their rule, administration");
-  const command = adminCommand(audit, "list", "list an agent's entries, newest first")
-    .addOption(agentOption("agent whose entries are shown, as `agents list` shows its id"))
-    .addOption(option("--org <id>", "administration of this organisation, in place of an agent's entries"))
-    .addOption(option("--run <id>", "only this run, with the functions that its role saw"))
-    .addOption(option("--role <role>", "only entries of queries with this role"))
-    .addOption(option("--function <name>", "only entries of calls of this function"))
-    .addOption(option("--action <action>", "only this action (call.denied) or group of actions (call)"))
-    .addOption(option("--since <time>", "only since a time, or for the last 90m, 24h, 7d"))
-    .addOption(option("--limit <n>", "entries to show, 1 to 10000").argParser(parseCount).default(100))
-    .addOption(option("--cursor <cursor>", "continue after the page that returned this cursor"))
-    .action(async (options: AuditOptions) => {
-      if (options.agent === undefined && options.org === undefined)
-        command.error("error: name the agent with --agent ID, or the organisation with --org ID");
-      await administer(options, (admin) => list(admin, options), show);
-    });
-  examples(
-    command,
-    "patchbay audit list --agent agt_... --action call.denied --since 24h",
-    "patchbay audit list --agent agt_... --run run_...   # with the visible and hidden functions of its role",
-    "patchbay audit list --org org_...                   # keys, agents, credits, tokens",
-  );
+  adminCommand(audit, "list", "list an agent's entries, newest first", {
+    options: [
+      agentOption("agent whose entries are shown, as `agents list` shows its id"),
+      option("--org <id>", "this organisation's administration, in place of an agent's entries"),
+      option("--run <id>", "only this run, with the functions that its role saw"),
+      option("--role <role>", "only entries from queries with this role"),
+      option("--function <name>", "only entries for calls to this function"),
+      option("--action <action>", "only this action (call.denied) or action group (call)"),
+      option("--since <time>", SINCE),
+      option("--limit <n>", "entries to show, 1 to 10000").argParser(parseCount).default(100),
+      option("--cursor <cursor>", "continue after the page that returned this cursor"),
+    ],
+    examples: [
+      "patchbay audit list --agent agt_... --action call.denied --since 24h",
+      "patchbay audit list --agent agt_... --run run_...   # with the visible and hidden functions of its role",
+      "patchbay audit list --org org_...                   # keys, agents, credits, tokens",
+    ],
+    check({ agent, org }, refuse) {
+      if (agent === undefined && org === undefined)
+        refuse("name the agent with --agent ID, or the organisation with --org ID");
+    },
+    work: ({ admin, options }: Task<AuditOptions>) => list(admin, options),
+    show,
+  });
   addVerifyCommand(audit);
-  addExportCommand(audit);
+  databaseCommand(audit, "export", "print all of an organisation's entries as NDJSON, oldest first", {
+    options: [
+      option("--org <id>", "the organisation (default: the only one)"),
+      option("--since <time>", SINCE),
+      option("--cursor <cursor>", "continue after the line with this cursor"),
+    ],
+    examples: [
+      "patchbay audit export --since 24h > audit.ndjson",
+      'patchbay audit export --cursor "$(tail -1 audit.ndjson | jq -r .cursor)" >> audit.ndjson   # what is new',
+    ],
+  }).action((options: ExportOptions) => withAdmin(options, (admin) => exportEntries(admin, options)));
 }
 
 interface ExportOptions extends AdminOptions {
   org?: string;
   since?: string;
   cursor?: string;
-}
-
-function addExportCommand(audit: Command): void {
-  const command = adminCommand(audit, "export", "print all entries of an organisation as NDJSON, oldest first")
-    .addOption(option("--org <id>", "the organisation (default: the only one)"))
-    .addOption(option("--since <time>", "only since a time, or for the last 90m, 24h, 7d"))
-    .addOption(option("--cursor <cursor>", "continue after the line with this cursor"))
-    .action((options: ExportOptions) => withAdmin(options, (admin) => exportEntries(admin, options)));
-  examples(
-    command,
-    "patchbay audit export --since 24h > audit.ndjson",
-    'patchbay audit export --cursor "$(tail -1 audit.ndjson | jq -r .cursor)" >> audit.ndjson   # what is new',
-  );
 }
 
 async function exportEntries(admin: Admin, { org, since, cursor }: ExportOptions): Promise<void> {
@@ -88,25 +85,25 @@ async function exportEntries(admin: Admin, { org, since, cursor }: ExportOptions
 }
 
 function addVerifyCommand(audit: Command): void {
-  const command = adminCommand(audit, "verify", "check that sealed entries are unchanged and complete; exit 1 if not")
-    .addOption(option("--org <id>", "only this organisation"))
-    .addOption(
-      option("--head <head>", "with --org: a head that an earlier check printed, which the chain must contain"),
-    )
-    .action(async (options: VerifyOptions) => {
-      const { org, head } = options;
-      if (head !== undefined && org === undefined)
-        command.error("error: name the organisation of --head with --org ID");
-      let faults = 0;
-      const work = async (admin: Admin) => {
-        const items = await verify(admin, org, head);
-        faults = items.reduce((sum, one) => sum + one.faults.length + one.omittedFaults, 0);
-        return { items };
-      };
-      await administer(options, work, ({ items }) => items.flatMap(linesOf).join("\n"));
-      if (faults > 0) throw new CommandFailure(faults === 1 ? "1 fault." : `${faults} faults.`);
-    });
-  examples(command, "patchbay audit verify", "patchbay audit verify --org org_... --head 12:9f86d081...");
+  let faults = 0;
+  adminCommand(audit, "verify", "check that sealed entries are unchanged and complete; exit 1 if not", {
+    options: [
+      option("--org <id>", "only this organisation"),
+      option("--head <head>", "with --org: a head from an earlier check, which the chain must contain"),
+    ],
+    examples: ["patchbay audit verify", "patchbay audit verify --org org_... --head 12:9f86d081..."],
+    check({ org, head }, refuse) {
+      if (head !== undefined && org === undefined) refuse("name the organisation of --head with --org ID");
+    },
+    async work({ admin, options: { org, head } }: Task<{ org?: string; head?: string }>) {
+      const items = await verify(admin, org, head);
+      faults = items.reduce((sum, one) => sum + one.faults.length + one.omittedFaults, 0);
+      return { items };
+    },
+    show: ({ items }) => items.flatMap(linesOf).join("\n"),
+  }).hook("postAction", () => {
+    if (faults > 0) throw new CommandFailure(faults === 1 ? "1 fault." : `${faults} faults.`);
+  });
 }
 
 type Verified = Awaited<ReturnType<Admin["verifyAudit"]>>;
@@ -127,6 +124,7 @@ function linesOf({
   unsealed,
   faults,
   omittedFaults,
+  notes,
   sealedTo,
 }: Verified): string[] {
   const verdict = faults.length === 0 ? paint("green", "verified") : paint("red", "changed");
@@ -135,12 +133,15 @@ function linesOf({
     ...(head === null ? [] : [`  head ${head}`]),
     ...(deleted.to === null
       ? []
-      : [`  ${deleted.entries} entries until ${deleted.to} are deleted: past their retention`]),
+      : [`  ${deleted.entries} entries until ${deleted.to} are deleted: past their retention${ofDays(deleted.days)}`]),
     ...(unsealed === 0 ? [] : [`  ${unsealed} newer entries are not sealed yet: a server seals them within a minute`]),
+    ...notes.map((note) => `  ${paint("yellow", "note")}  ${oneLine(note)}`),
     ...faults.map((fault) => `  ${paint("red", "fault")}  ${oneLine(fault)}`),
     ...(omittedFaults === 0 ? [] : [`  ${omittedFaults} more faults`]),
   ];
 }
+
+const ofDays = (days: number | null): string => (days === null ? "" : days === 1 ? " of 1 day" : ` of ${days} days`);
 
 async function list(admin: Admin, options: AuditOptions): Promise<Shown> {
   const { agent, org, run, function: functionName, role, action, since, limit, cursor } = options;

@@ -1,12 +1,14 @@
 import type { Connection } from "@patchbay/functions";
 import { LIMITS } from "@patchbay/protocol";
+import { present } from "@patchbay/kit";
 import { InvalidArgumentError, type Command } from "commander";
 import { readEnvironment } from "../config.ts";
-import { CommandFailure, reasonOf } from "../failure.ts";
+import { CommandFailure, reasonOf } from "@patchbay/loading/failure";
 import { createHumanLog, logLevel } from "../log.ts";
 import { serveHealth } from "../health.ts";
 import { reportedLock } from "../lock-file.ts";
 import * as flags from "../options.ts";
+import { option } from "../options.ts";
 import { keepStdoutForResults, printJson } from "../output.ts";
 import { findServiceFile, loadService } from "../service-file.ts";
 import type { QueryTarget } from "./query-target.ts";
@@ -29,63 +31,46 @@ interface ConnectOptions extends Omit<QueryTarget, "key"> {
 }
 
 export function addConnectCommand(program: Command): void {
-  const command = program
-    .command("connect")
-    .description("run the functions of FILE and connect them to a control plane; opens no port")
-    .argument("<file>", "module whose default export is what defineService() returned")
-    .addOption(
-      flags.option("--url <url>", "address of the control plane").argParser(flags.parseUrl).makeOptionMandatory(),
-    )
-    .addOption(flags.agentOption("the agent to connect the functions to").makeOptionMandatory())
-    .addOption(
-      flags.keyOption("PATCHBAY_RUNTIME_KEY", "runtime key of the agent (better given as PATCHBAY_RUNTIME_KEY)"),
-    )
-    .addOption(
-      flags
-        .option(
+  const command = flags
+    .addOptions(
+      program
+        .command("connect")
+        .description("run the functions in FILE and connect them to a control plane; opens no port")
+        .argument("<file>", "module whose default export is what defineService() returned"),
+      [
+        option("--url <url>", "control plane address").argParser(flags.parseUrl).makeOptionMandatory(),
+        flags.agentOption("the agent to connect the functions to").makeOptionMandatory(),
+        flags.keyOption("PATCHBAY_RUNTIME_KEY", "the agent's runtime key (better given as PATCHBAY_RUNTIME_KEY)"),
+        option(
           "--deployment <name>",
           "release id or git commit that the functions belong to: the newest deployment decides which functions serve",
-        )
-        .argParser(parseDeployment),
+        ).argParser(parseDeployment),
+        option("--concurrency <n>", "calls that run at the same time, 1 to 10000; more wait (default: 16)").argParser(
+          flags.parseCount,
+        ),
+        option(
+          "--proxy <url>",
+          "HTTP or HTTPS proxy to connect through, `none` for none (default: HTTPS_PROXY, unless NO_PROXY excepts the address)",
+        ),
+        option(
+          "--report-errors",
+          "show name, message and stack of function errors to developers and owners in the console (default: only in the log)",
+        ),
+        option(
+          "--report-cases",
+          "offer the case arguments to members who make test calls in the console (default: only case names)",
+        ),
+        option("--shadow", "serve no calls: be asked what the checks decide on calls that have ended (default: serve)"),
+        option(
+          "--health-port <port>",
+          "port for GET /healthz and GET /readyz, 0 picks a free one (default: no port)",
+        ).argParser(flags.parsePort),
+        flags.otelOption(),
+        flags.hostOption("--health-host <host>", "address for the health port, 0.0.0.0 for Kubernetes"),
+        flags.logFormatOption(),
+        flags.jsonOption(),
+      ],
     )
-    .addOption(
-      flags
-        .option("--concurrency <n>", "calls that run at the same time, 1 to 10000; more wait (default: 16)")
-        .argParser(flags.parseCount),
-    )
-    .addOption(
-      flags.option(
-        "--proxy <url>",
-        "HTTP or HTTPS proxy to connect through, `none` for none (default: HTTPS_PROXY, unless NO_PROXY excepts the address)",
-      ),
-    )
-    .addOption(
-      flags.option(
-        "--report-errors",
-        "show name, message and stack of errors of the functions to members in the console (default: only in the log)",
-      ),
-    )
-    .addOption(
-      flags.option(
-        "--report-cases",
-        "offer the arguments of the functions' cases to members who make test calls in the console (default: only their names)",
-      ),
-    )
-    .addOption(
-      flags.option(
-        "--shadow",
-        "serve no calls: be asked what the checks decide on calls that have ended (default: serve)",
-      ),
-    )
-    .addOption(
-      flags
-        .option("--health-port <port>", "port for GET /healthz and GET /readyz, 0 picks a free one (default: no port)")
-        .argParser(flags.parsePort),
-    )
-    .addOption(flags.otelOption())
-    .addOption(flags.hostOption("--health-host <host>", "address of the health port, 0.0.0.0 for Kubernetes"))
-    .addOption(flags.logFormatOption())
-    .addOption(flags.jsonOption())
     .addHelpText(
       "after",
       "\nAn access.lock.json next to FILE is sent as well: the console's Access page shows what changed since.",
@@ -128,8 +113,7 @@ async function connectFile(file: string, options: ConnectOptions & { key: string
     agentId: options.agent,
     key: options.key,
     log,
-    ...(options.deployment !== undefined && { deployment: options.deployment }),
-    ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
+    ...present({ deployment: options.deployment, concurrency: options.concurrency }),
     ...(options.reportErrors && { reportErrors: true }),
     ...(options.reportCases && { reportCases: true }),
     ...(options.shadow && { shadow: true }),

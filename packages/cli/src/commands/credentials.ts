@@ -1,17 +1,17 @@
 import type { Admin } from "@patchbay/control-plane";
 import type { Store } from "@patchbay/control-plane/admin";
-import { present } from "@patchbay/protocol";
+import { isoTime, isoTimeOrNull, present } from "@patchbay/kit";
 import { InvalidArgumentError, type Command } from "commander";
-import { agentOption, examples, option, overlapOption, parseList } from "../options.ts";
+import { agentOption, option, overlapOption, parseList } from "../options.ts";
 import { adminCommandLine, connectCommand, queryCommand } from "../printed-commands.ts";
-import { fields, table } from "../table.ts";
-import { adminCommand, administer, SHOWN_ONCE, type AdminOptions } from "./administer.ts";
+import { table } from "../table.ts";
+import { adminCommand, SHOWN_ONCE, shownMembers, type Task } from "./administer.ts";
 
 type Credentials = Admin["credentials"];
 type Created = Awaited<ReturnType<Credentials["create"]>>;
 type Listed = Awaited<ReturnType<Credentials["list"]>>[number];
 
-/** One kind of credential, with the property names of its id and its secret in JSON. */
+/** One credential kind, with the property names for its id and its secret in JSON. */
 interface Kind {
   kind: Parameters<Credentials["create"]>[0];
   command: string;
@@ -38,13 +38,13 @@ const KINDS: readonly Kind[] = [
   {
     kind: "access",
     command: "tokens",
-    description: "manage access tokens of the local variant, valid for 12 hours",
+    description: "manage access tokens for the local variant, valid for 12 hours",
     id: "tokenId",
     secret: "accessToken",
   },
 ];
 
-interface CreateOptions extends AdminOptions {
+interface CreateOptions {
   agent: string;
   roles?: string[];
   can?: "approve"[];
@@ -59,93 +59,81 @@ export function addCredentialCommands(program: Command): void {
     addList(parent, kind);
     addRotate(parent, kind);
     adminCommand(parent, "revoke <id>", "revoke one permanently", {
-      id: "id that `list` shows; requests with its secret fail from then on",
-    }).action((id: string, options: AdminOptions) =>
-      administer(
-        options,
-        async ({ credentials }) => ({ [kind.id]: id, agentId: await credentials.revoke(kind.kind, id) }),
-        () => `Revoked ${id}.`,
-      ),
-    );
+      arguments: { id: "id that `list` shows; requests with its secret fail from then on" },
+      work: async ({ admin: { credentials }, args: [id] }: Task) => ({
+        [kind.id]: id,
+        agentId: await credentials.revoke(kind.kind, id),
+      }),
+      show: (_, { args: [id] }) => `Revoked ${id}.`,
+    });
   }
 }
 
+const API_KEY_OPTIONS = () => [
+  option(
+    "--roles <roles>",
+    "roles that queries with this key may name, comma-separated (default: every role); another role is answered with 403",
+  ).argParser(parseList),
+  option(
+    "--can <rights>",
+    "rights besides sending queries, comma-separated; `approve` reads and decides approvals (default: none)",
+  ).argParser(parseRights),
+];
+
 function addCreate(parent: Command, kind: Kind): void {
   const isApiKey = kind.kind === "api";
-  const create = adminCommand(parent, "create", "create one for an agent; shows its secret only once")
-    .addOption(agentOption().makeOptionMandatory())
-    .addOption(option("--label <text>", "a note that `list` and the console show, to recognise it by"));
-  if (isApiKey)
-    create
-      .addOption(
-        option(
-          "--roles <roles>",
-          "roles that queries with this key may name, comma-separated (default: every role); another role is answered with 403",
-        ).argParser(parseList),
-      )
-      .addOption(
-        option(
-          "--can <rights>",
-          "rights besides sending queries, comma-separated; `approve` reads and decides approvals (default: none)",
-        ).argParser(parseRights),
-      );
-  create.action(({ agent, roles, can, label, ...options }: CreateOptions) => {
-    const wanted = { agentId: agent, ...present({ roles, can, label }) };
-    let use = "";
-    return administer(
-      options,
-      async ({ credentials }, store) => {
-        const created = named(kind, await credentials.create(kind.kind, wanted));
-        use = await useOf(kind, agent, store);
-        return created;
-      },
-      (created) => showCreated(created) + use,
-    );
+  let use = "";
+  adminCommand(parent, "create", "create one for an agent; shows its secret only once", {
+    options: [
+      agentOption().makeOptionMandatory(),
+      option("--label <text>", "a note that `list` and the console show, to recognise it by"),
+      ...(isApiKey ? API_KEY_OPTIONS() : []),
+    ],
+    examples: [`patchbay ${kind.command} create --agent agt_...${isApiKey ? " --roles customer,guest" : ""}`],
+    async work({ admin, store, options: { agent, roles, can, label } }: Task<CreateOptions>) {
+      const created = await admin.credentials.create(kind.kind, { agentId: agent, ...present({ roles, can, label }) });
+      use = await useOf(kind, agent, store);
+      return named(kind, created);
+    },
+    show: (created) => showCreated(created) + use,
   });
-  examples(create, `patchbay ${kind.command} create --agent agt_...${isApiKey ? " --roles customer,guest" : ""}`);
 }
 
 function addList(parent: Command, kind: Kind): void {
-  adminCommand(parent, "list", "list those of an agent, without their secrets")
-    .addOption(agentOption().makeOptionMandatory())
-    .action((options: AdminOptions & { agent: string }) =>
-      administer(
-        options,
-        async ({ credentials }) => ({
-          items: (await credentials.list(kind.kind, options.agent)).map((one) => listed(kind, one)),
-        }),
-        ({ items }) =>
-          table(
-            ["id", "hint", "label", "created", "last used", "state"],
-            items.map((item) => [
-              String((item as Record<string, unknown>)[kind.id]),
-              item.hint,
-              item.label ?? "",
-              item.createdAt,
-              item.lastUsedAt ?? "never",
-              stateOf(item),
-            ]),
-            `None yet. Create one with \`${adminCommandLine(`${kind.command} create --agent ${options.agent}`, options)}\`.`,
-          ),
+  adminCommand(parent, "list", "list an agent's credentials, without secrets", {
+    options: [agentOption().makeOptionMandatory()],
+    work: async ({ admin, options: { agent } }: Task<{ agent: string }>) => ({
+      items: (await admin.credentials.list(kind.kind, agent)).map((one) => listed(kind, one)),
+    }),
+    show: ({ items }, { options }) =>
+      table(
+        ["id", "hint", "label", "created", "made by", "last used", "state"],
+        items.map((item) => [
+          String((item as Record<string, unknown>)[kind.id]),
+          item.hint,
+          item.label ?? "",
+          item.createdAt,
+          item.makers?.join(", ") ?? "",
+          item.lastUsedAt ?? "never",
+          stateOf(item),
+        ]),
+        `None yet. Create one with \`${adminCommandLine(`${kind.command} create --agent ${options.agent}`, options)}\`.`,
       ),
-    );
+  });
 }
 
 function addRotate(parent: Command, kind: Kind): void {
-  const rotate = adminCommand(parent, "rotate <id>", "replace its secret; shows the new one only once", {
-    id: "id that `list` shows; the new secret has another id",
-  }).addOption(overlapOption("how long the old one keeps working: 30m, 24h, 7d, or 0 to revoke it immediately"));
-  rotate.action((id: string, { overlap, ...options }: AdminOptions & { overlap: number }) =>
-    administer(
-      options,
-      async ({ credentials }) => {
-        const rotated = await credentials.rotate(kind.kind, id, { overlapMs: overlap });
-        return { ...named(kind, rotated), replaced: { [kind.id]: id, endsAt: iso(rotated.oldEndsAt) } };
-      },
-      ({ replaced, ...created }) => `${showCreated(created)}\n${id} stops working at ${replaced.endsAt}.`,
-    ),
-  );
-  examples(rotate, `patchbay ${kind.command} rotate ID --overlap 24h`);
+  adminCommand(parent, "rotate <id>", "replace its secret; shows the new one only once", {
+    arguments: { id: "id that `list` shows; the new secret has another id" },
+    options: [overlapOption("how long the old one keeps working: 30m, 24h, 7d, or 0 to revoke it immediately")],
+    examples: [`patchbay ${kind.command} rotate ID --overlap 24h`],
+    async work({ admin, args: [id], options: { overlap } }: Task<{ overlap: number }>) {
+      const rotated = await admin.credentials.rotate(kind.kind, id, { overlapMs: overlap });
+      return { ...named(kind, rotated), replaced: { [kind.id]: id, endsAt: isoTime(rotated.oldEndsAt) } };
+    },
+    show: ({ replaced, ...created }, { args: [id] }) =>
+      `${showCreated(created)}\n${id} stops working at ${replaced.endsAt}.`,
+  });
 }
 
 function named({ kind, id, secret }: Kind, created: Created) {
@@ -154,7 +142,7 @@ function named({ kind, id, secret }: Kind, created: Created) {
     agentId: created.agentId,
     [secret]: created.secret,
     ...(kind === "api" && { roles: created.roles, ...(created.can && { can: created.can }) }),
-    ...(kind === "access" && { expiresAt: isoOrNull(created.expiresAt ?? undefined) }),
+    ...(kind === "access" && { expiresAt: isoTimeOrNull(created.expiresAt ?? undefined) }),
   };
 }
 
@@ -165,19 +153,20 @@ function listed({ kind, id }: Kind, stored: Listed) {
     agentId: stored.agentId,
     hint: stored.hint,
     label: stored.label ?? null,
-    createdAt: iso(stored.createdAt),
-    lastUsedAt: isoOrNull(stored.lastUsedAt),
-    expiresAt: isoOrNull(stored.expiresAt),
-    revokedAt: isoOrNull(stored.revokedAt),
+    createdAt: isoTime(stored.createdAt),
+    lastUsedAt: isoTimeOrNull(stored.lastUsedAt),
+    expiresAt: isoTimeOrNull(stored.expiresAt),
+    revokedAt: isoTimeOrNull(stored.revokedAt),
+    ...(stored.makers && { makers: stored.makers }),
   };
 }
 
-function showCreated(created: object): string {
-  const pairs = Object.entries(created).filter(([, value]) => value !== null);
-  return `${fields(pairs.map(([name, value]) => [name, String(value)]))}\n${SHOWN_ONCE}`;
-}
+const showCreated = (created: object): string => `${shownMembers(created)}\n${SHOWN_ONCE}`;
 
-/** The command that a new key is for, at the address of the service's last start. Empty before the first start, and for tokens. */
+/**
+ * The command that uses a new key, with the address from the service's last start. Empty before the first start, and
+ * for tokens.
+ */
 async function useOf({ kind }: Kind, agent: string, store: Store): Promise<string> {
   const url = await store.address();
   if (url === undefined || kind === "access") return "";
@@ -195,6 +184,3 @@ function parseRights(text: string): "approve"[] {
   if (rights.every((right) => right === "approve")) return rights;
   throw new InvalidArgumentError("the only right is approve");
 }
-
-const iso = (timeMs: number): string => new Date(timeMs).toISOString();
-const isoOrNull = (timeMs: number | undefined): string | null => (timeMs === undefined ? null : iso(timeMs));

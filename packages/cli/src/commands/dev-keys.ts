@@ -17,7 +17,7 @@ export interface DevService {
   help(): void;
 }
 
-/** The keys of `patchbay dev`. */
+/** The keys in `patchbay dev`. */
 export function devKeys(service: DevService, ask: Ask): Record<string, KeyCommand> {
   return {
     o: { label: "open", run: async () => openInBrowser(await service.signInLink()) },

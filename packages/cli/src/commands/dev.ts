@@ -9,6 +9,7 @@ import { readyBlock, serviceDetails } from "../dev/ready-block.ts";
 import { Supervisor, watchSources } from "../dev/supervisor.ts";
 import { clock, createHumanLog, logLevel, logQueryLine } from "../log.ts";
 import * as flags from "../options.ts";
+import { option } from "../options.ts";
 import { paint, paintStatus, print, printJson, printStatus } from "../output.ts";
 import { launchRuntime, type ConnectionTarget, type RuntimeChild, type RuntimeOptions } from "../runtime-child.ts";
 import { findServiceFile } from "../service-file.ts";
@@ -23,6 +24,7 @@ interface DevOptions {
   dataDir: string;
   corsOrigin?: string[];
   arrivalSeconds: number;
+  providerIdle: number;
   prices?: string;
   watch: boolean;
   record?: string;
@@ -32,23 +34,27 @@ interface DevOptions {
 }
 
 export function addDevCommand(program: Command): void {
-  const command = program
-    .command("dev")
-    .description("run the service and the functions of FILE for development; reloads them when they change")
-    .argument("[file]", "module whose default export is what defineService() returned (default: service.ts)")
-    .addOption(flags.portOption())
-    .addOption(flags.hostOption())
-    .addOption(flags.dataDirOption())
-    .addOption(flags.corsOriginOption())
-    .addOption(flags.arrivalOption())
-    .addOption(flags.pricesOption())
-    .addOption(flags.option("--no-watch", "do not reload the functions when files change"))
-    .addOption(
-      flags.option("--record <file>", "record model answers to a .json file or a folder, for --replay and tests"),
+  const command = flags
+    .addOptions(
+      program
+        .command("dev")
+        .description("run the service and the functions in FILE for development; reloads them on changes")
+        .argument("[file]", "module whose default export is what defineService() returned (default: service.ts)"),
+      [
+        flags.portOption(),
+        flags.hostOption(),
+        flags.dataDirOption(),
+        flags.corsOriginOption(),
+        flags.arrivalOption(),
+        flags.providerIdleOption(),
+        flags.pricesOption(),
+        option("--no-watch", "do not reload the functions when files change"),
+        option("--record <file>", "record model answers to a .json file or a folder, for --replay and tests"),
+        option("--replay <file>", "replay recorded answers, without a model").conflicts("record"),
+        flags.otelOption(),
+        flags.jsonOption(),
+      ],
     )
-    .addOption(flags.option("--replay <file>", "replay recorded answers, without a model").conflicts("record"))
-    .addOption(flags.otelOption())
-    .addOption(flags.jsonOption())
     .action(dev);
   flags.examples(command, "patchbay dev service.ts", "ANTHROPIC_API_KEY=... patchbay dev service.ts --port 0 --json");
 }
@@ -70,9 +76,10 @@ async function dev(named: string | undefined, options: DevOptions): Promise<void
   connected.catch(() => {});
 
   await using opened = new AsyncDisposableStack();
-  if (options.otel) opened.defer(await startTelemetry("patchbay", readEnvironment()));
+  // Before anything else can fail: otherwise the functions process would continue, and keep this one from ending.
   opened.defer(() => supervisor.stop(4_000));
   opened.defer(async () => (await watching)?.close());
+  if (options.otel) opened.defer(await startTelemetry("patchbay", readEnvironment()));
   const queries = countOpenQueries();
   const plane = await startPlane(options, queries.observe);
   opened.defer(() => {
@@ -125,7 +132,7 @@ async function announce(service: Announced, file: string, { json, watch }: DevOp
 }
 
 async function startPlane(options: DevOptions, observe: Observer): Promise<ControlPlane> {
-  const { host, port, dataDir, arrivalSeconds, corsOrigin: corsOrigins, prices, record, replay } = options;
+  const { host, port, dataDir, corsOrigin: corsOrigins, prices, record, replay } = options;
   requireDatabase({ dataDir }, { mayCreate: true });
   makeDataFolder(dataDir);
   const environment = readEnvironment();
@@ -136,11 +143,12 @@ async function startPlane(options: DevOptions, observe: Observer): Promise<Contr
     host,
     port,
     providers: { ...providers, ...(prices !== undefined && { prices: await flags.readPrices(prices) }) },
-    arrivalMs: arrivalSeconds * 1000,
+    arrivalMs: options.arrivalSeconds * 1000,
+    providerIdleMs: options.providerIdle * 1000,
     ...(record !== undefined && { wrapModel: recordTo(record) }),
     ...(replay !== undefined && { model: replayFrom(replay) }),
     local: true,
-    // A receiver in development is a process of the same machine.
+    // A development receiver is a process on the same machine.
     webhookNetworks: ["127.0.0.0/8", "::1"],
     ...consoleFiles(),
     // The live log already shows its `info` events, such as connected functions.

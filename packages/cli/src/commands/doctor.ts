@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { readEnvironment } from "../config.ts";
 import type { DatabaseOptions } from "../database.ts";
 import type { Finding } from "../doctor/local-checks.ts";
-import { CommandFailure } from "../failure.ts";
+import { CommandFailure } from "@patchbay/loading/failure";
 import * as flags from "../options.ts";
 import { keepStdoutForResults, paint, print, printJson } from "../output.ts";
 import type { QueryTarget } from "./query-target.ts";
@@ -17,19 +17,24 @@ interface DoctorOptions extends Partial<QueryTarget>, DatabaseOptions {
 }
 
 export function addDoctorCommand(program: Command): void {
-  const command = program
-    .command("doctor")
-    .description("check the installation and suggest fixes")
-    .argument("[file]", "module with the functions (default: service.ts, if it exists)")
-    .addOption(flags.portOption())
-    .addOption(flags.hostOption())
-    .addOption(flags.databaseOption())
-    .addOption(flags.dataDirOption())
-    .addOption(flags.natsOption())
-    .addOption(flags.option("--url <url>", "also check a running service").argParser(flags.parseUrl))
-    .addOption(flags.agentOption("with --key: check this agent of the service"))
-    .addOption(flags.keyOption("PATCHBAY_API_KEY", "API key of the agent; sends one short query"))
-    .addOption(flags.jsonOption())
+  const command = flags
+    .addOptions(
+      program
+        .command("doctor")
+        .description("check the installation and suggest fixes")
+        .argument("[file]", "module with the functions (default: service.ts, if it exists)"),
+      [
+        flags.portOption(),
+        flags.hostOption(),
+        flags.databaseOption(),
+        flags.dataDirOption(),
+        flags.natsOption(),
+        flags.option("--url <url>", "also check a running service").argParser(flags.parseUrl),
+        flags.agentOption("with --key: check this agent"),
+        flags.keyOption("PATCHBAY_API_KEY", "the agent's API key; sends one short query"),
+        flags.jsonOption(),
+      ],
+    )
     .action(doctor);
   flags.examples(
     command,
@@ -71,6 +76,8 @@ async function checkRemote({ url, agent, key: givenKey }: DoctorOptions): Promis
   const findings = await checks.checkReachable(url);
   if (findings.some(({ status }) => status === "fail")) return findings;
   findings.push(await checks.checkUpgrade(url));
+  const runtimeKey = readEnvironment()["PATCHBAY_RUNTIME_KEY"];
+  if (runtimeKey) findings.push(await checks.checkRuntimeKey(url, runtimeKey, agent));
   if (agent === undefined || key === undefined) return findings;
   const keyFinding = await checks.checkKey({ url, agent, key });
   findings.push(keyFinding);

@@ -1,9 +1,9 @@
 import type { FirstStart } from "@patchbay/control-plane";
-import { present } from "@patchbay/protocol";
+import { present } from "@patchbay/kit";
 import type { Command } from "commander";
 import { option } from "../options.ts";
 
-/** The `--init-` options of `serve`. */
+/** The `--init-` options for `serve`. */
 export interface FirstStartOptions {
   initOrg?: string;
   initAgent?: string;
@@ -19,15 +19,18 @@ export interface FirstStartOptions {
 export function addFirstStartOptions(command: Command): Command {
   const described: [flags: string, what: string][] = [
     ["--init-org <name>", "organisation to create at the first start"],
-    ["--init-agent <name>", "agent of --init-org to create at the first start"],
-    ["--init-agent-id <id>", "id of --init-agent, agt_ with letters and digits (default: a random one)"],
-    ["--init-api-key <key>", "API key of --init-agent, as `generate api-key` prints one; set the variable or its file"],
-    ["--init-runtime-key <key>", "runtime key of --init-agent, as `generate runtime-key` prints one"],
-    ["--init-owner-email <email>", "address of an owner of --init-org"],
-    ["--init-owner-password <password>", "first password of --init-owner-email, of 12 characters or more"],
+    ["--init-agent <name>", "agent in --init-org to create at the first start"],
+    ["--init-agent-id <id>", "id for --init-agent, agt_ with letters and digits (default: random)"],
+    [
+      "--init-api-key <key>",
+      "API key for --init-agent, as `generate api-key` prints one; set the variable or its file",
+    ],
+    ["--init-runtime-key <key>", "runtime key for --init-agent, as `generate runtime-key` prints one"],
+    ["--init-owner-email <email>", "e-mail address for an owner of --init-org"],
+    ["--init-owner-password <password>", "first password for --init-owner-email, at least 12 characters"],
     [
       "--init-service-token <token>",
-      "service token of --init-org with all scopes, as `generate service-token` prints one",
+      "service token for --init-org with all scopes, as `generate service-token` prints one",
     ],
   ];
   for (const [flags, what] of described) command.addOption(option(flags, what));

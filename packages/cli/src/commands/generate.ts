@@ -4,7 +4,7 @@ import { print, printJson } from "../output.ts";
 
 const KINDS = { "api-key": "api", "runtime-key": "runtime", "service-token": "service" } as const;
 
-/** `generate`: a secret for the `--init-` options of `serve`, which no database knows yet. */
+/** `generate`: a secret for the `--init-` options of `serve`, which no database has yet. */
 export function addGenerateCommand(program: Command): void {
   const command = program
     .command("generate")

@@ -7,7 +7,7 @@ export function addInitCommand(program: Command): void {
   const command = program
     .command("init")
     .description("create a new service in a folder, as `npm create @patchbay@latest` does")
-    .argument("[folder]", "folder of the service", ".");
+    .argument("[folder]", "service folder", ".");
   for (const [flags, description] of CREATE_OPTIONS) command.addOption(option(flags, description));
   command.addOption(jsonOption()).action(init);
   examples(

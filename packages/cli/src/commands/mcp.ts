@@ -1,10 +1,11 @@
 import { createInterface } from "node:readline";
 import { EventSourceParserStream } from "eventsource-parser/stream";
-import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject, type JsonValue, present } from "@patchbay/kit";
 import { type Command, InvalidArgumentError } from "commander";
 import { type DatabaseOptions } from "../database.ts";
-import { CommandFailure, reasonOf } from "../failure.ts";
+import { CommandFailure, reasonOf } from "@patchbay/loading/failure";
 import * as flags from "../options.ts";
+import { option } from "../options.ts";
 import { printJson } from "../output.ts";
 import { growWithWork } from "../startup.ts";
 import { addTargetOptions, type QueryTarget, targetOf } from "./query-target.ts";
@@ -19,18 +20,14 @@ const EXPOSED = ["functions", "agent", "both"];
 export function addMcpCommand(program: Command): void {
   const command = program
     .command("mcp")
-    .description("serve the functions of an agent to an MCP client that starts processes (stdio)");
-  addTargetOptions(command, "agent with the functions (default: that of `dev`)")
+    .description("serve an agent's functions to an MCP client that starts processes (stdio)");
+  addTargetOptions(command, "agent with the functions (default: the `dev` agent)")
+    .addOption(option("--role <role>", "role whose functions are tools (default: the key's or the service's role)"))
     .addOption(
-      flags.option("--role <role>", "role whose functions are tools (default: that of the key or the service)"),
-    )
-    .addOption(
-      flags
-        .option("--expose <what>", `what are tools: ${EXPOSED.join(", ")} (default: functions)`)
-        .argParser((text) => {
-          if (EXPOSED.includes(text)) return text;
-          throw new InvalidArgumentError(`expected one of ${EXPOSED.join(", ")}`);
-        }),
+      option("--expose <what>", `what are tools: ${EXPOSED.join(", ")} (default: functions)`).argParser((text) => {
+        if (EXPOSED.includes(text)) return text;
+        throw new InvalidArgumentError(`expected one of ${EXPOSED.join(", ")}`);
+      }),
     )
     .addOption(flags.dataDirOption())
     .addOption(flags.databaseOption())
@@ -41,14 +38,14 @@ export function addMcpCommand(program: Command): void {
   );
 }
 
-/** Passes messages between stdin and the MCP endpoint until stdin ends. Stdout has nothing but the answers, one a line. */
+/** Passes messages between stdin and the MCP endpoint until stdin ends. Stdout has only the answers, one per line. */
 async function serveStdio(options: McpOptions): Promise<void> {
   growWithWork();
   const { url, agent, key } = targetOf(options);
   const query = options.expose === undefined ? "" : `?expose=${options.expose}`;
   const headers = {
     authorization: `Bearer ${key}`,
-    ...(options.role !== undefined && { "x-patchbay-role": options.role }),
+    ...present({ "x-patchbay-role": options.role }),
   };
   const bridge = createBridge(`${url}/agents/${encodeURIComponent(agent)}/mcp${query}`, headers, printJson);
   const lines = createInterface({ input: process.stdin });
@@ -62,19 +59,19 @@ const SESSION = "mcp-session-id";
 const PARSE_ERROR = -32_700;
 const INTERNAL_ERROR = -32_603;
 
-/** Sends each message as a request of its own, as HTTP wants it, and writes what comes back. */
+/** Sends each message in its own HTTP request, and writes the response. */
 function createBridge(address: string, headers: Record<string, string>, write: (message: object) => void) {
   const refused = Promise.withResolvers<string>();
   const open = new Map<string, AbortController>();
   const sending = new Set<Promise<void>>();
-  /** What `initialize` agreed on; later revisions name theirs in each request. */
+  /** The revision that `initialize` agreed on; later revisions name it in each request. */
   let agreed: string | undefined;
-  /** What the response to `initialize` said of the client, to be repeated. */
+  /** The session id from the response to `initialize`, which later requests repeat. */
   let session: string | undefined;
 
   async function send(message: JsonObject): Promise<void> {
     const { method } = message;
-    // A reply of the client has the id of a request to it, and is not answered.
+    // A client's reply has the id of a request to it, and is not answered.
     const id = "result" in message || "error" in message ? undefined : message["id"];
     const gone = new AbortController();
     if (id !== undefined) open.set(JSON.stringify(id), gone);
@@ -107,13 +104,13 @@ function createBridge(address: string, headers: Record<string, string>, write: (
   }
 
   return {
-    /** Resolves with the reason when the service refuses the key or its role. */
+    /** Resolves with the service's reason for refusing the key or its role. */
     refused: refused.promise,
     take(line: string): void {
       const message = parsed(line);
       if (!message) return write(failed(null, PARSE_ERROR, "The line is not a JSON object."));
       const { method, params } = message;
-      // Over HTTP a request is cancelled by the end of its connection.
+      // Over HTTP, closing its connection cancels a request.
       if (method === "notifications/cancelled" && isJsonObject(params))
         return open.get(JSON.stringify(params["requestId"]))?.abort();
       const sent = send(message).finally(() => sending.delete(sent));
@@ -142,7 +139,7 @@ function parsed(line: string): JsonObject | undefined {
   }
 }
 
-/** The headers that must say the same as the message. */
+/** Headers that must match the message. */
 function headersOf({ method, params }: JsonObject, agreed: string | undefined): Record<string, string> {
   const { _meta, name } = isJsonObject(params) ? params : {};
   const version = isJsonObject(_meta) ? textIn(_meta[VERSION]) : undefined;
@@ -155,11 +152,11 @@ function headersOf({ method, params }: JsonObject, agreed: string | undefined): 
   };
 }
 
-/** Names outside of ASCII have this form in a header. */
+/** Non-ASCII names have this form in a header. */
 const inHeader = (name: string): string =>
   /^[\x21-\x7e]+$/.test(name) ? name : `=?base64?${Buffer.from(name).toString("base64")}?=`;
 
-/** The messages of a response; a failure of the service has a body of its own form. */
+/** The messages in a response; a service failure has its own body format. */
 async function* messagesIn(response: Response): AsyncGenerator<JsonObject> {
   const { headers, body } = response;
   if (headers.get("content-type")?.startsWith("text/event-stream") && body) {

@@ -2,7 +2,7 @@ import { createInterface } from "node:readline/promises";
 import { relative } from "node:path";
 import type { Drift, FunctionSource } from "@patchbay/functions/sources";
 import type { Command } from "commander";
-import { CommandFailure } from "../failure.ts";
+import { CommandFailure } from "@patchbay/loading/failure";
 import { examples, option } from "../options.ts";
 import { keepStdoutForResults, oneLine, paint, print } from "../output.ts";
 import { findServiceFile, loadService, refuseExit } from "../service-file.ts";
@@ -10,7 +10,7 @@ import { findServiceFile, loadService, refuseExit } from "../service-file.ts";
 export function addPinCommand(program: Command): void {
   const command = program
     .command("pin")
-    .description("show how the MCP servers of a service differ from their lock files, and accept it")
+    .description("show how a service's MCP servers differ from their lock files, and accept it")
     .argument("[file]", "module with the functions (default: service.ts, if it exists)")
     .addOption(option("--yes", "write the lock files without asking"))
     .action(pin);
@@ -60,13 +60,13 @@ async function loadSources(path: string): Promise<readonly FunctionSource[]> {
   return await functionSources();
 }
 
-/** The MCP servers of the service that this process has loaded. */
+/** The MCP servers in the service that this process has loaded. */
 export async function functionSources(): Promise<readonly FunctionSource[]> {
   const sources = await import("@patchbay/functions/sources");
   return sources.functionSources();
 }
 
-/** One line on whether the definitions of a server are pinned. */
+/** One line on whether a server's definitions are pinned. */
 export function describeSource({ name, lockFile }: FunctionSource): string {
   return lockFile === undefined
     ? `MCP server ${oneLine(name)}  ${paint("yellow", "unpinned")}`
@@ -82,7 +82,7 @@ function describeDrift({ sentence, before = {}, after = {} }: Drift): string {
   return [sentence, ...lines(before, "-", "red"), ...lines(after, "+", "green")].join("\n");
 }
 
-/** Characters of Unicode's format class are invisible, and a model reads them. */
+/** Unicode format characters are invisible, and a model reads them. */
 const visible = (text: string): string =>
   text.replaceAll(/\p{Cf}/gu, (one) => `\\u{${one.codePointAt(0)!.toString(16)}}`);
 

@@ -1,24 +1,16 @@
 import { createInterface } from "node:readline/promises";
 import { type AgentClient, PatchbayError } from "@patchbay/client";
-import {
-  type Approval,
-  type ApprovalRequest,
-  CALLER,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  parseJson,
-  present,
-} from "@patchbay/protocol";
+import { type Approval, type ApprovalRequest, CALLER } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson, present } from "@patchbay/kit";
 import { oneLine, paintStatus, printStatus } from "../output.ts";
 import { decisionCommands } from "../printed-commands.ts";
 
 /** Reads a line from the terminal; undefined when the question was ended, by the person or by `signal`. */
 export type Ask = (question: string, options: { signal: AbortSignal }) => Promise<string | undefined>;
 
-/** Asks for the confirmations of a query's calls, one after the other. Questions that are open when disposed end. */
+/** Asks for confirmations for a query's calls, one after the other. Questions that are open when disposed end. */
 export interface Confirmations extends Disposable {
-  /** Resolves with true if the request is decided. Asks only for calls that the role of the query may confirm. */
+  /** Resolves with true if the request is decided. Asks only for calls that the query's role may confirm. */
   decide(request: ApprovalRequest): Promise<boolean>;
   /** Ends the question about a request that was decided elsewhere. */
   decided(approvalId: string): void;

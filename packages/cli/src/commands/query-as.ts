@@ -3,7 +3,7 @@ import { PatchbayError, type AgentClient } from "@patchbay/client";
 import type { Admin } from "@patchbay/control-plane";
 import type { QueryResponse, ToolCall } from "@patchbay/protocol";
 import { databaseUrl, type DatabaseOptions } from "../database.ts";
-import { CommandFailure } from "../failure.ts";
+import { CommandFailure } from "@patchbay/loading/failure";
 import { printJson, print, printStatus } from "../output.ts";
 import { sideBySide } from "../table.ts";
 
@@ -59,7 +59,7 @@ export async function queryAs(query: string, named: readonly string[], options: 
   throw new CommandFailure(`${failed.length} of ${roles.length} queries failed (${why})`);
 }
 
-/** Reads a run's access from the service's own database: the owner may see it, a caller of the API may not. */
+/** Reads a run's access from the service's own database: the owner may see it, an API caller may not. */
 async function openAccess(options: QueryAsOptions) {
   const url = databaseUrl(options);
   if (url.startsWith("sqlite:") && !existsSync(url.slice("sqlite:".length)))
@@ -85,7 +85,7 @@ async function askAs(
     const access = await accessOf(answer.runId);
     return comparedRole(role, answer, access);
   } catch (error) {
-    // A key that may not state this role is a result of the comparison; any other failure ends it.
+    // A key that may not state this role is a comparison result; any other failure ends the comparison.
     if (!(error instanceof PatchbayError && error.code === "role_not_allowed")) throw error;
     const nothing = { visible: null, hidden: null, calls: [], response: "", threadId: null, runId: null };
     return { role, success: false, ...nothing, errorMessage: error.message };
@@ -139,7 +139,7 @@ const REFUSALS: readonly (string | null)[] = ["denied", "unknown_function", "inv
 function outcomeOf({ success, code, rule, errorMessage, redacted }: ComparedCall): string {
   if (success) return redacted?.length ? `ran, removed: ${redacted.join(", ")}` : "ran";
   const what = REFUSALS.includes(code) ? "refused" : "failed";
-  // Hidden and unknown functions share one text, which says nothing more than the code.
+  // Hidden and unknown functions share one text, which adds nothing to the code.
   const text = code === "unknown_function" ? "" : `: ${errorMessage ?? ""}`;
   return `${what} (${rule ?? code ?? "no code"})${text}`;
 }

@@ -1,31 +1,31 @@
-import { isClearText, isLoopback } from "@patchbay/protocol";
+import { isClearText, isLoopback } from "@patchbay/kit";
 import type { Command } from "commander";
 import type { DatabaseOptions } from "../database.ts";
 import { readDevCredentials } from "../dev/credentials.ts";
-import { CommandFailure } from "../failure.ts";
+import { CommandFailure } from "@patchbay/loading/failure";
 import * as flags from "../options.ts";
 import { paintStatus, printStatus } from "../output.ts";
 
-/** The agent of a command, with a key for it. */
+/** A command's agent, with a key for it. */
 export interface QueryTarget {
   url: string;
   agent: string;
   key: string;
 }
 
-/** Adds --url, --agent and --key. {@link targetOf} also reads the options of the data folder. */
+/** Adds --url, --agent and --key. {@link targetOf} also reads the data folder options. */
 export function addTargetOptions(command: Command, agent: string): Command {
   return command
     .addOption(
       flags
-        .option("--url <url>", "base address of the service (default: the one that `dev` runs for this folder)")
+        .option("--url <url>", "service address (default: the one that `dev` runs for this folder)")
         .argParser(flags.parseUrl),
     )
     .addOption(flags.agentOption(agent))
-    .addOption(flags.keyOption("PATCHBAY_API_KEY", "API key of the agent (better given as PATCHBAY_API_KEY)"));
+    .addOption(flags.keyOption("PATCHBAY_API_KEY", "the agent's API key (better given as PATCHBAY_API_KEY)"));
 }
 
-/** The agent of the options, by default that of `dev`. Throws a CommandFailure that names the missing options. */
+/** The agent in the options, by default the one from `dev`. Throws a CommandFailure that names the missing options. */
 export function targetOf({ url, agent, key: givenKey, dataDir }: Partial<QueryTarget> & DatabaseOptions): QueryTarget {
   const key = flags.keyOr(givenKey, "PATCHBAY_API_KEY");
   const kept = url === undefined || agent === undefined || key === undefined ? readDevCredentials(dataDir) : undefined;

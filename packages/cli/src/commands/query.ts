@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { createClient, PatchbayError, type AgentClient, type Query, type StreamedEvent } from "@patchbay/client";
-import type { QueryResponse, RunEvent, ToolCall } from "@patchbay/protocol";
+import { modelStatusText, type QueryResponse, type RunEvent, type ToolCall } from "@patchbay/protocol";
+import { present } from "@patchbay/kit";
 import type { Command } from "commander";
 import type { DatabaseOptions } from "../database.ts";
-import { codeOf, CommandFailure, reasonOf } from "../failure.ts";
+import { codeOf, CommandFailure, reasonOf } from "@patchbay/loading/failure";
 import * as flags from "../options.ts";
+import { option } from "../options.ts";
 import { connectCommand } from "../printed-commands.ts";
 import { oneLine, paintStatus, print, printJson, printStatus } from "../output.ts";
 import { addTargetOptions, type QueryTarget, targetOf } from "./query-target.ts";
@@ -24,21 +26,16 @@ export function addQueryCommand(program: Command): void {
     .command("query")
     .description("send a query to an agent and show its answer")
     .argument("<text>", "the query, in plain words");
-  addTargetOptions(command, "agent that answers (default: that of `dev`)")
+  addTargetOptions(command, "agent that answers (default: the `dev` agent)")
+    .addOption(option("--role <role>", "role under which the functions are called (default: the service's)"))
     .addOption(
-      flags.option("--role <role>", "role under which the functions are called (default: that of the service)"),
-    )
-    .addOption(
-      flags
-        .option("--as <roles>", "query once as each of these roles (none: no role) and compare the answers")
+      option("--as <roles>", "query once as each listed role (none: no role) and compare the answers")
         .argParser(flags.parseList)
         .conflicts(["role", "thread", "stream"]),
     )
-    .addOption(
-      flags.option("--context <json>", "facts about the caller for the functions: a JSON object of at most 64 KiB"),
-    )
-    .addOption(flags.option("--thread <id>", "conversation to continue: the threadId of an earlier answer"))
-    .addOption(flags.option("--stream", "show reasoning and function calls as they happen"))
+    .addOption(option("--context <json>", "facts about the caller for the functions: a JSON object up to 64 KiB"))
+    .addOption(option("--thread <id>", "conversation to continue: the threadId from an earlier answer"))
+    .addOption(option("--stream", "show reasoning and function calls as they happen"))
     .addOption(flags.dataDirOption())
     .addOption(flags.databaseOption())
     .addOption(flags.jsonOption())
@@ -87,7 +84,7 @@ async function queryOnce(client: AgentClient, text: string, options: QueryOnceOp
   }
 }
 
-/** The answer of a query. While its run waits for calls that were decided here, it is asked for again. */
+/** A query's answer. While its run waits for calls that were decided here, the query is repeated. */
 async function queryToEnd(client: AgentClient, body: Query, confirmations: Confirmations): Promise<QueryResponse> {
   const options = { idempotencyKey: randomUUID() };
   for (;;) {
@@ -121,7 +118,10 @@ async function streamQuery(
 ): Promise<QueryResponse> {
   const startedAt = Date.now();
   const calls = new Map<string, ToolCall>();
-  for await (const { event } of client.queryStream(body, { onStart: ({ runId }) => onRun(runId) })) {
+  for await (const { event } of client.queryStream(
+    { ...body, includeDeltas: true },
+    { onStart: ({ runId }) => onRun(runId) },
+  )) {
     showEvent(event);
     // Not awaited: the decision may be made elsewhere while the question is open.
     if (event.type === "approvalRequest") confirmations.decide(event).catch(showFailure);
@@ -140,7 +140,7 @@ function noteCall(calls: Map<string, ToolCall>, event: Extract<RunEvent, { type:
   }
   const { type: _type, toolCallId, parameters, ...outcome } = event;
   const known = { parameters: {}, ...calls.get(toolCallId) };
-  calls.set(toolCallId, { ...known, ...outcome, ...(parameters !== undefined && { parameters }) });
+  calls.set(toolCallId, { ...known, ...outcome, ...present({ parameters }) });
 }
 
 function answerOf({ type: _type, ...answer }: Extract<RunEvent, { type: "finalResponse" }>): QueryResponse {
@@ -156,7 +156,7 @@ function failureOf(
   return { success: false, response: "", executionTimeMs, toolInteractions, ...failure, usage };
 }
 
-/** Until disposed, Ctrl-C says that the query continues: a client that leaves does not cancel its run. */
+/** Until disposed, Ctrl-C prints that the query continues: a client that leaves does not cancel its run. */
 function announceOnInterrupt(): Disposable & { runId?: string } {
   const state: Disposable & { runId?: string } = { [Symbol.dispose]: () => void process.off("SIGINT", onInterrupt) };
   function onInterrupt(): void {
@@ -185,8 +185,9 @@ const showFailure = (error: unknown): void =>
   printStatus(`${paintStatus("red", "error:")} ${oneLine(reasonOf(error))}`);
 
 function showEvent(event: StreamedEvent["event"]): void {
-  // Further lines are indented, so that a line of a thought cannot look like a call.
+  // Further lines are indented, so that a line in a thought cannot look like a call.
   if (event.type === "thought") printStatus(paintStatus("dim", `· ${event.content.replaceAll("\n", "\n  ")}`));
+  if (event.type === "modelStatus") printStatus(paintStatus("dim", `· ${modelStatusText(event)}`));
   if (event.type === "toolCall")
     printStatus(`${paintStatus("cyan", "→")} ${oneLine(event.toolName)} ${brief(event.parameters)}`);
   if (event.type === "approvalDecision")
@@ -204,7 +205,7 @@ function brief(value: unknown): string {
 
 const NO_TLS = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST)$/;
 
-/** The failure of a request in one line, with what to do about it. */
+/** A request's failure in one line, with a fix. */
 function explain({ cause, code, message, body, requestId }: PatchbayError, url: string): CommandFailure {
   if (cause instanceof Error && NO_TLS.test(codeOf(cause.cause) ?? ""))
     return new CommandFailure(`The server at ${url} does not speak TLS. Use http://, or the server's https address.`);

@@ -1,14 +1,15 @@
 import type { ControlPlane } from "@patchbay/control-plane";
-import { isLoopback, present } from "@patchbay/protocol";
+import { isLoopback, present } from "@patchbay/kit";
 import type { Command } from "commander";
 import { readEnvironment, readProviderConfig } from "../config.ts";
 import { consoleFiles, countOpenQueries, describeProvider, drain, shutdownRequested } from "../serving.ts";
 import { type DatabaseOptions, databaseUrl, isEmbedded, requireDatabase, withoutPassword } from "../database.ts";
 import { addFirstStartOptions, firstStartOf, type FirstStartOptions } from "./first-start.ts";
-import { CommandFailure } from "../failure.ts";
+import { CommandFailure } from "@patchbay/loading/failure";
 import { createHumanLog, logLevel } from "../log.ts";
 
 import * as flags from "../options.ts";
+import { option } from "../options.ts";
 import { printJson, print } from "../output.ts";
 import { fields } from "../table.ts";
 import { growWithWork } from "../startup.ts";
@@ -20,6 +21,7 @@ interface ServeOptions extends DatabaseOptions, FirstStartOptions, flags.CallerO
   nats?: string;
   runTimeout: number;
   arrivalSeconds: number;
+  providerIdle: number;
   corsOrigin?: string[];
   publicUrl?: string;
   trustProxy?: true;
@@ -41,76 +43,56 @@ interface ServeOptions extends DatabaseOptions, FirstStartOptions, flags.CallerO
 }
 
 export function addServeCommand(program: Command): void {
-  const seconds = (text: string) =>
-    flags.parseWithin(text, 1, 86_400, "expected seconds, a whole number from 1 to 86400");
-  const command = program
-    .command("serve")
-    .description("run the control plane only; functions connect from elsewhere")
-    .addOption(flags.portOption())
-    .addOption(flags.hostOption())
-    .addOption(flags.databaseOption())
-    .addOption(flags.dataDirOption())
-    .addOption(flags.natsOption())
-    .addOption(
-      flags
-        .option(
-          "--run-timeout <seconds>",
-          "seconds that a query may take, 1 to 86400; then it ends with deadline_exceeded",
-        )
-        .argParser(seconds)
-        .default(240),
-    )
-    .addOption(flags.arrivalOption())
-    .addOption(flags.corsOriginOption())
-    .addOption(
-      flags
-        .option(
-          "--public-url <url>",
-          "address that clients and browsers use, with which printed links begin (default: that of the request)",
-        )
-        .argParser(flags.parseUrl),
-    )
-    .addOption(
-      flags.option("--trust-proxy", "trust the X-Forwarded-* headers; only behind a proxy that sets them itself"),
-    )
-    .addOption(keptDays("--retention-days", "ended queries with their events", "they are deleted", 30))
-    .addOption(keptDays("--audit-days", "entries of the audit log", "they are deleted", 365))
-    .addOption(keptDays("--usage-days", "usage and credits by turn", "only daily sums remain", 90))
-    .addOption(flags.tiersOption())
-    .addOption(flags.limitsOption())
-    .addOption(flags.pricesOption())
-    .addOption(flags.webhookNetworksOption())
-    .addOption(flags.callerIssuerOption())
-    .addOption(flags.callerAudienceOption())
-    .addOption(flags.callerRoleClaimOption())
-    .addOption(flags.callerContextClaimsOption())
-    .addOption(flags.callerJwksUrlOption())
-    .addOption(
-      flags
-        .option("--metrics-port <port>", "port for GET /metrics only, 0 picks a free one (default: the public port)")
-        .argParser(flags.parsePort),
-    )
-    .addOption(
-      flags
-        .option("--metrics-token <token>", "token that GET /metrics requires as Authorization: Bearer")
-        .argParser(flags.parseToken),
-    )
-    .addOption(flags.logFormatOption())
-    .addOption(flags.otelOption())
-    .addOption(
-      flags.option("--otel-content", "record queries, answers, arguments and results in spans, each cut at 8 KiB"),
-    )
-    .addOption(
-      flags
-        .option(
-          "--otel-clients <mode>",
-          "`continue` joins traces of clients, which decide on sampling; `link` begins a trace for each query and links to the client's",
-        )
+  const command = flags
+    .addOptions(program.command("serve").description("run the control plane only; functions connect from elsewhere"), [
+      flags.portOption(),
+      flags.hostOption(),
+      flags.databaseOption(),
+      flags.dataDirOption(),
+      flags.natsOption(),
+      flags.secondsOption(
+        "--run-timeout",
+        "seconds that a query may take, 1 to 86400; then it ends with deadline_exceeded",
+        { from: 1, to: 86_400, preset: 240 },
+      ),
+      flags.arrivalOption(),
+      flags.providerIdleOption(),
+      flags.corsOriginOption(),
+      option(
+        "--public-url <url>",
+        "address that clients and browsers use, with which printed links begin (default: the request's)",
+      ).argParser(flags.parseUrl),
+      option("--trust-proxy", "trust the X-Forwarded-* headers; only behind a proxy that sets them itself"),
+      keptDays("--retention-days", "ended queries with their events", "they are deleted", 30),
+      keptDays("--audit-days", "audit log entries", "they are deleted", 365),
+      keptDays("--usage-days", "usage and credits by turn", "only daily sums remain", 90),
+      flags.tiersOption(),
+      option("--limits <file>", "JSON file with limits that replace the defaults"),
+      flags.pricesOption(),
+      option(
+        "--webhook-networks <networks>",
+        "private networks that webhooks may be sent to, also without TLS, comma-separated: ORG_ID=10.1.0.0/16:443,8443 for one organisation and these ports, 10.1.0.0/16 for all (default: none)",
+      ).argParser(flags.parseList),
+      ...flags.callerOptions(),
+      option(
+        "--metrics-port <port>",
+        "port for GET /metrics only, 0 picks a free one (default: the public port)",
+      ).argParser(flags.parsePort),
+      option("--metrics-token <token>", "token that GET /metrics requires as Authorization: Bearer").argParser(
+        flags.parseToken,
+      ),
+      flags.logFormatOption(),
+      flags.otelOption(),
+      option("--otel-content", "record queries, answers, arguments and results in spans, each cut at 8 KiB"),
+      option(
+        "--otel-clients <mode>",
+        "`continue` joins client traces, which decide on sampling; `link` begins a trace for each query and links to the client's",
+      )
         .choices(["continue", "link"])
         .default("continue"),
-    )
-    .addOption(flags.option("--no-console", "serve only the API, without the console"))
-    .addOption(flags.jsonOption())
+      option("--no-console", "serve only the API, without the console"),
+      flags.jsonOption(),
+    ])
     .action(serve);
   addFirstStartOptions(command);
   flags.examples(
@@ -122,8 +104,7 @@ export function addServeCommand(program: Command): void {
 }
 
 const keptDays = (name: string, what: string, then: string, preset: number) =>
-  flags
-    .option(`${name} <days>`, `days to keep ${what}, 1 to 36500; then ${then}`)
+  option(`${name} <days>`, `days to keep ${what}, 1 to 36500; then ${then}`)
     .argParser((text) => flags.parseWithin(text, 1, 36_500, "expected days, a whole number from 1 to 36500"))
     .default(preset);
 
@@ -150,6 +131,7 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
     providers: { ...providers, ...(prices !== undefined && { prices: await flags.readPrices(prices) }) },
     runTimeoutMs: options.runTimeout * 1000,
     arrivalMs: options.arrivalSeconds * 1000,
+    providerIdleMs: options.providerIdle * 1000,
     trustProxy: options.trustProxy ?? false,
     retentionDays: options.retentionDays,
     auditDays: options.auditDays,
@@ -202,8 +184,8 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
 }
 
 /**
- * The one-time link of the first owner; undefined once there is a member. The only server of an embedded database replaces
- * an earlier link at each start. Replicas do not: the link that another replica printed would stop working.
+ * The first owner's one-time link; undefined once there is a member. An embedded database's only server replaces an
+ * earlier link at each start. Replicas do not: the link that another replica printed would stop working.
  */
 async function setUpAddress(plane: ControlPlane, options: ServeOptions): Promise<string | undefined> {
   const link = await plane.admin.members.setUpLink({ replace: isEmbedded(options) });

@@ -1,13 +1,13 @@
 import type { Admin } from "@patchbay/control-plane";
-import { present } from "@patchbay/protocol";
+import { isoTime, isoTimeOrNull, present } from "@patchbay/kit";
 import { SERVICE_SCOPES, type ServiceScope } from "@patchbay/protocol/console";
 import { type Command, InvalidArgumentError } from "commander";
-import { examples, option, overlapOption, parseList, parseWithin } from "../options.ts";
+import { option, orgOption, overlapOption, parseList, parseWithin } from "../options.ts";
 import { adminCommandLine } from "../printed-commands.ts";
-import { fields, table } from "../table.ts";
-import { adminCommand, administer, type AdminOptions, SHOWN_ONCE } from "./administer.ts";
+import { table } from "../table.ts";
+import { adminCommand, SHOWN_ONCE, shownMembers, type Task } from "./administer.ts";
 
-interface TokenOptions extends AdminOptions {
+interface TokenOptions {
   org?: string;
 }
 
@@ -19,10 +19,10 @@ interface CreateOptions extends TokenOptions {
 
 type Token = Awaited<ReturnType<Admin["serviceTokens"]["get"]>>;
 
-/** Most tokens that `list` reads. */
+/** Maximum number of tokens that `list` reads. */
 const LISTED = 1_000;
 
-const tokenOrgOption = () => option("--org <id>", "the organisation (default: the only one)");
+const tokenOrgOption = () => orgOption("the organisation (default: the only one)");
 
 /** `service-tokens`: tokens with which programs manage an organisation over HTTP. */
 export function addServiceTokenCommands(program: Command): void {
@@ -30,110 +30,83 @@ export function addServiceTokenCommands(program: Command): void {
     .command("service-tokens")
     .description("manage service tokens, with which programs manage an organisation over HTTP");
   addCreate(tokens);
-  adminCommand(tokens, "list", "list those of an organisation, without their secrets")
-    .addOption(tokenOrgOption())
-    .action((options: TokenOptions) =>
-      administer(
-        options,
-        async (admin) => {
-          const page = await admin.serviceTokens.list(await admin.orgFor(options.org), { limit: LISTED });
-          return { items: page.items.map(listed) };
-        },
-        ({ items }) =>
-          table(
-            ["id", "hint", "label", "scopes", "last used", "state"],
-            items.map((one) => [
-              one.tokenId,
-              one.hint,
-              one.label ?? "",
-              one.scopes.join(" "),
-              one.lastUsedAt ?? "never",
-              one.state,
-            ]),
-            `None yet. Create one with \`${adminCommandLine("service-tokens create --scopes agents:read", options)}\`.`,
-          ),
+  adminCommand(tokens, "list", "list an organisation's tokens, without secrets", {
+    options: [tokenOrgOption()],
+    async work({ admin, options: { org } }: Task<TokenOptions>) {
+      const page = await admin.serviceTokens.list(await admin.orgFor(org), { limit: LISTED });
+      return { items: page.items.map(listed) };
+    },
+    show: ({ items }, { options }) =>
+      table(
+        ["id", "hint", "label", "scopes", "last used", "state"],
+        items.map(({ tokenId, hint, label, scopes, lastUsedAt, state }) => [
+          tokenId,
+          hint,
+          label ?? "",
+          scopes.join(" "),
+          lastUsedAt ?? "never",
+          state,
+        ]),
+        `None yet. Create one with \`${adminCommandLine("service-tokens create --scopes agents:read", options)}\`.`,
       ),
-    );
-  addRotate(tokens);
-  adminCommand(tokens, "revoke <id>", "revoke one; it stops working at once", { id: "id that `list` shows" })
-    .addOption(tokenOrgOption())
-    .action((id: string, options: TokenOptions) =>
-      administer(
-        options,
-        async (admin) => {
-          await admin.serviceTokens.revoke(await admin.orgFor(options.org), id);
-          return { tokenId: id };
-        },
-        ({ tokenId }) => `Revoked ${tokenId}.`,
-      ),
-    );
+  });
+  adminCommand(tokens, "rotate <id>", "replace its secret; shows the new one only once", {
+    arguments: { id: "id that `list` shows; the new secret has another id" },
+    options: [
+      tokenOrgOption(),
+      overlapOption("how long the old one keeps working: 30m, 24h, 7d, or 0 to revoke it immediately"),
+    ],
+    async work({ admin, args: [id], options: { org, overlap } }: Task<TokenOptions & { overlap: number }>) {
+      const rotated = await admin.serviceTokens.rotate(await admin.orgFor(org), id, { overlapMs: overlap });
+      return { ...created(rotated), replaced: { tokenId: id, endsAt: isoTime(rotated.oldEndsAt) } };
+    },
+    show: ({ replaced, ...made }, { args: [id] }) => `${showCreated(made)}\n${id} stops working at ${replaced.endsAt}.`,
+  });
+  adminCommand(tokens, "revoke <id>", "revoke one; it stops working at once", {
+    arguments: { id: "id that `list` shows" },
+    options: [tokenOrgOption()],
+    async work({ admin, args: [tokenId], options: { org } }: Task<TokenOptions>) {
+      await admin.serviceTokens.revoke(await admin.orgFor(org), tokenId);
+      return { tokenId };
+    },
+    show: ({ tokenId }) => `Revoked ${tokenId}.`,
+  });
 }
 
 function addCreate(tokens: Command): void {
-  const create = adminCommand(tokens, "create", "create one; its secret is shown only once")
-    .addOption(tokenOrgOption())
-    .addOption(
+  adminCommand(tokens, "create", "create one; its secret is shown only once", {
+    options: [
+      tokenOrgOption(),
       option(
         "--scopes <scopes>",
         `what it may do, comma-separated; :write includes :read. All: ${SERVICE_SCOPES.join(", ")}`,
       )
         .argParser(parseScopes)
         .makeOptionMandatory(),
-    )
-    .addOption(option("--label <label>", "the program that uses it"))
-    .addOption(
+      option("--label <label>", "the program that uses it"),
       option("--expires-in-days <days>", "days until it ends, 1 to 3650 (default: never)").argParser((text) =>
         parseWithin(text, 1, 3_650, "expected days, a whole number from 1 to 3650"),
       ),
-    )
-    .action(({ org, scopes, label, expiresInDays, ...options }: CreateOptions) =>
-      administer(
-        options,
-        async (admin) => {
-          const wanted = { orgId: await admin.orgFor(org), scopes, ...present({ label, expiresInDays }) };
-          return created(await admin.serviceTokens.create(wanted));
-        },
-        showCreated,
-      ),
-    );
-  examples(
-    create,
-    "patchbay service-tokens create --scopes agents:write,keys:write --label terraform --expires-in-days 90",
-    'curl -H "Authorization: Bearer service_admin_..." http://127.0.0.1:8787/api/agents',
-  );
-}
-
-function addRotate(tokens: Command): void {
-  adminCommand(tokens, "rotate <id>", "replace its secret; shows the new one only once", {
-    id: "id that `list` shows; the new secret has another id",
-  })
-    .addOption(tokenOrgOption())
-    .addOption(overlapOption("how long the old one keeps working: 30m, 24h, 7d, or 0 to revoke it immediately"))
-    .action((id: string, { org, overlap, ...options }: TokenOptions & { overlap: number }) =>
-      administer(
-        options,
-        async (admin) => {
-          const rotated = await admin.serviceTokens.rotate(await admin.orgFor(org), id, { overlapMs: overlap });
-          return { ...created(rotated), replaced: { tokenId: id, endsAt: iso(rotated.oldEndsAt) } };
-        },
-        ({ replaced, ...made }) => `${showCreated(made)}\n${id} stops working at ${replaced.endsAt}.`,
-      ),
-    );
+    ],
+    examples: [
+      "patchbay service-tokens create --scopes agents:write,keys:write --label terraform --expires-in-days 90",
+      'curl -H "Authorization: Bearer service_admin_..." http://127.0.0.1:8787/api/agents',
+    ],
+    async work({ admin, options: { org, scopes, label, expiresInDays } }: Task<CreateOptions>) {
+      const wanted = { orgId: await admin.orgFor(org), scopes, ...present({ label, expiresInDays }) };
+      return created(await admin.serviceTokens.create(wanted));
+    },
+    show: showCreated,
+  });
 }
 
 function created({ token, secret }: { token: Token; secret: string }) {
   const { tokenId, orgId, scopes, expiresAt } = token;
-  return { tokenId, orgId, serviceToken: secret, scopes, expiresAt: isoOrNull(expiresAt) };
+  return { tokenId, orgId, serviceToken: secret, scopes, expiresAt: isoTimeOrNull(expiresAt) };
 }
 
-function showCreated({ tokenId, serviceToken, scopes, expiresAt }: ReturnType<typeof created>): string {
-  return `${fields([
-    ["tokenId", tokenId],
-    ["serviceToken", serviceToken],
-    ["scopes", scopes.join(", ")],
-    ...(expiresAt === null ? [] : [["expiresAt", expiresAt] satisfies [string, string]]),
-  ])}\n${SHOWN_ONCE}`;
-}
+const showCreated = ({ tokenId, serviceToken, scopes, expiresAt }: ReturnType<typeof created>): string =>
+  `${shownMembers({ tokenId, serviceToken, scopes: scopes.join(", "), expiresAt })}\n${SHOWN_ONCE}`;
 
 function listed({ tokenId, orgId, hint, label, scopes, createdBy, state, ...times }: Token) {
   const { createdAt, lastUsedAt, expiresAt, revokedAt } = times;
@@ -145,10 +118,10 @@ function listed({ tokenId, orgId, hint, label, scopes, createdBy, state, ...time
     scopes,
     createdBy: createdBy ?? null,
     state,
-    createdAt: iso(createdAt),
-    lastUsedAt: isoOrNull(lastUsedAt),
-    expiresAt: isoOrNull(expiresAt),
-    revokedAt: isoOrNull(revokedAt),
+    createdAt: isoTime(createdAt),
+    lastUsedAt: isoTimeOrNull(lastUsedAt),
+    expiresAt: isoTimeOrNull(expiresAt),
+    revokedAt: isoTimeOrNull(revokedAt),
   };
 }
 
@@ -158,6 +131,3 @@ function parseScopes(text: string, before: ServiceScope[] | undefined): ServiceS
   if (wrong === undefined) return named;
   throw new InvalidArgumentError(`${wrong} is not a scope. Choose from ${SERVICE_SCOPES.join(", ")}.`);
 }
-
-const iso = (timeMs: number): string => new Date(timeMs).toISOString();
-const isoOrNull = (timeMs: number | undefined): string | null => (timeMs === undefined ? null : iso(timeMs));

@@ -1,160 +1,121 @@
 import type { Admin } from "@patchbay/control-plane";
-import { present } from "@patchbay/protocol";
+import { isoTime, isoTimeOrNull, present } from "@patchbay/kit";
 import { type Command, Option } from "commander";
-import { examples, option, overlapOption, parseCount } from "../options.ts";
-import { fields, table } from "../table.ts";
-import { adminCommand, administer, SHOWN_ONCE, type AdminOptions } from "./administer.ts";
+import { option, overlapOption, parseCount } from "../options.ts";
+import { table } from "../table.ts";
+import { adminCommand, SHOWN_ONCE, shownMembers, type Task } from "./administer.ts";
 
 type Shown = Awaited<ReturnType<Admin["setWebhook"]>>["webhook"];
 type Status = NonNullable<Parameters<Admin["listDeliveries"]>[1]["status"]>;
 
-const AGENT = { agent: "id of the agent, as `agents list` shows it" };
+const AGENT = { agent: "agent id, as `agents list` shows it" };
 
-/** `agents webhook`: set, show, rotate, remove, test, deliveries and resend. A running server sends what these commands store. */
+/**
+ * `agents webhook`: set, show, rotate, remove, test, deliveries and resend. A running server sends what these commands
+ * store.
+ */
 export function addWebhookCommands(agents: Command): void {
-  const webhook = agents.command("webhook").description("report approvals and ends of runs to an address of yours");
-  const set = adminCommand(
-    webhook,
-    "set <agent>",
-    "add the webhook and show its secret once, or change its address",
-    AGENT,
-  )
-    .addOption(
+  const webhook = agents.command("webhook").description("report approvals and ended runs to your address");
+  adminCommand(webhook, "set <agent>", "add the webhook and show its secret once, or change its address", {
+    arguments: AGENT,
+    options: [
       option(
         "--url <url>",
         "address that deliveries are posted to; https, except for networks that the server allows",
       ).makeOptionMandatory(),
-    )
-    .action((agentId: string, { url, ...options }: AdminOptions & { url: string }) =>
-      administer(
-        options,
-        async (admin) => {
-          const { webhook, secret } = await admin.setWebhook(agentId, url);
-          return { ...jsonOf(webhook), secret };
-        },
-        showWithSecret,
-      ),
-    );
-  examples(set, "patchbay agents webhook set agt_... --url https://hooks.example.com/patchbay");
-  adminCommand(webhook, "show <agent>", "show the webhook, without its secret", AGENT).action(
-    (agentId: string, options: AdminOptions) =>
-      administer(
-        options,
-        async (admin) => {
-          const found = await admin.getWebhook(agentId);
-          return found ? jsonOf(found) : { agentId, url: null };
-        },
-        (shown) => (shown.url === null ? `Agent ${agentId} has no webhook.` : show(shown)),
-      ),
-  );
-  const rotate = adminCommand(webhook, "rotate <agent>", "replace the secret; shows the new one only once", AGENT)
-    .addOption(overlapOption("how long deliveries are also signed with the old secret: 30m, 24h, 7d, or 0"))
-    .action((agentId: string, { overlap, ...options }: AdminOptions & { overlap: number }) =>
-      administer(
-        options,
-        async (admin) => {
-          const { webhook, secret } = await admin.rotateWebhook(agentId, { overlapMs: overlap });
-          return { ...jsonOf(webhook), secret };
-        },
-        showWithSecret,
-      ),
-    );
-  examples(rotate, "patchbay agents webhook rotate agt_... --overlap 24h");
-  adminCommand(webhook, "remove <agent>", "remove the webhook and give up the deliveries that wait", AGENT).action(
-    (agentId: string, options: AdminOptions) =>
-      administer(
-        options,
-        async (admin) => {
-          await admin.removeWebhook(agentId);
-          return { agentId };
-        },
-        () => `Agent ${agentId} has no webhook now.`,
-      ),
-  );
+    ],
+    examples: ["patchbay agents webhook set agt_... --url https://hooks.example.com/patchbay"],
+    work: async ({ admin, args: [agentId], options: { url } }: Task<{ url: string }>) =>
+      withSecret(await admin.setWebhook(agentId, url)),
+    show: showWithSecret,
+  });
+  adminCommand(webhook, "show <agent>", "show the webhook, without its secret", {
+    arguments: AGENT,
+    async work({ admin, args: [agentId] }: Task) {
+      const found = await admin.getWebhook(agentId);
+      return found ? jsonOf(found) : { agentId, url: null };
+    },
+    show: (shown) => (shown.url === null ? `Agent ${shown.agentId} has no webhook.` : shownMembers(shown)),
+  });
+  adminCommand(webhook, "rotate <agent>", "replace the secret; shows the new one only once", {
+    arguments: AGENT,
+    options: [overlapOption("how long deliveries are also signed with the old secret: 30m, 24h, 7d, or 0")],
+    examples: ["patchbay agents webhook rotate agt_... --overlap 24h"],
+    work: async ({ admin, args: [agentId], options: { overlap } }: Task<{ overlap: number }>) =>
+      withSecret(await admin.rotateWebhook(agentId, { overlapMs: overlap })),
+    show: showWithSecret,
+  });
+  adminCommand(webhook, "remove <agent>", "remove the webhook and give up the deliveries that wait", {
+    arguments: AGENT,
+    async work({ admin, args: [agentId] }: Task) {
+      await admin.removeWebhook(agentId);
+      return { agentId };
+    },
+    show: ({ agentId }) => `Agent ${agentId} has no webhook now.`,
+  });
   addDeliveryCommands(webhook);
 }
 
 function addDeliveryCommands(webhook: Command): void {
-  adminCommand(webhook, "test <agent>", "store a test delivery, which a running server sends", AGENT).action(
-    (agentId: string, options: AdminOptions) =>
-      administer(
-        options,
-        (admin) => admin.testWebhook(agentId),
-        ({ deliveryId }) =>
-          `Stored delivery ${deliveryId}. See its state with: patchbay agents webhook deliveries ${agentId}`,
-      ),
-  );
-  adminCommand(webhook, "deliveries <agent>", "list deliveries, newest first", AGENT)
-    .addOption(
+  adminCommand(webhook, "test <agent>", "store a test delivery, which a running server sends", {
+    arguments: AGENT,
+    work: ({ admin, args: [agentId] }: Task) => admin.testWebhook(agentId),
+    show: ({ deliveryId }, { args: [agentId] }) =>
+      `Stored delivery ${deliveryId}. See its state with: patchbay agents webhook deliveries ${agentId}`,
+  });
+  adminCommand(webhook, "deliveries <agent>", "list deliveries, newest first", {
+    arguments: AGENT,
+    options: [
       new Option("--status <status>", "only deliveries in this state").choices(["pending", "delivered", "failed"]),
-    )
-    .addOption(option("--limit <n>", "deliveries to show, 1 to 10000").argParser(parseCount).default(100))
-    .action((agentId: string, options: AdminOptions & { status?: Status; limit: number }) =>
-      administer(
-        options,
-        async (admin) => {
-          const { limit, status } = options;
-          const { items, nextCursor } = await admin.listDeliveries(agentId, { limit, ...present({ status }) });
-          return { items: items.map(timesAsText), nextCursor };
-        },
-        ({ items }) =>
-          table(
-            ["delivery", "event", "status", "attempts", "last code", "last error", "next attempt"],
-            items.map((one) => [
-              one.deliveryId,
-              one.type,
-              one.status,
-              String(one.attempts),
-              String(one.lastStatus ?? ""),
-              one.lastError ?? "",
-              one.nextAttemptAt ?? "",
-            ]),
-            "No deliveries.",
-          ),
+      option("--limit <n>", "deliveries to show, 1 to 10000").argParser(parseCount).default(100),
+    ],
+    async work({ admin, args: [agentId], options: { limit, status } }: Task<{ status?: Status; limit: number }>) {
+      const { items, nextCursor } = await admin.listDeliveries(agentId, { limit, ...present({ status }) });
+      return { items: items.map(timesAsText), nextCursor };
+    },
+    show: ({ items }) =>
+      table(
+        ["delivery", "event", "status", "attempts", "last code", "last error", "next attempt"],
+        items.map(({ deliveryId, type, status, attempts, lastStatus, lastError, nextAttemptAt }) => [
+          deliveryId,
+          type,
+          status,
+          String(attempts),
+          String(lastStatus ?? ""),
+          lastError ?? "",
+          nextAttemptAt ?? "",
+        ]),
+        "No deliveries.",
       ),
-    );
+  });
   adminCommand(webhook, "resend <agent> <delivery>", "send an ended delivery again, with the same id", {
-    ...AGENT,
-    delivery: "id of the delivery, as `deliveries` shows it",
-  }).action((agentId: string, deliveryId: string, options: AdminOptions) =>
-    administer(
-      options,
-      async (admin) => {
-        await admin.resendDelivery(agentId, deliveryId);
-        return { deliveryId };
-      },
-      () => `Delivery ${deliveryId} is pending again.`,
-    ),
-  );
+    arguments: { ...AGENT, delivery: "delivery id, as `deliveries` shows it" },
+    async work({ admin, args: [agentId, deliveryId] }: Task) {
+      await admin.resendDelivery(agentId, deliveryId);
+      return { deliveryId };
+    },
+    show: ({ deliveryId }) => `Delivery ${deliveryId} is pending again.`,
+  });
 }
-
-const iso = (timeMs: number): string => new Date(timeMs).toISOString();
 
 const jsonOf = ({ agentId, url, hint, previousUntil, createdAt }: Shown) => ({
   agentId,
   url,
   hint,
-  previousEndsAt: previousUntil === undefined ? null : iso(previousUntil),
-  createdAt: iso(createdAt),
+  previousEndsAt: isoTimeOrNull(previousUntil),
+  createdAt: isoTime(createdAt),
 });
 
-const show = (shown: object): string =>
-  fields(
-    Object.entries(shown)
-      .filter(([, value]) => value !== null)
-      .map(([name, value]) => [name, String(value)]),
-  );
+const withSecret = ({ webhook, secret }: { webhook: Shown; secret: string | null }) => ({ ...jsonOf(webhook), secret });
 
-const showWithSecret = (shown: object & { secret: string | null }): string =>
-  shown.secret === null ? show(shown) : `${show(shown)}\n${SHOWN_ONCE}`;
+const showWithSecret = (shown: ReturnType<typeof withSecret>): string =>
+  shown.secret === null ? shownMembers(shown) : `${shownMembers(shown)}\n${SHOWN_ONCE}`;
 
-function timesAsText({ createdAt, nextAttemptAt, lastAttemptAt, ...one }: Deliveries[number]) {
-  return {
-    ...one,
-    createdAt: iso(createdAt),
-    nextAttemptAt: nextAttemptAt === undefined ? null : iso(nextAttemptAt),
-    lastAttemptAt: lastAttemptAt === undefined ? null : iso(lastAttemptAt),
-  };
-}
+const timesAsText = ({ createdAt, nextAttemptAt, lastAttemptAt, ...one }: Deliveries[number]) => ({
+  ...one,
+  createdAt: isoTime(createdAt),
+  nextAttemptAt: isoTimeOrNull(nextAttemptAt),
+  lastAttemptAt: isoTimeOrNull(lastAttemptAt),
+});
 
 type Deliveries = Awaited<ReturnType<Admin["listDeliveries"]>>["items"];

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import type { Admin, ControlPlane } from "@patchbay/control-plane";
 import type { Manifest } from "@patchbay/protocol";
 
-/** Credentials of a development service in clear text, for development only. */
+/** Clear-text credentials for a development service. */
 export interface DevCredentials {
-  /** Address of the service at its last start. */
+  /** The service's address at its last start. */
   baseUrl: string;
   orgId: string;
   agentId: string;
@@ -62,7 +62,7 @@ async function createAgent(admin: Admin, name: string) {
   return admin.createAgent(name, { orgId });
 }
 
-/** The id and the secret that are kept where the database still accepts them, else new ones. */
+/** The stored id and secret if the database still accepts them, else new ones. */
 async function ensureCredential(
   { credentials }: Admin,
   kind: "api" | "runtime" | "access",
@@ -74,7 +74,7 @@ async function ensureCredential(
   const endsAt = stored?.expiresAt ?? Number.POSITIVE_INFINITY;
   const isValid = stored && stored.revokedAt === undefined && endsAt - Date.now() > LEAST_LEFT_MS;
   if (isValid && id && secret) return [id, secret];
-  // `patchbay query` confirms calls that the role of the query may approve itself.
+  // `patchbay query` confirms calls that the query's role may approve itself.
   const can = kind === "api" ? { can: ["approve" as const] } : {};
   const created = await credentials.create(kind, { agentId, label: "dev", ...can });
   return [created.credentialId, created.secret];

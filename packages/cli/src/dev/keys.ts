@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { emitKeypressEvents, type Key } from "node:readline";
 import { createInterface } from "node:readline/promises";
-import { reasonOf } from "../failure.ts";
+import { reasonOf } from "@patchbay/loading/failure";
 import { paintStatus, print, printStatus } from "../output.ts";
 
 /** What a key does. A failure is printed. */
@@ -11,7 +11,7 @@ export interface KeyCommand {
   run(): Promise<void> | void;
 }
 
-/** Commands by single keys of the terminal, until disposed. In between, it reads lines. */
+/** Runs commands on single terminal keys, until disposed. In between, it reads lines. */
 export class TerminalKeys implements Disposable {
   readonly #commands: Readonly<Record<string, KeyCommand>>;
   readonly #asking = new Set<AbortController>();
@@ -66,7 +66,7 @@ export class TerminalKeys implements Disposable {
     process.stdin.setRawMode(false).pause();
   }
 
-  // In the background, a process that changes the terminal is stopped by the system.
+  // The system stops a background process that changes the terminal.
   readonly #listen = (): void => {
     if (!this.#closed && isInForeground()) process.stdin.setRawMode(true).resume();
   };

@@ -1,4 +1,5 @@
-import type { ExampleQuery, FunctionManifest, JsonObject, Manifest } from "@patchbay/protocol";
+import type { ExampleQuery, FunctionManifest, Manifest } from "@patchbay/protocol";
+import type { JsonObject } from "@patchbay/kit";
 import { oneLine, paint } from "../output.ts";
 import { fields, table } from "../table.ts";
 import { describeProvider } from "../serving.ts";

@@ -17,17 +17,17 @@ export interface SupervisorOptions {
   retryMs?: number;
 }
 
-/** A process that served this long resets the pause: its crash is not one of a row. */
+/** A process that served this long resets the pause: its next crash starts a new row. */
 const CALM_MS = 10_000;
 
-/** Keeps one process of functions serving: replaces it without a gap, and starts it again when it crashes. */
+/** Keeps one functions process serving: replaces it without a gap, and restarts it after a crash. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #children = new Set<RuntimeChild>();
   readonly #stopping = new AbortController();
   readonly #loaded = Promise.withResolvers<Manifest>();
   #serving: { child: RuntimeChild; service: string; since: number } | undefined;
-  /** The process that is to take over; undefined when none is starting. */
+  /** The process that will take over; undefined when none is starting. */
   #next: RuntimeChild | undefined;
   #hasServed = false;
   readonly #first = Promise.withResolvers<Manifest>();
@@ -121,7 +121,7 @@ export class Supervisor {
     return child;
   }
 
-  /** Two services with a function of the same name refuse each other, so a renamed service needs the old process gone first. */
+  /** Two services with the same function name refuse each other, so a renamed service needs the old process gone first. */
   #makeWayFor(next: Manifest): void {
     if (!this.#serving || this.#serving.service === next.name) return;
     const { child } = this.#serving;
@@ -147,20 +147,23 @@ export class Supervisor {
   }
 }
 
-/** Source files of functions. Other files are watched if they are imported: functions may write them, and a reload would lose their memory. */
+/**
+ * Source files with functions. Other files are watched if they are imported: functions may write them, and a reload
+ * would lose their memory.
+ */
 const SOURCE = /\.[cm]?[jt]sx?$/;
 const SKIPPED = new Set(["node_modules", "dist"]);
 const QUIET_MS = 50;
 
 export interface Watching {
-  /** Watches one more file, wherever it is. */
+  /** Watches one more file, wherever it is. Has no effect after `close`: a process that loads files reports them until it ends. */
   add(path: string): void;
   close(): Promise<void>;
 }
 
 /**
- * Calls `onChange` once after each burst of changes to sources in the folder of `file`, to `.env` of the working folder and to added
- * files. Resolves when it watches.
+ * Calls `onChange` once after each burst of changes to sources in the folder of `file`, to the working folder's `.env`
+ * and to added files. Resolves when it watches.
  */
 export async function watchSources(
   file: string,
@@ -192,7 +195,7 @@ export async function watchSources(
   await ready.promise;
   return {
     add(path) {
-      if (named.has(path)) return;
+      if (watcher.closed || named.has(path)) return;
       named.add(path);
       watcher.add(path);
     },

@@ -2,6 +2,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import { existsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { resolve } from "node:path";
+import { PROVIDER_NAMES, PROVIDERS } from "@patchbay/protocol/providers";
 import { type Environment, readProviderConfig } from "../config.ts";
 import {
   databaseFile,
@@ -12,8 +13,9 @@ import {
   requireDatabase,
   withoutPassword,
 } from "../database.ts";
-import { reasonOf } from "../failure.ts";
+import { reasonOf } from "@patchbay/loading/failure";
 import { readPrices } from "../options.ts";
+import { KEYS } from "../serving.ts";
 import { findServiceFile, loadService } from "../service-file.ts";
 
 /** The result of one check; `fix` says what to do. */
@@ -46,7 +48,7 @@ export function checkDataDir(dataDir: string): Finding {
   return ok("data folder", `${folder} is writable${existsSync(folder) ? "" : "; the first start creates it"}`);
 }
 
-/** Files that other users of this machine must not read: the database, and the credentials of `dev`. */
+/** Files that other users on this machine must not read: the database, and the `dev` credentials. */
 export function checkFileModes(options: DatabaseOptions): Finding[] {
   const database = databaseFile(options);
   const files = database === undefined ? [] : [database, `${database}-wal`, `${database}-shm`];
@@ -59,7 +61,7 @@ export function checkFileModes(options: DatabaseOptions): Finding[] {
   );
 }
 
-/** 0 for a file that does not exist or that this user cannot reach. */
+/** 0 for a missing file, or one that this user cannot reach. */
 function modeOf(file: string): number {
   try {
     return statSync(file).mode;
@@ -148,39 +150,33 @@ async function answersHealthz(host: string, port: number): Promise<boolean> {
   return response?.ok === true && response.headers.has("X-Request-Id");
 }
 
-const KEY_SHAPES = { anthropic: /^sk-ant-/, openai: /^sk-/, gemini: /^AIza/ } as const;
-const NAMES = ["anthropic", "openai", "gemini"] as const;
-
-/** Whether the providers' settings are valid and the keys look like keys of that provider. Sends nothing. */
+/** Whether the provider settings are valid and each key has its provider's form. Sends nothing. */
 export function checkProviders(environment: Environment): Finding[] {
-  const set = "Set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY.";
   try {
     const config = readProviderConfig(environment);
-    const findings = NAMES.flatMap((name) => {
+    const findings = PROVIDER_NAMES.flatMap((name) => {
       const account = config[name];
       if (!account) return [];
-      const odd =
-        account.apiKey !== undefined && account.baseUrl === undefined && !KEY_SHAPES[name].test(account.apiKey);
-      if (odd)
-        return [
-          warn(name, "the key does not look like a key of this provider", `Check ${name.toUpperCase()}_API_KEY.`),
-        ];
-      return [ok(name, account.baseUrl === undefined ? "a key is set" : `configured, at ${account.baseUrl}`)];
+      const { env, keyShape } = PROVIDERS[name];
+      const { apiKey, baseUrl } = account;
+      if (apiKey !== undefined && baseUrl === undefined && !keyShape.test(apiKey))
+        return [warn(name, "the key does not look like a key of this provider", `Check ${env}_API_KEY.`)];
+      return [ok(name, baseUrl === undefined ? "a key is set" : `configured, at ${baseUrl}`)];
     });
-    const chosen = config.default?.provider;
-    if (chosen !== undefined && chosen !== "offline" && !NAMES.some((name) => name === chosen && config[name]))
-      findings.push(
-        fail("provider", `PATCHBAY_PROVIDER is ${chosen}, which has no key`, `Set ${chosen.toUpperCase()}_API_KEY.`),
-      );
+    const chosen = PROVIDER_NAMES.find((name) => name === config.default?.provider);
+    if (chosen && !config[chosen]) {
+      const key = `${PROVIDERS[chosen].env}_API_KEY`;
+      findings.push(fail("provider", `PATCHBAY_PROVIDER is ${chosen}, which has no key`, `Set ${key}.`));
+    }
     if (findings.length > 0) return findings;
-    if (chosen === "offline") return [ok("provider", "the offline model: word matching, not a language model")];
-    return [warn("provider", "no key is set: `dev` uses the offline model, `serve` refuses queries", set)];
+    if (config.offline) return [ok("provider", "the offline model: word matching, not a language model")];
+    return [warn("provider", "no key is set: `dev` uses the offline model, `serve` refuses queries", `Set ${KEYS}.`)];
   } catch (error) {
     return [fail("provider", reasonOf(error), "Correct these variables or unset them.")];
   }
 }
 
-/** The file of prices, if one is set. */
+/** Checks the price file, if one is set. */
 export async function checkPrices({ PATCHBAY_PRICES: file = "" }: Environment): Promise<Finding[]> {
   if (file === "") return [];
   try {

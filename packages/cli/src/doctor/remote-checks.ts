@@ -1,8 +1,9 @@
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
+import { text } from "node:stream/consumers";
 import { createClient, PatchbayError, type AgentClient, type StreamedEvent } from "@patchbay/client";
 import type { QueryTarget } from "../commands/query-target.ts";
-import { reasonOf } from "../failure.ts";
+import { reasonOf } from "@patchbay/loading/failure";
 import { connectCommand } from "../printed-commands.ts";
 import { fail, ok, warn, type Finding } from "./local-checks.ts";
 
@@ -31,6 +32,33 @@ export async function checkReachable(url: string): Promise<Finding[]> {
 
 /** Whether a WebSocket upgrade reaches the service: without a key it must answer 401. */
 export async function checkUpgrade(url: string): Promise<Finding> {
+  const { status } = await upgrade(url);
+  if (status === 401) return ok("WebSocket", "upgrades reach the service");
+  const fix = "Let the proxy pass Upgrade and Connection headers on /functions/connect, with HTTP/1.1.";
+  return fail("WebSocket", `an upgrade of /functions/connect gave ${status} instead of the service's 401`, fix);
+}
+
+/** Whether a runtime could connect with this key now: opens a connection, and closes it before offering functions. */
+export async function checkRuntimeKey(url: string, key: string, agent: string | undefined): Promise<Finding> {
+  const { status, message } = await upgrade(url, {
+    Authorization: `Bearer ${key}`,
+    ...(agent !== undefined && { "X-Agent-Id": agent }),
+  });
+  if (status === 101) return ok("runtime key", "connects functions");
+  const create = `patchbay runtime-keys create --agent ${agent ?? "ID"}`;
+  // The answer names the limit, and what to do.
+  if (status === 429) return warn("runtime key", message, `Create another one on the server: ${create}`);
+  if (status === 401) return fail("runtime key", "is unknown or revoked", `Create one on the server: ${create}`);
+  if (status === 403)
+    return fail("runtime key", `does not belong to agent ${agent}`, `Create one on the server: ${create}`);
+  return fail("runtime key", `the service answered ${status} ${message}`.trim(), "Look at the service's log.");
+}
+
+/** The answer to an upgrade request, or the error instead of its status. 101 when it succeeded; the connection is closed. */
+async function upgrade(
+  url: string,
+  more: Record<string, string> = {},
+): Promise<{ status: number | string; message: string }> {
   const target = new URL(`${url}/functions/connect`);
   const send = target.protocol === "https:" ? httpsRequest : httpRequest;
   const headers = {
@@ -38,19 +66,34 @@ export async function checkUpgrade(url: string): Promise<Finding> {
     Upgrade: "websocket",
     "Sec-WebSocket-Version": "13",
     "Sec-WebSocket-Key": "cGF0Y2hiYXkgZG9jdG9yIQ==",
+    ...more,
   };
-  const status = await new Promise<number | string>((resolve) => {
+  return await new Promise((resolve) => {
     const request = send(target, { headers, timeout: WAIT_MS }, (response) => {
-      response.resume();
-      resolve(response.statusCode ?? 0);
+      void text(response).then(
+        (body) => resolve({ status: response.statusCode ?? 0, message: messageIn(body) }),
+        () => resolve({ status: response.statusCode ?? 0, message: "" }),
+      );
+    });
+    request.on("upgrade", (_, socket) => {
+      socket.on("error", () => undefined);
+      socket.destroy();
+      resolve({ status: 101, message: "" });
     });
     request.on("timeout", () => request.destroy(new Error("no answer in time")));
-    request.on("error", (error) => resolve(error.message));
+    request.on("error", (error) => resolve({ status: error.message, message: "" }));
     request.end();
   });
-  if (status === 401) return ok("WebSocket", "upgrades reach the service");
-  const fix = "Let the proxy pass Upgrade and Connection headers on /functions/connect, with HTTP/1.1.";
-  return fail("WebSocket", `an upgrade of /functions/connect gave ${status} instead of the service's 401`, fix);
+}
+
+/** An error body's `errorMessage`; empty for another body. */
+function messageIn(body: string): string {
+  try {
+    const { errorMessage } = JSON.parse(body) as { errorMessage?: unknown };
+    return typeof errorMessage === "string" ? errorMessage : "";
+  } catch {
+    return "";
+  }
 }
 
 /** Whether the key is valid for this agent. */
@@ -100,7 +143,7 @@ export async function checkStream(target: QueryTarget): Promise<Finding[]> {
   return [queryFinding(last, target), streamFinding({ openedMs, tookMs })];
 }
 
-/** What the network reported, where the client's error has it as its cause. */
+/** The network's reason, if the client's error has one as its cause. */
 function networkReason(error: unknown): string {
   return reasonOf(error instanceof PatchbayError ? (error.cause ?? error) : error);
 }
@@ -113,7 +156,11 @@ function clientOf({ url, agent, key }: QueryTarget): AgentClient {
 function queryFinding(last: StreamedEvent["event"] | undefined, target: QueryTarget): Finding {
   if (last?.type === "finalResponse") return ok("query", "functions are connected and a query is answered");
   if (last?.type === "error" && last.code === "agent_session_not_found")
-    return fail("query", "no functions are connected", `Start them: ${connectCommand(target)}`);
+    return fail(
+      "query",
+      ["no functions are connected", ...(last.warnings ?? [])].join(": "),
+      `Start them: ${connectCommand(target)}`,
+    );
   const reason = last?.type === "error" ? last.errorMessage : "the stream ended without a last event";
   return fail(
     "query",

@@ -1,7 +1,7 @@
 /** Applies each edit of a corpus to the service in `desk`, and prints the differences from its lock as a line of JSON. */
 import { readFile } from "node:fs/promises";
 import { compareAccess, lockOf, parseLock, writeLock } from "@patchbay/functions/access";
-import { fingerprintOf } from "../../src/code/fingerprint.ts";
+import { fingerprintOf } from "@patchbay/access-lab/code/fingerprint";
 import { editedServices } from "./edited.ts";
 import type { Edit } from "./edits.ts";
 

@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { fingerprintOf } from "../../src/code/fingerprint.ts";
-import { loadOwnersFiles } from "../../src/loading/module-hooks.ts";
+import { fingerprintOf } from "@patchbay/access-lab/code/fingerprint";
+import { loadOwnersFiles } from "@patchbay/loading/module-hooks";
 import type { Hole } from "./holes.ts";
 
 const holes = JSON.parse(await readFile(process.argv[2]!, "utf8")) as Hole[];

@@ -1,10 +1,10 @@
 /** Applies each edit of a corpus to the service in `desk`, and prints the widenings that a search finds as a line of JSON. */
 import { readFile } from "node:fs/promises";
 import { compareAccess, lockOf } from "@patchbay/functions/access";
-import { fingerprintOf } from "../../src/code/fingerprint.ts";
-import { factsOf } from "../../src/search/facts.ts";
-import { judgeOf } from "../../src/search/judge.ts";
-import { compareVersions, type Version } from "../../src/search/search.ts";
+import { fingerprintOf } from "@patchbay/access-lab/code/fingerprint";
+import { factsOf } from "@patchbay/access-lab/search/facts";
+import { judgeOf } from "@patchbay/access-lab/search/judge";
+import { compareVersions, type Version } from "@patchbay/access-lab/search/search";
 import { editedServices } from "./edited.ts";
 import type { Edit } from "./edits.ts";
 

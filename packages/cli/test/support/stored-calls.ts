@@ -1,4 +1,5 @@
-import type { CallOutcome, JsonObject, Manifest } from "@patchbay/protocol";
+import type { CallOutcome, Manifest } from "@patchbay/protocol";
+import type { JsonObject } from "@patchbay/kit";
 import { openStore } from "@patchbay/control-plane/admin";
 
 /** An ended call of a run of its own. */

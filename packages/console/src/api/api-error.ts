@@ -10,7 +10,7 @@ export class ApiError extends Error {
   /** HTTP status; 0 without a response. */
   readonly status: number;
   readonly requestId: string | undefined;
-  /** Validation errors by the property of the body or query that they are about. */
+  /** Validation errors by body or query property. */
   readonly details: { path: string; message: string }[];
   readonly retryAfterSeconds: number | undefined;
 
@@ -33,7 +33,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The error of a request that got no response. */
+/** The error for a request without a response. */
 export const unreachable = (cause: unknown): ApiError =>
   new ApiError(
     "unreachable",
@@ -41,7 +41,7 @@ export const unreachable = (cause: unknown): ApiError =>
     { cause },
   );
 
-/** Reads the error of a response with a 4xx or 5xx status. */
+/** Reads the error from a 4xx or 5xx response. */
 export async function readProblem(response: Response): Promise<ApiError> {
   const requestId = response.headers.get("x-request-id") ?? undefined;
   const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);

@@ -40,11 +40,11 @@ type Asked<Path extends PathOf<"GET">> = Omit<RequestOf<"GET", Path>, "signal" |
 type Arguments<Path extends PathOf<"GET">> =
   object extends Asked<Path> ? [request?: Asked<Path>] : [request: Asked<Path>];
 
-/** The key of a query: path, parameters and query string. `pathOfKey` reads the path back for live changes. */
+/** A query key: path, parameters and query string. `pathOfKey` reads the path back for live changes. */
 export const keyOf = (path: PathOf<"GET">, request: { params?: unknown; query?: unknown } = {}) =>
   [path, request.params ?? {}, request.query ?? {}] as const;
 
-/** The query of one resource, for `useQuery` and loaders. */
+/** The query for one resource, for `useQuery` and loaders. */
 export function resource<Path extends PathOf<"GET">>(path: Path, ...[request]: Arguments<Path>) {
   const get = api.get as (path: Path, request: object) => Promise<AnswerOf<"GET", Path>>;
   return queryOptions({
@@ -59,7 +59,7 @@ interface PageOf<Item> {
 }
 
 interface Relative {
-  /** The length of a range that ends now. Each request computes its start, which replaces `query.from`. */
+  /** Length of a range that ends now. Each request computes its start, which replaces `query.from`. */
   last?: Preset | undefined;
 }
 
@@ -67,8 +67,9 @@ type ListArguments<Path extends ListPath> =
   object extends Asked<Path> ? [request?: Asked<Path> & Relative] : [request: Asked<Path> & Relative];
 
 /**
- * The query of a paged list, for `useInfiniteQuery`. Its data is the items of all pages fetched so far. The start of a relative
- * range is not part of its key: it moves with the clock, and a list with another key begins again with its first page.
+ * A paged list's query, for `useInfiniteQuery`. Its data is the items on all fetched pages. Its key leaves out the
+ * start of a relative range: the start moves with the clock, and a list with another key begins again with its first
+ * page.
  */
 export function list<Path extends ListPath>(path: Path, ...[request]: ListArguments<Path>) {
   const get = api.get as unknown as (path: Path, request: object) => Promise<PageOf<ItemOf<Path>>>;
@@ -87,7 +88,7 @@ export function list<Path extends ListPath>(path: Path, ...[request]: ListArgume
   });
 }
 
-/** The rows of a paged list. When a filter changes the key, the previous rows stay until the new ones arrive. */
+/** A paged list's rows. When a filter changes the key, the previous rows stay until the new ones arrive. */
 export const useList = <Path extends ListPath>(path: Path, ...request: ListArguments<Path>) =>
   useInfiniteQuery({ ...list(path, ...request), placeholderData: keepPreviousData });
 
@@ -95,14 +96,14 @@ export const useList = <Path extends ListPath>(path: Path, ...request: ListArgum
 export const useFiltered = <Path extends PathOf<"GET">>(path: Path, ...request: Arguments<Path>) =>
   useQuery({ ...resource(path, ...request), placeholderData: keepPreviousData });
 
-/** The path in a key made by `keyOf`; of a list too. */
+/** The path in a key from `keyOf`, also for lists. */
 export function pathOfKey(key: readonly unknown[]): unknown {
   return key[0] === "list" ? key[1] : key[0];
 }
 
 export const sessionQuery = () => resource("/session");
 
-/** Fetches the queries of these paths again where they are shown, and marks the others as stale. */
+/** Refetches these paths' queries where they are shown, and marks the others as stale. */
 export const refetch = (...paths: PathOf<"GET">[]): Promise<void> =>
   queryClient.invalidateQueries({ predicate: ({ queryKey }) => paths.some((path) => path === pathOfKey(queryKey)) });
 

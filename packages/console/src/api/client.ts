@@ -26,7 +26,7 @@ type Send<M extends Method> = <Path extends PathOf<M>>(
   ...request: Request<M, Path>
 ) => Promise<AnswerOf<M, Path>>;
 
-/** The API of the console. Every method throws `ApiError`, or the signal's reason when aborted. */
+/** The console's API. Every method throws `ApiError`, or the signal's reason when aborted. */
 export interface Client {
   get: Send<"GET">;
   post: Send<"POST">;
@@ -41,6 +41,7 @@ export interface Client {
 const SIGN_IN = /^\/(session|links)/;
 
 export function createClient({ fetch, onSignedOut, confirm }: ClientOptions): Client {
+  const keys = createKeys();
   async function request(method: Method, path: string, options: AnyRequest = {}, accept = "application/json") {
     const send = () => sendOnce(fetch, method, path, options, accept);
     let response = await send();
@@ -55,10 +56,22 @@ export function createClient({ fetch, onSignedOut, confirm }: ClientOptions): Cl
     throw problem;
   }
 
+  /** As `request`; a POST request has a key, with which the control plane does it once. */
+  async function keyed(method: Method, path: string, options: AnyRequest = {}, accept?: string) {
+    if (method !== "POST") return request(method, path, options, accept);
+    const deed = keys.of(path, options);
+    try {
+      return await request(method, path, { ...options, headers: { "idempotency-key": deed.key } }, accept);
+    } catch (error) {
+      if (error instanceof ApiError && error.transient) deed.keep();
+      throw error;
+    }
+  }
+
   const sender =
     <M extends Method>(method: M): Send<M> =>
     async (path, ...[options]) => {
-      const response = await request(method, path, options as AnyRequest | undefined);
+      const response = await keyed(method, path, options as AnyRequest | undefined);
       const answer: unknown = response.status === 204 ? undefined : await readJson(response);
       return answer as never;
     };
@@ -70,11 +83,32 @@ export function createClient({ fetch, onSignedOut, confirm }: ClientOptions): Cl
     patch: sender("PATCH"),
     delete: sender("DELETE"),
     async open(method, path, options) {
-      const response = await request(method, path, options, "text/event-stream");
+      const response = await keyed(method, path, options, "text/event-stream");
       return response.status === 204 ? undefined : response;
     },
   };
 }
+
+/**
+ * Idempotency keys, one for each intended change. While a request's outcome is unknown, because no answer arrived, the
+ * next equal request gets the same key: a member's retry must not create a second run or key.
+ */
+function createKeys() {
+  const unknown = new Map<string, string>();
+  return {
+    of(path: string, { params, body }: AnyRequest) {
+      // Bodies with passwords are not kept, and their requests make nothing twice.
+      const deed = SIGN_IN.test(path) ? undefined : JSON.stringify([path, params, body]);
+      const key = (deed !== undefined && unknown.get(deed)) || newKey();
+      if (deed !== undefined) unknown.delete(deed);
+      return { key, keep: () => deed !== undefined && unknown.set(deed, key) };
+    },
+  };
+}
+
+/** `crypto.randomUUID` is missing on pages that are not served over HTTPS. */
+const newKey = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 async function sendOnce(
   fetch: typeof globalThis.fetch,

@@ -48,7 +48,7 @@ const PATHS: Record<Topic, PathOf<"GET">[]> = {
   members: ["/members", "/links", "/session", "/organisation", "/audit"],
 };
 
-/** `meta` of queries about a past time range, which new events do not change. */
+/** Query `meta` for past time ranges, which new events do not change. */
 export const PAST = { past: true };
 
 /** A busy organisation changes many times a second; refetch at most this often. */
@@ -64,8 +64,8 @@ let openNow = (): void => undefined;
 export const reconnectNow = (): void => openNow();
 
 /**
- * Refetches the queries on the page when the control plane reports a change, until the returned function is called. A hidden page
- * closes its connection. When the feed opens again, the queries of all topics and those that failed are refetched.
+ * Refetches the page's queries when the control plane reports a change, until the returned function is called. A hidden
+ * page closes its connection. When the feed opens again, it refetches the queries of all topics and those that failed.
  */
 export function followChanges(queries: QueryClient): () => void {
   let source: EventSource | undefined;

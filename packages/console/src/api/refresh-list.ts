@@ -1,7 +1,7 @@
 import type { InfiniteData, Query, QueryClient } from "@tanstack/react-query";
 import type { ListPath } from "./routes.ts";
 
-/** The ids of the rows of long lists. Others are short, and fetched again as a whole. */
+/** Row ids in long lists. Other lists are short, and fetched again as a whole. */
 const ROW_IDS: { [Path in ListPath]?: string } = {
   "/agents/:agent_id/runs": "runId",
   "/agents/:agent_id/threads": "threadId",
@@ -23,9 +23,9 @@ type Pages = InfiniteData<Page, string | undefined>;
 const isOpen = ({ finishedAt }: Row): boolean => finishedAt === null;
 
 /**
- * Fetches what may have changed of a list with several pages: the first page, where new rows are, and pages with open runs. The
- * others stay, so that a member who has loaded twenty pages does not fetch twenty pages with each change. Resolves with false when
- * the list must be fetched as a whole.
+ * Fetches what may have changed in a list with several pages: the first page, where new rows are, and pages with open
+ * runs. The others stay, so that a member who has loaded twenty pages does not fetch twenty pages with each change.
+ * Resolves with false when the list must be fetched as a whole.
  */
 export async function refreshList(queries: QueryClient, query: Query): Promise<boolean> {
   const { queryKey, state } = query;

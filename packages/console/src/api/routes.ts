@@ -3,7 +3,7 @@ import type { z } from "zod";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** The paths of a method. */
+/** A method's paths. */
 export type PathOf<M extends Method> = ConsoleRouteName extends infer Name
   ? Name extends `${M} ${infer Path}`
     ? Path
@@ -20,7 +20,7 @@ type ParamNames<Path extends string> = Path extends `${infer Part}/${infer Rest}
 
 type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Rest>}` : Name;
 
-/** The ids in a path, by the names that the routes of the pages give them. */
+/** The ids in a path, by their names in the page routes. */
 export type ParamsOf<Path extends string> = Record<ParamNames<Path>, string>;
 
 export type QueryOf<M extends Method, Path extends string> = ConsoleRoutes[NameOf<M, Path>] extends {
@@ -42,12 +42,12 @@ export type AnswerOf<M extends Method, Path extends string> = ConsoleRoutes[Name
   ? z.output<Schema>
   : undefined;
 
-/** Paths of lists: their response has items and a cursor. */
+/** List paths: their response has items and a cursor. */
 export type ListPath = {
   [Path in PathOf<"GET">]: AnswerOf<"GET", Path> extends { items: unknown[]; nextCursor: string | null } ? Path : never;
 }[PathOf<"GET">];
 
-/** One item of a list. */
+/** One list item. */
 export type ItemOf<Path extends ListPath> = AnswerOf<"GET", Path> extends { items: (infer Item)[] } ? Item : never;
 
 type Given<Key extends string, Value> = [Value] extends [undefined]
@@ -56,14 +56,14 @@ type Given<Key extends string, Value> = [Value] extends [undefined]
     ? { [K in Key]?: Value | undefined }
     : { [K in Key]: Value };
 
-/** The options of a request: `params`, `query` and `body` if its route has them. */
+/** Request options: `params`, `query` and `body` if its route has them. */
 export type RequestOf<M extends Method, Path extends string> = ([ParamNames<Path>] extends [never]
   ? { params?: undefined }
   : { params: ParamsOf<Path> }) &
   Given<"query", QueryOf<M, Path>> &
   Given<"body", BodyOf<M, Path>> & { signal?: AbortSignal | undefined };
 
-/** Path and query string of a request, without origin. */
+/** A request's path and query string, without origin. */
 export function urlOf(
   path: string,
   params: Record<string, string> = {},

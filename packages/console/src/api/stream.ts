@@ -4,11 +4,11 @@ import { api } from "./api.ts";
 import type { Client } from "./client.ts";
 import type { BodyOf } from "./routes.ts";
 
-/** One event of a run as the page follows it. */
+/** One run event as the page follows it. */
 export interface FollowedEvent extends Pick<StreamedEvent, "event" | "raw"> {
   /** Number in the run's log; undefined for live events, which are not stored. */
   seq: number | undefined;
-  /** In milliseconds since 1970, by the page's clock. Live events have no time of the service. */
+  /** In milliseconds since 1970, by the page's clock. Live events have no service time. */
   receivedAt: number;
 }
 

@@ -10,7 +10,7 @@ interface ChartCardProps extends TimeChartProps {
   description?: ReactNode;
 }
 
-/** A chart with a title, a legend that hides and shows series, and a table of the same values. */
+/** A chart with a title, a legend that hides and shows series, and a table with the same values. */
 export function ChartCard({ description, ...chart }: ChartCardProps) {
   const [asTable, setAsTable] = useState(false);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
@@ -50,7 +50,7 @@ export function ChartCard({ description, ...chart }: ChartCardProps) {
   );
 }
 
-/** The placeholder of a chart that is loading. */
+/** The placeholder for a loading chart. */
 export const ChartSkeleton = ({ title }: { title: string }) => (
   <Card title={title}>
     <Loading label={`Loading ${title.toLowerCase()}`}>
@@ -67,7 +67,7 @@ interface LegendProps {
   onToggle: (key: string) => void;
 }
 
-/** The names of the series; each is a button that hides or shows its series. */
+/** The series names; each is a button that hides or shows its series. */
 const Legend = ({ series, kind, hidden, onToggle }: LegendProps) => (
   <div role="group" aria-label="Visible series" className="-mx-1.5 flex flex-wrap gap-x-1 gap-y-0.5">
     {series.map(({ key, label, look, note }) => {

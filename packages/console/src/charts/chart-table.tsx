@@ -1,3 +1,4 @@
+import { csvCell } from "@patchbay/kit";
 import { useSignal, zone } from "../state/signals.ts";
 import { CopyButton } from "../ui/copy.tsx";
 import type { Series } from "./series.tsx";
@@ -11,7 +12,7 @@ interface ChartTableProps {
   unit: Unit;
 }
 
-/** The values of a chart as a table, newest first. */
+/** A chart's values as a table, newest first. */
 export function ChartTable({ title, steps, series, unit }: ChartTableProps) {
   const shownZone = useSignal(zone);
   const newestFirst = steps.at.map((_, i) => i).toReversed();
@@ -69,10 +70,9 @@ const Head = ({ end = false, children }: { end?: boolean; children: string }) =>
   </th>
 );
 
-/** CSV of the series: oldest first, exact values, times in ISO 8601. */
+/** The series as CSV: oldest first, exact values, times in ISO 8601. */
 export function csvOf(steps: TimeSteps, series: readonly Series[]): string {
-  const quote = (text: string): string => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  const head = ["from", ...series.map(({ label }) => quote(label))];
+  const head = ["from", ...series.map(({ label }) => csvCell(label))];
   const rows = steps.at.map((at, i) => [at, ...series.map(({ values }) => String(values[i] ?? ""))]);
   return [head, ...rows].map((row) => row.join(",")).join("\n");
 }

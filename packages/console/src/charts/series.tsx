@@ -3,9 +3,9 @@ import { useId } from "react";
 /** How a series is drawn. Series differ in more than their colour. */
 export interface Look {
   color: Color;
-  /** Drawn over the colour of bars. */
+  /** Drawn over the bar colour. */
   pattern?: "hatch" | "dots";
-  /** Stroke pattern of lines. */
+  /** Line stroke pattern. */
   dash?: string;
   /** A wide, pale line, which stays visible below a line with the same values. */
   wide?: boolean;
@@ -34,7 +34,7 @@ export interface Series {
   note?: string;
 }
 
-/** The stroke of a line. */
+/** A line's stroke. */
 export const strokeOf = ({ color, dash, wide = false }: Look) => ({
   stroke: cssColor(color),
   ...(dash !== undefined && { strokeDasharray: dash }),
@@ -47,19 +47,19 @@ export const wideFirst = (series: readonly Series[]): Series[] =>
 
 export const cssColor = (color: Color): string => `var(--${color})`;
 
-/** The total of each step. */
+/** The total for each step. */
 export function stackTotals(series: readonly Series[]): number[] {
   const steps = Math.max(0, ...series.map(({ values }) => values.length));
   return Array.from({ length: steps }, (_, i) => series.reduce((sum, { values }) => sum + (values[i] ?? 0), 0));
 }
 
-/** The largest value of a chart: of a stack for bars, of one series for lines. */
+/** A chart's largest value: the largest stack for bars, the largest series value for lines. */
 export function topOf(series: readonly Series[], kind: "bars" | "lines"): number {
   const values = kind === "bars" ? stackTotals(series) : series.flatMap(({ values }) => values.map((v) => v ?? 0));
   return values.reduce((top, value) => Math.max(top, value), 0);
 }
 
-/** A sample of the bar or line of a series, shown next to its name. */
+/** A bar or line sample, shown next to the series name. */
 export function Swatch({ look, kind }: { look: Look; kind: "bars" | "lines" }) {
   const id = useId();
   return (
@@ -76,7 +76,7 @@ export function Swatch({ look, kind }: { look: Look; kind: "bars" | "lines" }) {
   );
 }
 
-/** The fill of bars: their colour, or the pattern that `LookPattern` defines under the same id. */
+/** Bar fill: the colour, or the pattern that `LookPattern` defines under the same id. */
 export const fillOf = (id: string, { color, pattern }: Look): string => (pattern ? `url(#${id})` : cssColor(color));
 
 export function LookPattern({ id, look: { color, pattern } }: { id: string; look: Look }) {

@@ -1,7 +1,10 @@
 import { useId } from "react";
 import { fillOf, type Look, LookPattern } from "./series.tsx";
 
-/** A horizontal bar of several parts, relative to the longest bar of its column. Decorative: the figures are next to it. */
+/**
+ * A horizontal bar with several parts, relative to the longest bar in its column. Decorative: the figures are next to
+ * it.
+ */
 export function ShareBar({ parts, max }: { parts: readonly { value: number; look: Look }[]; max: number }) {
   const id = useId();
   let before = 0;

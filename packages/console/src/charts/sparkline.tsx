@@ -1,7 +1,7 @@
 import { Area, AreaChart } from "recharts";
 import { type Color, cssColor } from "./series.tsx";
 
-/** The shape of a series, interrupted where a value is missing. Decorative: the figures are next to it. */
+/** A series as a shape, interrupted at missing values. Decorative: the figures are next to it. */
 export function Sparkline({ values, color }: { values: readonly (number | null)[]; color: Color }) {
   if (!values.some((value) => value !== null && value > 0)) return <div className="border-line h-6 border-b" />;
   return (
@@ -19,7 +19,7 @@ export function Sparkline({ values, color }: { values: readonly (number | null)[
           isAnimationActive={false}
           stroke={cssColor(color)}
           strokeWidth={1.5}
-          // A value without neighbours is a path of one point, which only a round cap makes visible.
+          // A value without neighbours is a one-point path, which only a round cap makes visible.
           strokeLinecap="round"
           fill={cssColor(color)}
           fillOpacity={0.12}

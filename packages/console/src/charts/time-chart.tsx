@@ -49,7 +49,7 @@ const HOW_TO_OPEN = matchMedia("(pointer: coarse)").matches ? "Tap again" : "Cli
 const PLOT = { left: 56, top: 8, right: 6, bottom: 24 };
 const TICKS = 5;
 
-/** Values over time. The pointer or the arrow keys show the values of one step. */
+/** Values over time. The pointer or the arrow keys show one step's values. */
 export function TimeChart(props: TimeChartProps) {
   const { steps, series, unit, kind, title, height = 208 } = props;
   const id = useId();
@@ -150,18 +150,18 @@ const barsOf = (series: readonly Series[], id: string) =>
 /** A line per series, interrupted where a value is missing. Wide lines are first, below the others. */
 const linesOf = ({ series, band, filled = false }: TimeChartProps) => [
   ...series.map(({ key, look }, i) => {
-    const isBand = key === band?.[0] && series.some((one) => one.key === band?.[1]);
+    const isBand = key === band?.[0] && series.some((other) => other.key === band?.[1]);
     if (!isBand && !filled) return null;
     const area = { dataKey: isBand ? "band" : `values[${i}]`, fill: cssColor(look.color), fillOpacity: 0.13 };
     return <Area key={`${key} area`} {...area} {...LINE} stroke="none" dot={false} activeDot={false} />;
   }),
-  ...wideFirst(series).map((one) => (
+  ...wideFirst(series).map((line) => (
     <Line
-      key={one.key}
-      dataKey={`values[${series.indexOf(one)}]`}
+      key={line.key}
+      dataKey={`values[${series.indexOf(line)}]`}
       {...LINE}
-      {...strokeOf(one.look)}
-      dot={dotOf(one)}
+      {...strokeOf(line.look)}
+      dot={dotOf(line)}
       activeDot={false}
     />
   )),
@@ -178,11 +178,11 @@ const dotOf = ({ values, look: { color, wide = false } }: Series) =>
     );
   };
 
-/** The values of a step, as the chart reads them. */
+/** A step's values, as the chart reads them. */
 const rowOf = (step: number, { series, band }: TimeChartProps) => ({
   step,
   values: series.map(({ values }) => values[step] ?? null),
-  band: band?.map((key) => series.find((one) => one.key === key)?.values[step] ?? null),
+  band: band?.map((key) => series.find((other) => other.key === key)?.values[step] ?? null),
 });
 
 const summaryOf = (title: string, series: readonly Series[]): string =>
@@ -194,7 +194,7 @@ interface StepSliderProps extends TimeChartProps {
   text: string;
 }
 
-/** Covers the plot: a slider over the steps, so that screen readers announce the values of each step. */
+/** Covers the plot: a slider over the steps, so that screen readers announce each step's values. */
 function StepSlider({ title, steps, index, onIndex, open, text }: StepSliderProps) {
   const last = steps.at.length - 1;
   const shownBefore = useRef<number>(undefined);
@@ -227,7 +227,7 @@ function StepSlider({ title, steps, index, onIndex, open, text }: StepSliderProp
       style={PLOT}
       onPointerMove={onPointer}
       onPointerDown={(event) => {
-        // A mouse has already shown the step when it clicks; the first tap of a finger only shows it.
+        // A mouse has already shown the step when it clicks; a finger's first tap only shows it.
         shownBefore.current = event.pointerType === "mouse" ? stepAt(event, steps.at.length) : index;
         onPointer(event);
       }}
@@ -257,13 +257,13 @@ function keyTarget(key: string, index: number | undefined, last: number): number
 
 interface ReadoutProps extends Pick<TimeChartProps, "series" | "unit"> {
   index: number;
-  /** The time of the step. */
+  /** The step's time. */
   label: string;
 }
 
-/** The values of one step, in a box next to it. */
+/** One step's values, in a box next to it. */
 function Readout({ index, label, series, unit, kind, open }: ReadoutProps & Pick<TimeChartProps, "kind" | "open">) {
-  // Topmost first, in the order of the stack.
+  // Topmost first, in stack order.
   const rows = kind === "bars" ? series.toReversed() : series;
   return (
     <div
@@ -291,7 +291,7 @@ function Readout({ index, label, series, unit, kind, open }: ReadoutProps & Pick
   );
 }
 
-/** The values of one step as a sentence, for screen readers. */
+/** One step's values as a sentence, for screen readers. */
 function readoutText({ label, series, index, unit }: ReadoutProps): string {
   return `${label}: ${series.map(({ label, values }) => `${label} ${formatValue(values[index] ?? null, unit)}`).join(", ")}`;
 }

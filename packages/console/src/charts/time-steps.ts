@@ -3,12 +3,12 @@ import { formatBucket, formatDate } from "../format/times.ts";
 
 export type Zone = "local" | "utc";
 
-/** The steps of a time axis: equally wide, without gaps. */
+/** The steps on a time axis: equally wide, without gaps. */
 export interface TimeSteps {
   /** When each step starts, as ISO 8601. */
   at: readonly string[];
   widthMs: number;
-  /** The end of the shown range, within or at the end of the last step. */
+  /** The end of the shown range, within the last step or at its end. */
   to: string;
 }
 
@@ -19,11 +19,11 @@ const DAY_MS = 24 * HOUR_MS;
 export interface TimeTick {
   index: number;
   label: string;
-  /** The first tick of a day, on an axis of hours. */
+  /** A day's first tick, on an hour axis. */
   strong: boolean;
 }
 
-/** Steps of days start at midnight UTC, so they are shown in UTC. */
+/** Day steps start at midnight UTC, so they are shown in UTC. */
 const zoneOf = ({ widthMs }: TimeSteps, zone: Zone): Zone => (widthMs >= DAY_MS ? "utc" : zone);
 
 /** About `count` ticks, at the steps that contain a round time. */
@@ -56,7 +56,7 @@ export function stepLabel(steps: TimeSteps, index: number, shownZone: Zone): str
   return `${formatBucket(at, HOUR_MS, zone)} – ${formatBucket(end, MINUTE_MS, zone)}${soFar}`;
 }
 
-/** Start and end of a step. The end of the last step may be after `steps.to`. */
+/** A step's start and end. The last step may end after `steps.to`. */
 export function stepRange({ at, widthMs }: TimeSteps, index: number): { at: string; end: string } {
   const begin = at[index]!;
   return { at: begin, end: new Date(Date.parse(begin) + widthMs).toISOString() };

@@ -2,14 +2,14 @@ import { nice, ticks } from "d3-array";
 import { formatCompact, formatCount, formatUsd } from "../format/numbers.ts";
 import { formatDuration } from "../format/times.ts";
 
-/** The unit of a chart's values. */
+/** The unit for a chart's values. */
 export type Unit = "count" | "ms" | "usd";
 
 const FULL: Record<Unit, (value: number) => string> = { count: formatCount, ms: formatDuration, usd: formatUsd };
 
 export const formatValue = (value: number | null, unit: Unit): string => (value === null ? "–" : FULL[unit](value));
 
-/** The units of durations: an axis has the largest one that it holds twice. */
+/** Duration units: an axis has the largest one that it holds twice. */
 const TIME_UNITS = [
   { ms: 3_600_000, name: "h" },
   { ms: 60_000, name: "min" },

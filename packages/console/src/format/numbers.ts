@@ -26,7 +26,7 @@ export function formatUsd(usd: number): string {
   return text.replace(/^-/u, "−");
 }
 
-/** With two digits of an amount below a cent, as much as a tile has room for. */
+/** With two digits for an amount below a cent, as much as a tile has room for. */
 export function formatShortUsd(usd: number): string {
   const size = Math.abs(usd);
   return formatUsd(size > 0 && size < 0.01 ? Number(usd.toPrecision(2)) : usd);

@@ -1,7 +1,7 @@
 /** A longer text is cut. */
 export const ONE_LINE_UNITS = 300;
 
-/** A JSON value on one line, without the braces of an object: `order_id: "#W1", reason: "…"`. */
+/** A JSON value on one line, without an object's braces: `order_id: "#W1", reason: "…"`. */
 export function oneLine(value: unknown): string {
   if (typeof value === "string") return value.slice(0, ONE_LINE_UNITS);
   if (typeof value !== "object" || value === null || Array.isArray(value))

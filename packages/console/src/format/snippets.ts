@@ -1,6 +1,6 @@
 import type { Session } from "@patchbay/protocol/console";
 
-/** The query that a snippet sends; `body` is the request body of the query API. */
+/** The query that a snippet sends; `body` is the query API's request body. */
 export interface SnippetQuery {
   baseUrl: string;
   agentId: string;
@@ -14,7 +14,7 @@ export type SnippetLanguage = "curl" | "fetch" | "python";
 /** The environment variable that snippets read the key from. */
 export const KEY_VARIABLE = "PATCHBAY_API_KEY";
 
-/** The same streamed query in each language. Undefined properties of the body are left out. */
+/** The same streamed query in each language. Omits undefined body properties. */
 export function snippetsOf({ baseUrl, agentId, apiKey, body }: SnippetQuery): Record<SnippetLanguage, string> {
   const url = `${baseUrl}/agents/${encodeURIComponent(agentId)}/query-stream`;
   return { curl: curl(url, apiKey, body), fetch: fetchSnippet(url, apiKey, body), python: python(url, apiKey, body) };
@@ -90,8 +90,10 @@ function pythonLiteral(value: unknown): string {
 
 const indent = (text: string, spaces: number): string => text.replaceAll("\n", `\n${" ".repeat(spaces)}`);
 
-/** The command of the CLI where it is not installed. */
-export const CLI = "npx @patchbay/cli";
+/**
+ * The command in a service folder, which depends on the CLI. Elsewhere, npm would run another package with this name.
+ */
+export const CLI = "npx patchbay";
 
 /** A service file with one function, to start from. */
 export const FIRST_SERVICE = `import { defineFunction, defineService } from "@patchbay/functions";
@@ -140,7 +142,7 @@ await runtime.ready;`,
   };
 }
 
-/** A command of the operator, with the option that names the database of this service. */
+/** An operator command, with the option that names this service's database. */
 export function operatorCommand(command: string, option: Session["databaseOption"]): string {
   if (option === null) return `${CLI} ${command}`;
   const value = option.value === null ? '"$PATCHBAY_DATABASE"' : shellQuote(option.value);
@@ -148,13 +150,7 @@ export function operatorCommand(command: string, option: Session["databaseOption
 }
 
 /** A query to the local API, which only `patchbay dev` serves. */
-export function localSnippetOf({
-  baseUrl,
-  accessToken,
-}: {
-  baseUrl: string;
-  accessToken?: string | undefined;
-}): string {
+export function localSnippetOf(baseUrl: string, accessToken: string | undefined): string {
   const header =
     accessToken === undefined
       ? '"Authorization: Bearer $PATCHBAY_TOKEN"'
@@ -173,10 +169,10 @@ export interface CaseOfCall {
   role: string | undefined;
 }
 
-/** The option `cases` of a function with one call. Without a role, the case applies to every role. */
+/** A function's `cases` option with one call. Without a role, the case applies to every role. */
 export function caseSnippet({ input, context, role }: CaseOfCall): string {
-  const one = { input, ...(Object.keys(context).length > 0 && { context }), ...(role && { roles: [role] }) };
-  return `cases: ${sourceOf({ [role ? `as ${role}` : "call"]: one })},`;
+  const example = { input, ...(Object.keys(context).length > 0 && { context }), ...(role && { roles: [role] }) };
+  return `cases: ${sourceOf({ [role ? `as ${role}` : "call"]: example })},`;
 }
 
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;

@@ -8,7 +8,7 @@ export const PRESETS = {
 } as const;
 export type Preset = keyof typeof PRESETS;
 
-/** Search parameters of a page with a time range: a preset, or `from` and `to`. */
+/** Search parameters for a page with a time range: a preset, or `from` and `to`. */
 export interface RangeSearch {
   range?: Preset | undefined;
   from?: string | undefined;
@@ -30,11 +30,11 @@ export function rangeOf(
   return { from: toIso(Math.floor((now - ms) / stepMs) * stepMs) };
 }
 
-/** The length of a range that ends now; undefined for one with a start that the member chose. */
+/** The length of a range that ends now; undefined for one with a chosen start. */
 export const lastOf = ({ range, from }: RangeSearch, preset: Preset): Preset | undefined =>
   range === undefined && from !== undefined ? undefined : (range ?? preset);
 
-/** The range of the same length before this one. */
+/** The range before this one, with the same length. */
 export function rangeBefore(
   search: RangeSearch,
   { now = Date.now(), preset = "24h" }: { now?: number; preset?: Preset } = {},

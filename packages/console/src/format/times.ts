@@ -56,7 +56,7 @@ export function formatInstant(iso: string, zone: "local" | "utc"): string {
   }).format(new Date(iso));
 }
 
-/** The label of a bucket of width `bucketMs`: a time of day, a day, or both. */
+/** The label for a bucket of width `bucketMs`: a time of day, a day, or both. */
 export function formatBucket(iso: string, bucketMs: number, zone: "local" | "utc"): string {
   if (bucketMs >= 86_400_000) return at(zone, { day: "numeric", month: "short" }).format(new Date(iso));
   const time: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit" };

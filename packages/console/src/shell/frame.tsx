@@ -9,7 +9,7 @@ interface FrameProps {
   children: ReactNode;
 }
 
-/** The places of the header, the navigation and the page. */
+/** The places for header, navigation and page. */
 export const Frame = ({ header, sidebar, children }: FrameProps) => (
   <>
     <header className="border-line bg-page/90 sticky top-0 z-30 flex h-12 items-center gap-1.5 border-b px-2 backdrop-blur sm:px-4">
@@ -35,7 +35,7 @@ export const FrameSkeleton = () => (
   <Frame
     header={
       <>
-        {/* The space of the menu button. */}
+        {/* The menu button's space. */}
         <span className="size-8 lg:hidden" />
         <Brand />
       </>
@@ -52,7 +52,7 @@ export const FrameSkeleton = () => (
   </Frame>
 );
 
-/** The logo and the name of the product. */
+/** The product's logo and name. */
 export const Brand = () => (
   <span className="flex shrink-0 items-center gap-2 font-semibold">
     <Logo />

@@ -1,5 +1,6 @@
-import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { useAction } from "../api/action.ts";
 import { api, list, queryClient, useSession } from "../api/api.ts";
 import { theme, useSignal, zone } from "../state/signals.ts";
 import { IconButton } from "../ui/button.tsx";
@@ -11,7 +12,7 @@ import { useCurrentAgent } from "./navigation.ts";
 export function AccountMenu() {
   const { member, version } = useSession();
   const navigate = useNavigate();
-  const signOut = useMutation({
+  const signOut = useAction({
     mutationFn: () => api.delete("/session"),
     onSuccess: async () => {
       await navigate({ to: "/sign-in" });
@@ -77,14 +78,14 @@ export function AgentSwitcher() {
         </button>
       }
     >
-      {agents.data?.map((one) => (
+      {agents.data?.map((item) => (
         <MenuItem
-          key={one.agentId}
-          icon={one.agentId === agentId ? "check" : "agent"}
-          link={<Link to="/agents/$agentId" params={{ agentId: one.agentId }} />}
-          hint={one.runtimes > 0 ? <Icon name="plug" className="text-ok size-3.5" /> : undefined}
+          key={item.agentId}
+          icon={item.agentId === agentId ? "check" : "agent"}
+          link={<Link to="/agents/$agentId" params={{ agentId: item.agentId }} />}
+          hint={item.runtimes > 0 ? <Icon name="plug" className="text-ok size-3.5" /> : undefined}
         >
-          {one.name}
+          {item.name}
         </MenuItem>
       ))}
       <MenuSeparator />

@@ -6,10 +6,10 @@ import { ApiError } from "../api/api-error.ts";
 import { resource } from "../api/api.ts";
 import type { RangeSearch } from "../format/time-range.ts";
 import { lastAgentId, useSignal } from "../state/signals.ts";
-import { chosenRange } from "../ui/chosen-range.ts";
+import { chosenRange } from "../state/signals.ts";
 import type { IconName } from "../ui/icon.tsx";
 
-/** The pages of an agent in menu order. `g` and then `key` opens one. */
+/** An agent's pages in menu order. `g` and then `key` opens one. */
 export const AGENT_PAGES = [
   { to: "/agents/$agentId", label: "Overview", icon: "overview", key: "o" },
   { to: "/agents/$agentId/playground", label: "Playground", icon: "chat", key: "p" },
@@ -25,7 +25,7 @@ export const AGENT_PAGES = [
   { to: "/agents/$agentId/settings", label: "Settings", icon: "settings", key: "e" },
 ] as const satisfies Page[];
 
-/** The pages of the organisation. */
+/** The organisation's pages. */
 export const ORGANISATION_PAGES = [
   { to: "/agents", label: "Agents", icon: "agent", key: "a" },
   { to: "/analytics", label: "Analytics", icon: "chart", key: "n", ranged: true },
@@ -45,14 +45,14 @@ export interface Page {
   ranged?: true;
 }
 
-/** The id of the agent of the page; on pages of the organisation, of the agent that was shown before. */
+/** The page's agent id; on organisation pages, the previously shown agent's. */
 export function useCurrentAgentId(): string | undefined {
   const { agentId } = useParams({ strict: false });
   const last = useSignal(lastAgentId);
   return agentId ?? last;
 }
 
-/** Search parameters for a link to another page: the time range of this page, or else the one that the member chose last. */
+/** Search parameters for a link to another page: this page's time range, or else the one that the member chose last. */
 export function useCarriedRange(): (page: Page) => RangeSearch {
   const { range, from, to }: RangeSearch = useSearch({ strict: false });
   const chosen = useSignal(chosenRange) ?? {};
@@ -60,7 +60,7 @@ export function useCarriedRange(): (page: Page) => RangeSearch {
   return ({ ranged }) => (ranged ? carried : {});
 }
 
-/** The agent of `useCurrentAgentId`; undefined while it loads, and if it was deleted. */
+/** The agent behind `useCurrentAgentId`; undefined while it loads, and if it was deleted. */
 export function useCurrentAgent(): Agent | undefined {
   const agentId = useCurrentAgentId();
   const { data, error } = useQuery({

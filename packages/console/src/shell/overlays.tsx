@@ -1,6 +1,6 @@
 import { Dialog as Base } from "@base-ui/react/dialog";
 import { IconButton } from "../ui/button.tsx";
-import { Dialog } from "../ui/dialog.tsx";
+import { Dialog } from "../ui/form/dialog.tsx";
 import { Kbd } from "../ui/values.tsx";
 import { AGENT_PAGES, ORGANISATION_PAGES } from "./navigation.ts";
 import { Sidebar } from "./sidebar.tsx";
@@ -15,7 +15,7 @@ const GENERAL: [keys: string, does: string][] = [
   ["?", "Show keyboard shortcuts"],
 ];
 
-/** The shortcuts of all pages. A page shows its own shortcuts next to its buttons. */
+/** The shortcuts on all pages. A page shows its own shortcuts next to its buttons. */
 export const ShortcutList = ({ onClose }: { onClose: () => void }) => (
   <Dialog open onClose={onClose} title="Keyboard shortcuts" wide>
     <div className="grid gap-6 sm:grid-cols-3">

@@ -32,13 +32,13 @@ interface Entry {
 }
 
 interface Group {
-  /** Unique in the palette; the name of an agent can be the heading of another group. */
+  /** Unique in the palette; an agent's name can be another group's heading. */
   key: string;
   heading: string;
   items: Entry[];
 }
 
-/** Searches the pages, and everything of the organisation by name or ID, and opens the chosen one. */
+/** Searches the pages, and the whole organisation by name or ID, and opens the chosen result. */
 export function Palette({ typed, onTyped, onClose }: PaletteProps) {
   const { groups, searching, error } = useGroups(typed.trim());
   return (
@@ -61,8 +61,8 @@ export function Palette({ typed, onTyped, onClose }: PaletteProps) {
             <div className="border-line flex items-center gap-2.5 border-b px-4">
               <Icon name="search" className="text-faint" />
               <Autocomplete.Input
-                aria-label="Search pages and everything of the organisation"
-                // The dialog selects the text of its first field, which the next key would replace.
+                aria-label="Search pages and the whole organisation"
+                // The dialog selects the text in its first field, which the next key would replace.
                 onFocus={({ currentTarget: field }) => field.setSelectionRange(field.value.length, field.value.length)}
                 placeholder="Search by name, text or ID"
                 spellCheck={false}
@@ -137,7 +137,7 @@ function useGroups(typed: string): ReturnType<typeof useFound> {
   return { groups, ...search };
 }
 
-/** The pages of the agent and of the organisation. */
+/** The agent's and the organisation's pages. */
 function usePages(): Group[] {
   const agent = useCurrentAgent();
   const navigate = useNavigate();
@@ -177,7 +177,7 @@ function usePages(): Group[] {
 
 const entryOf = ({ to, label, icon, key }: Page) => ({ key: to, label, icon, hint: <Kbd keys={`g ${key}`} /> });
 
-/** The newest runs of the agent, and the agents. */
+/** The agent's newest runs, and the agents. */
 function useRecent({ enabled }: { enabled: boolean }): Group[] {
   const navigate = useNavigate();
   const agentId = useCurrentAgent()?.agentId ?? "";
@@ -211,7 +211,7 @@ function useRecent({ enabled }: { enabled: boolean }): Group[] {
   ];
 }
 
-/** What the member may read of this id or name, and runs with these words. */
+/** What the member may read with this id or name, and runs with these words. */
 function useFound(typed: string): { groups: Group[]; searching: boolean; error: Error | null } {
   const navigate = useNavigate();
   const q = useDeferredValue(typed).slice(0, 200);
@@ -225,13 +225,13 @@ function useFound(typed: string): { groups: Group[]; searching: boolean; error: 
     key: kind,
     heading,
     items: (data?.found ?? [])
-      .filter((one) => one.kind === kind)
-      .map((one) => ({
-        key: `${kind} ${one.agentId ?? ""} ${one.id}`,
-        label: one.name,
+      .filter((item) => item.kind === kind)
+      .map((item) => ({
+        key: `${kind} ${item.agentId ?? ""} ${item.id}`,
+        label: item.name,
         icon,
-        hint: <span className="text-faint text-xs">{hintOf(one)}</span>,
-        open: () => openFound(navigate, one),
+        hint: <span className="text-faint text-xs">{hintOf(item)}</span>,
+        open: () => openFound(navigate, item),
       })),
   }));
   return { groups, searching: isFetching, error };
@@ -255,7 +255,7 @@ const KINDS: { kind: Found["kind"]; heading: string; icon: IconName }[] = [
 const hintOf = ({ kind, id, name, at }: Found): string =>
   at !== null ? formatRelative(at, Date.now(), zone.get()) : kind === "agent" || id === name ? "" : id.slice(0, 12);
 
-/** Opens the page of what was found. */
+/** Opens the found item's page. */
 function openFound(navigate: ReturnType<typeof useNavigate>, found: Found): Promise<void> {
   const { kind, id, agentId, runId = "", keyKind, search = {} } = found;
   if (agentId === null) return navigate({ to: kind === "serviceToken" ? "/settings" : "/members" });

@@ -1,12 +1,15 @@
 import { Outlet, useNavigate } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useEffect, useEffectEvent, useRef, useState } from "react";
 import { queryClient } from "../api/api.ts";
-import { followChanges } from "../api/live.ts";
-import { ConnectionBar } from "./connection-bar.tsx";
+import { followChanges, reconnectNow, staleSince } from "../api/live.ts";
+import { formatTime } from "../format/times.ts";
 import { Frame } from "./frame.tsx";
 import { Header } from "./header.tsx";
 import { Sidebar } from "./sidebar.tsx";
 import { useHotkeys } from "../state/hotkeys.ts";
+import { useSignal, zone } from "../state/signals.ts";
+import { Button } from "../ui/button.tsx";
+import { Icon } from "../ui/icon.tsx";
 import { AGENT_PAGES, ORGANISATION_PAGES, useCarriedRange, useCurrentAgentId } from "./navigation.ts";
 
 const loadPalette = () => import("./palette.tsx");
@@ -27,7 +30,7 @@ function usePreloadedOverlays(): void {
 
 type Overlay = "palette" | "shortcuts" | "navigation" | undefined;
 
-/** Header, navigation and overlays around every page of a signed-in member. Default content: the page of the route. */
+/** Header, navigation and overlays around every page for a signed-in member. Default content: the route's page. */
 export function Shell({ children = <Outlet /> }: { children?: ReactNode }) {
   const [overlay, setOverlay] = useState<Overlay>();
   const [typed, setTyped] = useState("");
@@ -65,6 +68,30 @@ export function Shell({ children = <Outlet /> }: { children?: ReactNode }) {
         {overlay === "shortcuts" && <ShortcutList onClose={close} />}
       </Suspense>
     </>
+  );
+}
+
+/** Says that the page's data may be out of date while the live feed is disconnected. Covers the page's edge, so nothing moves. */
+function ConnectionBar() {
+  const since = useSignal(staleSince);
+  const shownZone = useSignal(zone);
+  return (
+    // The live region exists from the start: screen readers announce only changes within it.
+    <div
+      role="status"
+      aria-label="Connection"
+      className="pointer-events-none fixed inset-x-3 bottom-3 z-30 flex justify-center"
+    >
+      {since !== undefined && (
+        <div className="border-line bg-warn-soft text-warn shadow-raised pointer-events-auto flex items-center gap-2 rounded-lg border py-1 pr-1 pl-3 text-sm">
+          <Icon name="running" className="animate-turn" />
+          <span>Reconnecting… Data as of {formatTime(since, shownZone)}</span>
+          <Button look="ghost" size="small" onClick={reconnectNow}>
+            Reconnect now
+          </Button>
+        </div>
+      )}
+    </div>
   );
 }
 

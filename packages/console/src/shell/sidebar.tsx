@@ -7,7 +7,7 @@ import { AGENT_PAGES, ORGANISATION_PAGES, useCarriedRange, useCurrentAgent } fro
 const itemClass =
   "flex h-8 items-center gap-2.5 rounded-md px-2.5 text-sm font-medium text-muted transition-colors hover:bg-hover hover:text-text aria-[current=page]:bg-accent-soft aria-[current=page]:text-accent";
 
-/** The pages of the current agent, then those of the organisation. */
+/** The current agent's pages, then the organisation's. */
 export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
   const agent = useCurrentAgent();
   const rangeOf = useCarriedRange();
@@ -49,7 +49,7 @@ export function Sidebar({ onNavigate }: { onNavigate?: () => void }) {
   );
 }
 
-/** The badge of the menu entry: how many approvals are pending. */
+/** The menu entry's badge: how many approvals are pending. */
 function PendingApprovals() {
   const { data } = useQuery(resource("/approvals", { query: { status: "pending", limit: 100 } }));
   if (!data || data.items.length === 0) return null;

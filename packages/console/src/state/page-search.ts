@@ -1,3 +1,4 @@
+import { PROVIDER_NAMES } from "@patchbay/protocol/providers";
 import type { RegisteredRouter, RouteApi, RouteById } from "@tanstack/react-router";
 
 /** Reads one search parameter. Returns undefined if it is absent or invalid: a URL is untrusted input. */
@@ -10,7 +11,7 @@ const flag: Read<"1"> = (value) => (value === "1" ? "1" : undefined);
 export const oneOf =
   <T extends string>(...values: T[]): Read<T> =>
   (value) =>
-    values.find((one) => one === value);
+    values.find((known) => known === value);
 
 const number: Read<string> = (value) =>
   typeof value === "string" && value !== "" && Number(value) >= 0 ? value : undefined;
@@ -18,7 +19,7 @@ const number: Read<string> = (value) =>
 const instant: Read<string> = (value) =>
   typeof value === "string" && !Number.isNaN(Date.parse(value)) ? value : undefined;
 
-/** Validates the search parameters of a route and drops unknown and invalid ones. Values are strings, as in the URL. */
+/** Validates a route's search parameters and drops unknown and invalid ones. Values are strings, as in the URL. */
 export function searchOf<Shape extends Record<string, Read<string>>>(shape: Shape) {
   return (raw: Record<string, unknown>) => {
     const known = Object.entries(shape).map(([name, read]) => [name, read(raw[name])] as const);
@@ -43,8 +44,8 @@ type SearchName<Id> = keyof RouteById<RegisteredRouter["routeTree"], Id>["types"
 type Navigate = (to: { search: (before: object) => object; replace: true; resetScroll: boolean }) => Promise<void>;
 
 /**
- * Returns a function that changes search parameters of the page and keeps the others, without an entry in the history. With `toTop`,
- * for changes that replace the content, it scrolls to the top.
+ * Returns a function that changes the page's search parameters and keeps the others, without an entry in the history.
+ * With `toTop`, for changes that replace the content, it scrolls to the top.
  */
 export function useSearchChange<Id extends string>(route: RouteApi<Id>, { toTop = false } = {}) {
   const navigate = route.useNavigate() as unknown as Navigate;
@@ -52,14 +53,14 @@ export function useSearchChange<Id extends string>(route: RouteApi<Id>, { toTop 
     void navigate({ search: (before) => ({ ...before, ...changed }), replace: true, resetScroll: toTop });
 }
 
-/** Search parameters of a page with a time range: a preset, or `from` and `to`. */
+/** Search parameters for a page with a time range: a preset, or `from` and `to`. */
 const rangeSearch = {
   range: oneOf("1h", "24h", "7d", "30d", "90d"),
   from: instant,
   to: instant,
 };
 
-// The search parameters of each page: everything that a shared link must restore.
+// Each page's search parameters: everything that a shared link must restore.
 export const agents = searchOf({ q: text, create: flag });
 export const analytics = searchOf({
   ...rangeSearch,
@@ -76,15 +77,15 @@ export const playground = searchOf({
   thread2: text,
   session: text,
   mode: oneOf("analysis"),
-  provider: oneOf("anthropic", "openai", "gemini"),
+  provider: oneOf(...PROVIDER_NAMES),
   model: text,
   maxTokens: text,
   temperature: text,
   context: text,
   instructions: text,
   schema: text,
-  /** Of the second lane of a comparison; absent: as in the first one. */
-  provider2: oneOf("agent", "anthropic", "openai", "gemini"),
+  /** For a comparison's second lane; absent: as in the first one. */
+  provider2: oneOf("agent", ...PROVIDER_NAMES),
   model2: text,
   context2: text,
   instructions2: text,
@@ -103,7 +104,7 @@ export const runs = searchOf({
   role: text,
   noRole: flag,
   functionName: text,
-  trouble: oneOf("denied", "failed"),
+  trouble: oneOf("denied", "failed", "writes"),
   feedback: oneOf("good", "neutral", "bad", "any"),
   tag: text,
   model: text,
@@ -121,7 +122,7 @@ export const runs = searchOf({
 export const run = searchOf({
   span: text,
   tab: text,
-  /** Of what the model was sent. Default: the messages. */
+  /** What the model was sent. Default: the messages. */
   part: oneOf("messages", "system", "functions", "parameters"),
   view: text,
 });
@@ -139,7 +140,7 @@ export const functions = searchOf({
 export const oneFunction = searchOf({
   role: text,
   tab: oneOf("try", "calls", "roles", "schema", "cases"),
-  /** Ids of a run and of one of its calls, whose arguments and context fill the form. Default: the first call of the function. */
+  /** Ids of a run and one call in it, whose arguments and context fill the form. Default: the function's first call. */
   again: text,
   call: text,
   manifestHash: text,
@@ -149,11 +150,11 @@ export const access = searchOf({
   /** Default: the matrix. */
   view: oneOf("model", "use", "changes", "shadow"),
   manifestHash: text,
-  /** Hash of the function set that the changes are since. Default: the one before. */
+  /** The changes are since the function set with this hash. Default: the one before. */
   base: text,
   q: text,
   as: text,
-  verdict: oneOf("allowed", "conditional", "denied"),
+  verdict: oneOf("allowed", "approval", "conditional", "denied"),
   cell: text,
 });
 export const keys = searchOf({

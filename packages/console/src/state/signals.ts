@@ -1,3 +1,4 @@
+import type { RangeSearch } from "../format/time-range.ts";
 import { useSyncExternalStore } from "react";
 
 /** A value outside React that components subscribe to, for the API client and key handlers. */
@@ -24,38 +25,45 @@ export function createSignal<T>(value: T): Signal<T> {
 }
 
 export function useSignal<T>(signal: Signal<T>): T {
-  return useSyncExternalStore(signal.subscribe, signal.get);
+  return useSyncExternalStore(signal.subscribe, signal.get, signal.get);
 }
 
-/** A preference stored in this browser, one of `values`; the first is the default. It lasts until reload if storage is forbidden or full. */
-export function storedChoice<T extends string>(name: string, values: readonly [T, ...T[]]): Signal<T> {
-  const signal = createSignal<T>(values.find((value) => value === readStored(name)) ?? values[0]);
-  signal.subscribe(() => writeStored(name, signal.get()));
+/** A preference stored in this browser. It lasts until reload if storage is forbidden or full. */
+function stored<T>(
+  name: string,
+  preset: T,
+  read: (text: string) => T | undefined,
+  write: (value: T) => string,
+): Signal<T> {
+  const key = `patchbay.${name}`;
+  const text = attempt(() => localStorage.getItem(key)) ?? undefined;
+  const signal = createSignal(text === undefined ? preset : (read(text) ?? preset));
+  signal.subscribe(() => attempt(() => localStorage.setItem(key, write(signal.get()))));
   return signal;
 }
+
+/** A stored preference, one of `values`; the first is the default. */
+export const storedChoice = <T extends string>(name: string, values: readonly [T, ...T[]]): Signal<T> =>
+  stored<T>(name, values[0], (text) => values.find((value) => value === text), String);
 
 /** As `storedChoice`, for any number of `values`; `chosen` are the default. */
-export function storedChoices<T extends string>(
-  name: string,
-  values: readonly T[],
-  chosen: readonly T[],
-): Signal<readonly T[]> {
-  const stored = readStored(name)?.split(" ");
-  const signal = createSignal<readonly T[]>(stored ? values.filter((value) => stored.includes(value)) : chosen);
-  signal.subscribe(() => writeStored(name, signal.get().join(" ")));
-  return signal;
+export const storedChoices = <T extends string>(name: string, values: readonly T[], chosen: readonly T[]) =>
+  stored<readonly T[]>(
+    name,
+    chosen,
+    (text) => values.filter((value) => text.split(" ").includes(value)),
+    (choices) => choices.join(" "),
+  );
+
+interface NumberOptions {
+  preset: number;
+  min: number;
+  max: number;
 }
 
 /** As `storedChoice`, for a number from `min` to `max`. */
-export function storedNumber(
-  name: string,
-  { preset, min, max }: { preset: number; min: number; max: number },
-): Signal<number> {
-  const stored = Number(readStored(name) ?? Number.NaN);
-  const signal = createSignal(stored >= min && stored <= max ? stored : preset);
-  signal.subscribe(() => writeStored(name, String(signal.get())));
-  return signal;
-}
+export const storedNumber = (name: string, { preset, min, max }: NumberOptions): Signal<number> =>
+  stored(name, preset, (text) => (Number(text) >= min && Number(text) <= max ? Number(text) : undefined), String);
 
 /** A JSON value that lasts as long as the browser's tab, or until reload if storage is forbidden. */
 export function tabState<T>(name: string): Signal<T | undefined> {
@@ -76,24 +84,11 @@ function attempt<T>(task: () => T): T | undefined {
   }
 }
 
-function readStored(name: string): string | undefined {
-  try {
-    return localStorage.getItem(`patchbay.${name}`) ?? undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function writeStored(name: string, value: string): void {
-  try {
-    localStorage.setItem(`patchbay.${name}`, value);
-  } catch {
-    // See storedChoice.
-  }
-}
-
-/** The id of the agent that was shown last. */
+/** The last shown agent's id. */
 export const lastAgentId = tabState<string>("agent");
+
+/** The time range that the member chose last on any page. */
+export const chosenRange = tabState<RangeSearch>("range");
 
 /** Whether times are shown in the browser's time zone or in UTC. */
 export const zone = storedChoice("zone", ["local", "utc"]);

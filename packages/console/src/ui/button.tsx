@@ -18,7 +18,7 @@ const LOOKS: Record<ButtonLook, string> = {
 
 const SIZES = { small: "h-7 px-2 text-xs", medium: "h-8 px-3 text-sm" };
 
-/** The classes of a button, for links that look like one. */
+/** Button classes, for links that look like one. */
 export function buttonClass(look: ButtonLook = "secondary", size: keyof typeof SIZES = "medium"): string {
   return classNames(
     "inline-flex shrink-0 items-center justify-center gap-1.5 rounded-md font-medium whitespace-nowrap transition-colors",

@@ -4,7 +4,7 @@ export const classNames = (...names: (string | false | undefined)[]): string => 
 const CONTROL =
   "h-8 min-w-0 rounded-md border border-edge/60 bg-surface px-2.5 text-base text-text transition-colors hover:border-edge focus-visible:outline-offset-0 aria-invalid:border-bad data-invalid:border-bad data-disabled:opacity-60 sm:text-sm";
 
-/** The classes of inputs and selects. Full width unless `className` sets a width. */
+/** Classes for inputs and selects. Full width unless `className` sets a width. */
 export const controlClass = (className = ""): string =>
   classNames(CONTROL, /(^| )w-/.test(className) ? undefined : "w-full", className);
 

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { CLI } from "../format/snippets.ts";
 import { classNames } from "./class-names.ts";
 import { CopyButton } from "./copy.tsx";
 
@@ -24,15 +25,18 @@ export const CodeBlock = ({ text, title, wrap = false }: { text: string; title?:
   </div>
 );
 
-/** A shell command with a copy button. */
+/** A shell command with a copy button. Says where it works if it is a CLI command. */
 export const Command = ({ text }: { text: string }) => (
-  <div className="border-line bg-sunken flex min-w-0 items-center gap-1 rounded-lg border py-0.5 pr-1 pl-3 text-left">
-    <code tabIndex={0} className="min-w-0 flex-1 overflow-x-auto py-1 font-mono text-xs whitespace-pre">
-      <span aria-hidden="true" className="text-faint select-none">
-        ${" "}
-      </span>
-      {text}
-    </code>
-    <CopyButton text={text} label="Copy command" />
+  <div className="grid min-w-0 gap-1 text-left">
+    {text.includes(CLI) && <p className="text-muted text-xs">In your service folder:</p>}
+    <div className="border-line bg-sunken flex min-w-0 items-center gap-1 rounded-lg border py-0.5 pr-1 pl-3">
+      <code tabIndex={0} className="min-w-0 flex-1 overflow-x-auto py-1 font-mono text-xs whitespace-pre">
+        <span aria-hidden="true" className="text-faint select-none">
+          ${" "}
+        </span>
+        {text}
+      </code>
+      <CopyButton text={text} label="Copy command" />
+    </div>
   </div>
 );

@@ -39,15 +39,7 @@ export function CopyButton({ text, label = "Copy", look = "secondary", children 
 }
 
 /** An id or address, or `children` in its place, with a button that copies it. */
-export const CopyableText = ({
-  text,
-  label,
-  children = text,
-}: {
-  text: string;
-  label: string;
-  children?: ReactNode;
-}) => (
+export const CopyableText = ({ text, label = "Copy", children = text }: CopyButtonProps & { text: string }) => (
   <span className="flex min-w-0 items-start gap-1">
     <code className="min-w-0 font-mono text-xs leading-5 break-all">{children}</code>
     <span className="-my-1">

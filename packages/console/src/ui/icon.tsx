@@ -1,6 +1,6 @@
 import paths from "./icon-paths.json";
 
-/** An icon of `icon-paths.json`: stroke paths on a 16 × 16 grid, drawn for this console. */
+/** An icon from `icon-paths.json`: stroke paths on a 16 × 16 grid, drawn for this console. */
 export type IconName = keyof typeof paths;
 
 /** Decorative and hidden from screen readers: put the meaning in the text next to it or in a label. */

@@ -13,7 +13,7 @@ export function useMedia(query: string): boolean {
   return useSyncExternalStore(subscribe, () => matchMedia(query).matches);
 }
 
-/** The width of an element in whole pixels; rerenders when it changes. 0 before the first layout. */
+/** An element's width in whole pixels; rerenders when it changes. 0 before the first layout. */
 export const useWidth = <T extends HTMLElement>() => useMeasured<T>("width");
 
 /** As `useWidth`, for the height. */

@@ -6,6 +6,7 @@ import { Command } from "./code.tsx";
 import { CopyButton } from "./copy.tsx";
 import { focusOnArrival } from "./focus.ts";
 import { Icon, type IconName } from "./icon.tsx";
+import { Notice } from "./notice.tsx";
 
 /** Appended to the document title. */
 const PRODUCT = "Patchbay";
@@ -13,7 +14,7 @@ const PRODUCT = "Patchbay";
 interface PageHeaderProps {
   /** The document title, and the heading unless `name` is given. */
   title: string;
-  /** The content of the heading, if it is more than the title. */
+  /** The heading's content, if it is more than the title. */
   name?: ReactNode;
   description?: ReactNode;
   actions?: ReactNode;
@@ -21,14 +22,14 @@ interface PageHeaderProps {
   children?: ReactNode;
 }
 
-/** The only h1 of a page. Sets the document title and takes the focus after navigation. */
+/** A page's only h1. Sets the document title and takes the focus after navigation. */
 export function PageHeader({ title, name = title, description, actions, children }: PageHeaderProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · ${PRODUCT}`;
   }, [title]);
   useEffect(() => {
-    // Leave the focus to the browser on the first load; after navigation, start at the heading of the new page.
+    // Leave the focus to the browser on the first load; after navigation, start at the new page's heading.
     if (document.documentElement.dataset["navigated"] !== undefined) focusOnArrival(heading.current);
   }, []);
   return (
@@ -57,7 +58,7 @@ export interface CardProps {
   children: ReactNode;
 }
 
-/** A titled section of a page. `flush` omits the padding, for tables and charts with their own. */
+/** A page section with a title. `flush` omits the padding, for tables and charts with their own. */
 export function Card({ title, description, actions, flush = false, className, children }: CardProps) {
   const id = useId();
   return (
@@ -81,17 +82,37 @@ export function Card({ title, description, actions, flush = false, className, ch
   );
 }
 
-/** Name and value pairs. */
-export const Facts = ({ items }: { items: [name: ReactNode, value: ReactNode][] }) => (
+/** A name and its value. */
+export type Fact = readonly [name: ReactNode, value: ReactNode];
+
+/** Name and value pairs; skips false. */
+export const Facts = ({ items }: { items: readonly (Fact | false)[] }) => (
   <dl className="grid grid-cols-[minmax(6rem,auto)_minmax(0,1fr)] gap-x-6 gap-y-2 text-sm">
-    {items.map(([name, value], index) => (
-      // The order of facts is fixed.
-      <div key={index} className="contents">
-        <dt className="text-muted">{name}</dt>
-        <dd className="min-w-0">{value}</dd>
-      </div>
-    ))}
+    {items
+      .filter((item) => item !== false)
+      .map(([name, value], index) => (
+        // The fact order is fixed.
+        <div key={index} className="contents">
+          <dt className="text-muted">{name}</dt>
+          <dd className="min-w-0">{value}</dd>
+        </div>
+      ))}
   </dl>
+);
+
+interface SectionProps {
+  title: ReactNode;
+  /** For a part of a card: with a smaller title. */
+  small?: boolean;
+  children: ReactNode;
+}
+
+/** A part of a panel or a card, with a title. */
+export const Section = ({ title, small = false, children }: SectionProps) => (
+  <section className={classNames("grid min-w-0", small ? "gap-1" : "gap-2")}>
+    <h3 className={small ? "text-muted text-xs font-medium" : "font-semibold"}>{title}</h3>
+    {children}
+  </section>
 );
 
 interface EmptyStateProps {
@@ -179,10 +200,10 @@ export const Loaded = <Data,>({ query: { data, error, refetch }, loading, childr
   return error ? <ErrorState error={error} onRetry={() => void refetch()} /> : loading;
 };
 
-/** Limits of the pause before an automatic retry, in milliseconds. */
+/** Limits for the pause before an automatic retry, in milliseconds. */
 const SHORTEST_MS = 1_000;
 const LONGEST_MS = 15_000;
-// Shared by all errors of the page, because a retry can replace the component.
+// Shared by all errors on the page, because a retry can replace the component.
 let failingSince = 0;
 let failedAt = 0;
 
@@ -204,35 +225,32 @@ function useRetry(error: unknown, retry: (() => void) | undefined): void {
   }, [active, error]);
 }
 
-/** The error of a form or panel. */
+/** The error in a form or panel. */
 export function Fault({ error }: { error: unknown }) {
   if (!error) return null;
   const known = error instanceof ApiError ? error : undefined;
   return (
-    <div role="alert" className="bg-bad-soft text-bad flex items-start gap-2 rounded-md px-3 py-2 text-sm">
-      <Icon name="alert" className="mt-0.5 size-4" />
-      <div className="min-w-0">
-        <p>{error instanceof Error ? error.message : "The request failed."}</p>
-        {known?.details.map((fault) => (
-          <p key={fault.path}>
-            <code className="font-mono">{fault.path}</code>: {fault.message}
-          </p>
-        ))}
-        {known?.retryAfterSeconds !== undefined && <p>Try again in {known.retryAfterSeconds} s.</p>}
-        {known?.requestId !== undefined && <p className="mt-0.5 text-xs">Request {known.requestId}</p>}
-      </div>
-    </div>
+    <Notice role="alert" tone="bad" icon="alert">
+      <p>{error instanceof Error ? error.message : "The request failed."}</p>
+      {known?.details.map((fault) => (
+        <p key={fault.path}>
+          <code className="font-mono">{fault.path}</code>: {fault.message}
+        </p>
+      ))}
+      {known?.retryAfterSeconds !== undefined && <p>Try again in {known.retryAfterSeconds} s.</p>}
+      {known?.requestId !== undefined && <p className="mt-0.5 text-xs">Request {known.requestId}</p>}
+    </Notice>
   );
 }
 
-/** A placeholder for loading content; give it the size of the content. */
+/** A placeholder for loading content; give it the content's size. */
 export function Skeleton({ className = "h-4 w-full" }: { className?: string }) {
   return <span aria-hidden="true" className={classNames("bg-line animate-shimmer block rounded", className)} />;
 }
 
 interface LoadingProps {
   label?: string;
-  /** The classes of equal placeholders, in place of `children`. */
+  /** Classes for equal placeholders, in place of `children`. */
   block?: string;
   blocks?: number;
   children?: ReactNode;
@@ -252,7 +270,7 @@ export const Loading = ({ label = "Loading", block = "h-4", blocks = 1, children
   </div>
 );
 
-/** The placeholder of a page while its code or first data loads. */
+/** The placeholder for a page while its code or first data loads. */
 export const PageSkeleton = () => (
   <Loading label="Loading page">
     <div className="grid gap-5">

@@ -36,7 +36,7 @@ interface MenuProps {
   children: ReactNode;
 }
 
-/** A menu of actions or links. Its children are MenuItem, MenuChoice, MenuSeparator and MenuSection. */
+/** A menu with actions or links. Its children are MenuItem, MenuChoice, MenuSeparator and MenuSection. */
 export const Menu = ({ trigger, align = "end", finalFocus = () => true, children }: MenuProps) => (
   <BaseMenu.Root modal={false}>
     <BaseMenu.Trigger render={trigger} />
@@ -126,7 +126,7 @@ export const MenuChecks = <T extends string>({ values, options, onChange }: Menu
       key={value}
       checked={values.includes(value)}
       closeOnClick={false}
-      onCheckedChange={(checked) => onChange(checked ? [...values, value] : values.filter((one) => one !== value))}
+      onCheckedChange={(checked) => onChange(checked ? [...values, value] : values.filter((other) => other !== value))}
       className={itemClass}
     >
       <span className="flex-1">{label}</span>
@@ -138,7 +138,7 @@ export const MenuChecks = <T extends string>({ values, options, onChange }: Menu
 
 export const MenuSeparator = () => <BaseMenu.Separator className="bg-line mx-1 my-1 h-px" />;
 
-/** A group of menu items with a title. */
+/** A menu item group with a title. */
 export const MenuSection = ({ title, children }: { title: ReactNode; children: ReactNode }) => (
   <BaseMenu.Group>
     <BaseMenu.GroupLabel className="text-faint px-2 py-1 text-xs">{title}</BaseMenu.GroupLabel>

@@ -1,12 +1,12 @@
 import { type KeyboardEvent, type ReactNode, useRef } from "react";
 import { type Signal, storedNumber, useSignal } from "../state/signals.ts";
 
-/** Limits of the width of a side panel, in percent of both columns. */
+/** Limits for a side panel's width, in percent of both columns. */
 const MIN = 20;
 const MAX = 75;
 const STEP = 2;
 
-/** The width of a side panel in percent, kept in this browser. */
+/** A side panel's width in percent, kept in this browser. */
 export const panelWidth = (name: string, preset: number): PanelWidth => ({
   stored: storedNumber(`width.${name}`, { preset, min: MIN, max: MAX }),
   preset,
@@ -59,7 +59,7 @@ export function Resizable({ width: { stored, preset }, children, panel }: Resiza
         <div
           role="separator"
           aria-orientation="vertical"
-          aria-label="Width of the panel"
+          aria-label="Panel width"
           aria-valuenow={percent}
           aria-valuemin={MIN}
           aria-valuemax={MAX}

@@ -24,7 +24,7 @@ export const StatTile = ({ label, value, note, children }: StatTileProps) => (
   </div>
 );
 
-/** A grid of tiles with as many columns as fit; eight tiles have full rows. */
+/** A tile grid with as many columns as fit; eight tiles have full rows. */
 export function StatTiles({ children }: { children: ReactNode }) {
   return (
     <dl className="grid grid-cols-[repeat(auto-fit,minmax(8.25rem,1fr))] gap-3 sm:max-[90rem]:has-[>:nth-child(8)]:grid-cols-4">

@@ -11,7 +11,7 @@ interface TabsProps<T extends string> {
   tabs: readonly Tab<T>[];
   value: T;
   onChange: (value: T) => void;
-  /** Shown at the end of the row of tabs. */
+  /** Shown at the end of the tab row. */
   actions?: ReactNode;
 }
 

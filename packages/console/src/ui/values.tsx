@@ -12,7 +12,7 @@ const now = createSignal(Date.now());
 let watchers = 0;
 let timer: ReturnType<typeof setInterval> | undefined;
 
-/** The current time, updated every 10 seconds. All times of a page share one timer, which stops when none is shown. */
+/** The current time, updated every 10 seconds. All times on a page share one timer, which stops when none is shown. */
 function useNow(): number {
   useEffect(() => {
     watchers += 1;
@@ -74,7 +74,7 @@ interface CostProps {
   tokens: number;
 }
 
-/** True for turns of a model without a known price, whose cost is stored as 0. The offline model is free. */
+/** True for turns from a model without a known price, whose cost is stored as 0. The offline model is free. */
 export const isUnpriced = ({ usd, provider, tokens }: CostProps): boolean =>
   usd === 0 && tokens > 0 && provider !== "offline";
 
@@ -82,7 +82,7 @@ export const isUnpriced = ({ usd, provider, tokens }: CostProps): boolean =>
 export function Cost(props: CostProps) {
   if (!isUnpriced(props)) return <Money usd={props.usd} />;
   return (
-    <Tooltip content="The price of the model is not known, or is 0">
+    <Tooltip content="The model's price is not known, or is 0">
       <span data-hint="" className="text-muted whitespace-nowrap">
         no price
       </span>
@@ -106,7 +106,7 @@ interface TwoLinesProps {
   long?: boolean;
 }
 
-/** A name with its description or id below, as a cell of a table. */
+/** A name with its description or id below, as a table cell. */
 export const TwoLines = ({ first, second, id = false, long = false }: TwoLinesProps) => (
   <span className="block min-w-0">
     <span className={classNames("font-medium", long ? "line-clamp-2 sm:line-clamp-1" : "block")}>{first}</span>
@@ -124,12 +124,13 @@ export const Failed = ({ count, of, tone = "text-bad" }: { count: number; of?: n
     </span>
   );
 
-/** Interval of updates with reduced motion. */
+/** Update interval with reduced motion. */
 const REDUCED_MOTION_MS = 1_000;
 
 /**
- * The duration of a run in milliseconds, updated on every frame while it runs. `knownMs` is the duration in the response that
- * arrived at `knownAt` on the page's clock. The value never decreases, although the two clocks may drift between responses.
+ * A run's duration in milliseconds, updated on every frame while it runs. `knownMs` is the duration in the response
+ * that arrived at `knownAt` on the page's clock. The value never decreases, although the two clocks may drift between
+ * responses.
  */
 export function useRunClock({ running, knownMs, knownAt }: { running: boolean; knownMs: number; knownAt: number }) {
   const reducedMotion = useMedia("(prefers-reduced-motion: reduce)");
@@ -152,7 +153,7 @@ export function useRunClock({ running, knownMs, knownAt }: { running: boolean; k
 
 export type Tone = "ok" | "bad" | "warn" | "info" | "idle" | "accent";
 
-const TONES: Record<Tone, string> = {
+export const TONES: Record<Tone, string> = {
   ok: "bg-ok-soft text-ok",
   bad: "bg-bad-soft text-bad",
   warn: "bg-warn-soft text-warn",
@@ -188,7 +189,7 @@ const STATES: Record<string, { tone: Tone; icon: IconName; word?: string }> = {
   pending: { tone: "warn", icon: "clock" },
   approved: { tone: "ok", icon: "succeeded" },
   rejected: { tone: "bad", icon: "denied" },
-  // Deliveries of webhooks.
+  // Webhook deliveries.
   delivered: { tone: "ok", icon: "succeeded" },
   // Spans and access decisions.
   ok: { tone: "ok", icon: "succeeded" },
@@ -197,7 +198,8 @@ const STATES: Record<string, { tone: Tone; icon: IconName; word?: string }> = {
   allowed: { tone: "ok", icon: "succeeded" },
   conditional: { tone: "info", icon: "branch" },
   approval: { tone: "warn", icon: "clock", word: "needs approval" },
-  // Keys and runtimes.
+  // Keys, members and runtimes.
+  invited: { tone: "warn", icon: "clock" },
   active: { tone: "ok", icon: "succeeded" },
   expired: { tone: "idle", icon: "clock" },
   revoked: { tone: "bad", icon: "denied" },
@@ -207,8 +209,8 @@ const STATES: Record<string, { tone: Tone; icon: IconName; word?: string }> = {
 };
 
 /**
- * A state as icon, word and colour. Accepts every state of the API; an unknown one is shown as it is. `brief` shows the icon only in
- * tables below 1280 px, with the word and `detail` in a tooltip.
+ * A state as icon, word and colour. Accepts every API state; an unknown one is shown as it is. `brief` shows the icon
+ * only in tables below 1280 px, with the word and `detail` in a tooltip.
  */
 export function Status({ state, brief = false, detail }: { state: string; brief?: boolean; detail?: string | null }) {
   const { tone, icon, word = state } = STATES[state] ?? { tone: "idle", icon: "info" };

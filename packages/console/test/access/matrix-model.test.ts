@@ -8,8 +8,9 @@ import {
   matrixToCsv,
   rowsOf,
   type Verdict,
+  verdictText,
   whyOf,
-} from "../../src/pages/access/matrix-model.ts";
+} from "../../src/parts/access/matrix-model.ts";
 
 const matrix: AccessMatrix = {
   manifestHash: "abc",
@@ -119,6 +120,30 @@ test("the CSV has one line per function and role, and quotes fields with commas"
   expect(lines).toHaveLength(1 + 6 + 1);
   expect(lines[3]).toMatch(/^get_order,read,agent,allowed,"The role list of get_order .*",0,0,,card notes,$/);
   expect(lines[6]).toMatch(/^cancel_order,.*,3,1,2026-01-02T03:04:05\.000Z,,own: allowed; foreign: denied$/);
+});
+
+test("an approval is a verdict of its own, which says by whom and whether of every call", () => {
+  const refund = { ...matrix.functions[1]!, name: "refund", conditional: false };
+  const functions = [
+    { ...refund, approval: { by: ["manager", "lead"], conditional: false } },
+    { ...refund, conditional: true, approval: { by: ["manager"], conditional: true } },
+  ];
+  const [always, some] = rowsOf({ ...matrix, functions });
+  const shown = [always!, some!].map((row) => row.cells.map((cell) => verdictText(row, cell)));
+
+  expect(shown).toEqual([
+    ["denied", "denied", "approval by manager, lead"],
+    ["denied", "denied", "some calls need approval by manager"],
+  ]);
+  expect(whyOf(always!, always!.cells[2]!, "agent")).toMatch(
+    /lets role agent call it, and every call needs approval by manager, lead\.$/,
+  );
+  expect(whyOf(some!, some!.cells[2]!, "agent")).toMatch(
+    /and its authorize check decides per call, and some calls need approval by manager\.$/,
+  );
+  expect(countVerdicts([always!, some!], 2)).toEqual({ allowed: 0, approval: 2, conditional: 0, denied: 0 });
+  expect(findRows([always!, some!, ...rows], { verdict: "approval" })).toEqual([always, some]);
+  expect(matrixToCsv({ ...matrix, functions })).toMatch(/refund,destructive,agent,approval,".*approval by manager/);
 });
 
 test("a role that starts like a formula is escaped for spreadsheets", () => {

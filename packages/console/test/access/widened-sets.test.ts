@@ -1,6 +1,6 @@
 import type { WidenedSet } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
-import { isConfirmable, nameOfDeployment, textsOf } from "../../src/pages/access/widened-sets.tsx";
+import { isConfirmable, nameOfDeployment, textsOf } from "../../src/parts/access/widened-sets.tsx";
 
 const set = (change: Partial<WidenedSet> = {}): WidenedSet => ({
   service: "desk",

@@ -1,7 +1,7 @@
 import type { RunTrace, Span } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { argumentsDraft, earlierCall } from "../../src/pages/functions/earlier-call.ts";
-import { shapeOf } from "../../src/schema-form/field-shape.ts";
+import { shapeOf } from "../../src/parts/schema-form/field-shape.ts";
 
 const call = (id: string, name: string, input: unknown, attributes: Span["attributes"] = {}) =>
   ({ id, kind: "call", name, input, attributes }) as unknown as Span;

@@ -1,6 +1,6 @@
 import type { RunTrace } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
-import { addEvent, EMPTY_TRANSCRIPT } from "../../src/pages/conversation/exchange.ts";
+import { addEvent, EMPTY_TRANSCRIPT } from "../../src/parts/conversation/exchange.ts";
 import { resultOf } from "../../src/pages/functions/test-run.ts";
 
 const toolCall = { type: "toolCall", toolName: "show", toolCallId: "call_1", parameters: {} } as const;

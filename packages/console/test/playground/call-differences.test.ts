@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Call, CallOutcome } from "../../src/pages/conversation/exchange.ts";
-import { callDifferences } from "../../src/pages/playground/call-differences.ts";
+import type { Call, CallOutcome } from "../../src/parts/conversation/exchange.ts";
+import { callDifferences } from "../../src/parts/conversation/call-differences.ts";
 
 let lastId = 0;
 const ok = (result: unknown): CallOutcome => ({ ok: true, result });

@@ -1,4 +1,4 @@
-import type { JsonObject } from "@patchbay/protocol";
+import type { JsonObject } from "@patchbay/kit";
 import type { ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { exampleQueries, examplesOf } from "../../src/pages/playground/empty-playground.tsx";

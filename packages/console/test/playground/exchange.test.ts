@@ -1,7 +1,7 @@
 import type { LiveEvent, RunEvent } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
-import { callsOf, exchangesOf, EMPTY_TRANSCRIPT, shownTitle, addEvent } from "../../src/pages/conversation/exchange.ts";
-import { joinPages } from "../../src/pages/conversation/past-exchange.tsx";
+import { callsOf, exchangesOf, EMPTY_TRANSCRIPT, shownTitle, addEvent } from "../../src/parts/conversation/exchange.ts";
+import { joinPages } from "../../src/parts/conversation/past-exchange.tsx";
 import { runSummary } from "./parts.ts";
 
 type AnyEvent = RunEvent | LiveEvent;
@@ -31,7 +31,7 @@ describe("a transcript", () => {
     expect(tokens.answer).toBe("Two");
     expect(addEvent(tokens, { event: final, seq: 1, raw: "", afterMs: 9 })).toMatchObject({
       answer: "Two.",
-      end: { ok: true, executionTimeMs: 9, costUsd: 0.5 },
+      end: { ok: true, executionTimeMs: 9, usage: { costUsd: 0.5 } },
     });
   });
 
@@ -57,6 +57,13 @@ describe("a transcript", () => {
     );
 
     expect([answer, steps]).toEqual(["Whole.", []]);
+  });
+
+  test("says that the model is asked again, until the next event", () => {
+    const kept = transcriptOf(toolCall, { type: "modelStatus", state: "retrying", attempt: 4, waitMs: 1_500 });
+
+    expect(kept.status).toBe("The model did not answer. Asking it again…");
+    expect(addEvent(kept, { event: { type: "deltaReset" }, seq: undefined, raw: "" }).status).toBeUndefined();
   });
 
   test("replaces a streamed thought with the whole one", () => {

@@ -45,7 +45,7 @@ function laneOf({ streams, ...script }: ReturnType<typeof scripted>, cancel = vi
 test("the thread of a query is known once the control plane accepts it", async () => {
   const { lane, accept, requests } = laneOf(scripted());
 
-  lane.send({ query: "How many?", role: "support" }, "support");
+  void lane.send({ query: "How many?", role: "support" }, "support");
   await accept();
 
   expect(requests).toEqual([{ query: "How many?", role: "support" }]);
@@ -57,7 +57,7 @@ test("the thread of a query is known once the control plane accepts it", async (
 
 test("events show as they arrive, and the last one ends the exchange", async () => {
   const { lane, send } = laneOf(scripted());
-  lane.send({ query: "How many?" });
+  void lane.send({ query: "How many?" });
 
   await send(event({ type: "responseDelta", content: "Two" }));
   await vi.waitFor(() => expect(lane.state.get().exchanges[0]?.transcript.answer).toBe("Two"));
@@ -69,7 +69,7 @@ test("events show as they arrive, and the last one ends the exchange", async () 
 
 test("an exchange waits while a call of it has to be approved", async () => {
   const { lane, send } = laneOf(scripted());
-  lane.send({ query: "Refund it" });
+  void lane.send({ query: "Refund it" });
   const call = { toolCallId: "call_1", toolName: "refund", parameters: {} };
   const expiresAt = "2026-01-01T00:00:00.000Z";
 
@@ -83,7 +83,7 @@ test("an exchange waits while a call of it has to be approved", async () => {
 
 test("a stop before the run has an id cancels the run when it gets one", async () => {
   const { lane, cancel, accept, send } = laneOf(scripted());
-  lane.send({ query: "How many?" });
+  void lane.send({ query: "How many?" });
 
   lane.stop();
   expect(cancel).not.toHaveBeenCalled();
@@ -108,7 +108,7 @@ test("a query that cannot be sent keeps its error", async () => {
     },
   });
 
-  lane.send({ query: "How many?" });
+  void lane.send({ query: "How many?" });
 
   await vi.waitFor(() => expect(lane.state.get().exchanges[0]).toMatchObject({ error: failure }));
   expect(lane.state.get().exchanges.some(isRunning)).toBe(false);
@@ -116,7 +116,7 @@ test("a query that cannot be sent keeps its error", async () => {
 
 test("runs of the previous thread are not shown after another thread is opened", async () => {
   const { lane, accept } = laneOf(scripted());
-  lane.send({ query: "How many?" });
+  void lane.send({ query: "How many?" });
 
   lane.open("thr_2");
   await accept();

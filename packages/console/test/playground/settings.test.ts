@@ -2,7 +2,7 @@ import { LIMITS, QueryRequest } from "@patchbay/protocol";
 import { PlaygroundQuery, type RunTrace } from "@patchbay/protocol/console";
 import { describe, expect, test } from "vitest";
 import { parseSearch, playground, stringifySearch } from "../../src/state/page-search.ts";
-import * as settings from "../../src/pages/playground/settings.ts";
+import * as settings from "../../src/parts/playground/settings.ts";
 
 const { bodyOf, settingsOfLane, validateSettings, searchOfSettings, settingsOf, settingsOfRun } = settings;
 const plain = settingsOf({});

@@ -1,89 +1,129 @@
-import type { AuditSealStore } from "../ports/audit-seals.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Log } from "../ports/log.ts";
-import type { Retention, SweepOptions } from "../ports/retention.ts";
-import type { RunIndex } from "../ports/run-index.ts";
-import type { Store } from "../ports/stores.ts";
+import type { AuditSealStore } from "@patchbay/engine/ports/store/audit-seals";
+import type { Share } from "@patchbay/engine/ports/budget";
+import type { Clock } from "@patchbay/engine/ports/clock";
+import type { Log } from "@patchbay/engine/ports/log";
+import type { Retention, SweepOptions } from "@patchbay/engine/ports/store/retention";
+import type { RuntimeStore, Store } from "@patchbay/engine/ports/store/stores";
+import type { Upkeep } from "@patchbay/engine/ports/store/upkeep";
 
 interface Deps {
   clock: Clock;
   log: Log;
 }
 
-/** Indexes, seals and sweeps until disposed. */
+/** Records that this replica serves, indexes, seals and sweeps until disposed. */
 export function startBackground(store: Store, retention: Retention, deps: Deps): AsyncDisposable {
   const work = new AsyncDisposableStack();
-  work.use(startIndexing(store.index, deps));
-  work.use(startSealing(store.audit, deps));
-  work.use(startSweeping((options) => store.sweep(retention, options), deps));
+  work.use(startServing(store.runtimes, deps));
+  work.use(startIndexing(store, deps));
+  work.use(startSealing(store, deps));
+  work.use(startNoting(store.audit, deps));
+  work.use(startSweeping((options) => store.exclusively("sweep", () => store.sweep(retention, options)), deps));
+  return work;
+}
+
+/** A third of the silence after which a replica no longer counts as serving. */
+const SERVED_EVERY_MS = 5_000;
+
+/** Records every five seconds that a replica serves the database, and a last time when disposed. */
+function startServing({ recordServed }: Pick<RuntimeStore, "recordServed">, { clock, log }: Deps): AsyncDisposable {
+  const failed = (error: unknown): void => log.debug("the time of service could not be recorded", { error });
+  const record = () => recordServed({ begins: false });
+  const work = new AsyncDisposableStack();
+  work.defer(() => record().catch(failed));
+  work.use(repeat(record, { everyMs: SERVED_EVERY_MS, clock, failed }));
   return work;
 }
 
 const INDEX_EVERY_MS = 1_000;
-/** Under load, queries keep 96% of the time. The rest of the runs is stored when the load ends. */
-const INDEX_BUDGET_MS = 40;
-const PASSES_TO_CATCH_UP = 60;
+const CATCH_UP_EVERY_MS = 60_000;
+/** 40 ms per second, about 100 runs. With 1,000 runs waiting, 250 ms, which is more runs than the process can end. */
+export const INDEX_SHARE: Share = { least: 0.04, most: 0.25, full: 1_000 };
 const LAST_MS = 1_000;
 
 /**
- * Stores facts and words of ended runs every second, and every minute looks for those of replicas that crashed. Disposing stores
- * the runs that ended since.
+ * Indexes ended runs every second, and every minute looks for runs whose replica crashed. Disposing indexes the runs
+ * that ended since, for up to one second.
  */
-export function startIndexing(index: RunIndex, { clock, log }: Deps): AsyncDisposable {
+export function startIndexing(
+  { index, budget }: Pick<Store, "index"> & Pick<Upkeep, "budget">,
+  { clock, log }: Deps,
+): AsyncDisposable {
   const failed = (error: unknown): void => log.warn("ended runs could not be indexed", { error });
   const work = new AsyncDisposableStack();
-  work.defer(() => index.record(LAST_MS).catch(failed));
-  let passes = 0;
-  const pass = async (signal: AbortSignal): Promise<void> => {
-    if (passes++ % PASSES_TO_CATCH_UP === 0) await index.catchUp(signal);
-    await index.record(INDEX_BUDGET_MS);
-  };
-  work.use(repeat(pass, { everyMs: INDEX_EVERY_MS, clock, failed }));
+  work.defer(() => index.record({ signal: AbortSignal.timeout(LAST_MS) }).catch(failed));
+  const [storing, finding] = [budget(INDEX_SHARE), budget(INDEX_SHARE)];
+  work.use(repeat((signal) => index.record({ signal, budget: storing }), { everyMs: INDEX_EVERY_MS, clock, failed }));
+  work.use(
+    repeat((signal) => index.catchUp({ signal, budget: finding }), { everyMs: CATCH_UP_EVERY_MS, clock, failed }),
+  );
   return work;
 }
 
 const SEAL_EVERY_MS = 30_000;
-/** Under load, queries keep 96% of the time. The rest is sealed when the load ends. */
-const SEAL_BUDGET_MS = 1_200;
+/** 40 ms per second, about 1,000 entries; up to 100 ms when many entries wait. */
+const SEAL_SHARE: Share = { least: 0.04, most: 0.1, full: 20_000 };
 
-/** Seals the audit log every 30 seconds. Another replica, or the next start, seals what is left when this is disposed. */
-function startSealing(audit: Pick<AuditSealStore, "seal">, { clock, log }: Deps): AsyncDisposable {
-  return repeat((signal) => audit.seal({ budgetMs: SEAL_BUDGET_MS, signal }), {
+/** Seals the audit log every 30 seconds. After disposal, another replica or the next start seals the rest. */
+function startSealing(
+  { audit, exclusively, budget }: Pick<Store, "audit"> & Upkeep,
+  { clock, log }: Deps,
+): AsyncDisposable {
+  const pass = (signal: AbortSignal) => exclusively("seals", () => audit.seal({ budget: budget(SEAL_SHARE), signal }));
+  return repeat(pass, {
     everyMs: SEAL_EVERY_MS,
     clock,
     failed: (error) => log.warn("the audit log could not be sealed", { error }),
   });
 }
 
-const SWEEP_EVERY_MS = 3_600_000;
+/**
+ * Once a day, one replica writes each audit log's head to the process log, where a person with write access to the
+ * database cannot change it.
+ */
+export function startNoting(audit: Pick<AuditSealStore, "noteHeads">, { clock, log }: Deps): AsyncDisposable {
+  const pass = async (): Promise<void> => {
+    for (const noted of await audit.noteHeads()) log.info("audit head", { ...noted });
+  };
+  const failed = (error: unknown): void => log.warn("the heads of the audit log could not be noted", { error });
+  return repeat(pass, { everyMs: SEAL_EVERY_MS, clock, failed });
+}
 
-/** Deletes rows that are older than their retention, now and an hour after each sweep. */
+const SWEEP_EVERY_MS = 3_600_000;
+const RETRY_SWEEP_MS = 60_000;
+
+/** Deletes rows past their retention, now and an hour after each sweep. `sweep`: false while another replica does. */
 export function startSweeping(
-  sweep: (options: Required<SweepOptions>) => Promise<unknown>,
+  sweep: (options: SweepOptions & { signal: AbortSignal }) => Promise<unknown>,
   { clock, log }: Deps,
 ): AsyncDisposable {
   const failed = (part: string, cause: unknown): void => log.warn("old rows could not be deleted", { part, cause });
   return repeat((signal) => sweep({ signal, failed }), {
-    everyMs: SWEEP_EVERY_MS,
+    // The claim may belong to a replica that died during its sweep.
+    everyMs: (swept) => (swept === false ? RETRY_SWEEP_MS : SWEEP_EVERY_MS),
     clock,
     failed: (error) => failed("all", error),
   });
 }
 
 /**
- * Calls `pass` now, and again `everyMs` after the end of each call: two calls of it never overlap, however slow they are.
- * Disposing aborts `signal` and waits for the call in progress.
+ * Calls `pass` now, and again `everyMs` after each call ends: calls never overlap, however slow they are. The time may
+ * depend on the call's result. Disposing aborts `signal` and waits for the call in progress.
  */
 function repeat(
   pass: (signal: AbortSignal) => Promise<unknown>,
-  { everyMs, clock, failed }: { everyMs: number; clock: Clock; failed: (error: unknown) => void },
+  {
+    everyMs,
+    clock,
+    failed,
+  }: { everyMs: number | ((result: unknown) => number); clock: Clock; failed: (error: unknown) => void },
 ): AsyncDisposable {
   const stopped = new AbortController();
   const { signal } = stopped;
   async function work(): Promise<void> {
     while (!signal.aborted) {
-      await pass(signal).catch(failed);
-      await clock.sleep(everyMs, { signal }).catch(() => {});
+      const result = await pass(signal).catch(failed);
+      await clock.sleep(typeof everyMs === "number" ? everyMs : everyMs(result), { signal }).catch(() => {});
     }
   }
   const working = work();

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Clock } from "../ports/clock.ts";
-import type { Log } from "../ports/log.ts";
+import type { Clock } from "@patchbay/engine/ports/clock";
+import type { Log } from "@patchbay/engine/ports/log";
 
 /** The machine's clock. */
 export const systemClock: Clock = {
@@ -15,12 +15,12 @@ export const systemClock: Clock = {
 };
 
 const MEASURE_EVERY_MS = 10_000;
-/** A slower answer is discarded: half of its round trip is the error of the measurement. */
+/** Discards slower answers: the measurement error is half the round trip. */
 const LONGEST_ROUND_TRIP_MS = 1_000;
 
 /**
- * The database's time: an offset to this process's monotonic clock, measured every ten seconds. Replicas on machines whose
- * clocks differ so agree on deadlines and leases. Disposing stops the measurements.
+ * The database's time: an offset to this process's monotonic clock, measured every ten seconds. So replicas whose
+ * machine clocks differ agree on deadlines and leases. Disposing stops the measurements.
  */
 export async function databaseClock(now: () => Promise<number>, log: Log): Promise<Clock & Disposable> {
   let offset = (await measureOffset(now)) ?? Date.now() - performance.now();

@@ -1,66 +1,68 @@
-import type { HttpDeps } from "../http/query/deps.ts";
-import { createHttpServer } from "../http/kernel/server.ts";
-import { createOpenStreams } from "../http/query/open-streams.ts";
-import { createFairQueue } from "../http/kernel/fair-queue.ts";
-import { createHttpApp, serveMetrics } from "../http/query/app.ts";
+import type { HttpDeps } from "@patchbay/server/query/deps";
+import { createHttpServer } from "@patchbay/server/kernel/server";
+import { createOpenStreams } from "@patchbay/server/query/open-streams";
+import { createFairQueue } from "@patchbay/engine/ports/fair-queue";
+import { createHttpApp, serveMetrics } from "@patchbay/server/query/app";
+import { refuseForeignHosts } from "@patchbay/server/query/origins";
 import { randomUUID } from "node:crypto";
-import { present, VERSION } from "@patchbay/protocol";
-import type { AccessWatch } from "../accounts/access-watch.ts";
-import { createAuthenticator } from "../accounts/authenticator.ts";
-import { createAdmin, type Admin } from "../accounts/admin.ts";
-import { createClientTokens } from "../accounts/client-tokens.ts";
-import { createCallerProof } from "../accounts/callers.ts";
-import { createDoorLimiter, createRateLimiter, tierNamed } from "../accounts/limits.ts";
-import { mountConsole } from "../console/mount.ts";
-import { createFunctionGateway } from "../gateway/gateway.ts";
-import { createModelCatalog, withOwnModel, wrappedModels } from "../models/catalog.ts";
-import { createOfflineProvider } from "../models/offline.ts";
-import { ServiceError } from "../ports/service-error.ts";
-import type { Store } from "../ports/stores.ts";
-import { databaseOption } from "../store/open.ts";
-import { createApprovals } from "../run/approvals.ts";
-import { createRuns } from "../run/runs.ts";
+import { present } from "@patchbay/kit";
+import { VERSION } from "@patchbay/protocol";
+import type { AccessWatch } from "@patchbay/engine/ports/access-watch";
+import { createAuthenticator } from "@patchbay/server/accounts/authenticator";
+import { createAdmin, type Admin } from "@patchbay/server/accounts/admin";
+import { createClientTokens } from "@patchbay/server/accounts/client-tokens";
+import { createCallerProof } from "@patchbay/server/accounts/callers";
+import { createAdapterLimit, createRateLimit, tierNamed } from "@patchbay/server/accounts/limits";
+import { mountConsole } from "@patchbay/console-api/mount";
+import { createFunctionGateway } from "@patchbay/gateway/gateway";
+import { createModelCatalog, withOwnModel, wrappedModels } from "@patchbay/models/catalog";
+import { createOfflineProvider } from "@patchbay/models/offline";
+import { ServiceError } from "@patchbay/engine/ports/service-error";
+import type { Store } from "@patchbay/engine/ports/store/stores";
+import { databaseOption } from "@patchbay/store/open";
+import { createApprovals } from "@patchbay/engine/run/approvals";
+import { createRuns } from "@patchbay/engine/run/runs";
 import { createMetrics } from "./metrics.ts";
 import { type ControlPlaneOptions, type Settings, withDefaults } from "./options.ts";
 import { openResources, type Resources } from "./resources.ts";
 import { watchAccess } from "./watch-access.ts";
 import { startBackground } from "./background.ts";
-import { createNetworks } from "../webhooks/networks.ts";
-import { startSender } from "../webhooks/sender.ts";
+import { createNetworks } from "@patchbay/server/webhooks/networks";
+import { startSender } from "@patchbay/server/webhooks/sender";
 
 /** A running control plane. Its creator closes it. */
 export interface ControlPlane {
   /** Base address for this machine, for example `http://127.0.0.1:8787`. */
   readonly url: string;
-  /** The port of {@link url}. */
+  /** The port in {@link url}. */
   readonly port: number;
-  /** Address of the metrics. */
+  /** The metrics address. */
   readonly metricsUrl: string;
   /** Manages organisations, agents, keys and members. */
   readonly admin: Admin;
-  /** Name of the default provider; `none` without one. */
+  /** The default provider's name; `none` without one. */
   readonly provider: string;
-  /** The number of runtimes of an agent that are connected to this replica. */
+  /** How many of an agent's runtimes are connected to this replica. */
   connectedRuntimes(agentId: string): number;
   /**
-   * Drains: refuses new queries and waits up to `graceMs` (default 20,000) for running ones. The next process, or another
-   * replica, resumes the rest. With other replicas, the last 2.5 s of `graceMs` go to streams: they show the progress of runs
-   * that another replica has resumed.
+   * Drains: refuses new queries and waits up to `graceMs` (default 20,000) for running ones. The next process, or
+   * another replica, resumes the rest. With other replicas, streams get the last 2.5 s: they show the progress that
+   * runs make on another replica.
    */
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
-/** Lists and details that are read at the same time. An embedded database reads them on one thread. */
+/** Lists and details that are read at the same time. An embedded database reads them on two threads. */
 const READS = { concurrent: 6, embedded: 2, waiting: 10_000 };
 /** After the runs are handed over, open streams get this long to send their clients the request to reconnect. */
 const FAREWELL_MS = 2_000;
 const FOLLOW_MS = 2_500;
 /**
- * A replica is ready after this time even when it never reached the bus. It serves its own runtimes without a bus, so an
- * outage of the bus must not keep all replicas from starting.
+ * A replica is ready after this time even when it never reached the bus. It serves its own runtimes without a bus, so a
+ * bus outage must not keep all replicas from starting.
  */
 const BUS_WAIT_MS = 30_000;
-/** Age at which a stream closes whose run waits for an approval. Its client resumes. */
+/** Age at which a stream closes while its run waits for an approval. Its client resumes. */
 const WAITING_STREAM_MS = 300_000;
 
 /**
@@ -111,9 +113,9 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
       databaseOption: databaseOption(settings.database),
     });
   }
-  const server = createHttpServer({ app, upgrade: core.gateway.handleUpgrade, log });
+  const server = createHttpServer({ app, upgrade: core.gateway.handleUpgrade, log, ...guards(settings, resources) });
   opening.defer(async () => {
-    // The server's close waits for the connections of runtimes, which the gateway closes.
+    // The server's close waits for runtime connections, which the gateway closes.
     const closed = server.close();
     await core.gateway.close();
     await closed;
@@ -139,7 +141,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
   async function close(graceMs: number): Promise<void> {
     draining.abort();
     core.gateway.goingAway();
-    // No other replica can resume the runs of an embedded database, so there is no progress to follow.
+    // Other replicas cannot resume the runs in an embedded database, so their progress is not followed.
     const followMs = resources.onlyReplica ? 0 : FOLLOW_MS;
     const closed = server.close({ graceMs: graceMs + FAREWELL_MS });
     await core.runs.drain(Math.max(0, graceMs - followMs), Math.min(graceMs, followMs));
@@ -171,13 +173,19 @@ function urlOf(host: string, port: number): string {
 
 type Core = ReturnType<typeof createCore>;
 
-/** The gateway to the runtimes, the models and the runs. */
-function createCore(settings: Settings, { store, bus, clock, onlyReplica, tracing }: Resources) {
+/** What the server refuses before a route is chosen. */
+const guards = (settings: Settings, { files }: Resources) => ({
+  connections: files.connections,
+  refuse: settings.local ? refuseForeignHosts(settings) : undefined,
+});
+
+/** The gateway, the models and the runs. */
+function createCore(settings: Settings, { store, bus, clock, files, onlyReplica, tracing }: Resources) {
   const { limits, log, tiers, runTimeoutMs, observe, heartbeatMs, reconnectMs, arrivalMs, providerIdleMs } = settings;
   const { runtimes, threads, accounts, approvals, audit, permits } = store;
   const within: Store["within"] = (orgId, work) => store.within(orgId, work);
   const database = onlyReplica ? "sqlite" : "postgres";
-  const metrics = createMetrics({ health: { version: VERSION, database, store, bus } });
+  const metrics = createMetrics({ health: { version: VERSION, database, store, bus, files } });
   const replicaId = randomUUID();
   const authenticate = createAuthenticator({ accounts, clock, log });
   const gateway = createFunctionGateway({
@@ -224,13 +232,13 @@ function httpDeps(
   parts: { resources: Resources; core: Core; access: AccessWatch; draining: AbortSignal },
 ): HttpDeps {
   const { tiers, limits, log, corsOrigins, local, host, trustProxy, runTimeoutMs, metricsPort } = settings;
-  const { store, bus, clock, onlyReplica } = parts.resources;
+  const { store, bus, clock, files, onlyReplica } = parts.resources;
   const { runs, approvals, authenticate, within, metrics } = parts.core;
   const startedAt = performance.now();
   // One process counts in memory; several count in the database.
   const limiter = onlyReplica
-    ? createRateLimiter(tiers)
-    : createRateLimiter(tiers, (orgId) => store.accounts.countQuery(orgId));
+    ? createRateLimit(tiers)
+    : createRateLimit(tiers, (orgId) => store.accounts.countQuery(orgId));
   return {
     ...present({ metricsToken: settings.metricsToken, publicUrl: settings.publicUrl }),
     runs,
@@ -253,8 +261,8 @@ function httpDeps(
     trustProxy,
     maxStreamAgeMs: Math.max(WAITING_STREAM_MS, runTimeoutMs + 30_000),
     metricsApart: metricsPort !== undefined,
-    rateLimit: (orgId, tier) => limiter.take(orgId, tier),
-    doorLimit: createDoorLimiter(tiers).take,
+    rateLimit: limiter,
+    adapterLimit: createAdapterLimit(tiers),
     closing: parts.draining,
     streams: createOpenStreams({ limits, access: parts.access, metrics }),
     reads: createFairQueue({
@@ -263,7 +271,7 @@ function httpDeps(
       busy: tooManyReads,
     }),
     async ready() {
-      if (parts.draining.aborted) return false;
+      if (parts.draining.aborted || files.short) return false;
       if (!bus.reached && performance.now() - startedAt <= BUS_WAIT_MS) return false;
       return store.ping().then(
         () => true,
@@ -280,7 +288,7 @@ function listenForMetrics({ metricsPort: port, host }: Settings, deps: HttpDeps)
 /** The models that queries may name: the program's own model first, each wrapped by `wrapModel`. */
 function catalogOf({ providers = {}, model, wrapModel }: ControlPlaneOptions) {
   const { offline = false, ...accounts } = providers;
-  // A program with a model of its own never needs the offline one.
+  // A program with its own model never needs the offline one.
   const configured = model
     ? withOwnModel(createModelCatalog(accounts), model)
     : createModelCatalog({ ...accounts, ...(offline && { offline: createOfflineProvider() }) });

@@ -1,28 +1,28 @@
 import { MemberEmail, MemberPassword, SERVICE_SCOPES } from "@patchbay/protocol/console";
-import { AdminError } from "../accounts/admin-error.ts";
-import { newMemberId } from "../accounts/members.ts";
-import { hashSecret, hintOf, isWellFormed, randomBase62, type SecretKind } from "../accounts/secret.ts";
-import { createPasswords } from "../console/account/passwords.ts";
-import { asStranger } from "../http/kernel/fair-queue.ts";
+import { AdminError } from "@patchbay/server/accounts/admin-error";
+import { newMemberId } from "@patchbay/server/accounts/members";
+import { hashSecret, hintOf, isWellFormed, randomBase62, type SecretKind } from "@patchbay/server/accounts/secret";
+import { createPasswords } from "@patchbay/console-api/account/passwords";
+import { asStranger } from "@patchbay/engine/ports/fair-queue";
 import {
   FIRST_START_NAMES,
   type FirstStartName,
   type FirstStartPlan,
   type FirstStartValue,
-} from "../ports/first-start.ts";
-import type { Store } from "../ports/stores.ts";
+} from "@patchbay/engine/ports/store/first-start";
+import type { Store } from "@patchbay/engine/ports/store/stores";
 
-/** What the first start of a service sets up, for services that are started without a shell. */
+/** What a service's first start sets up, if no one can run commands in its environment. */
 export interface FirstStart {
-  /** Name of the organisation. */
+  /** The organisation's name. */
   org?: string;
-  /** Name of an agent. */
+  /** An agent's name. */
   agent?: string;
-  /** Id of the agent, so that clients can be configured before the first start. Default: a random one. */
+  /** The agent's id, so that clients can be configured before the first start. Default: a random one. */
   agentId?: string;
   apiKey?: string;
   runtimeKey?: string;
-  /** An owner of the organisation, with the password for the first sign-in. */
+  /** An owner for the organisation, with the password for the first sign-in. */
   ownerEmail?: string;
   ownerPassword?: string;
   /** A service token with all scopes. */
@@ -62,15 +62,15 @@ const WORDS: Record<SecretKind, string> = {
 const COMMANDS = { api: "api-key", runtime: "runtime-key", service: "service-token" };
 const TIER = "sandbox";
 const LABEL = "first start";
-/** The one that hashes are made for. */
+/** All hashes are made for this client. */
 const CLIENT = asStranger("first start");
 const AGENT_ID = /^agt_[0-9A-Za-z]{1,60}$/;
 
 type Wanted = Partial<Record<FirstStartName, string>>;
 
 /**
- * Sets up what is wanted and not recorded yet. A value is recorded when it is set up, and only compared with its record at later
- * starts: what members rename, rotate or remove afterwards stays so. Throws `AdminError` for a value that differs from its record, or
+ * Sets up wanted values that are not recorded yet. A value is recorded when it is set up, and later starts only compare
+ * it with its record: members' later changes stay. Throws `AdminError` for a value that differs from its record, or
  * that the store contradicts. Replicas may call it at the same time.
  */
 export async function setUpAtFirstStart(store: Store, first: FirstStart): Promise<void> {
@@ -85,7 +85,7 @@ export async function setUpAtFirstStart(store: Store, first: FirstStart): Promis
     const missing = Object.fromEntries(Object.entries(wanted).filter(([name]) => !(name in recorded))) as Wanted;
     if (Object.keys(missing).length === 0) return;
     const plan = await planOf(store, { missing, wanted, recorded }).catch(async (error: unknown) => {
-      // The contradicting rows may be those of another replica, which has recorded them in the meantime.
+      // The contradicting rows may come from another replica, which has recorded them in the meantime.
       const now = await store.firstStart.recorded();
       if (Object.keys(now).length === Object.keys(recorded).length) throw error;
       return undefined;
@@ -102,7 +102,7 @@ export async function setUpAtFirstStart(store: Store, first: FirstStart): Promis
   }
 }
 
-/** The given values, trimmed, by the names of their records. Throws `AdminError` for values that could not be used. */
+/** The given values, trimmed, by record name. Throws `AdminError` for unusable values. */
 function checked(first: FirstStart): Wanted {
   const given = FIRST_START_NAMES.flatMap((name): [FirstStartName, string][] => {
     const { key } = OPTIONS[name];
@@ -154,7 +154,7 @@ interface Planning {
   recorded: Partial<Record<FirstStartName, FirstStartValue>>;
 }
 
-/** The additions for the missing values. Those that the database already has, by the same name or secret, are only recorded. */
+/** The additions for the missing values. Those already in the database, by name or secret, are only recorded. */
 async function planOf(store: Store, { missing, wanted, recorded }: Planning): Promise<FirstStartPlan> {
   const org = recorded.organisation
     ? { orgId: recorded.organisation.orgId, isNew: false }
@@ -185,7 +185,7 @@ async function orgNamed({ accounts }: Store, name: string): Promise<{ orgId: str
   return { orgId: `org_${randomBase62(22)}`, isNew: true };
 }
 
-/** Returns the id of the agent, which is recorded too: later starts may add keys of it. */
+/** Returns the agent's id, which is recorded too: later starts may add keys to it. */
 async function planAgent(
   { accounts }: Store,
   plan: FirstStartPlan,

@@ -1,25 +1,31 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { Gauge, type Registry } from "prom-client";
-import type { Bus } from "../ports/bus.ts";
-import type { Store } from "../ports/stores.ts";
+import type { Bus } from "@patchbay/engine/ports/bus";
+import type { Store } from "@patchbay/engine/ports/store/stores";
+import type { OpenFiles } from "./open-files.ts";
 
-/** What a scrape asks for the health of a replica. */
+/** What a scrape reads about a replica's health. */
 export interface HealthSources {
   version: string;
   database: "sqlite" | "postgres";
-  store: Pick<Store, "ping"> & { runs: Pick<Store["runs"], "openCounts"> };
+  store: Pick<Store, "ping" | "failedGroups"> & {
+    index: Pick<Store["index"], "backlog">;
+    runs: Pick<Store["runs"], "openCounts">;
+  };
   bus: Pick<Bus, "healthy">;
+  files: Pick<OpenFiles, "count">;
 }
 
 /** A database that takes longer counts as down: a scrape must not wait as long as statements do. */
 const ANSWER_MS = 2_000;
-/** Several scrapers share one answer of the database. */
+/** Several scrapers share one database answer. */
 const SHARED_MS = 5_000;
 const STATES = ["queued", "running", "waiting"] as const;
 
-/** Adds the metrics that are read when they are scraped. Without sources they have no values. */
-export function addHealthMetrics(registry: Registry, sources?: HealthSources): void {
-  const gauge = <Label extends string>(
+/** Makes gauges that read the sources at each scrape. */
+const gaugesOf =
+  (registry: Registry, sources?: HealthSources) =>
+  <Label extends string>(
     name: string,
     labelNames: Label[],
     help: string,
@@ -36,6 +42,10 @@ export function addHealthMetrics(registry: Registry, sources?: HealthSources): v
       },
     });
   };
+
+/** Adds the metrics that are read when they are scraped. Without sources they have no values. */
+export function addHealthMetrics(registry: Registry, sources?: HealthSources): void {
+  const gauge = gaugesOf(registry, sources);
   const asked = sources && shared(() => askDatabase(sources.store));
 
   gauge(
@@ -46,6 +56,24 @@ export function addHealthMetrics(registry: Registry, sources?: HealthSources): v
   );
   gauge("bus_up", [], "1 while messages reach other replicas, else 0; 1 for a single process", (made, { bus }) =>
     made.set(bus.healthy ? 1 : 0),
+  );
+  gauge(
+    "open_fds",
+    [],
+    "File descriptors that this process has open, of which connections are most; absent where the platform does not report it",
+    async (made, { files }) => {
+      const open = await files.count();
+      if (open === undefined) made.remove();
+      else made.set(open);
+    },
+  );
+  gauge(
+    "store_groups_failed",
+    ["kind"],
+    "Groups of rows that could not be stored in one statement, so that each row was stored by itself, since the start, by kind: `steps`, `starts` or `accepts`",
+    (made, { store }) => {
+      for (const [kind, count] of Object.entries(store.failedGroups())) made.set({ kind }, count);
+    },
   );
   gauge("database_up", [], "1 if the database answers within 2 seconds, else 0", async (made) => {
     made.set((await asked?.()) === undefined ? 0 : 1);
@@ -60,6 +88,20 @@ export function addHealthMetrics(registry: Registry, sources?: HealthSources): v
       else made.remove();
     },
   );
+  addRunMetrics(gauge, asked);
+}
+
+/** Adds the run metrics: `asked` reads the database. */
+function addRunMetrics(
+  gauge: ReturnType<typeof gaugesOf>,
+  asked: (() => Promise<Answer | undefined>) | undefined,
+): void {
+  gauge(
+    "index_backlog",
+    [],
+    "Ended runs that this replica has to add to the index, by which the console filters, sorts and searches runs; at most 50,000",
+    (made, { store }) => made.set(store.index.backlog()),
+  );
   gauge(
     "runs_open",
     ["state"],
@@ -67,6 +109,16 @@ export function addHealthMetrics(registry: Registry, sources?: HealthSources): v
     async (made) => {
       const answer = await asked?.();
       for (const state of STATES) if (answer) made.set({ state }, answer.runs[state]);
+    },
+  );
+  gauge(
+    "runs_in_quarantine",
+    [],
+    "Runs of all replicas that were in progress at two crashes of their process, and wait to be resumed or were resumed a moment ago. Each replica reports all of them; absent while the database is down",
+    async (made) => {
+      const answer = await asked?.();
+      if (answer) made.set(answer.runs.quarantined);
+      else made.remove();
     },
   );
 }

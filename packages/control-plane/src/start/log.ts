@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
-import { type LogFields, type LogLevel, logText, logTo } from "@patchbay/protocol";
-import type { Log } from "../ports/log.ts";
+import { type LogFields, type LogLevel, logText, logTo } from "@patchbay/kit";
+import type { Log } from "@patchbay/engine/ports/log";
 
 /** Creates a log of JSON lines without secrets. Default: on standard error, from level `info`. */
 export function createLog(options: { level?: LogLevel; fields?: LogFields; write?: (line: string) => void } = {}): Log {
@@ -17,11 +17,14 @@ export function createLog(options: { level?: LogLevel; fields?: LogFields; write
   );
 }
 
-/** How long a line of level `debug` or `info` waits for others. A write of its own costs as much as the line itself. */
+/** How long a `debug` or `info` line waits for others. A separate write costs as much as the line itself. */
 const GATHER_MS = 20;
 const MOST_CHARS = 65_536;
 
-/** Lines that are not written yet. All logs of the process share them as they share standard error, so that its lines stay in order. */
+/**
+ * Lines that are not written yet. All logs in the process share them, as they share standard error, which keeps lines
+ * in order.
+ */
 let gathered = "";
 let timer: NodeJS.Timeout | undefined;
 
@@ -35,7 +38,7 @@ function gather(line: string): void {
   if (gathered.length >= MOST_CHARS) flush();
 }
 
-/** Writes what was gathered, and `line`. Never throws: a closed stderr must not stop the process. */
+/** Writes the gathered lines, and `line`. Never throws: a closed stderr must not stop the process. */
 function flush(line = ""): void {
   const bytes = Buffer.from(gathered + line);
   gathered = "";

@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
-import { refusalRules } from "../ports/refusal.ts";
+import { refusalRules } from "@patchbay/engine/ports/refusal";
 import {
   type AskedModel,
   type EndedAttempt,
@@ -8,15 +8,15 @@ import {
   type MetricsPage,
   RUNTIME_REFUSALS,
   STREAM_LIMITS,
-} from "../ports/metrics.ts";
+} from "@patchbay/engine/ports/metrics";
 import { addHealthMetrics, type HealthSources } from "./health-metrics.ts";
 
 /** Buckets from a cached answer to the longest read timeout that the docs ask proxies to allow. */
 const SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 240, 300];
-/** Fewer for what is counted by name: each value of a label has all buckets. */
+/** Fewer for what is counted by name: each label value has all buckets. */
 const NAMED_SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** Names that have labels of their own. Owners and clients choose names, and each one costs memory here and in Prometheus. */
+/** Names with their own label. Owners and clients choose names, and each one costs memory here and in Prometheus. */
 const NAMED_FUNCTIONS = 200;
 const NAMED_MODELS = 50;
 const OTHER = "other";
@@ -44,7 +44,9 @@ function counter<Label extends string>(registry: Registry, name: string, labelNa
   return new Counter({ registers: [registry], name: `patchbay_${name}_total`, labelNames, help });
 }
 
-/** Prometheus sees no increase in a series that begins at 1: the first of a rare event would raise no alert and have no rate. */
+/**
+ * Prometheus sees no increase in a series that begins at 1: the first rare event would raise no alert and have no rate.
+ */
 function beginAtZero<Label extends string>(made: Counter<Label>, label: Label, values: readonly string[]): void {
   for (const value of values) made.inc({ [label]: value } as Record<Label, string>, 0);
 }
@@ -152,7 +154,7 @@ function modelMetrics(registry: Registry): Pick<Metrics, "modelTurn" | "turnBill
   return {
     modelTurn({ outcome, ms, firstTokenMs, ...asked }: EndedAttempt) {
       turns.inc({ provider: asked.provider, outcome });
-      // Only a model that answered gets a name of its own: a client may name any model.
+      // Only a model that answered gets its own label: a client may name any model.
       if (ms !== undefined) durations.observe(labelsOf(asked), ms / 1000);
       if (firstTokenMs !== undefined) firstTokens.observe(labelsOf(asked), firstTokenMs / 1000);
     },
@@ -245,7 +247,7 @@ function counted(gauge: Gauge): Disposable {
   return { [Symbol.dispose]: () => gauge.dec() };
 }
 
-/** A function that is true for the first `most` pairs of names that it is called with, each time. */
+/** A function that is always true for the first `most` pairs of names that it gets. */
 function limited(most: number): (first: string, second: string) => boolean {
   const known = new Map<string, Set<string>>();
   let count = 0;

@@ -1,11 +1,11 @@
 import { DEFAULT_LIMITS, type OperatorLimits } from "@patchbay/protocol";
-import type { CallerIssuer } from "../accounts/callers.ts";
-import { DEFAULT_TIERS, type Tiers } from "../accounts/limits.ts";
-import type { ProviderConfig } from "../models/catalog.ts";
-import type { Log } from "../ports/log.ts";
-import type { ModelProvider } from "../ports/model-provider.ts";
-import type { Observer } from "../run/api.ts";
-import type { TracingOptions } from "../tracing/tracing.ts";
+import type { CallerIssuer } from "@patchbay/server/accounts/callers";
+import { DEFAULT_TIERS, type Tiers } from "@patchbay/server/accounts/limits";
+import type { ProviderConfig } from "@patchbay/models/catalog";
+import type { Log } from "@patchbay/engine/ports/log";
+import type { ModelProvider } from "@patchbay/engine/ports/model-provider";
+import type { Observer } from "@patchbay/engine/run/api";
+import type { TracingOptions } from "@patchbay/engine/tracing/tracing";
 import type { FirstStart } from "./first-start.ts";
 import { createLog } from "./log.ts";
 
@@ -16,29 +16,32 @@ export interface ControlPlaneOptions {
    * serve.
    */
   database: string;
-  /** Address of the NATS server that connects the replicas on one Postgres database. Without it this is the only replica. */
+  /** The NATS server that connects the replicas on one Postgres database. Without it this is the only replica. */
   nats?: string;
   /** Address to listen on. Default 127.0.0.1. */
   host?: string;
-  /** Port of the API and the console. Default 8787; 0 picks a free one. */
+  /** Port for the API and the console. Default 8787; 0 picks a free one. */
   port?: number;
-  /** Keys and addresses of the model providers. */
+  /** Model provider keys and addresses. */
   providers?: ProviderSettings;
-  /** A model of your own, for example a test's script. It answers every query that names no provider. */
+  /** Your own model, for example a test's script. It answers every query that names no provider. */
   model?: ModelProvider;
   /** Wraps each provider that answers a query, for example to record its answers. */
   wrapModel?: (provider: ModelProvider) => ModelProvider;
   /** Serve the local development variant (endpoint 3). Default false. */
   local?: boolean;
-  /** Time limit of a run in milliseconds, from acceptance to end. Default 240,000. */
+  /** A run's time limit in milliseconds, from acceptance to end. Default 240,000. */
   runTimeoutMs?: number;
-  /** Longest silence of a model provider in the middle of an answer; then the attempt fails. Default 60,000. */
+  /** Longest silence during a provider's answer; then the attempt fails. Default 60,000. */
   providerIdleMs?: number;
   /** Time between two pings on a runtime's connection. Two unanswered pings end the connection. Default 5,000. */
   heartbeatMs?: number;
   /** How long a call waits for its runtime to reconnect. Default: 2,500 and two heartbeats. */
   reconnectMs?: number;
-  /** How long a query waits for a runtime that was connected within the last minute. Default 15,000. */
+  /**
+   * How long a query waits for a runtime that was connected within the last minute, at least until 20 s after a start. Default 15,000;
+   * 0 for no wait.
+   */
   arrivalMs?: number;
   /** The identity provider whose tokens in `X-Patchbay-Caller` prove callers. Default: none; such tokens are refused. */
   callers?: CallerIssuer;
@@ -46,30 +49,33 @@ export interface ControlPlaneOptions {
   corsOrigins?: readonly string[];
   /** Base address that clients use, where it differs from the address that the server listens on. */
   publicUrl?: string;
-  /** Trust the X-Forwarded headers of a proxy. Default false. */
+  /** Trust a proxy's X-Forwarded headers. Default false. */
   trustProxy?: boolean;
   /** Days until ended runs are deleted. Default 30. */
   retentionDays?: number;
-  /** Days until entries of the audit log are deleted. Default 365. */
+  /** Days until audit log entries are deleted. Default 365. */
   auditDays?: number;
   /** Days until usage and credit movements are condensed to one sum per day. Default 90. */
   usageDays?: number;
   /** Query limits and charging by tier. Default: the built-in tiers. */
   tiers?: Tiers;
-  /** Private networks to which webhooks may be sent, such as `10.1.0.0/16`; also without TLS. Default: none. */
+  /**
+   * Private networks to which webhooks may be sent, also without TLS: for one organisation and some ports, such as
+   * `org_1=10.1.0.0/16:443,8443`, or for all, such as `10.1.0.0/16`. Default: none.
+   */
   webhookNetworks?: readonly string[];
-  /** Operator limits. Those that are left out keep their defaults. */
+  /** Operator limits. Omitted ones keep their defaults. */
   limits?: Partial<OperatorLimits>;
   /**
-   * Port of the metrics, on the same host; 0 picks a free one. The API's port then does not serve them. Default: the API's
-   * port.
+   * Port for the metrics, on the same host; 0 picks a free one. The API's port then does not serve them. Default: the
+   * API's port.
    */
   metricsPort?: number;
   /** Bearer token that `GET /metrics` requires. Default: none. */
   metricsToken?: string;
   /** Serve the console and its API. Default true. */
   console?: boolean;
-  /** Folder of the built console. Default: the one in this package, if it was built. */
+  /** Folder with the built console. Default: the one in this package, if it was built. */
   consoleFiles?: string;
   /** How spans are made. Has no effect unless the program registers an OpenTelemetry provider before it starts the control plane. */
   tracing?: TracingOptions;
@@ -77,12 +83,12 @@ export interface ControlPlaneOptions {
   firstStart?: FirstStart;
   /** Default: JSON lines on stderr. */
   log?: Log;
-  /** Called for each query, call and end of a run, for example to print them. */
+  /** Called for each query, call and run end, for example to print them. */
   onQueryEvent?: Observer;
 }
 
 /**
- * Keys and addresses of the model providers. With `offline` the built-in offline model answers when no other provider is the
+ * Model provider keys and addresses. With `offline` the built-in offline model answers when no other provider is the
  * default.
  */
 export type ProviderSettings = Omit<ProviderConfig, "offline"> & { offline?: boolean };

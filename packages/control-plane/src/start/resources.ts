@@ -1,13 +1,14 @@
-import { present } from "@patchbay/protocol";
-import { createMemoryBus } from "../bus/memory-bus.ts";
-import type { Bus } from "../ports/bus.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Log } from "../ports/log.ts";
-import type { Tracing } from "../ports/tracing.ts";
-import { lockStore, type OpenStore, openStore } from "../store/open.ts";
-import { loadTracing } from "../tracing/load.ts";
-import type { TracingOptions } from "../tracing/tracing.ts";
+import { hasTraceProvider } from "@patchbay/protocol";
+import { present } from "@patchbay/kit";
+import { createMemoryBus } from "@patchbay/gateway/bus/memory-bus";
+import type { Bus } from "@patchbay/engine/ports/bus";
+import type { Clock } from "@patchbay/engine/ports/clock";
+import type { Log } from "@patchbay/engine/ports/log";
+import type { Tracing } from "@patchbay/engine/ports/tracing";
+import { lockStore, type OpenStore, openStore } from "@patchbay/store/open";
+import type { TracingOptions } from "@patchbay/engine/tracing/tracing";
 import { databaseClock, systemClock } from "./clocks.ts";
+import { type OpenFiles, watchOpenFiles } from "./open-files.ts";
 import { type FirstStart, setUpAtFirstStart } from "./first-start.ts";
 
 /** What one replica opens or loads. Disposing closes it. */
@@ -15,7 +16,8 @@ export interface Resources extends AsyncDisposable {
   store: OpenStore;
   bus: Bus;
   clock: Clock;
-  /** True when no other replica can serve this store. Open runs of an earlier process are then free to be claimed. */
+  files: OpenFiles;
+  /** True when no other replica can serve this store. An earlier process's open runs are then free to be claimed. */
   onlyReplica: boolean;
   tracing?: Tracing;
 }
@@ -31,13 +33,16 @@ interface Opening {
 /** Throws when another process serves an embedded database, or when the store cannot be opened. */
 export async function openResources({ database, nats, firstStart, log, ...options }: Opening): Promise<Resources> {
   await using opening = new AsyncDisposableStack();
+  const files = opening.use(watchOpenFiles({ log }));
   opening.use(await lockStore(database));
   const store = await openStore(database, { log });
   opening.defer(() => store.close());
   if (firstStart) await setUpAtFirstStart(store, firstStart);
   const onlyReplica = database.startsWith("sqlite:");
-  // The lock proves that every leaseholder is gone. Without this the runs of a crashed process would wait for their leases.
+  // The lock proves that every leaseholder is gone. Otherwise a crashed process's runs would wait for their leases.
   if (onlyReplica) await store.runs.releaseAll();
+  // Before the first query: a runtime's age excludes time in which no replica served.
+  await store.runtimes.recordServed({ begins: nats === undefined });
   // Replicas must agree on deadlines and leases although their machines' clocks differ, so they follow the database's clock.
   const clock = onlyReplica ? systemClock : opening.use(await databaseClock(() => store.now(), log));
   const bus = nats === undefined ? createMemoryBus({ log }) : await natsBus(nats, log);
@@ -48,14 +53,25 @@ export async function openResources({ database, nats, firstStart, log, ...option
     store,
     bus,
     clock,
+    files,
     onlyReplica,
     ...present({ tracing }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
 
+/**
+ * This process's tracing. Undefined without a registered trace provider: the API is then not even loaded, which would
+ * add tens of milliseconds to a cold start.
+ */
+async function loadTracing(options: TracingOptions): Promise<Tracing | undefined> {
+  if (!hasTraceProvider()) return undefined;
+  const { createTracing } = await import("@patchbay/engine/tracing/tracing");
+  return createTracing(options);
+}
+
 /** Loads the NATS client only when it is used: it costs time and memory at the start. */
 async function natsBus(urls: string, log: Log): Promise<Bus> {
-  const { createNatsBus } = await import("../bus/nats-bus.ts");
+  const { createNatsBus } = await import("@patchbay/gateway/bus/nats-bus");
   return createNatsBus(urls, { log });
 }

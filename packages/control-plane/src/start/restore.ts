@@ -1,15 +1,17 @@
-import { existsSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, linkSync, renameSync, rmSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { AdminError } from "../accounts/admin-error.ts";
-import type { RunRecord } from "../ports/records.ts";
-import type { Store } from "../ports/stores.ts";
-import { failed } from "../run/answer.ts";
-import { decided } from "../run/calls/approval.ts";
-import { reportOf, runEntry } from "../run/calls/journal.ts";
-import { RunFailure } from "../run/run-failure.ts";
-import { embeddedFile, lockStore, openStore } from "../store/open.ts";
-import { copyBackup } from "../store/backup.ts";
+import { present } from "@patchbay/kit";
+import { AdminError } from "@patchbay/server/accounts/admin-error";
+import type { RunRecord } from "@patchbay/engine/ports/records";
+import type { Store } from "@patchbay/engine/ports/store/stores";
+import { failed } from "@patchbay/engine/run/answer";
+import { decided } from "@patchbay/engine/run/calls/approval";
+import { reportOf, runEntry } from "@patchbay/engine/run/calls/journal";
+import { RunFailure } from "@patchbay/engine/run/run-failure";
+import { embeddedFile, lockStore, openStore } from "@patchbay/store/open";
+import { copyBackup } from "@patchbay/store/backup";
+import { closeLog, UNFINISHED } from "@patchbay/store/dialect/sqlite-files";
 
 const AT_ONCE = 100;
 const LEASE_MS = 60_000;
@@ -19,16 +21,24 @@ const RESTORED =
 export interface Restored {
   /** The database file. */
   database: string;
-  /** Number of runs that were open in the backup and are cancelled now. */
+  /** How many runs were open in the backup and are cancelled now. */
   endedRuns: number;
+  /** The replaced database; undefined if none existed, or `discard` was set. */
+  replaced?: string;
 }
 
 /**
- * Replaces an embedded database with a backup and cancels the runs that were open in it: resumed from the older state, they
- * would repeat function calls. The database changes only in the last step. Throws `StoreInUse` while a server uses the
- * database, `AdminError` when the database exists and `force` is not set, and `BackupFailed` when the file is not a backup.
+ * Replaces an embedded database with a backup and cancels its open runs: resumed from the older state, they would
+ * repeat function calls. The last step is one rename: a process that is killed leaves the old or the new database,
+ * complete. The old one stays as `<file>.before-restore` unless `discard` is set. Throws `StoreInUse` while another
+ * process has the database open, `AdminError` when the database exists and `force` is not set, and `BackupFailed` when
+ * the file is not a backup.
  */
-export async function restoreBackup(url: string, file: string, { force = false } = {}): Promise<Restored> {
+export async function restoreBackup(
+  url: string,
+  file: string,
+  { force = false, discard = false } = {},
+): Promise<Restored> {
   const database = embeddedFile(url);
   if (database === undefined)
     throw new AdminError(
@@ -38,28 +48,28 @@ export async function restoreBackup(url: string, file: string, { force = false }
   await using _lock = await lockStore(url);
   if (existsSync(database) && !force)
     throw new AdminError(
-      `${database} exists. Add --force to replace it with the backup; its present data is deleted.`,
+      `${database} exists. Add --force to replace it with the backup; it stays as ${nameOfReplaced(database)}.`,
       "conflict",
     );
-  const copy = `${database}.restoring`;
+  const copy = `${database}${UNFINISHED}`;
   removeDatabase(copy);
   try {
     await copyBackup(file, copy);
     const endedRuns = await endOpenRuns(`sqlite:${copy}`);
+    closeLog(copy);
     await flush(copy);
-    // SQLite would apply a leftover -wal file of the old database to the new one.
-    removeDatabase(database);
+    const replaced = existsSync(database) ? setAside(database, { discard }) : undefined;
     renameSync(copy, database);
     await flush(dirname(database));
-    return { database, endedRuns };
+    return { database, endedRuns, ...present({ replaced }) };
   } finally {
     removeDatabase(copy);
   }
 }
 
 /**
- * Cancels all open runs of a restored database that no server uses, and returns their number. Their idempotency keys stay, so
- * a repeated query gets the failure and not a second run.
+ * Cancels all open runs in a restored database that no server uses, and returns their number. Their idempotency keys
+ * stay, so a repeated query gets the failure and not a second run.
  */
 export async function endOpenRuns(url: string): Promise<number> {
   const store = await openStore(url);
@@ -69,8 +79,8 @@ export async function endOpenRuns(url: string): Promise<number> {
     await store.runs.wake({ all: true });
     await store.runs.endLeases({ owner: claim.owner, working: [] });
     for (let ended = 0; ;) {
-      const suspect = await store.runs.claimSuspect(claim);
-      const runs = suspect ? [suspect] : await store.runs.claim({ ...claim, limit: AT_ONCE });
+      const { runs: suspects } = await store.runs.claimSuspects({ ...claim, limit: AT_ONCE });
+      const runs = suspects.length > 0 ? suspects : await store.runs.claim({ ...claim, limit: AT_ONCE });
       if (runs.length === 0) return ended;
       for (const run of runs) await end(store, run);
       ended += runs.length;
@@ -97,6 +107,32 @@ async function end({ runs, approvals }: Store, run: RunRecord): Promise<void> {
     },
     audit: [runEntry(run, "run.failed", { rule: "restored" })],
   });
+}
+
+const nameOfReplaced = (database: string): string => `${database}.before-restore`;
+
+/**
+ * Makes the present database a single file, which the rename can replace: SQLite would apply a leftover -wal file to the restored one.
+ * Returns the second name that the database now has.
+ */
+function setAside(database: string, { discard }: { discard: boolean }): string | undefined {
+  closeLog(database);
+  const replaced = nameOfReplaced(database);
+  if (!discard) {
+    removeDatabase(replaced);
+    addName(database, replaced);
+  }
+  for (const part of ["-wal", "-shm"]) rmSync(`${database}${part}`, { force: true });
+  return discard ? undefined : replaced;
+}
+
+function addName(file: string, name: string): void {
+  try {
+    linkSync(file, name);
+  } catch {
+    // Some file systems have no hard links.
+    copyFileSync(file, name);
+  }
 }
 
 function removeDatabase(file: string): void {

@@ -1,11 +1,11 @@
-import { type AccessWatch, createAccessWatch } from "../accounts/access-watch.ts";
-import type { Log } from "../ports/log.ts";
-import type { Store } from "../ports/stores.ts";
+import { type AccessWatch, createAccessWatch } from "@patchbay/engine/ports/access-watch";
+import type { Log } from "@patchbay/engine/ports/log";
+import type { Store } from "@patchbay/engine/ports/store/stores";
 
-/** Streams whose key or session has ended are closed within this time and the time of one query to the store. */
+/** When a key or session ends, its streams close within this time plus one store query. */
 const ACCESS_CHECK_MS = 2_000;
 
-/** Watches what connections and streams were opened with. Disposing ends the watch. */
+/** Watches the keys, tokens and sessions of open connections and streams. Disposing ends the watch. */
 export function watchAccess(
   { accounts, signIn, serviceTokens, clientTokens }: Store,
   log: Log,

@@ -1,11 +1,17 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { silentLog } from "../../src/ports/log.ts";
-import { startIndexing, startSweeping } from "../../src/start/background.ts";
+import { unlimited } from "@patchbay/engine/ports/budget";
+import { silentLog } from "@patchbay/engine/ports/log";
+import type { IndexOptions } from "@patchbay/engine/ports/store/run-index";
+import { startIndexing, startNoting, startSweeping } from "../../src/start/background.ts";
 
-/** A clock whose sleeps the test ends. Adds each sleep to `steps`. */
+/** A clock whose sleeps the test ends, in their order. Adds each sleep to `steps`. */
 function steppedClock(steps: string[] = []) {
-  let sleep = Promise.withResolvers<() => void>();
+  const sleeping: (() => void)[] = [];
+  let begun = Promise.withResolvers<void>();
+  async function idle(): Promise<void> {
+    while (sleeping.length === 0) await begun.promise;
+  }
   return {
     now: () => 0,
     sleep(ms: number, { signal }: { signal?: AbortSignal } = {}): Promise<void> {
@@ -13,57 +19,65 @@ function steppedClock(steps: string[] = []) {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       signal?.addEventListener("abort", () => reject(new Error("aborted")));
       steps.push(`sleep ${ms}`);
-      sleep.resolve(resolve);
+      sleeping.push(resolve);
+      begun.resolve();
+      begun = Promise.withResolvers();
       return promise;
     },
-    /** Resolves when the next sleep begins. */
-    idle: async () => void (await sleep.promise),
-    /** Waits for the next sleep, and ends it. */
+    /** Resolves while something sleeps. */
+    idle,
+    /** Waits for a sleep, and ends the first one. */
     async pass(): Promise<void> {
-      const end = await sleep.promise;
-      sleep = Promise.withResolvers();
-      end();
+      await idle();
+      sleeping.shift()!();
     },
   };
 }
 
-/** An index that records its calls. */
+/** An index that records its calls, and which of them have a budget. */
 function recordedIndex({ fails = false } = {}) {
   const calls: string[] = [];
   return {
     calls,
-    async catchUp() {
-      calls.push("catchUp");
-    },
-    async record(budgetMs?: number) {
-      calls.push(`record ${budgetMs}`);
-      if (fails) throw new Error("disk full");
+    budget: () => unlimited,
+    index: {
+      backlog: () => 0,
+      async catchUp({ budget }: IndexOptions = {}) {
+        calls.push(`catchUp ${budget ? "within a budget" : "at once"}`);
+      },
+      async record({ budget, signal }: IndexOptions = {}) {
+        calls.push(`record ${budget ? "within a budget" : "at once"}`);
+        expect(signal?.aborted).toBe(false);
+        if (fails) throw new Error("disk full");
+      },
     },
   };
 }
 
 test("ended runs are stored every second, those of crashed replicas found every minute, and the last ones at the end", async () => {
-  const [index, clock] = [recordedIndex(), steppedClock()];
+  const [index, steps] = [recordedIndex(), [] as string[]];
+  const clock = steppedClock(steps);
   {
     await using _indexing = startIndexing(index, { clock, log: silentLog });
-    for (let i = 0; i < 60; i++) await clock.pass();
+    for (let i = 0; i < 4; i++) await clock.pass();
     await clock.idle();
   }
 
-  expect(index.calls.filter((call) => call === "catchUp")).toHaveLength(2);
-  expect(index.calls.slice(0, 3)).toEqual(["catchUp", "record 40", "record 40"]);
-  expect(index.calls.at(-1)).toBe("record 1000");
+  expect(new Set(steps)).toEqual(new Set(["sleep 1000", "sleep 60000"]));
+  expect(index.calls.slice(0, 2).toSorted()).toEqual(["catchUp within a budget", "record within a budget"]);
+  expect(index.calls.at(-1)).toBe("record at once");
 });
 
 test("a failure does not end the work", async () => {
-  const [index, clock] = [recordedIndex({ fails: true }), steppedClock()];
+  const index = recordedIndex({ fails: true });
+  const clock = steppedClock();
   {
     await using _indexing = startIndexing(index, { clock, log: silentLog });
-    await clock.pass();
+    for (let i = 0; i < 2; i++) await clock.pass();
     await clock.idle();
   }
 
-  expect(index.calls.filter((call) => call === "record 40")).toHaveLength(2);
+  expect(index.calls.filter((call) => call === "record within a budget").length).toBeGreaterThan(1);
 });
 
 test("an hour of the clock passes between two sweeps, and no sweep begins during another", async () => {
@@ -84,6 +98,43 @@ test("an hour of the clock passes between two sweeps, and no sweep begins during
 
   const sweepAndSleep = ["sweep begins", "sweep ends", "sleep 3600000"];
   expect(steps).toEqual([...sweepAndSleep, ...sweepAndSleep]);
+});
+
+test("the heads that a pass notes are lines of the log, and a failure is one too", async () => {
+  const clock = steppedClock();
+  const lines: unknown[] = [];
+  const log = {
+    ...silentLog,
+    info: (message: string, fields?: object) => void lines.push({ message, ...fields }),
+    warn: (message: string) => void lines.push({ message }),
+  };
+  const head = { orgId: "org_1", head: "3:abc", entries: 7, sealedTo: "2026-11-28T00:00:00.000Z" };
+  const passes = [[head], [], undefined];
+  const noteHeads = async () => passes.shift() ?? Promise.reject(new Error("the database is down"));
+  {
+    await using _noting = startNoting({ noteHeads }, { clock, log });
+    await clock.pass();
+    await clock.pass();
+    await clock.idle();
+  }
+
+  expect(lines).toEqual([
+    { message: "audit head", ...head },
+    { message: "the heads of the audit log could not be noted" },
+  ]);
+});
+
+test("a sweep that another replica makes is looked for again after a minute", async () => {
+  const steps: string[] = [];
+  const clock = steppedClock(steps);
+  const results = [false, true];
+  {
+    await using _sweeping = startSweeping(async () => results.shift(), { clock, log: silentLog });
+    await clock.pass();
+    await clock.idle();
+  }
+
+  expect(steps).toEqual(["sleep 60000", "sleep 3600000"]);
 });
 
 test("a stop aborts the sweep in progress and waits for its last statement", async () => {

@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
 import { createControlPlane, startControlPlane } from "../../src/start/control-plane.ts";
 import { freePort } from "../../../../test/support/free-port.ts";
-import { silentLog } from "../../src/ports/log.ts";
-import { sqlitePlace } from "../store/sqlite-place.ts";
+import { silentLog } from "@patchbay/engine/ports/log";
+import { sqlitePlace } from "../../../store/test/sqlite-place.ts";
 
 const options = { database: "sqlite::memory:", port: 0, log: silentLog };
 const timers = (): number => process.getActiveResourcesInfo().filter((one) => one === "Timeout").length;

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { createAdmin } from "../../src/accounts/admin.ts";
-import { generateSecret } from "../../src/accounts/secret.ts";
-import { createPasswords } from "../../src/console/account/passwords.ts";
-import { asStranger } from "../../src/http/kernel/fair-queue.ts";
+import { createAdmin } from "@patchbay/server/accounts/admin";
+import { generateSecret } from "@patchbay/server/accounts/secret";
+import { createPasswords } from "@patchbay/console-api/account/passwords";
+import { asStranger } from "@patchbay/engine/ports/fair-queue";
 import { type FirstStart, setUpAtFirstStart } from "../../src/start/first-start.ts";
-import { openStore } from "../../src/store/open.ts";
-import { postgresPlace } from "../store/postgres-place.ts";
+import { openStore } from "@patchbay/store/open";
+import { postgresPlace } from "../../../store/test/postgres-place.ts";
 
 const ALL = {
   org: "Acme",

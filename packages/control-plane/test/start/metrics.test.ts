@@ -116,7 +116,13 @@ const healthy = () => ({
   version: "1.2.3",
   database: "postgres" as const,
   bus: { healthy: true },
-  store: { ping: async () => {}, runs: { openCounts: async () => ({ queued: 3, running: 2, waiting: 1 }) } },
+  files: { count: async () => 42 },
+  store: {
+    ping: async () => {},
+    failedGroups: () => ({ steps: 2, starts: 0 }),
+    index: { backlog: () => 7 },
+    runs: { openCounts: async () => ({ queued: 3, running: 6, waiting: 1, quarantined: 4 }) },
+  },
 });
 
 test("a scrape reads the build, the database, the bus and the open runs", async () => {
@@ -127,6 +133,11 @@ test("a scrape reads the build, the database, the bus and the open runs", async 
   for (const line of [
     "database_up 1",
     "bus_up 1",
+    "open_fds 42",
+    "index_backlog 7",
+    'store_groups_failed{kind="steps"} 2',
+    'store_groups_failed{kind="starts"} 0',
+    "runs_in_quarantine 4",
     ...OPEN.map(([state, count]) => `runs_open{state="${state}"} ${count}`),
   ])
     expect(page).toContain(`patchbay_${line}\n`);
@@ -134,18 +145,18 @@ test("a scrape reads the build, the database, the bus and the open runs", async 
 
 const OPEN = [
   ["queued", 3],
-  ["running", 2],
+  ["running", 6],
   ["waiting", 1],
 ] as const;
 
 test("a database or a bus that is down is a value, and not a failed scrape", async () => {
   const fail = () => Promise.reject(new Error("down"));
-  const store = { ping: fail, runs: { openCounts: fail } };
+  const store = { ...healthy().store, ping: fail, runs: { openCounts: fail } };
   const page = await createMetrics({ health: { ...healthy(), bus: { healthy: false }, store } }).read();
 
   expect(page).toContain("patchbay_database_up 0\n");
   expect(page).toContain("patchbay_bus_up 0\n");
-  expect(page).not.toMatch(/^patchbay_(database_ping_seconds|runs_open) ?[{\d]/m);
+  expect(page).not.toMatch(/^patchbay_(database_ping_seconds|runs_open|runs_in_quarantine) ?[{\d]/m);
 });
 
 test("scrapes that follow each other share one answer of the database", async () => {

@@ -1,15 +1,15 @@
 import { readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { AdminError } from "../../src/accounts/admin-error.ts";
+import { AdminError } from "@patchbay/server/accounts/admin-error";
 import { endOpenRuns, restoreBackup } from "../../src/start/restore.ts";
-import { BackupFailed } from "../../src/store/backup.ts";
-import { StoreInUse } from "../../src/store/dialect/sqlite-files.ts";
-import { lockStore, openStore } from "../../src/store/open.ts";
-import { requestOf, yes } from "../store/contract/asking-runs.ts";
-import { event, sampleCall, sampleRun, sampleTurn } from "../store/contract/world.ts";
-import { postgresPlace } from "../store/postgres-place.ts";
-import { sqlitePlace } from "../store/sqlite-place.ts";
+import { BackupFailed } from "@patchbay/store/backup";
+import { StoreInUse } from "@patchbay/store/dialect/sqlite-files";
+import { lockStore, openStore } from "@patchbay/store/open";
+import { requestOf, yes } from "../../../store/test/contract/asking-runs.ts";
+import { event, sampleCall, sampleRun, sampleTurn } from "../../../store/test/contract/world.ts";
+import { postgresPlace } from "../../../store/test/postgres-place.ts";
+import { sqlitePlace } from "../../../store/test/sqlite-place.ts";
 
 const owned = { orgId: "org_1", agentId: "agt_1" };
 
@@ -37,7 +37,11 @@ test("a restore ends the open runs of the backup, also queued ones", async () =>
   await store.runs.commit(lease, { events: [event(2)] });
   await store.close();
 
-  expect(await restoreBackup(place.url, backup, { force: true })).toEqual({ database: place.file, endedRuns: 3 });
+  expect(await restoreBackup(place.url, backup, { force: true })).toEqual({
+    database: place.file,
+    endedRuns: 3,
+    replaced: `${place.file}.before-restore`,
+  });
 
   const restored = await openStore(place.url);
   expect(await restored.runs.claim({ owner: "x", leaseMs: 1000, limit: 9 })).toEqual([]);
@@ -54,7 +58,7 @@ test("a restore ends the open runs of the backup, also queued ones", async () =>
   expect(again).toMatchObject({ kind: "joined", runId: run.runId });
   await restored.close();
   const files = (await readdir(place.folder)).filter((file) => file.startsWith("patchbay.db")).toSorted();
-  expect(files.filter((file) => !file.includes(".lock"))).toEqual(["patchbay.db"]);
+  expect(files.filter((file) => !file.includes(".lock"))).toEqual(["patchbay.db", "patchbay.db.before-restore"]);
   expect((await stat(place.file)).mode & 0o777).toBe(0o600);
 });
 

@@ -1,20 +1,2 @@
-/** The access that the code of a service gives: the matrix, its lock file, changes, and the reason for a decision on one call. */
-export { compareAccess, NO_ROLE, type AccessChange } from "@patchbay/protocol";
-export { explainAccess, type AccessExplanation, type AccessQuestion } from "./explain.ts";
-export { lockOf, parseLock, writeLock, type Fingerprint, type LockOptions } from "./lock.ts";
-export type { AccessLock, CaseDecision, LockedCell, LockedFunction } from "@patchbay/protocol";
-export {
-  accessMatrix,
-  type AccessMatrix,
-  type AllowedCell,
-  type ApprovalCell,
-  type CaseVerdict,
-  type Cell,
-  type ConditionalCell,
-  type FunctionRow,
-  type HiddenCell,
-} from "./matrix.ts";
-export { findForbidden, parseNever, type NeverList } from "./never.ts";
-export { findUnrefused } from "./unrefused.ts";
-export { renderMatrix } from "./render.ts";
-export { whatIf, type JudgedCall, type WhatIfChange, type WhatIfReport } from "./what-if.ts";
+/** The access that a service's code gives: the matrix, its lock file, changes, and the reason for a decision on one call. */
+export * from "@patchbay/runtime/access";

@@ -1,21 +1,5 @@
-/** Tests of a service as any role: one call, or a whole query with a scripted model. */
-export type { Approver, PlayedDecision } from "./approver.ts";
-export { callAs, type TestCall } from "./call-as.ts";
-export { QueryRefused, type FinishedCall, type FinishedQuery, type TestQuery } from "./finished-query.ts";
-export type { LogLine } from "./finished-query.ts";
-export type { ModelChoice } from "./model-choice.ts";
-export {
-  scriptedModel,
-  type DecideTurn,
-  type Script,
-  type ScriptedCall,
-  type ScriptedModel,
-  type ScriptedTurn,
-} from "./scripted-model.ts";
-export { runHookAs, type TestHook } from "./call-as.ts";
-export { runQuery, startTestServer, type TestServer, type TestServerOptions } from "./test-server.ts";
-export { accessMatchers, type AccessCase, type MatcherResult } from "./matchers.ts";
-export type { AccessAssertions } from "./matchers.ts";
+/** Tests a service as any role: one call, a whole query with a scripted model, or every attack of the escalation suite. */
+export * from "@patchbay/test-kit";
 export {
   renderEscalationReport,
   type AttackResult,
@@ -23,5 +7,5 @@ export {
   type Finding,
   type FindingKind,
   type Risk,
-} from "./escalation/report.ts";
-export { runEscalationSuite, type EscalationOptions } from "./escalation/suite.ts";
+} from "@patchbay/escalation/report";
+export { runEscalationSuite, type EscalationOptions } from "@patchbay/escalation/suite";

@@ -1,8 +1,9 @@
+import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 /**
  * An MCP server of the 2025 revision that misbehaves on request, written without the SDK, which would not let it. Each tool does what
- * its name says. `HOSTILE_TOOLS`: JSON of tools to list in place of its own.
+ * its name says. `HOSTILE_TOOLS`: JSON of tools to list in place of its own, or a file with it.
  */
 const input = { type: "object", properties: {} };
 const tool = (name: string, description = `Does ${name}.`) => ({ name, description, inputSchema: input });
@@ -41,7 +42,8 @@ let tools: object[] = [
   { ...tool("toString"), inputSchema: { type: "object", not: {} } },
   { ...tool("choice"), inputSchema: { type: "object", anyOf: [{ required: ["a"] }, { required: ["b"] }] } },
 ];
-if (process.env["HOSTILE_TOOLS"]) tools = JSON.parse(process.env["HOSTILE_TOOLS"]) as object[];
+const listed = process.env["HOSTILE_TOOLS"];
+if (listed) tools = JSON.parse(listed.startsWith("[") ? listed : readFileSync(listed, "utf8")) as object[];
 
 const write = (message: object) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 const text = (value: string) => ({ content: [{ type: "text", text: value }] });

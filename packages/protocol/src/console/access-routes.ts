@@ -4,15 +4,21 @@ import { pageOf, paging, read, readBy, time } from "./route.ts";
 import type { ConsoleRoute } from "./route.ts";
 
 /**
- * Who may call what. Each function has its role list once, and figures only for roles that called it: a cell for each of 200
- * functions and 200 roles would make a response of tens of megabytes.
+ * The roles whose people must approve calls to a function. `conditional`: some calls only. Absent: no call needs an
+ * approval.
+ */
+const ApprovalNeed = z.object({ by: z.array(z.string()), conditional: z.boolean() });
+
+/**
+ * Who may call what. Each function has its role list once, and figures only for roles that called it: cells for 200
+ * functions times 200 roles would be tens of megabytes.
  */
 export const AccessMatrix = z.object({
   manifestHash: z.string(),
   connected: z.boolean(),
   /** The first is null, for queries without a role. */
   roles: z.array(z.string().nullable()),
-  /** Number of further roles, in a set that is older than the limit on roles. */
+  /** Number of further roles, in a set from before the role limit. */
   rolesOmitted: z.number(),
   defaultRole: z.string().nullable(),
   functions: z.array(
@@ -21,11 +27,12 @@ export const AccessMatrix = z.object({
       effect: Effect,
       /** Result fields that only some roles receive. */
       restrictedFields: z.array(z.string()),
-      /** The roles that may call it, as indexes of `roles`. */
+      /** The roles that may call it, as indexes into `roles`. */
       roles: z.union([z.literal("everyone"), z.array(z.number())]),
       /** True when the owner's `authorize` also decides each call. */
       conditional: z.boolean(),
-      /** The owner's cases, with the roles for which the runtime decided each, as indexes of `roles`. */
+      approval: ApprovalNeed.optional(),
+      /** The owner's cases, with the roles for which the runtime decided each, as indexes into `roles`. */
       cases: z.array(
         z.object({
           name: z.string(),
@@ -34,12 +41,12 @@ export const AccessMatrix = z.object({
           denied: z.array(z.number()),
         }),
       ),
-      /** Calls of the last 30 days, by the roles that made any. */
+      /** Calls in the last 30 days, by calling role. */
       calls: z.array(
         z.object({
-          /** Index of `roles`. */
+          /** Index into `roles`. */
           role: z.number(),
-          /** Calls that the checks allowed, and calls that they denied. */
+          /** Allowed and denied calls. */
           calls: z.number(),
           denied: z.number(),
           lastAt: time,
@@ -47,7 +54,7 @@ export const AccessMatrix = z.object({
       ),
     }),
   ),
-  /** True when only the pairs of function and role with the most calls have figures. */
+  /** True when only the most frequent pairs of function and role have figures. */
   callsOmitted: z.boolean(),
   /** Number of cases that are not listed. */
   casesOmitted: z.number(),
@@ -75,7 +82,7 @@ export const WidenedSet = z.object({
   deployment: z.string(),
   named: z.boolean(),
   manifestHash: z.string(),
-  /** Hash of the set that was in use before; null for a new service. */
+  /** The set in use before, as its hash; null for a new service. */
   replaces: z.string().nullable(),
   firstSeenAt: time,
   /** One sentence each, at most 50. */
@@ -84,7 +91,7 @@ export const WidenedSet = z.object({
   omitted: z.number(),
   /** `none`: the set was used without a confirmation. `pending`: the set before it serves until a member confirms this one. */
   confirmation: z.enum(["none", "pending", "confirmed"]),
-  /** True for the set of its service's newest deployment. If it is pending, its confirmation replaces what queries use. */
+  /** True for the set in its service's newest deployment. If it is pending, its confirmation replaces what queries use. */
   newest: z.boolean(),
   /** Name or address of the member; null for a command. */
   confirmedBy: z.string().nullable(),
@@ -94,7 +101,7 @@ export type WidenedSet = z.infer<typeof WidenedSet>;
 /** One page of sets that widen access. */
 export const WidenedSetPage = pageOf(WidenedSet);
 
-/** The functions of a model request for one role: all that the model knows of them. */
+/** The functions in a model request for one role: all that the model knows about them. */
 export const ModelView = z.object({
   manifestHash: z.string(),
   functions: z.array(
@@ -102,21 +109,23 @@ export const ModelView = z.object({
       name: z.string(),
       description: z.string(),
       inputSchema: z.record(z.string(), z.unknown()),
+      /** Which calls wait for a person. The model does not see it. */
+      approval: ApprovalNeed.optional(),
       /** Estimate by size. */
       tokens: z.number(),
     }),
   ),
-  /** Functions that the role may call and that the model is not shown. */
+  /** Functions that the role may call, but the model does not see. */
   deprecated: z.array(z.string()),
   /** Number of functions that the role may not call. */
   hidden: z.number(),
 });
 export type ModelView = z.infer<typeof ModelView>;
 
-/** What a function set allows more or less than an earlier state of access. */
+/** What a function set allows more or less than an earlier access state. */
 export const AccessComparison = z.object({
   manifestHash: z.string(),
-  /** The function set that it is compared with; null for a lock, and for the first set of a service. */
+  /** The function set that it is compared with; null for a lock, and for a service's first set. */
   base: z.string().nullable(),
   changes: z.array(
     z.object({
@@ -131,9 +140,9 @@ export const AccessComparison = z.object({
 });
 export type AccessComparison = z.infer<typeof AccessComparison>;
 
-/** The locks that the runtimes of a function set reported, and what the set allows more or less than them. */
+/** The locks that a function set's runtimes reported, and what the set allows more or less than them. */
 export const AccessLocks = z.object({
-  /** One of each service whose newest runtime reported a lock. */
+  /** One for each service whose newest runtime reported a lock. */
   locks: z.array(
     z.object({
       service: z.string(),
@@ -151,22 +160,22 @@ export type AccessLocks = z.infer<typeof AccessLocks>;
 export const ShadowComparison = z.object({
   service: z.string(),
   manifestHash: z.string(),
-  /** False if the candidate is gone: the counts are those until then. */
+  /** False if the candidate has disconnected: the counts end there. */
   connected: z.boolean(),
   since: time,
   /** Calls that the candidate decided on. */
   judged: z.number(),
-  /** Calls that were skipped because the candidate was slower than the traffic. */
+  /** Calls skipped because the candidate was slower than the traffic. */
   dropped: z.number(),
   /** Calls that the candidate did not decide in time. */
   unanswered: z.number(),
-  /** At most 500 kinds, those that allow more first. */
+  /** At most 500 kinds, widenings first. */
   changes: z.array(
     z.object({
       kind: z.enum(["allow", "deny"]),
       functionName: z.string(),
       role: z.string().nullable(),
-      /** The decision then and that of the candidate, such as `denied (authorize)`. */
+      /** The decision then and the candidate's, such as `denied (authorize)`. */
       was: z.string(),
       is: z.string(),
       calls: z.number(),
@@ -178,13 +187,13 @@ export const ShadowComparison = z.object({
 });
 export type ShadowComparison = z.infer<typeof ShadowComparison>;
 
-/** Which roles use the functions of their role lists, from the audit log. */
+/** Which roles use the functions that they may call, from the audit log. */
 export const RightsInUse = z.object({
   manifestHash: z.string(),
   /** Beginning of the period; its first day counts as a whole. */
   since: time,
   until: time,
-  /** Number of rights by verdict. A right is a function of whose role list a role is. */
+  /** Number of rights by verdict. A right is a function together with a role on its list. */
   counts: z.object({ used: z.number(), unused: z.number(), new: z.number() }),
   /** Unused ones first, then new ones. */
   rights: z.array(
@@ -220,7 +229,7 @@ export type RightsInUse = z.infer<typeof RightsInUse>;
 
 const ofSet = { manifestHash: z.string().max(64).optional() };
 
-/** Routes of what roles may call and see. */
+/** Routes for what roles may call and see. */
 export const ACCESS_ROUTES = {
   "GET /agents/:agent_id/access": readBy(
     "agents:read",
@@ -254,7 +263,7 @@ export const ACCESS_ROUTES = {
     answer: "nothing",
   },
   "GET /agents/:agent_id/access/use": read(
-    "Which roles use the functions of their role lists, in the last `days` (default 90)",
+    "Which roles use the functions that they may call, in the last `days` (default 90)",
     { ...ofSet, days: z.coerce.number().int().min(1).max(365).optional() },
     RightsInUse,
   ),
@@ -277,7 +286,8 @@ export const ACCESS_ROUTES = {
     AccessLocks,
   ),
   "POST /agents/:agent_id/access/lock-changes": {
-    needs: "viewer",
+    idempotency: "none",
+    needs: "developer",
     scopes: [["agents:read"]],
     summary: "What a function set allows more or less than a lock file; the lock is not stored",
     body: z.object({ ...ofSet, lock: z.record(z.string(), z.unknown()) }),

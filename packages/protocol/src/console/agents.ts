@@ -3,10 +3,11 @@ import { ReportedCase } from "../frames.ts";
 import { ErrorReport } from "../outcome.ts";
 import { AgentSettings, AgentSettingsChange, QueryRequest } from "../query.ts";
 import { ExampleQuery, FunctionManifest } from "../manifest.ts";
-import { ACCESS_CHANGES, PROVIDER_NAMES } from "../limits.ts";
+import { ACCESS_CHANGES } from "../limits.ts";
+import { PROVIDER_NAMES } from "../providers.ts";
 import { label, pageOf, time } from "./route.ts";
 
-/** An agent in a list, with figures of the last 24 hours. */
+/** An agent in a list, with figures for the last 24 hours. */
 export const Agent = z.object({
   agentId: z.string(),
   name: z.string(),
@@ -17,7 +18,7 @@ export const Agent = z.object({
   runtimes: z.number(),
   /** Number of functions in the newest connected set; null before the first connection. */
   functions: z.number().nullable(),
-  /** Queries of the last 24 hours, and how many of them failed. */
+  /** Queries in the last 24 hours, and the number that failed. */
   queries: z.number(),
   failed: z.number(),
   lastQueryAt: time.nullable(),
@@ -28,14 +29,14 @@ export const AgentPage = pageOf(Agent);
 
 /** An agent with its settings. */
 export const AgentDetail = Agent.extend({
-  /** Model settings of its runs. Missing settings have the service's defaults. */
+  /** Model settings for its runs. Missing settings have the service's defaults. */
   settings: AgentSettings,
 });
 export type AgentDetail = z.infer<typeof AgentDetail>;
 
 const instructions = z.string().max(20_000);
 
-/** A query of a member. */
+/** A member's query. */
 export const PlaygroundQuery = QueryRequest.extend({
   instructions: instructions
     .min(1)
@@ -45,7 +46,7 @@ export const PlaygroundQuery = QueryRequest.extend({
 
 /** An agent to create. */
 export const NewAgent = z.object({ name: label, instructions: instructions.optional() });
-/** A change of an agent. Missing properties stay as they are. */
+/** A change to an agent. Missing properties stay as they are. */
 export const AgentChange = z.object({
   name: label.optional(),
   instructions: instructions.optional(),
@@ -59,13 +60,13 @@ const usdPerMillion = z.number().describe("USD per million tokens");
 
 /** The models that agents and queries can choose. */
 export const Models = z.object({
-  /** The model of queries whose agent sets none; null if no provider is configured. */
+  /** The model for queries whose agent sets none; null if no provider is configured. */
   default: z.object({ provider: z.string(), model: z.string() }).nullable(),
   /** Providers that have a key, or an address that needs none. */
   providers: z.array(
     z.object({
       name: z.enum(PROVIDER_NAMES),
-      /** The model of queries that name only the provider. */
+      /** The model for queries that name only the provider. */
       model: z.string(),
       /** Its models with a known price. The provider may have others. */
       priced: z.array(
@@ -88,21 +89,23 @@ export const Credential = z.object({
   credentialId: z.string(),
   kind: CredentialKind,
   agentId: z.string(),
-  /** First and last characters of the secret. */
+  /** The secret's first and last characters. */
   hint: z.string(),
   label: z.string().nullable(),
   /** Roles that the key is pinned to; null for any role. */
   roles: z.array(z.string()).nullable(),
-  /** Rights of an API key besides sending queries; null for none. */
+  /** An API key's rights besides sending queries; null for none. */
   can: z.array(z.enum(["approve"])).nullable(),
   createdAt: time,
   lastUsedAt: time.nullable(),
   expiresAt: time.nullable(),
   revokedAt: time.nullable(),
   state: z.enum(["active", "expired", "revoked"]),
+  /** The members and service tokens that created it or a credential that it replaces, oldest first; absent without any. */
+  makers: z.array(z.object({ id: z.string(), name: z.string() })).optional(),
 });
 export type Credential = z.infer<typeof Credential>;
-/** One page of keys and tokens. */
+/** One page with keys and tokens. */
 export const CredentialPage = pageOf(Credential);
 
 /** A key or token to create. */
@@ -138,19 +141,19 @@ export const Rotation = z.object({
     .max(7 * 86_400),
 });
 
-/** A runtime of an agent. */
+/** An agent's runtime. */
 export const Runtime = z.object({
   instanceId: z.string(),
   connected: z.boolean(),
   draining: z.boolean(),
   /** The replica that it is connected to; null when it is not connected. */
   replicaId: z.string().nullable(),
-  /** Name of its host; null when unknown. */
+  /** Its host name; null when unknown. */
   host: z.string().nullable(),
   service: z.string(),
-  /** Name of its release; null without one. */
+  /** Its release's name; null without one. */
   deployment: z.string().nullable(),
-  /** Version of its functions package; null when unknown. */
+  /** Its functions package's version; null when unknown. */
   sdk: z.string().nullable(),
   manifestHash: z.string(),
   /** True while its function set waits for a confirmation: queries do not use it. */
@@ -167,7 +170,7 @@ export type Runtime = z.infer<typeof Runtime>;
 /** Connected runtimes first, then those seen in the last 7 days. */
 export const RuntimePage = pageOf(Runtime);
 
-/** Calls of a function in a range. Durations are from the stored call to the stored result. */
+/** A function's calls in a range. Durations are from the stored call to the stored result. */
 export const FunctionFigures = z.object({
   calls: z.number(),
   failed: z.number(),
@@ -179,11 +182,11 @@ export const FunctionFigures = z.object({
 
 export type FunctionFigures = z.infer<typeof FunctionFigures>;
 
-/** A function with figures of its calls. */
+/** A function with its call figures. */
 export const ConsoleFunction = FunctionManifest.extend({ figures: FunctionFigures });
 export type ConsoleFunction = z.infer<typeof ConsoleFunction>;
 
-/** Cases of a function with their arguments, if its runtime reports them. */
+/** A function's cases with their arguments, if its runtime reports them. */
 export const FunctionCases = z.object({ cases: z.array(ReportedCase.omit({ functionName: true })) });
 export type FunctionCase = z.infer<typeof FunctionCases>["cases"][number];
 
@@ -202,7 +205,7 @@ export const FunctionSet = z.object({
 });
 export type FunctionSet = z.infer<typeof FunctionSet>;
 
-/** Ended calls of one function over a range. Buckets have the same width; empty ones are included. */
+/** One function's ended calls over a range. Buckets have the same width; empty ones are included. */
 export const FunctionHistory = z.object({
   from: time,
   to: time,
@@ -220,7 +223,7 @@ export const FunctionHistory = z.object({
 });
 export type FunctionHistory = z.infer<typeof FunctionHistory>;
 
-/** A function set that was connected, with the names of its functions. */
+/** A function set that was connected, with its function names. */
 export const FunctionSetVersion = z.object({
   manifestHash: z.string(),
   firstSeenAt: time,
@@ -228,7 +231,7 @@ export const FunctionSetVersion = z.object({
   functions: z.array(z.string()),
 });
 export type FunctionSetVersion = z.infer<typeof FunctionSetVersion>;
-/** One page of function sets, newest first. */
+/** One page with function sets, newest first. */
 export const FunctionSetPage = pageOf(FunctionSetVersion);
 
 /** One function call without a model, with the same access checks as any call. */
@@ -238,18 +241,18 @@ export const TestCall = z.object({
   context: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** The outcome of a test call, or the error of a run that ended before its call. */
+/** A test call's outcome, or the run's error if it ended before its call. */
 export const TestCallResult = z.object({
   runId: z.string(),
   ok: z.boolean(),
   value: z.unknown().optional(),
-  /** Fields of the result that were removed for the role. */
+  /** Result fields that were removed for the role. */
   redacted: z.array(z.string()),
   code: z.string().nullable(),
   errorMessage: z.string().nullable(),
   /** The check that denied the call. */
   rule: z.string().nullable(),
-  /** What the owner's code threw, if its runtime reports errors. */
+  /** The error in the owner's code, if its runtime reports errors. */
   error: ErrorReport.optional(),
   /** The call and its runtime, as the runtime's log names them; null if it ended before. */
   callId: z.string().nullable(),

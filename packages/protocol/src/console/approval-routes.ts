@@ -1,10 +1,8 @@
 import { z } from "zod";
 import { Approval, ApprovalDecision, ApprovalStatus } from "../approval.ts";
-import { isJsonObject, type JsonObject } from "../json.ts";
 import { pageOf, paging, readBy, time } from "./route.ts";
 import type { ConsoleRoute } from "./route.ts";
-
-const jsonObject = z.custom<JsonObject>(isJsonObject);
+import { jsonObject } from "../members.ts";
 
 /** An approval as members read it. */
 export const ConsoleApproval = Approval.extend({
@@ -12,7 +10,7 @@ export const ConsoleApproval = Approval.extend({
   requestedAt: time,
   expiresAt: time,
   fourEyes: z.boolean(),
-  /** Name of the member, or id of the key, that sent the query. */
+  /** The member's name, or the key's id, that sent the query. */
   requestedBy: z.string(),
   /** The role under which the person decided. */
   decidedAs: z.string().optional(),
@@ -22,11 +20,11 @@ export const ConsoleApproval = Approval.extend({
 });
 export type ConsoleApproval = z.infer<typeof ConsoleApproval>;
 
-/** Routes of the approvals that runs of the organisation wait for. */
+/** Routes for the approvals that the organisation's runs wait for. */
 export const APPROVAL_ROUTES = {
   "GET /approvals": readBy(
     "approvals:read",
-    "Approvals of all agents, newest first",
+    "All agents' approvals, newest first",
     {
       ...paging,
       status: ApprovalStatus.optional(),
@@ -39,7 +37,7 @@ export const APPROVAL_ROUTES = {
   "POST /agents/:agent_id/approvals/:approval_id/decision": {
     needs: "developer",
     scopes: [["approvals:write"]],
-    summary: "Approve or reject a call as one of the roles that may decide",
+    summary: "Approve or reject a call as a role that may decide",
     body: ApprovalDecision,
     answer: ConsoleApproval,
   },

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { pageOf, time } from "./route.ts";
+import { indexedTo, pageOf, time } from "./route.ts";
 import { RunSource } from "./runs.ts";
 
 const figures = {
@@ -19,14 +19,17 @@ const figures = {
   costUsd: z.number(),
 };
 
-/** Ended queries of a part, and the cost of their turns. */
+/** Ended queries in one part, and the cost of their turns. */
 const share = { queries: z.number(), failed: z.number(), costUsd: z.number() };
 
-/** Queries of one agent or all agents over a range. Buckets have the same width; empty ones are included. */
+/** Queries to one agent or all agents over a range. Buckets have the same width; empty ones are included. */
 export const Analytics = z.object({
   from: time,
   to: time,
   bucketMs: z.number(),
+  indexedTo: indexedTo.describe(
+    "For the shares by agent, key, source and error code. Absent while the index is not behind.",
+  ),
   totals: z.object(figures),
   buckets: z.array(z.object({ at: time, ...figures })),
   models: z.array(
@@ -57,17 +60,17 @@ export const Analytics = z.object({
     }),
   ),
   roles: z.array(z.object({ role: z.string().nullable(), ...share })),
-  /** Of each of the following up to 50, by number of queries. A query is counted within seconds of its end. */
+  /** Up to 50 in each list below, by query count. A query counts within seconds after its end. */
   agents: z.array(z.object({ agentId: z.string(), name: z.string(), ...share })),
-  /** `name`: the label or hint of a key or token, the name of a member; null for one that no longer exists. */
+  /** `name`: label or hint of the key or token, or the member's name; null for one that no longer exists. */
   keys: z.array(z.object({ agentId: z.string(), keyId: z.string(), name: z.string().nullable(), ...share })),
   sources: z.array(z.object({ source: RunSource, ...share })),
-  /** Error codes of failed queries. */
+  /** Error codes from failed queries. */
   codes: z.array(z.object({ agentId: z.string(), code: z.string(), ...share })),
 });
 export type Analytics = z.infer<typeof Analytics>;
 
-/** One entry of the audit log. */
+/** One audit log entry. */
 export const AuditItem = z.object({
   id: z.string(),
   at: time,
@@ -80,7 +83,7 @@ export const AuditItem = z.object({
   role: z.string().nullable(),
   /** The key, token or member that did it. */
   keyId: z.string().nullable(),
-  /** Name or address of the member who did it; null for others. */
+  /** The member's name or address; null for others. */
   member: z.string().nullable(),
   /** Label of the key or token; null for others and without one. */
   keyLabel: z.string().nullable(),
@@ -89,7 +92,7 @@ export const AuditItem = z.object({
   detail: z.record(z.string(), z.unknown()).nullable(),
 });
 export type AuditItem = z.infer<typeof AuditItem>;
-/** One page of the audit log. */
+/** One audit log page. */
 export const AuditPage = pageOf(AuditItem);
 
 /** Lists that changed since the last event and must be fetched again. */

@@ -4,9 +4,10 @@ import type { ConsoleRoute } from "./route.ts";
 
 const nothing = "nothing";
 
-/** Routes of the organisation, its members, their sessions and its credits. */
+/** Routes for the organisation, its members, their sessions and its credits. */
 export const MEMBER_ROUTES = {
   "POST /session": {
+    idempotency: "none",
     needs: "public",
     summary: "Sign in with a password",
     body: organisation.SignIn,
@@ -16,24 +17,28 @@ export const MEMBER_ROUTES = {
   "GET /session": { needs: "viewer", summary: "Read the session", answer: organisation.Session },
   "DELETE /session": { needs: "viewer", summary: "Sign out", answer: nothing },
   "POST /session/confirm": {
+    idempotency: "none",
     needs: "viewer",
     summary: "Confirm the password",
     body: organisation.Confirmation,
     answer: organisation.Session,
   },
   "POST /links": {
+    idempotency: "none",
     needs: "public",
     summary: "Read a one-time link",
     body: organisation.LinkSecret,
     answer: organisation.LinkOffer,
   },
   "POST /links/open": {
+    idempotency: "none",
     needs: "public",
     summary: "Sign in by a one-time link",
     body: organisation.LinkSecret,
     answer: organisation.Session,
   },
   "POST /links/accept": {
+    idempotency: "none",
     needs: "public",
     summary: "Set up the service, or accept an invitation",
     body: organisation.AcceptLink,

@@ -21,10 +21,10 @@ export const Organisation = z.object({
 });
 export type Organisation = z.infer<typeof Organisation>;
 
-/** A new name of the organisation. */
+/** A new organisation name. */
 export const OrganisationChange = z.object({ name: label });
 
-/** The balance, the spending per day of the range, and how long the balance lasts at the pace of the last 7 days. */
+/** The balance, daily spending over the range, and how long the balance lasts at the pace of the last 7 days. */
 export const Credits = z.object({
   balanceUsd: z.number(),
   charged: z.boolean(),
@@ -39,7 +39,7 @@ export type Credits = z.infer<typeof Credits>;
 /** `grant` adds credit, `reserve` holds it back for a turn, `settle` returns what the turn did not cost, `release` returns all. */
 export const LedgerKind = z.enum(["grant", "reserve", "settle", "release"]);
 
-/** One movement of credit. */
+/** One credit movement. */
 export const LedgerEntry = z.object({
   id: z.string(),
   at: time,
@@ -50,7 +50,7 @@ export const LedgerEntry = z.object({
   agentId: z.string().nullable(),
   step: z.number().nullable(),
 });
-/** One page of the ledger. */
+/** One ledger page. */
 export const LedgerPage = pageOf(LedgerEntry);
 export type LedgerEntry = z.infer<typeof LedgerEntry>;
 
@@ -69,7 +69,7 @@ export const Session = z.object({
     hasPassword: z.boolean(),
   }),
   organisation: z.object({ orgId: z.string(), name: z.string(), tier: z.string() }),
-  /** End of the session. It also ends after 12 hours without a request. */
+  /** Session end. It also ends after 12 hours without a request. */
   expiresAt: time,
   /** Until then, routes that need a confirmation do not require the password again. */
   confirmedUntil: time,
@@ -96,21 +96,21 @@ export const SignInWays = z.object({
 export const SignIn = z.object({ email: MemberEmail, password: z.string().min(1).max(200) });
 /** The password, entered again. */
 export const Confirmation = z.object({ password: z.string().min(1).max(200) });
-/** The secret of a link: the part after `#`. */
+/** The link's secret: the part after `#`. */
 export const LinkSecret = z.object({ link: z.string().min(1).max(200) });
 
-/** The purpose of a link. `sign_in` opens a session directly; the others need an `AcceptLink`. */
+/** A link's purpose. `sign_in` opens a session directly; the others need an `AcceptLink`. */
 export const LinkOffer = z.object({
   kind: z.enum(["sign_in", "setup", "invitation"]),
-  /** Address of the invited member. */
+  /** The invited member's address. */
   email: z.string().nullable(),
-  /** Name of the organisation; null when set-up creates one. */
+  /** The organisation's name; null when set-up creates one. */
   organisation: z.string().nullable(),
   expiresAt: time,
 });
 export type LinkOffer = z.infer<typeof LinkOffer>;
 
-/** The account of a person who follows a set-up link or an invitation. `email` and `organisation` are for set-up only. */
+/** An account for a person who follows a set-up link or an invitation. `email` and `organisation` are for set-up only. */
 export const AcceptLink = LinkSecret.extend({
   name: label,
   password: MemberPassword,
@@ -118,7 +118,7 @@ export const AcceptLink = LinkSecret.extend({
   organisation: label.optional(),
 });
 
-/** A change of the member's own account. A new password requires the current one. */
+/** A change to the member's own account. A new password requires the current one. */
 export const OwnAccount = z.object({
   name: label.optional(),
   password: z.object({ current: z.string().min(1).max(200), next: MemberPassword }).optional(),
@@ -139,13 +139,13 @@ export type Member = z.infer<typeof Member>;
 
 /** A member to invite. */
 export const NewMember = z.object({ email: MemberEmail, name: label.optional(), role: ConsoleRole });
-/** A new role of a member. */
+/** A member's new role. */
 export const MemberChange = z.object({ role: ConsoleRole });
 /** A member with a one-time link, to join or to set a new password. The link is never shown again. */
 export const Invitation = z.object({ member: Member, link: z.string(), expiresAt: time });
 export type Invitation = z.infer<typeof Invitation>;
 
-/** An unused one-time link of a member. A member has at most one. Its secret is never shown again. */
+/** A member's unused one-time link. A member has at most one. Its secret is never shown again. */
 export const PendingLink = z.object({
   member: Member,
   /** The owner who created it; null for a command on the server or a service token. */
@@ -154,5 +154,5 @@ export const PendingLink = z.object({
   expiresAt: time,
 });
 export type PendingLink = z.infer<typeof PendingLink>;
-/** One page of unused links. */
+/** One page with unused links. */
 export const PendingLinkPage = pageOf(PendingLink);

@@ -8,23 +8,28 @@ export const CONSOLE_ROLES = ["viewer", "developer", "owner"] as const;
 export const ConsoleRole = z.enum(CONSOLE_ROLES);
 export type ConsoleRole = z.infer<typeof ConsoleRole>;
 
-/** Who may use a route: everyone, or members of this role or a higher one. */
+/** Who may use a route: everyone, or members with this role or a higher one. */
 export type Needs = "public" | ConsoleRole;
 
-/** One route of the console's API. Handlers, the OpenAPI document, the client's types and tests are derived from it. */
+/** One route in the console's API. Handlers, the OpenAPI document, the client's types and tests are derived from it. */
 export interface ConsoleRoute {
   needs: Needs;
-  /** Alternatives of scopes with which service tokens may use the route. Without it, only members in a session may. */
+  /** Alternative scope sets with which service tokens may use the route. Without it, only members in a session may. */
   scopes?: readonly (readonly ServiceScope[])[];
   summary: string;
   query?: z.ZodObject;
   body?: z.ZodType;
-  /** The response: JSON of a shape, server-sent events, or nothing (204). */
+  /** The response: JSON with this schema, server-sent events, or nothing (204). */
   /** `file`: a download, in the format that the query asks for. */
   answer: z.ZodType | "events" | "file" | "nothing";
   /** Default 200. */
   status?: 201;
-  /** True for routes that need the member's password of the last 15 minutes. */
+  /**
+   * What an `Idempotency-Key` does on a POST route. Default: a repetition gets the stored response. `run`: it joins the run.
+   * `none`: nothing, because the route makes nothing that a repetition would make twice, or has no actor.
+   */
+  idempotency?: "run" | "none";
+  /** True for routes that need the member's password, entered within the last 15 minutes. */
   confirmed?: true;
 }
 
@@ -55,7 +60,7 @@ export const CONSOLE_ERROR_CODES = [
   "scope_required",
 ] as const;
 
-/** Body of every 4xx and 5xx response, with the same properties as an error of the query API. */
+/** Body for every 4xx and 5xx response, with the same properties as a query API error. */
 export const ConsoleProblem = z.object({
   success: z.literal(false),
   errorMessage: z.string(),
@@ -68,12 +73,16 @@ export type ConsoleProblem = z.infer<typeof ConsoleProblem>;
 
 /** Times are ISO 8601 in UTC, money is US dollars, durations are milliseconds. */
 export const time = z.iso.datetime();
+/** For endpoints that filter, sort, sum or search runs by their index. */
+export const indexedTo = time
+  .optional()
+  .describe("Runs that ended after this time may be missing, because the index is behind. Absent while it is not.");
 
-/** One page of a list. `nextCursor` requests the next page; it is null on the last one. */
+/** One list page. `nextCursor` requests the next page; it is null on the last one. */
 export const pageOf = <T extends z.ZodType>(item: T) =>
   z.object({ items: z.array(item), nextCursor: z.string().nullable() });
 
-/** Query parameters of every list. `limit` defaults to 50. */
+/** Query parameters for every list. `limit` defaults to 50. */
 export const paging = {
   // Digits only: Number also reads 0x10 and 1e1.
   limit: z.preprocess((text) => (/^\d+$/.test(String(text)) ? Number(text) : text), z.int().min(1).max(100)).optional(),

@@ -5,7 +5,7 @@ import * as agents from "./agents.ts";
 import { APPROVAL_ROUTES } from "./approval-routes.ts";
 import * as insight from "./insight.ts";
 import { MEMBER_ROUTES } from "./member-routes.ts";
-import { paging, range, read, readBy, time } from "./route.ts";
+import { indexedTo, paging, range, read, readBy, time } from "./route.ts";
 import type { ConsoleRoute } from "./route.ts";
 import * as lists from "./run-lists.ts";
 import * as runs from "./runs.ts";
@@ -64,7 +64,7 @@ export const CONSOLE_ROUTES = {
 
   "GET /agents/:agent_id/credentials": {
     ...read(
-      "Keys and tokens of an agent, newest first; with a service token those of its scopes",
+      "An agent's keys and tokens, newest first; with a service token only those in its scopes",
       { ...paging, kind: agents.CredentialKind.optional() },
       agents.CredentialPage,
     ),
@@ -95,10 +95,10 @@ export const CONSOLE_ROUTES = {
     answer: nothing,
   },
 
-  "GET /agents/:agent_id/runtimes": readBy("agents:read", "Runtimes of an agent", paging, agents.RuntimePage),
+  "GET /agents/:agent_id/runtimes": readBy("agents:read", "An agent's runtimes", paging, agents.RuntimePage),
   "GET /agents/:agent_id/functions": readBy(
     "agents:read",
-    "Functions of an agent with figures of their calls",
+    "An agent's functions with call figures",
     { ...range, manifestHash: z.string().max(64).optional() },
     agents.FunctionSet,
   ),
@@ -110,22 +110,24 @@ export const CONSOLE_ROUTES = {
   ),
   "GET /agents/:agent_id/functions/:function_name/cases": {
     needs: "developer",
-    summary: "The owner's cases of a function with their arguments, from runtimes that report them",
+    summary: "The owner's cases for a function with their arguments, from runtimes that report them",
     query: z.object({ manifestHash: z.string().max(128).optional() }),
     answer: agents.FunctionCases,
   },
   "GET /agents/:agent_id/functions/:function_name/history": read(
-    "Calls of a function over a range",
+    "A function's calls over a range",
     range,
     agents.FunctionHistory,
   ),
   "POST /agents/:agent_id/functions/:function_name/test-calls": {
+    idempotency: "run",
     needs: "developer",
     summary: "Call a function as a role, without a model",
     body: agents.TestCall,
     answer: agents.TestCallResult,
   },
   "POST /agents/:agent_id/functions/:function_name/test-calls-stream": {
+    idempotency: "run",
     needs: "developer",
     summary: "Call a function as a role, without a model, and follow the events, progress included",
     body: agents.TestCall,
@@ -133,6 +135,7 @@ export const CONSOLE_ROUTES = {
   },
 
   "POST /agents/:agent_id/playground": {
+    idempotency: "run",
     needs: "developer",
     summary: "Send a query and follow its events, tokens included",
     body: agents.PlaygroundQuery,
@@ -145,33 +148,39 @@ export const CONSOLE_ROUTES = {
     runs.RunPage,
   ),
   "GET /agents/:agent_id/run-totals": read("Sums over the runs that match", lists.runFilter, lists.RunTotals),
+  "GET /agents/:agent_id/run-effects": {
+    needs: "viewer",
+    summary: "Calls in up to 100 runs whose functions write or destroy",
+    query: z.object({ runIds: z.string().max(10_000).optional().describe("Run ids, separated by commas.") }),
+    answer: runs.RunEffects,
+  },
   "GET /agents/:agent_id/run-export": read(
-    "All runs that match, as a file",
+    "All matching runs, as a file",
     {
       ...lists.runFilter,
       sort: lists.RunSort.optional(),
       format: z
         .enum(["ndjson", "json", "csv", "tests"])
         .default("ndjson")
-        .describe("`tests`: a tar archive of recordings with tests that replay them, of at most 200 runs."),
+        .describe("`tests`: a tar archive with recordings and tests that replay them, for at most 200 runs."),
     },
     "file",
   ),
   "GET /agents/:agent_id/run-export/tests": read(
-    "Counts of the tests that an export has",
+    "Test counts for an export",
     { ...lists.runFilter, sort: lists.RunSort.optional() },
     lists.TestCounts,
   ),
-  "GET /agents/:agent_id/run-values": read("Models, failures, keys, roles and tags of runs", range, lists.RunValues),
+  "GET /agents/:agent_id/run-values": read("Models, failures, keys, roles and tags among runs", range, lists.RunValues),
   "GET /agents/:agent_id/views": {
     needs: "viewer",
-    summary: "Views of runs: the member's own and the shared ones, oldest first",
+    summary: "Run views: the member's own and the shared ones, oldest first",
     answer: z.object({ views: z.array(lists.RunView) }),
   },
   "POST /agents/:agent_id/views": {
     needs: "viewer",
     status: 201,
-    summary: "Keep filters and an order of runs as a view; sharing it needs the role developer",
+    summary: "Store run filters and their order as a view; sharing it needs the role developer",
     body: lists.NewRunView,
     answer: lists.RunView,
   },
@@ -182,9 +191,16 @@ export const CONSOLE_ROUTES = {
   },
   "GET /agents/:agent_id/runs/:run_id": { needs: "viewer", summary: "A run with its waterfall", answer: runs.RunTrace },
   "POST /agents/:agent_id/runs/:run_id/reruns": {
+    idempotency: "run",
     needs: "developer",
     status: 201,
-    summary: "Repeat a run with its query, role, context, model and settings, in a thread of its own",
+    summary: "Repeat a run with its query, role, context, model and settings, in a new thread",
+    answer: runs.Rerun,
+  },
+  "POST /agents/:agent_id/runs/:run_id/retry": {
+    needs: "developer",
+    status: 201,
+    summary: "Continue a failed run from its last stored step, as a new run",
     answer: runs.Rerun,
   },
   "GET /agents/:agent_id/runs/:run_id/turns/:step/request": {
@@ -193,7 +209,7 @@ export const CONSOLE_ROUTES = {
     answer: runs.SentTurn,
   },
   "GET /agents/:agent_id/runs/:run_id/log": read(
-    "Stored events of a run",
+    "A run's stored events",
     { ...paging, dialect: z.enum(["hosted", "local"]).optional() },
     runs.LogPage,
   ),
@@ -236,12 +252,12 @@ export const CONSOLE_ROUTES = {
     runs.ConsoleSessionPage,
   ),
 
-  "GET /agents/:agent_id/analytics": read("Queries of an agent over a range", figures, insight.Analytics),
-  "GET /analytics": read("Queries of all agents over a range", figures, insight.Analytics),
+  "GET /agents/:agent_id/analytics": read("Queries to an agent over a range", figures, insight.Analytics),
+  "GET /analytics": read("Queries to all agents over a range", figures, insight.Analytics),
   "GET /search": read(
-    "Everything of the organisation with this id or name that the member may read, at most 5 of a kind; runs also by their words",
+    "The organisation's items with this id or name that the member may read, at most 5 per kind; runs also by their words",
     { q: z.string().trim().max(200).optional() },
-    z.object({ found: z.array(lists.Found) }),
+    z.object({ found: z.array(lists.Found), indexedTo }),
   ),
   "GET /audit": readBy(
     "audit:read",
@@ -260,7 +276,7 @@ export const CONSOLE_ROUTES = {
   ),
   "GET /audit/export": readBy(
     "audit:read",
-    "The audit log as NDJSON, oldest first, up to 10 s before now; the cursor of a line continues after it",
+    "The audit log as NDJSON, oldest first, up to 10 s before now; a line's cursor continues after it",
     { from: time.optional(), to: time.optional(), cursor: z.string().max(1_000).optional() },
     "file",
   ),

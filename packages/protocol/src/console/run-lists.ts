@@ -1,10 +1,11 @@
 import { z } from "zod";
 import { RunStatus } from "../response.ts";
 import { CredentialKind } from "./agents.ts";
-import { label, time } from "./route.ts";
+import { indexedTo, label, time } from "./route.ts";
 import { FigureSource } from "./runs.ts";
+import { flag, nullableText, optionalText } from "../members.ts";
 
-/** The order of a list of runs; with a minus the largest first. */
+/** A run list's order; with a minus the largest first. */
 export const RunSort = z.enum([
   "createdAt",
   "-createdAt",
@@ -25,41 +26,42 @@ export const RunTotals = z.object({
   inputTokens: z.number(),
   outputTokens: z.number(),
   costUsd: z.number(),
-  since: time
-    .nullable()
-    .describe("Older runs of the time asked for were left out, because there are too many. Null: none."),
+  since: time.nullable().describe("Older runs in the range were omitted, because there are too many. Null: none."),
+  indexedTo,
 });
 export type RunTotals = z.infer<typeof RunTotals>;
 
-/** What an export of tests has: tests, those of them that need an edit, and runs without a test. */
+/** Counts in a test export: tests, tests that need an edit, and runs without a test. */
 export const TestCounts = z.object({ tests: z.number(), toEdit: z.number(), left: z.number() });
 export type TestCounts = z.infer<typeof TestCounts>;
 
 const counted = z.array(z.object({ value: z.string(), runs: z.number() }));
-/** Values that filters of the newest 20,000 runs can have, with the number of runs, the most frequent first. */
+/** Possible filter values among the newest 20,000 runs, with run counts, the most frequent first. */
 export const RunValues = z.object({
   models: counted,
   codes: counted,
   keyIds: counted,
   roles: counted,
-  tags: counted.describe("Of feedback on the newest runs. A run counts once for each of its tags."),
+  tags: counted.describe("Tags in feedback on the newest runs. A run counts once for each tag."),
 });
 export type RunValues = z.infer<typeof RunValues>;
 
-/** Filters of a list of runs. */
+/** Run list filters. */
 export const runFilter = {
   status: RunStatus.optional(),
   role: z.string().max(200).optional(),
   noRole: z.literal("1").optional().describe("Only runs without a role."),
   /** Runs that called this function. */
   functionName: z.string().max(64).optional(),
-  /** Runs with a call that was denied, or that failed. */
-  trouble: z.enum(["denied", "failed"]).optional(),
+  trouble: z
+    .enum(["denied", "failed", "writes"])
+    .optional()
+    .describe("Runs with a call that was denied, or that failed, or that ended without an answer after a write."),
   feedback: z
     .enum(["good", "neutral", "bad", "any"])
     .optional()
-    .describe("With a score above 0, of 0, below 0, or any feedback."),
-  tag: z.string().max(64).optional().describe("With this tag in the feedback of a key or a member."),
+    .describe("With a score above 0, equal to 0, below 0, or any feedback."),
+  tag: z.string().max(64).optional().describe("With this tag in a key's or a member's feedback."),
   model: z.string().max(200).optional(),
   code: z.string().max(64).optional().describe("Why they failed."),
   source: FigureSource.optional(),
@@ -76,11 +78,11 @@ export const runFilter = {
     .max(200)
     .optional()
     .describe(
-      "Words of the query, the answer or an error, of which the last can be the beginning of a word; or the beginning of the id of a run or a thread.",
+      "Words from the query, the answer or an error, the last one possibly incomplete; or the beginning of a run or thread id.",
     ),
 };
 
-/** A list of runs that members keep under a name: search parameters of the console's page of runs. */
+/** A run list that members store under a name: search parameters for the console's run page. */
 export const NewRunView = z.object({
   name: label,
   /** Shown to all members. */
@@ -89,10 +91,10 @@ export const NewRunView = z.object({
     .record(z.string().max(40), z.string().max(300))
     .refine((search) => Object.keys(search).length <= 30, "has more than 30 parameters"),
 });
-export const RunView = NewRunView.extend({ viewId: z.string(), own: z.boolean().describe("The member made it.") });
+export const RunView = NewRunView.extend({ viewId: z.string(), own: flag("The member made it.") });
 export type RunView = z.infer<typeof RunView>;
 
-/** Something of the organisation that a search found. */
+/** An item in the organisation that a search found. */
 export const Found = z.object({
   kind: z.enum([
     "agent",
@@ -109,11 +111,11 @@ export const Found = z.object({
     "runtime",
   ]),
   id: z.string(),
-  agentId: z.string().nullable().describe("Null for members and service tokens."),
+  agentId: nullableText("Null for members and service tokens."),
   name: z.string(),
-  at: time.nullable().describe("The start of a run or a call, or the request of an approval; null for others."),
-  runId: z.string().optional().describe("Of a call or an approval."),
-  search: z.record(z.string(), z.string()).optional().describe("Of a view: the parameters of the page of runs."),
+  at: time.nullable().describe("When a run or call started, or an approval was requested; null for others."),
+  runId: optionalText("For a call or an approval."),
+  search: z.record(z.string(), z.string()).optional().describe("Search parameters for a view's run page."),
   keyKind: CredentialKind.optional().describe("Of a key."),
 });
 export type Found = z.infer<typeof Found>;

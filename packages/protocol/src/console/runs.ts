@@ -1,18 +1,19 @@
 import { z } from "zod";
 
 export { Feedback } from "../feedback.ts";
+import { Effect } from "../manifest.ts";
 import { ErrorReport } from "../outcome.ts";
 import { RunStatus, ThreadDetail } from "../response.ts";
-import { pageOf, time } from "./route.ts";
+import { indexedTo, pageOf, time } from "./route.ts";
 
 /**
- * The origin of a run: a query of an API key, an access token or the playground; a call without a model that a client (`direct_call`)
- * or a member (`test_call`) makes.
+ * A run's origin: a query with an API key, an access token or from the playground; a call without a model by a client
+ * (`direct_call`) or a member (`test_call`).
  */
 export const RunSource = z.enum(["api", "local", "direct_call", "playground", "test_call"]);
 export type RunSource = z.infer<typeof RunSource>;
 
-/** Sources of the queries that figures count; `production` is `api`, `local` and `direct_call`. */
+/** Query sources that figures count; `production` is `api`, `local` and `direct_call`. */
 export const FigureSource = z.enum(["production", ...RunSource.options]);
 export type FigureSource = z.infer<typeof FigureSource>;
 
@@ -29,7 +30,7 @@ export const RunSummary = z.object({
   /** Why it failed. */
   code: z.string().nullable(),
   role: z.string().nullable(),
-  /** At most 200 characters of it. */
+  /** At most its first 200 characters. */
   query: z.string(),
   provider: z.string(),
   model: z.string(),
@@ -46,12 +47,13 @@ export const RunSummary = z.object({
   costUsd: z.number(),
 });
 export type RunSummary = z.infer<typeof RunSummary>;
-/** One page of runs. */
-export const RunPage = pageOf(RunSummary);
+/** One run list page. */
+export const RunPage = pageOf(RunSummary).extend({ indexedTo });
 
 /**
- * One bar of the waterfall. `queue` is the wait for the thread or for a replica, `turn` a model request with its answer, `call` a
- * function call. A turn or call of several attempts has one `attempt` child for each. Times are relative to the start of the run.
+ * One bar in the waterfall. `queue` is the wait for the thread or for a replica, `turn` a model request with its
+ * answer, `call` a function call. A turn or call with several attempts has one `attempt` child for each. Times are
+ * relative to the run's start.
  */
 export const Span = z.object({
   id: z.string(),
@@ -72,7 +74,7 @@ export const Span = z.object({
   why: z.string().nullable(),
   code: z.string().nullable(),
   errorMessage: z.string().nullable(),
-  /** What the owner's code threw, if its runtime reports errors. */
+  /** The error in the owner's code, if its runtime reports errors. Absent for viewers. */
   error: ErrorReport.optional(),
   input: z.unknown().optional(),
   output: z.unknown().optional(),
@@ -81,28 +83,28 @@ export const Span = z.object({
 });
 export type Span = z.infer<typeof Span>;
 
-/** Model settings of a run besides `provider` and `model`, from its query, its agent and the service's defaults at its start. */
+/** A run's model settings besides `provider` and `model`, from its query, its agent and the service's defaults at its start. */
 export const RunSettings = z.object({
   /** Null: the provider's default. */
   temperature: z.number().nullable(),
   maxTokens: z.number(),
   steps: z.number(),
-  /** `provider/model`, in the order of use. */
+  /** `provider/model`, in fallback order. */
   fallback: z.array(z.string()),
   /** Null: half of the model's context window. */
   historyTokens: z.number().nullable(),
   /** Null: no limit. */
   maxCostUsd: z.number().nullable(),
-  /** The JSON Schema of the answer; null if the answer is a text. */
+  /** The answer's JSON Schema; null if the answer is a text. */
   responseSchema: z.record(z.string(), z.unknown()).nullable(),
 });
 export type RunSettings = z.infer<typeof RunSettings>;
 
 /** A run with its waterfall. */
-/** What a key or a member said about a run. */
+/** Feedback on a run from a key or a member. */
 export const RunFeedback = z.object({
   keyId: z.string(),
-  /** Name of the member, or label or hint of the key; null for one that no longer exists. */
+  /** The member's name, or the key's label or hint; null for one that no longer exists. */
   name: z.string().nullable(),
   score: z.number().nullable(),
   tags: z.array(z.string()),
@@ -119,11 +121,11 @@ export const RunTrace = RunSummary.extend({
   warnings: z.array(z.string()),
   context: z.record(z.string(), z.unknown()),
   analysisMode: z.boolean(),
-  /** Name of the member or label of the key that sent the query; null without one. */
+  /** Name or label of the member or key that sent the query; null without one. */
   sender: z.string().nullable(),
-  /** Id of the request that started it, as the log has it; null for runs of earlier versions. */
+  /** The id in the log of the request that started it; null for earlier versions. */
   requestId: z.string().nullable(),
-  /** What a member sent in place of the agent's instructions; null if the agent's apply. */
+  /** A member's text in place of the agent's instructions; null if the agent's apply. */
   instructions: z.string().nullable(),
   settings: RunSettings,
   manifestHash: z.string().nullable(),
@@ -133,6 +135,9 @@ export const RunTrace = RunSummary.extend({
   /** The run that it repeats, and the newest runs that repeat it. */
   rerunOf: z.string().nullable(),
   reruns: z.array(z.string()),
+  /** The failed runs that it continues, oldest first, and the newest retry of this run. */
+  continues: z.array(z.string()),
+  retriedBy: z.string().nullable(),
   /** Newest first. */
   feedback: z.array(RunFeedback),
   /** Functions that the role may see, and the others. */
@@ -141,17 +146,37 @@ export const RunTrace = RunSummary.extend({
 });
 export type RunTrace = z.infer<typeof RunTrace>;
 
-/** Ids of a run that repeats another one. */
+/** A repeating run's ids. */
 export const Rerun = z.object({ runId: z.string(), threadId: z.string() });
 
-/** A message of a model request. `preface` is data in addition to the user's text: role and context. */
+/** Calls in runs whose functions write or destroy. Running these runs again may make the calls again. */
+export const RunEffects = z.object({
+  /** At most 50, by run and in their order. */
+  calls: z.array(
+    z.object({
+      runId: z.string(),
+      callId: z.string(),
+      functionName: z.string(),
+      /** Null if the run's function set was deleted: the function may write. */
+      effect: Effect.exclude(["read"]).nullable(),
+      /** At most about the first 512 bytes. */
+      arguments: z.unknown(),
+      state: z.enum(["running", "waiting", "ok", "failed", "denied", "cancelled", "unknown"]),
+    }),
+  ),
+  /** Number of further calls. */
+  omitted: z.number(),
+});
+export type RunEffects = z.infer<typeof RunEffects>;
+
+/** A message in a model request. `preface` is data in addition to the user's text: role and context. */
 export const ModelMessage = z.discriminatedUnion("role", [
   z.object({ role: z.literal("user"), text: z.string(), preface: z.string().optional() }),
   z.object({
     role: z.literal("assistant"),
     text: z.string(),
     calls: z.array(z.object({ id: z.string(), name: z.string(), arguments: z.string() })),
-    /** The provider's own blocks of that turn, such as its reasoning, in place of text and calls. */
+    /** The provider's own blocks from that turn, such as its reasoning, in place of text and calls. */
     echo: z.object({ provider: z.string(), model: z.string(), blocks: z.unknown() }).optional(),
   }),
   z.object({
@@ -161,7 +186,7 @@ export const ModelMessage = z.discriminatedUnion("role", [
 ]);
 export type ModelMessage = z.infer<typeof ModelMessage>;
 
-/** Parameters of a model request. */
+/** Model request parameters. */
 export const ModelParameters = z.object({
   provider: z.string(),
   model: z.string(),
@@ -176,7 +201,7 @@ export const ModelParameters = z.object({
 });
 export type ModelParameters = z.infer<typeof ModelParameters>;
 
-/** What the model was sent for one turn, built from what is stored by the function that built the request. */
+/** What the model received for one turn, rebuilt from stored data by the function that built the request. */
 export const SentTurn = z.object({
   step: z.number(),
   system: z.string(),
@@ -185,7 +210,7 @@ export const SentTurn = z.object({
     z.object({ name: z.string(), description: z.string(), inputSchema: z.record(z.string(), z.unknown()) }),
   ),
   messages: z.array(ModelMessage),
-  /** The first messages, which are those of earlier queries of the thread. */
+  /** The number of leading messages from earlier queries in the thread. */
   earlierMessages: z.number(),
   parameters: ModelParameters,
   /** Estimates by size. `input` and `cachedInput` are the provider's, with failed attempts; null before it answered. */
@@ -196,31 +221,34 @@ export const SentTurn = z.object({
     input: z.number().nullable(),
     cachedInput: z.number().nullable(),
   }),
-  /** The difference to the turn before; null for the first turn. System text and functions are the same in all turns of a run. */
+  /**
+   * The difference to the previous turn; null for the first turn. All turns in a run have the same system text and
+   * functions.
+   */
   difference: z
     .object({
-      /** Positions of the messages that the turn before was not sent. */
+      /** Positions of messages that the previous turn did not send. */
       added: z.array(z.number()),
-      /** Messages of the turn before that are left out. */
+      /** Messages from the previous turn that are omitted. */
       removed: z.array(ModelMessage),
-      /** The former values of parameters. */
+      /** The previous parameter values. */
       parameters: ModelParameters.partial(),
     })
     .nullable(),
-  /** True when earlier queries of the thread were deleted, which the model may have been sent. */
+  /** True when earlier queries in the thread were deleted; the model may have received them. */
   historyDeleted: z.boolean(),
 });
 export type SentTurn = z.infer<typeof SentTurn>;
 
-/** A stored event of a run, as it was sent. */
+/** A run's stored event, as it was sent. */
 export const LogEvent = z.object({
   seq: z.number(),
   at: time,
-  /** Milliseconds since the query was accepted. */
+  /** Milliseconds after the query was accepted. */
   afterMs: z.number(),
   body: z.string(),
 });
-/** One page of a run's events. */
+/** One page with a run's events. */
 export const LogPage = pageOf(LogEvent);
 export type LogEvent = z.infer<typeof LogEvent>;
 
@@ -235,13 +263,16 @@ export const ConsoleThread = z.object({
   updatedAt: time,
 });
 export type ConsoleThread = z.infer<typeof ConsoleThread>;
-/** One page of threads. */
+/** One thread list page. */
 export const ConsoleThreadPage = pageOf(ConsoleThread);
 
-/** A page of a thread, the newest queries first. Messages and runs are in the thread's order; `nextCursor` continues with earlier ones. */
+/**
+ * A thread page, the newest queries first. Messages and runs are in the thread's order; `nextCursor` continues with
+ * earlier ones.
+ */
 export const ConsoleThreadDetail = ThreadDetail.extend({
   runs: z.array(RunSummary),
-  /** Sums over all queries of the thread. */
+  /** Sums over all queries in the thread. */
   figures: z.object({
     queries: z.number(),
     inputTokens: z.number(),
@@ -262,5 +293,5 @@ export const ConsoleSession = z.object({
   lastSeenAt: time,
 });
 export type ConsoleSession = z.infer<typeof ConsoleSession>;
-/** One page of sessions. */
+/** One session list page. */
 export const ConsoleSessionPage = pageOf(ConsoleSession);

@@ -1,6 +1,6 @@
 /**
- * What a service token may do. `:write` includes `:read` of the same subject. Queries, runs and threads have no scope: programs
- * read them with an API key.
+ * What a service token may do. `:write` includes `:read` for the same subject. Queries, runs and threads have no scope:
+ * programs read them with an API key.
  */
 export const SERVICE_SCOPES = [
   "agents:read",
@@ -21,7 +21,7 @@ export const SERVICE_SCOPES = [
 /** One of `SERVICE_SCOPES`. */
 export type ServiceScope = (typeof SERVICE_SCOPES)[number];
 
-/** The scopes of `wanted` that a token with the scopes `held` lacks. */
+/** The `wanted` scopes that a token with the scopes `held` lacks. */
 export function lackedScopes(held: readonly ServiceScope[], wanted: readonly ServiceScope[]): ServiceScope[] {
   const having = new Set<string>(held);
   return wanted.filter((scope) => !having.has(scope) && !having.has(scope.replace(/:read$/, ":write")));

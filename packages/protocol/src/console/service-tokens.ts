@@ -9,7 +9,7 @@ const scopes = z.array(z.enum(SERVICE_SCOPES)).min(1).max(SERVICE_SCOPES.length)
 /** A token with which a program manages the organisation, without its secret. */
 export const ServiceToken = z.object({
   tokenId: z.string(),
-  /** Ends of the secret, by which people recognise it. */
+  /** The secret's first and last characters, by which people recognise it. */
   hint: z.string(),
   label: z.string().nullable(),
   scopes,
@@ -27,12 +27,12 @@ export type ServiceToken = z.infer<typeof ServiceToken>;
 export const CreatedServiceToken = z.object({ token: ServiceToken, secret: z.string() });
 export type CreatedServiceToken = z.infer<typeof CreatedServiceToken>;
 
-/** Routes of the service tokens. A service token can create and replace only tokens whose scopes it has itself. */
+/** Service token routes. A service token can create and replace only tokens whose scopes it has itself. */
 export const SERVICE_TOKEN_ROUTES = {
   "GET /service-tokens": {
     needs: "owner",
     scopes: [["service-tokens:read"]],
-    summary: "Service tokens of the organisation, newest first",
+    summary: "The organisation's service tokens, newest first",
     query: z.object(paging),
     answer: pageOf(ServiceToken),
   },

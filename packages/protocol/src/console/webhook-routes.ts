@@ -4,11 +4,11 @@ import { Rotation } from "./agents.ts";
 import { pageOf, paging, time } from "./route.ts";
 import type { ConsoleRoute } from "./route.ts";
 
-/** Where the events of an agent are sent. */
+/** Where an agent's events are sent. */
 export const ConsoleWebhook = z.object({
-  /** Without its path for those who may not change it: the path may be a secret. */
+  /** Without its path for readers who may not change it: the path may be a secret. */
   url: z.string(),
-  /** Last characters of the secret. */
+  /** The secret's last characters. */
   hint: z.string(),
   /** Until when deliveries are also signed with the secret before the last rotation. */
   previousEndsAt: time.nullable(),
@@ -22,11 +22,11 @@ const webhookWithSecret = z.object({ webhook: ConsoleWebhook, secret: z.string()
 export const DeliveryStatus = z.enum(["pending", "delivered", "failed"]);
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>;
 
-/** An event that was sent to the webhook of an agent, or is to be sent. */
+/** An event for an agent's webhook, sent or pending. */
 export const WebhookDelivery = z.object({
   deliveryId: z.string(),
   type: z.custom<WebhookEventType>((value) => typeof value === "string"),
-  /** The member `data` of the body. */
+  /** The body's member `data`. */
   data: z.record(z.string(), z.unknown()),
   status: DeliveryStatus,
   attempts: z.int(),
@@ -34,19 +34,19 @@ export const WebhookDelivery = z.object({
   /** Null after the last attempt. */
   nextAttemptAt: time.nullable(),
   lastAttemptAt: time.nullable(),
-  /** HTTP status of the last attempt; null without a response. */
+  /** HTTP status for the last attempt; null without a response. */
   lastStatus: z.int().nullable(),
   lastError: z.string().nullable(),
   lastDurationMs: z.number().nullable(),
 });
 export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
 
-/** Routes of the webhook of an agent. */
+/** Routes for an agent's webhook. */
 export const WEBHOOK_ROUTES = {
   "GET /agents/:agent_id/webhook": {
     needs: "viewer",
     scopes: [["agents:read"]],
-    summary: "The webhook of an agent, null without one",
+    summary: "An agent's webhook, null without one",
     answer: z.object({ webhook: ConsoleWebhook.nullable() }),
   },
   "PUT /agents/:agent_id/webhook": {
@@ -82,7 +82,7 @@ export const WEBHOOK_ROUTES = {
   "GET /agents/:agent_id/webhook/deliveries": {
     needs: "viewer",
     scopes: [["agents:read", "approvals:read"]],
-    summary: "Deliveries of the webhook, newest first",
+    summary: "The webhook's deliveries, newest first",
     query: z.object({ ...paging, status: DeliveryStatus.optional() }),
     answer: pageOf(WebhookDelivery),
   },

@@ -1,9 +1,9 @@
 import { z } from "zod";
 
-/** The place of a span in its trace, in the form of W3C Trace Context. */
+/** A span's place in its trace, in W3C Trace Context form. */
 export const TraceContext = z.object({
-  traceparent: z.string().describe("Ids of the trace and of the parent span, and the sampled flag."),
-  tracestate: z.string().exactOptional().describe("Data of the tracing systems on the way, passed on unchanged."),
+  traceparent: z.string().describe("The trace id, the parent span's id, and the sampled flag."),
+  tracestate: z.string().exactOptional().describe("Data from tracing systems on the way, passed on unchanged."),
 });
 export type TraceContext = z.infer<typeof TraceContext>;
 
@@ -18,7 +18,7 @@ export interface SpanIds {
 const TRACEPARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 const ONLY_ZEROS = /^0+$/;
 
-/** Reads a `traceparent` of version 00, and of a later version what it has in common with 00. Undefined for an invalid one. */
+/** Reads a version 00 `traceparent`, and the common part of a later version. Undefined for an invalid one. */
 export function parseTraceparent(text: string): SpanIds | undefined {
   const [, version, traceId = "", spanId = "", flags = "", more] = TRACEPARENT.exec(text.trim()) ?? [];
   if (version === undefined || version === "ff" || (version === "00" && more !== undefined)) return undefined;
@@ -33,7 +33,7 @@ export function formatTraceparent({ traceId, spanId, traceFlags }: SpanIds): str
 /** A longer `tracestate` is dropped, as W3C Trace Context allows; the trace continues without it. */
 const TRACESTATE_CHARS = 512;
 
-/** The trace context in the headers of a request. Undefined without a valid `traceparent`. */
+/** The trace context in a request's headers. Undefined without a valid `traceparent`. */
 export function traceOfHeaders(header: (name: string) => string | undefined): TraceContext | undefined {
   const traceparent = header("traceparent");
   if (traceparent === undefined || !parseTraceparent(traceparent)) return undefined;

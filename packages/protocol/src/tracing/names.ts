@@ -1,6 +1,6 @@
 /**
- * Names of spans and attributes. The `gen_ai` names are those of the OpenTelemetry semantic conventions for generative AI that
- * backends read today. The conventions are in development: a new version of them changes this file only.
+ * Span and attribute names. The `gen_ai` names follow the OpenTelemetry semantic conventions for generative AI that
+ * backends read today. The conventions are in development: a new version changes this file only.
  */
 export const GEN_AI = {
   operation: "gen_ai.operation.name",
@@ -27,7 +27,7 @@ export const GEN_AI = {
   toolResult: "gen_ai.tool.call.result",
 } as const;
 
-/** Attributes of Patchbay. */
+/** Patchbay's attributes. */
 export const PATCHBAY = {
   runId: "patchbay.run.id",
   role: "patchbay.run.role",
@@ -44,12 +44,12 @@ export const PATCHBAY = {
   hook: "patchbay.hook",
 } as const;
 
-/** Read by backends to group traces by the session of an end user. */
+/** Backends read it to group traces by an end user's session. */
 export const SESSION_ID = "session.id";
-/** The code of a failure. Set together with the status of its span. */
+/** A failure's code. Set together with its span's status. */
 export const ERROR_TYPE = "error.type";
 
-/** The values of `gen_ai.operation.name`, with which the names of their spans begin. */
+/** Values for `gen_ai.operation.name`, with which span names begin. */
 export const OPERATIONS = {
   agent: "invoke_agent",
   plan: "plan",

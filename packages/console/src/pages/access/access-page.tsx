@@ -5,13 +5,13 @@ import { useSearchChange } from "../../state/page-search.ts";
 import { Card, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
 import { type Tab, Tabs } from "../../ui/tabs.tsx";
 import { Badge } from "../../ui/values.tsx";
-import { NeverConnected } from "../runtimes/how-to-connect.tsx";
+import { NeverConnected } from "../../parts/runtime/connect.tsx";
 import { AccessChanges, LockState } from "./changes-view.tsx";
 import { MatrixExport, MatrixView } from "./matrix-view.tsx";
 import { ModelViewOfRole } from "./model-view.tsx";
 import { ShadowView } from "./shadow-view.tsx";
 import { UnusedRights } from "./unused-rights.tsx";
-import { PendingSets, ServiceWarnings, usePendingSets, WidenedSets } from "./widened-sets.tsx";
+import { PendingSets, ServiceWarnings, usePendingSets, WidenedSets } from "../../parts/access/widened-sets.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/access");
 
@@ -84,7 +84,7 @@ export function AccessPage() {
   );
 }
 
-/** With the number of deployments that wait for a confirmation. */
+/** With the number of unconfirmed deployments. */
 function ChangesLabel({ agentId }: { agentId: string }) {
   const pending = usePendingSets(agentId).length;
   return (

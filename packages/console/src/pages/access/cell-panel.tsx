@@ -1,9 +1,10 @@
 import { useHasRole } from "../../api/api.ts";
+import { approvalText } from "../../format/approval.ts";
 import { LinkButton, TextLink } from "../../ui/button.tsx";
-import { Drawer } from "../../ui/dialog.tsx";
-import { Facts } from "../../ui/page.tsx";
-import { Count, fieldLabel, Status, Time } from "../../ui/values.tsx";
-import { type FoundCell, roleLabel, whyOf } from "./matrix-model.ts";
+import { Drawer } from "../../ui/form/dialog.tsx";
+import { Facts, Section } from "../../ui/page.tsx";
+import { Badge, Count, fieldLabel, Status, Time } from "../../ui/values.tsx";
+import { type FoundCell, roleLabel, verdictText, whyOf } from "../../parts/access/matrix-model.ts";
 
 /** The verdict for one function and role, its calls, and links to its runs and to a test call. */
 export function CellPanel({ agentId, found, onClose }: { agentId: string; found: FoundCell; onClose: () => void }) {
@@ -18,7 +19,13 @@ export function CellPanel({ agentId, found, onClose }: { agentId: string; found:
     >
       <div className="grid gap-5">
         <section>
-          <Status state={cell.verdict} />
+          {cell.verdict === "approval" ? (
+            <Badge tone="warn" icon="clock">
+              {verdictText(row, cell)}
+            </Badge>
+          ) : (
+            <Status state={cell.verdict} />
+          )}
           <p className="mt-2 text-pretty">{whyOf(row, cell, role)}</p>
         </section>
         {cell.cases.length > 0 && (
@@ -33,8 +40,7 @@ export function CellPanel({ agentId, found, onClose }: { agentId: string; found:
             />
           </section>
         )}
-        <section>
-          <h3 className="mb-2 font-semibold">Last 30 days</h3>
+        <Section title="Last 30 days">
           <Facts
             items={[
               ["Allowed calls", <Count value={cell.calls} />],
@@ -42,12 +48,12 @@ export function CellPanel({ agentId, found, onClose }: { agentId: string; found:
               ["Last call", <Time at={cell.lastAt} />],
             ]}
           />
-        </section>
-        <section>
-          <h3 className="mb-2 font-semibold">Function</h3>
+        </Section>
+        <Section title="Function">
           <Facts
             items={[
               ["Effect", row.effect],
+              ["Approval", row.approval ? approvalText(row.approval) : <span className="text-faint">of no call</span>],
               [
                 "Restricted fields",
                 row.restrictedFields.length === 0 ? (
@@ -58,12 +64,12 @@ export function CellPanel({ agentId, found, onClose }: { agentId: string; found:
               ],
             ]}
           />
-        </section>
+        </Section>
         <section className="text-muted text-sm">
           <h3 className="text-text mb-1 font-semibold">Enforcement</h3>
           {cell.verdict === "denied"
             ? `The control plane hides the function from the model for ${roleLabel(role)}; the control plane and your runtime both deny a call.`
-            : "The control plane shows the function to the model; your runtime checks every call again before the function runs."}
+            : `The control plane shows the function to the model; your runtime checks every call again before the function runs.${row.approval ? " A call that needs approval waits until a person decides." : ""}`}
         </section>
       </div>
     </Drawer>
@@ -83,7 +89,7 @@ const RestrictedFields = ({ fields }: { fields: readonly string[] }) => (
   </span>
 );
 
-/** Search parameters of the runs that called this function as this role. */
+/** Search parameters for the runs that called this function as this role. */
 const runsOf = ({ row, role }: FoundCell) => ({
   functionName: row.name,
   range: "30d" as const,

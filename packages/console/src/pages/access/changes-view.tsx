@@ -1,13 +1,14 @@
 import type { AccessComparison, AccessLocks } from "@patchbay/protocol/console";
-import { useMutation } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { type ReactNode, useRef } from "react";
+import { useAction } from "../../api/action.ts";
 import { api, useFiltered, useList } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
+import { CLI } from "../../format/snippets.ts";
 import { useSearchChange } from "../../state/page-search.ts";
-import { Button, TextLink } from "../../ui/button.tsx";
+import { GuardedButton, TextLink } from "../../ui/button.tsx";
 import { Card, Fault, Loaded, Loading } from "../../ui/page.tsx";
-import { Select } from "../../ui/select.tsx";
+import { Select } from "../../ui/form/select.tsx";
 import { Badge, Time, type Tone } from "../../ui/values.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/access");
@@ -84,7 +85,7 @@ function SinceLock() {
   const { manifestHash } = route.useSearch();
   const { data: { locks } = { locks: [] } } = useLocks(agentId, manifestHash);
   const input = useRef<HTMLInputElement>(null);
-  const compare = useMutation({
+  const compare = useAction({
     mutationFn: async (file: File) => ({
       name: file.name,
       comparison: await api.post("/agents/:agent_id/access/lock-changes", {
@@ -111,9 +112,14 @@ function SinceLock() {
               target.value = "";
             }}
           />
-          <Button icon="access" busy={compare.isPending} onClick={() => input.current?.click()}>
+          <GuardedButton
+            needs="developer"
+            icon="access"
+            busy={compare.isPending}
+            onClick={() => input.current?.click()}
+          >
             {locks.length === 0 ? "Choose lock file" : "Choose another file"}
-          </Button>
+          </GuardedButton>
         </>
       }
     >
@@ -126,9 +132,10 @@ function SinceLock() {
         )}
         {!compare.data && locks.length === 0 && (
           <p className="text-muted text-sm text-pretty">
-            No runtime of this function set reported a lock. <code className="font-mono text-xs">patchbay connect</code>{" "}
-            sends the lock next to the service; in code, it is the option{" "}
-            <code className="font-mono text-xs">accessLock</code> of <code className="font-mono text-xs">connect</code>.
+            No runtime with this function set reported a lock.{" "}
+            <code className="font-mono text-xs">patchbay connect</code> sends the lock next to the service; in code, it
+            is the option <code className="font-mono text-xs">accessLock</code> of{" "}
+            <code className="font-mono text-xs">connect</code>.
           </p>
         )}
         <p className="text-muted text-sm text-pretty">
@@ -151,7 +158,8 @@ function SinceReported({ service, since, comparison, fault }: AccessLocks["locks
         <Changes comparison={comparison}>Access matches the lock.</Changes>
       ) : (
         <p className="text-warn text-sm">
-          The lock cannot be read: {fault}. Save it again with patchbay access FILE --write, or update Patchbay.
+          The lock cannot be read: {fault}. Save it again with {CLI} access FILE --write in your service folder, or
+          update Patchbay.
         </p>
       )}
     </section>
@@ -207,7 +215,7 @@ const KINDS: Record<Change["kind"], Tone> = { widening: "bad", unproven: "warn",
 
 /** The changes, widenings first. */
 const sorted = (changes: readonly Change[]): Change[] =>
-  Object.keys(KINDS).flatMap((kind) => changes.filter((one) => one.kind === kind));
+  Object.keys(KINDS).flatMap((kind) => changes.filter((change) => change.kind === kind));
 
 /** The changes, widenings first; `children` without any. */
 function Changes({ comparison, children }: { comparison: AccessComparison; children: ReactNode }) {
@@ -222,7 +230,7 @@ function Changes({ comparison, children }: { comparison: AccessComparison; child
       </p>
     );
   return (
-    <ul aria-label="Changes of access" className="grid gap-2 text-sm">
+    <ul aria-label="Access changes" className="grid gap-2 text-sm">
       {sorted(changes).map(({ kind, sentence }, at) => (
         // Sentences may repeat; the list changes as a whole.
         <li key={at} className="flex items-baseline gap-3">

@@ -2,13 +2,18 @@ import { formatCompact } from "../../format/numbers.ts";
 import { classNames } from "../../ui/class-names.ts";
 import { Icon, type IconName } from "../../ui/icon.tsx";
 import { Tooltip } from "../../ui/tooltip.tsx";
-import type { MatrixCell, Verdict } from "./matrix-model.ts";
+import type { MatrixCell, Verdict } from "../../parts/access/matrix-model.ts";
 
 export const VERDICT_LOOKS: Record<Verdict, { icon: IconName; className: string; meaning: string }> = {
   allowed: {
     icon: "succeeded",
     className: "bg-ok-soft text-ok",
     meaning: "in the role list; only the schema of its arguments is checked per call",
+  },
+  approval: {
+    icon: "clock",
+    className: "bg-warn-soft text-warn",
+    meaning: "in the role list; a person must approve every call, or some calls",
   },
   conditional: {
     icon: "branch",
@@ -19,37 +24,43 @@ export const VERDICT_LOOKS: Record<Verdict, { icon: IconName; className: string;
 };
 
 interface MatrixCellButtonProps {
-  place: string;
+  /** Row and column. */
+  position: string;
   focusable: boolean;
   cell: MatrixCell;
+  /** The verdict in words. */
+  verdict: string;
+  /** True if the owner's code decides each call: the cases show how. */
+  judged: boolean;
   why: string;
   label: string;
   onOpen: () => void;
 }
 
-/** One verdict with its calls of 30 days. A tooltip gives the reason; a click opens the panel. */
-export function MatrixCellButton({ place, focusable, cell, why, label, onOpen }: MatrixCellButtonProps) {
-  const { verdict, calls, denied, cases } = cell;
-  const { icon, className } = VERDICT_LOOKS[verdict];
+/** One verdict with its calls in 30 days. A tooltip gives the reason; a click opens the panel. */
+export function MatrixCellButton(props: MatrixCellButtonProps) {
+  const { position, focusable, cell, verdict, judged, why, label, onOpen } = props;
+  const { calls, denied, cases } = cell;
+  const { icon, className } = VERDICT_LOOKS[cell.verdict];
   return (
     <Tooltip content={why}>
       <button
         type="button"
-        data-place={place}
+        data-position={position}
         tabIndex={focusable ? 0 : -1}
         onClick={onOpen}
         className={classNames(
-          "hover:ring-edge relative flex h-7 w-full min-w-max items-center gap-1.5 rounded-md px-2 text-xs font-medium whitespace-nowrap hover:ring-1",
+          "hover:ring-edge relative flex min-h-7 w-full min-w-max items-center gap-1.5 rounded-md px-2 py-1 text-left text-xs font-medium whitespace-nowrap hover:ring-1",
           className,
         )}
       >
         <span className="sr-only">{label}, </span>
         <Icon name={icon} className="size-3.5" />
-        {verdict}
-        {verdict === "conditional" && cases.length > 0 && (
+        <span className={cell.verdict === "approval" ? "max-w-40 whitespace-normal" : undefined}>{verdict}</span>
+        {cell.verdict !== "denied" && judged && cases.length > 0 && (
           <span className="font-normal">
             <span className="sr-only">, </span>
-            {cases.filter((one) => one.verdict === "allowed").length}/{cases.length} cases
+            {cases.filter((decided) => decided.verdict === "allowed").length}/{cases.length} cases
             <span className="sr-only"> allowed</span>
           </span>
         )}

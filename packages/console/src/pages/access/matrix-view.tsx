@@ -8,7 +8,7 @@ import { useSearchChange } from "../../state/page-search.ts";
 import { useSignal, zone } from "../../state/signals.ts";
 import { Button } from "../../ui/button.tsx";
 import { download } from "../../ui/download.ts";
-import { FilterBar } from "../../ui/filter-bar.tsx";
+import { FilterBar } from "../../ui/table/filter-bar.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Card, EmptyState } from "../../ui/page.tsx";
 import { Menu, MenuItem } from "../../ui/popover.tsx";
@@ -24,7 +24,7 @@ import {
   roleLabel,
   rowsOf,
   VERDICTS,
-} from "./matrix-model.ts";
+} from "../../parts/access/matrix-model.ts";
 import { Matrix } from "./matrix.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/access");
@@ -74,7 +74,7 @@ export function MatrixView({ matrix }: { matrix: AccessMatrix }) {
           </EmptyState>
         ) : (
           <EmptyState icon="search" title="No matching functions">
-            Names must contain every word of the search.
+            Names must contain every search word.
           </EmptyState>
         )}
       </Card>
@@ -90,7 +90,7 @@ interface SummaryProps {
   highlighted: number | undefined;
 }
 
-/** Counts the verdicts of the highlighted role, also for screen readers. */
+/** Counts the highlighted role's verdicts, also for screen readers. */
 function Summary({ rows, roles, highlighted }: SummaryProps) {
   const counts = highlighted === undefined ? undefined : countVerdicts(rows, highlighted);
   return (
@@ -98,7 +98,7 @@ function Summary({ rows, roles, highlighted }: SummaryProps) {
       {counts && highlighted !== undefined && (
         <>
           <strong className="font-semibold">{roleLabel(roles[highlighted] ?? null)}</strong>
-          {`: ${counts.allowed} allowed, ${counts.conditional} conditional, ${counts.denied} denied of ${rows.length} functions.`}
+          {`: ${counts.allowed} allowed, ${counts.approval ? `${counts.approval} with approval, ` : ""}${counts.conditional} conditional, ${counts.denied} denied of ${rows.length} functions.`}
         </>
       )}
     </p>
@@ -167,7 +167,7 @@ const Legend = ({ matrix: { defaultRole, rolesOmitted, callsOmitted, casesOmitte
       </p>
       {rolesOmitted > 0 && <p>{formatCount(rolesOmitted)} more roles are not shown.</p>}
       <p>
-        Cells count allowed and denied calls of the last 30 days.
+        Cells count allowed and denied calls in the last 30 days.
         {callsOmitted && " Only the functions and roles with the most calls are counted."}
         {casesOmitted > 0 && ` ${formatCount(casesOmitted)} more cases are not shown.`}
         {defaultRole !== null && (

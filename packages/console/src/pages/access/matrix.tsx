@@ -6,39 +6,47 @@ import { classNames } from "../../ui/class-names.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Badge, Effect } from "../../ui/values.tsx";
 import { MatrixCellButton } from "./matrix-cell.tsx";
-import { cellKey, countVerdicts, type MatrixRow, roleKey, roleLabel, whyOf } from "./matrix-model.ts";
+import {
+  cellKey,
+  countVerdicts,
+  type MatrixRow,
+  roleKey,
+  roleLabel,
+  verdictText,
+  whyOf,
+} from "../../parts/access/matrix-model.ts";
 
 interface MatrixProps {
   agentId: string;
   matrix: AccessMatrix;
   /** The functions that match the filters. */
   rows: readonly MatrixRow[];
-  /** Index of the highlighted role. */
+  /** The highlighted role's index. */
   highlighted: number | undefined;
   onHighlight: (role: string | null | undefined) => void;
   onOpen: (cell: string) => void;
 }
 
 /** A position in the grid: row 0 holds the roles, column 0 the function names. */
-type Place = readonly [row: number, column: number];
+type Position = readonly [row: number, column: number];
 
-/** Functions by roles, as a scrollable ARIA grid: one place is in the tab order; arrows, Home, End, j and k move from there. */
+/** Functions by role, as a scrollable ARIA grid: one cell is in the tab order; arrows, Home, End, j and k move from there. */
 export function Matrix(props: MatrixProps) {
   const { agentId, matrix, rows, highlighted, onOpen } = props;
   const table = useRef<HTMLTableElement>(null);
-  const [[row, column], setActive] = useState<Place>([1, 1]);
-  const active: Place = [Math.min(row, rows.length), column];
+  const [[row, column], setActive] = useState<Position>([1, 1]);
+  const active: Position = [Math.min(row, rows.length), column];
 
-  const goTo = (to: Place): boolean => {
-    const at: Place = [clamp(to[0], 0, rows.length), clamp(to[1], to[0] <= 0 ? 1 : 0, matrix.roles.length)];
-    const target = table.current?.querySelector<HTMLElement>(`[data-place="${at.join()}"]`);
+  const goTo = (to: Position): boolean => {
+    const at: Position = [clamp(to[0], 0, rows.length), clamp(to[1], to[0] <= 0 ? 1 : 0, matrix.roles.length)];
+    const target = table.current?.querySelector<HTMLElement>(`[data-position="${at.join()}"]`);
     target?.focus();
     return target !== undefined && target !== null;
   };
   useHotkeys((key) => (key === "j" || key === "k") && goTo(stepFrom(active, key, table.current)));
 
   const onKeyDown = (event: KeyboardEvent): void => {
-    const to = placeAfter(event, active, rows.length, matrix.roles.length);
+    const to = positionAfter(event, active, rows.length, matrix.roles.length);
     if (to && goTo(to)) event.preventDefault();
   };
   return (
@@ -49,21 +57,21 @@ export function Matrix(props: MatrixProps) {
       <table
         ref={table}
         role="grid"
-        aria-label="Functions by roles"
+        aria-label="Functions by role"
         className="w-full border-separate border-spacing-0 text-sm"
         onKeyDown={onKeyDown}
         onFocus={({ target }) => {
-          const place = target.closest<HTMLElement>("[data-place]")?.dataset["place"];
-          if (place !== undefined) setActive(place.split(",").map(Number) as unknown as Place);
+          const position = target.closest<HTMLElement>("[data-position]")?.dataset["position"];
+          if (position !== undefined) setActive(position.split(",").map(Number) as unknown as Position);
         }}
       >
         <Head {...props} active={active} />
         <tbody>
-          {rows.map((one, index) => (
+          {rows.map((fn, index) => (
             <Row
-              key={one.name}
+              key={fn.name}
               agentId={agentId}
-              row={one}
+              row={fn}
               roles={matrix.roles}
               number={index + 1}
               active={active[0] === index + 1 ? active[1] : undefined}
@@ -79,13 +87,18 @@ export function Matrix(props: MatrixProps) {
 
 const clamp = (value: number, least: number, most: number): number => Math.max(least, Math.min(most, value));
 
-/** The first j or k focuses the active place, as Tab would; later ones move by a row. */
-function stepFrom([row, column]: Place, key: "j" | "k", table: HTMLTableElement | null): Place {
+/** The first j or k focuses the active cell, as Tab would; later ones move by a row. */
+function stepFrom([row, column]: Position, key: "j" | "k", table: HTMLTableElement | null): Position {
   if (!table?.contains(document.activeElement)) return [row, column];
   return [row + (key === "j" ? 1 : -1), column];
 }
 
-function placeAfter(event: KeyboardEvent, [row, column]: Place, rows: number, columns: number): Place | undefined {
+function positionAfter(
+  event: KeyboardEvent,
+  [row, column]: Position,
+  rows: number,
+  columns: number,
+): Position | undefined {
   const far = event.ctrlKey || event.metaKey;
   if (event.altKey || event.shiftKey || (far && event.key !== "Home" && event.key !== "End")) return undefined;
   switch (event.key) {
@@ -108,7 +121,7 @@ function placeAfter(event: KeyboardEvent, [row, column]: Place, rows: number, co
 
 const edgeClass = "bg-surface border-line sticky";
 
-const Head = ({ matrix, rows, highlighted, onHighlight, active }: MatrixProps & { active: Place }) => (
+const Head = ({ matrix, rows, highlighted, onHighlight, active }: MatrixProps & { active: Position }) => (
   <thead>
     <tr>
       <th
@@ -118,7 +131,7 @@ const Head = ({ matrix, rows, highlighted, onHighlight, active }: MatrixProps & 
         <span className="text-muted text-xs font-medium">Function</span>
       </th>
       {matrix.roles.map((role, column) => {
-        const { allowed, conditional } = countVerdicts(rows, column);
+        const { allowed, approval = 0, conditional } = countVerdicts(rows, column);
         const pressed = highlighted === column;
         return (
           <th
@@ -128,7 +141,7 @@ const Head = ({ matrix, rows, highlighted, onHighlight, active }: MatrixProps & 
           >
             <button
               type="button"
-              data-place={`0,${column + 1}`}
+              data-position={`0,${column + 1}`}
               tabIndex={active[0] === 0 && active[1] === column + 1 ? 0 : -1}
               aria-pressed={pressed}
               onClick={() => onHighlight(pressed ? undefined : role)}
@@ -147,7 +160,7 @@ const Head = ({ matrix, rows, highlighted, onHighlight, active }: MatrixProps & 
                 {role !== null && role === matrix.defaultRole && <Badge>default</Badge>}
               </span>
               <span className={classNames("text-xs", !pressed && "text-faint")}>
-                {allowed + conditional} of {rows.length}
+                {allowed + approval + conditional} of {rows.length}
               </span>
             </button>
           </th>
@@ -160,7 +173,7 @@ const Head = ({ matrix, rows, highlighted, onHighlight, active }: MatrixProps & 
 /** Lets long names wrap between their words. */
 const breakable = (name: string) =>
   name.split(/(?<=[_.-])/).map((part, index) => (
-    // The index is a safe key: the parts of a name never change.
+    // The index is a safe key: a name's parts never change.
     <Fragment key={index}>
       {index > 0 && <wbr />}
       {part}
@@ -178,7 +191,7 @@ interface RowProps {
   onOpen: (cell: string) => void;
 }
 
-/** Memoised: a matrix may have thousands of cells, and moving the focus would render all of them. */
+/** Memoised: a matrix may have thousands of cells, and moving the focus would render them all. */
 const Row = memo(function Row({ agentId, row, roles, number, active, highlighted, onOpen }: RowProps) {
   return (
     <tr className="group/row">
@@ -193,7 +206,7 @@ const Row = memo(function Row({ agentId, row, roles, number, active, highlighted
           <Link
             to="/agents/$agentId/functions/$functionName"
             params={{ agentId, functionName: row.name }}
-            data-place={`${number},0`}
+            data-position={`${number},0`}
             tabIndex={active === 0 ? 0 : -1}
             className="min-w-0 font-mono text-xs font-medium hover:underline sm:flex-1"
           >
@@ -220,9 +233,11 @@ const Row = memo(function Row({ agentId, row, roles, number, active, highlighted
             )}
           >
             <MatrixCellButton
-              place={`${number},${column + 1}`}
+              position={`${number},${column + 1}`}
               focusable={active === column + 1}
               cell={cell}
+              verdict={verdictText(row, cell)}
+              judged={row.conditional || row.approval?.conditional === true}
               why={whyOf(row, cell, role)}
               label={`${row.name}, ${roleLabel(role)}`}
               onOpen={() => onOpen(cellKey(row.name, role))}

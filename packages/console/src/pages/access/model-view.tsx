@@ -5,13 +5,13 @@ import { countOf } from "../../format/numbers.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Card, EmptyState, Loaded, Loading } from "../../ui/page.tsx";
-import { Select } from "../../ui/select.tsx";
-import { Estimate, ModelFunctions } from "../functions/model-functions.tsx";
-import { roleKey, roleLabel } from "./matrix-model.ts";
+import { Select } from "../../ui/form/select.tsx";
+import { Estimate, ModelFunctions } from "../../parts/model/model-functions.tsx";
+import { roleKey, roleLabel } from "../../parts/access/matrix-model.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/access");
 
-/** The functions that the model receives for one role: names, descriptions and parameters, and nothing of the hidden ones. */
+/** The functions that the model receives for one role: names, descriptions and parameters, without hidden ones. */
 export function ModelViewOfRole({ matrix }: { matrix: AccessMatrix }) {
   const { agentId } = route.useParams();
   const { as, manifestHash } = route.useSearch();
@@ -32,7 +32,7 @@ export function ModelViewOfRole({ matrix }: { matrix: AccessMatrix }) {
           label="Role"
           named
           className="w-48"
-          options={roles.map((one) => ({ value: roleKey(one), label: roleLabel(one) }))}
+          options={roles.map((option) => ({ value: roleKey(option), label: roleLabel(option) }))}
           value={roleKey(role)}
           onChange={(next) => change({ as: next })}
         />

@@ -1,17 +1,16 @@
 import type { ShadowComparison } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
 import { resource } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { TextLink } from "../../ui/button.tsx";
 import { Card, EmptyState, Facts, Loaded, Loading } from "../../ui/page.tsx";
 import { Badge, Count, Time } from "../../ui/values.tsx";
-import { roleLabel } from "./matrix-model.ts";
+import { roleLabel } from "../../parts/access/matrix-model.ts";
 
 /** The live feed reports calls, which are compared a little later. */
 const REFRESH_MS = 3_000;
 
-/** How a candidate that is connected as a shadow decides on the calls of the agent. */
+/** How a candidate, connected as a shadow, decides on the agent's calls. */
 export function ShadowView({ agentId }: { agentId: string }) {
   const query = useQuery({
     ...resource("/agents/:agent_id/access/shadow", { params: { agentId } }),
@@ -41,12 +40,6 @@ export function ShadowView({ agentId }: { agentId: string }) {
 
 function Comparison({ agentId, shadow }: { agentId: string; shadow: ShadowComparison }) {
   const { service, manifestHash, connected, since, judged, dropped, unanswered, changes } = shadow;
-  const facts: [string, ReactNode][] = [
-    ["Compared since", <Time at={since} />],
-    ["Calls compared", <Count value={judged} />],
-  ];
-  if (unanswered > 0) facts.push(["Not decided in time", <Count value={unanswered} />]);
-  if (dropped > 0) facts.push(["Skipped, because the candidate was too slow", <Count value={dropped} />]);
   return (
     <Card
       title={`Candidate ${manifestHash.slice(0, 8)} of ${service}`}
@@ -54,7 +47,14 @@ function Comparison({ agentId, shadow }: { agentId: string; shadow: ShadowCompar
       actions={connected ? <Badge tone="ok">connected</Badge> : <Badge tone="idle">not connected</Badge>}
     >
       <div className="grid gap-4">
-        <Facts items={facts} />
+        <Facts
+          items={[
+            ["Compared since", <Time at={since} />],
+            ["Calls compared", <Count value={judged} />],
+            unanswered > 0 && ["Not decided in time", <Count value={unanswered} />],
+            dropped > 0 && ["Skipped, because the candidate was too slow", <Count value={dropped} />],
+          ]}
+        />
         {changes.length === 0 ? (
           <p className="text-muted text-sm">The candidate decides each compared call in the same way.</p>
         ) : (

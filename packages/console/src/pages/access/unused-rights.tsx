@@ -1,11 +1,11 @@
 import type { RightsInUse } from "@patchbay/protocol/console";
 import { useFiltered } from "../../api/api.ts";
 import { countOf, formatCount } from "../../format/numbers.ts";
-import { DataTable, rowsOf } from "../../ui/data-table.tsx";
+import { DataTable, rowsOf } from "../../ui/table/data-table.tsx";
 import { EmptyState } from "../../ui/page.tsx";
-import type { Column } from "../../ui/table-rows.tsx";
+import type { Column } from "../../ui/table/table-rows.tsx";
 import { Badge, Time } from "../../ui/values.tsx";
-import { roleLabel } from "./matrix-model.ts";
+import { roleLabel } from "../../parts/access/matrix-model.ts";
 
 type Right = RightsInUse["rights"][number];
 type Denied = RightsInUse["denied"][number];
@@ -16,8 +16,8 @@ export function UnusedRights({ agentId, manifestHash }: { agentId: string; manif
   return (
     <div className="grid gap-4">
       <DataTable
-        title="Rights without calls"
-        description={use.data ? summaryOf(use.data) : "Functions of a role that it did not call in the last 90 days"}
+        title="Unused rights"
+        description={use.data ? summaryOf(use.data) : "Functions that a role did not call in the last 90 days"}
         query={rowsOf(
           use,
           use.data?.rights.filter(({ verdict }) => verdict !== "used"),
@@ -26,14 +26,14 @@ export function UnusedRights({ agentId, manifestHash }: { agentId: string; manif
         rowKey={({ functionName, role }) => JSON.stringify([functionName, role])}
         empty={
           <EmptyState icon="check" title="Every right is used">
-            Each role called all of its functions in the last 90 days.
+            Each role called all its functions in the last 90 days.
           </EmptyState>
         }
       />
       {use.data && use.data.denied.length > 0 && (
         <DataTable
           title="Denied calls"
-          description="Calls of the last 90 days that a rule denied, most first"
+          description="Calls in the last 90 days that a rule denied, most frequent first"
           query={rowsOf(use, use.data.denied)}
           columns={DENIED}
           rowKey={({ functionName, role, rule }) => JSON.stringify([functionName, role, rule])}

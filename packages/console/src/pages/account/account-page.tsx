@@ -1,9 +1,9 @@
-import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
+import { useAction } from "../../api/action.ts";
 import { api, setSession, useSession } from "../../api/api.ts";
 import { Button } from "../../ui/button.tsx";
-import { NewPasswordField, PasswordField } from "../../ui/field.tsx";
-import { Form, NameForm } from "../../ui/form.tsx";
+import { NewPasswordField, PasswordField } from "../../ui/form/field.tsx";
+import { Form, NameForm } from "../../ui/form/form.tsx";
 import { Card, Facts, PageHeader } from "../../ui/page.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
@@ -38,7 +38,7 @@ export function AccountPage() {
 }
 
 function Name({ name }: { name: string }) {
-  const rename = useMutation({
+  const rename = useAction({
     mutationFn: (next: string) => api.patch("/account", { body: { name: next } }),
     onSuccess: (session) => {
       setSession(session);
@@ -51,7 +51,7 @@ function Name({ name }: { name: string }) {
 function PasswordForm() {
   const [current, setCurrent] = useState("");
   const [next, setNext] = useState("");
-  const change = useMutation({
+  const change = useAction({
     mutationFn: () => api.patch("/account", { body: { password: { current, next } } }),
     onSuccess: () => {
       setCurrent("");

@@ -6,9 +6,9 @@ import { countOf } from "../../format/numbers.ts";
 import { lastAgentId } from "../../state/signals.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
 import { Secret } from "../../ui/copy.tsx";
-import { Dialog, FormDialog } from "../../ui/dialog.tsx";
-import { TextField } from "../../ui/field.tsx";
-import { Snippets } from "../../ui/snippet.tsx";
+import { Dialog, FormDialog } from "../../ui/form/dialog.tsx";
+import { TextField } from "../../ui/form/field.tsx";
+import { Snippets } from "../../ui/text/snippet.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 
 /** Creates an agent, then shows its first key and how to send a query. */
@@ -30,10 +30,8 @@ function CreateForm({ onClose, onCreated }: { onClose: () => void; onCreated: (c
       sticky
       submit="Create agent"
       send={() => api.post("/agents", { body: { name, instructions } })}
-      onSent={(agent) => {
-        void refetch("/agents");
-        onCreated(agent);
-      }}
+      refetches={["/agents"]}
+      onSent={onCreated}
       onClose={onClose}
     >
       <TextField label="Name" required maxLength={200} placeholder="orders" value={name} onChange={setName} />

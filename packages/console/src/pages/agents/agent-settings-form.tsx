@@ -1,11 +1,11 @@
-import { useMutation } from "@tanstack/react-query";
 import { useBlocker } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { useAction } from "../../api/action.ts";
 import { api, queryClient, refetch, resource } from "../../api/api.ts";
 import type { BodyOf } from "../../api/routes.ts";
 import { Button, GuardedButton } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
-import { Form } from "../../ui/form.tsx";
+import { Dialog } from "../../ui/form/dialog.tsx";
+import { Form } from "../../ui/form/form.tsx";
 import { Card } from "../../ui/page.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 
@@ -17,11 +17,11 @@ interface SaveOptions<Draft> {
   setEdited: (next: (now: Draft) => Draft) => void;
 }
 
-/** Saves a change of an agent. Fields that are edited while the request is sent stay edited. */
+/** Saves an agent change. Fields edited while the request is sent stay edited. */
 export function useSaveAgent<Draft extends object>(agentId: string, options: SaveOptions<Draft>) {
   const { change, edited, setEdited } = options;
   const params = { agentId };
-  return useMutation({
+  return useAction({
     mutationFn: () => api.patch("/agents/:agent_id", { params, body: change() }),
     onMutate: () => edited,
     onSuccess: (saved, _, sent) => {
@@ -39,14 +39,14 @@ const changedSince = <Draft extends object>(sent: Draft, now: Draft): Draft =>
 interface AgentSettingsFormProps {
   title: string;
   description?: string;
-  /** Text of the button that saves. */
+  /** Text on the save button. */
   saveLabel: string;
   save: ReturnType<typeof useSaveAgent>;
   /** True while a field differs from its saved value. */
   dirty: boolean;
   valid: boolean;
   onDiscard: () => void;
-  /** The error of the last save, unless the fields show it. */
+  /** The last save's error, unless the fields show it. */
   error: unknown;
   noValidate?: boolean;
   children: ReactNode;

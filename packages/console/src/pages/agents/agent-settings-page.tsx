@@ -5,29 +5,22 @@ import { lazy, Suspense, useState } from "react";
 import { ApiError } from "../../api/api-error.ts";
 import { resource, useHasRole } from "../../api/api.ts";
 import { formatCount } from "../../format/numbers.ts";
+import { checkNumber } from "../../format/typed.ts";
 import { GuardedButton } from "../../ui/button.tsx";
 import { CopyableText } from "../../ui/copy.tsx";
-import { Field, TextField } from "../../ui/field.tsx";
+import { Field, TextField } from "../../ui/form/field.tsx";
 import { Card, Facts, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
-import { Select } from "../../ui/select.tsx";
+import { Select } from "../../ui/form/select.tsx";
 import { Time } from "../../ui/values.tsx";
 import { AgentSettingsForm, useSaveAgent } from "./agent-settings-form.tsx";
-import {
-  changeOf,
-  checkNumber,
-  draftOf,
-  errorsByField,
-  type ModelDraft,
-  RETENTION_DAYS,
-  validateDraft,
-} from "./model-draft.ts";
+import { changeOf, draftOf, errorsByField, type ModelDraft, RETENTION_DAYS, validateDraft } from "./model-draft.ts";
 import { ModelFields } from "./model-fields.tsx";
 
 const DeleteAgent = lazy(async () => ({ default: (await import("./agent-dialogs.tsx")).DeleteAgent }));
 
 const route = getRouteApi("/shell/agents/$agentId/settings");
 
-/** An agent's name, instructions, handling of widened access and of callers, model settings, and its deletion. */
+/** An agent's name, instructions, settings for widened access, callers and the model, and its deletion. */
 export function AgentSettingsPage() {
   const { agentId } = route.useParams();
   const query = useQuery(resource("/agents/:agent_id", { params: { agentId } }));
@@ -66,7 +59,7 @@ type GeneralDraft = Pick<Agent, "name" | "instructions" | "accessChanges"> & {
   retentionDays: string;
 };
 
-/** The changed settings of a draft; `null` clears a setting. */
+/** A draft's changed settings; `null` clears a setting. */
 function generalSettings(stored: GeneralDraft, { callers, retentionDays }: GeneralDraft) {
   const days = retentionDays.trim();
   return {
@@ -165,7 +158,7 @@ function GeneralFields({ draft, retentionError, onChange }: GeneralFieldsProps) 
         />
       </Field>
       <Field
-        label="Tokens of callers"
+        label="Caller tokens"
         hint="Whether requests with a key need a token of your identity provider in X-Patchbay-Caller"
       >
         <Select
@@ -177,8 +170,8 @@ function GeneralFields({ draft, retentionError, onChange }: GeneralFieldsProps) 
       </Field>
       <TextField
         label="Retention in days"
-        hint="Ended runs and their threads are deleted after this time, at most that of the organisation"
-        placeholder="That of the organisation"
+        hint="Ended runs and their threads are deleted after this time, at most the organisation's"
+        placeholder="The organisation's"
         inputMode="numeric"
         readOnly={readOnly}
         error={retentionError}

@@ -5,10 +5,10 @@ import { useHasRole, useList } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { GuardedButton } from "../../ui/button.tsx";
-import { DataTable } from "../../ui/data-table.tsx";
-import type { Column } from "../../ui/table-rows.tsx";
+import { DataTable } from "../../ui/table/data-table.tsx";
+import type { Column } from "../../ui/table/table-rows.tsx";
 import { EmptyState, PageHeader } from "../../ui/page.tsx";
-import { SearchField } from "../../ui/search-field.tsx";
+import { SearchField } from "../../ui/table/search-field.tsx";
 import { Badge, Count, Failed, Time, TwoLines } from "../../ui/values.tsx";
 
 const FirstSteps = lazy(async () => ({ default: (await import("./first-steps.tsx")).FirstSteps }));
@@ -16,7 +16,7 @@ const CreateAgent = lazy(async () => ({ default: (await import("./agent-dialogs.
 
 const route = getRouteApi("/shell/agents");
 
-/** The agents of the organisation, and the dialog to create one. */
+/** The organisation's agents, and the dialog to create one. */
 export function AgentsPage() {
   const { q, create } = route.useSearch();
   const navigate = route.useNavigate();

@@ -1,7 +1,8 @@
 import type { Agent, CreatedCredential } from "@patchbay/protocol/console";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { api, resource, useSession } from "../../api/api.ts";
+import { useAction } from "../../api/action.ts";
+import { api, refetch, resource, useSession } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { FIRST_SERVICE, KEY_VARIABLE, shellQuote } from "../../format/snippets.ts";
 import { GuardedButton, LinkButton } from "../../ui/button.tsx";
@@ -9,9 +10,8 @@ import { CodeBlock, Command } from "../../ui/code.tsx";
 import { Secret } from "../../ui/copy.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Card, Fault } from "../../ui/page.tsx";
-import { refetchKeys } from "../keys/key-panel.tsx";
-import { PlaygroundLink } from "../playground/playground-link.tsx";
-import { ConnectSnippets } from "../runtimes/how-to-connect.tsx";
+import { PlaygroundLink } from "../../parts/playground/playground-link.tsx";
+import { ConnectSnippets } from "../../parts/runtime/connect.tsx";
 
 interface Step {
   title: string;
@@ -87,13 +87,13 @@ function useSteps(agent: Agent | undefined, create: ReactNode): Step[] {
 
 /** The file to write, the command that connects it with a new key, and whether it has connected. */
 function HowToConnect({ agentId }: { agentId: string }) {
-  const create = useMutation({
+  const create = useAction({
     mutationFn: (): Promise<CreatedCredential> =>
       api.post("/agents/:agent_id/credentials", {
         params: { agentId },
         body: { kind: "runtime", label: "first runtime" },
       }),
-    onSuccess: refetchKeys,
+    onSuccess: () => refetch("/agents/:agent_id/credentials"),
   });
   const secret = create.data?.secret;
   return (
@@ -108,7 +108,7 @@ function HowToConnect({ agentId }: { agentId: string }) {
       <Part title="Save your functions as its service.ts">
         <CodeBlock text={FIRST_SERVICE} />
       </Part>
-      <Part title="Connect them with a runtime key">
+      <Part title="Connect them with a runtime key, in your service folder">
         {secret === undefined ? (
           <div>
             <GuardedButton
@@ -166,7 +166,7 @@ function HowToQuery({ agentId }: { agentId: string }) {
   );
 }
 
-/** Characters of the query on the button. */
+/** Query characters on the button. */
 const QUERY_UNITS = 60;
 
 function Mark({ number, done, current }: { number: number; done: boolean; current: boolean }) {

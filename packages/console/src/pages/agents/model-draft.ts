@@ -1,5 +1,6 @@
 import type { AgentDetail } from "@patchbay/protocol/console";
 import type { BodyOf } from "../../api/routes.ts";
+import { type Bounds, checkNumber, checkObject } from "../../format/typed.ts";
 
 type Settings = AgentDetail["settings"];
 type Change = NonNullable<BodyOf<"PATCH", "/agents/:agent_id">["settings"]>;
@@ -44,13 +45,7 @@ export function draftOf(settings: Settings): ModelDraft {
   };
 }
 
-interface Bounds {
-  min: number;
-  max: number;
-  whole: boolean;
-}
-
-/** Bounds of the number fields, copied from the protocol like `MAX_FALLBACKS`. */
+/** Number field bounds, copied from the protocol like `MAX_FALLBACKS`. */
 export const BOUNDS = {
   temperature: { min: 0, max: 2, whole: false },
   maxTokens: { min: 1, max: 1_000_000, whole: true },
@@ -59,7 +54,7 @@ export const BOUNDS = {
   maxCostUsd: { min: 0.000_001, max: 10_000, whole: false },
 } as const satisfies { [Name in keyof ModelDraft]?: Bounds };
 
-/** Bounds of the days for which an agent's runs are kept. */
+/** Bounds for an agent's run retention in days. */
 export const RETENTION_DAYS: Bounds = { min: 1, max: 36_500, whole: true };
 
 const NUMBERS = Object.keys(BOUNDS) as (keyof typeof BOUNDS)[];
@@ -71,32 +66,12 @@ export function validateDraft(draft: ModelDraft): ModelErrors {
     const error = checkNumber(draft[name], BOUNDS[name]);
     if (error !== undefined) errors[name] = error;
   }
-  const schema = checkSchema(draft.responseSchema);
+  const schema = checkObject(draft.responseSchema, '{"type": "object"}');
   if (schema !== undefined) errors.responseSchema = schema;
   return errors;
 }
 
-/** The error of a number as typed. An empty field has none. */
-export function checkNumber(text: string, { min, max, whole }: Bounds): string | undefined {
-  if (text.trim() === "") return undefined;
-  const value = Number(text);
-  if (value >= min && value <= max && (!whole || Number.isInteger(value))) return undefined;
-  const shown = (bound: number) => bound.toLocaleString("en-US", { maximumFractionDigits: 6 });
-  return `Enter a ${whole ? "whole number" : "number"} from ${shown(min)} to ${shown(max)}.`;
-}
-
-function checkSchema(text: string): string | undefined {
-  if (text.trim() === "") return undefined;
-  try {
-    const value: unknown = JSON.parse(text);
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? undefined : 'Enter a JSON object such as {"type": "object"}.';
-  } catch (error) {
-    return error instanceof Error ? error.message : "Invalid JSON.";
-  }
-}
-
-/** The changed settings of a valid draft; `null` clears a setting. */
+/** A valid draft's changed settings; `null` clears a setting. */
 export function changeOf(settings: Settings, draft: ModelDraft): Change {
   const before = draftOf(settings);
   const after: Change = {
@@ -113,7 +88,7 @@ export function changeOf(settings: Settings, draft: ModelDraft): Change {
   return Object.fromEntries(changed.map((name) => [name, after[name]]));
 }
 
-/** Errors of the API by field; the text names the place within the field. */
+/** API errors by field; the text names the place within the field. */
 export function errorsByField(details: readonly { path: string; message: string }[]): ModelErrors {
   const errors: ModelErrors = {};
   for (const { path, message } of details) {

@@ -1,8 +1,8 @@
 import { useHasRole } from "../../api/api.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { Field, TextField } from "../../ui/field.tsx";
-import { Checkbox } from "../../ui/toggle.tsx";
-import { ModelField, ProviderSelect, useFirstProvider } from "./model-choice.tsx";
+import { Field, TextField } from "../../ui/form/field.tsx";
+import { Checkbox } from "../../ui/form/toggle.tsx";
+import { ModelField, ProviderSelect, useFirstProvider } from "../../parts/model/model-choice.tsx";
 import { BOUNDS, MAX_FALLBACKS, type ModelDraft, type ModelErrors, type Override, OVERRIDES } from "./model-draft.ts";
 
 interface ModelFieldsProps {
@@ -11,7 +11,7 @@ interface ModelFieldsProps {
   onChange: (changed: Partial<ModelDraft>) => void;
 }
 
-/** The fields of an agent's model settings; read-only for viewers. */
+/** The fields for an agent's model settings; read-only for viewers. */
 export function ModelFields(props: ModelFieldsProps) {
   const { draft, errors, onChange } = props;
   const readOnly = !useHasRole("developer");
@@ -78,8 +78,8 @@ const NUMBERS: { name: keyof typeof BOUNDS; label: string; hint: string; placeho
   {
     name: "historyTokens",
     label: "History in tokens",
-    hint: "Limit for earlier queries of the thread",
-    placeholder: "Half of the model's context window",
+    hint: "Limit for the thread's earlier queries",
+    placeholder: "Half the model's context window",
   },
 ];
 
@@ -94,7 +94,9 @@ const Overrides = ({ draft, readOnly, onChange }: ModelFieldsProps & { readOnly:
         label={OVERRIDE_WORDS[name]}
         disabled={readOnly}
         checked={!draft.locked.includes(name)}
-        onChange={(may) => onChange({ locked: OVERRIDES.filter((one) => isLocked(draft, one, { name, may })) })}
+        onChange={(may) =>
+          onChange({ locked: OVERRIDES.filter((override) => isLocked(draft, override, { name, may })) })
+        }
       />
     ))}
   </fieldset>
@@ -108,8 +110,8 @@ const OVERRIDE_WORDS: Record<Override, string> = {
   responseSchema: "Answer schema",
 };
 
-const isLocked = ({ locked }: ModelDraft, one: Override, changed: { name: Override; may: boolean }): boolean =>
-  one === changed.name ? !changed.may : locked.includes(one);
+const isLocked = ({ locked }: ModelDraft, override: Override, changed: { name: Override; may: boolean }): boolean =>
+  override === changed.name ? !changed.may : locked.includes(override);
 
 type Models = ModelDraft["fallback"];
 
@@ -120,11 +122,11 @@ interface FallbackListProps {
   onChange: (models: Models) => void;
 }
 
-/** An editable list of models, in the order in which a run tries them. */
+/** An editable model list, in the order in which a run tries them. */
 function FallbackList({ models, error, readOnly, onChange }: FallbackListProps) {
   const first = useFirstProvider();
   const replace = (index: number, changed: Partial<Models[number]>) =>
-    onChange(models.map((one, at) => (at === index ? { ...one, ...changed } : one)));
+    onChange(models.map((entry, at) => (at === index ? { ...entry, ...changed } : entry)));
   return (
     <fieldset className="grid min-w-0 gap-2" aria-describedby={error === undefined ? undefined : "fallback-error"}>
       <legend className="mb-1 text-sm font-medium">Fallback models</legend>
@@ -133,7 +135,7 @@ function FallbackList({ models, error, readOnly, onChange }: FallbackListProps) 
         // The index is the key: two entries may be equal.
         <div key={index} className="flex gap-2">
           <ProviderSelect
-            label={`Provider of fallback ${index + 1}`}
+            label={`Fallback ${index + 1} provider`}
             className="w-32 shrink-0"
             disabled={readOnly}
             value={provider}
@@ -141,7 +143,7 @@ function FallbackList({ models, error, readOnly, onChange }: FallbackListProps) 
           />
           <ModelField
             bare
-            label={`Model of fallback ${index + 1}`}
+            label={`Fallback ${index + 1} model`}
             provider={provider}
             readOnly={readOnly}
             value={model}

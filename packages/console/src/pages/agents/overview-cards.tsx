@@ -2,25 +2,22 @@ import type { FunctionSet, RunSummary, Runtime } from "@patchbay/protocol/consol
 import type { UseQueryResult } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { useList, useSession } from "../../api/api.ts";
+import { useList } from "../../api/api.ts";
 import { ShareBar } from "../../charts/share-bar.tsx";
 import { countOf } from "../../format/numbers.ts";
-import { connectSnippetsOf } from "../../format/snippets.ts";
 import { LinkButton } from "../../ui/button.tsx";
-import { Command } from "../../ui/code.tsx";
-import { DataTable, rowsOf } from "../../ui/data-table.tsx";
-import type { RowLinkProps } from "../../ui/table-rows.tsx";
-import { Icon } from "../../ui/icon.tsx";
+import { DataTable, rowsOf } from "../../ui/table/data-table.tsx";
+import type { RowLinkProps } from "../../ui/table/table-rows.tsx";
 import { Card, EmptyState, Loaded, Loading } from "../../ui/page.tsx";
 import { Count, Time } from "../../ui/values.tsx";
-import { callParts } from "../analytics/series.ts";
-import { type RunColumn, runColumns } from "../runs/run-columns.tsx";
-import { RuntimeState } from "../runtimes/runtime-state.tsx";
+import { callParts } from "../../parts/figures/series.ts";
+import { type RunColumn, runColumns } from "../../parts/run/run-columns.tsx";
+import { NotConnected, RuntimeState } from "../../parts/runtime/connect.tsx";
 
 const RUNS_SHOWN = 8;
 const COLUMNS: RunColumn[] = ["Role", "Duration", "Age"];
 
-/** The latest runs of an agent, updated live. */
+/** An agent's latest runs, updated live. */
 export function LatestRuns({ agentId }: { agentId: string }) {
   const runs = useList("/agents/:agent_id/runs", { params: { agentId }, query: { limit: RUNS_SHOWN } });
   const longestMs = Math.max(1, ...(runs.data ?? []).map(({ durationMs }) => durationMs));
@@ -50,7 +47,7 @@ export function LatestRuns({ agentId }: { agentId: string }) {
 
 const FUNCTIONS_SHOWN = 6;
 
-/** The functions of an agent with the most calls in the last 24 hours. */
+/** An agent's most called functions in the last 24 hours. */
 export function FunctionsCard({ agentId, functions }: { agentId: string; functions: UseQueryResult<FunctionSet> }) {
   const { data: set } = functions;
   return (
@@ -79,7 +76,7 @@ function MostCalled({ agentId, functions }: { agentId: string; functions: Functi
       .slice(0, FUNCTIONS_SHOWN)
       .map(({ name }) => name),
   );
-  const shown = names.flatMap((name) => functions.find((one) => one.name === name) ?? []);
+  const shown = names.flatMap((name) => functions.find((fn) => fn.name === name) ?? []);
   const max = Math.max(1, ...shown.map(({ figures }) => figures.calls));
   return (
     <ul className="py-1">
@@ -126,11 +123,13 @@ export function RuntimesCard({ agentId }: { agentId: string }) {
       <Loaded query={{ ...runtimes, data: connected }} loading={<Loading block="mx-4 my-2 w-auto" blocks={2} />}>
         {(connected) =>
           connected.length === 0 ? (
-            <NotConnected agentId={agentId} />
+            <div className="p-4">
+              <NotConnected agentId={agentId} />
+            </div>
           ) : (
             <ul>
               {connected.slice(0, RUNTIMES_SHOWN).map((runtime) => (
-                <RuntimeRow key={runtime.instanceId} {...runtime} />
+                <RuntimeRow key={runtime.instanceId} runtime={runtime} />
               ))}
             </ul>
           )
@@ -140,54 +139,27 @@ export function RuntimesCard({ agentId }: { agentId: string }) {
   );
 }
 
-const RuntimeRow = ({
-  instanceId,
-  host,
-  service,
-  deployment,
-  inFlight,
-  concurrency,
-  sdk,
-  lastSeenAt,
-  ...state
-}: Runtime) => (
-  <li className="border-line border-b px-4 py-2.5 last:border-b-0">
-    <div className="flex items-center justify-between gap-3">
-      <RuntimeState {...state} />
-      <span className="text-muted shrink-0 text-xs">
-        heartbeat <Time at={lastSeenAt} />
-      </span>
-    </div>
-    <p className={`mt-1.5 truncate text-xs ${host === null ? "font-mono" : "font-medium"}`} title={instanceId}>
-      {host ?? instanceId}
-      <span className="text-muted font-sans font-normal">
-        {" "}
-        · {service}
-        {deployment !== null && ` · ${deployment}`}
-      </span>
-    </p>
-    <p className="text-muted mt-0.5 text-xs">
-      {inFlight}
-      {concurrency !== null && ` of ${concurrency}`} calls in flight
-      {sdk !== null && ` · ${sdk}`}
-    </p>
-  </li>
-);
-
-function NotConnected({ agentId }: { agentId: string }) {
-  const { baseUrl } = useSession();
+function RuntimeRow({ runtime }: { runtime: Runtime }) {
+  const { instanceId, host, service, deployment, inFlight, concurrency, sdk, lastSeenAt } = runtime;
   return (
-    <div className="grid gap-2.5 p-4">
-      <p className="flex items-start gap-2 text-sm">
-        <Icon name="alert" className="text-warn mt-0.5 size-4" />
-        <span className="min-w-0">
-          <span className="block font-medium">No runtime is connected</span>
-          <span className="text-muted">
-            Queries fail with “Agent session not found”. Start a runtime next to your functions:
-          </span>
+    <li className="border-line border-b px-4 py-2.5 last:border-b-0">
+      <div className="flex items-center justify-between gap-3">
+        <RuntimeState {...runtime} />
+        <span className="text-muted shrink-0 text-xs">
+          heartbeat <Time at={lastSeenAt} />
+        </span>
+      </div>
+      <p className={`mt-1.5 truncate text-xs ${host === null ? "font-mono" : "font-medium"}`} title={instanceId}>
+        {host ?? instanceId}
+        <span className="text-muted font-sans font-normal">
+          {` · ${service}${deployment === null ? "" : ` · ${deployment}`}`}
         </span>
       </p>
-      <Command text={connectSnippetsOf({ baseUrl, agentId }).cli} />
-    </div>
+      <p className="text-muted mt-0.5 text-xs">
+        {inFlight}
+        {concurrency !== null && ` of ${concurrency}`} calls in flight
+        {sdk !== null && ` · ${sdk}`}
+      </p>
+    </li>
   );
 }

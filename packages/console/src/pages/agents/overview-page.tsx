@@ -5,16 +5,16 @@ import { LinkButton } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
 import { CopyableText } from "../../ui/copy.tsx";
 import { Card, Loaded, PageHeader } from "../../ui/page.tsx";
-import { Snippets } from "../../ui/snippet.tsx";
-import { PendingSets } from "../access/widened-sets.tsx";
-import { Totals, TotalsSkeleton, useFigures } from "../analytics/totals.tsx";
-import { PlaygroundLink } from "../playground/playground-link.tsx";
+import { Snippets } from "../../ui/text/snippet.tsx";
+import { PendingSets } from "../../parts/access/widened-sets.tsx";
+import { Totals, TotalsSkeleton, useFigures } from "../../parts/figures/totals.tsx";
+import { PlaygroundLink } from "../../parts/playground/playground-link.tsx";
 import { FirstSteps } from "./first-steps.tsx";
 import { FunctionsCard, LatestRuns, RuntimesCard } from "./overview-cards.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/");
 
-/** An agent's open steps, figures of the last day, latest runs, runtimes and functions, and how to query it. */
+/** An agent's open steps, last day's figures, latest runs, runtimes and functions, and how to query it. */
 export function OverviewPage() {
   const { agentId } = route.useParams();
   const { data: agent } = useSuspenseQuery(resource("/agents/:agent_id", { params: { agentId } }));

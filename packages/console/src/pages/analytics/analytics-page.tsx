@@ -8,19 +8,27 @@ import { stepRange } from "../../charts/time-steps.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
-import { FilterBar } from "../../ui/filter-bar.tsx";
+import { FilterBar } from "../../ui/table/filter-bar.tsx";
+import { IndexNote } from "../../ui/index-note.tsx";
 import { EmptyState, Loaded, PageHeader } from "../../ui/page.tsx";
-import { TimeRange } from "../../ui/time-range.tsx";
-import { PlaygroundLink } from "../playground/playground-link.tsx";
-import { SOURCE_LABELS } from "../runs/run-columns.tsx";
+import { TimeRange } from "../../ui/form/time-range.tsx";
+import { PlaygroundLink } from "../../parts/playground/playground-link.tsx";
+import { SOURCE_LABELS } from "../../parts/run/run-facts.ts";
 import { Breakdowns, FunctionsTable, ModelsTable } from "./breakdowns.tsx";
-import type { Scope } from "./runs-link.tsx";
-import { queriesOf, stepsOf } from "./series.ts";
-import { type AnalyticsSearch, Totals, TotalsSkeleton, Trends, TrendsSkeleton, useFigures } from "./totals.tsx";
+import type { Scope } from "../../parts/figures/runs-link.tsx";
+import { queriesOf, stepsOf } from "../../parts/figures/series.ts";
+import {
+  type AnalyticsSearch,
+  Totals,
+  TotalsSkeleton,
+  Trends,
+  TrendsSkeleton,
+  useFigures,
+} from "../../parts/figures/totals.tsx";
 
 const route = getRouteApi("/shell/analytics");
 
-/** Figures of all agents over a time range; a click on an interval of a chart selects it. */
+/** Figures for all agents over a time range; a click on a chart interval selects it. */
 export function AnalyticsPage() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
@@ -50,10 +58,10 @@ export function AnalyticsPage() {
   );
 }
 
-/** The default range; a day shows little of a trend. */
+/** The default range; a day shows little trend. */
 const PRESET = "7d";
 
-/** Sources other than production, which is the queries of clients. */
+/** Sources other than production, which is client queries. */
 const SOURCES = [
   { value: "all", label: "All" },
   ...Object.entries(SOURCE_LABELS).map(([value, label]) => ({ value, label })),
@@ -64,18 +72,18 @@ interface AnalyticsViewProps {
   search: AnalyticsSearch;
   onSearch: (changed: { [Name in keyof AnalyticsSearch]?: string | undefined }) => void;
   figures: UseQueryResult<Analytics>;
-  /** Totals of the previous range of the same length. */
+  /** Totals for the previous range with the same length. */
   before: Analytics["totals"] | undefined;
   roles: readonly string[];
-  /** Set on the page of one agent. */
+  /** Set on an agent's page. */
   agentId?: string;
-  /** The action of a click on an interval of a chart. */
+  /** The action for a click on a chart interval. */
   open: (figures: Analytics) => TimeChartProps["open"];
   /** The button in place of figures when the range has no queries. */
   emptyAction: ReactNode;
 }
 
-/** Figures of one agent or of all. */
+/** Figures for one agent or all. */
 function AnalyticsView(props: AnalyticsViewProps) {
   const { description, search, onSearch, figures, roles } = props;
   return (
@@ -106,6 +114,7 @@ function AnalyticsView(props: AnalyticsViewProps) {
             aria-busy={figures.isPlaceholderData}
             className={classNames("transition-opacity", figures.isPlaceholderData && "opacity-60")}
           >
+            <IndexNote to={shown.indexedTo} />
             <Content {...props} figures={shown} />
           </div>
         )}
@@ -114,15 +123,8 @@ function AnalyticsView(props: AnalyticsViewProps) {
   );
 }
 
-function Content({
-  figures,
-  before,
-  agentId,
-  search,
-  onSearch,
-  open,
-  emptyAction,
-}: Omit<AnalyticsViewProps, "figures"> & { figures: Analytics }) {
+function Content(props: Omit<AnalyticsViewProps, "figures"> & { figures: Analytics }) {
+  const { figures, before, agentId, search, onSearch, open, emptyAction } = props;
   const { totals, functions, models, agents } = figures;
   if (queriesOf(totals) === 0 && functions.length === 0 && models.length === 0)
     return (
@@ -164,7 +166,7 @@ function Content({
   );
 }
 
-/** The role and source of the page, as search parameters of a list of runs. */
+/** The page's role and source, as run list search parameters. */
 const runsSearch = ({ role, source = "production" }: AnalyticsSearch) => ({
   role,
   ...(source !== "all" && { source }),
@@ -172,7 +174,7 @@ const runsSearch = ({ role, source = "production" }: AnalyticsSearch) => ({
 
 const agentRoute = getRouteApi("/shell/agents/$agentId/analytics");
 
-/** Figures of one agent over a time range; a click on an interval of a chart opens its runs. */
+/** One agent's figures over a time range; a click on a chart interval opens its runs. */
 export function AgentAnalyticsPage() {
   const search = agentRoute.useSearch();
   const navigate = agentRoute.useNavigate();

@@ -3,22 +3,22 @@ import { type ReactNode, useState } from "react";
 import { ShareBar } from "../../charts/share-bar.tsx";
 import { formatShare } from "../../format/numbers.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
-import { allRows, DataTable } from "../../ui/data-table.tsx";
+import { allRows, DataTable } from "../../ui/table/data-table.tsx";
 import { EmptyState } from "../../ui/page.tsx";
-import type { Column } from "../../ui/table-rows.tsx";
+import type { Column } from "../../ui/table/table-rows.tsx";
 import { Cost, Count, Duration, Failed, Money, TwoLines } from "../../ui/values.tsx";
-import { SOURCE_LABELS } from "../runs/run-columns.tsx";
-import { type RunsSearch, runsLink, type Scope } from "./runs-link.tsx";
-import { callParts, OUTCOME_LOOKS, SERIES_LOOKS } from "./series.ts";
+import { SOURCE_LABELS } from "../../parts/run/run-facts.ts";
+import { type RunsSearch, runsLink, type Scope } from "../../parts/figures/runs-link.tsx";
+import { callParts, OUTCOME_LOOKS, SERIES_LOOKS } from "../../parts/figures/series.ts";
 
-/** A part of the queries, such as those of one key. */
+/** A part of the queries, such as one key's queries. */
 interface Part {
   key: string;
   name: ReactNode;
   queries: number;
   failed: number;
   costUsd: number;
-  /** Search parameters of its runs. */
+  /** Search parameters for its runs. */
   runs: Partial<RunsSearch>;
   /** Default: those of the page. */
   agentId?: string;
@@ -30,7 +30,7 @@ interface TableProps {
   scope: Scope;
 }
 
-/** Tables of the queries by agent, role, key, source and error code. Each row leads to its runs. */
+/** Query tables by agent, role, key, source and error code. Each row leads to its runs. */
 export const Breakdowns = ({ figures, agentId, scope }: TableProps & { figures: Analytics }) => {
   const { agents, roles, keys, sources, codes } = figures;
   const nameOf = (id: string): string | undefined =>
@@ -88,14 +88,7 @@ export const Breakdowns = ({ figures, agentId, scope }: TableProps & { figures: 
   ));
 };
 
-interface PartTableProps {
-  title: string;
-  head: string;
-  parts: Part[];
-  scope: Scope;
-}
-
-function PartTable({ title, head, parts, scope }: PartTableProps) {
+function PartTable({ title, head, parts, scope }: { title: string; head: string; parts: Part[]; scope: Scope }) {
   const max = Math.max(0, ...parts.map(({ queries }) => queries));
   return (
     <DataTable
@@ -197,7 +190,7 @@ type Row = Analytics["functions"][number];
 
 const SHOWN = 10;
 
-/** The most called functions with their outcomes. A row leads to its runs, a button to the function of the agent. */
+/** The most called functions with their outcomes. A row leads to its runs, a button to the agent's function. */
 export function FunctionsTable({ functions, agentId, scope }: TableProps & { functions: Row[] }) {
   const [all, setAll] = useState(false);
   return (

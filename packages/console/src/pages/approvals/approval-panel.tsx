@@ -1,15 +1,15 @@
 import type { ConsoleApproval } from "@patchbay/protocol/console";
-import { useMutation } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import { useState } from "react";
+import { useAction } from "../../api/action.ts";
 import { api, refetch } from "../../api/api.ts";
-import { JsonEditor } from "../../schema-form/arguments-form.tsx";
+import { JsonEditor } from "../../parts/schema-form/arguments-form.tsx";
 import { GuardedButton, TextLink } from "../../ui/button.tsx";
 import { CopyableText } from "../../ui/copy.tsx";
-import { Drawer } from "../../ui/dialog.tsx";
-import { Field, TextField } from "../../ui/field.tsx";
-import { Json } from "../../ui/json.tsx";
-import { Facts, Fault } from "../../ui/page.tsx";
-import { Select } from "../../ui/select.tsx";
+import { Drawer } from "../../ui/form/dialog.tsx";
+import { Field, TextField } from "../../ui/form/field.tsx";
+import { Json } from "../../ui/text/json.tsx";
+import { type Fact, Facts, Fault, Section } from "../../ui/page.tsx";
+import { Select } from "../../ui/form/select.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 import { Status, Time, useHasPassed } from "../../ui/values.tsx";
 
@@ -27,15 +27,13 @@ export function ApprovalPanel({ approval, agentName, onClose }: PanelProps) {
     <Drawer open wide onClose={onClose} title={approval.toolName} description={approval.reason}>
       <div className="grid gap-5">
         <Facts items={factsOf(approval, agentName, expired)} />
-        <section>
-          <h3 className="mb-2 font-semibold">Arguments</h3>
+        <Section title="Arguments">
           <Json value={approval.parameters} name="Arguments" />
-        </section>
+        </Section>
         {approval.edited !== undefined && (
-          <section>
-            <h3 className="mb-2 font-semibold">Arguments that the approver changed</h3>
+          <Section title="Arguments that the approver changed">
             <Changes before={approval.parameters} after={approval.edited} />
-          </section>
+          </Section>
         )}
         {open && <DecisionForm approval={approval} onDecided={onClose} />}
         {approval.status === "pending" && expired && (
@@ -48,7 +46,7 @@ export function ApprovalPanel({ approval, agentName, onClose }: PanelProps) {
   );
 }
 
-function factsOf(approval: ConsoleApproval, agentName: string, expired: boolean): [string, ReactNode][] {
+function factsOf(approval: ConsoleApproval, agentName: string, expired: boolean): (Fact | false)[] {
   const { agentId, runId, status, role, requestedBy, requestedAt, expiresAt, approvalId } = approval;
   const { decidedBy, decidedAs, decidedAt, decisionReason } = approval;
   return [
@@ -65,7 +63,7 @@ function factsOf(approval: ConsoleApproval, agentName: string, expired: boolean)
         {runId}
       </TextLink>,
     ],
-    ["Role of the run", role ?? "none"],
+    ["Run role", role ?? "none"],
     ["Requested by", requestedBy],
     ["Requested", <Time at={requestedAt} exact />],
     [
@@ -75,15 +73,15 @@ function factsOf(approval: ConsoleApproval, agentName: string, expired: boolean)
       </>,
     ],
     ["Approval", <CopyableText text={approvalId} label="Copy ID" />],
-    ...(decidedBy === undefined ? [] : ([["Decided by", `${decidedBy} as ${decidedAs ?? "–"}`]] as [string, string][])),
-    ...(decidedAt === undefined ? [] : ([["Decided", <Time at={decidedAt} exact />]] as [string, ReactNode][])),
-    ...(decisionReason === undefined ? [] : ([["Reason", decisionReason]] as [string, string][])),
+    decidedBy !== undefined && ["Decided by", `${decidedBy} as ${decidedAs ?? "–"}`],
+    decidedAt !== undefined && ["Decided", <Time at={decidedAt} exact />],
+    decisionReason !== undefined && ["Reason", decisionReason],
   ];
 }
 
-/** What the member may state as the role of the decision: the roles in `by`, `caller` as the role of the run. */
+/** What the member may state as the decision's role: the roles in `by`, with `caller` as the run's role. */
 function rolesOf({ by, role }: ConsoleApproval): string[] {
-  const roles = by.flatMap((one) => (one === "caller" ? (role ?? []) : [one]));
+  const roles = by.flatMap((name) => (name === "caller" ? (role ?? []) : [name]));
   return [...new Set(roles)];
 }
 
@@ -114,7 +112,7 @@ function DecisionForm({ approval, onDecided }: { approval: ConsoleApproval; onDe
   const after: Members = Object.fromEntries([...kept, ...written]);
   const changed = edit.some((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
 
-  const decide = useMutation({
+  const decide = useAction({
     mutationFn: (approved: boolean) =>
       api.post("/agents/:agent_id/approvals/:approval_id/decision", {
         params: { agentId, approvalId },

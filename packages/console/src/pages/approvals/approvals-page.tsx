@@ -3,10 +3,10 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { resource, useList } from "../../api/api.ts";
 import { useSearchChange } from "../../state/page-search.ts";
-import { DataTable } from "../../ui/data-table.tsx";
-import { FilterBar } from "../../ui/filter-bar.tsx";
+import { DataTable } from "../../ui/table/data-table.tsx";
+import { FilterBar } from "../../ui/table/filter-bar.tsx";
 import { EmptyState, PageHeader } from "../../ui/page.tsx";
-import type { Column } from "../../ui/table-rows.tsx";
+import type { Column } from "../../ui/table/table-rows.tsx";
 import { Status, Time, TwoLines } from "../../ui/values.tsx";
 import { ApprovalPanel } from "./approval-panel.tsx";
 
@@ -23,7 +23,7 @@ export function ApprovalsPage() {
   const agents = useList("/agents", { query: { limit: 100 } }).data ?? [];
   const names = new Map(agents.map(({ agentId, name }) => [agentId, name]));
   const listed = approvals.data?.find(({ approvalId }) => approvalId === opened);
-  // A link may lead to any approval: a decided one, or one on a later page of the list.
+  // A link may lead to any approval: a decided one, or one on a later list page.
   const linked = useQuery({
     ...resource("/approvals", { query: { approvalId: opened } }),
     enabled: opened !== undefined && approvals.isFetched && !listed,
@@ -31,7 +31,7 @@ export function ApprovalsPage() {
   const shown = listed ?? (opened === undefined ? undefined : linked.data?.items[0]);
   return (
     <>
-      <PageHeader title="Approvals" description="Calls that wait for a person, of all agents">
+      <PageHeader title="Approvals" description="Calls in all agents that wait for a person">
         <FilterBar
           filters={[
             {

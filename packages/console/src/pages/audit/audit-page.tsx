@@ -1,19 +1,20 @@
 import type { AuditItem } from "@patchbay/protocol/console";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
+import { useAction } from "../../api/action.ts";
 import { api, resource, useList } from "../../api/api.ts";
 import type { QueryOf } from "../../api/routes.ts";
 import { formatCount } from "../../format/numbers.ts";
 import { lastOf, rangeOf } from "../../format/time-range.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { Button } from "../../ui/button.tsx";
-import { DataTable } from "../../ui/data-table.tsx";
-import type { Column } from "../../ui/table-rows.tsx";
+import { DataTable } from "../../ui/table/data-table.tsx";
+import type { Column } from "../../ui/table/table-rows.tsx";
 import { download } from "../../ui/download.ts";
-import { FilterBar } from "../../ui/filter-bar.tsx";
+import { FilterBar } from "../../ui/table/filter-bar.tsx";
 import { EmptyState, PageHeader } from "../../ui/page.tsx";
-import { TimeRange } from "../../ui/time-range.tsx";
+import { TimeRange } from "../../ui/form/time-range.tsx";
 import { showError, showSuccess } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
 import { Action, ACTION_GROUPS, EntryPanel } from "./entry-panel.tsx";
@@ -21,12 +22,12 @@ import { Action, ACTION_GROUPS, EntryPanel } from "./entry-panel.tsx";
 const route = getRouteApi("/shell/audit");
 const PRESET = "30d";
 
-/** The audit log: actions of members, keys and the operator, with denied calls and rejected requests. */
+/** The audit log: actions by members, keys and the operator, with denied calls and rejected requests. */
 export function AuditPage() {
   const search = route.useSearch();
   const { entry: opened, range, from, to, ...filters } = search;
   const change = useSearchChange(route);
-  // All entries of a run are shown, regardless of their age: they are few.
+  // All entries for a run are shown, regardless of age: they are few.
   const times = filters.runId === undefined ? rangeOf({ range, from, to }, { preset: PRESET }) : {};
   const query = { ...filters, ...times };
   const last = filters.runId === undefined ? lastOf({ range, from }, PRESET) : undefined;
@@ -113,7 +114,7 @@ function Filters({ search: { range, from, to, ...filters }, agentNames, onChange
   );
 }
 
-/** The roles and functions of the selected agent, or of the only one. */
+/** The roles and functions of the selected or only agent. */
 function useSuggestions(agentId: string | undefined): { roles: string[]; functions: string[] } {
   const { data } = useQuery({
     ...resource("/agents/:agent_id/access", { params: { agentId: agentId ?? "" }, query: {} }),
@@ -171,7 +172,7 @@ function ExportAudit({ query }: { query: QueryOf<"GET", "/audit"> }) {
   const [count, setCount] = useState(0);
   const stop = useRef<AbortController>(undefined);
   useEffect(() => () => stop.current?.abort(), []);
-  const save = useMutation({
+  const save = useAction({
     mutationFn: async () => {
       const { signal } = (stop.current = new AbortController());
       setCount(0);
@@ -208,7 +209,7 @@ interface Page {
   nextCursor: string | null;
 }
 
-/** The most entries of one export, about 10 MB. */
+/** Maximum entries in one export, about 10 MB. */
 const EXPORT_LIMIT = 20_000;
 
 /** Fetches all pages and returns the entries as JSON lines, latest first. `cut` is true if the limit was reached. */

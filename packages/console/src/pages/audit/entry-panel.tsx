@@ -1,12 +1,11 @@
 import type { AuditItem } from "@patchbay/protocol/console";
-import type { ReactNode } from "react";
 import { TextLink } from "../../ui/button.tsx";
 import { CopyableText } from "../../ui/copy.tsx";
-import { Drawer } from "../../ui/dialog.tsx";
+import { Drawer } from "../../ui/form/dialog.tsx";
 import type { IconName } from "../../ui/icon.tsx";
-import { Json } from "../../ui/json.tsx";
-import { Facts } from "../../ui/page.tsx";
-import type { Option } from "../../ui/select.tsx";
+import { Json } from "../../ui/text/json.tsx";
+import { type Fact, Facts, Section } from "../../ui/page.tsx";
+import type { Option } from "../../ui/form/select.tsx";
 import { Badge, Time, type Tone } from "../../ui/values.tsx";
 
 interface EntryPanelProps {
@@ -15,7 +14,7 @@ interface EntryPanelProps {
   onClose: () => void;
 }
 
-/** The details of one entry, with links to its agent, run, function and key. */
+/** One entry's details, with links to its agent, run, function and key. */
 export const EntryPanel = ({ entry, agentName, onClose }: EntryPanelProps) => (
   <Drawer open onClose={onClose} title="Audit entry" description={<Time at={entry.at} exact />}>
     <div className="grid gap-5">
@@ -25,20 +24,17 @@ export const EntryPanel = ({ entry, agentName, onClose }: EntryPanelProps) => (
       </div>
       <Facts items={factsOf(entry, agentName)} />
       {entry.detail !== null && Object.keys(entry.detail).length > 0 && (
-        <section>
-          <h3 className="mb-2 font-semibold">Detail</h3>
+        <Section title="Detail">
           <Json value={entry.detail} name="Detail" />
-        </section>
+        </Section>
       )}
     </div>
   </Drawer>
 );
 
-type Fact = [name: string, value: ReactNode];
-
-function factsOf(entry: AuditItem, agentName: string | undefined): Fact[] {
+function factsOf(entry: AuditItem, agentName: string | undefined): (Fact | false)[] {
   const { agentId, runId, callId, role, functionName, rule } = entry;
-  const facts: (Fact | false)[] = [
+  return [
     ["By", <By entry={entry} />],
     agentId !== null && [
       "Agent",
@@ -78,7 +74,6 @@ function factsOf(entry: AuditItem, agentName: string | undefined): Fact[] {
     rule !== null && ["Rule", <code className="font-mono text-xs">{rule}</code>],
     ["Entry", <CopyableText text={entry.id} label="Copy ID" />],
   ];
-  return facts.filter((fact) => fact !== false);
 }
 
 /** The member by name, or the key or token with a link to it. */
@@ -99,7 +94,7 @@ function By({ entry: { member, keyLabel, keyId, agentId } }: { entry: AuditItem 
   );
 }
 
-/** Choices of the filter: an action, or the prefix of several. */
+/** Filter choices: an action, or the prefix for several. */
 export const ACTION_GROUPS: readonly Option[] = [
   { value: "run", label: "Queries" },
   { value: "query", label: "Rejected requests" },
@@ -125,7 +120,7 @@ interface Look {
   icon: IconName;
 }
 
-/** Looks by the last part of an action, where it states the outcome. */
+/** Looks by an action's last part, where it states the outcome. */
 const LOOKS_BY_OUTCOME: Record<string, Look> = {
   denied: { tone: "warn", icon: "denied" },
   refused: { tone: "warn", icon: "denied" },
@@ -154,13 +149,13 @@ const ICONS_BY_SUBJECT: Record<string, IconName> = {
   credits: "credit",
 };
 
-/** The action of an entry. A cancelled run or call is stored as failed, with the rule `cancelled`. */
+/** An entry's action. A cancelled run or call is stored as failed, with the rule `cancelled`. */
 export function Action({ action, rule }: Pick<AuditItem, "action" | "rule">) {
   const shown = rule === "cancelled" ? action.replace(/\.failed$/, ".cancelled") : action;
   return <Badge {...lookOf(shown)}>{shown}</Badge>;
 }
 
-/** Icon and tone of an action; neutral for actions of later versions. */
+/** An action's icon and tone; neutral for actions from later versions. */
 function lookOf(action: string): Look {
   const dot = action.indexOf(".");
   const look = LOOKS_BY_OUTCOME[action.slice(dot + 1)];

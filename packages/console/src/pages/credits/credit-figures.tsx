@@ -8,7 +8,7 @@ import { StatTile, StatTiles } from "../../ui/stat-tile.tsx";
 import { Money } from "../../ui/values.tsx";
 
 const DAY_MS = 86_400_000;
-/** A longer forecast from seven days of usage would mislead. */
+/** A longer forecast from seven days' usage would mislead. */
 const MAX_FORECAST_DAYS = 365;
 /** Fewer days are shown as a warning. */
 const WARNING_DAYS = 7;
@@ -63,7 +63,7 @@ function runwayOf(charged: boolean, daysLeft: number | null) {
   };
 }
 
-/** Charts of the balance and the spending by day. */
+/** Charts for the balance and the spending by day. */
 export function CreditCharts({ days }: { days: Credits["days"] }) {
   const steps: TimeSteps = {
     at: days.map(({ day }) => `${day}T00:00:00.000Z`),

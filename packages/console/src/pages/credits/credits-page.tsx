@@ -7,18 +7,18 @@ import { rangeOf } from "../../format/time-range.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { Command } from "../../ui/code.tsx";
-import { FilterBar } from "../../ui/filter-bar.tsx";
+import { FilterBar } from "../../ui/table/filter-bar.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Card, Loaded, PageHeader } from "../../ui/page.tsx";
 import { StatTilesSkeleton } from "../../ui/stat-tile.tsx";
-import { TimeRange } from "../../ui/time-range.tsx";
+import { TimeRange } from "../../ui/form/time-range.tsx";
 import { CreditCharts, CreditTiles } from "./credit-figures.tsx";
 import { Ledger, LEDGER_WORDS } from "./ledger.tsx";
 
 const route = getRouteApi("/shell/credits");
 const PRESET = "30d";
 
-/** The balance of the organisation, its use over time, and the ledger. */
+/** The organisation's balance, its use over time, and the ledger. */
 export function CreditsPage() {
   const search = route.useSearch();
   const change = useSearchChange(route, { toTop: true });

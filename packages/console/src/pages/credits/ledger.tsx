@@ -2,8 +2,8 @@ import type { LedgerEntry } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { formatUsd } from "../../format/numbers.ts";
-import { DataTable, type RowsQuery } from "../../ui/data-table.tsx";
-import type { Column } from "../../ui/table-rows.tsx";
+import { DataTable, type RowsQuery } from "../../ui/table/data-table.tsx";
+import type { Column } from "../../ui/table/table-rows.tsx";
 import type { IconName } from "../../ui/icon.tsx";
 import { EmptyState } from "../../ui/page.tsx";
 import { Badge, Time, type Tone } from "../../ui/values.tsx";
@@ -34,7 +34,7 @@ interface LedgerProps {
   filter: ReactNode;
 }
 
-/** The entries of the ledger. */
+/** The ledger entries. */
 export const Ledger = ({ ledger, kind, filter }: LedgerProps) => (
   <DataTable
     title="Ledger"

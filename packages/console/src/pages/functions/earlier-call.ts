@@ -1,18 +1,18 @@
-import type { RunTrace, Span } from "@patchbay/protocol/console";
-import { type Arguments, type ArgumentsDraft, emptyArguments } from "../../schema-form/arguments-form.tsx";
-import { draftOf } from "../../schema-form/draft.ts";
-import type { FieldShape } from "../../schema-form/field-shape.ts";
-import { isTruncated } from "../runs/span-payload.tsx";
+import type { RunTrace } from "@patchbay/protocol/console";
+import { type Arguments, type ArgumentsDraft, emptyArguments } from "../../parts/schema-form/arguments-form.tsx";
+import { draftOf } from "../../parts/schema-form/draft.ts";
+import type { FieldShape } from "../../parts/schema-form/field-shape.ts";
+import { wholeInput } from "../../parts/run/run-facts.ts";
 
-/** The arguments and the context of an earlier call, to call the function again. */
+/** An earlier call's arguments and context, to call the function again. */
 export interface EarlierCall {
-  /** Undefined if the trace has only a part of them. */
+  /** Undefined if the trace has only some. */
   arguments: Arguments | undefined;
   /** JSON; empty for none. */
   context: string;
 }
 
-/** The call `callId` of a run, or its first call of the function. Undefined if the run has no such call. */
+/** A run's call `callId`, or its first call to the function. Undefined if the run has no such call. */
 export function earlierCall(run: RunTrace, functionName: string, callId?: string): EarlierCall | undefined {
   const calls = run.spans.filter(({ kind, name }) => kind === "call" && name === functionName);
   const call = callId === undefined ? calls[0] : calls.find(({ id }) => id === callId);
@@ -26,12 +26,6 @@ export function earlierCall(run: RunTrace, functionName: string, callId?: string
 /** A context in the form; empty for none. */
 export const contextText = (context: Record<string, unknown>): string =>
   Object.keys(context).length === 0 ? "" : JSON.stringify(context, null, 2);
-
-/** The arguments of a call; undefined if the trace has only a part of them. */
-export function wholeInput(call: Span): Arguments | undefined {
-  const { input } = call;
-  return isTruncated(call, "input") || typeof input !== "object" || input === null ? undefined : (input as Arguments);
-}
 
 /** The form with these arguments, as JSON if its fields cannot show them. */
 export function argumentsDraft(shape: FieldShape, given: Arguments | undefined): ArgumentsDraft {

@@ -1,19 +1,18 @@
-import type { ConsoleFunction, FunctionHistory as History } from "@patchbay/protocol/console";
+import type { ConsoleFunction } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
 import { useFiltered } from "../../api/api.ts";
 import { ChartCard, ChartSkeleton } from "../../charts/chart-card.tsx";
-import type { Series } from "../../charts/series.tsx";
-import { formatCount, formatShare } from "../../format/numbers.ts";
+import { formatShare } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { ErrorState } from "../../ui/page.tsx";
 import { StatTile, StatTiles } from "../../ui/stat-tile.tsx";
 import { Count, Duration, Failed, Time } from "../../ui/values.tsx";
-import { LATENCY_LOOKS, OUTCOME_LOOKS } from "../analytics/series.ts";
+import { outcomeSeries, percentileSeries } from "../../parts/figures/series.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
 const GRID = "grid gap-4 xl:grid-cols-2";
 
-/** Charts of a function's calls over the time range; a click on an interval opens its runs. */
+/** Charts for a function's calls over the time range; a click on an interval opens its runs. */
 export function FunctionHistory() {
   const { agentId, functionName } = route.useParams();
   const { range, from, to } = route.useSearch();
@@ -46,12 +45,19 @@ export function FunctionHistory() {
   };
   return (
     <div className={GRID}>
-      <ChartCard title="Calls" steps={steps} series={outcomesOf(history.data)} unit="count" kind="bars" open={open} />
+      <ChartCard
+        title="Calls"
+        steps={steps}
+        series={outcomeSeries(buckets, ["succeeded", "failed", "denied"])}
+        unit="count"
+        kind="bars"
+        open={open}
+      />
       <ChartCard
         title="Latency"
         description="Allowed calls, from the request to the stored result"
         steps={steps}
-        series={latenciesOf(history.data)}
+        series={percentileSeries(buckets, ["p50Ms", "p95Ms"])}
         unit="ms"
         kind="lines"
         band={["p50Ms", "p95Ms"]}
@@ -63,31 +69,7 @@ export function FunctionHistory() {
 
 const toIso = (ms: number): string => new Date(ms).toISOString();
 
-function outcomesOf({ buckets }: History): Series[] {
-  const series = (key: "succeeded" | "failed" | "denied", label: string): Series => {
-    const values = buckets.map((bucket) => bucket[key]);
-    return {
-      key,
-      label,
-      look: OUTCOME_LOOKS[key],
-      values,
-      note: formatCount(values.reduce((sum, value) => sum + value, 0)),
-    };
-  };
-  return [series("succeeded", "Succeeded"), series("failed", "Failed"), series("denied", "Denied")];
-}
-
-function latenciesOf({ buckets }: History): Series[] {
-  const series = (key: "p50Ms" | "p95Ms", label: string): Series => ({
-    key,
-    label,
-    look: LATENCY_LOOKS[key],
-    values: buckets.map((bucket) => bucket[key]),
-  });
-  return [series("p50Ms", "p50"), series("p95Ms", "p95")];
-}
-
-/** Figures of a function's calls in the time range. */
+/** Figures for a function's calls in the time range. */
 export function FunctionFigures({ fn: { figures } }: { fn: ConsoleFunction }) {
   const { calls, failed, denied, p50Ms, p95Ms, lastCalledAt } = figures;
   const share = (part: number) => calls > 0 && part > 0 && formatShare(part, calls);

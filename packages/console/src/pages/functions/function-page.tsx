@@ -3,22 +3,23 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { resource, useFiltered } from "../../api/api.ts";
+import { approvalText } from "../../format/approval.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { formatDuration } from "../../format/times.ts";
-import type { ArgumentsDraft } from "../../schema-form/arguments-form.tsx";
-import { shapeOf } from "../../schema-form/field-shape.ts";
+import type { ArgumentsDraft } from "../../parts/schema-form/arguments-form.tsx";
+import { shapeOf } from "../../parts/schema-form/field-shape.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
-import { DataTable, rowsOf } from "../../ui/data-table.tsx";
-import { Json } from "../../ui/json.tsx";
-import type { Column } from "../../ui/table-rows.tsx";
+import { DataTable, rowsOf } from "../../ui/table/data-table.tsx";
+import { Json } from "../../ui/text/json.tsx";
+import type { Column } from "../../ui/table/table-rows.tsx";
 import { Card, EmptyState, ErrorState, PageHeader, PageSkeleton } from "../../ui/page.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
-import { TimeRange } from "../../ui/time-range.tsx";
+import { TimeRange } from "../../ui/form/time-range.tsx";
 import { Badge, Count, Effect, fieldLabel, RoleBadges, Status, Time } from "../../ui/values.tsx";
-import { type MatrixCell, rowsOf as matrixRowsOf, whyOf } from "../access/matrix-model.ts";
-import { isCall } from "../runs/run-columns.tsx";
-import { isOpen } from "../runs/use-run-trace.ts";
+import { type MatrixCell, rowsOf as matrixRowsOf, whyOf } from "../../parts/access/matrix-model.ts";
+import { isCall } from "../../parts/run/run-facts.ts";
+import { isOpen } from "../../parts/run/run-facts.ts";
 import { argumentsDraft, type EarlierCall, earlierCall } from "./earlier-call.ts";
 import { FunctionFigures, FunctionHistory } from "./function-history.tsx";
 import { TestCall } from "./test-call.tsx";
@@ -31,7 +32,10 @@ export function FunctionPage() {
   const { agentId, functionName } = route.useParams();
   const { manifestHash, again: inUrl, call: callInUrl, ...search } = route.useSearch();
   const change = useSearchChange(route);
-  /** The test calls of the open form. The URL names the last one, so that Back fills the form again; the open form stays as it is. */
+  /**
+   * The open form's test calls. The URL names the last one, so that Back fills the form again; the open form stays as
+   * it is.
+   */
   const [begun, setBegun] = useState<{ runIds: string[]; filledBy: { again?: string; call?: string } }>();
   // The URL changes after the state: until then, it names the test call before the last one.
   const ofForm = begun !== undefined && inUrl !== undefined && begun.runIds.includes(inUrl) ? begun : undefined;
@@ -70,7 +74,7 @@ export function FunctionPage() {
   );
 }
 
-/** The call of a run that calls the function by hand, while it has not ended. */
+/** The open call in a run that calls the function by hand. */
 function openCall(run: RunTrace | undefined, earlier: EarlierCall | undefined): LoadedFunctionProps["open"] {
   if (!run || !earlier || !isCall(run.source) || !isOpen(run.status)) return undefined;
   const { runId, role, context, createdAt } = run;
@@ -81,11 +85,11 @@ function openCall(run: RunTrace | undefined, earlier: EarlierCall | undefined): 
 interface LoadedFunctionProps {
   fn: ConsoleFunction;
   set: FunctionSet;
-  /** Fills the form of the test call; `missing` if the call that the link names was not found. */
+  /** Fills the test call form; `missing` if the linked call was not found. */
   earlier: EarlierCall | "missing" | undefined;
   /** That call, if it has not ended. */
   open: TestRunOptions["open"];
-  /** Called with the run of each test call. */
+  /** Called with each test call's run. */
   onBegin: (runId: string) => void;
 }
 
@@ -139,7 +143,7 @@ function LoadedFunction({ fn, set, earlier, open, onBegin }: LoadedFunctionProps
   );
 }
 
-/** Why the form does not have the arguments of the earlier call. */
+/** Why the form lacks the earlier call's arguments. */
 function noticeOf(earlier: LoadedFunctionProps["earlier"]): string | undefined {
   if (earlier === "missing") return "The earlier call was not found. It may have been erased. Enter arguments below.";
   if (earlier === undefined || earlier.arguments !== undefined) return undefined;
@@ -154,7 +158,8 @@ function Facts({ fn }: { fn: ConsoleFunction }) {
       {deprecated !== undefined && <Badge tone="warn">deprecated: {deprecated}</Badge>}
       {approval && (
         <Badge tone="warn" icon="clock">
-          {approval.conditional ? "some calls need" : "needs"} approval by {approval.by.join(", ")}
+          {approval.conditional ? "" : "needs "}
+          {approvalText(approval)}
         </Badge>
       )}
       {tags.map((tag) => (
@@ -228,7 +233,7 @@ function FunctionRoles({ fn, manifestHash }: { fn: ConsoleFunction; manifestHash
   return (
     <DataTable
       title="Access by role"
-      description="Calls of the last 30 days"
+      description="Calls in the last 30 days"
       caption={`Roles and ${fn.name}`}
       query={rowsOf(access, rows)}
       columns={COLUMNS}

@@ -3,19 +3,19 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useList } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { useSearchChange } from "../../state/page-search.ts";
-import { DataTable } from "../../ui/data-table.tsx";
-import type { Column } from "../../ui/table-rows.tsx";
+import { DataTable } from "../../ui/table/data-table.tsx";
+import type { Column } from "../../ui/table/table-rows.tsx";
 import { Card } from "../../ui/page.tsx";
-import { Select } from "../../ui/select.tsx";
+import { Select } from "../../ui/form/select.tsx";
 import { Badge, Status, Time } from "../../ui/values.tsx";
-import { NeverConnected } from "../runtimes/how-to-connect.tsx";
+import { NeverConnected } from "../../parts/runtime/connect.tsx";
 import { SetComparison } from "./set-comparison.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/functions");
 
 const shortHash = (hash: string): string => hash.slice(0, 8);
 
-/** The function sets that runtimes registered, and the changes between two of them. */
+/** The function sets that runtimes registered, and the changes between two sets. */
 export function FunctionSets() {
   const { agentId } = route.useParams();
   const { manifestHash, base } = route.useSearch();
@@ -67,7 +67,7 @@ export function FunctionSets() {
           {before ? (
             <SetComparison agentId={agentId} before={before.manifestHash} after={after.manifestHash} />
           ) : (
-            <p className="text-muted text-sm">This is the first function set of the agent.</p>
+            <p className="text-muted text-sm">This is the agent's first function set.</p>
           )}
         </Card>
       )}

@@ -6,19 +6,19 @@ import { countOf } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { TextLink } from "../../ui/button.tsx";
-import { DataTable, rowsOf } from "../../ui/data-table.tsx";
-import type { Column } from "../../ui/table-rows.tsx";
+import { DataTable, rowsOf } from "../../ui/table/data-table.tsx";
+import type { Column } from "../../ui/table/table-rows.tsx";
 import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
-import { SearchField } from "../../ui/search-field.tsx";
+import { SearchField } from "../../ui/table/search-field.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
-import { TimeRange } from "../../ui/time-range.tsx";
+import { TimeRange } from "../../ui/form/time-range.tsx";
 import { Badge, Count, Duration, Effect, Failed, RoleBadges, Status, Time } from "../../ui/values.tsx";
-import { NeverConnected } from "../runtimes/how-to-connect.tsx";
+import { NeverConnected } from "../../parts/runtime/connect.tsx";
 import { FunctionSets } from "./function-sets.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/functions");
 
-/** The functions of an agent with their figures, and its function sets over time. */
+/** An agent's functions with their figures, and its function sets over time. */
 export function FunctionsPage() {
   const { view = "list", ...search } = route.useSearch();
   const change = useSearchChange(route, { toTop: true });
@@ -26,7 +26,7 @@ export function FunctionsPage() {
     <>
       <PageHeader
         title="Functions"
-        description="Functions that the model can call, with figures of their calls"
+        description="Functions that the model can call, with call figures"
         actions={view === "list" && <TimeRange value={search} onChange={change} />}
       />
       <Tabs
@@ -43,7 +43,7 @@ export function FunctionsPage() {
   );
 }
 
-/** The functions of one set, with figures of the time range. */
+/** One set's functions, with figures for the time range. */
 function FunctionList() {
   const { agentId } = route.useParams();
   const { q, manifestHash, sort = "name", range, from, to } = route.useSearch();
@@ -136,8 +136,8 @@ const COLUMNS: Column<ConsoleFunction>[] = [
       </span>
     ),
   },
-  { head: "Roles", from: "md", className: "max-sm:[&_span]:justify-end", cell: (one) => <RoleBadges {...one} /> },
-  { head: "Effect", sort: "effect", cell: (one) => <Effect {...one} /> },
+  { head: "Roles", from: "md", className: "max-sm:[&_span]:justify-end", cell: (fn) => <RoleBadges {...fn} /> },
+  { head: "Effect", sort: "effect", cell: (fn) => <Effect {...fn} /> },
   { head: "Calls", align: "end", sort: "calls", cell: ({ figures }) => <Count value={figures.calls} /> },
   { head: "Errors", align: "end", sort: "errors", cell: ({ figures }) => <Errors {...figures} /> },
   { head: "p50", align: "end", from: "lg", sort: "p50", cell: ({ figures }) => <Duration ms={figures.p50Ms} /> },
@@ -159,7 +159,7 @@ const Errors = ({ calls, failed, denied }: ConsoleFunction["figures"]) => (
   </span>
 );
 
-const ORDERS: Record<string, (one: ConsoleFunction) => string | number | null> = {
+const ORDERS: Record<string, (fn: ConsoleFunction) => string | number | null> = {
   name: ({ name }) => name,
   effect: ({ effect }) => ["read", "write", "destructive"].indexOf(effect),
   calls: ({ figures }) => figures.calls,
@@ -181,7 +181,7 @@ export function sortFunctions(functions: readonly ConsoleFunction[], by: string)
   });
 }
 
-/** Functions whose name, title, tags, description or roles contain every word of `q`. */
+/** Functions whose name, title, tags, description or roles contain every word in `q`. */
 export function searchFunctions(functions: readonly ConsoleFunction[], q: string): ConsoleFunction[] {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean);
   return functions.filter(({ name, title = "", tags = [], description, roles }) => {

@@ -5,7 +5,7 @@ import { resource } from "../../api/api.ts";
 import { ErrorState, Loading } from "../../ui/page.tsx";
 import { Badge, type Tone } from "../../ui/values.tsx";
 
-/** Shows the differences between two function sets, down to properties of schemas. */
+/** Shows the differences between two function sets, down to schema properties. */
 export function SetComparison({ agentId, before, after }: { agentId: string; before: string; after: string }) {
   const setOf = (manifestHash: string) =>
     resource("/agents/:agent_id/functions", { params: { agentId }, query: { manifestHash } });
@@ -90,10 +90,10 @@ const Side = ({ sign, word, value, tone }: { sign: string; word: string; value: 
   </p>
 );
 
-/** Strings as they are, lists of scalars on one line, anything else as indented JSON. */
+/** Strings as they are, scalar lists on one line, anything else as indented JSON. */
 function shownText(value: unknown): string {
   if (typeof value === "string") return value;
-  const flat = Array.isArray(value) && value.every((one) => typeof one !== "object");
+  const flat = Array.isArray(value) && value.every((item) => typeof item !== "object");
   return flat ? value.join(", ") : JSON.stringify(value, null, 1);
 }
 
@@ -111,13 +111,13 @@ interface FunctionChange {
 }
 
 interface SetChanges {
-  /** Changes of the service itself. */
+  /** Changes to the service itself. */
   service: Difference[];
   /** Changed functions by name. */
   functions: FunctionChange[];
 }
 
-/** The compared properties of a function, those that matter most to callers first. */
+/** A function's compared properties, those that matter most to callers first. */
 const FACTS = [
   "roles",
   "effect",
@@ -134,9 +134,9 @@ const FACTS = [
 
 /** The differences between two function sets. */
 export function changesOf(before: FunctionSet, after: FunctionSet): SetChanges {
-  const old = new Map(before.functions.map((one) => [one.name, one]));
+  const old = new Map(before.functions.map((fn) => [fn.name, fn]));
   const names = new Set([...old.keys(), ...after.functions.map(({ name }) => name)]);
-  const now = new Map(after.functions.map((one) => [one.name, one]));
+  const now = new Map(after.functions.map((fn) => [fn.name, fn]));
   const functions = [...names]
     .toSorted()
     .map((name) => changeOf(name, old.get(name), now.get(name)))
@@ -157,7 +157,9 @@ function changeOf(
   return differences.length === 0 ? undefined : { name, kind: "changed", differences };
 }
 
-/** Every place in which two JSON values differ. Lists of scalars are compared as sets, because their order rarely matters. */
+/**
+ * Every place in which two JSON values differ. Scalar lists are compared as sets, because their order rarely matters.
+ */
 function differencesOf(before: unknown, after: unknown, path: string): Difference[] {
   if (Object.is(before, after)) return [];
   if (isBranch(before) && isBranch(after) && Array.isArray(before) === Array.isArray(after)) {
@@ -177,6 +179,6 @@ const propertyOf = (value: object, name: string): unknown =>
   Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
 
 function sameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
-  const sorted = (list: readonly unknown[]) => list.map((one) => JSON.stringify(one)).toSorted();
+  const sorted = (list: readonly unknown[]) => list.map((item) => JSON.stringify(item)).toSorted();
   return JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
 }

@@ -1,19 +1,19 @@
 import type { ConsoleFunction, TestCallResult } from "@patchbay/protocol/console";
-import { useMutation } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { useAction } from "../../api/action.ts";
 import { api } from "../../api/api.ts";
 import { formatDuration } from "../../format/times.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
-import { Json } from "../../ui/json.tsx";
+import { Notice } from "../../ui/notice.tsx";
+import { Json } from "../../ui/text/json.tsx";
 import { Card, EmptyState, Fault } from "../../ui/page.tsx";
 import { showError } from "../../ui/toast.tsx";
 import { Badge, fieldLabel, Status, useRunClock } from "../../ui/values.tsx";
-import { WaitsForApproval } from "../approvals/waits-for-approval.tsx";
-import { callsOf } from "../conversation/exchange.ts";
-import { CallProgress } from "../conversation/exchange-view.tsx";
-import { OwnerError } from "../runs/owner-error.tsx";
-import { SaveCase } from "./save-case.tsx";
+import { WaitsForApproval } from "../../parts/conversation/exchange-view.tsx";
+import { callsOf } from "../../parts/conversation/exchange.ts";
+import { CallProgress } from "../../parts/conversation/exchange-view.tsx";
+import { OwnerError } from "../../parts/run/owner-error.tsx";
+import { SaveCase } from "../../parts/run/save-case.tsx";
 import { isPending, type ShownResult, type TestRun } from "./test-run.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
@@ -61,7 +61,7 @@ export function TestCallOutcome({ fn, run }: { fn: ConsoleFunction; run: TestRun
 function Pending({ agentId, run: { runId, sentAt, transcript } }: { agentId: string; run: TestRun }) {
   const elapsedMs = useRunClock({ running: true, knownMs: 0, knownAt: sentAt });
   const { progress = [], waits = false } = callsOf(transcript)[0] ?? {};
-  const cancel = useMutation({
+  const cancel = useAction({
     mutationFn: () => api.post("/agents/:agent_id/runs/:run_id/cancel", { params: { agentId, runId: runId ?? "" } }),
     onError: (error) => showError("Couldn't cancel the call", error),
   });
@@ -90,15 +90,13 @@ function Pending({ agentId, run: { runId, sentAt, transcript } }: { agentId: str
   );
 }
 
-const Outcome = ({
-  fn,
-  sent,
-  result,
-}: {
+interface OutcomeProps {
   fn: ConsoleFunction;
   sent: TestRun["sent"] | undefined;
   result: ShownResult;
-}) => (
+}
+
+const Outcome = ({ fn, sent, result }: OutcomeProps) => (
   <div className="grid gap-4">
     <p className="flex flex-wrap items-center gap-2 text-sm">
       <Status state={result.ok ? "succeeded" : result.rule === null ? "failed" : "denied"} />
@@ -123,7 +121,7 @@ const Outcome = ({
 );
 
 const RemovedFields = ({ fields, role }: { fields: readonly string[]; role: string | undefined }) => (
-  <Note tone="warn">
+  <Notice tone="warn">
     <p className="font-medium">Removed for {role === undefined ? "queries without a role" : role}</p>
     <p className="mt-1 flex flex-wrap gap-1">
       {fields.map((field) => (
@@ -133,14 +131,14 @@ const RemovedFields = ({ fields, role }: { fields: readonly string[]; role: stri
       ))}
     </p>
     <p className="mt-1">Your runtime removed them before it sent the result.</p>
-  </Note>
+  </Notice>
 );
 
-/** Which rule denied the call. The control plane has the same sentences for the calls of runs. */
+/** Which rule denied the call. The control plane has the same sentences for run calls. */
 const RULES: Record<string, (fn: ConsoleFunction, role: string | undefined) => string> = {
   roles: ({ roles }, role) =>
     `The function requires one of the roles ${roles === "everyone" ? "" : roles.join(", ")}. The call had ${role === undefined ? "no role" : `the role ${role}`}. The handler did not run.`,
-  unknown: () => "The connected function set has no function of this name.",
+  unknown: () => "The connected function set has no function with this name.",
   context: () => "The context does not match what the service expects; the handler did not run.",
   input: () => "The arguments do not match its schema; the handler did not run.",
   authorize: (_, role) =>
@@ -151,7 +149,7 @@ function Failure({ fn, role, result }: { fn: ConsoleFunction; role: string | und
   const { rule, code, errorMessage } = result;
   const why = rule === null ? undefined : RULES[rule]?.(fn, role);
   return (
-    <Note tone={rule === null ? "bad" : "warn"}>
+    <Notice tone={rule === null ? "bad" : "warn"}>
       <p className="font-medium">{errorMessage ?? "The call failed without a message."}</p>
       {why !== undefined && <p className="mt-1">{why}</p>}
       <dl className="mt-2 flex flex-wrap gap-x-4 gap-y-1 text-xs">
@@ -175,14 +173,6 @@ function Failure({ fn, role, result }: { fn: ConsoleFunction; role: string | und
       {code === "agent_session_not_found" && (
         <p className="mt-2">No runtime is connected. Start one, then call again.</p>
       )}
-    </Note>
+    </Notice>
   );
 }
-
-const Note = ({ tone, children }: { tone: "warn" | "bad"; children: ReactNode }) => (
-  <div
-    className={`min-w-0 rounded-md px-3 py-2 text-sm ${tone === "bad" ? "bg-bad-soft text-bad" : "bg-warn-soft text-warn"}`}
-  >
-    {children}
-  </div>
-);

@@ -11,13 +11,14 @@ import {
   JsonEditor,
   readArguments,
   readJsonObject,
-} from "../../schema-form/arguments-form.tsx";
-import type { FieldShape } from "../../schema-form/field-shape.ts";
+} from "../../parts/schema-form/arguments-form.tsx";
+import type { FieldShape } from "../../parts/schema-form/field-shape.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { Button, GuardedButton } from "../../ui/button.tsx";
-import { Combobox } from "../../ui/combobox.tsx";
-import { Field } from "../../ui/field.tsx";
+import { Combobox } from "../../ui/form/combobox.tsx";
+import { Field } from "../../ui/form/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
+import { Notice } from "../../ui/notice.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Kbd } from "../../ui/values.tsx";
 import { argumentsDraft, contextText } from "./earlier-call.ts";
@@ -36,13 +37,13 @@ interface TestCallProps {
   onContext: (context: string) => void;
   /** The call that fills the form, while it has not ended. */
   open: TestRunOptions["open"];
-  /** Called with the run of each test call. */
+  /** Called with each test call's run. */
   onBegin: (runId: string) => void;
   /** Shown above the form. */
   notice: string | undefined;
 }
 
-/** Calls the function as a role, without a model; the runtime makes the same checks as for calls of a model. */
+/** Calls the function as a role, without a model; the runtime makes the same checks as for a model's calls. */
 export function TestCall(props: TestCallProps) {
   const { fn, set, shape, written, onWritten, notice } = props;
   const { run, isSending, submitted, input, caller, invalid, send } = useTestCall(props);
@@ -105,15 +106,18 @@ export function TestCall(props: TestCallProps) {
   );
 }
 
-/** The owner's examples of arguments; each fills the form. */
+/** The owner's example arguments; each fills the form. */
 function Examples({ fn: { examples = [] }, onPick }: { fn: ConsoleFunction; onPick: (example: Arguments) => void }) {
   return (
-    <Fillings title="Examples" items={examples.map((one) => ({ label: oneLine(one), pick: () => onPick(one) }))} />
+    <Fillings
+      title="Examples"
+      items={examples.map((example) => ({ label: oneLine(example), pick: () => onPick(example) }))}
+    />
   );
 }
 
 /** The owner's cases; each fills the form, its context included, with a role that the case applies to. */
-function Cases({ fn, onPick }: { fn: ConsoleFunction; onPick: (one: FunctionCase) => void }) {
+function Cases({ fn, onPick }: { fn: ConsoleFunction; onPick: (picked: FunctionCase) => void }) {
   const { agentId } = route.useParams();
   const { manifestHash } = route.useSearch();
   const mayCall = useHasRole("developer");
@@ -130,7 +134,7 @@ function Cases({ fn, onPick }: { fn: ConsoleFunction; onPick: (one: FunctionCase
         To call the owner’s cases from here, connect with <code className="font-mono">reportCases: true</code>.
       </p>
     );
-  const items = (data?.cases ?? []).map((one) => ({ label: one.name, pick: () => onPick(one) }));
+  const items = (data?.cases ?? []).map((item) => ({ label: item.name, pick: () => onPick(item) }));
   return <Fillings title="Cases" items={items} />;
 }
 
@@ -149,7 +153,7 @@ function Fillings({ title, items }: { title: string; items: readonly { label: st
   );
 }
 
-/** The caller's role and context as typed, and the test call made of them and the arguments. */
+/** The caller's role and context as typed, and the test call made from them and the arguments. */
 function useTestCall({ fn, shape, written, context, onContext, open, onBegin }: TestCallProps) {
   const { agentId } = route.useParams();
   const mayCall = useHasRole("developer");
@@ -208,7 +212,7 @@ function CallerFields({ set, caller: { role, setRole, context, setContext, parse
           Context
         </summary>
         <div className="mt-2 grid gap-1">
-          <p className="text-muted text-xs">JSON object about the caller, like contextJson of a query</p>
+          <p className="text-muted text-xs">JSON object about the caller, like a query's contextJson</p>
           <JsonEditor
             label="Context as JSON"
             rows={4}
@@ -222,18 +226,10 @@ function CallerFields({ set, caller: { role, setRole, context, setContext, parse
   );
 }
 
-function EffectWarning({ effect }: { effect: "write" | "destructive" }) {
-  const destructive = effect === "destructive";
-  return (
-    <p
-      className={`flex items-start gap-2 rounded-md px-3 py-2 text-sm ${destructive ? "bg-bad-soft text-bad" : "bg-warn-soft text-warn"}`}
-    >
-      <Icon name="alert" className="mt-0.5 size-4" />
-      <span>
-        {destructive
-          ? "This calls the real function; its effect cannot be undone."
-          : "This calls the real function and changes its data."}
-      </span>
-    </p>
-  );
-}
+const EffectWarning = ({ effect }: { effect: "write" | "destructive" }) => (
+  <Notice tone={effect === "write" ? "warn" : "bad"} icon="alert">
+    {effect === "write"
+      ? "This calls the real function and changes its data."
+      : "This calls the real function; its effect cannot be undone."}
+  </Notice>
+);

@@ -1,9 +1,10 @@
 import type { RunTrace, TestCallResult } from "@patchbay/protocol/console";
 import { useEffect, useEffectEvent, useRef, useState } from "react";
+import { useAction } from "../../api/action.ts";
 import { api } from "../../api/api.ts";
 import { type FollowedEvent, followRun, startTestCall } from "../../api/stream.ts";
-import type { Arguments } from "../../schema-form/arguments-form.tsx";
-import { addEvent, callsOf, EMPTY_TRANSCRIPT, type Transcript } from "../conversation/exchange.ts";
+import type { Arguments } from "../../parts/schema-form/arguments-form.tsx";
+import { addEvent, callsOf, EMPTY_TRANSCRIPT, type Transcript } from "../../parts/conversation/exchange.ts";
 
 /** A test call as it was sent. */
 export interface SentCall {
@@ -12,14 +13,14 @@ export interface SentCall {
   context: Arguments | undefined;
 }
 
-/** The result of a test call, with host and deployment of its runtime. */
+/** A test call's result, with its runtime's host and deployment. */
 export type ShownResult = TestCallResult & { runtimeName?: string | undefined };
 
 /** A test call from its start to its result. */
 export interface TestRun {
-  /** Without arguments if the trace of a followed call has only a part of them. */
+  /** Without arguments if a followed call's trace has only some. */
   sent: Omit<SentCall, "arguments"> & { arguments: Arguments | undefined };
-  /** True for a call that an earlier visit of the page sent. */
+  /** True for a call sent by an earlier page visit. */
   followed: boolean;
   /** When it was sent, in milliseconds since 1970 on the page's clock. */
   sentAt: number;
@@ -35,15 +36,15 @@ export const isPending = (run: TestRun | undefined): boolean =>
   run !== undefined && run.result === undefined && run.error === undefined;
 
 export interface TestRunOptions {
-  /** A call of an earlier visit that has not ended; followed from the start. */
+  /** An earlier visit's open call; followed from the start. */
   open: Pick<TestRun, "sent" | "sentAt" | "runId"> | undefined;
-  /** Called with the run of each call that is begun. */
+  /** Called with the run of each new call. */
   onBegin: (runId: string) => void;
 }
 
 /**
- * The last test call of the page, and a function that begins another one. A call continues when the page is left, or another call is
- * begun.
+ * The page's last test call, and a function that begins another one. A call continues when the member leaves the page
+ * or begins another call.
  */
 export function useTestRun(agentId: string, functionName: string, { open, onBegin }: TestRunOptions) {
   const [run, setRun] = useState<TestRun>();
@@ -86,13 +87,21 @@ export function useTestRun(agentId: string, functionName: string, { open, onBegi
     return () => leaving.current.abort();
   }, []);
 
-  const begin = (sent: SentCall): void => {
-    const { role, arguments: given, context } = sent;
-    const body = { arguments: given, ...(role !== undefined && { role }), ...(context && { context }) };
-    void show({ sent, sentAt: Date.now(), runId: undefined, followed: false }, (signal, onRun) =>
-      startTestCall(functionName, body, { agentId, signal, onRun }),
-    );
-  };
+  /** In progress until the control plane has accepted the call, or refused it. */
+  const { mutate: begin } = useAction({
+    mutationFn: (sent: SentCall) =>
+      new Promise<void>((accepted) => {
+        const { role, arguments: given, context } = sent;
+        const body = { arguments: given, ...(role !== undefined && { role }), ...(context && { context }) };
+        void show({ sent, sentAt: Date.now(), runId: undefined, followed: false }, (signal, begun) => {
+          const onRun = (runId: string): void => {
+            begun(runId);
+            accepted();
+          };
+          return startTestCall(functionName, body, { agentId, signal, onRun });
+        }).finally(accepted);
+      }),
+  });
   return { run, begin };
 }
 

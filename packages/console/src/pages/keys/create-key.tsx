@@ -4,13 +4,12 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { api, resource } from "../../api/api.ts";
 import { Button } from "../../ui/button.tsx";
-import { FormDialog } from "../../ui/dialog.tsx";
-import { Field, Input, TextField } from "../../ui/field.tsx";
-import { Select } from "../../ui/select.tsx";
-import { Checkbox, Segmented } from "../../ui/toggle.tsx";
+import { FormDialog } from "../../ui/form/dialog.tsx";
+import { Input, TextField } from "../../ui/form/field.tsx";
+import { Checkbox, Segmented } from "../../ui/form/toggle.tsx";
 import { CreatedKey } from "./created-key.tsx";
-import { refetchKeys } from "./key-panel.tsx";
-import { EXPIRIES, KINDS } from "./kinds.ts";
+import { KINDS } from "./kinds.ts";
+import { ExpiryField } from "../../parts/secret/secret-dialogs.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/keys");
 
@@ -49,10 +48,8 @@ function KeyForm({ kind, onClose, onCreated }: KeyFormProps) {
       submit={`Create ${KINDS[kind].singular}`}
       disabled={roles?.length === 0}
       send={() => api.post("/agents/:agent_id/credentials", { params: { agentId }, body })}
-      onSent={(made) => {
-        refetchKeys();
-        onCreated(made);
-      }}
+      refetches={["/agents/:agent_id/credentials"]}
+      onSent={onCreated}
       onClose={onClose}
     >
       <TextField
@@ -64,11 +61,7 @@ function KeyForm({ kind, onClose, onCreated }: KeyFormProps) {
         onChange={setLabel}
       />
       {kind === "api" && <RolesField agentId={agentId} roles={roles} onChange={setRoles} />}
-      {kind !== "access" && (
-        <Field label="Expires">
-          <Select options={EXPIRIES} value={days} onChange={setDays} />
-        </Field>
-      )}
+      {kind !== "access" && <ExpiryField days={days} onChange={setDays} />}
     </FormDialog>
   );
 }
@@ -89,7 +82,7 @@ function RolesField({ agentId, roles, onChange }: RolesFieldProps) {
   });
   const offered = [...new Set([...(data?.roles ?? []), ...(roles ?? [])])];
   const toggle = (role: string, checked: boolean) =>
-    onChange(checked ? [...(roles ?? []), role] : (roles ?? []).filter((one) => one !== role));
+    onChange(checked ? [...(roles ?? []), role] : (roles ?? []).filter((name) => name !== role));
   const add = (): void => {
     const role = other.trim();
     if (role !== "" && !roles?.includes(role)) onChange([...(roles ?? []), role]);

@@ -1,21 +1,20 @@
 import type { CreatedCredential, Credential } from "@patchbay/protocol/console";
-import { type ReactNode, useState } from "react";
-import { api, refetch } from "../../api/api.ts";
+import { useState } from "react";
+import { api } from "../../api/api.ts";
 import { GuardedButton, LinkButton } from "../../ui/button.tsx";
-import { CopyButton } from "../../ui/copy.tsx";
-import { Drawer, FormDialog } from "../../ui/dialog.tsx";
-import { Field } from "../../ui/field.tsx";
+import { CopyableText } from "../../ui/copy.tsx";
+import { Drawer, FormDialog } from "../../ui/form/dialog.tsx";
+import { Notice } from "../../ui/notice.tsx";
 import { Facts } from "../../ui/page.tsx";
-import { Select } from "../../ui/select.tsx";
-import { showSuccess } from "../../ui/toast.tsx";
 import { Status, Time } from "../../ui/values.tsx";
 import { CreatedKey } from "./created-key.tsx";
-import { KINDS, nameOf, OVERLAPS } from "./kinds.ts";
+import { KINDS, nameOf } from "./kinds.ts";
+import { RotateSecret } from "../../parts/secret/secret-dialogs.tsx";
 
-/** The details of one key, with rotation and revocation. */
+/** One key's details, with rotation and revocation. */
 export function KeyPanel({ credential, onClose }: { credential: Credential; onClose: () => void }) {
   const [dialog, setDialog] = useState<"rotate" | "revoke">();
-  const { kind, agentId, credentialId, hint, label, roles, state } = credential;
+  const { kind, agentId, credentialId, hint, label, roles, state, makers } = credential;
   const done = () => setDialog(undefined);
   return (
     <>
@@ -43,20 +42,13 @@ export function KeyPanel({ credential, onClose }: { credential: Credential; onCl
               ["State", <Status state={state} />],
               ["Secret", <code className="font-mono text-xs">{hint}</code>],
               ["Label", label ?? <span className="text-faint">none</span>],
-              ...(kind === "api" ? [["Roles", roles?.join(", ") ?? "any"] as [string, string]] : []),
+              kind === "api" && ["Roles", roles?.join(", ") ?? "any"],
               ["Created", <Time at={credential.createdAt} exact />],
+              makers !== undefined && ["Made by", makers.map(({ name }) => name).join(", ")],
               ["Last used", <Time at={credential.lastUsedAt} exact />],
               ["Expires", <Time at={credential.expiresAt} exact />],
-              ...(credential.revokedAt === null
-                ? []
-                : [["Revoked", <Time at={credential.revokedAt} exact />] as [string, ReactNode]]),
-              [
-                "ID",
-                <span className="flex items-center gap-1">
-                  <code className="font-mono text-xs break-all">{credentialId}</code>
-                  <CopyButton text={credentialId} label="Copy ID" />
-                </span>,
-              ],
+              credential.revokedAt !== null && ["Revoked", <Time at={credential.revokedAt} exact />],
+              ["ID", <CopyableText text={credentialId} label="Copy ID" />],
             ]}
           />
           <div className="flex flex-wrap gap-2">
@@ -87,39 +79,26 @@ export function KeyPanel({ credential, onClose }: { credential: Credential; onCl
 
 /** Replaces a secret; the old one keeps working for the overlap. */
 function RotateKey({ credential, onClose }: { credential: Credential; onClose: () => void }) {
-  const [seconds, setSeconds] = useState("86400");
-  const [made, setMade] = useState<CreatedCredential>();
-  const { kind, agentId, credentialId } = credential;
-  if (made)
-    return (
-      <CreatedKey
-        created={made}
-        onClose={onClose}
-        note={<OldSecret hint={credential.hint} endsAt={endOf(credential, made.credential, Number(seconds))} />}
-      />
-    );
+  const [made, setMade] = useState<{ created: CreatedCredential; endsAt: string | null }>();
+  const { kind, agentId, credentialId, hint } = credential;
+  if (made) {
+    const note = <OldSecret hint={hint} endsAt={made.endsAt} />;
+    return <CreatedKey created={made.created} onClose={onClose} note={note} />;
+  }
   return (
-    <FormDialog
+    <RotateSecret
       title={`Rotate ${nameOf(credential)}`}
       description={`Creates a new ${KINDS[kind].singular} with the same label${kind === "api" ? " and roles" : ""}`}
-      submit="Rotate"
-      send={() =>
-        api.post("/agents/:agent_id/credentials/:credential_id/rotate", {
-          params: { agentId, credentialId },
-          body: { overlapSeconds: Number(seconds) },
-        })
-      }
-      onSent={(created) => {
-        refetchKeys();
-        setMade(created);
+      send={async (overlapSeconds) => {
+        const request = { params: { agentId, credentialId }, body: { overlapSeconds } };
+        const created = await api.post("/agents/:agent_id/credentials/:credential_id/rotate", request);
+        return { created, endsAt: endOf(credential, created.credential, overlapSeconds) };
       }}
+      ends={KINDS[kind].ends}
+      refetches={KEYS}
+      onSent={setMade}
       onClose={onClose}
-    >
-      <Field label="Overlap" hint="How long the old secret keeps working while you deploy the new one">
-        <Select options={OVERLAPS} value={seconds} onChange={setSeconds} />
-      </Field>
-      {seconds === "0" && <p className="text-warn text-sm">{KINDS[kind].ends}</p>}
-    </FormDialog>
+    />
   );
 }
 
@@ -131,7 +110,7 @@ function endOf(old: Credential, made: Credential, overlapSeconds: number): strin
 }
 
 const OldSecret = ({ hint, endsAt }: { hint: string; endsAt: string | null }) => (
-  <p className="bg-info-soft text-info rounded-md px-3 py-2 text-sm">
+  <Notice tone="info">
     The old secret (<code className="font-mono text-xs">{hint}</code>){" "}
     {endsAt === null ? (
       "no longer works."
@@ -140,11 +119,10 @@ const OldSecret = ({ hint, endsAt }: { hint: string; endsAt: string | null }) =>
         works until <Time at={endsAt} exact />.
       </>
     )}
-  </p>
+  </Notice>
 );
 
-/** Fetches the lists of keys again. */
-export const refetchKeys = () => void refetch("/agents/:agent_id/credentials");
+const KEYS = ["/agents/:agent_id/credentials"] as const;
 
 /** Revokes a key or a token after a confirmation. */
 function RevokeKey({ credential, onClose }: { credential: Credential; onClose: () => void }) {
@@ -155,11 +133,8 @@ function RevokeKey({ credential, onClose }: { credential: Credential; onClose: (
       submit={`Revoke ${KINDS[kind].singular}`}
       look="danger"
       send={() => api.delete("/agents/:agent_id/credentials/:credential_id", { params: { agentId, credentialId } })}
-      onSent={() => {
-        refetchKeys();
-        showSuccess(`Revoked ${nameOf(credential)}`);
-        onClose();
-      }}
+      refetches={KEYS}
+      done={`Revoked ${nameOf(credential)}`}
       className="grid gap-3 text-sm"
       onClose={onClose}
     >

@@ -5,8 +5,8 @@ import { useHasRole, useList, useSession } from "../../api/api.ts";
 import { operatorCommand } from "../../format/snippets.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { GuardedButton } from "../../ui/button.tsx";
-import { DataTable } from "../../ui/data-table.tsx";
-import type { Column } from "../../ui/table-rows.tsx";
+import { DataTable } from "../../ui/table/data-table.tsx";
+import type { Column } from "../../ui/table/table-rows.tsx";
 import { EmptyState, PageHeader } from "../../ui/page.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { Badge, Status, Time, TwoLines } from "../../ui/values.tsx";
@@ -18,7 +18,7 @@ const KeyPanel = lazy(async () => ({ default: (await import("./key-panel.tsx")).
 const route = getRouteApi("/shell/agents/$agentId/keys");
 const ORDER: CredentialKind[] = ["api", "runtime", "access"];
 
-/** Keys and tokens of an agent, by kind. */
+/** An agent's keys and tokens, by kind. */
 export function KeysPage() {
   const { kind = "api", create } = route.useSearch();
   const navigate = route.useNavigate();

@@ -1,7 +1,7 @@
 import type { Credential, CredentialKind } from "@patchbay/protocol/console";
 
 interface KindWords {
-  /** The label of the tab. */
+  /** The tab's label. */
   plural: string;
   /** The name in a sentence. */
   singular: string;
@@ -40,13 +40,13 @@ export const KINDS: Record<CredentialKind, KindWords> = {
   },
 };
 
-/** The label, or the visible part of the secret. */
+/** The label, or the secret's visible part. */
 export const nameOf = ({ label, hint }: Pick<Credential, "label" | "hint">): string => label ?? hint;
 
 /** Keys that end this soon show their end instead of "active". */
 const SOON_MS = 7 * 86_400_000;
 
-/** The end of an active key that ends soon, such as a rotated one in its overlap. */
+/** The end for an active key that ends soon, such as a rotated one in its overlap. */
 export function endsSoon(
   { state, expiresAt }: Pick<Credential, "state" | "expiresAt">,
   now: number,
@@ -54,20 +54,3 @@ export function endsSoon(
   const soon = state === "active" && expiresAt !== null && Date.parse(expiresAt) - now < SOON_MS;
   return soon ? expiresAt : undefined;
 }
-
-/** When a new secret expires, in days. */
-export const EXPIRIES = [
-  { value: "", label: "Never" },
-  { value: "7", label: "In 7 days" },
-  { value: "30", label: "In 30 days" },
-  { value: "90", label: "In 90 days" },
-  { value: "365", label: "In a year" },
-];
-
-/** How long an old secret stays valid after a rotation, in seconds. */
-export const OVERLAPS = [
-  { value: "0", label: "None: the old secret stops working immediately" },
-  { value: "3600", label: "1 hour" },
-  { value: "86400", label: "24 hours" },
-  { value: "604800", label: "7 days" },
-];

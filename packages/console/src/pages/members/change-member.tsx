@@ -1,10 +1,9 @@
 import type { Invitation, Member } from "@patchbay/protocol/console";
 import { useState } from "react";
 import { api, useSession } from "../../api/api.ts";
-import { FormDialog } from "../../ui/dialog.tsx";
-import { showSuccess } from "../../ui/toast.tsx";
+import { FormDialog } from "../../ui/form/dialog.tsx";
 import { InvitationLink, RoleField } from "./invite-member.tsx";
-import { refetchMembers } from "./members.ts";
+import { MEMBER_PATHS } from "./members.ts";
 
 export type MemberAction = "role" | "link" | "remove";
 
@@ -13,7 +12,7 @@ interface ChangeProps {
   onClose: () => void;
 }
 
-/** The dialog of one action on a member. */
+/** The dialog for one action on a member. */
 export function ChangeMember({ action, ...props }: ChangeProps & { action: MemberAction }) {
   if (action === "role") return <ChangeRole {...props} />;
   return action === "link" ? <NewLink {...props} /> : <RemoveMember {...props} />;
@@ -31,11 +30,8 @@ function ChangeRole({ member, onClose }: ChangeProps) {
       submit="Change role"
       disabled={role === member.role}
       send={() => api.patch("/members/:member_id", { params: { memberId }, body: { role } })}
-      onSent={() => {
-        refetchMembers();
-        showSuccess(`${nameOf(member)} is now ${role === "owner" ? "an" : "a"} ${role}`);
-        onClose();
-      }}
+      refetches={MEMBER_PATHS}
+      done={`${nameOf(member)} is now ${role === "owner" ? "an" : "a"} ${role}`}
       onClose={onClose}
     >
       <RoleField value={role} onChange={setRole} />
@@ -56,10 +52,8 @@ function NewLink({ member, onClose }: ChangeProps) {
       title={`New link for ${nameOf(member)}`}
       submit="Create link"
       send={() => api.post("/members/:member_id/link", { params: { memberId: member.memberId } })}
-      onSent={(made) => {
-        refetchMembers();
-        setInvitation(made);
-      }}
+      refetches={MEMBER_PATHS}
+      onSent={setInvitation}
       onClose={onClose}
     >
       <p className="text-pretty">
@@ -81,11 +75,8 @@ const RemoveMember = ({ member, onClose }: ChangeProps) => (
     look="danger"
     icon="trash"
     send={() => api.delete("/members/:member_id", { params: { memberId: member.memberId } })}
-    onSent={() => {
-      refetchMembers();
-      showSuccess(`Removed ${nameOf(member)}`);
-      onClose();
-    }}
+    refetches={MEMBER_PATHS}
+    done={`Removed ${nameOf(member)}`}
     onClose={onClose}
   >
     <p className="text-pretty">

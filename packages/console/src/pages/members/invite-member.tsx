@@ -3,12 +3,11 @@ import { RadioGroup } from "@base-ui/react/radio-group";
 import type { ConsoleRole, Invitation } from "@patchbay/protocol/console";
 import { useState } from "react";
 import { api } from "../../api/api.ts";
-import { Button } from "../../ui/button.tsx";
-import { Secret } from "../../ui/copy.tsx";
-import { Dialog, FormDialog } from "../../ui/dialog.tsx";
-import { TextField } from "../../ui/field.tsx";
+import { NewSecret } from "../../parts/secret/secret-dialogs.tsx";
+import { FormDialog } from "../../ui/form/dialog.tsx";
+import { TextField } from "../../ui/form/field.tsx";
 import { Time } from "../../ui/values.tsx";
-import { refetchMembers, ROLES } from "./members.ts";
+import { MEMBER_PATHS, ROLES } from "./members.ts";
 
 /** Invites a member, then shows the one-time link to pass on. */
 export function InviteMember({ onClose }: { onClose: () => void }) {
@@ -23,10 +22,8 @@ export function InviteMember({ onClose }: { onClose: () => void }) {
       sticky
       submit="Create invite link"
       send={() => api.post("/members", { body: { email, role, ...(name.trim() !== "" && { name: name.trim() }) } })}
-      onSent={(made) => {
-        refetchMembers();
-        setInvitation(made);
-      }}
+      refetches={MEMBER_PATHS}
+      onSent={setInvitation}
       onClose={onClose}
     >
       <TextField
@@ -56,28 +53,14 @@ export function InviteMember({ onClose }: { onClose: () => void }) {
 export function InvitationLink({ invitation, onClose }: { invitation: Invitation; onClose: () => void }) {
   const { member, link, expiresAt } = invitation;
   return (
-    <Dialog
-      open
-      onClose={onClose}
-      sticky
-      title={`Link for ${member.email ?? member.name}`}
-      description="Copy it now: it is shown only once."
-      footer={
-        <Button look="primary" onClick={onClose}>
-          Done
-        </Button>
-      }
-    >
-      <div className="grid gap-3">
-        <Secret label="One-time link" secret={link} />
-        <p className="text-muted text-sm text-pretty">
-          {member.email === null
-            ? "The link signs in as this member."
-            : "Send the link to the member over a private channel; it sets their password."}{" "}
-          It works once and expires <Time at={expiresAt} exact />.
-        </p>
-      </div>
-    </Dialog>
+    <NewSecret title={`Link for ${member.email ?? member.name}`} label="One-time link" secret={link} onClose={onClose}>
+      <p className="text-muted text-sm text-pretty">
+        {member.email === null
+          ? "The link signs in as this member."
+          : "Send the link to the member over a private channel; it sets their password."}{" "}
+        It works once and expires <Time at={expiresAt} exact />.
+      </p>
+    </NewSecret>
   );
 }
 

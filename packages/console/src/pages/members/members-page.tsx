@@ -4,22 +4,21 @@ import { lazy, Suspense, useState } from "react";
 import { api, useHasRole, useList, useSession } from "../../api/api.ts";
 import { operatorCommand } from "../../format/snippets.ts";
 import { GuardedButton, IconButton, useDisabledReason } from "../../ui/button.tsx";
-import { DataTable } from "../../ui/data-table.tsx";
-import type { Column } from "../../ui/table-rows.tsx";
-import { FormDialog } from "../../ui/dialog.tsx";
+import { DataTable } from "../../ui/table/data-table.tsx";
+import type { Column } from "../../ui/table/table-rows.tsx";
+import { FormDialog } from "../../ui/form/dialog.tsx";
 import { Card, EmptyState, Facts, PageHeader } from "../../ui/page.tsx";
 import { Menu, MenuItem, MenuSeparator } from "../../ui/popover.tsx";
-import { showSuccess } from "../../ui/toast.tsx";
-import { Badge, Time, TwoLines } from "../../ui/values.tsx";
+import { Badge, Status, Time, TwoLines } from "../../ui/values.tsx";
 import type { MemberAction } from "./change-member.tsx";
-import { refetchMembers, ROLES } from "./members.ts";
+import { MEMBER_PATHS, ROLES } from "./members.ts";
 
 const InviteMember = lazy(async () => ({ default: (await import("./invite-member.tsx")).InviteMember }));
 const ChangeMember = lazy(async () => ({ default: (await import("./change-member.tsx")).ChangeMember }));
 
 const route = getRouteApi("/shell/members");
 
-/** Members of the organisation with their roles, and their pending links. */
+/** The organisation's members with their roles, and their pending links. */
 export function MembersPage() {
   const { create } = route.useSearch();
   const navigate = route.useNavigate();
@@ -30,14 +29,14 @@ export function MembersPage() {
   const setCreate = (open: boolean) =>
     void navigate({ search: { create: open ? "1" : undefined }, replace: !open, resetScroll: false });
   const owners = members.data?.filter(({ role, active }) => role === "owner" && active).length ?? 0;
-  // Owners on pages that are not loaded count too, so this may miss; the API rejects the removal of the last owner in any case.
+  // Owners on pages that are not loaded count too, so this may miss; the API always refuses to remove the last owner.
   const isLastOwner = (member: Member) =>
     member.role === "owner" && member.active && owners === 1 && !members.hasNextPage;
   return (
     <>
       <PageHeader
         title="Members"
-        description="People who can sign in to this console; their roles are not the roles of queries"
+        description="People who can sign in to this console; their roles are not query roles"
         actions={
           <GuardedButton needs="owner" look="primary" icon="plus" onClick={() => setCreate(true)}>
             Invite a member
@@ -131,16 +130,7 @@ const COLUMNS: Column<Member>[] = [
   },
   {
     head: "State",
-    cell: ({ active }) =>
-      active ? (
-        <Badge tone="ok" icon="succeeded">
-          active
-        </Badge>
-      ) : (
-        <Badge tone="warn" icon="clock">
-          invited
-        </Badge>
-      ),
+    cell: ({ active }) => <Status state={active ? "active" : "invited"} />,
   },
   { head: "Last seen", align: "end", cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
   { head: "Added", align: "end", from: "md", cell: ({ createdAt }) => <Time at={createdAt} /> },
@@ -177,11 +167,8 @@ function Withdraw({ link, onClose }: { link: PendingLink; onClose: () => void })
       submit="Withdraw"
       look="danger"
       send={() => api.delete("/members/:member_id/link", { params: { memberId: member.memberId } })}
-      onSent={() => {
-        refetchMembers();
-        showSuccess(`Withdrew the link for ${nameOf(member)}`);
-        onClose();
-      }}
+      refetches={MEMBER_PATHS}
+      done={`Withdrew the link for ${nameOf(member)}`}
       onClose={onClose}
     >
       <p className="text-pretty">

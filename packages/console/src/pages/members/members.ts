@@ -1,5 +1,4 @@
 import type { ConsoleRole } from "@patchbay/protocol/console";
-import { refetch } from "../../api/api.ts";
 
 /** What each role may do, from the least to the most powerful. */
 export const ROLES: { role: ConsoleRole; may: string }[] = [
@@ -8,5 +7,5 @@ export const ROLES: { role: ConsoleRole; may: string }[] = [
   { role: "owner", may: "Also manages members and the organisation, and deletes agents." },
 ];
 
-/** Fetches again what shows members. */
-export const refetchMembers = () => void refetch("/members", "/links", "/organisation", "/session");
+/** The paths that show members. */
+export const MEMBER_PATHS = ["/members", "/links", "/organisation", "/session"] as const;

@@ -1,20 +1,17 @@
 import type { CreatedServiceToken, ServiceScope, ServiceToken } from "@patchbay/protocol/console";
 import { useState } from "react";
-import { api, refetch, useList, useSession } from "../../api/api.ts";
+import { api, useList, useSession } from "../../api/api.ts";
 import { operatorCommand } from "../../format/snippets.ts";
-import { Button, GuardedButton, IconButton } from "../../ui/button.tsx";
-import { Secret } from "../../ui/copy.tsx";
-import { DataTable } from "../../ui/data-table.tsx";
-import { Dialog, FormDialog } from "../../ui/dialog.tsx";
-import { Field, TextField } from "../../ui/field.tsx";
+import { GuardedButton, IconButton } from "../../ui/button.tsx";
+import { DataTable } from "../../ui/table/data-table.tsx";
+import { FormDialog } from "../../ui/form/dialog.tsx";
+import { TextField } from "../../ui/form/field.tsx";
 import { EmptyState } from "../../ui/page.tsx";
 import { Menu, MenuItem } from "../../ui/popover.tsx";
-import { Select } from "../../ui/select.tsx";
-import type { Column } from "../../ui/table-rows.tsx";
-import { showSuccess } from "../../ui/toast.tsx";
-import { Checkbox } from "../../ui/toggle.tsx";
+import type { Column } from "../../ui/table/table-rows.tsx";
+import { Checkbox } from "../../ui/form/toggle.tsx";
 import { Badge, Status, Time, TwoLines } from "../../ui/values.tsx";
-import { EXPIRIES, OVERLAPS } from "../keys/kinds.ts";
+import { ExpiryField, NewSecret, RotateSecret } from "../../parts/secret/secret-dialogs.tsx";
 
 /** What each scope permits. `:write` includes `:read`. */
 const SCOPES: Record<ServiceScope, string> = {
@@ -37,7 +34,6 @@ const ALL = Object.keys(SCOPES) as ServiceScope[];
 
 type Open = { kind: "create" } | { kind: "rotate" | "revoke"; token: ServiceToken };
 
-const refetchTokens = () => void refetch("/service-tokens");
 const nameOf = ({ label, hint }: ServiceToken): string => label ?? hint;
 
 /** Tokens with which programs manage the organisation. Only owners see them. */
@@ -115,14 +111,14 @@ function CreateToken({ onClose }: { onClose: () => void }) {
   const [label, setLabel] = useState("");
   const [scopes, setScopes] = useState<ServiceScope[]>([]);
   const [days, setDays] = useState("90");
-  if (created) return <NewSecret created={created} onClose={onClose} />;
+  if (created) return <NewToken created={created} onClose={onClose} />;
   const body = {
     scopes,
     ...(label.trim() !== "" && { label: label.trim() }),
     ...(days !== "" && { expiresInDays: Number(days) }),
   };
   const toggle = (scope: ServiceScope, checked: boolean) =>
-    setScopes((before) => (checked ? [...before, scope] : before.filter((one) => one !== scope)));
+    setScopes((before) => (checked ? [...before, scope] : before.filter((other) => other !== scope)));
   return (
     <FormDialog
       sticky
@@ -131,10 +127,8 @@ function CreateToken({ onClose }: { onClose: () => void }) {
       submit="Create service token"
       disabled={scopes.length === 0}
       send={() => api.post("/service-tokens", { body })}
-      onSent={(made) => {
-        refetchTokens();
-        setCreated(made);
-      }}
+      refetches={["/service-tokens"]}
+      onSent={setCreated}
       onClose={onClose}
     >
       <TextField
@@ -152,68 +146,39 @@ function CreateToken({ onClose }: { onClose: () => void }) {
             <Checkbox
               key={scope}
               label={SCOPES[scope]}
-              checked={scopes.includes(scope) || scopes.some((one) => one === scope.replace(/:read$/, ":write"))}
-              disabled={scope.endsWith(":read") && scopes.some((one) => one === scope.replace(/:read$/, ":write"))}
+              checked={scopes.includes(scope) || scopes.some((other) => other === scope.replace(/:read$/, ":write"))}
+              disabled={scope.endsWith(":read") && scopes.some((other) => other === scope.replace(/:read$/, ":write"))}
               onChange={(checked) => toggle(scope, checked)}
             />
           ))}
         </div>
       </fieldset>
-      <Field label="Expires">
-        <Select options={EXPIRIES} value={days} onChange={setDays} />
-      </Field>
+      <ExpiryField days={days} onChange={setDays} />
     </FormDialog>
   );
 }
 
-/** Shows a new secret; the API does not return it again. */
-const NewSecret = ({ created: { secret }, onClose }: { created: CreatedServiceToken; onClose: () => void }) => (
-  <Dialog
-    open
-    onClose={onClose}
-    sticky
-    title="Your new service token"
-    description="Copy it now: it is shown only once."
-    footer={
-      <Button look="primary" onClick={onClose}>
-        Done
-      </Button>
-    }
-  >
-    <div className="grid gap-3">
-      <Secret label="Service token" secret={secret} />
-      <p className="text-muted text-sm text-pretty">
-        Programs send it as <code className="font-mono text-xs">Authorization: Bearer</code>.
-      </p>
-    </div>
-  </Dialog>
+const NewToken = ({ created: { secret }, onClose }: { created: CreatedServiceToken; onClose: () => void }) => (
+  <NewSecret title="Your new service token" label="Service token" secret={secret} onClose={onClose}>
+    <p className="text-muted text-sm text-pretty">
+      Programs send it as <code className="font-mono text-xs">Authorization: Bearer</code>.
+    </p>
+  </NewSecret>
 );
 
 function RotateToken({ token, onClose }: { token: ServiceToken; onClose: () => void }) {
-  const [seconds, setSeconds] = useState("86400");
   const [created, setCreated] = useState<CreatedServiceToken>();
-  if (created) return <NewSecret created={created} onClose={onClose} />;
+  if (created) return <NewToken created={created} onClose={onClose} />;
+  const params = { tokenId: token.tokenId };
   return (
-    <FormDialog
+    <RotateSecret
       title={`Rotate ${nameOf(token)}`}
       description="Creates a new service token with the same label and scopes"
-      submit="Rotate"
-      send={() =>
-        api.post("/service-tokens/:token_id/rotate", {
-          params: { tokenId: token.tokenId },
-          body: { overlapSeconds: Number(seconds) },
-        })
-      }
-      onSent={(made) => {
-        refetchTokens();
-        setCreated(made);
-      }}
+      send={(overlapSeconds) => api.post("/service-tokens/:token_id/rotate", { params, body: { overlapSeconds } })}
+      refetches={["/service-tokens"]}
+      onSent={setCreated}
       onClose={onClose}
-    >
-      <Field label="Overlap" hint="How long the old secret keeps working while you deploy the new one">
-        <Select options={OVERLAPS} value={seconds} onChange={setSeconds} />
-      </Field>
-    </FormDialog>
+    />
   );
 }
 
@@ -223,11 +188,8 @@ const RevokeToken = ({ token, onClose }: { token: ServiceToken; onClose: () => v
     submit="Revoke service token"
     look="danger"
     send={() => api.delete("/service-tokens/:token_id", { params: { tokenId: token.tokenId } })}
-    onSent={() => {
-      refetchTokens();
-      showSuccess(`Revoked ${nameOf(token)}`);
-      onClose();
-    }}
+    refetches={["/service-tokens"]}
+    done={`Revoked ${nameOf(token)}`}
     onClose={onClose}
   >
     <p className="text-pretty">

@@ -1,11 +1,12 @@
 import type { Organisation } from "@patchbay/protocol/console";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { useAction } from "../../api/action.ts";
 import { api, queryClient, refetch, resource, useHasRole, useSession } from "../../api/api.ts";
 import { countOf, formatCount } from "../../format/numbers.ts";
 import { buttonClass, TextLink } from "../../ui/button.tsx";
 import { CopyableText } from "../../ui/copy.tsx";
-import { NameForm } from "../../ui/form.tsx";
+import { NameForm } from "../../ui/form/form.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Card, Facts, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
@@ -14,7 +15,7 @@ import { ServiceTokens } from "./service-tokens.tsx";
 
 const organisationQuery = () => resource("/organisation");
 
-/** The organisation: its name, the limits of its tier, retention times and the API's address. */
+/** The organisation: its name, tier limits, retention times and the API's address. */
 export function SettingsPage() {
   const query = useQuery(organisationQuery());
   const isOwner = useHasRole("owner");
@@ -60,7 +61,7 @@ function General({ organisation }: { organisation: Organisation }) {
 }
 
 function Name({ name }: { name: string }) {
-  const rename = useMutation({
+  const rename = useAction({
     mutationFn: (next: string) => api.patch("/organisation", { body: { name: next } }),
     onSuccess: (organisation) => {
       queryClient.setQueryData(organisationQuery().queryKey, organisation);

@@ -1,9 +1,9 @@
 import { Button } from "../../ui/button.tsx";
-import { Combobox } from "../../ui/combobox.tsx";
-import { Switch } from "../../ui/toggle.tsx";
+import { Combobox } from "../../ui/form/combobox.tsx";
+import { Switch } from "../../ui/form/toggle.tsx";
 import { Kbd } from "../../ui/values.tsx";
 import { isRunning, type ShownExchange } from "./lane.ts";
-import { QUERY_UNITS } from "./settings.ts";
+import { QUERY_UNITS } from "../../parts/playground/settings.ts";
 import type { PlaygroundState } from "./use-playground.ts";
 
 interface ComposerProps {
@@ -34,7 +34,7 @@ export function Composer(props: ComposerProps) {
         value={draft}
         onChange={(event) => setDraft(event.target.value)}
         onKeyDown={(event) => {
-          // Enter also confirms a word of an input method.
+          // Enter also confirms an input method's word.
           if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
           event.preventDefault();
           if (ready) sendDraft();
@@ -78,13 +78,10 @@ export function Composer(props: ComposerProps) {
   );
 }
 
-function RoleField({
-  name,
-  label,
-  playground: { settings, errors, changeSettings },
-  roles,
-  defaultRole,
-}: ComposerProps & { name: "role" | "role2"; label: string }) {
+type RoleFieldProps = ComposerProps & { name: "role" | "role2"; label: string };
+
+function RoleField({ name, label, playground, roles, defaultRole }: RoleFieldProps) {
+  const { settings, errors, changeSettings } = playground;
   return (
     <label className="flex min-w-0 items-center gap-2 text-sm">
       <span className="text-muted shrink-0">{label}</span>
@@ -101,10 +98,10 @@ function RoleField({
   );
 }
 
-/** Announces the state of the latest answer to screen readers; announcing each token would be too much. */
+/** Announces the latest answer's state to screen readers; announcing each token would be too much. */
 export const Announcer = ({ shown }: { shown: readonly (ShownExchange | undefined)[] }) => (
   <p role="status" className="sr-only">
-    {shown.map((one) => one?.live && announcementOf(one.live)).join(" ")}
+    {shown.map((exchange) => exchange?.live && announcementOf(exchange.live)).join(" ")}
   </p>
 );
 

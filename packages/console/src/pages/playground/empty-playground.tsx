@@ -1,10 +1,6 @@
 import type { ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
-import { useSession } from "../../api/api.ts";
-import { connectSnippetsOf } from "../../format/snippets.ts";
-import { TextLink } from "../../ui/button.tsx";
-import { Command } from "../../ui/code.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import type { Settings } from "./settings.ts";
+import type { Settings } from "../../parts/playground/settings.ts";
 
 /** A query to start with, and the settings that it changes. */
 export interface Example {
@@ -55,40 +51,13 @@ export function EmptyPlayground({ set, role, onPick }: EmptyPlaygroundProps) {
   );
 }
 
-/** Warns that queries fail because no runtime is connected, with the command that connects one. */
-export function NoRuntime({ agentId }: { agentId: string }) {
-  const { baseUrl } = useSession();
-  return (
-    <section
-      aria-label="No runtime is connected"
-      className="border-line bg-surface mb-4 grid min-w-0 gap-2 rounded-lg border p-3"
-    >
-      <p className="flex items-start gap-2 text-sm">
-        <Icon name="alert" className="text-warn mt-0.5 size-4" />
-        <span className="min-w-0">
-          <span className="font-medium">No runtime is connected.</span> Queries fail with “Agent session not found”.
-          Start a runtime next to your functions:
-        </span>
-      </p>
-      <Command text={connectSnippetsOf({ baseUrl, agentId }).cli} />
-      <p className="text-muted text-xs">
-        Create a runtime key under{" "}
-        <TextLink to="/agents/$agentId/keys" params={{ agentId }} search={{ kind: "runtime" }}>
-          Keys
-        </TextLink>
-        .
-      </p>
-    </section>
-  );
-}
-
 /** The placeholder for what the member fills in. */
 export const BLANK = "…";
 
 const MAX_EXAMPLES = 4;
 const MAX_OWN_EXAMPLES = 6;
 
-/** The example queries of the service; without any, ones made of its functions, for the selected role. */
+/** The service's example queries; without any, generated ones for the selected role. */
 export function examplesOf({ exampleQueries: own, functions, defaultRole }: FunctionSet, role: string): Example[] {
   if (own.length === 0)
     return exampleQueries(functions, role || (defaultRole ?? "")).map((query) => ({ query, settings: {} }));
@@ -99,8 +68,8 @@ export function examplesOf({ exampleQueries: own, functions, defaultRole }: Func
 }
 
 /**
- * Example queries made of the functions that a role may call: only reading ones if there are any, sorted by the number of blanks.
- * Functions restricted to some roles go before those for everyone, because they show more of what the agent is for.
+ * Example queries from the functions that a role may call: only reading ones if there are any, sorted by their blanks.
+ * Functions restricted to some roles go before those for everyone, because they say more about the agent's purpose.
  */
 export function exampleQueries(functions: readonly ConsoleFunction[], role: string): string[] {
   const open = functions.filter(({ roles }) => roles === "everyone" || roles.includes(role));

@@ -1,15 +1,17 @@
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { classNames, controlClass } from "../../ui/class-names.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Fault } from "../../ui/page.tsx";
-import { WaitsForApproval } from "../approvals/waits-for-approval.tsx";
-import { awaitsApproval } from "../conversation/exchange.ts";
-import { QueryText, TranscriptView } from "../conversation/exchange-view.tsx";
-import { PastAnswer, RunFigures } from "../conversation/past-exchange.tsx";
-import { useDifferences } from "./lane-comparison.ts";
+import { WaitsForApproval } from "../../parts/conversation/exchange-view.tsx";
+import { awaitsApproval, callsOf, recordedTranscript, type Transcript } from "../../parts/conversation/exchange.ts";
+import { QueryText, TranscriptView } from "../../parts/conversation/exchange-view.tsx";
+import { callDifferences } from "../../parts/conversation/call-differences.ts";
+import { PastAnswer, RunFigures } from "../../parts/conversation/past-exchange.tsx";
 import { LaneHead } from "./lane-head.tsx";
-import { isRunning, queryOf, runIdOf, type ShownExchange, stateOf } from "./lane.ts";
+import { isRunning, queryOf, roleOf, runIdOf, type ShownExchange, stateOf } from "./lane.ts";
+import type { SendOptions } from "./use-playground.ts";
 
 export interface ExchangeListProps {
   agentId: string;
@@ -21,10 +23,10 @@ export interface ExchangeListProps {
   selected: string | undefined;
   onSelect: (runId: string) => void;
   /** Undefined for members who may not send queries. */
-  onSend: ((query: string, where: "new" | "same") => void) | undefined;
+  onSend: ((sent: SendOptions) => void) | undefined;
 }
 
-/** Queries with their answers; the answers of two conversations are shown side by side. */
+/** Queries with their answers; two conversations' answers are shown side by side. */
 export function ExchangeList({ lanes, running, onSend, ...rest }: ExchangeListProps) {
   const length = Math.max(...lanes.map((lane) => lane.length));
   return (
@@ -35,7 +37,16 @@ export function ExchangeList({ lanes, running, onSend, ...rest }: ExchangeListPr
         return (
           // The index is a stable key: exchanges are only appended.
           <li key={index} className="grid min-w-0 gap-3">
-            {onSend ? <EditableQuery text={query} disabled={running} onSend={onSend} /> : <QueryText text={query} />}
+            {onSend ? (
+              <EditableQuery
+                text={query}
+                runIds={row.flatMap((shown) => (shown && runIdOf(shown)) ?? [])}
+                disabled={running}
+                onSend={onSend}
+              />
+            ) : (
+              <QueryText text={query} />
+            )}
             <Answers {...rest} row={row} />
           </li>
         );
@@ -48,7 +59,7 @@ type AnswersProps = Pick<ExchangeListProps, "agentId" | "roles" | "selected" | "
   row: readonly (ShownExchange | undefined)[];
 };
 
-/** The answers to one query; those of two lanes side by side, with their differences once both have ended. */
+/** The answers to one query; with two lanes side by side, with their differences once both have ended. */
 function Answers({ agentId, row, roles, selected, onSelect }: AnswersProps) {
   const compared = row.length > 1;
   const remarks = useDifferences(row);
@@ -126,7 +137,7 @@ function OneAnswer({ agentId, shown, compared, remarks, selected, onSelect }: On
         unanswered && (
           <p className="text-muted flex items-center gap-2 text-sm">
             <Icon name="running" className="animate-turn size-3.5" />
-            {shown.live.stopping ? "Stopping…" : transcript.steps.length === 0 ? "Waiting for the model…" : "Working…"}
+            {shown.live.stopping ? "Stopping…" : (transcript.status ?? progressOf(transcript))}
           </p>
         )
       )}
@@ -137,8 +148,8 @@ function OneAnswer({ agentId, shown, compared, remarks, selected, onSelect }: On
         state={stateOf(shown.live)}
         role={shown.live.role || null}
         ms={end?.ok ? end.executionTimeMs : null}
-        tokens={end?.ok ? end.inputTokens + end.outputTokens : null}
-        costUsd={end?.ok ? end.costUsd : null}
+        tokens={end?.ok ? end.usage.inputTokens + end.usage.outputTokens : null}
+        costUsd={end?.ok ? end.usage.costUsd : null}
       >
         {events}
       </RunFigures>
@@ -146,14 +157,18 @@ function OneAnswer({ agentId, shown, compared, remarks, selected, onSelect }: On
   );
 }
 
+const progressOf = ({ steps }: Transcript): string => (steps.length === 0 ? "Waiting for the model…" : "Working…");
+
 interface EditableQueryProps {
   text: string;
+  /** The query's runs. */
+  runIds: readonly string[];
   disabled: boolean;
-  onSend: (query: string, where: "new" | "same") => void;
+  onSend: (sent: SendOptions) => void;
 }
 
 /** A sent query that can be edited and sent again, in its thread or in a new one. */
-function EditableQuery({ text, disabled, onSend }: EditableQueryProps) {
+function EditableQuery({ text, runIds, disabled, onSend }: EditableQueryProps) {
   const [draft, setDraft] = useState<string>();
   if (draft === undefined)
     return (
@@ -167,10 +182,8 @@ function EditableQuery({ text, disabled, onSend }: EditableQueryProps) {
         />
       </QueryText>
     );
-  const send = (where: "new" | "same"): void => {
-    setDraft(undefined);
-    onSend(draft, where);
-  };
+  const send = (where: "new" | "same"): void =>
+    onSend({ query: draft, where, again: runIds, onSend: () => setDraft(undefined) });
   const empty = draft.trim() === "";
   return (
     <form
@@ -208,4 +221,27 @@ function EditableQuery({ text, disabled, onSend }: EditableQueryProps) {
       </div>
     </form>
   );
+}
+
+/** Compares two exchanges once both have ended: before that, each call would count as missing on the other side. */
+function useDifferences([a, b]: readonly (ShownExchange | undefined)[]): Map<string, string> | undefined {
+  const first = useEnded(a, b);
+  const second = useEnded(b, a);
+  if (!a || !b || !first || !second) return undefined;
+  const name = (letter: string, role: string) => (roleOf(a) === roleOf(b) ? letter : `as ${role || "no role"}`);
+  return callDifferences(
+    { calls: callsOf(first), name: name("A", roleOf(a)) },
+    { calls: callsOf(second), name: name("B", roleOf(b)) },
+  );
+}
+
+/** An ended exchange's transcript; a stored one is fetched if there is another to compare it with. */
+function useEnded(shown: ShownExchange | undefined, other: ShownExchange | undefined): Transcript | undefined {
+  const run = shown?.past?.run;
+  const log = useQuery({
+    ...recordedTranscript({ agentId: run?.agentId ?? "", runId: run?.runId ?? "" }),
+    enabled: run !== undefined && run.finishedAt !== null && other !== undefined,
+  });
+  const transcript = shown?.live?.transcript ?? log.data;
+  return transcript?.end && transcript;
 }

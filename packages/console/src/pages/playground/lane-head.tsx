@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { resource } from "../../api/api.ts";
 import { roleOf, runIdOf, type ShownExchange } from "./lane.ts";
-import type { QueryBody } from "./settings.ts";
+import type { QueryBody } from "../../parts/playground/settings.ts";
 
 interface LaneHeadProps {
   agentId: string;
@@ -10,7 +10,7 @@ interface LaneHeadProps {
   role: string | undefined;
 }
 
-/** The head of an answer in a comparison: its lane, its role and what else it was sent with. */
+/** An answer's head in a comparison: its lane, its role and what else it was sent with. */
 export function LaneHead({ agentId, letter, shown, role }: LaneHeadProps) {
   const name = shown ? roleOf(shown) : role;
   const { model, instructions, context } = useSent(agentId, shown);

@@ -11,9 +11,9 @@ import {
   exchangesOf,
   type PastExchange,
   type Transcript,
-} from "../conversation/exchange.ts";
-import { threadPages } from "../conversation/past-exchange.tsx";
-import type { QueryBody } from "./settings.ts";
+} from "../../parts/conversation/exchange.ts";
+import { threadPages } from "../../parts/conversation/past-exchange.tsx";
+import type { QueryBody } from "../../parts/playground/settings.ts";
 
 /** A query that this page sent or follows. */
 export interface LiveExchange {
@@ -31,7 +31,7 @@ export interface LiveExchange {
 }
 
 export interface LaneState {
-  /** The thread of the next query; undefined starts a new one. */
+  /** The next query's thread; undefined starts a new one. */
   threadId: string | undefined;
   exchanges: readonly LiveExchange[];
 }
@@ -50,11 +50,11 @@ const BATCH_MS = 40;
 
 let lastKey = 0;
 
-/** One conversation of the playground: sends queries to a thread and follows their runs. */
+/** One playground conversation: sends queries to a thread and follows their runs. */
 export class Lane {
   readonly state: Signal<LaneState>;
   readonly #options: Required<Omit<LaneOptions, "threadId">>;
-  /** Ends the streams of the thread that is shown; their runs continue. */
+  /** Ends the shown thread's streams; their runs continue. */
   #streaming = new AbortController();
 
   constructor({ threadId, streams = { startQuery, followRun }, ...options }: LaneOptions) {
@@ -68,18 +68,22 @@ export class Lane {
     this.state.set({ threadId, exchanges: [] });
   }
 
-  send(body: QueryBody, role = ""): void {
+  /** Resolves once the query has a run, or could not be sent. */
+  send(body: QueryBody, role = ""): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
     const { agentId, streams } = this.#options;
     const { signal } = this.#streaming;
     const key = this.#add({ query: body.query, role, sent: body, runId: undefined });
     const onRun = (runId: string, threadId: string | undefined): void => {
+      resolve();
       if (signal.aborted) return; // another thread was opened
       this.#change(key, () => ({ runId }));
       if (threadId !== undefined) this.state.set({ ...this.state.get(), threadId });
       // Stop was pressed before the run had an id.
-      if (this.state.get().exchanges.find((one) => one.key === key)?.stopping) this.#cancel(runId, key);
+      if (this.state.get().exchanges.find((exchange) => exchange.key === key)?.stopping) this.#cancel(runId, key);
     };
-    void this.#show(key, streams.startQuery(body, { agentId, signal, onRun }));
+    void this.#show(key, streams.startQuery(body, { agentId, signal, onRun })).finally(resolve);
+    return promise;
   }
 
   /** Follows a run that another page started, or this one before it was reloaded. */
@@ -93,7 +97,8 @@ export class Lane {
 
   /** Cancels the runs in progress; one without an id yet is cancelled when it gets one. */
   stop(): void {
-    for (const { key, runId } of this.state.get().exchanges.filter(isRunning)) {
+    const running = this.state.get().exchanges.filter((exchange) => isRunning(exchange) && !exchange.stopping);
+    for (const { key, runId } of running) {
       this.#change(key, () => ({ stopping: true }));
       if (runId !== undefined) this.#cancel(runId, key);
     }
@@ -127,7 +132,7 @@ export class Lane {
     const { exchanges, ...rest } = this.state.get();
     this.state.set({
       ...rest,
-      exchanges: exchanges.map((one) => (one.key === key ? { ...one, ...change(one) } : one)),
+      exchanges: exchanges.map((exchange) => (exchange.key === key ? { ...exchange, ...change(exchange) } : exchange)),
     });
   }
 
@@ -160,7 +165,7 @@ export class Lane {
 export const isRunning = ({ transcript, error }: LiveExchange): boolean =>
   transcript.end === undefined && error === undefined;
 
-/** The state of an exchange, as `Status` shows it. */
+/** An exchange's state, as `Status` shows it. */
 export function stateOf({ transcript, error }: LiveExchange): string {
   const { end } = transcript;
   if (end?.ok) return "succeeded";
@@ -171,7 +176,7 @@ export function stateOf({ transcript, error }: LiveExchange): string {
 
 const route = getRouteApi("/shell/agents/$agentId/playground");
 
-/** An exchange of a conversation: stored, or followed by this page. */
+/** A conversation's exchange: stored, or followed by this page. */
 export type ShownExchange = { past: PastExchange; live?: undefined } | { live: LiveExchange; past?: undefined };
 
 export interface LaneView {
@@ -205,16 +210,16 @@ export function useLane(agentId: string, param: "thread" | "thread2"): LaneView 
     void navigate({ search: (before) => ({ ...before, [param]: threadId }), replace: true, resetScroll: false });
   }, [navigate, param, threadId]);
   useEffect(() => {
-    for (const one of running) lane.follow(one);
+    for (const exchange of running) lane.follow(exchange);
   });
 
   return {
     lane,
     threadId,
-    exchanges: [...past.map((one) => ({ past: one })), ...exchanges.map((live) => ({ live }))],
+    exchanges: [...past.map((exchange) => ({ past: exchange })), ...exchanges.map((live) => ({ live }))],
     running: exchanges.some(isRunning),
-    stopping: exchanges.some((one) => one.stopping && isRunning(one)),
-    // The exchanges of a thread that this page started are shown already.
+    stopping: exchanges.some((exchange) => exchange.stopping && isRunning(exchange)),
+    // Thread exchanges that this page started are shown already.
     loading: thread.isLoading && exchanges.length === 0,
     error: exchanges.length === 0 ? thread.error : null,
     retry: () => void thread.refetch(),

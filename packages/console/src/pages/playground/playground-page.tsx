@@ -5,15 +5,17 @@ import { useState } from "react";
 import { resource, useHasRole } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { Button, LinkButton, TextLink } from "../../ui/button.tsx";
-import { Drawer } from "../../ui/dialog.tsx";
+import { Drawer } from "../../ui/form/dialog.tsx";
+import { Notice } from "../../ui/notice.tsx";
 import { useMedia } from "../../ui/measure.ts";
-import { Card, EmptyState, ErrorState, Loading, PageHeader, PageSkeleton, Skeleton } from "../../ui/page.tsx";
-import { QueryText } from "../conversation/exchange-view.tsx";
-import { PastAnswer } from "../conversation/past-exchange.tsx";
-import { FailedQuery } from "../errors/error-pages.tsx";
+import { Card, EmptyState, ErrorState, Loading, PageHeader, PageSkeleton } from "../../ui/page.tsx";
+import { QueryText } from "../../parts/conversation/exchange-view.tsx";
+import { PastAnswer } from "../../parts/conversation/past-exchange.tsx";
+import { FailedQuery } from "../../ui/error-pages.tsx";
+import { NotConnected } from "../../parts/runtime/connect.tsx";
 import { panelWidth, Resizable } from "../../ui/resizable.tsx";
 import { Announcer, Composer } from "./composer.tsx";
-import { EmptyPlayground, NoRuntime } from "./empty-playground.tsx";
+import { EmptyPlayground } from "./empty-playground.tsx";
 import { ExchangeList } from "./exchange-list.tsx";
 import { type LaneView, queryOf, runIdOf } from "./lane.ts";
 import { SidePanel } from "./side-panel.tsx";
@@ -21,7 +23,7 @@ import { type PlaygroundState, useFollowEnd, usePlayground } from "./use-playgro
 
 const route = getRouteApi("/shell/agents/$agentId/playground");
 
-/** Sends queries as any role and shows every step of the answers; two roles can be compared side by side. */
+/** Sends queries as any role and shows each answer's steps; two roles can be compared side by side. */
 export function PlaygroundPage() {
   const { agentId } = route.useParams();
   const { again } = route.useSearch();
@@ -35,7 +37,7 @@ export function PlaygroundPage() {
 
 const settingsWidth = panelWidth("playground", 29);
 
-/** Starts with the query and settings of `repeated`, if given. */
+/** Starts with the query and settings from `repeated`, if given. */
 function Playground({ repeated }: { repeated: RunTrace | undefined }) {
   // The URL drops the run once a setting changes.
   const [original] = useState(repeated);
@@ -60,7 +62,11 @@ function Playground({ repeated }: { repeated: RunTrace | undefined }) {
   return (
     <>
       <PageHeader title="Playground" actions={<Actions playground={playground} wide={wide} />} />
-      {disconnected && <NoRuntime agentId={agentId} />}
+      {disconnected && (
+        <div className="border-line bg-surface mb-4 rounded-lg border p-3">
+          <NotConnected agentId={agentId} />
+        </div>
+      )}
       <Resizable
         width={settingsWidth}
         panel={
@@ -83,6 +89,7 @@ function Playground({ repeated }: { repeated: RunTrace | undefined }) {
           {panel}
         </Drawer>
       )}
+      {playground.dialog}
       <Announcer shown={lanes.map(({ exchanges }) => exchanges.at(-1))} />
     </>
   );
@@ -179,20 +186,20 @@ const OriginalRun = ({ run }: { run: RunTrace }) => (
   </section>
 );
 
-/** Says that a query sent from here lacks the earlier messages of the thread, which the model was sent. */
+/** Says that a query sent from here lacks the thread's earlier messages, which the model was sent. */
 function EarlierMessages({ run: { agentId, runId, threadId } }: { run: RunTrace }) {
   const params = { agentId, runId, step: "0" };
   const sent = useQuery(resource("/agents/:agent_id/runs/:run_id/turns/:step/request", { params }));
   const { earlierMessages = 0 } = sent.data ?? {};
   if (earlierMessages === 0) return null;
   return (
-    <p className="bg-warn-soft text-warn rounded-md px-3 py-2 text-sm">
+    <Notice tone="warn">
       The model was also sent {countOf(earlierMessages, "earlier message")} of this thread. Queries from here do not
-      include them; “Run again” on the page of the run does.{" "}
+      include them; “Run again” on the run page does.{" "}
       <TextLink to="/agents/$agentId/threads/$threadId" params={{ agentId, threadId }}>
         Open thread
       </TextLink>
-    </p>
+    </Notice>
   );
 }
 
@@ -213,13 +220,6 @@ function Conversation({ lanes, onNew, children }: ConversationProps) {
     );
   if (failed) return <ErrorState error={failed.error} onRetry={failed.retry} />;
   if (lanes.some(({ loading }) => loading))
-    return (
-      <Loading label="Loading the thread">
-        <div className="grid gap-4">
-          <Skeleton className="ml-auto h-10 w-1/2 rounded-lg" />
-          <Skeleton className="h-28 w-full rounded-lg" />
-        </div>
-      </Loading>
-    );
+    return <Loading label="Loading the thread" block="h-20 rounded-lg" blocks={2} />;
   return children;
 }

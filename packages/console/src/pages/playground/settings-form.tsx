@@ -4,10 +4,10 @@ import type { ReactNode } from "react";
 import { resource, useHasRole } from "../../api/api.ts";
 import { Button } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
-import { Field, TextField } from "../../ui/field.tsx";
-import { Switch } from "../../ui/toggle.tsx";
-import { ModelField, ProviderSelect } from "../agents/model-choice.tsx";
-import type { Settings, SettingsErrors } from "./settings.ts";
+import { Field, TextField } from "../../ui/form/field.tsx";
+import { Switch } from "../../ui/form/toggle.tsx";
+import { ModelField, ProviderSelect } from "../../parts/model/model-choice.tsx";
+import type { Settings, SettingsErrors } from "../../parts/playground/settings.ts";
 
 interface SettingsFormProps {
   settings: Settings;
@@ -15,7 +15,7 @@ interface SettingsFormProps {
   onChange: (changed: Partial<Settings>) => void;
 }
 
-/** Properties of a text field of a setting. */
+/** Properties for a setting's text field. */
 function textOf<Name extends keyof Settings>(name: Name, { settings, errors, onChange }: SettingsFormProps) {
   return {
     error: errors[name],
@@ -24,7 +24,7 @@ function textOf<Name extends keyof Settings>(name: Name, { settings, errors, onC
   };
 }
 
-/** The settings of a query besides its text and role. */
+/** A query's settings besides its text and role. */
 export function SettingsForm(props: SettingsFormProps) {
   const { settings, onChange } = props;
   const maySend = useHasRole("developer");
@@ -69,7 +69,7 @@ export function SettingsForm(props: SettingsFormProps) {
   );
 }
 
-/** Fields of one lane or of both; without a title when one conversation has all of them. */
+/** Fields for one lane or both; without a title when one conversation has all fields. */
 const Group = ({ title, children }: { title: string | undefined; children: ReactNode }) => (
   <fieldset className={classNames("grid min-w-0 gap-5", title !== undefined && "border-line border-l-2 pl-3")}>
     {title !== undefined && <legend className="mb-2 text-sm font-semibold">{title}</legend>}
@@ -79,7 +79,7 @@ const Group = ({ title, children }: { title: string | undefined; children: React
 
 const AS_AGENT = "As the agent";
 
-/** What the second lane has of its own. */
+/** The second lane's own settings. */
 function SecondLane(props: SettingsFormProps) {
   const { settings, onChange } = props;
   const { provider2, agentInstructions2 } = settings;
@@ -87,23 +87,23 @@ function SecondLane(props: SettingsFormProps) {
     <Group title="Lane B">
       <JsonField
         {...textOf("context2", props)}
-        label="Context of B"
-        hint="Leave empty to use that of lane A, or enter {} for none"
+        label="Lane B context"
+        hint="Leave empty to use lane A's context, or enter {} for none"
         rows={3}
       />
       <div className="grid gap-2">
         {!agentInstructions2 && (
-          <Instructions {...textOf("instructions2", props)} label="Instructions of B" empty="those of lane A" />
+          <Instructions {...textOf("instructions2", props)} label="Lane B instructions" empty="lane A's" />
         )}
         <Switch
-          label="Instructions of the agent in B"
+          label="Lane B uses the agent's instructions"
           checked={agentInstructions2}
           onChange={(next) => onChange({ agentInstructions2: next })}
         />
       </div>
-      <Field label="Provider of B">
+      <Field label="Lane B provider">
         <ProviderSelect
-          label="Provider of B"
+          label="Lane B provider"
           none="As in lane A"
           others={[{ value: "agent", label: AS_AGENT }]}
           value={provider2}
@@ -111,7 +111,7 @@ function SecondLane(props: SettingsFormProps) {
         />
       </Field>
       {provider2 !== "" && provider2 !== "agent" && (
-        <ModelField {...textOf("model2", props)} label="Model of B" provider={provider2} />
+        <ModelField {...textOf("model2", props)} label="Lane B model" provider={provider2} />
       )}
     </Group>
   );
@@ -156,29 +156,17 @@ interface TextProps {
   error: string | undefined;
 }
 
-const JsonField = ({
-  value,
-  onChange,
-  error,
-  ...rest
-}: TextProps & { hint: string; rows: number; placeholder?: string }) => (
+const JsonField = (props: TextProps & { hint: string; rows: number; placeholder?: string }) => (
   <div className="relative">
-    <TextField
-      {...rest}
-      value={value}
-      onChange={onChange}
-      error={error}
-      spellCheck={false}
-      className="font-mono text-xs leading-5"
-    />
-    {value.trim() !== "" && error === undefined && (
+    <TextField {...props} spellCheck={false} className="font-mono text-xs leading-5" />
+    {props.value.trim() !== "" && props.error === undefined && (
       <Button
         size="small"
         look="ghost"
         className="absolute -top-1.5 right-0"
-        onClick={() => onChange(JSON.stringify(JSON.parse(value), null, 2))}
+        onClick={() => props.onChange(JSON.stringify(JSON.parse(props.value), null, 2))}
       >
-        Format<span className="sr-only"> {rest.label}</span>
+        Format<span className="sr-only"> {props.label}</span>
       </Button>
     )}
   </div>
@@ -186,7 +174,7 @@ const JsonField = ({
 
 const route = getRouteApi("/shell/agents/$agentId/playground");
 
-/** Instructions for runs of this page; the agent keeps its own. */
+/** Instructions for this page's runs; the agent keeps its own. */
 function Instructions({ value, onChange, empty, ...rest }: TextProps & { empty: string }) {
   const { agentId } = route.useParams();
   const agent = useQuery(resource("/agents/:agent_id", { params: { agentId } }));

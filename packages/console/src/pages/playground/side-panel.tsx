@@ -4,14 +4,14 @@ import { countOf } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Json } from "../../ui/json.tsx";
-import { EmptyState, ErrorState, Loading, Skeleton } from "../../ui/page.tsx";
-import { Snippets } from "../../ui/snippet.tsx";
+import { Json } from "../../ui/text/json.tsx";
+import { EmptyState, ErrorState, Loading } from "../../ui/page.tsx";
+import { Snippets } from "../../ui/text/snippet.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
-import { type EventEntry, recordedTranscript } from "../conversation/exchange.ts";
+import { type EventEntry, recordedTranscript } from "../../parts/conversation/exchange.ts";
 import { type LiveExchange, queryOf, roleOf, type ShownExchange } from "./lane.ts";
 import { SettingsForm } from "./settings-form.tsx";
-import { bodyOf, type Settings, type SettingsErrors } from "./settings.ts";
+import { bodyOf, type Settings, type SettingsErrors } from "../../parts/playground/settings.ts";
 
 export type PanelTab = "settings" | "events" | "code";
 
@@ -24,12 +24,12 @@ interface SidePanelProps {
   onChange: (changed: Partial<Settings>) => void;
   /** The exchange whose events are shown. */
   shown: ShownExchange | undefined;
-  /** The query of the snippets. */
+  /** The snippets' query. */
   query: string;
   threadId: string | undefined;
 }
 
-/** Tabs next to the conversation: settings of queries, events of a run, and the query as code. */
+/** Tabs next to the conversation: query settings, run events, and the query as code. */
 export function SidePanel({ agentId, tab, onTab, settings, errors, onChange, shown, query, threadId }: SidePanelProps) {
   return (
     <Tabs<PanelTab>
@@ -73,16 +73,7 @@ function Events({ agentId, shown }: Pick<SidePanelProps, "agentId" | "shown">) {
 function PastEvents({ past }: { past: NonNullable<ShownExchange["past"]> }) {
   const log = useQuery(recordedTranscript(past.run));
   if (log.error) return <ErrorState error={log.error} onRetry={() => void log.refetch()} />;
-  if (!log.data)
-    return (
-      <Loading label="Loading events">
-        <div className="grid gap-2">
-          <Skeleton className="h-6" />
-          <Skeleton className="h-6" />
-          <Skeleton className="h-6" />
-        </div>
-      </Loading>
-    );
+  if (!log.data) return <Loading label="Loading events" block="h-6" blocks={3} />;
   return <EventList entries={log.data.entries} />;
 }
 
@@ -104,7 +95,7 @@ function Code({
   errors,
   query,
   threadId,
-}: Pick<SidePanelProps, "agentId" | "settings" | "errors" | "query" | "threadId">) {
+}: Omit<SidePanelProps, "tab" | "onTab" | "onChange" | "shown">) {
   const { baseUrl } = useSession();
   if (Object.keys(errors).length > 0)
     return (
@@ -133,7 +124,7 @@ const TONES: Record<string, string> = {
   error: "text-bad",
 };
 
-/** The events of a run, each with the time since the query was accepted. */
+/** A run's events, each with the time since the query was accepted. */
 function EventList({ entries }: { entries: readonly EventEntry[] }) {
   const events = entries.reduce((sum, { payloads }) => sum + payloads.length, 0);
   return (
@@ -178,7 +169,7 @@ const Event = ({ entry: { type, seq, afterMs, payloads } }: { entry: EventEntry 
   </li>
 );
 
-/** The start of the event's text. */
+/** The beginning of the event's text. */
 function summarize(payloads: readonly object[]): string {
   const texts = payloads.slice(0, 40).map((payload) => {
     const { content, toolName, errorMessage, response, data } = payload as Record<string, unknown>;

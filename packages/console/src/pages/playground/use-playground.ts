@@ -1,8 +1,11 @@
 import type { RunTrace } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
+import { useAction } from "../../api/action.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { focusOnArrival } from "../../ui/focus.ts";
+import { showError } from "../../ui/toast.tsx";
+import { useAskFirst } from "../../parts/run/ask-first.tsx";
 import { BLANK, type Example } from "./empty-playground.tsx";
 import { runIdOf, useLane } from "./lane.ts";
 import {
@@ -12,14 +15,25 @@ import {
   settingsOfRun,
   useSettings,
   validateSettings,
-} from "./settings.ts";
+} from "../../parts/playground/settings.ts";
 import type { PanelTab } from "./side-panel.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/playground");
 
+/** A query to send. */
+export interface SendOptions {
+  query: string;
+  /** A new thread, or by default the one that is shown. */
+  where?: "new" | "same";
+  /** The runs that it repeats. */
+  again?: readonly string[];
+  /** Called before it is sent, unless the member decides not to. */
+  onSend: () => void;
+}
+
 export type PlaygroundState = ReturnType<typeof usePlayground>;
 
-/** The state of the playground: settings, the draft of a query, one conversation or two, and the selected run. */
+/** The playground's state: settings, the draft query, one conversation or two, and the selected run. */
 export function usePlayground(repeated: RunTrace | undefined) {
   const { agentId } = route.useParams();
   const search = route.useSearch();
@@ -36,7 +50,7 @@ export function usePlayground(repeated: RunTrace | undefined) {
   const lanes = settings.compare ? [first, second] : [first];
   const selected = lanes
     .flatMap(({ exchanges }) => exchanges)
-    .find((one) => search.run !== undefined && runIdOf(one) === search.run);
+    .find((exchange) => search.run !== undefined && runIdOf(exchange) === search.run);
   const started = lanes.some(({ exchanges }) => exchanges.length > 0);
 
   const startThreads = (): void => {
@@ -44,21 +58,28 @@ export function usePlayground(repeated: RunTrace | undefined) {
     second.lane.open(undefined);
     fieldRef.current?.focus();
   };
-  const send = (query: string, where: "new" | "same" = "same"): void => {
-    if (where === "new") startThreads();
-    lanes.forEach(({ lane }, index) => {
-      const { threadId } = lane.state.get();
-      const own = settingsOfLane(settings, index);
-      lane.send(memberBodyOf(own, { query: query.trim(), role: own.role, threadId }), own.role);
-    });
-    changeSearch({ query: undefined, run: undefined, again: undefined });
-  };
+  const { askFirst, dialog } = useAskFirst(agentId);
+  const { mutate: send } = useAction({
+    async mutationFn({ query, where = "same", again = [], onSend }: SendOptions) {
+      if (!(await askFirst(again))) return;
+      onSend();
+      if (where === "new") startThreads();
+      const sent = lanes.map(({ lane }, index) => {
+        const { threadId } = lane.state.get();
+        const own = settingsOfLane(settings, index);
+        return lane.send(memberBodyOf(own, { query: query.trim(), role: own.role, threadId }), own.role);
+      });
+      changeSearch({ query: undefined, run: undefined, again: undefined });
+      await Promise.all(sent);
+    },
+    onError: (error) => showError("Couldn't send the query", error),
+  });
   return {
     agentId,
     settings,
     errors: validateSettings(settings),
     changeSettings(changed: Partial<Settings>): void {
-      // A comparison of two roles needs two threads without earlier messages.
+      // A comparison between two roles needs two threads without earlier messages.
       if (changed.compare !== undefined && changed.compare !== settings.compare) startThreads();
       change(changed);
     },
@@ -78,10 +99,10 @@ export function usePlayground(repeated: RunTrace | undefined) {
     threadId: first.threadId,
     startThreads,
     send,
-    sendDraft(): void {
-      send(draft);
-      setDraft("");
-    },
+    sendDraft: () =>
+      send({ query: draft, again: repeated && !started ? [repeated.runId] : [], onSend: () => setDraft("") }),
+    /** Asks before a query is sent again whose calls wrote or destroyed. */
+    dialog,
     stop: () => lanes.forEach(({ lane }) => lane.stop()),
     /** The exchange whose events are shown. */
     shown: selected ?? first.exchanges.at(-1),
@@ -91,7 +112,7 @@ export function usePlayground(repeated: RunTrace | undefined) {
   };
 }
 
-/** Selects the first blank of an example, or puts the caret at the end. */
+/** Selects an example's first blank, or puts the caret at the end. */
 function selectBlank(field: HTMLTextAreaElement | null): void {
   if (!field) return;
   const at = field.value.indexOf(BLANK);
@@ -107,7 +128,9 @@ const atEnd = (): boolean => document.documentElement.scrollHeight - window.inne
 /** Markdown renders and code loads for a moment after the last change. */
 const SETTLING_MS = 800;
 
-/** Keeps the end of the page in view while `growing`, unless the member scrolled away. Attach the ref to the growing element. */
+/**
+ * Keeps the page's end in view while `growing`, unless the member scrolled away. Attach the ref to the growing element.
+ */
 export function useFollowEnd<T extends HTMLElement>(growing: boolean) {
   const ref = useRef<T>(null);
   useEffect(() => {

@@ -3,15 +3,15 @@ import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { resource } from "../../api/api.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
+import { Dialog } from "../../ui/form/dialog.tsx";
 import { ErrorState, Loading } from "../../ui/page.tsx";
-import { SearchField } from "../../ui/search-field.tsx";
+import { SearchField } from "../../ui/table/search-field.tsx";
 import { Badge, Duration, Status, Time } from "../../ui/values.tsx";
-import { stateOf } from "./run-columns.tsx";
+import { stateOf } from "../../parts/run/run-facts.ts";
 
 const CANDIDATES = 20;
 
-/** Opens the comparison of a run with another one: its origin, a repetition, or any run of the agent. */
+/** Opens a comparison between a run and another one: its origin, a repetition, or any run of the agent. */
 export function CompareMenu({ run }: { run: RunTrace }) {
   const [open, setOpen] = useState(false);
   return (
@@ -34,11 +34,13 @@ function Candidates({ run }: { run: RunTrace }) {
   const query = { limit: CANDIDATES, ...(q !== "" && { q }) };
   const runs = useQuery(resource("/agents/:agent_id/runs", { params: { agentId }, query }));
   const related = [...(rerunOf === null ? [] : [rerunOf]), ...reruns];
-  const others = runs.data?.items.filter((one) => one.runId !== runId && !related.includes(one.runId));
+  const others = runs.data?.items.filter(
+    (candidate) => candidate.runId !== runId && !related.includes(candidate.runId),
+  );
   return (
     <div className="grid gap-4">
       {related.length > 0 && (
-        <ul aria-label="Runs of the same query" className="grid gap-1">
+        <ul aria-label="Runs with the same query" className="grid gap-1">
           {related.map((other) => (
             <Related key={other} run={run} other={other} />
           ))}
@@ -64,7 +66,7 @@ function Candidates({ run }: { run: RunTrace }) {
   );
 }
 
-/** The origin of the run, or a repetition of it. */
+/** The run's origin, or its repetition. */
 function Related({ run, other }: { run: RunTrace; other: string }) {
   const params = { agentId: run.agentId, runId: other };
   const { data } = useQuery(resource("/agents/:agent_id/runs/:run_id", { params }));

@@ -8,12 +8,13 @@ import { TextLink } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Card, EmptyState, ErrorState, Loading, PageHeader, PageSkeleton } from "../../ui/page.tsx";
 import { Badge, Count, Duration, Status, Time } from "../../ui/values.tsx";
-import { TranscriptView } from "../conversation/exchange-view.tsx";
-import { callsOf, recordedTranscript } from "../conversation/exchange.ts";
-import { callDifferences, sameJson } from "../playground/call-differences.ts";
-import { FailedQuery } from "../errors/error-pages.tsx";
+import { TranscriptView } from "../../parts/conversation/exchange-view.tsx";
+import { callsOf, recordedTranscript } from "../../parts/conversation/exchange.ts";
+import { callDifferences, sameJson } from "../../parts/conversation/call-differences.ts";
+import { FailedQuery } from "../../ui/error-pages.tsx";
 import { MODEL_SETTINGS, type RunFact } from "./model-settings.tsx";
-import { isCall, modelName, RunCost, stateOf } from "./run-columns.tsx";
+import { RunCost } from "../../parts/run/run-columns.tsx";
+import { isCall, modelName, stateOf } from "../../parts/run/run-facts.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/compare");
 
@@ -180,7 +181,7 @@ const RunHead = ({ letter, run: { agentId, runId, createdAt, rerunOf } }: { lett
   </th>
 );
 
-/** Calls and answers side by side. The log of a run is compared once the run has ended. */
+/** Calls and answers side by side. A run's log is compared once the run has ended. */
 function Transcripts({ a, b }: { a: RunTrace; b: RunTrace }) {
   const ended = a.finishedAt !== null && b.finishedAt !== null;
   const first = useQuery({ ...recordedTranscript(a), enabled: ended });

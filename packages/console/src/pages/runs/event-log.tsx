@@ -9,14 +9,14 @@ import { CopyButton } from "../../ui/copy.tsx";
 import { download } from "../../ui/download.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { EmptyState, ErrorState, Loading } from "../../ui/page.tsx";
-import { Segmented } from "../../ui/toggle.tsx";
+import { Segmented } from "../../ui/form/toggle.tsx";
 import { Badge, type Tone } from "../../ui/values.tsx";
 import { type Dialect, logOf } from "./use-run-trace.ts";
 
 /** Pages that are fetched automatically. */
 const PAGES_AT_ONCE = 5;
 
-/** The stored events of a run; the first pages load automatically. */
+/** A run's stored events; the first pages load automatically. */
 export function useRunLog(run: Pick<RunTrace, "agentId" | "runId">, dialect: Dialect) {
   const log = useInfiniteQuery({ ...logOf(run.agentId, run.runId, dialect), staleTime: 60_000 });
   const { hasNextPage, isFetchingNextPage, fetchNextPage, data } = log;
@@ -30,7 +30,7 @@ export function useRunLog(run: Pick<RunTrace, "agentId" | "runId">, dialect: Dia
 /** An event as the block that clients receive. */
 export const blockOf = ({ seq, body }: LogEvent): string => `id: ${seq}\ndata: ${body}\n\n`;
 
-/** Every stored event of a run, byte for byte as the query API or the local API sends it. */
+/** Every stored run event, byte for byte as the query API or the local API sends it. */
 export function EventLog({ run }: { run: RunTrace }) {
   const [dialect, setDialect] = useState<Dialect>(run.source === "local" ? "local" : "hosted");
   const log = useRunLog(run, dialect);
@@ -79,7 +79,7 @@ export function EventLog({ run }: { run: RunTrace }) {
   );
 }
 
-/** A list of events; each expands to its block. */
+/** An event list; each event expands to its block. */
 export function EventRows({ events }: { events: readonly LogEvent[] | undefined }) {
   if (events === undefined)
     return (
@@ -90,7 +90,7 @@ export function EventRows({ events }: { events: readonly LogEvent[] | undefined 
   if (events.length === 0)
     return (
       <EmptyState icon="run" title="No events yet">
-        Thoughts, calls, results and the end of the run appear here.
+        Thoughts, calls, results and the run's end appear here.
       </EmptyState>
     );
   return (
@@ -140,7 +140,7 @@ function EventRow({ event }: { event: LogEvent }) {
 
 const PREVIEW_UNITS = 300;
 
-/** The summary of an event in either format: its type, whether it failed, and the start of its payload. */
+/** An event's summary in either format: its type, whether it failed, and its payload's beginning. */
 function readBody(body: string): { type: string; failed: boolean; preview: string } {
   const { type, data, ...rest } = JSON.parse(body) as { type: string; data?: object };
   const fields = { ...rest, ...data } as Record<string, unknown>;

@@ -2,10 +2,10 @@ import type { RunTrace } from "@patchbay/protocol/console";
 import type { ReactNode } from "react";
 import { formatCount } from "../../format/numbers.ts";
 import { CodeBlock } from "../../ui/code.tsx";
-import { Json } from "../../ui/json.tsx";
+import { Json } from "../../ui/text/json.tsx";
 import { Money } from "../../ui/values.tsx";
 
-/** A property of a run, as its page and a comparison show it. */
+/** A run property, as its page and a comparison show it. */
 export interface RunFact {
   name: string;
   show: (run: RunTrace) => ReactNode;
@@ -13,7 +13,7 @@ export interface RunFact {
   value: (run: RunTrace) => unknown;
 }
 
-/** The model settings of a run besides its provider and its model. */
+/** A run's model settings besides its provider and its model. */
 export const MODEL_SETTINGS: RunFact[] = [
   {
     name: "Temperature",
@@ -33,8 +33,8 @@ export const MODEL_SETTINGS: RunFact[] = [
         "none"
       ) : (
         <ol className="font-mono text-xs break-all">
-          {fallback.map((one) => (
-            <li key={one}>{one}</li>
+          {fallback.map((model) => (
+            <li key={model}>{model}</li>
           ))}
         </ol>
       ),
@@ -43,13 +43,13 @@ export const MODEL_SETTINGS: RunFact[] = [
   {
     name: "History",
     show: ({ settings: { historyTokens } }) =>
-      historyTokens === null ? "Half of the model's context window" : `${formatCount(historyTokens)} tokens`,
+      historyTokens === null ? "Half the model's context window" : `${formatCount(historyTokens)} tokens`,
     value: ({ settings }) => settings.historyTokens,
   },
   {
     name: "Instructions",
     show: ({ instructions }) =>
-      instructions === null ? "The agent's" : <CodeBlock text={instructions} title="Of this run" wrap />,
+      instructions === null ? "The agent's" : <CodeBlock text={instructions} title="This run's" wrap />,
     value: ({ instructions }) => instructions,
   },
   {

@@ -2,13 +2,13 @@ import type { RunTrace } from "@patchbay/protocol/console";
 import { useState } from "react";
 import { oneLine } from "../../format/one-line.ts";
 import { Button, TextLink } from "../../ui/button.tsx";
-import { CopyButton } from "../../ui/copy.tsx";
-import { Icon } from "../../ui/icon.tsx";
-import { Json } from "../../ui/json.tsx";
-import { Markdown } from "../../ui/markdown.tsx";
-import { Card, Facts } from "../../ui/page.tsx";
+import { CopyableText, CopyButton } from "../../ui/copy.tsx";
+import { Notice } from "../../ui/notice.tsx";
+import { Json } from "../../ui/text/json.tsx";
+import { Markdown } from "../../ui/text/markdown.tsx";
+import { Card, Facts, Section } from "../../ui/page.tsx";
 import { Time } from "../../ui/values.tsx";
-import { WaitsForApproval } from "../approvals/waits-for-approval.tsx";
+import { WaitsForApproval } from "../../parts/conversation/exchange-view.tsx";
 import type { Progress } from "./use-run-trace.ts";
 
 /** Longer answers are collapsed at first. */
@@ -54,7 +54,7 @@ export function RunAnswer({ run, running, partial, progress }: RunAnswerProps) {
   );
 }
 
-/** What a run is doing: the newest of its open spans. */
+/** What a run is doing: its newest open span. */
 function activityOf({ spans }: RunTrace, progress: Progress): string {
   const span = spans.findLast(({ kind, endMs }) => endMs === null && kind !== "query" && kind !== "attempt");
   if (span?.kind === "queue") return "It waits to start.";
@@ -64,7 +64,7 @@ function activityOf({ spans }: RunTrace, progress: Progress): string {
   return `Calling ${span.name}${reports ? `: ${oneLine(reports.at(-1)?.data)}` : "."}`;
 }
 
-/** The parameters of the query. */
+/** The query's parameters. */
 export function RunRequest({ run }: { run: RunTrace }) {
   const cut = run.fullQuery !== run.query;
   return (
@@ -75,7 +75,10 @@ export function RunRequest({ run }: { run: RunTrace }) {
           items={[
             ["Analysis mode", run.analysisMode ? "on" : "off"],
             [run.keyId.startsWith("mem_") ? "Member" : "Key", <Sender run={run} />],
-            ["Request ID", run.requestId === null ? "none" : <RequestId id={run.requestId} />],
+            [
+              "Request ID",
+              run.requestId === null ? "none" : <CopyableText text={run.requestId} label="Copy request ID" />,
+            ],
             ["Accepted", <Time at={run.createdAt} exact />],
             ["Deadline", <Time at={run.deadlineAt} exact />],
             [
@@ -89,25 +92,14 @@ export function RunRequest({ run }: { run: RunTrace }) {
           ]}
         />
         {Object.keys(run.context).length > 0 && (
-          <section className="min-w-0">
-            <h3 className="text-muted mb-1 text-xs font-medium">Context</h3>
+          <Section small title="Context">
             <Json value={run.context} name="Context" />
-          </section>
+          </Section>
         )}
       </div>
     </Card>
   );
 }
-
-/** The id by which the log has the request. */
-const RequestId = ({ id }: { id: string }) => (
-  <span className="flex min-w-0 items-center gap-1">
-    <code className="truncate font-mono text-xs" title={id}>
-      {id}
-    </code>
-    <CopyButton text={id} label="Copy request ID" />
-  </span>
-);
 
 /** Who sent the query, by name; a key links to its settings. */
 function Sender({ run: { agentId, keyId, sender } }: { run: RunTrace }) {
@@ -125,26 +117,19 @@ function Sender({ run: { agentId, keyId, sender } }: { run: RunTrace }) {
   );
 }
 
-/** The error of a run, and its warnings. */
+/** A run's error and warnings. */
 export const RunNotices = ({ run }: { run: RunTrace }) => (
   <div className="mb-4 grid gap-2 empty:hidden">
     {run.errorMessage !== null && (
-      <Notice icon="failed" tone={run.status === "cancelled" ? "bg-idle-soft text-idle" : "bg-bad-soft text-bad"}>
+      <Notice icon="failed" tone={run.status === "cancelled" ? "idle" : "bad"}>
         <span className="font-medium">{run.errorMessage}</span>
         {run.code !== null && <code className="ml-2 font-mono text-xs">{run.code}</code>}
       </Notice>
     )}
     {run.warnings.map((warning) => (
-      <Notice key={warning} icon="alert" tone="bg-warn-soft text-warn">
+      <Notice key={warning} icon="alert" tone="warn">
         {warning}
       </Notice>
     ))}
   </div>
-);
-
-const Notice = ({ icon, tone, children }: { icon: "failed" | "alert"; tone: string; children: React.ReactNode }) => (
-  <p className={`flex items-start gap-2 rounded-md px-3 py-2 text-sm ${tone}`}>
-    <Icon name={icon} className="mt-0.5 size-4" />
-    <span className="min-w-0">{children}</span>
-  </p>
 );

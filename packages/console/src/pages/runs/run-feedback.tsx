@@ -1,13 +1,14 @@
 import type { RunTrace } from "@patchbay/protocol/console";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
+import { useAction } from "../../api/action.ts";
 import { api, refetch, resource, useSession } from "../../api/api.ts";
 import type { BodyOf } from "../../api/routes.ts";
 import { Button, GuardedButton } from "../../ui/button.tsx";
-import { TextField } from "../../ui/field.tsx";
-import { Form } from "../../ui/form.tsx";
+import { TextField } from "../../ui/form/field.tsx";
+import { Form } from "../../ui/form/form.tsx";
 import { Card } from "../../ui/page.tsx";
-import { Segmented } from "../../ui/toggle.tsx";
+import { Segmented } from "../../ui/form/toggle.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 import { Badge, Time } from "../../ui/values.tsx";
 
@@ -25,7 +26,7 @@ interface RunFeedbackProps {
   onDraft: (draft: FeedbackDraft | undefined) => void;
 }
 
-/** The feedback of members and clients on a run, and the form of the signed-in member. */
+/** Feedback on a run from members and clients, and the signed-in member's form. */
 export function RunFeedback({ run, draft, onDraft }: RunFeedbackProps) {
   const own = useOwnFeedback(run);
   return (
@@ -35,17 +36,17 @@ export function RunFeedback({ run, draft, onDraft }: RunFeedbackProps) {
           <p className="text-muted text-sm">No feedback yet. Clients send it with the API, members with this form.</p>
         ) : (
           <ul aria-label="Feedback" className="grid gap-4 text-sm">
-            {run.feedback.map((one) => (
-              <li key={one.keyId} className="grid gap-1.5">
+            {run.feedback.map((entry) => (
+              <li key={entry.keyId} className="grid gap-1.5">
                 <span className="flex flex-wrap items-center gap-2">
-                  <Score score={one.score} />
-                  {one.tags.map((tag) => (
+                  <Score score={entry.score} />
+                  {entry.tags.map((tag) => (
                     <Badge key={tag}>{tag}</Badge>
                   ))}
                 </span>
-                {one.comment !== null && <p className="whitespace-pre-wrap">{one.comment}</p>}
+                {entry.comment !== null && <p className="whitespace-pre-wrap">{entry.comment}</p>}
                 <span className="text-muted text-xs">
-                  {one.name ?? one.keyId}, <Time at={one.at} />
+                  {entry.name ?? entry.keyId}, <Time at={entry.at} />
                 </span>
               </li>
             ))}
@@ -59,7 +60,7 @@ export function RunFeedback({ run, draft, onDraft }: RunFeedbackProps) {
   );
 }
 
-/** The feedback of the signed-in member. */
+/** The signed-in member's feedback. */
 function useOwnFeedback({ feedback }: RunTrace) {
   const { memberId } = useSession().member;
   return feedback.find(({ keyId }) => keyId === memberId);
@@ -87,7 +88,7 @@ const SCORES = [
 const TAGS = 20;
 const TAG_UNITS = 64;
 
-/** Tags of the text field, each once. */
+/** Tags in the text field, each once. */
 const tagsIn = (text: string): string[] =>
   [...new Set(text.split(",").map((tag) => tag.trim()))].filter((tag) => tag !== "");
 
@@ -109,17 +110,17 @@ const FEEDBACK = "/agents/:agent_id/runs/:run_id/feedback";
 /** What shows feedback. */
 const SHOWING = ["/agents/:agent_id/runs/:run_id", "/agents/:agent_id/runs", "/agents/:agent_id/run-values"] as const;
 
-/** Saves and removes the feedback of the member. */
+/** Saves and removes the member's feedback. */
 function useFeedback({ agentId, runId, body, onRemoved }: FeedbackToSave) {
   const params = { agentId, runId };
-  const save = useMutation({
+  const save = useAction({
     mutationFn: () => api.post(FEEDBACK, { params, body }),
     onSuccess: () => {
       void refetch(...SHOWING);
       showSuccess("Feedback saved");
     },
   });
-  const remove = useMutation({
+  const remove = useAction({
     mutationFn: () => api.delete(FEEDBACK, { params }),
     onSuccess: async () => {
       await refetch(...SHOWING);
@@ -211,10 +212,10 @@ interface UsedTagsProps {
   onPick: (tag: string) => void;
 }
 
-/** The most frequent tags of the agent's runs, each a button that adds it. */
+/** The most frequent tags on the agent's runs, each a button that adds it. */
 function UsedTags({ agentId, except, onPick }: UsedTagsProps) {
   const { data } = useQuery(resource("/agents/:agent_id/run-values", { params: { agentId } }));
-  // A tag of a client may have a comma, which separates tags here.
+  // A client's tag may have a comma, which separates tags here.
   const tags = data?.tags.map(({ value }) => value).filter((tag) => !except.includes(tag) && !tag.includes(","));
   if (!tags?.length) return null;
   return (

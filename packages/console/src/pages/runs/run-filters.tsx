@@ -4,17 +4,17 @@ import { resource, useFiltered } from "../../api/api.ts";
 import { formatUsd } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
 import { lastOf, rangeOf } from "../../format/time-range.ts";
-import { type Filter, FilterBar } from "../../ui/filter-bar.tsx";
-import { TimeRange } from "../../ui/time-range.tsx";
-import { SOURCE_LABELS } from "./run-columns.tsx";
+import { type Filter, FilterBar } from "../../ui/table/filter-bar.tsx";
+import { TimeRange } from "../../ui/form/time-range.tsx";
+import { SOURCE_LABELS } from "../../parts/run/run-facts.ts";
 
-/** The search parameters of the page of runs. */
+/** The run page's search parameters. */
 export type RunsSearch = ReturnType<typeof searchOfRuns>;
 
-/** Longer than the default of figures, because many agents are not queried every day. */
+/** Longer than the default for figures, because many agents are not queried every day. */
 const PRESET = "30d";
 
-/** The parameters of the API for the search of the page. */
+/** The API parameters for the page's search. */
 export const filterOf = ({ range, from, to, sort: _sort, minDurationMs, minCostUsd, ...filters }: RunsSearch) => ({
   ...filters,
   ...(minDurationMs !== undefined && { minDurationMs: Number(minDurationMs) }),
@@ -22,21 +22,21 @@ export const filterOf = ({ range, from, to, sort: _sort, minDurationMs, minCostU
   ...rangeOf({ range, from, to }, { preset: PRESET }),
 });
 
-/** The suggestion of the role filter that finds runs without a role. */
+/** The role filter's suggestion that finds runs without a role. */
 const NO_ROLE = "No role";
 
-/** The length of the range of the search, if it ends now. */
+/** The length of the search's range, if it ends now. */
 export const lastOfRuns = (search: RunsSearch) => lastOf(search, PRESET);
 
 interface RunFiltersProps {
   agentId: string;
   search: RunsSearch;
-  /** Labels of keys by id. */
+  /** Key labels by id. */
   keys: ReadonlyMap<string, string>;
   onChange: (changed: RunsSearch) => void;
 }
 
-/** The filters of a list of runs. */
+/** The filters for a run list. */
 export function RunFilters({ agentId, search, keys, onChange }: RunFiltersProps) {
   return (
     <FilterBar
@@ -49,7 +49,7 @@ export function RunFilters({ agentId, search, keys, onChange }: RunFiltersProps)
   );
 }
 
-/** A role can have any name, so "No role" is a parameter of its own. */
+/** A role can have any name, so "No role" is a separate parameter. */
 const withoutRole = (changed: { role?: string | undefined }) =>
   !("role" in changed)
     ? changed
@@ -60,7 +60,7 @@ const withoutRole = (changed: { role?: string | undefined }) =>
 const DURATIONS_MS = [1_000, 5_000, 10_000, 30_000, 60_000];
 const COSTS_USD = [0.001, 0.01, 0.1, 1];
 
-/** Lower bounds, with the one of the URL. */
+/** Lower bounds, with the one in the URL. */
 const bounds = (values: readonly number[], chosen: string | undefined, format: (value: number) => string) =>
   [...new Set([...values, ...(chosen === undefined ? [] : [Number(chosen)])])]
     .toSorted((a, b) => a - b)
@@ -70,6 +70,7 @@ const STATUSES = ["queued", "running", "waiting", "succeeded", "failed", "cancel
 const TROUBLES = [
   { value: "denied", label: "Has a denied call" },
   { value: "failed", label: "Has a failed call" },
+  { value: "writes", label: "Ended after writes" },
 ];
 const SOURCES = Object.entries({ production: "Production", ...SOURCE_LABELS }).map(([value, label]) => ({
   value,

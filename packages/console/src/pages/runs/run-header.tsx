@@ -1,7 +1,7 @@
 import type { RunTrace } from "@patchbay/protocol/console";
-import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
+import { useAction } from "../../api/action.ts";
 import { api, refetch, useSession } from "../../api/api.ts";
 import { formatShare } from "../../format/numbers.ts";
 import { snippetsOf } from "../../format/snippets.ts";
@@ -12,14 +12,17 @@ import { Icon, type IconName } from "../../ui/icon.tsx";
 import { PageHeader } from "../../ui/page.tsx";
 import { showError, showSuccess } from "../../ui/toast.tsx";
 import { Badge, Count, Status, Time } from "../../ui/values.tsx";
-import { timeSpent } from "../../waterfall/rows.ts";
-import { PlaygroundLink } from "../playground/playground-link.tsx";
-import { bodyOf as bodyOfSettings, settingsOfRun } from "../playground/settings.ts";
+import { timeSpent } from "../../parts/waterfall/rows.ts";
+import { PlaygroundLink } from "../../parts/playground/playground-link.tsx";
+import { bodyOf as bodyOfSettings, settingsOfRun } from "../../parts/playground/settings.ts";
+import { useAskFirst } from "../../parts/run/ask-first.tsx";
 import { CompareMenu } from "./compare-menu.tsx";
-import { CallMarks, isCall, modelName, RunCost, SOURCE_LABELS, stateOf } from "./run-columns.tsx";
-import { isOpen } from "./use-run-trace.ts";
+import { CallMarks, RunCost } from "../../parts/run/run-columns.tsx";
+import { isCall, modelName, SOURCE_LABELS, stateOf } from "../../parts/run/run-facts.ts";
+import { mayRetry, RetryRun } from "./retry-run.tsx";
+import { isOpen } from "../../parts/run/run-facts.ts";
 
-/** The query, state and caller of a run, and its actions. */
+/** A run's query, state and caller, and its actions. */
 export function RunHeader({ run }: { run: RunTrace }) {
   const { agentId, runId, threadId } = run;
   return (
@@ -71,6 +74,16 @@ export function RunHeader({ run }: { run: RunTrace }) {
             {run.reruns.length > SHOWN_RERUNS && `and ${run.reruns.length - SHOWN_RERUNS} more`}
           </LinkItem>
         )}
+        {run.continues.slice(-1).map((continued) => (
+          <LinkItem key={continued} icon="retry">
+            Continues <RunLink agentId={agentId} runId={continued} />
+          </LinkItem>
+        ))}
+        {run.retriedBy !== null && (
+          <LinkItem icon="retry">
+            Continued by <RunLink agentId={agentId} runId={run.retriedBy} />
+          </LinkItem>
+        )}
         <LinkItem icon="audit">
           <Link to="/audit" search={{ runId }} className={linkClass}>
             Audit
@@ -101,19 +114,25 @@ const LinkItem = ({ icon, children }: { icon: IconName; children: ReactNode }) =
 function Actions({ run }: { run: RunTrace }) {
   const { agentId, runId } = run;
   const navigate = useNavigate();
-  const rerun = useMutation({
-    mutationFn: () => api.post("/agents/:agent_id/runs/:run_id/reruns", { params: { agentId, runId } }),
-    onSuccess: ({ runId: again }) =>
-      void navigate({ to: "/agents/$agentId/runs/$runId", params: { agentId, runId: again } }),
+  const { askFirst, dialog } = useAskFirst(agentId);
+  const rerun = useAction({
+    async mutationFn() {
+      if (!(await askFirst([runId]))) return undefined;
+      return api.post("/agents/:agent_id/runs/:run_id/reruns", { params: { agentId, runId } });
+    },
+    onSuccess: (again) =>
+      again && void navigate({ to: "/agents/$agentId/runs/$runId", params: { agentId, runId: again.runId } }),
     onError: (error) => showError("Couldn't run it again", error),
     onSettled: () => refetch("/agents/:agent_id/runs/:run_id"),
   });
   return (
     <>
       {isOpen(run.status) && <Cancel run={run} />}
+      {mayRetry(run) && <RetryRun run={run} />}
       <GuardedButton needs="developer" size="small" icon="retry" busy={rerun.isPending} onClick={() => rerun.mutate()}>
         Run again
       </GuardedButton>
+      {dialog}
       <CompareMenu run={run} />
       {isCall(run.source) ? <EditTestCall run={run} /> : <EditQuery run={run} />}
     </>
@@ -156,7 +175,7 @@ function EditQuery({ run }: { run: RunTrace }) {
 }
 
 function Cancel({ run: { agentId, runId } }: { run: RunTrace }) {
-  const cancel = useMutation({
+  const cancel = useAction({
     mutationFn: () => api.post("/agents/:agent_id/runs/:run_id/cancel", { params: { agentId, runId } }),
     onSuccess: () => showSuccess("Cancelling the run"),
     onError: (error) => showError("Couldn't cancel the run", error),
@@ -179,7 +198,7 @@ function Cancel({ run: { agentId, runId } }: { run: RunTrace }) {
 const bodyOf = (run: RunTrace) =>
   bodyOfSettings(settingsOfRun(run), { query: run.fullQuery, role: run.role ?? "", threadId: undefined });
 
-/** The figures of a run: its time by part, calls, tokens and cost. */
+/** A run's figures: its time by part, calls, tokens and cost. */
 export function RunFigures({ run, nowMs }: { run: RunTrace; nowMs: number }) {
   const { modelMs, functionsMs, waitingMs } = timeSpent(run.spans, nowMs);
   const share = (ms: number) => (nowMs > 0 && ms > 0 ? formatShare(ms, nowMs) : undefined);

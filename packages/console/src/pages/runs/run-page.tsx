@@ -3,21 +3,21 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useState } from "react";
 import { useSearchChange } from "../../state/page-search.ts";
 import { IconButton } from "../../ui/button.tsx";
-import { Drawer } from "../../ui/dialog.tsx";
+import { Drawer } from "../../ui/form/dialog.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { useMedia } from "../../ui/measure.ts";
 import { Card, PageSkeleton } from "../../ui/page.tsx";
 import { panelWidth, Resizable } from "../../ui/resizable.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { Kbd, Status, useRunClock } from "../../ui/values.tsx";
-import { KIND_ICONS, nameOf, stateOf } from "../../waterfall/span-look.ts";
-import { Waterfall } from "../../waterfall/waterfall.tsx";
-import { FailedQuery } from "../errors/error-pages.tsx";
+import { KIND_ICONS, nameOf, stateOf } from "../../parts/waterfall/span-look.ts";
+import { Waterfall } from "../../parts/waterfall/waterfall.tsx";
+import { FailedQuery } from "../../ui/error-pages.tsx";
 import { EventLog } from "./event-log.tsx";
 import { RunAnswer, RunNotices, RunRequest } from "./run-answer.tsx";
 import { type FeedbackDraft, RunFeedback } from "./run-feedback.tsx";
 import { RunFigures, RunHeader } from "./run-header.tsx";
-import { isCall } from "./run-columns.tsx";
+import { isCall } from "../../parts/run/run-facts.ts";
 import { RunFunctions, RunSettings } from "./run-request.tsx";
 import { SpanPanel, type SpanTab } from "./span-panel.tsx";
 import { type Progress, useRunTrace } from "./use-run-trace.ts";
@@ -47,7 +47,7 @@ function Run({ run, running, partial, progress, knownAt }: RunProps) {
   const changeView = useSearchChange(route, { toTop: true });
   const nowMs = useRunClock({ running, knownMs: run.durationMs, knownAt });
   const [draft, setDraft] = useState<FeedbackDraft>();
-  const view = (["events", "feedback"] as const).find((one) => one === search.view) ?? "waterfall";
+  const view = (["events", "feedback"] as const).find((name) => name === search.view) ?? "waterfall";
   return (
     <>
       <RunHeader run={run} />

@@ -4,10 +4,10 @@ import type { ReactNode } from "react";
 import { countOf } from "../../format/numbers.ts";
 import { TextLink } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Card, Facts } from "../../ui/page.tsx";
+import { Card, Facts, Section } from "../../ui/page.tsx";
 import { MODEL_SETTINGS } from "./model-settings.tsx";
 
-/** The functions that the role of the run could see, and those that were hidden. */
+/** The functions that the run's role could see, and the hidden ones. */
 export function RunFunctions({ run }: { run: RunTrace }) {
   const { visible, hidden, role, agentId } = run;
   const caller = role === null ? "queries without a role see" : `role “${role}” sees`;
@@ -57,8 +57,7 @@ interface NamesProps {
 }
 
 const Names = ({ title, names, none, agentId, called, hidden = false }: NamesProps) => (
-  <section className="min-w-0">
-    <h3 className="text-muted mb-1.5 text-xs font-medium">{title}</h3>
+  <Section small title={title}>
     {names.length === 0 ? (
       <p className="text-faint text-sm">{none}</p>
     ) : (
@@ -81,12 +80,12 @@ const Names = ({ title, names, none, agentId, called, hidden = false }: NamesPro
         ))}
       </ul>
     )}
-  </section>
+  </Section>
 );
 
-/** The model settings of the run, fixed at its start from the query, the agent and the defaults. */
+/** The run's model settings, fixed at its start from the query, the agent and the defaults. */
 export const RunSettings = ({ run }: { run: RunTrace }) => (
-  <Card title="Model settings" description="From the query, the agent and the defaults at the start of the run">
+  <Card title="Model settings" description="From the query, the agent and the defaults at the run's start">
     <Facts
       items={[
         ["Provider", run.provider || "none"],

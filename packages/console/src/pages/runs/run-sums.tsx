@@ -1,14 +1,17 @@
-import type { RunSummary } from "@patchbay/protocol/console";
+import type { RunEffects, RunSummary } from "@patchbay/protocol/console";
+import { useQuery } from "@tanstack/react-query";
 import { type ComponentProps, type ReactNode, useState } from "react";
-import { api, refetch, useFiltered } from "../../api/api.ts";
+import { api, useFiltered } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { Button, GuardedButton, LinkButton } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
-import { FormDialog } from "../../ui/dialog.tsx";
+import { FormDialog } from "../../ui/form/dialog.tsx";
+import { Loaded, Skeleton } from "../../ui/page.tsx";
 import { showError, showSuccess } from "../../ui/toast.tsx";
 import { Count, Duration, Money, Time } from "../../ui/values.tsx";
+import { EffectList, effectsOf, lookOf } from "../../parts/run/ask-first.tsx";
 import type { filterOf } from "./run-filters.tsx";
-import { isOpen } from "./use-run-trace.ts";
+import { isOpen } from "../../parts/run/run-facts.ts";
 
 interface RunSumsProps {
   agentId: string;
@@ -17,19 +20,19 @@ interface RunSumsProps {
   onClear: () => void;
 }
 
-/** The sums of all runs that match, or of the selected ones with what can be done with them. Keeps its height. */
+/** The sums for all matching runs, or for the selected ones with their possible actions. Keeps its height. */
 export function RunSums({ agentId, filter, selected, onClear }: RunSumsProps) {
   const { data: totals, isPlaceholderData } = useFiltered("/agents/:agent_id/run-totals", {
     params: { agentId },
     query: filter,
   });
-  /** The sums of another filter, until those of this one are loaded. */
+  /** Another filter's sums, until this one's sums are loaded. */
   const isOutdated = isPlaceholderData && selected.length === 0;
   const sums = selected.length > 0 ? sumsOf(selected) : totals;
   return (
     <div
       role="group"
-      aria-label={selected.length > 0 ? "Selected runs" : "All runs that match"}
+      aria-label={selected.length > 0 ? "Selected runs" : "All matching runs"}
       aria-busy={isOutdated}
       className={classNames(
         "border-line bg-surface flex min-h-12 flex-wrap items-center gap-x-5 gap-y-1 rounded-b-lg border-t px-4 py-2 text-sm",
@@ -113,6 +116,7 @@ function Actions({ agentId, selected }: Pick<RunSumsProps, "agentId" | "selected
       {asked === "rerun" && (
         <ForAll
           {...BULK.rerun}
+          warns
           runs={selected}
           send={(runId) => api.post("/agents/:agent_id/runs/:run_id/reruns", { params: { agentId, runId } })}
           onClose={() => setAsked(undefined)}
@@ -154,13 +158,22 @@ const AT_ONCE = 4;
 
 interface ForAllProps extends BulkWords {
   runs: readonly RunSummary[];
+  /** Lists the runs' calls that wrote or destroyed, before it sends anything. */
+  warns?: boolean;
   send: (runId: string) => Promise<unknown>;
   onClose: () => void;
 }
 
 /** Asks for a confirmation, then sends one request for each run, also when some fail, and shows how many did. */
-function ForAll({ runs, send, onClose, title, submit, done, failed, ...dialog }: ForAllProps) {
+function ForAll({ runs, warns = false, send, onClose, title, submit, done, failed, ...dialog }: ForAllProps) {
   const count = countOf(runs.length, "run");
+  const [{ agentId } = { agentId: "" }] = runs;
+  const [runIds] = useState(() => runs.map(({ runId }) => runId));
+  const effects = useQuery({
+    queryKey: ["effects", agentId, runIds],
+    queryFn: () => effectsOf(agentId, runIds),
+    enabled: warns,
+  });
   async function sendAll(): Promise<PromiseSettledResult<unknown>[]> {
     const results: PromiseSettledResult<unknown>[] = [];
     for (let at = 0; at < runs.length; at += AT_ONCE)
@@ -170,6 +183,8 @@ function ForAll({ runs, send, onClose, title, submit, done, failed, ...dialog }:
   return (
     <FormDialog
       {...dialog}
+      {...(effects.data && { look: lookOf(effects.data) })}
+      disabled={warns && !effects.data}
       title={title(count)}
       submit={submit(count)}
       send={sendAll}
@@ -179,10 +194,23 @@ function ForAll({ runs, send, onClose, title, submit, done, failed, ...dialog }:
         if (sent > 0) showSuccess(done(countOf(sent, "run")));
         const [first] = failures;
         if (first?.status === "rejected") showError(`${failed} ${countOf(failures.length, "run")}`, first.reason);
-        void refetch("/agents/:agent_id/runs", "/agents/:agent_id/run-totals");
         onClose();
       }}
+      refetches={["/agents/:agent_id/runs", "/agents/:agent_id/run-totals"]}
       onClose={onClose}
-    />
+    >
+      {warns && (
+        <Loaded query={effects} loading={<Skeleton className="h-10 w-full" />}>
+          {(known) => known.calls.length > 0 && <Warning effects={known} />}
+        </Loaded>
+      )}
+    </FormDialog>
   );
 }
+
+const Warning = ({ effects }: { effects: RunEffects }) => (
+  <div className="grid min-w-0 gap-2">
+    <p className="text-sm">These calls change data or cannot be undone, and may be made a second time:</p>
+    <EffectList effects={effects} />
+  </div>
+);

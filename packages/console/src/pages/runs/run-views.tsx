@@ -1,16 +1,16 @@
 import type { RunView } from "@patchbay/protocol/console";
-import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
+import { useAction } from "../../api/action.ts";
 import { api, refetch, useFiltered, useHasRole } from "../../api/api.ts";
 import { formatCompact } from "../../format/numbers.ts";
 import { runs as searchOfRuns } from "../../state/page-search.ts";
 import { Button, IconButton, useDisabledReason } from "../../ui/button.tsx";
-import { Dialog, FormDialog } from "../../ui/dialog.tsx";
-import { TextField } from "../../ui/field.tsx";
+import { Dialog, FormDialog } from "../../ui/form/dialog.tsx";
+import { TextField } from "../../ui/form/field.tsx";
 import { ErrorState } from "../../ui/page.tsx";
 import { Menu, MenuItem, MenuSection, MenuSeparator } from "../../ui/popover.tsx";
-import { showError, showSuccess } from "../../ui/toast.tsx";
-import { Checkbox } from "../../ui/toggle.tsx";
+import { showError } from "../../ui/toast.tsx";
+import { Checkbox } from "../../ui/form/toggle.tsx";
 import { filterOf, type RunsSearch } from "./run-filters.tsx";
 
 const PATH = "/agents/:agent_id/views";
@@ -18,11 +18,11 @@ const PATH = "/agents/:agent_id/views";
 interface RunViewsProps {
   agentId: string;
   search: RunsSearch;
-  /** Replaces the search of the page. */
+  /** Replaces the page's search. */
   onOpen: (search: RunsSearch) => void;
 }
 
-/** The kept views of the list, each with the number of its runs, and what keeps the present one. */
+/** The list's kept views, each with its number of runs, and what keeps the present one. */
 export function RunViews({ agentId, search, onOpen }: RunViewsProps) {
   const [dialog, setDialog] = useState<"save" | "manage">();
   const { data, error, refetch: again } = useFiltered(PATH, { params: { agentId } });
@@ -35,7 +35,8 @@ export function RunViews({ agentId, search, onOpen }: RunViewsProps) {
           {error && !data && <ErrorState error={error} onRetry={() => void again()} />}
           <Group title="Yours" views={views.filter(({ own }) => own)} agentId={agentId} onOpen={onOpen} />
           <Group title="Shared by others" views={views.filter(({ own }) => !own)} agentId={agentId} onOpen={onOpen} />
-          {views.length > 0 && <MenuSeparator />}
+          <Group title="In every agent" views={OF_EVERY_AGENT} agentId={agentId} onOpen={onOpen} />
+          <MenuSeparator />
           <MenuItem
             icon="plus"
             reason={isEmpty ? "Choose a filter or an order first." : undefined}
@@ -58,6 +59,11 @@ export function RunViews({ agentId, search, onOpen }: RunViewsProps) {
   );
 }
 
+/** Views that no member has to save. */
+const OF_EVERY_AGENT: readonly RunView[] = [
+  { viewId: "after-writes", name: "Ended after writes", search: { trouble: "writes" }, shared: false, own: false },
+];
+
 interface GroupProps extends Pick<RunViewsProps, "agentId" | "onOpen"> {
   title: string;
   views: readonly RunView[];
@@ -68,7 +74,7 @@ function Group({ title, views, agentId, onOpen }: GroupProps) {
   return (
     <MenuSection title={title}>
       {views.map(({ viewId, name, search, shared, own }) => {
-        // A view of another version can have parameters that this page does not know.
+        // Another version's view can have parameters that this page does not know.
         const known = searchOfRuns(search);
         return (
           <MenuItem
@@ -121,11 +127,8 @@ function SaveView({ agentId, search, views, onClose }: SaveViewProps) {
       submit={former ? "Replace" : "Save"}
       disabled={name.trim() === ""}
       send={save}
-      onSent={() => {
-        showSuccess(former ? "Replaced the view" : "Saved the view");
-        void refetch(PATH);
-        onClose();
-      }}
+      refetches={[PATH]}
+      done={former ? "Replaced the view" : "Saved the view"}
       onClose={onClose}
     >
       <TextField label="Name" value={name} onChange={setName} required maxLength={200} />
@@ -136,15 +139,9 @@ function SaveView({ agentId, search, views, onClose }: SaveViewProps) {
   );
 }
 
-interface DeleteViewsProps {
-  agentId: string;
-  views: readonly RunView[];
-  onClose: () => void;
-}
-
-function DeleteViews({ agentId, views, onClose }: DeleteViewsProps) {
+function DeleteViews({ agentId, views, onClose }: { agentId: string; views: readonly RunView[]; onClose: () => void }) {
   const isOwner = useHasRole("owner");
-  const remove = useMutation({
+  const remove = useAction({
     mutationFn: (viewId: string) => api.delete(`${PATH}/:view_id`, { params: { agentId, viewId } }),
     onError: (error) => showError("Couldn't delete the view", error),
     onSettled: () => refetch(PATH),

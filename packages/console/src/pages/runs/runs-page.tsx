@@ -1,29 +1,32 @@
-import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import type { TestCounts } from "@patchbay/protocol/console";
+import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { list, pathOfKey, queryClient, useList, useSession } from "../../api/api.ts";
+import { list, pathOfKey, queryClient, resource, useFiltered, useList, useSession } from "../../api/api.ts";
 import { refetchChanged } from "../../api/refresh-list.ts";
+import { urlOf } from "../../api/routes.ts";
+import { countOf } from "../../format/numbers.ts";
 import { runs as searchOfRuns } from "../../state/page-search.ts";
 import { Button } from "../../ui/button.tsx";
-import { DataTable } from "../../ui/data-table.tsx";
+import { DataTable } from "../../ui/table/data-table.tsx";
+import { IndexNote } from "../../ui/index-note.tsx";
 import { EmptyState, PageHeader } from "../../ui/page.tsx";
-import { Menu, MenuChecks, MenuChoice, MenuSection, MenuSeparator } from "../../ui/popover.tsx";
-import { Snippets } from "../../ui/snippet.tsx";
-import { PlaygroundLink } from "../playground/playground-link.tsx";
-import { ExportMenu } from "./export-menu.tsx";
-import { chosenColumns, RUN_COLUMNS, runColumns, useRunColumns } from "./run-columns.tsx";
+import { Menu, MenuChecks, MenuChoice, MenuItem, MenuSection, MenuSeparator } from "../../ui/popover.tsx";
+import { Snippets } from "../../ui/text/snippet.tsx";
+import { PlaygroundLink } from "../../parts/playground/playground-link.tsx";
+import { chosenColumns, RUN_COLUMNS, runColumns, useRunColumns } from "../../parts/run/run-columns.tsx";
 import { filterOf, lastOfRuns, RunFilters, type RunsSearch } from "./run-filters.tsx";
 import { RunSums } from "./run-sums.tsx";
 import { RunViews } from "./run-views.tsx";
-import { isActive } from "./use-run-trace.ts";
+import { isActive } from "../../parts/run/run-facts.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/runs");
 
-/** Refresh interval for the durations of running runs. */
+/** Refresh interval for running runs' durations. */
 const ACTIVE_MS = 5_000;
 const NEWEST = "-createdAt";
 
-/** The runs of an agent, latest first or in another order, with filters, sums and actions on several runs. */
+/** An agent's runs, latest first or in another order, with filters, sums and actions on several runs. */
 export function RunsPage() {
   const { agentId } = route.useParams();
   // The router passes on what the page does not know, such as a status that does not exist.
@@ -39,6 +42,7 @@ export function RunsPage() {
     }),
     placeholderData: keepPreviousData,
   });
+  const { data: totals } = useFiltered("/agents/:agent_id/run-totals", { params: { agentId }, query: filter });
   useActiveRuns(runs.data?.some(({ status }) => isActive(status)) ?? false);
   const [marked, setMarked] = useState<ReadonlySet<string>>(new Set());
   const keys = useList("/agents/:agent_id/credentials", { params: { agentId }, query: { limit: 100 } }).data;
@@ -62,6 +66,7 @@ export function RunsPage() {
       >
         <RunFilters agentId={agentId} search={search} keys={labels} onChange={change} />
       </PageHeader>
+      <IndexNote to={totals?.indexedTo} />
       <DataTable
         caption="Runs"
         query={runs}
@@ -87,7 +92,7 @@ export function RunsPage() {
   );
 }
 
-/** Refreshes the durations of running runs. */
+/** Refreshes running runs' durations. */
 function useActiveRuns(active: boolean): void {
   useEffect(() => {
     if (!active) return undefined;
@@ -107,7 +112,7 @@ const ORDERS = [
   { value: "-tokens", label: "Most tokens" },
 ];
 
-/** The order, also for narrow screens, whose cards have no heads of columns, and the columns. */
+/** The order, also for narrow screens, whose cards have no column heads, and the columns. */
 function DisplayMenu({ sort, onSort }: { sort: string; onSort: (by: string) => void }) {
   const { columns } = useRunColumns();
   return (
@@ -152,3 +157,54 @@ function NoRuns({ agentId, search }: { agentId: string; search: RunsSearch }) {
     </div>
   );
 }
+
+type ExportQuery = ReturnType<typeof filterOf> & { sort: NonNullable<RunsSearch["sort"]> };
+
+const FORMATS = [
+  { format: "csv", label: "CSV" },
+  { format: "ndjson", label: "NDJSON, one run per line" },
+  { format: "json", label: "JSON" },
+];
+
+/** Downloads all matching runs, also those that are not loaded, in list order. */
+const ExportMenu = ({ agentId, query }: { agentId: string; query: ExportQuery }) => (
+  <Menu trigger={<Button icon="download">Export</Button>}>
+    <MenuSection title="All matching runs">
+      {FORMATS.map(({ format, label }) => (
+        <MenuItem
+          key={format}
+          link={<a download href={urlOf("/agents/:agent_id/run-export", { agentId }, { ...query, format })} />}
+        >
+          {label}
+        </MenuItem>
+      ))}
+      <TestsItem agentId={agentId} query={query} />
+    </MenuSection>
+  </Menu>
+);
+
+/** The test download, with the number of tests. They are counted when the menu opens. */
+function TestsItem({ agentId, query }: { agentId: string; query: ExportQuery }) {
+  const params = { agentId };
+  const { data } = useQuery(resource("/agents/:agent_id/run-export/tests", { params, query }));
+  const none = data?.tests === 0;
+  return (
+    <MenuItem
+      link={<a download href={urlOf("/agents/:agent_id/run-export", params, { ...query, format: "tests" })} />}
+      reason={none ? (data.left === 0 ? "No runs match." : "No matching run can be replayed.") : undefined}
+    >
+      Test files that replay them, up to 200 runs
+      {data && !none && <span className="text-muted block text-xs">{countsInWords(data)}</span>}
+    </MenuItem>
+  );
+}
+
+/** For example "12 tests, 2 need an edit, 1 run omitted". */
+const countsInWords = ({ tests, toEdit, left }: TestCounts): string =>
+  [
+    countOf(tests, "test"),
+    toEdit > 0 && `${toEdit} ${toEdit === 1 ? "needs" : "need"} an edit`,
+    left > 0 && `${countOf(left, "run")} omitted`,
+  ]
+    .filter(Boolean)
+    .join(", ");

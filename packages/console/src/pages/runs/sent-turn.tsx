@@ -6,13 +6,14 @@ import { resource } from "../../api/api.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { CodeBlock } from "../../ui/code.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
-import { Json } from "../../ui/json.tsx";
+import { Notice } from "../../ui/notice.tsx";
+import { Json } from "../../ui/text/json.tsx";
 import { ErrorState, Facts, Loading } from "../../ui/page.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
-import { Switch } from "../../ui/toggle.tsx";
+import { Switch } from "../../ui/form/toggle.tsx";
 import { Badge, Count } from "../../ui/values.tsx";
-import { Estimate, ModelFunctions } from "../functions/model-functions.tsx";
-import { PlaygroundLink } from "../playground/playground-link.tsx";
+import { Estimate, ModelFunctions } from "../../parts/model/model-functions.tsx";
+import { PlaygroundLink } from "../../parts/playground/playground-link.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/runs/$runId");
 
@@ -41,9 +42,9 @@ export function SentTurnView({ run, step }: { run: RunTrace; step: number }) {
         </PlaygroundLink>
       </div>
       {data.historyDeleted && (
-        <p className="bg-warn-soft text-warn rounded-md px-3 py-2 text-sm">
+        <Notice tone="warn">
           Earlier queries of the thread were deleted. If that happened after this run, the model received them too.
-        </p>
+        </Notice>
       )}
       <Tabs<Part>
         value={part}
@@ -74,7 +75,7 @@ function Total({ tokens: { system, functions, messages, input, cachedInput } }: 
   );
 }
 
-const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, value) => all + value, 0);
 
 function Messages({ turn }: { turn: SentTurn }) {
   const { messages, earlierMessages, difference, tokens, step } = turn;
@@ -87,7 +88,7 @@ function Messages({ turn }: { turn: SentTurn }) {
         <div className="flex flex-wrap items-center justify-between gap-2">
           <Switch label={`Only changes since turn ${step}`} checked={changes} onChange={setChanges} />
           <span className="text-muted text-xs">
-            {difference.added.length} added, {difference.removed.length} left out
+            {difference.added.length} added, {difference.removed.length} omitted
           </span>
         </div>
       )}
@@ -104,10 +105,10 @@ function Messages({ turn }: { turn: SentTurn }) {
       </ol>
       {difference && difference.removed.length > 0 && (
         <details>
-          <summary className="text-muted text-sm">Left out since turn {step}</summary>
-          <ol aria-label="Messages left out" className="mt-2 grid gap-2">
+          <summary className="text-muted text-sm">Omitted since turn {step}</summary>
+          <ol aria-label="Omitted messages" className="mt-2 grid gap-2">
             {difference.removed.map((message, at) => (
-              // The order of messages is fixed.
+              // The message order is fixed.
               <li key={at} className="border-line min-w-0 rounded-lg border border-dashed">
                 <MessageHead message={message} />
                 <MessageBody message={message} />
@@ -168,7 +169,7 @@ function MessageBody({ message }: { message: ModelMessage }) {
             Sent in the blocks of {message.echo.provider}, with its reasoning
           </summary>
           <div className="mt-1">
-            <Json value={message.echo.blocks} name="Blocks of the provider" />
+            <Json value={message.echo.blocks} name="Provider blocks" />
           </div>
         </details>
       )}
@@ -205,7 +206,7 @@ const System = ({ turn: { system, tokens } }: { turn: SentTurn }) => (
 
 function Functions({ turn: { functions, tokens } }: { turn: SentTurn }) {
   if (functions.length === 0) return <p className="text-muted text-sm">The role sees no functions.</p>;
-  return <ModelFunctions functions={functions.map((one, at) => ({ ...one, tokens: tokens.functions[at] ?? 0 }))} />;
+  return <ModelFunctions functions={functions.map((fn, at) => ({ ...fn, tokens: tokens.functions[at] ?? 0 }))} />;
 }
 
 const PARAMETER_WORDS: Record<keyof ModelParameters, string> = {

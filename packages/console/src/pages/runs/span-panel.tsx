@@ -4,21 +4,21 @@ import { formatShare } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code.tsx";
-import { Icon } from "../../ui/icon.tsx";
-import { Json } from "../../ui/json.tsx";
-import { Markdown } from "../../ui/markdown.tsx";
-import { ErrorState, Facts } from "../../ui/page.tsx";
+import { Notice } from "../../ui/notice.tsx";
+import { Json } from "../../ui/text/json.tsx";
+import { Markdown } from "../../ui/text/markdown.tsx";
+import { ErrorState, type Fact, Facts, Section } from "../../ui/page.tsx";
 import { type Tab, Tabs } from "../../ui/tabs.tsx";
 import { Cost, Count, Status } from "../../ui/values.tsx";
-import { endOf } from "../../waterfall/rows.ts";
-import { KIND_WORDS, stateOf } from "../../waterfall/span-look.ts";
-import { CallProgress } from "../conversation/exchange-view.tsx";
-import type { Report } from "../conversation/exchange.ts";
-import { wholeInput } from "../functions/earlier-call.ts";
-import { SaveCase } from "../functions/save-case.tsx";
+import { endOf } from "../../parts/waterfall/rows.ts";
+import { KIND_WORDS, stateOf } from "../../parts/waterfall/span-look.ts";
+import { CallProgress } from "../../parts/conversation/exchange-view.tsx";
+import type { Report } from "../../parts/conversation/exchange.ts";
+import { wholeInput } from "../../parts/run/run-facts.ts";
+import { SaveCase } from "../../parts/run/save-case.tsx";
 import { EventRows, useRunLog } from "./event-log.tsx";
-import { type CallFailure, OwnerError } from "./owner-error.tsx";
-import { isCall, modelName } from "./run-columns.tsx";
+import { type CallFailure, OwnerError } from "../../parts/run/owner-error.tsx";
+import { isCall, modelName } from "../../parts/run/run-facts.ts";
 import { SentTurnView } from "./sent-turn.tsx";
 import { SpanPayload } from "./span-payload.tsx";
 
@@ -35,7 +35,7 @@ interface SpanPanelProps {
   onEvents: () => void;
 }
 
-/** The details of one span, in tabs; empty tabs are omitted. */
+/** One span's details, in tabs; omits empty tabs. */
 export function SpanPanel({ run, span, nowMs, progress, tab, onTab, onEvents }: SpanPanelProps) {
   const tabs: Tab<SpanTab>[] = [
     { value: "overview", label: "Overview", content: <SpanOverview {...{ run, span, nowMs, progress }} /> },
@@ -48,8 +48,7 @@ export function SpanPanel({ run, span, nowMs, progress, tab, onTab, onEvents }: 
   if (span.output !== undefined) add("output", "Output", <Output run={run} span={span} />);
   if (span.errorMessage !== null || span.code !== null) add("error", "Error", <Failure span={span} />);
   add("attributes", "Attributes", <Json value={{ ...span.attributes, id: span.id }} name="Attributes" />);
-  if (span.kind !== "queue")
-    add("events", "Raw events", <SpanEvents run={run} span={span} nowMs={nowMs} onAll={onEvents} />);
+  if (span.kind !== "queue") add("events", "Raw events", <SpanEvents {...{ run, span, nowMs, onEvents }} />);
   const shown = tabs.find(({ value }) => value === tab)?.value ?? "overview";
   return <Tabs tabs={tabs} value={shown} onChange={onTab} />;
 }
@@ -59,9 +58,9 @@ function Output({ run, span }: { run: RunTrace; span: Span }) {
   return (
     <div className="grid gap-3">
       {Array.isArray(removed) && (
-        <p className="bg-warn-soft text-warn rounded-md px-3 py-2 text-sm">
+        <Notice tone="warn">
           Fields removed for this role: <span className="font-mono text-xs">{removed.join(", ")}</span>
-        </p>
+        </Notice>
       )}
       {span.kind === "query" && typeof span.output === "string" ? (
         <Markdown text={span.output} />
@@ -77,9 +76,7 @@ const Failure = ({ span }: { span: Span }) => (
     <Facts
       items={[
         ["Code", <code className="font-mono text-xs">{span.code ?? "none"}</code>],
-        ...(span.rule === null
-          ? []
-          : [["Rule", <code className="font-mono text-xs">{span.rule}</code>] as [string, ReactNode]]),
+        span.rule !== null && ["Rule", <code className="font-mono text-xs">{span.rule}</code>],
       ]}
     />
     {span.errorMessage !== null && <CodeBlock title="Error returned to the caller" text={span.errorMessage} wrap />}
@@ -88,12 +85,7 @@ const Failure = ({ span }: { span: Span }) => (
   </div>
 );
 
-function SpanEvents({
-  run,
-  span,
-  nowMs,
-  onAll,
-}: Pick<SpanPanelProps, "run" | "span" | "nowMs"> & { onAll: () => void }) {
+function SpanEvents({ run, span, nowMs, onEvents }: Pick<SpanPanelProps, "run" | "span" | "nowMs" | "onEvents">) {
   const log = useRunLog(run, "hosted");
   if (log.error && !log.data) return <ErrorState error={log.error} onRetry={() => void log.refetch()} />;
   const events = log.data?.filter((event) => belongsTo(event, run, span, nowMs));
@@ -102,14 +94,14 @@ function SpanEvents({
       <div className="border-line overflow-hidden rounded-lg border">
         <EventRows events={events} />
       </div>
-      <Button size="small" className="justify-self-start" onClick={onAll}>
+      <Button size="small" className="justify-self-start" onClick={onEvents}>
         Show all events
       </Button>
     </div>
   );
 }
 
-/** Whether an event belongs to a span: by the id of its call, or for a turn by the calls that it requested and by time. */
+/** Whether an event belongs to a span: by its call's id, or for a turn by its requested calls and by time. */
 function belongsTo({ afterMs, body }: LogEvent, run: RunTrace, span: Span, nowMs: number): boolean {
   if (span.kind === "query") return true;
   const event = JSON.parse(body) as { type: string; toolCallId?: string };
@@ -122,20 +114,18 @@ function belongsTo({ afterMs, body }: LogEvent, run: RunTrace, span: Span, nowMs
   return afterMs >= span.startMs && afterMs <= (next ? next.startMs : nowMs + END_TOLERANCE_MS);
 }
 
-/** The last event of a run may be stored shortly after its end. */
+/** A run's last event may be stored shortly after its end. */
 const END_TOLERANCE_MS = 1_000;
 
-type Fact = [name: string, value: ReactNode];
-
-/** The facts of a span; why it failed, and what a turn wrote and requested. */
+/** A span's facts; why it failed, and what a turn wrote and requested. */
 function SpanOverview({ run, span, nowMs, progress }: Pick<SpanPanelProps, "run" | "span" | "nowMs" | "progress">) {
   const lengthMs = endOf(span, nowMs) - span.startMs;
-  const facts: Fact[] = [
+  const facts: (Fact | false)[] = [
     ["State", <Status state={stateOf(span, run.status === "waiting")} />],
     ["Kind", KIND_WORDS[span.kind]],
     ["Start", `+${formatDuration(span.startMs)}`],
     ["Duration", `${formatDuration(lengthMs)} (${formatShare(lengthMs, Math.max(nowMs, run.durationMs))})`],
-    ...(span.waitMs === null ? [] : [["Waited", formatDuration(span.waitMs)] as Fact]),
+    span.waitMs !== null && ["Waited", formatDuration(span.waitMs)],
     ...attributeFacts(span),
   ];
   return (
@@ -186,19 +176,14 @@ function FailureNote({ span: { state, rule, why, code, errorMessage } }: { span:
   if (text === null) return null;
   const denied = state === "denied";
   return (
-    <div
-      className={`flex items-start gap-2 rounded-md px-3 py-2 text-sm ${denied ? "bg-warn-soft text-warn" : "bg-bad-soft text-bad"}`}
-    >
-      <Icon name={denied ? "denied" : "failed"} className="mt-0.5 size-4" />
-      <div className="min-w-0">
-        <p className="font-medium">{denied ? deniedBy(rule) : (code ?? state)}</p>
-        <p>{text}</p>
-      </div>
-    </div>
+    <Notice tone={denied ? "warn" : "bad"} icon={denied ? "denied" : "failed"}>
+      <p className="font-medium">{denied ? deniedBy(rule) : (code ?? state)}</p>
+      <p>{text}</p>
+    </Notice>
   );
 }
 
-/** The failure of a call, for the owner; undefined for other spans. */
+/** A call's failure, for the owner; undefined for other spans. */
 function failureOf({ kind, id, code, errorMessage, error, attributes }: Span): CallFailure | undefined {
   if (kind !== "call") return undefined;
   const { runtime, runtimeName } = attributes;
@@ -217,53 +202,36 @@ function deniedBy(rule: string | null): string {
   return rule === "roles" ? "Denied by the role list" : `Denied by rule ${rule ?? "unknown"}`;
 }
 
-/** The attributes worth a line of their own; all of them are in their tab. */
-function attributeFacts({ attributes }: Span): Fact[] {
-  const {
-    role,
-    provider,
-    model,
-    inputTokens,
-    outputTokens,
-    costUsd,
-    firstTokenMs,
-    runtime,
-    runtimeName,
-    attempts,
-    withheld: removed,
-  } = attributes;
-  const facts: Fact[] = [];
-  const add = (name: string, known: boolean, value: ReactNode) => known && facts.push([name, value]);
-  add("Role", typeof role === "string", role);
-  add("Model", typeof model === "string", modelName({ provider: String(provider), model: String(model) }));
-  if (typeof inputTokens === "number" && typeof outputTokens === "number")
-    facts.push([
-      "Tokens",
-      <>
-        <Count value={inputTokens} /> in
-        <PartOfInput tokens={attributes["cachedInputTokens"]} what="from cache" />
-        <PartOfInput tokens={attributes["cacheWriteInputTokens"]} what="to cache" />, <Count value={outputTokens} /> out
-      </>,
-    ]);
-  if (typeof firstTokenMs === "number") facts.push(["First token", `after ${formatDuration(firstTokenMs)}`]);
+/** The attributes worth their own line; their tab has them all. */
+function attributeFacts({ attributes }: Span): (Fact | false)[] {
+  const { role, provider, model, inputTokens, outputTokens, costUsd, firstTokenMs } = attributes;
+  const { runtime, runtimeName, attempts, withheld: removed } = attributes;
   const tokens = Number(inputTokens ?? 0) + Number(outputTokens ?? 0);
-  if (typeof costUsd === "number")
-    facts.push(["Cost", <Cost usd={costUsd} provider={String(provider)} tokens={tokens} />]);
-  add(
-    "Runtime",
-    typeof runtime === "string",
-    <>
-      {typeof runtimeName === "string" && <span className="block">{runtimeName}</span>}
-      <span className="text-muted font-mono text-xs">{runtime}</span>
-    </>,
-  );
-  add("Attempts", typeof attempts === "number", attempts);
-  add(
-    "Removed fields",
-    Array.isArray(removed),
-    <span className="font-mono text-xs">{[removed].flat().join(", ")}</span>,
-  );
-  return facts;
+  return [
+    typeof role === "string" && ["Role", role],
+    typeof model === "string" && ["Model", modelName({ provider: String(provider), model })],
+    typeof inputTokens === "number" &&
+      typeof outputTokens === "number" && [
+        "Tokens",
+        <>
+          <Count value={inputTokens} /> in
+          <PartOfInput tokens={attributes["cachedInputTokens"]} what="from cache" />
+          <PartOfInput tokens={attributes["cacheWriteInputTokens"]} what="to cache" />, <Count value={outputTokens} />{" "}
+          out
+        </>,
+      ],
+    typeof firstTokenMs === "number" && ["First token", `after ${formatDuration(firstTokenMs)}`],
+    typeof costUsd === "number" && ["Cost", <Cost usd={costUsd} provider={String(provider)} tokens={tokens} />],
+    typeof runtime === "string" && [
+      "Runtime",
+      <>
+        {typeof runtimeName === "string" && <span className="block">{runtimeName}</span>}
+        <span className="text-muted font-mono text-xs">{runtime}</span>
+      </>,
+    ],
+    typeof attempts === "number" && ["Attempts", attempts],
+    Array.isArray(removed) && ["Removed fields", <span className="font-mono text-xs">{removed.join(", ")}</span>],
+  ];
 }
 
 function PartOfInput({ tokens, what }: { tokens: unknown; what: string }) {
@@ -276,23 +244,23 @@ function PartOfInput({ tokens, what }: { tokens: unknown; what: string }) {
   );
 }
 
-/** The text and the function calls of a turn. */
+/** A turn's text and function calls. */
 function TurnOutput({ span: { output } }: { span: Span }) {
   if (typeof output !== "object" || output === null) return null;
   const { text, calls } = output as { text?: string; calls?: unknown[] };
   return (
     <>
       {text !== undefined && (
-        <section className="min-w-0 text-sm">
-          <h3 className="text-muted mb-1 text-xs font-medium">Text</h3>
-          <Markdown text={text} />
-        </section>
+        <Section small title="Text">
+          <div className="text-sm">
+            <Markdown text={text} />
+          </div>
+        </Section>
       )}
       {calls !== undefined && (
-        <section className="min-w-0">
-          <h3 className="text-muted mb-1 text-xs font-medium">Function calls</h3>
+        <Section small title="Function calls">
           <Json value={calls} name="Function calls" />
-        </section>
+        </Section>
       )}
     </>
   );

@@ -2,8 +2,9 @@ import type { LogEvent, RunTrace, Span } from "@patchbay/protocol/console";
 import { useEffect, useState } from "react";
 import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code.tsx";
-import { Json } from "../../ui/json.tsx";
+import { Json } from "../../ui/text/json.tsx";
 import { ErrorState, Loading } from "../../ui/page.tsx";
+import { isTruncated } from "../../parts/run/run-facts.ts";
 import { useRunLog } from "./event-log.tsx";
 
 /** A payload as a tree, or as text. */
@@ -18,7 +19,7 @@ interface SpanPayloadProps {
   side: "input" | "output";
 }
 
-/** The input or output of a span. A part of a call's offers to load all of it from the log. */
+/** A span's input or output. A call's truncated payload offers to load all of it from the log. */
 export function SpanPayload({ run, span, side }: SpanPayloadProps) {
   const [whole, setWhole] = useState(false);
   if (whole) return <WholePayload run={run} span={span} side={side} />;
@@ -37,14 +38,6 @@ export function SpanPayload({ run, span, side }: SpanPayloadProps) {
   );
 }
 
-/** Whether the trace has only a part of a payload. */
-export function isTruncated(
-  { attributes: { truncated } }: Pick<Span, "attributes">,
-  side: "input" | "output",
-): boolean {
-  return Array.isArray(truncated) && truncated.includes(side);
-}
-
 const PAYLOAD_NAMES = { input: "Input", output: "Output" };
 
 function WholePayload({ run, span, side }: SpanPayloadProps) {
@@ -57,11 +50,11 @@ function WholePayload({ run, span, side }: SpanPayloadProps) {
   }, [missing, hasNextPage, isFetchingNextPage, fetchNextPage]);
   if (payload !== undefined) return <Payload value={payload} name={PAYLOAD_NAMES[side]} />;
   if (log.error) return <ErrorState error={log.error} onRetry={() => void log.refetch()} />;
-  if (missing && !hasNextPage) return <p className="text-muted text-sm">The events of the run do not contain it.</p>;
+  if (missing && !hasNextPage) return <p className="text-muted text-sm">The run's events do not contain it.</p>;
   return <Loading block="h-40 rounded-lg" />;
 }
 
-/** The arguments or the result of a call, from the stored events of its run. */
+/** A call's arguments or result, from its run's stored events. */
 export function payloadIn(events: readonly LogEvent[], callId: string, side: "input" | "output"): unknown {
   for (const { body } of events) {
     const event = JSON.parse(body) as { type: string; toolCallId?: string; parameters?: unknown; result?: unknown };

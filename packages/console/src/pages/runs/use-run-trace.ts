@@ -3,29 +3,25 @@ import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { list, queryClient, resource } from "../../api/api.ts";
 import { followRun } from "../../api/stream.ts";
-import type { Report } from "../conversation/exchange.ts";
+import { isActive } from "../../parts/run/run-facts.ts";
+import type { Report } from "../../parts/conversation/exchange.ts";
 
-/** Poll interval when the events of a run cannot be followed. */
+/** Poll interval when a run's events cannot be followed. */
 const POLL_MS = 3_000;
 
 interface FollowedTrace {
   query: UseQueryResult<RunTrace>;
   running: boolean;
-  /** The streamed part of an answer that is not complete yet. */
+  /** The streamed part of an unfinished answer. */
   partial: string;
   progress: Progress;
 }
 
-/** What the handlers of calls reported since the page was opened, by call; it is not stored. */
+/** What call handlers reported since the page was opened, by call; it is not stored. */
 export type Progress = ReadonlyMap<string, readonly Report[]>;
 
-/** Reports that are kept of each call. */
+/** Kept reports for each call. */
 const MAX_REPORTS = 100;
-
-export const isActive = (status: RunTrace["status"]): boolean => status === "queued" || status === "running";
-
-/** Whether a run can be cancelled. A run that waits for approval is open, but neither works nor counts its time. */
-export const isOpen = (status: RunTrace["status"]): boolean => isActive(status) || status === "waiting";
 
 /** A run with its waterfall, refetched on every stored event until it ends. */
 export function useRunTrace(agentId: string, runId: string): FollowedTrace {
@@ -81,7 +77,7 @@ const withReport = (before: Progress, callId: string, report: Report): Progress 
 const DIALECTS = ["hosted", "local"] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
-/** Stored events of a run in the format of the query API (`hosted`) or of the local API. */
+/** A run's stored events in the query API's format (`hosted`) or the local API's. */
 export const logOf = (agentId: string, runId: string, dialect: Dialect) =>
   list("/agents/:agent_id/runs/:run_id/log", {
     params: { agentId, runId },

@@ -1,13 +1,13 @@
 import type { ReactNode } from "react";
 import { useSession } from "../../api/api.ts";
-import { CLI, connectSnippetsOf } from "../../format/snippets.ts";
+import { CLI } from "../../format/snippets.ts";
 import { GuardedLink, LinkButton } from "../../ui/button.tsx";
 import { Command } from "../../ui/code.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Card, EmptyState } from "../../ui/page.tsx";
-import { SnippetTabs } from "../../ui/snippet.tsx";
+import { Card } from "../../ui/page.tsx";
+import { ConnectSnippets } from "../../parts/runtime/connect.tsx";
 
-/** How to start a runtime of this agent, and what its errors mean. */
+/** How to start a runtime for this agent, and what its errors mean. */
 export function HowToConnect({ agentId, open }: { agentId: string; open: boolean }) {
   if (open)
     return (
@@ -49,7 +49,7 @@ const Steps = ({ agentId }: { agentId: string }) => (
         New runtime key
       </GuardedLink>
     </Step>
-    <Step number={2} title="Start the runtime next to your functions">
+    <Step number={2} title="Start the runtime in your service folder">
       <p className="text-muted mb-2 text-sm">It connects out and opens no port; several can run at the same time.</p>
       <ConnectSnippets agentId={agentId} />
     </Step>
@@ -76,7 +76,7 @@ function Troubleshooting() {
   const { baseUrl } = useSession();
   const errors: [logged: string, remedy: ReactNode][] = [
     ["refused the runtime key", "The key is revoked, expired or not a runtime key; API keys cannot connect."],
-    ["belongs to another agent", "The key is valid, but the agent ID is another one: use a runtime key of this agent."],
+    ["belongs to another agent", "The key is valid, but the agent ID is another one: use this agent's runtime key."],
     ["the address is not a control plane", <Address baseUrl={baseUrl} />],
     [
       "no connection to the control plane",
@@ -110,40 +110,3 @@ const Address = ({ baseUrl }: { baseUrl: string }) => (
     Use the address of this control plane: <code className="font-mono text-xs">{baseUrl}</code>.
   </>
 );
-
-/** The command and the code that connect a runtime. */
-export function ConnectSnippets({ agentId, runtimeKey }: { agentId: string; runtimeKey?: string | undefined }) {
-  const { baseUrl } = useSession();
-  return (
-    <SnippetTabs
-      secret={runtimeKey}
-      insertLabel="Insert my key"
-      snippets={(key) => {
-        const { cli, code } = connectSnippetsOf({ baseUrl, agentId, runtimeKey: key });
-        return [
-          { label: "Command", text: cli },
-          { label: "TypeScript", text: code },
-        ];
-      }}
-    />
-  );
-}
-
-/** Shown in place of lists that need functions, until a runtime has connected some. */
-export function NeverConnected({ agentId, children }: { agentId: string; children: ReactNode }) {
-  const { baseUrl } = useSession();
-  return (
-    <EmptyState
-      icon="function"
-      title="No functions yet"
-      command={connectSnippetsOf({ baseUrl, agentId }).cli}
-      action={
-        <LinkButton to="/agents/$agentId/runtimes" params={{ agentId }} look="primary">
-          How to connect
-        </LinkButton>
-      }
-    >
-      {children}
-    </EmptyState>
-  );
-}

@@ -6,20 +6,20 @@ import { list } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
 import { classNames } from "../../ui/class-names.ts";
-import { DataTable } from "../../ui/data-table.tsx";
-import type { Column } from "../../ui/table-rows.tsx";
-import { Icon } from "../../ui/icon.tsx";
+import { DataTable } from "../../ui/table/data-table.tsx";
+import type { Column } from "../../ui/table/table-rows.tsx";
+import { Notice } from "../../ui/notice.tsx";
 import { PageHeader } from "../../ui/page.tsx";
 import { Time } from "../../ui/values.tsx";
 import { HowToConnect } from "./how-to-connect.tsx";
-import { RuntimeState } from "./runtime-state.tsx";
+import { RuntimeState } from "../../parts/runtime/connect.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/runtimes");
 
 /** The live feed does not report heartbeats, so the page polls. */
 const POLL_MS = 5_000;
 
-/** The runtimes of an agent, and how to connect one. */
+/** An agent's runtimes, and how to connect one. */
 export function RuntimesPage() {
   const { agentId } = route.useParams();
   const runtimes = useInfiniteQuery({
@@ -58,16 +58,13 @@ export function RuntimesPage() {
 }
 
 const NoneConnected = ({ seenBefore }: { seenBefore: boolean }) => (
-  <div role="status" className="bg-warn-soft text-warn flex items-start gap-2.5 rounded-lg px-4 py-3">
-    <Icon name="alert" className="mt-0.5 size-4" />
-    <div>
-      <p className="font-semibold">No runtime is connected</p>
-      <p className="text-sm">
-        Queries of this agent fail with “Agent session not found”.
-        {seenBefore && " Runtimes seen recently are listed below."}
-      </p>
-    </div>
-  </div>
+  <Notice role="status" tone="warn" icon="alert">
+    <p className="font-semibold">No runtime is connected</p>
+    <p>
+      Queries to this agent fail with “Agent session not found”.
+      {seenBefore && " Runtimes seen recently are listed below."}
+    </p>
+  </Notice>
 );
 
 const columnsOf = (fetchedAt: number): Column<Runtime>[] => [
@@ -139,7 +136,7 @@ const columnsOf = (fetchedAt: number): Column<Runtime>[] => [
   },
 ];
 
-/** Three heartbeats of 5 seconds. */
+/** Three heartbeats at 5 seconds. */
 const LATE_MS = 15_000;
 
 /** Time since the last heartbeat; the clock runs on between two polls. */
@@ -163,7 +160,7 @@ function Heartbeat({ silentMs, fetchedAt }: { silentMs: number; fetchedAt: numbe
   );
 }
 
-/** Calls in progress in a runtime, of its maximum. */
+/** A runtime's calls in progress, and its maximum. */
 function Load({ inFlight, concurrency }: { inFlight: number; concurrency: number | null }) {
   if (concurrency === null) return <span>{inFlight}</span>;
   const full = inFlight >= concurrency;

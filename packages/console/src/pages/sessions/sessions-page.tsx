@@ -5,17 +5,17 @@ import { snippetsOf } from "../../format/snippets.ts";
 import { lastOf, rangeOf } from "../../format/time-range.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { buttonClass } from "../../ui/button.tsx";
-import { DataTable } from "../../ui/data-table.tsx";
-import type { Column } from "../../ui/table-rows.tsx";
+import { DataTable } from "../../ui/table/data-table.tsx";
+import type { Column } from "../../ui/table/table-rows.tsx";
 import { EmptyState, PageHeader } from "../../ui/page.tsx";
-import { SearchField } from "../../ui/search-field.tsx";
-import { TimeRange } from "../../ui/time-range.tsx";
+import { SearchField } from "../../ui/table/search-field.tsx";
+import { TimeRange } from "../../ui/form/time-range.tsx";
 import { Count, Failed, Money, Time, TwoLines } from "../../ui/values.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/sessions");
 const PRESET = "7d";
 
-/** Sessions of end users: queries grouped by their `sessionId`. */
+/** End users' sessions: queries grouped by their `sessionId`. */
 export function SessionsPage() {
   const { agentId } = route.useParams();
   const { q, ...range } = route.useSearch();
@@ -47,7 +47,7 @@ export function SessionsPage() {
             to="/agents/$agentId/runs"
             params={{ agentId }}
             search={{ sessionId }}
-            aria-label={`Runs of session ${sessionId}`}
+            aria-label={`Runs in session ${sessionId}`}
             className={buttonClass("ghost", "small")}
           >
             Runs

@@ -1,5 +1,5 @@
 const NAME = "patchbay.back";
-/** As long as a sign-in link of `patchbay dev` works. */
+/** As long as a sign-in link from `patchbay dev` works. */
 const LIFE_MS = 600_000;
 
 /**
@@ -11,7 +11,7 @@ export function rememberBack(back: string | undefined): void {
     if (back === undefined) localStorage.removeItem(NAME);
     else localStorage.setItem(NAME, JSON.stringify({ back, at: Date.now() }));
   } catch {
-    // Storage is forbidden or full: signing in then leads to the list of agents.
+    // Storage is forbidden or full: signing in then leads to the agent list.
   }
 }
 
@@ -26,6 +26,9 @@ export function rememberedBack(): string | undefined {
   }
 }
 
-/** Where signing in leads. Accepts only paths of the console: an attacker may have written the URL, and must not send members to another site. */
+/**
+ * Where signing in leads. Accepts only console paths: an attacker may have written the URL, and must not send members
+ * to another site.
+ */
 export const pageAfterSignIn = (back: string | undefined): string =>
   back !== undefined && /^\/(?![/\\])/.test(back) ? back : "/agents";

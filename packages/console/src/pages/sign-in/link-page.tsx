@@ -1,11 +1,12 @@
 import type { LinkOffer } from "@patchbay/protocol/console";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
+import { useAction } from "../../api/action.ts";
 import { api, setSession } from "../../api/api.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
-import { NewPasswordField, TextField } from "../../ui/field.tsx";
-import { Form } from "../../ui/form.tsx";
+import { NewPasswordField, TextField } from "../../ui/form/field.tsx";
+import { Form } from "../../ui/form/form.tsx";
 import { Fault } from "../../ui/page.tsx";
 import { Time } from "../../ui/values.tsx";
 import { pageAfterSignIn, rememberBack, rememberedBack } from "./back.ts";
@@ -70,7 +71,7 @@ function AcceptForm({ link, offer }: { link: string; offer: LinkOffer }) {
   const navigate = useNavigate();
   const [form, setForm] = useState({ organisation: offer.organisation ?? "", name: "", email: "", password: "" });
   const set = (field: keyof typeof form) => (value: string) => setForm({ ...form, [field]: value });
-  const accept = useMutation({
+  const accept = useAction({
     mutationFn: () => {
       const { name, password, email, organisation } = form;
       const own = { link, name, password };

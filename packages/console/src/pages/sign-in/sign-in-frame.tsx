@@ -8,7 +8,10 @@ interface SignInFrameProps {
   children: ReactNode;
 }
 
-/** The layout of pages without a session. It begins at a fixed height, so that the heading stays where it is while content loads. */
+/**
+ * The layout for pages without a session. It begins at a fixed height, so that the heading stays where it is while
+ * content loads.
+ */
 export const SignInFrame = ({ title, description, children }: SignInFrameProps) => (
   <main className="mx-auto w-full max-w-sm px-4 pt-[max(3rem,16vh)] pb-12">
     <div className="mb-6 flex items-center gap-2.5 font-semibold">
@@ -37,7 +40,7 @@ export const SignInSkeleton = () => (
   </SignInFrame>
 );
 
-/** The page of a link while its code loads, and while the link is opened. */
+/** A link's page while its code loads, and while the link is opened. */
 export const LinkSkeleton = () => (
   <SignInFrame title="Signing in">
     <Loading block="h-8" />

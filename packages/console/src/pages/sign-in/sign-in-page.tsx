@@ -1,11 +1,12 @@
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useRouter } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useState } from "react";
+import { useAction } from "../../api/action.ts";
 import { api, resource, setSession } from "../../api/api.ts";
 import { CLI } from "../../format/snippets.ts";
 import { Button } from "../../ui/button.tsx";
-import { PasswordField, TextField } from "../../ui/field.tsx";
-import { Form } from "../../ui/form.tsx";
+import { PasswordField, TextField } from "../../ui/form/field.tsx";
+import { Form } from "../../ui/form/form.tsx";
 import { pageAfterSignIn, rememberBack } from "./back.ts";
 import { SignInFrame } from "./sign-in-frame.tsx";
 
@@ -19,7 +20,7 @@ export function SignInPage() {
   const [password, setPassword] = useState("");
   const local = useQuery(resource("/sign-in")).data?.local;
   useEffect(() => rememberBack(back), [back]);
-  const signIn = useMutation({
+  const signIn = useAction({
     mutationFn: () => api.post("/session", { body: { email, password } }),
     onSuccess: async (session) => {
       setSession(session);
@@ -56,8 +57,8 @@ export function SignInPage() {
         </p>
       )}
       <p className="text-muted mt-6 text-sm text-pretty">
-        No password? Ask an owner for a link from the Members page, or run <Code>{CLI} members link</Code> on the
-        server, with the <Code>--data-dir</Code> or <Code>--database</Code> of the service.
+        No password? Ask an owner for a link from the Members page, or run <Code>{CLI} members link</Code> on the server
+        in your service folder, with the <Code>--data-dir</Code> or <Code>--database</Code> that it uses.
       </p>
     </SignInFrame>
   );

@@ -6,15 +6,15 @@ import { api, refetch } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { Button, GuardedButton, TextLink } from "../../ui/button.tsx";
 import { CopyableText } from "../../ui/copy.tsx";
-import { FormDialog } from "../../ui/dialog.tsx";
+import { FormDialog } from "../../ui/form/dialog.tsx";
 import { Card, Fault, Loading, PageHeader, Skeleton } from "../../ui/page.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 import { Count, Money, Time } from "../../ui/values.tsx";
-import { QueryText } from "../conversation/exchange-view.tsx";
-import { exchangesOf, shownTitle } from "../conversation/exchange.ts";
-import { PastAnswer, threadPages } from "../conversation/past-exchange.tsx";
-import { FailedQuery } from "../errors/error-pages.tsx";
-import { PlaygroundLink } from "../playground/playground-link.tsx";
+import { QueryText } from "../../parts/conversation/exchange-view.tsx";
+import { exchangesOf, shownTitle } from "../../parts/conversation/exchange.ts";
+import { PastAnswer, threadPages } from "../../parts/conversation/past-exchange.tsx";
+import { FailedQuery } from "../../ui/error-pages.tsx";
+import { PlaygroundLink } from "../../parts/playground/playground-link.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/threads/$threadId");
 
@@ -65,24 +65,14 @@ export function ThreadPage() {
   );
 }
 
-/** The role and session of the last query, for the playground to continue with. */
+/** The last query's role and session, for the playground to continue with. */
 function lastCaller(thread: ConsoleThreadDetail | undefined): { role?: string; session?: string } {
   const last = thread?.runs.at(-1);
   return { ...(last?.role && { role: last.role }), ...(last?.sessionId && { session: last.sessionId }) };
 }
 
 function Conversation({ thread }: { thread: ConsoleThreadDetail | undefined }) {
-  if (!thread)
-    return (
-      <Loading label="Loading the conversation">
-        <div className="grid gap-4">
-          <Skeleton className="ml-auto h-10 w-2/3 rounded-lg" />
-          <Skeleton className="h-24 w-full rounded-lg" />
-          <Skeleton className="ml-auto h-10 w-1/2 rounded-lg" />
-          <Skeleton className="h-24 w-full rounded-lg" />
-        </div>
-      </Loading>
-    );
+  if (!thread) return <Loading label="Loading the conversation" block="h-20 rounded-lg" blocks={3} />;
   return (
     <ol aria-label="Conversation" className="grid min-w-0 gap-6">
       {exchangesOf(thread).map((past) => (

@@ -2,13 +2,13 @@ import type { ConsoleThread } from "@patchbay/protocol/console";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useList } from "../../api/api.ts";
 import { useSearchChange } from "../../state/page-search.ts";
-import { DataTable } from "../../ui/data-table.tsx";
-import type { Column } from "../../ui/table-rows.tsx";
-import { type Filter, FilterBar } from "../../ui/filter-bar.tsx";
+import { DataTable } from "../../ui/table/data-table.tsx";
+import type { Column } from "../../ui/table/table-rows.tsx";
+import { type Filter, FilterBar } from "../../ui/table/filter-bar.tsx";
 import { EmptyState, PageHeader } from "../../ui/page.tsx";
 import { Count, Money, Time, TwoLines } from "../../ui/values.tsx";
-import { shownTitle } from "../conversation/exchange.ts";
-import { PlaygroundLink } from "../playground/playground-link.tsx";
+import { shownTitle } from "../../parts/conversation/exchange.ts";
+import { PlaygroundLink } from "../../parts/playground/playground-link.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/threads");
 
@@ -17,7 +17,7 @@ const FILTERS: Filter<"q" | "sessionId">[] = [
   { kind: "text", name: "sessionId", label: "Session", suggestions: [] },
 ];
 
-/** Threads of an agent, sorted by their last update. */
+/** An agent's threads, sorted by their last update. */
 export function ThreadsPage() {
   const { agentId } = route.useParams();
   const search = route.useSearch();
@@ -46,13 +46,13 @@ export function ThreadsPage() {
 
 const NothingFound = () => (
   <EmptyState icon="search" title="No matching threads">
-    Search by words of the title or the start of the ID; the session ID must match exactly.
+    Search by title words or the start of the ID; the session ID must match exactly.
   </EmptyState>
 );
 
 const NoThreads = ({ agentId }: { agentId: string }) => (
   <EmptyState icon="thread" title="No threads yet" action={<PlaygroundLink agentId={agentId} />}>
-    A query starts a thread, or continues the thread of its threadId.
+    A query starts a thread, or continues the thread with its threadId.
   </EmptyState>
 );
 

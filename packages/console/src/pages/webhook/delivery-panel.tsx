@@ -1,11 +1,11 @@
 import type { WebhookDelivery } from "@patchbay/protocol/console";
-import { useMutation } from "@tanstack/react-query";
+import { useAction } from "../../api/action.ts";
 import { api, refetch } from "../../api/api.ts";
 import { GuardedButton, LinkButton } from "../../ui/button.tsx";
 import { CopyableText } from "../../ui/copy.tsx";
-import { Drawer } from "../../ui/dialog.tsx";
-import { Json } from "../../ui/json.tsx";
-import { Facts, Fault } from "../../ui/page.tsx";
+import { Drawer } from "../../ui/form/dialog.tsx";
+import { Json } from "../../ui/text/json.tsx";
+import { Facts, Fault, Section } from "../../ui/page.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 import { Duration, Status, Time } from "../../ui/values.tsx";
 
@@ -18,7 +18,7 @@ interface DeliveryPanelProps {
 /** One delivery with its last attempt. An ended one can be sent again. */
 export function DeliveryPanel({ agentId, delivery, onClose }: DeliveryPanelProps) {
   const { deliveryId, type, data, status, lastStatus, lastError, lastDurationMs } = delivery;
-  const again = useMutation({
+  const again = useAction({
     mutationFn: () =>
       api.post("/agents/:agent_id/webhook/deliveries/:delivery_id/resend", { params: { agentId, deliveryId } }),
     onSuccess: () => showSuccess("The delivery is sent again"),
@@ -52,10 +52,9 @@ export function DeliveryPanel({ agentId, delivery, onClose }: DeliveryPanelProps
             ["ID", <CopyableText text={deliveryId} label="Copy ID" />],
           ]}
         />
-        <section>
-          <h3 className="mb-2 font-semibold">Data</h3>
+        <Section title="Data">
           <Json value={data} name="Data" />
-        </section>
+        </Section>
         {typeof runId === "string" && (
           <LinkButton
             to="/agents/$agentId/runs/$runId"

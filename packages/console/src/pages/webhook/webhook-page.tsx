@@ -1,19 +1,20 @@
-import type { WebhookDelivery } from "@patchbay/protocol/console";
-import { keepPreviousData, useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
+import type { ConsoleWebhook, WebhookDelivery } from "@patchbay/protocol/console";
+import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
+import { useAction } from "../../api/action.ts";
 import { api, list, refetch, resource, useSession } from "../../api/api.ts";
 import { operatorCommand } from "../../format/snippets.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { GuardedButton } from "../../ui/button.tsx";
-import { DataTable } from "../../ui/data-table.tsx";
-import { FilterBar } from "../../ui/filter-bar.tsx";
-import { EmptyState, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
-import type { Column } from "../../ui/table-rows.tsx";
+import { DataTable } from "../../ui/table/data-table.tsx";
+import { FilterBar } from "../../ui/table/filter-bar.tsx";
+import { Card, EmptyState, Facts, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
+import type { Column } from "../../ui/table/table-rows.tsx";
 import { showError, showSuccess } from "../../ui/toast.tsx";
 import { Status, Time, TwoLines } from "../../ui/values.tsx";
 import { DeliveryPanel } from "./delivery-panel.tsx";
-import { WebhookCard, type WebhookDialog } from "./webhook-card.tsx";
+import type { WebhookDialog } from "./webhook-dialogs.tsx";
 
 const WebhookDialogs = lazy(async () => ({ default: (await import("./webhook-dialogs.tsx")).WebhookDialogs }));
 
@@ -22,13 +23,13 @@ const STATUSES = ["pending", "delivered", "failed"] as const;
 /** Pause between two requests for a list with deliveries that wait for an attempt. */
 const REFRESH_MS = 3_000;
 
-/** Where an agent reports approvals and ends of runs, and what it has sent. */
+/** Where an agent reports approvals and run ends, and what it has sent. */
 export function WebhookPage() {
   const { agentId } = route.useParams();
   const [dialog, setDialog] = useState<WebhookDialog>();
   const { databaseOption } = useSession();
   const query = useQuery(resource("/agents/:agent_id/webhook", { params: { agentId } }));
-  const test = useMutation({
+  const test = useAction({
     mutationFn: () => api.post("/agents/:agent_id/webhook/test", { params: { agentId } }),
     onSuccess: () => showSuccess("Stored a test delivery"),
     onError: (error) => showError("Could not send a test", error),
@@ -39,7 +40,7 @@ export function WebhookPage() {
     <>
       <PageHeader
         title="Webhook"
-        description="Sends approvals, and the ends of runs with Prefer: respond-async, to your address"
+        description="Sends approvals, and run ends with Prefer: respond-async, to your address"
         actions={
           webhook && (
             <GuardedButton needs="developer" icon="send" busy={test.isPending} onClick={() => test.mutate()}>
@@ -85,6 +86,45 @@ export function WebhookPage() {
   );
 }
 
+interface WebhookCardProps {
+  webhook: ConsoleWebhook;
+  onOpen: (dialog: WebhookDialog) => void;
+}
+
+/** A webhook's address and secret, with what changes them. */
+function WebhookCard({ webhook: { url, hint, previousEndsAt, createdAt }, onOpen }: WebhookCardProps) {
+  return (
+    <Card title="Receiver" className="max-w-4xl">
+      <div className="grid gap-4">
+        <Facts
+          items={[
+            ["Address", <code className="font-mono text-xs break-all">{url}</code>],
+            ["Secret", <code className="font-mono text-xs">{hint}</code>],
+            previousEndsAt !== null && [
+              "Old secret",
+              <>
+                signs too until <Time at={previousEndsAt} exact />
+              </>,
+            ],
+            ["Added", <Time at={createdAt} exact />],
+          ]}
+        />
+        <div className="flex flex-wrap gap-2">
+          <GuardedButton needs="developer" icon="edit" onClick={() => onOpen("url")}>
+            Change address
+          </GuardedButton>
+          <GuardedButton needs="developer" icon="retry" onClick={() => onOpen("rotate")}>
+            Rotate secret
+          </GuardedButton>
+          <GuardedButton needs="developer" look="danger" icon="trash" onClick={() => onOpen("remove")}>
+            Remove
+          </GuardedButton>
+        </div>
+      </div>
+    </Card>
+  );
+}
+
 function Deliveries({ agentId }: { agentId: string }) {
   const { status, delivery: opened } = route.useSearch();
   const change = useSearchChange(route);
@@ -117,7 +157,7 @@ function Deliveries({ agentId }: { agentId: string }) {
         )}
         empty={
           <EmptyState icon="send" title="No deliveries">
-            Events of this agent appear here once they occur. Send a test to check the receiver.
+            This agent's events appear here once they occur. Send a test to check the receiver.
           </EmptyState>
         }
       />
@@ -133,14 +173,17 @@ function Deliveries({ agentId }: { agentId: string }) {
   );
 }
 
-/** The function and the decision, or the state of the run. */
+/** The function and the decision, or the run's state. */
 const subjectOf = ({ data }: WebhookDelivery): string =>
   ["toolName", "decision", "status"]
     .flatMap((name) => (typeof data[name] === "string" ? [data[name]] : []))
     .join(" · ");
 
 const COLUMNS: Column<WebhookDelivery>[] = [
-  { head: "Event", cell: (one) => <TwoLines first={one.type} second={subjectOf(one) || one.deliveryId} /> },
+  {
+    head: "Event",
+    cell: (delivery) => <TwoLines first={delivery.type} second={subjectOf(delivery) || delivery.deliveryId} />,
+  },
   { head: "Status", cell: ({ status }) => <Status state={status} /> },
   {
     head: "Last attempt",

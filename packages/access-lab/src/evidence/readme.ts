@@ -1,0 +1,62 @@
+import type { Versions } from "./versions.ts";
+
+interface About {
+  service: string;
+  versions: Versions;
+  findings: readonly string[];
+  agent: string | undefined;
+  since: string;
+}
+
+/** The first page in the evidence folder. */
+export function readmeOf({ service, versions, findings, agent, since }: About): string {
+  const { patchbay, node, commit, hasUncommittedChanges, writtenAt } = versions;
+  const source =
+    commit === null ? "not in git" : `${commit}${hasUncommittedChanges === true ? ", with uncommitted changes" : ""}`;
+  const rows = [...FILES, ...(agent === undefined ? [] : RECORDS)].map(([name, what]) => `| \`${name}\` | ${what} |`);
+  return `# Access of ${service}
+
+Written ${writtenAt} by Patchbay ${patchbay} on Node.js ${node}. Source: ${source}.
+${agent === undefined ? "Without `--agent`, the evidence has no records of a running service." : `Agent ${agent}, since ${since}.`}
+
+${findings.length === 0 ? "No findings." : `Findings:\n\n${findings.map((finding) => `- ${finding}`).join("\n")}`}
+
+| file | contents |
+|---|---|
+${rows.join("\n")}
+
+Check the files with \`sha256sum -c SHA256SUMS\`${agent === undefined ? "" : ", and the audit log with `node recheck.mjs`"}. The page
+"Evidence for auditors" of the documentation says how to repeat each result, and what it does not show.
+`;
+}
+
+const FILES = [
+  ["matrix.json", "which role may call which function, and the decision on each declared case"],
+  ["matrix.md", "the same as a table"],
+  ["access.lock.json", "the access that the code gives now: role lists, schemas, fingerprints of code"],
+  ["access.never.json", "what may never be granted, if the service has this list"],
+  [
+    "check.json",
+    "differences from the reviewed lock, broken rules of the never-list, conditional functions without a refused case",
+  ],
+  ["attacks.json", "attempts and findings of the escalation suite by attack, role and OWASP risk (ASI01 to ASI10)"],
+  ["attacks.txt", "the same as a table"],
+  ["search.json", "calls that no case shows, found by a search, with its seed"],
+  [
+    "adequacy.json",
+    "how many small changes of `authorize` the cases notice, with the seed, and the changes that they miss",
+  ],
+  ["versions.json", "versions, commit and time"],
+] as const;
+
+const RECORDS = [
+  ["connected.json", "hashes of the function sets that were connected, and whether the newest one is that of the file"],
+  ["use.json", "which roles used their functions in the period"],
+  ["audit-check.json", "the check of the whole audit log of the organisation"],
+  ["audit-seals.ndjson", "the seals of the period"],
+  [
+    "audit.ndjson",
+    "the sealed entries: the agent's and the organisation's own in full, those of other agents as digests",
+  ],
+  ["recheck.mjs", "checks the two files above, without Patchbay"],
+] as const;

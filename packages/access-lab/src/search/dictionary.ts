@@ -1,0 +1,63 @@
+import type { Node } from "estree";
+import { isJsonObject, type JsonValue } from "@patchbay/kit";
+import { nodesIn } from "../code/modules.ts";
+import type { Slice } from "../code/slice.ts";
+
+/** Values that code compares with: random values would rarely equal them. */
+export interface Dictionary {
+  texts: string[];
+  numbers: number[];
+  /** Context members that the code reads. */
+  members: string[];
+}
+
+/** Largest number of texts in a dictionary. Code with more has records in it. */
+const MOST = 40;
+const LONGEST = 60;
+
+/** The literals in the code that a function uses, and its member names, because they find records. */
+export function dictionaryOf({ code }: Slice): Dictionary {
+  const [texts, numbers, members] = [new Set<string>(), new Set<number>(), new Set<string>()];
+  for (const { node } of code)
+    // A slice holds nodes within its other nodes.
+    if (texts.size < MOST)
+      for (const one of nodesIn(node)) {
+        if (one.type === "Literal" && typeof one.value === "number") numbers.add(one.value);
+        if (one.type === "Literal" && typeof one.value === "string" && one.value.length <= LONGEST)
+          texts.add(one.value);
+        if (one.type === "Property" && !one.computed && one.key.type === "Identifier") texts.add(one.key.name);
+        for (const name of contextMembers(one)) members.add(name);
+      }
+  return { texts: [...texts].slice(0, MOST), numbers: [...numbers].slice(0, MOST), members: [...members] };
+}
+
+/** Member names that code reads from a variable `context`. */
+function contextMembers(node: Node): string[] {
+  if (node.type === "MemberExpression" && node.object.type === "Identifier" && node.object.name === "context") {
+    const { property } = node;
+    if (property.type === "Identifier" && !node.computed) return [property.name];
+    return property.type === "Literal" && typeof property.value === "string" ? [property.value] : [];
+  }
+  if (node.type !== "Property" || node.key.type !== "Identifier" || node.key.name !== "context") return [];
+  const { value } = node;
+  if (value.type !== "ObjectPattern") return [];
+  return value.properties.flatMap((one) =>
+    one.type === "Property" && one.key.type === "Identifier" ? [one.key.name] : [],
+  );
+}
+
+/** The texts and numbers of declared values first, because they name records that exist. */
+export function withValues({ texts, numbers, members }: Dictionary, values: readonly JsonValue[]): Dictionary {
+  const leaves = values.flatMap((value) => [...leavesOf(value)]);
+  return {
+    texts: [...new Set([...leaves.filter((one) => typeof one === "string"), ...texts])].slice(0, MOST),
+    numbers: [...new Set([...leaves.filter((one) => typeof one === "number"), ...numbers])].slice(0, MOST),
+    members,
+  };
+}
+
+function* leavesOf(value: JsonValue): Iterable<JsonValue> {
+  if (Array.isArray(value)) for (const one of value) yield* leavesOf(one);
+  else if (isJsonObject(value)) for (const one of Object.values(value)) yield* leavesOf(one);
+  else yield value;
+}

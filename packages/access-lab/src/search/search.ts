@@ -1,0 +1,268 @@
+import { canonicalJson } from "@patchbay/kit";
+import { allCalls, type Side, someCalls } from "./calls.ts";
+import type { ServiceFacts } from "./facts.ts";
+import { type Call, type Decisions, type Judge, rankOf, wordOf } from "./judge.ts";
+import { shrink } from "./shrink.ts";
+
+export interface SearchOptions {
+  seed: number;
+  /** Decisions per function: calls times roles. */
+  checks: number;
+  /** The whole search's time. */
+  timeMs: number;
+  /** The functions to compare. Default: all. */
+  only?: readonly string[];
+}
+
+/** Fits 50 functions and 6 roles into a minute. */
+export const DEFAULTS: Omit<SearchOptions, "seed"> = { checks: 12_000, timeMs: 50_000 };
+
+/** `proved`: every call that differs for the code was judged. `tested`: some calls were. */
+export type Word = "proved" | "tested";
+
+/** One version of a service and its gate. */
+export interface Version {
+  facts: ServiceFacts;
+  judge: Judge;
+}
+
+/** A call that two versions decide differently. */
+export interface Difference {
+  call: Call;
+  roles: string[];
+  before: "allowed" | "approval" | "denied";
+  after: "allowed" | "approval" | "denied";
+}
+
+export interface Comparison {
+  functionName: string;
+  word: Word;
+  calls: number;
+  /** The later version allows more. One call for each role, as short as the search finds. */
+  widenings: Difference[];
+  narrowings: Difference[];
+  /** True if a service decided one call in two ways, so that nothing is proved. */
+  isUnsteady: boolean;
+  /** True if the schemas of both versions accepted a call. Otherwise the code behind them remains unknown. */
+  isAccepted: boolean;
+  /** True if the role lists and equal schemas decide, without other code. */
+  isDeclared: boolean;
+}
+
+/** Searches calls that two service versions decide differently. */
+export async function compareVersions(
+  before: Version,
+  after: Version,
+  options: SearchOptions,
+): Promise<{ comparisons: Comparison[] }> {
+  const columns = [...new Set([...before.facts.columns, ...after.facts.columns])];
+  const all = new Set([...Object.keys(before.facts.functions), ...Object.keys(after.facts.functions)]);
+  const names = [...all].filter((name) => options.only?.includes(name) ?? true).sort();
+  const comparisons: Comparison[] = [];
+  for (const { item: functionName, endsAt } of inTime(names, options.timeMs))
+    comparisons.push(await compareFunction(functionName, { before, after, columns }, { ...options, endsAt }));
+  return { comparisons };
+}
+
+interface Pair {
+  before: Version;
+  after: Version;
+  columns: string[];
+}
+
+async function compareFunction(
+  functionName: string,
+  { before, after, columns }: Pair,
+  options: SearchOptions & { endsAt: number },
+): Promise<Comparison> {
+  const ask = async (calls: readonly Call[]) => {
+    const both = [before, after].map(({ judge }) => judge(functionName, columns, calls));
+    const [old = [], now = []] = await Promise.all(both);
+    return { old, now };
+  };
+  const found: Comparison = {
+    functionName,
+    word: "tested",
+    calls: 0,
+    widenings: [],
+    narrowings: [],
+    isUnsteady: false,
+    isAccepted: false,
+    isDeclared: isDeclared(functionName, before.facts, after.facts),
+  };
+  const open = { widenings: new Set(columns), narrowings: new Set(columns) };
+  const search = planOf(sidesOf(functionName, [before, after]), columns.length, options);
+  for (const calls of search.batches) {
+    const { old, now } = await ask(calls);
+    found.calls += calls.length;
+    found.isAccepted ||= calls.some((_, i) => !old[i]!.includes("i") && !now[i]!.includes("i"));
+    if (search.isComplete) found.isUnsteady ||= !isEqual(await ask(calls), { old, now });
+    for (const [i, call] of calls.entries())
+      for (const [c, column] of columns.entries()) {
+        const rise = rankOf(now[i]![c]) - rankOf(old[i]![c]);
+        const kind = rise > 0 ? "widenings" : "narrowings";
+        if (rise === 0 || !open[kind].has(column)) continue;
+        const isSame = async (one: Call) => {
+          const {
+            old: [was = ""],
+            now: [is = ""],
+          } = await ask([one]);
+          return Math.sign(rankOf(is[c]) - rankOf(was[c])) === Math.sign(rise);
+        };
+        const short = await shrink(call, isSame);
+        const {
+          old: [was = ""],
+          now: [is = ""],
+        } = await ask([short]);
+        if (wordOf(was[c]) === wordOf(is[c])) {
+          found.isUnsteady = true;
+          continue;
+        }
+        const roles = columns.filter(
+          (_, other) => was[other] === was[c] && is[other] === is[c] && open[kind].delete(columns[other]!),
+        );
+        if (roles.length > 0) found[kind].push({ call: short, roles, before: wordOf(was[c]), after: wordOf(is[c]) });
+      }
+    if (open.widenings.size === 0) break;
+  }
+  found.isDeclared &&= found.isAccepted;
+  if (found.isDeclared || (search.isComplete && search.isDone() && !found.isUnsteady)) found.word = "proved";
+  return found;
+}
+
+/** True if only role lists decide in both versions, and the schemas are equal: then one call shows what all calls are. */
+function isDeclared(functionName: string, ...versions: ServiceFacts[]): boolean {
+  const [was, is] = versions.map(({ functions, context }) => {
+    const facts = functions[functionName];
+    return facts?.isBounded && !facts.isConditional ? canonicalJson([facts.input, context ?? true]) : undefined;
+  });
+  return was !== undefined && was === is;
+}
+
+/** A call whose decisions no declared case has. */
+export interface NewVerdict {
+  call: Call;
+  /** By role, without roles that the role list refuses. */
+  decisions: Record<string, "allowed" | "approval" | "denied">;
+}
+
+export interface Exploration {
+  functionName: string;
+  word: Word;
+  calls: number;
+  /** Declared arguments with declared contexts that no case combines. */
+  crossed: number;
+  found: NewVerdict[];
+  /** Roles without a denied call, and roles without an allowed one. */
+  neverDenied: string[];
+  neverAllowed: string[];
+  isUnsteady: boolean;
+}
+
+/** Searches calls whose decisions no declared case shows, for each function that is decided call by call. */
+export async function explore(version: Version, options: SearchOptions): Promise<Exploration[]> {
+  const names = Object.keys(version.facts.functions)
+    .filter((name) => version.facts.functions[name]!.isConditional)
+    .sort();
+  const found: Exploration[] = [];
+  for (const { item, endsAt } of inTime(names, options.timeMs))
+    found.push(await exploreFunction(item, version, { ...options, endsAt }));
+  return found;
+}
+
+/** Most verdicts for one function. More hide the important ones. */
+const MOST_FOUND = 10;
+
+async function exploreFunction(
+  functionName: string,
+  version: Version,
+  options: SearchOptions & { endsAt: number },
+): Promise<Exploration> {
+  const { facts, judge } = version;
+  const { columns } = facts;
+  const { cases, inputs } = facts.functions[functionName]!;
+  const known = new Set(await judge(functionName, columns, cases));
+  const letters = columns.map(() => new Set<string>());
+  const found: Exploration["found"] = [];
+  let [count, isUnsteady] = [0, false];
+  const search = planOf(sidesOf(functionName, [version]), columns.length, options);
+  for (const calls of search.batches) {
+    const decided = await judge(functionName, columns, calls);
+    count += calls.length;
+    if (search.isComplete) isUnsteady ||= !isEqual(await judge(functionName, columns, calls), decided);
+    for (const [i, call] of calls.entries()) {
+      const decisions = decided[i]!;
+      if (decisions.includes("i")) continue;
+      for (const [c, seen] of letters.entries()) seen.add(decisions[c]!);
+      if (known.has(decisions) || found.length >= MOST_FOUND) continue;
+      const short = await shrink(call, async (one) => (await judge(functionName, columns, [one]))[0] === decisions);
+      known.add(decisions);
+      found.push({ call: short, decisions: wordsOf(columns, decisions) });
+    }
+  }
+  const only = (refused: boolean) =>
+    columns.filter((_, c) => {
+      const seen = [...letters[c]!].filter((one) => one !== "h");
+      return seen.length > 0 && seen.every((one) => (one === "d") === refused);
+    });
+  return {
+    functionName,
+    word: search.isComplete && search.isDone() && !isUnsteady ? "proved" : "tested",
+    calls: count,
+    crossed: Math.max(0, inputs.length * facts.contexts.length - cases.length),
+    found,
+    neverDenied: only(false),
+    neverAllowed: only(true),
+    isUnsteady,
+  };
+}
+
+function wordsOf(columns: readonly string[], decisions: Decisions): NewVerdict["decisions"] {
+  const shown = columns.flatMap((column, c) => (decisions[c] === "h" ? [] : [[column, wordOf(decisions[c])] as const]));
+  return Object.fromEntries(shown);
+}
+
+function sidesOf(functionName: string, versions: readonly Version[]): Side[] {
+  return versions.flatMap(({ facts: service }) => {
+    const facts = service.functions[functionName];
+    return facts ? [{ service, facts }] : [];
+  });
+}
+
+const BATCH = 200;
+
+/** A search's calls in parts, until its limits. `isDone` is true when no call is left. */
+export function planOf(
+  sides: readonly Side[],
+  roles: number,
+  { seed, checks, endsAt }: SearchOptions & { endsAt: number },
+): { batches: Iterable<Call[]>; isComplete: boolean; isDone: () => boolean } {
+  const limit = Math.max(1, Math.floor(checks / roles));
+  const all = allCalls(sides, limit);
+  let isDone = false;
+  function* batches(): Iterable<Call[]> {
+    let [count, batch]: [number, Call[]] = [0, []];
+    for (const call of all ?? someCalls(sides, seed)) {
+      batch.push(call);
+      count++;
+      if (batch.length < BATCH && count < limit) continue;
+      yield batch;
+      batch = [];
+      if (performance.now() > endsAt || (all === undefined && count >= limit)) return;
+    }
+    if (batch.length > 0) yield batch;
+    isDone = true;
+  }
+  return { batches: batches(), isComplete: all !== undefined, isDone: () => isDone };
+}
+
+/** Gives each item an equal part of the remaining time. */
+export function* inTime<T>(items: readonly T[], timeMs: number): Iterable<{ item: T; endsAt: number }> {
+  const end = performance.now() + timeMs;
+  for (const [i, item] of items.entries()) {
+    const now = performance.now();
+    yield { item, endsAt: now + Math.max(0, end - now) / (items.length - i) };
+  }
+}
+
+const isEqual = (one: object, other: object): boolean => JSON.stringify(one) === JSON.stringify(other);

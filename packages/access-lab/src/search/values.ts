@@ -1,0 +1,183 @@
+import { followRef } from "@patchbay/schema";
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
+import type { Dictionary } from "./dictionary.ts";
+import type { Random } from "./random.ts";
+
+const DEPTH = 6;
+/** Most values for one place. More would leave no time for the others. */
+const MOST = 60;
+const TEXTS = ["a", "", "A", "1"];
+const FORMATS: Readonly<Record<string, string>> = {
+  email: "ada@example.com",
+  uuid: "8a4b3c1e-5b1a-4c7e-9a55-2f4f0c9b7d10",
+  date: "2026-01-31",
+  "date-time": "2026-01-31T12:00:00Z",
+  uri: "https://example.com/a",
+  ipv4: "10.0.0.1",
+  duration: "P1D",
+};
+
+/** Values for the places in one schema: from the schema, at its bounds, and from the code that decides. */
+export class Values {
+  readonly #root: JsonObject;
+  readonly #dictionary: Dictionary;
+  readonly #random: Random;
+  readonly #known = new Map<JsonValue, JsonValue[]>();
+
+  constructor(root: JsonObject, dictionary: Dictionary, random: Random) {
+    this.#root = root;
+    this.#dictionary = dictionary;
+    this.#random = random;
+  }
+
+  /** A value that the schema probably accepts. */
+  sample(schema: JsonValue = this.#root, depth = 0): JsonValue {
+    const one = this.#branch(schema);
+    if (isObject(one)) return this.#object(one, depth);
+    if (typeOf(one) === "array") return this.#array(one, depth);
+    return this.#random.pick(this.#scalars(one)) ?? null;
+  }
+
+  /** The same value with one place changed, for every place and every value that is interesting there. */
+  *variations(value: JsonValue, schema: JsonValue = this.#root, depth = 0): Iterable<JsonValue> {
+    if (depth > DEPTH) return;
+    const one = this.#branch(schema, value);
+    if (isObject(one) && isJsonObject(value)) {
+      const properties = propertiesOf(one);
+      for (const name of new Set([...Object.keys(properties), ...Object.keys(value)])) {
+        const { [name]: present, ...rest } = value;
+        const part = properties[name] ?? true;
+        if (present === undefined) yield* this.#some(part, depth).map((made) => ({ ...rest, [name]: made }));
+        else for (const made of this.variations(present, part, depth + 1)) yield { ...value, [name]: made };
+        if (present !== undefined && !isRequired(one, name)) yield rest;
+      }
+    } else if (Array.isArray(value) && typeOf(one) === "array") {
+      const items = isJsonObject(one) ? (one["items"] ?? true) : true;
+      if (value.length > 0) yield value.slice(1);
+      yield [...value, this.sample(items, depth + 1)];
+      for (const [i, item] of value.entries())
+        for (const made of this.variations(item, items, depth + 1)) yield value.with(i, made);
+    } else yield* this.#some(schema, depth);
+  }
+
+  #some(schema: JsonValue, depth: number): JsonValue[] {
+    const one = this.#branch(schema);
+    return isObject(one) || typeOf(one) === "array" ? [this.sample(one, depth + 1)] : this.#scalars(schema);
+  }
+
+  /** A schema without references, and one branch if it has several. */
+  #branch(schema: JsonValue, value?: JsonValue): JsonValue {
+    let one = schema;
+    for (let step = 0; step < DEPTH && isJsonObject(one); step++) {
+      const { $ref, anyOf, oneOf } = one;
+      const branches = Array.isArray(anyOf) ? anyOf : Array.isArray(oneOf) ? oneOf : undefined;
+      if (typeof $ref === "string") one = followRef(this.#root, $ref) ?? true;
+      else if (branches)
+        one =
+          (value !== undefined && branches.find((branch) => fits(branch, value))) ||
+          (this.#random.pick(branches) ?? true);
+      else break;
+    }
+    return one;
+  }
+
+  #object(schema: JsonObject, depth: number): JsonObject {
+    const made: JsonObject = {};
+    for (const [name, part] of Object.entries(propertiesOf(schema)))
+      if (isRequired(schema, name) || (depth < DEPTH && this.#random.below(2) === 0))
+        made[name] = this.sample(part, depth + 1);
+    return made;
+  }
+
+  #array(schema: JsonValue, depth: number): JsonValue[] {
+    const { items = true, prefixItems, minItems, maxItems } = isJsonObject(schema) ? schema : {};
+    if (Array.isArray(prefixItems)) return prefixItems.map((one) => this.sample(one, depth + 1));
+    const least = typeof minItems === "number" ? minItems : 0;
+    const most = depth < DEPTH ? Math.min(typeof maxItems === "number" ? maxItems : 3, least + 3) : least;
+    const length = least + this.#random.below(Math.max(0, most - least) + 1);
+    return Array.from({ length: Math.min(length, 50) }, () => this.sample(items, depth + 1));
+  }
+
+  /** A place's interesting values, for places without members. */
+  #scalars(schema: JsonValue): JsonValue[] {
+    const known = this.#known.get(schema);
+    if (known) return known;
+    const found = [...new Set(this.#listScalars(schema))].slice(0, MOST);
+    this.#known.set(schema, found);
+    return found;
+  }
+
+  *#listScalars(schema: JsonValue, depth = 0): Iterable<JsonValue> {
+    const own = isJsonObject(schema) ? schema : {};
+    const { const: only, enum: listed, anyOf, oneOf, $ref, type } = own;
+    if (only !== undefined) return yield only;
+    if (Array.isArray(listed)) return yield* listed;
+    if (depth < DEPTH && typeof $ref === "string")
+      return yield* this.#listScalars(followRef(this.#root, $ref) ?? true, depth + 1);
+    for (const branches of [anyOf, oneOf])
+      if (Array.isArray(branches)) for (const one of branches) yield* this.#listScalars(one, depth + 1);
+    const isOpen = type === undefined && anyOf === undefined && oneOf === undefined;
+    for (const one of isOpen ? ["string", "boolean", "number", "null"] : type === undefined ? [] : [type].flat()) {
+      if (one === "boolean") yield* [true, false];
+      else if (one === "null") yield null;
+      else if (one === "string") yield* this.#texts(own);
+      else if (one === "number" || one === "integer") yield* this.#numbers(own, one === "integer");
+    }
+  }
+
+  #texts({ format, minLength, maxLength, pattern }: JsonObject): string[] {
+    const [least, most] = [minLength ?? 0, maxLength ?? Infinity] as [number, number];
+    const bounds = [least, most].filter((length) => length > 1 && length <= 1_000).map((length) => "a".repeat(length));
+    const sample = typeof format === "string" ? FORMATS[format] : undefined;
+    const all = [...(sample === undefined ? [] : [sample]), ...this.#dictionary.texts, ...TEXTS, ...bounds];
+    const expression = typeof pattern === "string" ? patternOf(pattern) : undefined;
+    return all.filter(
+      (text) => text.length >= least && text.length <= most && (expression === undefined || expression.test(text)),
+    );
+  }
+
+  #numbers(
+    { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf }: JsonObject,
+    isWhole: boolean,
+  ): number[] {
+    const bounds = [minimum, maximum, exclusiveMinimum, exclusiveMaximum].filter((one) => typeof one === "number");
+    const near = [...bounds, ...this.#dictionary.numbers].flatMap((one) => [one, one + 1, one - 1, one + 0.01]);
+    const steps = typeof multipleOf === "number" ? [0, 1, 2, 10].map((times) => times * multipleOf) : [];
+    const low = Math.max(...[minimum, exclusiveMinimum].filter((one) => typeof one === "number"), -1e15);
+    const high = Math.min(...[maximum, exclusiveMaximum].filter((one) => typeof one === "number"), 1e15);
+    return [...near, ...steps, 0, 1, -1, 2, 1000, 1e6].filter(
+      (one) => one >= low && one <= high && (!isWhole || Number.isInteger(one)),
+    );
+  }
+}
+
+function isObject(schema: JsonValue): schema is JsonObject {
+  return isJsonObject(schema) && (schema["type"] === "object" || isJsonObject(schema["properties"]));
+}
+
+const typeOf = (schema: JsonValue) => (isJsonObject(schema) ? schema["type"] : undefined);
+
+function propertiesOf(schema: JsonObject): JsonObject {
+  const { properties } = schema;
+  return isJsonObject(properties) ? properties : {};
+}
+
+const isRequired = ({ required }: JsonObject, name: string): boolean =>
+  Array.isArray(required) && required.includes(name);
+
+/** True if a value can belong to a branch, by its type and its constant members. */
+function fits(branch: JsonValue, value: JsonValue): boolean {
+  if (!isObject(branch)) return typeOf(branch) === (Array.isArray(value) ? "array" : typeof value);
+  if (!isJsonObject(value)) return false;
+  return Object.entries(propertiesOf(branch)).every(
+    ([name, part]) => !isJsonObject(part) || part["const"] === undefined || part["const"] === value[name],
+  );
+}
+
+function patternOf(text: string): RegExp | undefined {
+  try {
+    return new RegExp(text, "u");
+  } catch {
+    return undefined;
+  }
+}

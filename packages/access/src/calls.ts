@@ -1,0 +1,120 @@
+import type { LockedFunction } from "@patchbay/protocol";
+import { at, narrowed, shortened } from "./places.ts";
+import { type AccessChange, approvalBy, change, quote, who } from "./sentences.ts";
+import { compareSchemas } from "@patchbay/schema";
+import type { Steps } from "@patchbay/kit";
+
+/** A function before and after, and the roles that may call it in both. */
+export interface Calls {
+  name: string;
+  before: LockedFunction;
+  after: LockedFunction;
+  callers: readonly string[];
+  /** Shared by the whole comparison. */
+  steps: Steps;
+}
+
+/** Changed code, unless a case verdict shows that it allows more. Without fingerprints on both sides, none. */
+export function compareCode({ name, before, after }: Calls, decisions: readonly AccessChange[]): AccessChange[] {
+  if (before.code === undefined || after.code === undefined) return [];
+  const isShown = decisions.some(({ kind, about }) => kind === "widening" && about === "authorize");
+  return Object.keys({ ...before.code, ...after.code }).flatMap((part) => {
+    const [was, is] = [before.code?.[part], after.code?.[part]];
+    const isCall = part === "authorize" || part === "approval";
+    if (is === was || (isCall && isShown)) return [];
+    const about = part as AccessChange["about"];
+    const what = part === "approval" ? "when of the approval" : "authorize";
+    if (isCall)
+      return [
+        change(
+          "unproven",
+          about,
+          `${what} of ${name}, or code that it uses, changed, and no case shows whether it allows more`,
+        ),
+      ];
+    return [
+      change("unproven", about, `code in the ${part} schema of ${name} changed, which the comparison cannot judge`),
+    ];
+  });
+}
+
+export function compareApproval({ name, before, after }: Calls): AccessChange[] {
+  const [was, is] = [before.approval, after.approval];
+  if (was === undefined || is === undefined || (was === false && is === false)) return [];
+  const say = (kind: AccessChange["kind"], sentence: string) => change(kind, "approval", sentence);
+  if (is === false) return [say("widening", `calls of ${name} need no approval any more`)];
+  if (was === false)
+    return [say("narrowing", `${is.conditional ? "some calls" : "calls"} of ${name} need ${approvalBy(is)}`)];
+  const differences = (old: readonly string[] = [], now: readonly string[] = []) => {
+    const [were, are] = [new Set(old), new Set(now)];
+    return [now.filter((one) => !were.has(one)), old.filter((one) => !are.has(one))];
+  };
+  const [by = [], notBy = []] = differences(was.by, is.by);
+  const [edit = [], notEdit = []] = differences(was.edit, is.edit);
+  const flag = (differ: boolean, isMore: boolean, more: string, less: string) =>
+    differ ? [isMore ? say("widening", more) : say("narrowing", less)] : [];
+  return [
+    ...by.map((role) => say("widening", `${quote(role)} may approve calls of ${name}`)),
+    ...notBy.map((role) => say("narrowing", `${quote(role)} may not approve calls of ${name}`)),
+    ...edit.map((path) => say("widening", `an approver may change ${quote(path)} of ${name}`)),
+    ...notEdit.map((path) => say("narrowing", `an approver may not change ${quote(path)} of ${name}`)),
+    ...flag(
+      was.fourEyes !== is.fourEyes,
+      !is.fourEyes,
+      `the sender of a query may approve its calls of ${name}`,
+      `the sender of a query may not approve its calls of ${name}`,
+    ),
+    ...flag(
+      was.conditional !== is.conditional,
+      is.conditional,
+      `only some calls of ${name} need ${approvalBy(is)}`,
+      `every call of ${name} needs ${approvalBy(is)}`,
+    ),
+    ...flag(
+      was.expiresInMs !== is.expiresInMs,
+      is.expiresInMs > was.expiresInMs,
+      `a request to approve ${name} expires after ${is.expiresInMs} ms instead of ${was.expiresInMs}`,
+      `a request to approve ${name} expires after ${is.expiresInMs} ms instead of ${was.expiresInMs}`,
+    ),
+  ];
+}
+
+const EFFECTS = ["read", "write", "destructive"];
+
+/** A weaker effect lets equal calls repeat more often, and an idempotent call may run twice. */
+export function compareEffect({ name, before, after }: Calls): AccessChange[] {
+  const found: AccessChange[] = [];
+  if (before.effect !== undefined && after.effect !== undefined && before.effect !== after.effect) {
+    const isWeaker = EFFECTS.indexOf(after.effect) < EFFECTS.indexOf(before.effect);
+    found.push(
+      change(
+        isWeaker ? "widening" : "narrowing",
+        "effect",
+        `${name} is declared ${after.effect} instead of ${before.effect}`,
+      ),
+    );
+  }
+  if (before.idempotent !== undefined && after.idempotent !== undefined && before.idempotent !== after.idempotent)
+    found.push(
+      after.idempotent
+        ? change("widening", "effect", `a call of ${name} may run twice: it is declared idempotent`)
+        : change("narrowing", "effect", `a call of ${name} does not run twice: it is not declared idempotent any more`),
+    );
+  return found;
+}
+
+export function compareInput({ name, before, after, callers, steps }: Calls): AccessChange[] {
+  if (before.input === undefined || after.input === undefined) return [];
+  const { wider, ...rest } = compareSchemas(before.input, after.input, { steps });
+  const may = `${who(callers)} may pass`;
+  return [
+    ...shortened(wider).map(({ path, reason, witness, kind }) =>
+      kind === "widening"
+        ? change(kind, "input", `${may} more to ${name}${at(path)}: ${reason}${witness}`)
+        : change(kind, "input", `the input of ${name} changed${at(path)}: ${reason}`),
+    ),
+    ...narrowed({ wider, ...rest }).map(({ path }) =>
+      change("narrowing", "input", `${may} less to ${name}${at(path)}`),
+    ),
+  ];
+}

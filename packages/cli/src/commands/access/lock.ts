@@ -1,0 +1,158 @@
+import { existsSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
+import type { AccessChange, AccessLock } from "@patchbay/functions/access";
+import { CommandFailure, reasonOf } from "@patchbay/loading/failure";
+import { lockPathOf } from "../../lock-file.ts";
+import { paint, print, printJson } from "../../output.ts";
+import type { SearchedCode } from "./search.ts";
+import { functionSources } from "../pin.ts";
+
+/**
+ * Compares the access with the lock and the never-list next to the service. Throws a CommandFailure on any difference.
+ * `strict`: also for a conditional function without a refused case. `searchCode`: accepts changed `authorize` code if
+ * the search finds no call that it allows and that was denied before.
+ */
+export async function checkLock(
+  path: string,
+  now: AccessLock,
+  { json, strict, searchCode }: { json?: true; strict?: true; searchCode: CodeSearch | undefined },
+): Promise<void> {
+  const { compareAccess, findUnrefused } = await import("@patchbay/functions/access");
+  const { file, lock } = await readLock(path);
+  const all = compareAccess(lock, now);
+  const changed = all.filter(isChangedCode).map(({ functionName }) => functionName);
+  const searched = searchCode && changed.length > 0 ? await searchCode({ lock: file, names: changed }) : undefined;
+  const changes = all.filter((one) => !(isChangedCode(one) && searched?.passed.has(one.functionName)));
+  const passed = [...(searched?.passed ?? [])].map(([functionName, scope]) => ({ functionName, scope }));
+  const forbidden = await forbiddenBy(path, now);
+  const unrefused = strict ? findUnrefused(now) : [];
+  const drift = (await functionSources()).flatMap((source) => source.drift().map(({ sentence }) => sentence));
+  const ok = changes.length === 0 && forbidden.length === 0 && unrefused.length === 0 && drift.length === 0;
+  if (json)
+    printJson({
+      ok,
+      file,
+      changes,
+      forbidden,
+      ...(strict && { unrefused }),
+      ...(drift.length > 0 && { drift }),
+      ...(passed.length > 0 && { searched: passed }),
+    });
+  else if (ok) print([...passed.map(searchedLine), `Access matches ${file}.`].join("\n"));
+  else
+    print(
+      [
+        ...passed.map(searchedLine),
+        ...(searched?.widenings ?? []),
+        ...forbidden.map(forbiddenLine),
+        ...drift.map(driftLine),
+        ...changes.map(line),
+        ...unrefused.map(untestedLine),
+      ].join("\n"),
+    );
+  refuse(path, forbidden);
+  if (drift.length > 0) {
+    const count = drift.length === 1 ? "One tool differs" : `${drift.length} tools differ`;
+    throw new CommandFailure(
+      `${count} from the lock file of its MCP server. Read the difference, and accept it with patchbay pin.`,
+    );
+  }
+  if (changes.length > 0) {
+    const count = changes.length === 1 ? "One difference" : `${changes.length} differences`;
+    throw new CommandFailure(`${count} from ${file}. If intended, run with --write and commit the file.`);
+  }
+  if (ok) return;
+  const count = unrefused.length === 1 ? "One function has" : `${unrefused.length} functions have`;
+  throw new CommandFailure(`${count} no refused case. Add a case that must be denied.`);
+}
+
+/** Writes the lock, and prints the changes since the previous one, or none if that was missing or malformed. */
+export async function saveLock(path: string, now: AccessLock, { json }: { json?: true }): Promise<void> {
+  const { compareAccess, writeLock } = await import("@patchbay/functions/access");
+  const forbidden = await forbiddenBy(path, now);
+  if (!json && forbidden.length > 0) print(forbidden.map(forbiddenLine).join("\n"));
+  refuse(path, forbidden);
+  const before = await readLock(path).catch(() => undefined);
+  const { file } = lockFileOf(path);
+  await writeFile(file, writeLock(now));
+  const changes = before === undefined ? [] : compareAccess(before.lock, now);
+  if (json) return printJson({ file, functions: Object.keys(now.functions).length, changes });
+  for (const change of changes) print(line(change));
+  print(`Wrote ${file}.`);
+}
+
+export type CodeSearch = (asked: { lock: string; names: readonly string[] }) => Promise<SearchedCode>;
+
+/** True for changed code that decides calls. Code in a result schema decides none, so that a search shows nothing. */
+function isChangedCode(one: AccessChange): one is AccessChange & { functionName: string } {
+  const { kind, about, functionName } = one;
+  return kind === "unproven" && functionName !== undefined && (about === "authorize" || about === "approval");
+}
+
+function searchedLine({ functionName, scope }: { functionName: string; scope: string }): string {
+  return `${paint("green", "searched ")}  ${functionName}: its code changed, and allows no call that was denied (${scope})`;
+}
+
+const KINDS = { widening: "red", unproven: "red", narrowing: "yellow" } as const;
+
+function line({ kind, sentence }: AccessChange): string {
+  return `${paint(KINDS[kind], kind.padEnd(9))}  ${sentence}`;
+}
+
+function forbiddenLine(sentence: string): string {
+  return `${paint("red", "forbidden")}  ${sentence}`;
+}
+
+function driftLine(sentence: string): string {
+  return `${paint("red", "drift    ")}  ${sentence}`;
+}
+
+function untestedLine(name: string): string {
+  return `${paint("red", "untested ")}  ${name} is decided call by call, and no case of it is refused`;
+}
+
+/** A file, relative to the working folder if it is below it. */
+function fileOf(path: string): { file: string; exists: boolean } {
+  const near = relative(process.cwd(), path);
+  return { file: near.startsWith("..") ? path : near, exists: existsSync(path) };
+}
+
+/** A service file's lock file. */
+export const lockFileOf = (servicePath: string) => fileOf(lockPathOf(servicePath));
+
+/** The list with what the service may never grant. */
+const neverFileOf = (servicePath: string) => fileOf(join(dirname(servicePath), "access.never.json"));
+
+/** Reads the lock next to a service file. Throws with a fix when it is missing or malformed. */
+async function readLock(servicePath: string): Promise<{ file: string; lock: AccessLock }> {
+  const { file, exists } = lockFileOf(servicePath);
+  if (!exists) throw new CommandFailure(`No ${file} to compare with. Create it with --write and commit it.`);
+  const { parseLock } = await import("@patchbay/functions/access");
+  try {
+    return { file, lock: parseLock(await readFile(file, "utf8")) };
+  } catch (error) {
+    throw new CommandFailure(
+      `${file} is not an access lock: ${reasonOf(error)}. Restore it, or replace it with --write.`,
+    );
+  }
+}
+
+/** What the never-list next to a service file forbids and the service grants. Empty without a list. */
+async function forbiddenBy(servicePath: string, now: AccessLock): Promise<string[]> {
+  const { file, exists } = neverFileOf(servicePath);
+  if (!exists) return [];
+  const { findForbidden, parseNever } = await import("@patchbay/functions/access");
+  try {
+    return findForbidden(parseNever(await readFile(file, "utf8")), now);
+  } catch (error) {
+    throw new CommandFailure(`${file} is not a never-list: ${reasonOf(error)}. Correct it.`);
+  }
+}
+
+function refuse(servicePath: string, forbidden: readonly string[]): void {
+  if (forbidden.length === 0) return;
+  const { file } = neverFileOf(servicePath);
+  const count = forbidden.length === 1 ? "One rule" : `${forbidden.length} rules`;
+  throw new CommandFailure(`${count} of ${file} broken. Change the service; --write does not accept it.`);
+}

@@ -1,0 +1,155 @@
+import { InvalidArgumentError, type Option } from "commander";
+import {
+  databaseOption,
+  dataDirOption,
+  jsonOption,
+  option,
+  parseCount,
+  parseList,
+  parseWithin,
+} from "../../options.ts";
+
+/** What `access` does besides the table and the lock: each is a flag, and a subcommand. */
+export const MODES = {
+  search: "search calls whose decisions no case shows",
+  mutants: "make small changes to the authorize code, and show which ones no case finds",
+  attack: "attack the functions as each role; exit 1 on any finding",
+  explain: "show which rule decides a call",
+  "what-if": "judge an agent's stored calls; exit 1 if a refused one would be allowed",
+  unused: "show which roles did not use their functions, from the audit log",
+  evidence: "write what an auditor re-checks into a new folder; exit 1 on any finding",
+};
+
+export type Mode = keyof typeof MODES;
+
+export const MODE_NAMES = Object.keys(MODES) as Mode[];
+
+/** The values that modes need: of the flag, and an argument of the subcommand. */
+export const VALUES: Partial<Record<Mode, { name: string; description: string }>> = {
+  explain: { name: "function", description: "the call to explain, by the name of its function" },
+  evidence: { name: "dir", description: "folder for the files, new or empty" },
+};
+
+const seed = (text: string) => parseWithin(text, 0, 2 ** 32 - 1, "expected a whole number from 0 to 4294967295");
+
+interface ModeOption {
+  modes: Mode[];
+  flags: string;
+  description: string;
+  /** What else the flag form does with it. */
+  alone?: string;
+  parse?: (text: string, before: never) => unknown;
+  preset?: unknown;
+}
+
+const OPTIONS: ModeOption[] = [
+  { modes: ["explain"], flags: "--role <role>", description: "the query's role" },
+  { modes: ["explain"], flags: "--input <json>", description: "the call's arguments" },
+  { modes: ["explain", "attack"], flags: "--context <json>", description: "the query's context" },
+  {
+    modes: ["what-if", "unused", "evidence"],
+    flags: "--agent <id>",
+    description: "agent, as `agents list` shows its id",
+  },
+  {
+    modes: ["what-if"],
+    flags: "--last <n>",
+    description: "calls to judge, 1 to 10000",
+    parse: parseCount,
+    preset: 1_000,
+  },
+  {
+    modes: ["what-if"],
+    flags: "--base <file>",
+    description: "the service before the change; where it differs too, the data changed",
+  },
+  {
+    modes: ["what-if"],
+    flags: "--accept <list>",
+    description: "calls that may be allowed, as function:role,...; * is every role",
+    parse: parseAccepted,
+  },
+  {
+    modes: ["search"],
+    flags: "--against <revision>",
+    description: "search calls that this git revision decides otherwise; exit 1 if access widened",
+    alone: "With --check: the same for functions whose code changed since, in place of a failure",
+  },
+  { modes: ["search", "mutants"], flags: "--adopt", description: "write found calls as cases" },
+  {
+    modes: ["search", "mutants"],
+    flags: "--seed <number>",
+    description: "the call seed, 0 to 4294967295 (default: random)",
+    parse: seed,
+  },
+  {
+    modes: ["mutants"],
+    flags: "--min-killed <percent>",
+    description: "exit 1 if the cases find a smaller percentage",
+    parse: parsePercent,
+  },
+  {
+    modes: ["unused", "evidence"],
+    flags: "--since <time>",
+    description: "since a time, or for the last 24h, 90d",
+    preset: "90d",
+  },
+  {
+    modes: ["unused"],
+    flags: "--keep <names>",
+    description: "roles and functions that stay, such as those for emergencies",
+    parse: parseList,
+  },
+  { modes: ["unused"], flags: "--write-suggestion <file>", description: "write the suggested role lists as JSON" },
+];
+
+function makeOption({ flags, parse, preset }: ModeOption, description: string): Option {
+  const made = option(flags, description);
+  if (parse) made.argParser(parse as (text: string, before: unknown) => unknown);
+  return preset === undefined ? made : made.default(preset);
+}
+
+/** The flags of all modes, and their options. */
+export function flagOptions(): Option[] {
+  const flags = MODE_NAMES.map((mode) => {
+    const value = VALUES[mode] ? ` <${VALUES[mode].name}>` : "";
+    const others = MODE_NAMES.filter((other) => other !== mode).map(attributeOf);
+    return option(`--${mode}${value}`, MODES[mode]).conflicts(["check", "write", "markdown", ...others]);
+  });
+  const own = OPTIONS.map((one) => {
+    const modes = one.modes.map((mode) => `--${mode}`).join(", ");
+    return makeOption(one, `with ${modes}: ${one.description}${one.alone === undefined ? "" : `. ${one.alone}`}`);
+  });
+  return [...flags, ...own, databaseOption(), dataDirOption(), jsonOption()];
+}
+
+/** The options of a mode's subcommand. */
+export function optionsOf(mode: Mode): Option[] {
+  const own = OPTIONS.filter(({ modes }) => modes.includes(mode)).map((one) => makeOption(one, one.description));
+  const readsDatabase = own.some(({ long }) => long === "--agent");
+  return [...own, ...(readsDatabase ? [databaseOption(), dataDirOption()] : []), jsonOption()];
+}
+
+/** The name of a mode's flag among the options. */
+export const attributeOf = (mode: Mode) => (mode === "what-if" ? "whatIf" : mode);
+
+function parsePercent(text: string): number {
+  const value = Number(text);
+  if (!/^\d{1,3}(\.\d+)?$/.test(text) || value > 100) throw new InvalidArgumentError("expected a number from 0 to 100");
+  return value;
+}
+
+/** A function and a role whose calls may become allowed. */
+export interface Accepted {
+  functionName: string;
+  role: string;
+}
+
+function parseAccepted(text: string): Accepted[] {
+  return text.split(",").map((cell) => {
+    const [, functionName, role] = /^\s*([^:\s]+):(.*\S)\s*$/.exec(cell) ?? [];
+    if (functionName === undefined || role === undefined)
+      throw new InvalidArgumentError("expected function:role, such as refund_order:support");
+    return { functionName, role };
+  });
+}

@@ -1,0 +1,221 @@
+import type { Service } from "@patchbay/functions";
+import { randomInt } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { basename, dirname, join, relative } from "node:path";
+import { CommandFailure } from "@patchbay/loading/failure";
+import { paint, print, printJson } from "../../output.ts";
+import { adoptCases, caseText, type NewCase } from "@patchbay/access-lab/search/adopt";
+import { launchJudge } from "../../search-child.ts";
+import { measureAdequacy, percentKilled, requireAdequacy, type Survivor } from "@patchbay/access-lab/search/adequacy";
+import { factsOf } from "@patchbay/access-lab/search/facts";
+import { judgeOf } from "@patchbay/access-lab/search/judge";
+import { mutantsOf } from "@patchbay/access-lab/search/mutants";
+import { openRevision } from "@patchbay/access-lab/search/revision";
+import {
+  type Comparison,
+  compareVersions,
+  DEFAULTS,
+  type Difference,
+  type Exploration,
+  explore,
+} from "@patchbay/access-lab/search/search";
+
+export interface SearchFlags {
+  search?: true;
+  against?: string;
+  adopt?: true;
+  seed?: number;
+  mutants?: true;
+  minKilled?: number;
+  json?: true;
+}
+
+/** A loaded service and the owner's files. */
+export interface Loaded {
+  path: string;
+  service: Service;
+  files: ReadonlySet<string>;
+}
+
+/** Search results for code that changed since a revision. */
+export interface SearchedCode {
+  /** The functions that no longer count as unproven, with what was searched. */
+  passed: Map<string, string>;
+  /** Lines on the functions that are allowed more than in the revision. */
+  widenings: string[];
+}
+
+/** Searches calls that no case shows, or that a revision decides otherwise. */
+export async function search(loaded: Loaded, flags: SearchFlags): Promise<void> {
+  const { against, seed = randomSeed() } = flags;
+  if (against === undefined) await showExploration(loaded, { ...flags, seed });
+  else await showComparison(loaded, { ...flags, against, seed });
+}
+
+const randomSeed = () => randomInt(2 ** 32);
+
+async function showExploration(loaded: Loaded, { seed, json, adopt }: SearchFlags & { seed: number }): Promise<void> {
+  const { service, files } = loaded;
+  const functions = await explore({ facts: factsOf(service, files), judge: judgeOf(service) }, { ...DEFAULTS, seed });
+  const cases = functions.flatMap(({ functionName, found }) => found.map(({ call }) => ({ functionName, call })));
+  const adopted = adopt ? await adoptCases(cases, files) : undefined;
+  if (json) return printJson({ seed, functions, ...adopted });
+  for (const one of functions) print(explorationText(one, seed));
+  if (functions.length === 0) print("No function is decided call by call, so every decision is in the table.");
+  if (adopted) printAdopted(adopted, cases.length);
+  else if (cases.length > 0)
+    print(`Write ${cases.length === 1 ? "this call" : `these ${cases.length} calls`} as cases with --adopt.`);
+}
+
+function explorationText(one: Exploration, seed: number): string {
+  const lines = [`${one.functionName}  ${scopeOf(one, seed)}`];
+  for (const { call, decisions } of one.found) {
+    const words = Object.entries(decisions).map(([role, word]) => `${role} ${word}`);
+    lines.push(`  ${paint("yellow", "new")}  ${words.join(", ")}: ${caseText(call)}`);
+  }
+  if (one.found.length === 0) lines.push("  Its cases show every combination of decisions that was found.");
+  if (one.neverDenied.length > 0) lines.push(`  No call of ${one.neverDenied.join(", ")} was denied.`);
+  if (one.neverAllowed.length > 0) lines.push(`  No call of ${one.neverAllowed.join(", ")} was allowed.`);
+  return lines.join("\n");
+}
+
+interface Scope extends Pick<Comparison, "word" | "calls" | "isUnsteady"> {
+  isDeclared?: boolean;
+  crossed?: number;
+}
+
+function scopeOf({ word, calls, isUnsteady, isDeclared, crossed }: Scope, seed: number): string {
+  const count = calls.toLocaleString("en");
+  if (isDeclared) return `${paint("green", "proved")}: role lists and equal schemas decide`;
+  if (word === "proved") return `${paint("green", "proved")}: ${count} calls, which are all that differ`;
+  const unsteady = isUnsteady ? ", and decides the same call in two ways" : "";
+  const pairs = crossed === undefined ? "" : `, ${crossed} of declared arguments with another declared context`;
+  return `tested: ${count} calls with seed ${seed}${pairs}${unsteady}`;
+}
+
+async function showComparison(
+  { path, service, files }: Loaded,
+  { against, seed, json, adopt }: SearchFlags & { against: string; seed: number },
+): Promise<void> {
+  await using revision = await openRevision(against, path);
+  using before = await launchJudge(revision.file, { name: `the service of ${against}` });
+  const after = { facts: factsOf(service, files), judge: judgeOf(service) };
+  const { comparisons } = await compareVersions(before, after, { ...DEFAULTS, seed });
+  const cases = comparisons.flatMap(({ functionName, widenings }) =>
+    widenings.map(({ call }) => ({ functionName, call })),
+  );
+  const known = cases.filter(({ functionName }) => Object.hasOwn(after.facts.functions, functionName));
+  const adopted = adopt ? await adoptCases(known, files) : undefined;
+  const ok = cases.length === 0;
+  if (json) printJson({ ok, against, commit: revision.commit, seed, functions: comparisons, ...adopted });
+  else for (const one of comparisons) print(comparisonText(one, seed));
+  if (adopted && !json) printAdopted(adopted, known.length);
+  if (ok) return;
+  const count = cases.length === 1 ? "One widening" : `${cases.length} widenings`;
+  throw new CommandFailure(
+    `${count} since ${against}. If intended, add the call as a case with --adopt and run --write.`,
+  );
+}
+
+/**
+ * Searches calls to functions whose code changed since a revision. The revision must have the present lock: what its
+ * code decides is then what the lock accepted.
+ */
+export async function searchChangedCode(
+  { path, service, files }: Loaded,
+  { against, seed = randomSeed() }: SearchFlags & { against: string },
+  { lock, names }: { lock: string; names: readonly string[] },
+): Promise<SearchedCode> {
+  await using revision = await openRevision(against, path);
+  const file = join(dirname(revision.file), basename(lock));
+  if (!existsSync(file) || !(await readFile(file)).equals(await readFile(lock)))
+    throw new CommandFailure(
+      `${basename(lock)} differs from the one of ${against}, so the code there is not what the lock accepted. Name the revision in which the lock was written.`,
+    );
+  using before = await launchJudge(revision.file, { name: `the service of ${against}` });
+  const after = { facts: factsOf(service, files), judge: judgeOf(service) };
+  const { comparisons } = await compareVersions(before, after, { ...DEFAULTS, seed, only: names });
+  const passed = comparisons.filter(
+    ({ widenings, isUnsteady, isAccepted }) => widenings.length === 0 && !isUnsteady && isAccepted,
+  );
+  return {
+    passed: new Map(passed.map((one) => [one.functionName, scopeOf(one, seed)])),
+    widenings: comparisons.filter(({ widenings }) => widenings.length > 0).map((one) => comparisonText(one, seed)),
+  };
+}
+
+const NONE = "  No call that is allowed now was denied before.";
+const UNKNOWN =
+  "  The schemas accept none of the calls, so nothing is known. Add a case with arguments that they accept.";
+
+function comparisonText(one: Comparison, seed: number): string {
+  const { functionName, widenings, narrowings } = one;
+  const line = (kind: string, { roles, call, before, after }: Difference) =>
+    `  ${paint(kind === "widening" ? "red" : "yellow", kind.padEnd(9))}  ${roles.join(", ")} ${after}, was ${before}: ${caseText(call)}`;
+  return [
+    `${functionName}  ${scopeOf(one, seed)}`,
+    ...(widenings.length > 0 ? [] : [one.isAccepted ? NONE : UNKNOWN]),
+    ...widenings.map((difference) => line("widening", difference)),
+    ...narrowings.map((difference) => line("narrowing", difference)),
+  ].join("\n");
+}
+
+/** Shows how many mutants of the authorize code the cases find. */
+export async function showAdequacy(
+  { path, service, files }: Loaded,
+  { seed = randomSeed(), json, adopt, minKilled }: SearchFlags,
+): Promise<void> {
+  const { mutants, mutated } = mutantsOf(service, files);
+  const launch = () => launchJudge(path, { name: `${path} with mutants`, mutated });
+  const adequacy = await measureAdequacy(mutants, launch, { ...DEFAULTS, checks: 3_000, seed });
+  const { killed, survivors, equivalent, unreached, undecided } = adequacy;
+  const percent = percentKilled(adequacy);
+  const cases = survivors.flatMap(({ killer }): NewCase[] => (killer ? [killer] : []));
+  const adopted = adopt ? await adoptCases(distinct(cases), files) : undefined;
+  if (json) printJson({ seed, percent, killed, equivalent, unreached, undecided, survivors, ...adopted });
+  else {
+    for (const one of survivors) print(survivorText(one));
+    const rest = [
+      ...(equivalent > 0 ? [`${equivalent} decide every call as the original`] : []),
+      ...(undecided > 0 ? [`the time ended before ${undecided} were decided`] : []),
+      ...(unreached > 0 ? [`no call runs the code of ${unreached}`] : []),
+    ];
+    const left = rest.length > 0 ? ` Not counted: ${rest.join(", ")}.` : "";
+    print(
+      `The cases kill ${killed} of ${killed + survivors.length} mutants (${percent.toFixed(1)} %), seed ${seed}.${left}`,
+    );
+    if (adopted) printAdopted(adopted, distinct(cases).length);
+  }
+  if (minKilled !== undefined) requireAdequacy(adequacy, minKilled);
+}
+
+function survivorText({ mutant, killer }: Survivor): string {
+  const { path, line, before, after, functionNames } = mutant;
+  const near = relative(process.cwd(), path);
+  const head = `${paint("red", "survived")}  ${near.startsWith("..") ? path : near}:${line}  ${short(before)}  →  ${short(after)}`;
+  if (!killer) return `${head}\n  No call of ${functionNames.join(", ")} was found that shows the difference.`;
+  const { functionName, role, original, mutated, call } = killer;
+  return `${head}\n  ${functionName} as ${role} is ${mutated} instead of ${original} with ${caseText(call)}`;
+}
+
+function short(code: string): string {
+  const line = code.replaceAll(/\s+/g, " ");
+  return line.length <= 70 ? line : `${line.slice(0, 69)}…`;
+}
+
+const distinct = (cases: readonly NewCase[]): NewCase[] => [
+  ...new Map(
+    cases.map(({ functionName, call }) => [JSON.stringify([functionName, call]), { functionName, call }]),
+  ).values(),
+];
+
+function printAdopted({ files, left }: { files: string[]; left: NewCase[] }, count: number): void {
+  const written = count - left.length;
+  if (written > 0)
+    print(
+      `Wrote ${written === 1 ? "one case" : `${written} cases`} to ${files.join(", ")}. Check that each decision is intended, then run --write.`,
+    );
+  for (const { functionName, call } of left)
+    print(`The cases of ${functionName} are not an object in its definition. Add: ${caseText(call)}`);
+}

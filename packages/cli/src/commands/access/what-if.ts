@@ -1,0 +1,115 @@
+import type { WhatIfChange, WhatIfReport } from "@patchbay/functions/access";
+import type { Service } from "@patchbay/functions";
+import { databaseUrl, type DatabaseOptions, requireDatabase } from "../../database.ts";
+import { CommandFailure } from "@patchbay/loading/failure";
+import { oneLine, print, printJson } from "../../output.ts";
+import { findServiceFile, loadService } from "../../service-file.ts";
+import { table } from "../../table.ts";
+import type { Accepted } from "./options.ts";
+
+export interface WhatIfOptions extends DatabaseOptions {
+  whatIf?: true;
+  agent?: string;
+  last: number;
+  base?: string;
+  accept?: Accepted[];
+  json?: true;
+}
+
+/** The role in --accept and in the output for a query without a role. */
+const NO_ROLE = "none";
+const EVERY = "*";
+
+/** Judges an agent's last calls by a service file. Reads the database and writes nothing. */
+export async function whatIf(path: string, service: Service, options: WhatIfOptions): Promise<void> {
+  const { agent, last, base: baseFile, accept = [], json } = options;
+  if (agent === undefined) throw new CommandFailure("--what-if needs the agent whose calls it judges: --agent ID.");
+  requireDatabase(options, { mayCreate: false });
+  const base = baseFile === undefined ? undefined : await loadBase(path, service, baseFile);
+  const { whatIf: judge } = await import("@patchbay/functions/access");
+  const { createAdmin, openStore } = await import("@patchbay/control-plane/admin");
+  await using opened = new AsyncDisposableStack();
+  const store = opened.adopt(await openStore(databaseUrl(options)), (one) => one.close());
+  const report = await judge(service, createAdmin({ store }).storedCalls(agent, last), { base });
+  if (report.calls > 0 && report.otherServices === report.calls)
+    throw new CommandFailure(
+      `None of the last ${report.calls} calls of ${agent} is one of the service ${service.manifest.name}. Check --agent and the name of the service.`,
+    );
+  const isAccepted = ({ functionName, role }: WhatIfChange): boolean =>
+    accept.some((one) => one.functionName === functionName && (one.role === EVERY || one.role === (role ?? NO_ROLE)));
+  const changes = report.changes.map((one): Change => ({ ...one, accepted: one.kind === "allow" && isAccepted(one) }));
+  const refused = changes.filter((one) => one.kind === "allow" && !one.accepted);
+  const ok = refused.length === 0 && report.undecided === 0;
+  if (json) printJson({ ok, ...report, changes });
+  else print(shown({ ...report, changes }, { isCompared: base !== undefined }));
+  if (refused.length === 0 && report.undecided > 0)
+    throw new CommandFailure(
+      `${report.undecided === 1 ? "One call was" : `${report.undecided} calls were`} not decided in time, so nothing is known of ${report.undecided === 1 ? "it" : "them"}. Give authorize more time with timeoutMs, or repeat the command.`,
+    );
+  if (refused.length === 0) return;
+  const calls = refused.reduce((sum, one) => sum + one.calls, 0);
+  const cells = [...new Set(refused.map(({ functionName, role }) => `${functionName}:${role ?? NO_ROLE}`))].join(",");
+  throw new CommandFailure(
+    `${calls === 1 ? "One call" : `${calls} calls`} would be allowed that ${calls === 1 ? "was" : "were"} not. If intended, run with --accept ${cells}`,
+  );
+}
+
+async function loadBase(path: string, service: Service, file: string): Promise<Service> {
+  const basePath = findServiceFile(file);
+  if (basePath === path) return service;
+  const base = await loadService(basePath);
+  const [name, own] = [base.manifest.name, service.manifest.name];
+  if (name !== own) throw new CommandFailure(`${basePath} defines the service ${name}, and ${path} ${own}.`);
+  return base;
+}
+
+type Change = WhatIfChange & { accepted: boolean };
+
+const WORDS = { allow: "would allow", show: "would show", deny: "would deny" } as const;
+
+function shown(
+  report: Omit<WhatIfReport, "changes"> & { changes: Change[] },
+  { isCompared }: { isCompared: boolean },
+): string {
+  const {
+    calls,
+    unchanged,
+    changed,
+    drifted,
+    otherServices,
+    unjudged,
+    undecided,
+    otherDefaultRoles,
+    changes,
+    service,
+  } = report;
+  const rows = changes.map(({ kind, accepted, functionName, role, was, is, examples, ...one }) => [
+    accepted ? "accepted" : WORDS[kind],
+    String(one.calls),
+    functionName,
+    role ?? NO_ROLE,
+    kind === "show" ? is : `${was} → ${is}`,
+    examples[0]?.runId ?? "",
+  ]);
+  const listed = table(["change", "calls", "function", "role", "decision or member", "newest run"], rows, "");
+  const counts: [number, string][] = [
+    [unchanged, "unchanged"],
+    [changed, "changed"],
+    [drifted, "drifted: the base decides differently today too"],
+    [unjudged, "not judged: they have no stored decision"],
+    [undecided, "not decided in time"],
+    [otherServices, "of other services"],
+  ];
+  const parts = counts.filter(([count], i) => i < 2 || count > 0).map(([count, what]) => `${count} ${what}`);
+  const roles = otherDefaultRoles.map((role) => (role === null ? "none" : oneLine(role))).join(", ");
+  return [
+    ...(listed === "" ? [] : [listed, ""]),
+    calls === 0 ? "No stored calls." : `${calls} calls: ${parts.join("; ")}.`,
+    ...(roles === ""
+      ? []
+      : [`Queries without a role had the default role ${roles}, and are judged with it. ${service} has another one.`]),
+    ...(isCompared || changed === 0
+      ? []
+      : ["Without --base FILE, records that changed since count as changes of the service."]),
+  ].join("\n");
+}

@@ -1,0 +1,269 @@
+import { isoTime, isoTimeOrNull } from "@patchbay/kit";
+import type { Agent, AgentDetail, Credential, Runtime } from "@patchbay/protocol/console";
+import { type Selectable, sql, type SqlBool } from "kysely";
+import type { CredentialKind } from "@patchbay/engine/ports/store/stores";
+import { fromJson, manifestIn } from "@patchbay/store/columns";
+import { ago, connectedNow } from "@patchbay/store/function-sets/connected";
+import { lineageIn } from "@patchbay/store/accounts/credentials";
+import type { Engine } from "@patchbay/store/engine";
+import { makersOf } from "@patchbay/store/accounts/holders";
+import { type PageAsked, type PageOf, parseCursor, toCursor } from "@patchbay/store/page-cursor";
+import type { Schema } from "@patchbay/store/tables/schema";
+import type { CredentialRow } from "@patchbay/store/tables/credentials";
+import { isSetOfRuntime } from "@patchbay/store/function-sets/set-order";
+import { namesOf } from "../names.ts";
+import { type AgentScope, begins, contains, newestPage } from "../lists.ts";
+
+const AGENT_ORDER = { at: "agents.created_at", id: "agents.id" };
+const DAY_MS = 86_400_000;
+
+/** All agents except deleted ones. */
+export function agentQueries(engine: Engine) {
+  const { db } = engine;
+  const figured = (orgId: string) =>
+    db
+      .selectFrom("agents")
+      .selectAll("agents")
+      .select([
+        runtimesOf(engine).as("runtimes"),
+        queriesOf(engine, sql``).as("queries"),
+        queriesOf(
+          engine,
+          sql`and runs.org_id = agents.org_id and runs.status = 'failed' and runs.finished_at is not null`,
+        ).as("failed"),
+        sql<number | null>`(select max(runs.created_at) from runs where runs.agent_id = agents.id)`.as("last_query_at"),
+        newestSetOf(engine).as("manifest_hash"),
+      ])
+      .where("agents.org_id", "=", orgId)
+      .where("agents.deleted_at", "is", null);
+  return {
+    /** Newest first. `q` matches part of the name, or the start of an id. */
+    async list(orgId: string, { q, ...asked }: { q?: string | undefined } & PageAsked): Promise<PageOf<Agent>> {
+      const named = q === undefined ? figured(orgId) : figured(orgId).where(called(q));
+      const { rows, nextCursor } = await newestPage(named, AGENT_ORDER, asked);
+      return { items: await withFunctions(engine, rows), nextCursor };
+    },
+
+    async get({ orgId, agentId }: AgentScope): Promise<AgentDetail | undefined> {
+      const rows = await figured(orgId).where("agents.id", "=", agentId).execute();
+      const [agent] = await withFunctions(engine, rows);
+      return agent && { ...agent, settings: fromJson(rows[0]!.settings) };
+    },
+  };
+}
+
+type Row = Selectable<Schema["agents"]> & {
+  runtimes: number;
+  queries: number;
+  failed: number;
+  last_query_at: number | null;
+  manifest_hash: string | null;
+};
+
+const runtimesOf = (engine: Engine) =>
+  sql<number>`(select count(*) from runtimes where runtimes.agent_id = agents.id and ${connectedNow(engine, "runtimes")})`;
+
+const queriesOf = (engine: Engine, narrowed: ReturnType<typeof sql>) =>
+  sql<number>`(select count(*) from runs where runs.agent_id = agents.id
+    and runs.created_at > ${ago(engine, DAY_MS)} ${narrowed})`;
+
+/** The active set for new runs, or the last connected set while no runtime is connected. */
+const newestSetOf = (engine: Engine) =>
+  sql<string | null>`(select runtimes.manifest_hash from runtimes where runtimes.agent_id = agents.id
+    order by case when ${connectedNow(engine, "runtimes")} then 0 else 1 end, coalesce(runtimes.opened_at, 0) desc limit 1)`;
+
+function called(q: string) {
+  if (q.startsWith("agt_")) return begins(sql.ref("agents.id"), q);
+  return contains(sql.ref<string>("agents.name"), q);
+}
+
+/** A page's agents with the number of functions in their newest sets. */
+async function withFunctions({ db }: Engine, rows: readonly Row[]): Promise<Agent[]> {
+  const sets = rows.flatMap(({ id, manifest_hash }) => (manifest_hash === null ? [] : [{ id, manifest_hash }]));
+  const bodies =
+    sets.length === 0
+      ? []
+      : await db
+          .selectFrom("manifests")
+          .select(["agent_id", "hash", "body"])
+          .where((eb) => eb.or(sets.map((set) => eb.and({ agent_id: set.id, hash: set.manifest_hash }))))
+          .execute();
+  const counts = new Map<string, number>();
+  for (const { agent_id, body } of bodies) counts.set(agent_id, (await manifestIn(body)).functions.length);
+  return rows.map((row) => ({
+    agentId: row.id,
+    name: row.name,
+    instructions: row.instructions,
+    accessChanges: row.access_changes,
+    createdAt: isoTime(row.created_at),
+    runtimes: row.runtimes,
+    functions: counts.get(row.id) ?? null,
+    queries: row.queries,
+    failed: row.failed,
+    lastQueryAt: isoTimeOrNull(row.last_query_at),
+  }));
+}
+
+const SHOWN_MS = 7 * 86_400_000;
+
+/** An agent's runtimes. */
+export function runtimeQueries(engine: Engine) {
+  const { db, dialect } = engine;
+  const open = sql<number>`case when ${connectedNow(engine, "runtimes")} then 1 else 0 end`;
+
+  /** An agent has few runtimes, so sorting by a computed value is cheap. */
+  const listed = ({ orgId, agentId }: AgentScope) =>
+    db
+      .selectFrom("runtimes")
+      .selectAll()
+      .select([open.as("open"), "opened_at as opened", sql<number>`${dialect.now} - last_seen_at`.as("silent_ms")])
+      .select((eb) => {
+        const waiting = eb
+          .selectFrom("function_sets as sets")
+          .select("sets.position")
+          .where(isSetOfRuntime)
+          .where("sets.confirmation", "=", "pending");
+        return eb.case().when(eb.exists(waiting)).then(1).else(0).end().as("pending");
+      })
+      .where("org_id", "=", orgId)
+      .where("agent_id", "=", agentId)
+      .where("last_seen_at", ">", ago(engine, SHOWN_MS));
+
+  return {
+    /** Connected runtimes first, then those seen in the last 7 days; within each group the newest connection first. */
+    async list(scope: AgentScope, { limit, cursor }: PageAsked): Promise<PageOf<Runtime>> {
+      const rows = await db
+        .selectFrom(listed(scope).as("listed"))
+        .selectAll()
+        .$if(cursor !== undefined, (narrowed) => narrowed.where(after(cursor!)))
+        .orderBy("open", "desc")
+        .orderBy("opened", "desc")
+        .orderBy("instance_id", "desc")
+        .limit(limit + 1)
+        .execute();
+      const page = rows.slice(0, limit);
+      const last = page.at(-1);
+      const calls = await callsInFlight(engine, scope);
+      return {
+        items: page.map((row) => toRuntime(row, calls.get(row.instance_id) ?? 0)),
+        nextCursor:
+          rows.length > limit && last ? toCursor({ at: last.opened, id: `${last.open}${last.instance_id}` }) : null,
+      };
+    },
+  };
+}
+
+/** The cursor's id starts with 1 for a connected runtime and 0 for any other. */
+function after(cursor: string) {
+  const { at, id } = parseCursor(cursor);
+  const open = id.startsWith("1") ? 1 : 0;
+  const instanceId = id.slice(1);
+  return sql<SqlBool>`(open < ${sql.lit(open)} or (open = ${sql.lit(open)}
+    and (opened < ${at} or (opened = ${at} and instance_id < ${instanceId}))))`;
+}
+
+/** Calls without an outcome in running runs, by runtime. */
+async function callsInFlight({ db }: Engine, { orgId, agentId }: AgentScope): Promise<Map<string, number>> {
+  const rows = await db
+    .selectFrom("runs")
+    .innerJoin("calls", "calls.run_id", "runs.id")
+    .select((eb) => ["calls.instance_id", eb.fn.countAll<number>().as("count")])
+    .$narrowType<{ instance_id: string }>()
+    .where("runs.finished_at", "is", null)
+    .where("runs.status", "=", "running")
+    .where("runs.org_id", "=", orgId)
+    // The expression stops the database from using the index on all the agent's runs instead of the small one on open
+    // runs.
+    .where((eb) => eb(eb.fn.coalesce("runs.agent_id", eb.val("")), "=", agentId))
+    .where("calls.outcome", "is", null)
+    .where("calls.instance_id", "is not", null)
+    .groupBy("calls.instance_id")
+    .execute();
+  return new Map(rows.map(({ instance_id, count }) => [instance_id, count]));
+}
+
+type RuntimeRow = Omit<Schema["runtimes"], "draining"> & {
+  draining: number;
+  open: number;
+  opened: number;
+  pending: number;
+  silent_ms: number;
+};
+
+function toRuntime(row: RuntimeRow, inFlight: number): Runtime {
+  const connected = row.open === 1;
+  return {
+    instanceId: row.instance_id,
+    connected,
+    draining: connected && row.draining === 1,
+    replicaId: connected ? row.replica_id : null,
+    host: row.host,
+    service: row.service,
+    deployment: row.deployment,
+    sdk: row.sdk,
+    manifestHash: row.manifest_hash,
+    pending: row.pending === 1,
+    concurrency: row.concurrency,
+    inFlight,
+    connectedAt: connected ? isoTime(row.opened_at) : null,
+    lastSeenAt: isoTime(row.last_seen_at),
+    silentMs: Math.max(0, row.silent_ms),
+  };
+}
+
+const CREDENTIAL_ORDER = { at: "created_at", id: "id" };
+
+type CredentialsAsked = { kinds?: CredentialKind[] | undefined } & PageAsked;
+
+/** An agent's API keys, runtime keys and access tokens. */
+export function credentialQueries(engine: Engine) {
+  const { db, dialect } = engine;
+  const ofAgent = ({ orgId, agentId }: AgentScope) =>
+    db
+      .selectFrom("credentials")
+      .selectAll()
+      .select(sql<number>`case when expires_at <= ${dialect.now} then 1 else 0 end`.as("expired"))
+      .where("org_id", "=", orgId)
+      .where("agent_id", "=", agentId);
+  return {
+    /** Newest first; all kinds unless `kinds` is set. */
+    async list(scope: AgentScope, { kinds, ...asked }: CredentialsAsked): Promise<PageOf<Credential>> {
+      const wanted = kinds === undefined ? ofAgent(scope) : ofAgent(scope).where("kind", "in", kinds);
+      const { rows, nextCursor } = await newestPage(wanted, CREDENTIAL_ORDER, asked);
+      return { items: await withMakers(engine, scope.orgId, rows), nextCursor };
+    },
+
+    async get(scope: AgentScope, credentialId: string): Promise<Credential | undefined> {
+      const rows = await ofAgent(scope).where("id", "=", credentialId).execute();
+      return (await withMakers(engine, scope.orgId, rows))[0];
+    },
+  };
+}
+
+type ListedCredential = CredentialRow & { expired: number };
+
+async function withMakers(engine: Engine, orgId: string, rows: readonly ListedCredential[]): Promise<Credential[]> {
+  const makers = await makersOf(engine, rows.map(lineageIn));
+  const names = await namesOf(engine, orgId, [...new Set([...makers.values()].flat())]);
+  return rows.map((row) => {
+    const ids = makers.get(lineageIn(row));
+    return { ...toCredential(row), ...(ids && { makers: ids.map((id) => ({ id, name: names.get(id) ?? id })) }) };
+  });
+}
+
+function toCredential(row: ListedCredential): Credential {
+  return {
+    credentialId: row.id,
+    kind: row.kind,
+    agentId: row.agent_id,
+    hint: row.hint,
+    label: row.label,
+    roles: row.roles === null ? null : fromJson(row.roles),
+    can: row.can === null ? null : fromJson(row.can),
+    createdAt: isoTime(row.created_at),
+    lastUsedAt: isoTimeOrNull(row.last_used_at),
+    expiresAt: isoTimeOrNull(row.expires_at),
+    revokedAt: isoTimeOrNull(row.revoked_at),
+    state: row.revoked_at !== null ? "revoked" : row.expired === 1 ? "expired" : "active",
+  };
+}

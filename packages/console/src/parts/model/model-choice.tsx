@@ -1,0 +1,83 @@
+import type { Models } from "@patchbay/protocol/console";
+import { PROVIDER_NAMES, type ProviderName, PROVIDERS } from "@patchbay/protocol/providers";
+import { useQuery } from "@tanstack/react-query";
+import { resource } from "../../api/api.ts";
+import { formatUsd } from "../../format/numbers.ts";
+import { Combobox } from "../../ui/form/combobox.tsx";
+import { Field } from "../../ui/form/field.tsx";
+import { Select } from "../../ui/form/select.tsx";
+
+/** What the control plane has configured; undefined until it is known. */
+const useModels = (): Models | undefined => useQuery({ ...resource("/models"), staleTime: 60_000 }).data;
+
+/** The first configured provider. */
+export const useFirstProvider = (): ProviderName => useModels()?.providers[0]?.name ?? PROVIDER_NAMES[0];
+
+/** The configured providers, and the selected one, so that a saved choice stays visible. */
+export function providersOffered(models: Models | undefined, selected: string) {
+  const isConfigured = (value: string) => models?.providers.some(({ name }) => name === value) ?? true;
+  return PROVIDER_NAMES.filter((value) => isConfigured(value) || value === selected).map((value) => {
+    const { label } = PROVIDERS[value];
+    return { value, label: isConfigured(value) ? label : `${label} (not configured)` };
+  });
+}
+
+interface ProviderSelectProps<T extends string> {
+  label: string;
+  value: T;
+  onChange: (value: T) => void;
+  /** The empty choice's label; without it, a provider must be selected. */
+  none?: string;
+  /** Choices between the empty one and the providers. */
+  others?: readonly { value: T; label: string }[];
+  disabled?: boolean;
+  className?: string;
+}
+
+/** A select with the configured providers. */
+export function ProviderSelect<T extends string>({ none, others = [], ...props }: ProviderSelectProps<T>) {
+  const offered = providersOffered(useModels(), props.value);
+  const options = [...(none === undefined ? [] : [{ value: "", label: none }]), ...others, ...offered];
+  return <Select {...props} options={options as { value: T; label: string }[]} />;
+}
+
+interface ModelFieldProps {
+  label: string;
+  provider: "" | ProviderName;
+  value: string;
+  onChange: (value: string) => void;
+  error?: string | undefined;
+  readOnly?: boolean;
+  /** True for a field whose label is not shown. */
+  bare?: boolean;
+}
+
+/** A provider's model: any name, with those of a known price as suggestions. */
+export function ModelField({ label, provider, value, onChange, error, bare = false, readOnly }: ModelFieldProps) {
+  const models = useModels();
+  const known = models?.providers.find(({ name }) => name === provider);
+  const priceOf = (model: string) => {
+    const price = known?.priced.find((entry) => entry.model === model)?.price;
+    return price && `${formatUsd(price.input)} in, ${formatUsd(price.output)} out`;
+  };
+  const price = priceOf(value || (known?.model ?? ""));
+  const preset = known?.model ?? (provider === "" ? models?.default?.model : undefined);
+  const field = (
+    <Combobox
+      {...(bare && { label })}
+      suggestions={known?.priced.map(({ model }) => model) ?? []}
+      about={priceOf}
+      value={value}
+      onChange={onChange}
+      placeholder={preset === undefined ? "Provider default" : `${preset} (default)`}
+      readOnly={readOnly ?? false}
+      className="min-w-0 flex-1"
+    />
+  );
+  if (bare) return field;
+  return (
+    <Field label={label} error={error} hint={price && `${price} per million tokens`}>
+      {field}
+    </Field>
+  );
+}

@@ -1,1 +1,0 @@
-export { silentLog, type Log, type LogFields } from "@patchbay/protocol";

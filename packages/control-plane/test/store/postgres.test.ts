@@ -1,4 +1,0 @@
-import { storeContract } from "./contract.ts";
-import { postgresPlace } from "./postgres-place.ts";
-
-storeContract(postgresPlace);

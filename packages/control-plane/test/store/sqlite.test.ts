@@ -1,4 +1,0 @@
-import { storeContract } from "./contract.ts";
-import { sqlitePlace } from "./sqlite-place.ts";
-
-storeContract(sqlitePlace);

@@ -1,0 +1,1 @@
+export { silentLog, type Log, type LogFields } from "@patchbay/kit";

@@ -1,0 +1,52 @@
+import type { CallErrorCode, CallOutcome, CaseDecision } from "@patchbay/protocol";
+import type { CallRecord } from "./records.ts";
+
+/** The rules that can refuse a call, in the control plane or in a runtime. Other values from a runtime are ignored. */
+export const refusalRules: ReadonlySet<string> = new Set([
+  "roles",
+  "unknown",
+  "authorize",
+  "context",
+  "input",
+  "approval",
+]);
+
+/** The rule that refused a call, as the audit log names it. Undefined for an allowed call, even if it failed. */
+export function refusalOf(outcome: CallOutcome): string | undefined {
+  if (outcome.ok) return undefined;
+  const rule = ruleOf(outcome);
+  return refusalRules.has(rule) ? rule : undefined;
+}
+
+/** The rule that refused a call, or the error code if it failed otherwise. */
+export function ruleOf({ rule, code }: Extract<CallOutcome, { ok: false }>): string {
+  if (rule !== undefined && refusalRules.has(rule)) return rule;
+  return { unknown_function: "unknown", denied: "authorize", invalid_arguments: "input" }[code as string] ?? code;
+}
+
+/** Failures that do not show whether the runtime's checks had allowed the call. */
+const UNDECIDED: ReadonlySet<CallErrorCode> = new Set([
+  "timed_out",
+  "outcome_unknown",
+  "call_limit",
+  "repeated_call",
+  "cancelled",
+]);
+
+/**
+ * What the checks decided on an ended call, before any person did. Undefined if none decided: the control plane ended it at one of its
+ * limits, or no runtime took it.
+ */
+export function decisionOf({
+  outcome,
+  earlier = [],
+}: Required<Pick<CallRecord, "outcome">> & Pick<CallRecord, "earlier">): CaseDecision | undefined {
+  if (earlier.some(({ ended }) => ended === "approval")) return "approval";
+  if (outcome.ok) return "allowed";
+  const { code, rule } = outcome;
+  if (code === "approval_required" || code === "rejected" || code === "approval_expired") return "approval";
+  if (refusalOf(outcome) !== undefined) return "denied";
+  if (code === "result_too_large") return "allowed";
+  // The other rules are the control plane's own, for calls that it did not send.
+  return UNDECIDED.has(code) || rule !== undefined ? undefined : "allowed";
+}

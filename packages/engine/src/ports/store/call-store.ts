@@ -1,0 +1,49 @@
+import type { CallOutcome, ErrorReport } from "@patchbay/protocol";
+import type { CallAddress, CallOrder } from "../function-gateway.ts";
+
+/** A stored call for the replica with its runtime's connection: its order without the timeout. */
+export type AcceptedCall = Omit<CallOrder, "timeoutMs">;
+
+/** `attempt`: the one that a provisional outcome ends. */
+export interface ArrivedOutcome {
+  callId: string;
+  outcome: CallOutcome;
+  attempt?: number;
+}
+
+/**
+ * Coordinates calls between the replica that works on a run and the one with the runtime's connection. The call's row
+ * in the database decides between them, because the bus may lose, delay or repeat messages.
+ */
+export interface CallStore {
+  /**
+   * Accepts one attempt for the replica that will send it. Undefined, and nothing changed, when the attempt was
+   * accepted or withdrawn before, the run has another fence or has ended, or the call has its outcome.
+   */
+  accept(call: {
+    callId: string;
+    attempt: number;
+    fence: number;
+    replicaId: string;
+  }): Promise<AcceptedCall | undefined>;
+  /** Withdraws an attempt, so that no replica can accept it. False when it was accepted before: its handler may be running. */
+  withdraw(call: { callId: string; attempt: number }): Promise<boolean>;
+  /**
+   * Stores the outcome for a call that this process does not wait for; the first outcome stays, a provisional one until
+   * the next attempt. Returns the run's owner, if any. `over`: the call has its outcome, belongs to another runtime, or
+   * is unknown, or this is an earlier attempt's provisional outcome. `sentAt`: when this process sent the attempt's
+   * frame.
+   */
+  arrive(
+    call: CallAddress & { attempt: number },
+    outcome: CallOutcome,
+    sentAt?: number,
+  ): Promise<{ over: boolean; owner?: string }>;
+  /**
+   * Stores what the owner's code threw in an open call, apart from its outcome: only members see it. Ignores a call on
+   * another runtime.
+   */
+  recordError(call: CallAddress, error: ErrorReport): Promise<void>;
+  /** Arrived outcomes that are not yet stored with these calls. */
+  arrivals(callIds: readonly string[]): Promise<ArrivedOutcome[]>;
+}

@@ -1,0 +1,51 @@
+/** `api` sends queries, `runtime` connects functions, `access` uses the local variant. They are not interchangeable. */
+export type CredentialKind = "api" | "runtime" | "access";
+
+/** What an API key may do besides sending queries: `approve` reads and decides approvals. */
+export type CredentialRight = "approve";
+
+/** A credential to store. */
+export interface NewCredential {
+  credentialId: string;
+  kind: CredentialKind;
+  agentId: string;
+  /** SHA-256 of the secret, hex. The secret itself is never stored. */
+  hash: string;
+  /** First and last characters, by which people recognise a key. */
+  hint: string;
+  /** Roles that queries with this key may state; undefined for any role. */
+  roles?: string[];
+  /** Rights besides sending queries; undefined for none. */
+  can?: CredentialRight[];
+  label?: string;
+  expiresAt?: number;
+  /** Id of the member or service token that created it; absent for a command. */
+  createdBy?: string;
+}
+
+/** A stored credential. Times are milliseconds by the database's clock. */
+export interface Credential extends NewCredential {
+  orgId: string;
+  tier: string;
+  /** True if requests to its agent need a proven caller's token. */
+  needsProof?: true;
+  createdAt: number;
+  lastUsedAt?: number;
+  revokedAt?: number;
+  /** The first credential's id in its rotation lineage; absent for the first one itself. */
+  lineage?: string;
+}
+
+/** A credential in a list. */
+export interface ListedCredential extends Credential {
+  /** Ids of the members and service tokens that made it or a predecessor, oldest first. Absent if none did. */
+  makers?: string[];
+}
+
+/** A rotation's result. `over`: the old credential was revoked or expired, and nothing changed. */
+export type RotatedCredential =
+  | ({ kind: "rotated"; orgId: string; oldEndsAt: number } & Pick<
+      NewCredential,
+      "agentId" | "roles" | "can" | "expiresAt"
+    >)
+  | { kind: "over" };

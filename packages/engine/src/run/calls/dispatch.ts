@@ -1,0 +1,298 @@
+import {
+  type CallOutcome,
+  MESSAGES,
+  type RunEvent,
+  type TraceContext,
+  unknownFunctionMessage,
+} from "@patchbay/protocol";
+import { type JsonValue, parseJson, present } from "@patchbay/kit";
+import { grantOf } from "../../ports/store/approvals.ts";
+import type { AttemptAddress, CallOrder, Delivery } from "../../ports/function-gateway.ts";
+import type { ModelCall } from "../../ports/model-provider.ts";
+import { type CallRecord, callerOf, isUnsure, type RunRecord } from "../../ports/records.ts";
+import { outcomeFields } from "../answer.ts";
+import { nextReservation } from "../loop/cost.ts";
+import { noSession } from "../no-session.ts";
+import { newId } from "../start/new-run.ts";
+import { type ActiveRun, callsOf, type RunState } from "../state.ts";
+import {
+  type Decided,
+  isPending,
+  readDecision,
+  readDecisions,
+  rejectedBefore,
+  requestApproval,
+  writeDecided,
+} from "./approval.ts";
+import {
+  afterDelivery,
+  type AttemptEnd,
+  goneOutcome,
+  nextAttempt,
+  notBefore,
+  offerPauseMs,
+  outcomeSoFar,
+  recovered,
+} from "./attempts.ts";
+import { permittedCall } from "./permits.ts";
+import { callEntries, deprecatedUse, disagreement } from "./journal.ts";
+import { createCallCounter, limitResult, NOT_RUN } from "./limits.ts";
+
+/** Valid names have at most 64 characters. More from an invalid name says nothing useful. */
+const MAX_NAME_CHARS = 200;
+
+/** The call was not run: the agent has no connected runtime. */
+const NO_RUNTIME: CallOutcome = {
+  ok: false,
+  code: "function_failed",
+  message: MESSAGES.agent_session_not_found,
+  rule: NOT_RUN.noRuntime,
+};
+
+const ANSWERED: CallOutcome = {
+  ok: false,
+  code: "cancelled",
+  message: "The function was not run: the model gave its answer in the same turn.",
+  rule: NOT_RUN.answered,
+};
+
+/** Checks one turn's calls and assigns them to runtimes. Stores nothing. */
+export async function plan(state: RunState, calls: readonly ModelCall[], active: ActiveRun): Promise<CallRecord[]> {
+  const records = checkCalls(state, calls, active);
+  const allowed = records.filter(({ outcome }) => !outcome);
+  // Concurrently: when no runtime is connected, all calls wait for one at the same time.
+  await Promise.all(allowed.map((record) => assign(record, state.run, active)));
+  return records;
+}
+
+/** Records the calls in a turn that gave its answer. They never run. */
+export function planNone(
+  state: RunState,
+  calls: readonly ModelCall[],
+  active: Pick<ActiveRun, "limits">,
+): CallRecord[] {
+  return checkCalls(state, calls, active).map((record) => ({ outcome: ANSWERED, ...record }));
+}
+
+function checkCalls(state: RunState, calls: readonly ModelCall[], { limits }: Pick<ActiveRun, "limits">): CallRecord[] {
+  const records: CallRecord[] = [];
+  const counter = createCallCounter(state, limits);
+  for (const [position, call] of calls.entries()) {
+    const parsed = call.arguments.trim() === "" ? { ok: true as const, value: {} } : parseJson(call.arguments);
+    const record: CallRecord = {
+      callId: newId("call"),
+      step: state.turns.length,
+      position,
+      modelCallId: call.id,
+      functionName: call.name.slice(0, MAX_NAME_CHARS),
+      arguments: parsed.ok ? (parsed.value as JsonValue) : call.arguments,
+      attempt: 1,
+    };
+    const refusal = counter.refuse(record) ?? refuse(state, call.name, parsed) ?? rejectedBefore(state.calls, record);
+    if (refusal) record.outcome = refusal;
+    counter.add(record);
+    records.push(record);
+  }
+  return records;
+}
+
+/**
+ * The control plane's access check; the runtime checks again. A function that the role may not call is refused like one that does
+ * not exist, so that a model cannot find out about it.
+ */
+function refuse(state: RunState, name: string, parsed: ReturnType<typeof parseJson>): CallOutcome | undefined {
+  if (!state.functions.has(name))
+    return {
+      ok: false,
+      code: "unknown_function",
+      message: unknownFunctionMessage(name),
+      rule: state.hidden.has(name) ? "roles" : "unknown",
+    };
+  if (!parsed.ok)
+    return { ok: false, code: "invalid_arguments", message: `The arguments ${parsed.message.replace(/^is/, "are")}.` };
+  return undefined;
+}
+
+/** Assigns the call to a runtime. Without a connected runtime the call ends here, and `lostSession` detects it. */
+async function assign(
+  call: CallRecord,
+  run: RunRecord,
+  { gateway, signal }: Pick<ActiveRun, "gateway" | "signal">,
+): Promise<void> {
+  const instanceId = await gateway.assign(run.agentId, run.manifestHash!, call.functionName, { signal });
+  if (instanceId === undefined) call.outcome = outcomeSoFar(call) ?? NO_RUNTIME;
+  else call.instanceId = instanceId;
+}
+
+/** True when a call in the turn found no runtime. The run then ends, because no further call could find one. */
+function lostSession(calls: readonly CallRecord[]): boolean {
+  return calls.some(({ outcome }) => outcome && !outcome.ok && outcome.rule === NOT_RUN.noRuntime);
+}
+
+/** The events for planned calls, with refused calls' results. */
+export function calledEvents(records: readonly CallRecord[]): RunEvent[] {
+  const called = records.map((call): RunEvent => ({
+    type: "toolCall",
+    toolName: call.functionName,
+    toolCallId: call.callId,
+    parameters: call.arguments,
+  }));
+  return [...called, ...records.filter((call) => call.outcome).map(resultEvent)];
+}
+
+function resultEvent(call: CallRecord): RunEvent {
+  const { functionName: toolName, callId: toolCallId, outcome } = call;
+  const parameters = outcome?.input;
+  return {
+    type: "toolResult",
+    toolName,
+    toolCallId,
+    ...present({ parameters }),
+    ...outcomeFields(call),
+  };
+}
+
+/**
+ * Runs one turn's calls concurrently until each has an outcome or waits for an approval, and stores each outcome when
+ * it arrives. True when calls wait. `resumed`: an earlier owner of the run may have sent the calls, so their runtime is
+ * asked first. Throws `agent_session_not_found` after all calls have ended when no runtime is left.
+ */
+export async function settle(
+  state: RunState,
+  calls: readonly CallRecord[],
+  active: ActiveRun,
+  { resumed }: { resumed: boolean },
+): Promise<boolean> {
+  if (resumed) await readDecisions(state, calls, active);
+  const open = calls.filter((call) => !call.outcome && !isPending(call));
+  const { segment } = active;
+  const done = await Promise.allSettled(
+    open.map((call) =>
+      segment
+        ? segment.call(call, (trace) => settleOne(state, call, { ...active, trace }, resumed))
+        : settleOne(state, call, active, resumed),
+    ),
+  );
+  active.signal.throwIfAborted();
+  for (const one of done) if (one.status === "rejected") throw one.reason;
+  const { agentId } = state.run;
+  if (lostSession(calls)) throw await noSession(agentId, active);
+  const mayBeLost = open.some(
+    ({ earlier, outcome }) =>
+      earlier?.some(({ ended }) => ended !== "approval") ||
+      (outcome?.ok === false && outcome.code === "outcome_unknown"),
+  );
+  if (mayBeLost && !(await active.gateway.connected(agentId))) throw await noSession(agentId, active);
+  return calls.some(isPending);
+}
+
+/** `trace`: the call's span. */
+type ActiveCall = ActiveRun & { trace?: TraceContext };
+
+async function settleOne(state: RunState, call: CallRecord, active: ActiveCall, resumed: boolean): Promise<void> {
+  const { clock, limits, remainingMs, signal } = active;
+  const began = performance.now();
+  const manifest = state.functions.get(call.functionName);
+  if (!manifest) return await storeOutcome(state, Object.assign(call, { outcome: goneOutcome(call) }), active);
+  await using permitted = permittedCall(state.run, call, { ...active, manifest });
+  let offering: { since: number; offeredMs: number } | undefined;
+  const decided = await readDecision(state, call, active);
+  if (decided && !call.outcome)
+    await beginAttempt(state, call, active, { end: { ended: "approval" }, endedAt: clock.now(), decided });
+  for (let recover = resumed && !decided; !call.outcome; recover = false) {
+    // A recovered attempt may have been sent before.
+    const waitMs = recover ? 0 : notBefore(call) - clock.now();
+    if (waitMs > 0) await clock.sleep(waitMs, { signal });
+    const delivery = await permitted.deliver(() => deliver(state, call, active, { recover }), { recover });
+    if (await requestApproval(state, call, delivery, active))
+      return active.gateway.acknowledge(addressOf(state.run, call));
+    const { offeredMs } = state;
+    const next = afterDelivery(call, delivery, { manifest, remainingMs: remainingMs(), offeredMs });
+    if ("outcome" in next) {
+      Object.assign(call, delivery.kind === "outcome" ? limitResult(state, next.outcome, limits) : next);
+      continue;
+    }
+    const endedAt = clock.now();
+    offering = delivery.kind === "undelivered" ? (offering ?? { since: performance.now(), offeredMs }) : undefined;
+    if (offering) {
+      const pauseMs = offerPauseMs(call);
+      if (pauseMs > 0) await clock.sleep(pauseMs, { signal });
+      state.offeredMs = Math.max(state.offeredMs, offering.offeredMs + performance.now() - offering.since);
+    }
+    await beginAttempt(state, call, active, { end: next.again, endedAt });
+  }
+  await storeOutcome(state, call, active, decided);
+  active.observer.callEnded(call, performance.now() - began);
+}
+
+async function beginAttempt(
+  { run }: RunState,
+  call: CallRecord,
+  active: ActiveRun,
+  { end, endedAt, decided }: { end: AttemptEnd; endedAt: number; decided?: Decided },
+): Promise<void> {
+  const address = addressOf(run, call);
+  nextAttempt(call, end, endedAt);
+  await assign(call, run, active);
+  if (call.outcome) return;
+  // The next runtime is stored before anything is sent to it: after a crash the new owner must ask the right runtime.
+  await writeDecided(active.journal, call, { calls: [call] }, decided);
+  // A runtime that gets the next attempt too treats that as the acknowledgement; a late one could meet the next result.
+  const isElsewhere = call.instanceId !== address.instanceId;
+  if (end.ended === "failed" && isElsewhere) active.gateway.acknowledge(address);
+}
+
+async function storeOutcome(state: RunState, call: CallRecord, active: ActiveRun, decided?: Decided): Promise<void> {
+  const { run } = state;
+  const alarm = disagreement(run, call);
+  if (alarm) active.observer.accessDisagreed(call, alarm.rule);
+  const deprecated = deprecatedUse(run, call, state.functions.get(call.functionName));
+  const audit = [...callEntries(run, call), ...deprecated, ...(alarm ? [alarm] : [])];
+  // A turn's last outcome completes the next model request, so that its credit is reserved in the same commit.
+  const reserve = callsOf(state, call.step).every(({ outcome }) => outcome) ? nextReservation(state) : undefined;
+  const entry = { calls: [call], events: [resultEvent(call)], audit, ...(reserve && { reserve }) };
+  const { reservedMicros } = await writeDecided(active.journal, call, entry, decided);
+  if (reserve) state.reservedMicros = reservedMicros;
+  // Only now: a runtime forgets an acknowledged result, and a crash before the commit would lose it.
+  active.gateway.acknowledge(addressOf(run, call));
+}
+
+const addressOf = ({ agentId }: RunRecord, { callId, attempt, instanceId }: CallRecord): AttemptAddress => ({
+  agentId,
+  callId,
+  attempt,
+  instanceId: instanceId!,
+});
+
+/** Sends the call to its runtime, or with `recover` asks the runtime for the outcome of a call that was sent before. */
+function deliver(
+  { run, functions }: RunState,
+  call: CallRecord,
+  { gateway, journal, remainingMs, signal, trace }: ActiveCall,
+  { recover }: { recover: boolean },
+): Promise<Delivery> {
+  const { timeoutMs } = functions.get(call.functionName)!;
+  const order: CallOrder = {
+    callId: call.callId,
+    attempt: call.attempt,
+    instanceId: call.instanceId!,
+    agentId: run.agentId,
+    functionName: call.functionName,
+    arguments: call.arguments,
+    threadId: run.threadId,
+    runId: run.runId,
+    fence: run.fence,
+    timeoutMs: Math.max(0, Math.min(timeoutMs, remainingMs())),
+    ...callerOf(run.request),
+    ...(isUnsure(call) && { unsure: true }),
+    ...present({ sessionId: run.sessionId }),
+    ...present({ approval: call.approval && grantOf(call.approval), afterMs: call.earlier?.at(-1)?.endedAt, trace }),
+  };
+  const options = {
+    signal,
+    onProgress: (data: JsonValue) => journal.live({ type: "toolProgress", toolCallId: call.callId, data }),
+    onSent: (at: number) => void (call.sentAt = at),
+  };
+  if (!recover) return gateway.deliver(order, options);
+  return gateway.recover(order, options).then((answer) => recovered(answer, run));
+}

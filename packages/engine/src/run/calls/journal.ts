@@ -1,0 +1,136 @@
+import {
+  FUNCTION_NAME,
+  type FunctionManifest,
+  LIMITS,
+  type LiveEvent,
+  type QueryResponse,
+  type RunEvent,
+  type RunStatus,
+} from "@patchbay/protocol";
+import type { AuditEntry, CallRecord, RunRecord } from "../../ports/records.ts";
+import { refusalOf, ruleOf } from "../../ports/refusal.ts";
+import type { NewRun, RunCommit, StoredEvent } from "../../ports/store/run-store.ts";
+import type { NewDelivery } from "../../ports/store/webhooks.ts";
+import { type RunContext, withRetry } from "../run-context.ts";
+import type { RunFailure } from "../run-failure.ts";
+import { isBeyondLimit } from "./limits.ts";
+
+/** One step of a run. Either everything in it is stored, or nothing. */
+export type JournalEntry = Omit<RunCommit, "events"> & { events?: RunEvent[] };
+
+/**
+ * The only writer for a run's log. Stores entries one after the other and publishes their events after the commit. An
+ * entry waits while the store is unavailable. Throws `LeaseLost` when another process owns the run.
+ */
+export interface Journal {
+  /** Resolves with the credit that the store reserved for the entry's `reserve`; 0 when the store does not know. */
+  write(entry: JournalEntry): Promise<{ reservedMicros: number }>;
+  /** Publishes an event that is not stored. */
+  live(event: LiveEvent): void;
+}
+
+/** What the agent's webhook gets when a run ends whose client does not wait. */
+export function reportOf(
+  { runId, threadId, request }: Pick<RunRecord, "runId" | "threadId" | "request">,
+  status: RunStatus,
+  { code }: Pick<QueryResponse, "code">,
+): { report?: NewDelivery } {
+  if (!request.reported) return {};
+  return { report: { type: "run.ended", data: { runId, threadId, status, ...(code && { code }) } } };
+}
+
+export function createJournal(
+  run: Pick<RunRecord, "runId" | "fence" | "lastSeq">,
+  { runs, feed, clock, log }: Pick<RunContext, "runs" | "feed" | "clock" | "log">,
+  signal: AbortSignal,
+  /** Audit entries that are stored with the first entry. */
+  opening: readonly AuditEntry[] = [],
+): Journal {
+  let { lastSeq } = run;
+  let pendingAudit = opening;
+  let tail: Promise<unknown> = Promise.resolve();
+
+  async function store(entry: JournalEntry): Promise<{ reservedMicros: number }> {
+    const events: StoredEvent[] = (entry.events ?? []).map((event, i) => ({
+      seq: lastSeq + i + 1,
+      body: JSON.stringify(event),
+    }));
+    // The last entry ignores the signal: an aborted run must still be able to store how it ended.
+    const until = entry.finish ? {} : { signal };
+    const audit = [...pendingAudit, ...(entry.audit ?? [])];
+    // The fence in `run` makes the commit fail when another process has claimed the run, so no two processes write one log.
+    const reserved = await withRetry(() => runs.commit(run, { ...entry, events, audit }), { clock, log, ...until });
+    pendingAudit = [];
+    lastSeq += events.length;
+    if (events.length > 0) feed.publishStored(run.runId, events);
+    return reserved;
+  }
+
+  return {
+    write(entry) {
+      // A turn's calls may end at the same time. Without the queue two commits could use the same event numbers.
+      const written = tail.then(() => store(entry));
+      tail = written.catch(() => {});
+      return written;
+    },
+    live: (event) => feed.publishLive(run.runId, event),
+  };
+}
+
+/** Redacted paths that an audit entry lists; its `count` has their total. */
+const MAX_PATHS = 100;
+
+/** A run's audit entry. It has codes and ids, never values. */
+export function runEntry(run: RunRecord | NewRun, action: string, more: Partial<AuditEntry> = {}): AuditEntry {
+  const { agentId, runId, keyId, request } = run;
+  const { role } = request;
+  return { action, agentId, runId, keyId, ...(role !== undefined && { role }), ...more };
+}
+
+/** The part of a failure that its run's audit entry keeps. */
+export const detailOf = ({ detail }: RunFailure): Pick<AuditEntry, "detail"> => (detail ? { detail } : {});
+
+/** The audit entry for a query that was rejected before it became a run. */
+export function refusedQuery(
+  { orgId, agentId, keyId }: Pick<NewRun, "orgId" | "agentId" | "keyId">,
+  role: string | undefined,
+  rule: "role_not_allowed" | "context" | "caller",
+): AuditEntry & { orgId: string } {
+  return { action: "query.refused", orgId, agentId, keyId, rule, ...(role !== undefined && { role }) };
+}
+
+/** The audit entries for an ended call: its outcome, the rule that denied it, and its result's redacted paths. */
+export function callEntries(run: RunRecord, call: CallRecord): AuditEntry[] {
+  const { outcome } = call;
+  const about = { callId: call.callId, functionName: nameOf(call) };
+  if (!outcome) return [runEntry(run, "call.failed", { ...about, rule: "cancelled" })];
+  if (!outcome.ok) {
+    const action = refusalOf(outcome) === undefined ? "call.failed" : "call.denied";
+    const detail = isBeyondLimit(outcome) ? { detail: { reason: outcome.message } } : {};
+    return [runEntry(run, action, { ...about, rule: ruleOf(outcome), ...detail })];
+  }
+  const entries = [runEntry(run, "call.succeeded", about)];
+  const paths = outcome.redacted ?? [];
+  if (paths.length === 0) return entries;
+  const members = paths.slice(0, MAX_PATHS).map((path) => path.slice(0, LIMITS.labelUnits));
+  return [...entries, runEntry(run, "call.redacted", { ...about, detail: { members, count: paths.length } })];
+}
+
+/** The audit entry for a call to a deprecated function. */
+export function deprecatedUse(run: RunRecord, call: CallRecord, one: FunctionManifest | undefined): AuditEntry[] {
+  if (one?.deprecated === undefined) return [];
+  return [runEntry(run, "call.deprecated", { callId: call.callId, functionName: nameOf(call) })];
+}
+
+/** The audit entry for a call that the runtime denied although the control plane had allowed it by the same rule. */
+export function disagreement(run: RunRecord, call: CallRecord): (AuditEntry & { rule: string }) | undefined {
+  const { outcome } = call;
+  if (outcome?.ok !== false || outcome.code !== "unknown_function") return undefined;
+  const rule = ruleOf(outcome);
+  const about = { callId: call.callId, functionName: nameOf(call) };
+  return { ...runEntry(run, "access.disagreement", about), rule };
+}
+
+/** A model may write any text as a name, including a secret from the query. Only valid names are kept. */
+const nameOf = ({ functionName }: CallRecord): string =>
+  FUNCTION_NAME.test(functionName) ? functionName : "(not a name)";

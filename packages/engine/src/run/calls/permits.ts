@@ -1,0 +1,183 @@
+import type { FunctionManifest } from "@patchbay/protocol";
+import type { Bus } from "../../ports/bus.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { type Delivery, RunMoved } from "../../ports/function-gateway.ts";
+import type { Log } from "../../ports/log.ts";
+import type { PermitId, PermitStore } from "../../ports/store/permit-store.ts";
+import { type CallRecord, type RunRecord, startedBefore } from "../../ports/records.ts";
+
+/** How often a waiting call asks the store, because a message over the bus may be lost, and a process may have died. */
+const POLL_MS = 1_000;
+/** How long a waiting call's place in the queue outlasts its process. */
+const WAIT_MS = 5_000;
+const RENEW_MS = 5_000;
+/**
+ * How much longer a permit lasts than the handler's time limit: its frame may wait for a connection, and the handler
+ * for its abort.
+ */
+const GRACE_MS = 15_000;
+
+/** Repeats the work while the store is unavailable. */
+type Retry = <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T>;
+
+/** Limits how many of a function's handlers run at the same time, over all replicas and runtimes. */
+export interface Permits {
+  /**
+   * Waits for the function's permit, in order. Without a `limit` it takes the permit at once: the call may already run.
+   * Rejects with `signal.reason`.
+   */
+  take(
+    permit: PermitId & { orgId: string },
+    options: { limit: number | undefined; timeoutMs: number; signal: AbortSignal },
+  ): Promise<Permit>;
+}
+
+/** A permit, which is extended until it ends. */
+export interface Permit {
+  /** `mayRun`: the handler may still run, so that the permit lasts until its time is over. */
+  end(options: { mayRun: boolean }): Promise<void>;
+  /** Hands the permit to the replica that continues the run. */
+  leave(): void;
+}
+
+export function createPermits(
+  store: PermitStore,
+  { bus, clock, log, retry }: { bus: Bus; clock: Clock; log: Log; retry: Retry },
+): Permits {
+  /** The last waiter in each function's queue in this process. Only the first is in the store's queue. */
+  const queues = new Map<string, Promise<void>>();
+
+  async function inTurn(key: string, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+    const before = queues.get(key);
+    const turn = Promise.withResolvers<void>();
+    const end = Promise.all([before, turn.promise]).then(() => {
+      if (queues.get(key) === end) queues.delete(key);
+    });
+    queues.set(key, end);
+    try {
+      await unlessAborted(before, signal);
+      await work();
+    } finally {
+      turn.resolve();
+    }
+  }
+
+  /** Resolves when one of the agent's permits is released, or it is time to ask the store. */
+  async function released(agentId: string, signal: AbortSignal): Promise<void> {
+    const woken = new AbortController();
+    using _ = bus.subscribe(subjectOf(agentId), () => woken.abort());
+    await clock
+      .sleep(POLL_MS, { signal: AbortSignal.any([signal, woken.signal]) })
+      .catch(() => signal.throwIfAborted());
+  }
+
+  function held(permit: PermitId, holdMs: number): Permit {
+    const ended = new AbortController();
+    const attempt = (what: string, work: Promise<void>) =>
+      work.catch((error: unknown) => log.warn(`a permit could not be ${what}`, { ...permit, error }));
+    void (async () => {
+      for (;;) {
+        await clock.sleep(RENEW_MS, { signal: ended.signal });
+        await attempt("extended", store.hold(permit, holdMs));
+      }
+    })().catch(() => {});
+    return {
+      async end({ mayRun }) {
+        ended.abort();
+        if (mayRun) return attempt("extended", store.hold(permit, holdMs));
+        await attempt("released", store.release(permit));
+        bus.publish(subjectOf(permit.agentId), permit.functionName);
+      },
+      leave: () => ended.abort(),
+    };
+  }
+
+  return {
+    async take(permit, { limit, timeoutMs, signal }) {
+      const holdMs = timeoutMs + GRACE_MS;
+      const options = { limit: limit ?? Number.MAX_SAFE_INTEGER, holdMs, waitMs: WAIT_MS };
+      const { orgId: _, ...id } = permit;
+      const acquire = () => retry(() => store.acquire(permit, options), signal);
+      if (limit === undefined) await acquire();
+      else
+        await inTurn(`${permit.agentId} ${permit.functionName}`, signal, async () => {
+          try {
+            while (!(await acquire())) await released(permit.agentId, signal);
+          } catch (error) {
+            if (!(signal.reason instanceof RunMoved)) await store.release(id).catch(() => {});
+            throw error;
+          }
+        });
+      return held(id, holdMs);
+    },
+  };
+}
+
+const subjectOf = (agentId: string): string => `permits.${agentId}`;
+
+async function unlessAborted(before: Promise<void> | undefined, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  if (!before) return;
+  const stop = Promise.withResolvers<never>();
+  const abort = (): void => stop.reject(signal.reason as Error);
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    await Promise.race([before, stop.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+/** Delivers one call's attempts, each while it has a permit. */
+export interface PermittedCall extends AsyncDisposable {
+  deliver(work: () => Promise<Delivery>, options: { recover: boolean }): Promise<Delivery>;
+}
+
+/** For a function without `concurrency`, costs nothing. Disposed when the run no longer waits for the call. */
+export function permittedCall(
+  run: Pick<RunRecord, "orgId" | "agentId">,
+  call: CallRecord,
+  {
+    permits,
+    signal,
+    manifest: { concurrency: limit, timeoutMs },
+  }: { permits: Permits; signal: AbortSignal; manifest: FunctionManifest },
+): PermittedCall {
+  let permit: Permit | undefined;
+  const take = (recover: boolean) =>
+    permits.take(
+      {
+        orgId: run.orgId,
+        agentId: run.agentId,
+        functionName: call.functionName,
+        callId: call.callId,
+        start: startedBefore(call).length + 1,
+      },
+      { limit: recover ? undefined : limit, timeoutMs, signal },
+    );
+  return {
+    async deliver(work, { recover }) {
+      if (limit === undefined) return work();
+      permit ??= await take(recover);
+      const delivery = await work();
+      const undelivered = delivery.kind === "undelivered";
+      // Kept over offers that no runtime accepts, or the call would lose its place. One that was taken out of turn is
+      // not.
+      if (undelivered && !recover) return delivery;
+      await permit.end({ mayRun: mayRun(delivery) });
+      permit = undefined;
+      return delivery;
+    },
+    async [Symbol.asyncDispose]() {
+      if (signal.reason instanceof RunMoved) permit?.leave();
+      else await permit?.end({ mayRun: call.sentAt !== undefined });
+    },
+  };
+}
+
+/** True if the handler may still run: its runtime did not answer, or says so. */
+function mayRun(delivery: Delivery): boolean {
+  if (delivery.kind !== "outcome") return delivery.kind === "unknown";
+  const { outcome, unanswered } = delivery;
+  return unanswered === true || (!outcome.ok && (outcome.stillRuns === true || outcome.code === "outcome_unknown"));
+}

@@ -1,0 +1,95 @@
+import type { ChosenModel, ModelError, ModelErrorKind } from "../../ports/model-provider.ts";
+import type { ActiveRun } from "../state.ts";
+
+/** How long to ask a turn's models again after their attempts; half the run's remaining time when that is shorter. */
+const WINDOW_MS = 60_000;
+const SHORTEST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 15_000;
+/** A timer may fire this much early, measured by another clock. */
+const EARLY_MS = 20;
+/** A turn that was late by less needs no warning. */
+const UNNOTICED_MS = 10_000;
+
+/**
+ * Failed requests for one model turn: their delay, and when each model may be asked again. The window for further
+ * requests begins with the first failure.
+ */
+export interface Outage {
+  /** Each model's last error, in the order of their first failures. */
+  readonly failures: ReadonlyMap<ChosenModel, ModelError>;
+  failed(model: ChosenModel, error: ModelError): void;
+  /** Another request follows after this pause. */
+  pauses(ms: number): void;
+  /** False while a model's last answer asks for a longer wait. */
+  isReady(model: ChosenModel): boolean;
+  /**
+   * The pause before these models are asked once more, longer each time; undefined when the window is over, or when
+   * each model asks for a wait beyond it.
+   */
+  nextPauseMs(models: readonly ChosenModel[]): number | undefined;
+  /** One text for the API caller when the model was unavailable long enough for people to notice. */
+  warnings(): string[];
+}
+
+export function createOutage({ remainingMs, random = Math.random }: Pick<ActiveRun, "remainingMs" | "random">): Outage {
+  const beganAt = remainingMs();
+  const failures = new Map<ChosenModel, ModelError>();
+  /** `remainingMs` from which a model may be asked again. */
+  const readyAt = new Map<ChosenModel, number>();
+  const reasons = new Set<string>();
+  let closesAt: number | undefined;
+  let requests = 0;
+  let rounds = 0;
+  let lateMs = 0;
+
+  const waitMs = (model: ChosenModel): number => remainingMs() - (readyAt.get(model) ?? Infinity);
+  return {
+    failures,
+    failed(model, error) {
+      const left = remainingMs();
+      closesAt ??= left - Math.min(WINDOW_MS, left / 2);
+      failures.set(model, error);
+      readyAt.set(model, left - (error.retryAfterMs ?? 0));
+      reasons.add(error.status === undefined ? WORDS[error.kind] : `HTTP ${error.status}`);
+      requests++;
+      lateMs = beganAt - left;
+    },
+    pauses(ms) {
+      lateMs = beganAt - remainingMs() + ms;
+    },
+    isReady: (model) => waitMs(model) <= EARLY_MS,
+    nextPauseMs(models) {
+      const windowMs = remainingMs() - (closesAt ?? Infinity);
+      const soonestMs = Math.min(...models.map(waitMs));
+      if (windowMs < SHORTEST_PAUSE_MS || soonestMs > windowMs + EARLY_MS) return undefined;
+      const most = Math.min(2 * SHORTEST_PAUSE_MS * 2 ** rounds++, LONGEST_PAUSE_MS);
+      // Half the pause is random: runs that an outage stopped must not all return at once.
+      const pause = (most / 2) * (1 + random());
+      return Math.round(Math.max(soonestMs, Math.min(pause, windowMs)));
+    },
+    warnings() {
+      if (requests === 0 || (rounds === 0 && lateMs < UNNOTICED_MS)) return [];
+      const who = failures.size > 1 ? "The models" : "The model";
+      const failed = requests === 1 ? "1 request" : `${requests} requests`;
+      return [
+        `${who} did not answer for ${Math.round(lateMs / 1_000)} s: ${failed} failed (${[...reasons].join(", ")})`,
+      ];
+    },
+  };
+}
+
+/** Why a request failed that got no HTTP status. */
+const WORDS: Record<ModelErrorKind, string> = {
+  rate_limited: "rate limit",
+  quota: "quota used up",
+  overloaded: "overloaded",
+  authentication: "key refused",
+  unknown_model: "unknown model",
+  bad_request: "request refused",
+  context_window: "conversation too long",
+  network: "connection failed",
+  out_of_files: "no free file descriptor in the service",
+  truncated: "answer cut off",
+  malformed: "unreadable calls",
+  server: "server error",
+};

@@ -1,0 +1,68 @@
+import { canonicalJson, type JsonObject, present } from "@patchbay/kit";
+import { type Fault, MESSAGES } from "@patchbay/protocol";
+import type { ProvenCaller } from "../../ports/callers.ts";
+import { invalid, ServiceError } from "../../ports/service-error.ts";
+
+/** The part of a principal that decides on roles and contexts. */
+interface Holder {
+  fixed?: { role: string; context: JsonObject };
+  roles?: readonly string[];
+  pinned?: readonly string[] | undefined;
+  proven?: ProvenCaller;
+}
+
+/** The role and context that a query claims. */
+interface Claimed {
+  role?: string;
+  defaultRole?: string;
+  context?: JsonObject;
+}
+
+/**
+ * The principal as narrowed by its caller's token: the token limits the roles, and never adds one to the key's. Throws
+ * `role_not_allowed` when the key may state none of the token's roles.
+ */
+export function narrowed<Of extends Holder>(principal: Of, proven: ProvenCaller): Of {
+  const { roles: pinned } = principal;
+  if (!proven.roles) return { ...principal, pinned, proven };
+  const roles = proven.roles.filter((role) => pinned?.includes(role) ?? true);
+  if (roles.length === 0 && proven.roles.length > 0)
+    throw notOfCaller(`the key may not state ${proven.roles.join(", ")}, which the token in X-Patchbay-Caller proves`);
+  return { ...principal, roles, pinned, proven };
+}
+
+/**
+ * A query's role and context: those in its client token, else those that it states, and those that the caller's token
+ * proves. Throws where they contradict each other.
+ */
+export function asClaimed(principal: Holder, query: Claimed): Omit<Claimed, "defaultRole"> {
+  const { proven, fixed } = principal;
+  const claimed: Claimed = fixed ?? query;
+  const { role, defaultRole, context } = claimed;
+  if (!proven) return present({ role: role ?? defaultRole, context });
+  const { roles } = proven;
+  if (!roles) return { ...present({ role: role ?? defaultRole }), context: contextOf(claimed, proven) };
+  if (role !== undefined && !roles.includes(role))
+    throw notOfCaller(`the token in X-Patchbay-Caller proves ${roles.join(", ") || "no role"}, not ${role}`);
+  const only = principal.roles?.length === 1 ? principal.roles[0] : undefined;
+  return { ...present({ role: role ?? only }), context: contextOf(claimed, proven) };
+}
+
+function contextOf({ context: claimed = {} }: Claimed, { context, members }: ProvenCaller): JsonObject {
+  const faults = members
+    .filter((member) => Object.hasOwn(claimed, member) && !isProven(member, claimed, context))
+    .map((member): Fault => ({
+      path: `contextJson.${member}`,
+      message: Object.hasOwn(context, member)
+        ? "differs from the token in X-Patchbay-Caller"
+        : "can only be stated by the token in X-Patchbay-Caller, which lacks it",
+    }));
+  if (faults.length > 0) throw invalid(faults);
+  return { ...claimed, ...context };
+}
+
+const isProven = (member: string, claimed: JsonObject, context: JsonObject): boolean =>
+  Object.hasOwn(context, member) && canonicalJson(claimed[member]!) === canonicalJson(context[member]!);
+
+const notOfCaller = (why: string): ServiceError =>
+  new ServiceError("role_not_allowed", `${MESSAGES.role_not_allowed}: ${why}.`);

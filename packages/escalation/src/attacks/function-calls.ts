@@ -1,0 +1,126 @@
+import type { LocalServer } from "@patchbay/test-kit/local-server";
+import { scriptedModel } from "@patchbay/test-kit/scripted-model";
+import type { Fixture } from "../fixture.ts";
+import { attemptOf, byContext, INHERITED_NAMES, spellingsOf, type Attack } from "./attack.ts";
+
+/**
+ * The calls that the role may make, to follow their results. Three times, because each time takes other branches in the
+ * results.
+ */
+const permittedCalls: Attack = {
+  name: "permitted calls",
+  risks: ["ASI02"],
+  async run(fixture, role, attack) {
+    for (const { context, targets } of byContext(fixture.targets(role).permitted)) {
+      const calls = targets.map(attemptOf);
+      await fixture.ask({ attack, role, context, attempts: [...calls, ...calls, ...calls] });
+    }
+  },
+};
+
+const handlerErrors: Attack = {
+  name: "handler errors",
+  risks: ["ASI02"],
+  async run(fixture, role, attack) {
+    for (const { context, targets } of byContext(fixture.targets(role).permitted))
+      await fixture.ask({ attack, role, context, attempts: targets.map(attemptOf), mode: { kind: "throw" } });
+  },
+};
+
+const forbiddenCalls: Attack = {
+  name: "forbidden calls",
+  risks: ["ASI02", "ASI03"],
+  async run(fixture, role, attack) {
+    const { hidden, refused } = fixture.targets(role);
+    for (const { context, targets } of byContext([...hidden, ...refused]))
+      await fixture.ask({ attack, role, context, attempts: targets.map(attemptOf) });
+  },
+};
+
+/** Permitted functions whose spellings are tried by a model. The attack with frames tries the spellings of all functions. */
+const PERMITTED_TRIED = 5;
+/** From this number of functions on, each is tried in every third spelling, so that together they cover all spellings. */
+const MANY = 6;
+
+const similarNames: Attack = {
+  name: "similar function names",
+  risks: ["ASI02"],
+  async run(fixture, role, attack) {
+    const { permitted, hidden } = fixture.targets(role);
+    const known = new Set(fixture.service.manifest.functions.map(({ name }) => name));
+    for (const { context, targets } of byContext([...hidden, ...permitted.slice(0, PERMITTED_TRIED)])) {
+      const chosen = (i: number, j: number) => targets.length < MANY || (i + j) % 3 === 0;
+      const attempts = targets.flatMap(({ functionName, input }, i) =>
+        spellingsOf(functionName).flatMap((name, j) => (known.has(name) || !chosen(i, j) ? [] : [{ name, input }])),
+      );
+      await fixture.ask({ attack, role, context, attempts });
+    }
+    const inherited = INHERITED_NAMES.filter((name) => !known.has(name)).map((name) => ({ name, input: {} }));
+    await fixture.ask({ attack, role, attempts: inherited });
+  },
+};
+
+/** Calls to functions that a service update removed, by roles formerly allowed to call them. */
+const removedFunctions: Attack = {
+  name: "removed functions",
+  risks: ["ASI02"],
+  async run(fixture, role, attack) {
+    const { server, removed } = await afterRemoval(fixture);
+    const targets = fixture.targets(role).permitted.filter(({ functionName }) => removed.has(functionName));
+    for (const { context, targets: calls } of byContext(targets)) {
+      const asked = await fixture.ask({ attack, role, context, server, attempts: calls.map(attemptOf) });
+      for (const { toolName, success } of asked?.answer.toolInteractions ?? [])
+        if (success) fixture.report({ attack, role }, "ran", `${toolName} ran after it was removed`);
+    }
+  },
+};
+
+interface Removal {
+  server: LocalServer;
+  removed: ReadonlySet<string>;
+}
+
+const removals = new WeakMap<Fixture, Promise<Removal>>();
+
+function afterRemoval(fixture: Fixture): Promise<Removal> {
+  let removal = removals.get(fixture);
+  if (!removal) removals.set(fixture, (removal = removeFunctions(fixture)));
+  return removal;
+}
+
+/** Starts a server and removes one permitted function per role from its service. */
+async function removeFunctions(fixture: Fixture): Promise<Removal> {
+  const { served } = fixture;
+  const removed = new Set(
+    fixture.roles.flatMap((role) => {
+      const [first] = fixture.targets(role).permitted;
+      return first ? [first.functionName] : [];
+    }),
+  );
+  const functions = served.manifest.functions.filter(({ name }) => !removed.has(name));
+  const server = await fixture.startServer();
+  server.connection.update({ ...served, manifest: { ...served.manifest, functions } });
+  await untilRemoved(fixture, server, removed);
+  return { server, removed };
+}
+
+const TRIES = 200;
+
+/** Asks queries until one is offered the new function set. */
+async function untilRemoved(fixture: Fixture, server: LocalServer, removed: ReadonlySet<string>): Promise<void> {
+  const { stated } = fixture.roles.find((role) => fixture.targets(role).permitted.length > 0) ?? {};
+  const query = { query: "What is there?", context: fixture.context, ...(stated !== undefined && { role: stated }) };
+  for (let i = 0; i < TRIES; i++) {
+    const { visibleFunctions } = await server.client.query(query, scriptedModel(["Nothing."]));
+    if (!visibleFunctions.some((name) => removed.has(name))) return;
+  }
+  throw new Error(`The control plane still offers removed functions after ${TRIES} queries.`);
+}
+
+export const functionCallAttacks: Attack[] = [
+  permittedCalls,
+  handlerErrors,
+  forbiddenCalls,
+  similarNames,
+  removedFunctions,
+];

@@ -1,0 +1,176 @@
+import { once } from "node:events";
+import { setTimeout as wait } from "node:timers/promises";
+import type { NatsConnection } from "@nats-io/transport-node";
+import type { Log } from "@patchbay/engine/ports/log";
+import { connectToServer, formatAddress, type NatsAddress } from "./nats-server.ts";
+
+const FIRST_WAIT_MS = 100;
+const LONGEST_WAIT_MS = 2_000;
+const FLUSH_MS = 1_000;
+const MAX_MISSED_PINGS = 2;
+/** After this many unconfirmed bytes the server is asked to confirm them, without waiting for the next ping. */
+const PROBE_BYTES = 262_144;
+/** Without this cap, bytes that a frozen server does not read would fill the memory until it misses its pings. */
+const MAX_UNCONFIRMED_BYTES = 16_777_216;
+
+export interface NatsConnectionOptions {
+  addresses: readonly NatsAddress[];
+  inboxPrefix: string;
+  pingMs: number;
+  /** Called with each connection before it counts as live: subscribes on it. */
+  attach: (connection: NatsConnection) => void;
+  log: Log;
+}
+
+/**
+ * A connection that is replaced when it is lost, until closed. The client library's own reconnect is off: it would
+ * buffer what is published in the meantime and send it late.
+ */
+export interface KeptConnection {
+  /** The connection; undefined while disconnected, or while too much is unconfirmed. */
+  readonly live: NatsConnection | undefined;
+  /** True once it was connected. */
+  readonly reached: boolean;
+  /** Resolves when it is first connected, or closed. */
+  readonly firstReached: Promise<void>;
+  /** Counts the bytes that were written to `live`. */
+  wrote(bytes: number): void;
+  /** Flushes, then disconnects. */
+  close(): Promise<void>;
+}
+
+/** Connects to the servers in turn, and again after each loss. */
+export function keepConnected(options: NatsConnectionOptions): KeptConnection {
+  const { addresses, inboxPrefix, pingMs, attach, log } = options;
+  const closing = new AbortController();
+  const aborted = once(closing.signal, "abort");
+  const first = Promise.withResolvers<void>();
+  const status = new StatusLog(addresses.map(formatAddress), log);
+  let current: { connection: NatsConnection; health: ConnectionHealth } | undefined;
+
+  /** Uses a connection until it is lost. */
+  async function use(connection: NatsConnection, server: string): Promise<void> {
+    using health = new ConnectionHealth(connection, pingMs);
+    attach(connection);
+    // The server has the subscriptions once it confirms the flush. Before, a live connection would miss what others
+    // publish.
+    await Promise.race([connection.flush().catch(() => {}), connection.closed(), aborted]);
+    if (!connection.isClosed() && !closing.signal.aborted) {
+      current = { connection, health };
+      status.up(server);
+      first.resolve();
+    }
+    if (closing.signal.aborted) await connection.close();
+    const cause = await connection.closed();
+    current = undefined;
+    if (!closing.signal.aborted) status.down(cause);
+  }
+
+  async function run(): Promise<void> {
+    let longest = FIRST_WAIT_MS;
+    for (let attempt = 0; !closing.signal.aborted; attempt++) {
+      const address = addresses[attempt % addresses.length] as NatsAddress;
+      try {
+        await use(await connectToServer(address, { inboxPrefix }), formatAddress(address));
+        longest = FIRST_WAIT_MS;
+      } catch (error) {
+        if (!closing.signal.aborted) status.down(error);
+      }
+      await wait(longest * (0.5 + Math.random() / 2), undefined, { signal: closing.signal }).catch(() => {});
+      longest = Math.min(longest * 2, LONGEST_WAIT_MS);
+    }
+  }
+  void run();
+
+  return {
+    get live() {
+      return current && !current.connection.isClosed() && !current.health.clogged ? current.connection : undefined;
+    },
+    get reached() {
+      return status.reached;
+    },
+    firstReached: first.promise,
+    wrote: (bytes) => current?.health.wrote(bytes),
+    async close() {
+      closing.abort();
+      first.resolve();
+      const connection = current?.connection;
+      if (!connection) return;
+      const sent = connection.flush().catch(() => {});
+      await Promise.race([sent, connection.closed(), wait(FLUSH_MS, undefined, { ref: false })]);
+      await connection.close();
+    },
+  };
+}
+
+/** Logs connection changes: one line per outage, not one per attempt. */
+class StatusLog {
+  reached = false;
+  readonly #servers: string[];
+  readonly #log: Log;
+  #status: "up" | "down" | undefined;
+
+  constructor(servers: string[], log: Log) {
+    this.#servers = servers;
+    this.#log = log;
+  }
+
+  up(server: string): void {
+    if (this.#status !== "up") this.#log.info(this.reached ? "bus reconnected" : "bus connected", { server });
+    this.#status = "up";
+    this.reached = true;
+  }
+
+  down(cause: unknown): void {
+    if (this.#status === "down") return;
+    this.#status = "down";
+    const reason = cause instanceof Error ? cause.message : "connection closed";
+    this.#log.warn(this.reached ? "bus disconnected" : "bus unreachable", { servers: this.#servers, reason });
+  }
+}
+
+/**
+ * Closes a connection whose server misses two pings in a row, and counts unconfirmed bytes. (The client library's own
+ * ping waits until its last bytes are written, which never happens when the server is frozen.)
+ */
+class ConnectionHealth implements Disposable {
+  readonly #connection: NatsConnection;
+  readonly #timer: NodeJS.Timeout;
+  #missed = 0;
+  #unconfirmedBytes = 0;
+  #probing = false;
+
+  constructor(connection: NatsConnection, pingMs: number) {
+    this.#connection = connection;
+    this.#timer = setInterval(() => this.#ping(), pingMs);
+  }
+
+  /** True while too much is unconfirmed. */
+  get clogged(): boolean {
+    return this.#unconfirmedBytes >= MAX_UNCONFIRMED_BYTES;
+  }
+
+  wrote(bytes: number): void {
+    this.#unconfirmedBytes += bytes;
+    if (this.#unconfirmedBytes >= PROBE_BYTES && !this.#probing) this.#probe().catch(() => {});
+  }
+
+  #ping(): void {
+    if (this.#missed >= MAX_MISSED_PINGS) return void this.#connection.close();
+    this.#missed++;
+    if (!this.#probing) this.#probe().catch(() => {});
+  }
+
+  async #probe(): Promise<void> {
+    const bytes = this.#unconfirmedBytes;
+    this.#probing = true;
+    await this.#connection.flush();
+    this.#probing = false;
+    this.#unconfirmedBytes -= bytes;
+    this.#missed = 0;
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
+}

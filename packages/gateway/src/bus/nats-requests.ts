@@ -1,0 +1,86 @@
+import type { JsonValue } from "@patchbay/kit";
+import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import { MAX_BODY_BYTES, NoResponders, RequestLost } from "@patchbay/engine/ports/bus";
+import type { Log } from "@patchbay/engine/ports/log";
+import type { KeptConnection } from "./nats-connection.ts";
+import { decodeReply, encodeBody, encodeReply, type Reply } from "./nats-wire.ts";
+import { type RequestLimits, withTimeout } from "./request-timeout.ts";
+
+/** Sends a request to another replica. `natsSubject` is `subject` as the server knows it. */
+export async function requestRemote(
+  connection: KeptConnection,
+  { subject, natsSubject, body }: { subject: string; natsSubject: string; body: JsonValue },
+  limits: RequestLimits,
+): Promise<JsonValue> {
+  const { live } = connection;
+  if (!live) throw new NoResponders(`no server for ${subject} in this process, and the bus is disconnected`);
+  const data = encodeBody(body, live.info?.max_payload);
+  if (!data)
+    throw new NoResponders(
+      `the request to ${subject} exceeds the limit of the bus (${MAX_BODY_BYTES} bytes): send an id`,
+    );
+  return withTimeout(limits, (answered, failed) => {
+    const request = live.request(natsSubject, data, { timeout: Math.max(1, limits.timeoutMs) });
+    connection.wrote(data.length);
+    readAnswer(subject, request).then(answered, failed);
+  });
+}
+
+async function readAnswer(subject: string, request: ReturnType<NatsConnection["request"]>): Promise<JsonValue> {
+  const message = await request.catch((error: unknown) => {
+    if (isNoResponders(error)) throw new NoResponders(`no server for ${subject}`);
+    throw new RequestLost(`the request to ${subject} was lost`, { cause: error });
+  });
+  const reply = decodeReply(message.data);
+  if ("answer" in reply) return reply.answer;
+  if ("declined" in reply) throw new NoResponders(`the server of ${subject} has stopped serving it`);
+  throw new RequestLost(`the server of ${subject} failed`);
+}
+
+function isNoResponders(error: unknown): boolean {
+  return (
+    error instanceof Error && "isNoResponders" in error && (error as { isNoResponders(): boolean }).isNoResponders()
+  );
+}
+
+/** Answers requests from other replicas. */
+export class RequestServer {
+  readonly #log: Log;
+  readonly #maxPayload: () => number | undefined;
+  readonly #inProgress = new Set<Promise<void>>();
+
+  constructor({ log, maxPayload }: { log: Log; maxPayload: () => number | undefined }) {
+    this.#log = log;
+    this.#maxPayload = maxPayload;
+  }
+
+  /** Answers one request with `answer`; declines it when `answer` is undefined. */
+  respond(message: Msg, body: JsonValue, answer: ((body: JsonValue) => Promise<JsonValue>) | undefined): void {
+    if (!answer) return this.#reply(message, { declined: true });
+    const answered = this.#run(message.subject, async () => answer(body)).then((reply) => this.#reply(message, reply));
+    this.#inProgress.add(answered);
+    void answered.finally(() => this.#inProgress.delete(answered));
+  }
+
+  /** Resolves when no answer is in progress. */
+  async idle(): Promise<void> {
+    while (this.#inProgress.size > 0) await Promise.all(this.#inProgress);
+  }
+
+  async #run(subject: string, answer: () => Promise<JsonValue>): Promise<Reply> {
+    try {
+      return { answer: await answer() };
+    } catch (error) {
+      this.#log.warn("bus request failed", { subject, err: error });
+      return { failed: true };
+    }
+  }
+
+  #reply(message: Msg, reply: Reply): void {
+    try {
+      message.respond(encodeReply(reply, this.#maxPayload()));
+    } catch {
+      // The request's connection is closed, and the requester counts the request as lost.
+    }
+  }
+}

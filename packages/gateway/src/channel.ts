@@ -1,0 +1,136 @@
+import type { HookVerdict, PreparedContext, TraceContext } from "@patchbay/protocol";
+import type { JsonObject } from "@patchbay/kit";
+import type { CallOrder, HookInput } from "@patchbay/engine/ports/function-gateway";
+import type { SetIdentity } from "@patchbay/engine/ports/store/stores";
+
+/** Identifies a runtime's connection, and the function set that the runtime registered on it. */
+export interface ConnectionIdentity {
+  /** Unique for each connection. */
+  connectionId: string;
+  agentId: string;
+  instanceId: string;
+  service: string;
+  /** The deployment's name; absent for a runtime without one. */
+  deployment?: string;
+  manifestHash: string;
+  /** Calls that the runtime executes at the same time. */
+  concurrency: number;
+}
+
+/** A connection's function set, as the store orders it. An unnamed runtime forms a separate deployment. */
+export function setOf({ service, deployment, instanceId, manifestHash }: ConnectionIdentity): SetIdentity {
+  return { service, deployment: deployment ?? instanceId, named: deployment !== undefined, manifestHash };
+}
+
+export function isSameSet(a: SetIdentity, b: SetIdentity): boolean {
+  if (a.service !== b.service || a.manifestHash !== b.manifestHash) return false;
+  return a.deployment === b.deployment && a.named === b.named;
+}
+
+/** A call frame that waits for a connection's free slot. */
+export interface QueuedCall {
+  readonly callId: string;
+  readonly text: string;
+  /** Called when the frame was handed to the runtime; a repeated call has no effect. */
+  sent(): void;
+}
+
+/** A call that a run on this replica waits for, as its channel sees it. */
+export interface ChannelCall extends QueuedCall {
+  readonly order: CallOrder;
+  /** Milliseconds since this attempt could begin. Undefined for the first attempt. */
+  readonly ageMs: number | undefined;
+  /** True while the runtime has not answered `queryState`. */
+  readonly awaitsState: boolean;
+  /** True when no run waits for the call any more. */
+  readonly ended: boolean;
+  /** As `sent`, for a frame that the host replica sent. `at`: when, by the database's clock, if known. */
+  sentByHost(at: number | undefined): void;
+  /** This attempt was not sent and never will be. */
+  notSent(): void;
+  /**
+   * The channel no longer carries the call. `hostSilent`: the host replica does not answer, and may still have the
+   * call.
+   */
+  detach(options?: { hostSilent: boolean }): void;
+}
+
+/** A call's newest attempt with a stored result. */
+export interface StoredAttempt {
+  callId: string;
+  attempt: number;
+}
+
+/** Why a call is cancelled. */
+export type CancelReason = "timed_out" | "cancelled";
+
+/** What the owner's code prepares for a query. */
+export interface PrepareInput {
+  role?: string;
+  context: JsonObject;
+  trace?: TraceContext;
+}
+
+/** A runtime itself reports a hook that exceeds its time; the replica waits this much longer for the report. */
+export const HOOK_GRACE_MS = 1_000;
+
+/** Gives access to one runtime: over its connection to this replica, or through the replica that has the connection. */
+export interface RuntimeChannel {
+  readonly identity: ConnectionIdentity;
+  readonly local: boolean;
+  /** True while something sent may arrive. */
+  readonly open: boolean;
+  /** True while the runtime accepts calls: open and not draining. */
+  readonly available: boolean;
+  /** False while the host replica cannot be asked or does not answer: it would probably not accept a call. */
+  readonly reachable: boolean;
+  /** Calls that were assigned to the runtime and are not on the channel yet. */
+  readonly assigned: AssignedCalls;
+  /** Calls assigned to the runtime, queued or running, divided by its concurrency: below 1 it has a free slot. */
+  readonly load: number;
+  /** Grows with each pick among all channels: among equally loaded ones, the one picked longest ago is next. */
+  lastPick: number;
+  /** Queues a call. False when the queue is full: the call is not sent. */
+  enqueue(call: ChannelCall): boolean;
+  /** Asks the runtime about a call that was sent over another connection, and counts it as running here. */
+  queryState(call: ChannelCall): void;
+  /** Asks the handler to stop; takes the call back if it was not sent. */
+  cancel(call: ChannelCall, reason: CancelReason): void;
+  /** Removes the call, whether queued or running, and frees its slot. */
+  release(call: ChannelCall): void;
+  /**
+   * Confirms that the runtime's answers up to this attempt are stored, a little later, so that several confirmations
+   * share a write.
+   */
+  acknowledge(stored: StoredAttempt): void;
+  /** Undefined when the connection closed before the runtime answered, or `signal` aborted. */
+  prepare(input: PrepareInput, signal: AbortSignal): Promise<PreparedContext | undefined>;
+  /** As `prepare`. */
+  runHook(input: HookInput, signal: AbortSignal): Promise<HookVerdict | undefined>;
+}
+
+/** A call whose intent could not be stored is never delivered, so its slot is freed after this time. */
+const ASSIGNED_MS = 5_000;
+
+/**
+ * Counts calls that were assigned to a runtime while their intent is being stored. Otherwise, all calls in a burst
+ * would see the load from before the burst and go to the same runtime.
+ */
+export class AssignedCalls {
+  readonly #expiries: number[] = [];
+
+  get count(): number {
+    const now = performance.now();
+    while (this.#expiries[0] !== undefined && this.#expiries[0] <= now) this.#expiries.shift();
+    return this.#expiries.length;
+  }
+
+  add(): void {
+    this.#expiries.push(performance.now() + ASSIGNED_MS);
+  }
+
+  /** One of the calls is on the channel from now on, which counts it. */
+  delivered(): void {
+    this.#expiries.shift();
+  }
+}

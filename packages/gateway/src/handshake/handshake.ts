@@ -1,0 +1,226 @@
+import { randomUUID } from "node:crypto";
+import type { Duplex } from "node:stream";
+import { CLOSE_CODES, type ControlPlaneFrame, type Manifest, type OperatorLimits } from "@patchbay/protocol";
+import { present } from "@patchbay/kit";
+import type { WebSocket } from "ws";
+import type { Log } from "@patchbay/engine/ports/log";
+import type { Metrics, RuntimeRefusal } from "@patchbay/engine/ports/metrics";
+import { ownTurn } from "@patchbay/engine/ports/own-turn";
+import type { DeployedSet, RuntimeStore, SetIdentity, Store } from "@patchbay/engine/ports/store/stores";
+import { type ConnectionIdentity, isSameSet, setOf } from "../channel.ts";
+import { closeSocket, type FrameOf, parseRuntimeFrame } from "../frames.ts";
+import { type ConnectionEvents, readFrames } from "../local/frame-reader.ts";
+import { type LocalConnectionIdentity, RuntimeConnection } from "../local/runtime-connection.ts";
+import { ShadowConnection } from "../shadow/shadow-connection.ts";
+import type { Shadows } from "../shadow/shadows.ts";
+import type { Directory } from "../peers/directory.ts";
+import { hashManifest } from "../routing/manifest-hash.ts";
+import type { ServingSets } from "../routing/serving-sets.ts";
+import type { SetOrders } from "../routing/set-order.ts";
+import { CompatibleServices, manifestFault } from "./manifest-limits.ts";
+import { type RuntimeKey, senderOf } from "./runtime-keys.ts";
+
+/** WebSocket's "try again later". */
+const TRY_AGAIN = 1013;
+/** Widenings in one log line. */
+const LOGGED_WIDENINGS = 20;
+
+export interface HandshakeDeps {
+  store: RuntimeStore;
+  within: Store["within"];
+  directory: Directory;
+  orders: Pick<SetOrders, "expire">;
+  serving: ServingSets;
+  replicaId: string;
+  limits: OperatorLimits;
+  heartbeatMs: number;
+  helloMs: number;
+  log: Log;
+  metrics: Pick<Metrics, "runtimeRefused" | "frameDropped" | "accessWidened">;
+  events: ConnectionEvents;
+  shadows: Pick<Shadows, "add" | "remove">;
+}
+
+/**
+ * Reads a new socket's hello, registers its function set and connection, welcomes the runtime and reads its frames from
+ * then on.
+ */
+export async function acceptRuntime(
+  socket: WebSocket,
+  transport: Duplex,
+  key: RuntimeKey,
+  deps: HandshakeDeps,
+): Promise<void> {
+  const { heartbeatMs, limits, events } = deps;
+  const refuse: Refuse = (fault, reason) => {
+    deps.metrics.runtimeRefused(fault);
+    // Two services that exclude each other need a change by a person, so this is an error and not a warning.
+    const level = fault === "serviceConflict" ? "error" : "warn";
+    deps.log[level]("refused a runtime", { ...senderOf(key), fault, reason });
+    closeSocket(socket, CLOSE_CODES[fault], reason);
+  };
+  const hello = await readHello(socket, deps, refuse);
+  if (hello?.type === "shadow") return acceptShadow(socket, key, hello, deps);
+  const identity = hello && (await register(socket, key, hello, deps, refuse));
+  if (!identity) return;
+  const connection = new RuntimeConnection(identity, socket, transport);
+  readFrames(connection, socket, deps);
+  const { connectionId, agentId } = identity;
+  connection.send({ type: "welcome", connectionId, agentId, heartbeatMs, framesPerSecond: limits.framesPerSecond });
+  events.welcomed(connection);
+}
+
+/** A candidate is stored nowhere among runtimes and function sets, so nothing can choose it for a query or a call. */
+async function acceptShadow(
+  socket: WebSocket,
+  { agentId, orgId }: RuntimeKey,
+  { manifest }: FrameOf<"shadow">,
+  { shadows, heartbeatMs, log }: HandshakeDeps,
+): Promise<void> {
+  const connectionId = randomUUID();
+  const candidate = { agentId, orgId, connectionId, service: manifest.name, manifestHash: hashManifest(manifest) };
+  const connection = new ShadowConnection(socket, candidate, manifest);
+  socket.on("close", () => void shadows.remove(connection));
+  try {
+    await shadows.add(connection);
+  } catch (error) {
+    log.error("a candidate could not be stored", { agentId, error });
+    return closeSocket(socket, TRY_AGAIN, "the candidate could not be stored; try again");
+  }
+  if (socket.readyState !== socket.OPEN) return shadows.remove(connection);
+  socket.send(JSON.stringify({ type: "welcome", connectionId, agentId, heartbeatMs } satisfies ControlPlaneFrame));
+}
+
+type Refuse = (fault: RuntimeRefusal & keyof typeof CLOSE_CODES, reason: string) => undefined;
+
+/** Undefined when the socket closed or was refused. */
+async function readHello(
+  socket: WebSocket,
+  { helloMs, limits }: HandshakeDeps,
+  refuse: Refuse,
+): Promise<FrameOf<"hello" | "shadow"> | undefined> {
+  const first = await firstMessage(socket, helloMs);
+  if (first === "closed") return undefined;
+  if (first === "late") return refuse("helloTimeout", `no hello within ${helloMs} ms`);
+  // The largest hello takes 60 ms to parse, and then to check, hash and compare: other clients are served in between.
+  await ownTurn();
+  const parsed = parseRuntimeFrame(first.text);
+  if (!parsed.ok) return refuse(parsed.fault, parsed.message);
+  if (parsed.frame.type !== "hello" && parsed.frame.type !== "shadow")
+    return refuse("badFrame", "the first frame must be hello");
+  await ownTurn();
+  const fault = manifestFault(parsed.frame.manifest, limits);
+  await ownTurn();
+  return fault === undefined ? parsed.frame : refuse("manifestRefused", fault);
+}
+
+function firstMessage(socket: WebSocket, limitMs: number): Promise<{ text: string } | "late" | "closed"> {
+  const { promise, resolve } = Promise.withResolvers<{ text: string } | "late" | "closed">();
+  const timer = setTimeout(() => resolve("late"), limitMs);
+  socket.once("message", (data, isBinary) => resolve({ text: isBinary ? "" : (data as Buffer).toString() }));
+  socket.once("close", () => resolve("closed"));
+  return promise.finally(() => clearTimeout(timer));
+}
+
+/** Stores the function set and the connection. Undefined when the socket closed or was refused. */
+async function register(
+  socket: WebSocket,
+  { keyId, agentId, orgId }: RuntimeKey,
+  hello: FrameOf<"hello">,
+  deps: HandshakeDeps,
+  refuse: Refuse,
+): Promise<LocalConnectionIdentity | undefined> {
+  const { store, within, replicaId, limits, log } = deps;
+  const { instanceId, deployment, manifest, concurrency, sdk, host } = hello;
+  const offered = {
+    service: manifest.name,
+    ...present({ deployment }),
+    manifestHash: hashManifest(manifest),
+  };
+  const identity = { connectionId: randomUUID(), agentId, instanceId, ...offered, concurrency };
+  let conflict: string | undefined;
+  try {
+    await within(orgId, async () => {
+      conflict = await registerSet(identity, hello, keyId, deps);
+      if (conflict === undefined)
+        await store.connectionOpened({
+          ...identity,
+          replicaId,
+          draining: false,
+          sdk,
+          ...present({ host }),
+        });
+      await store.trimManifests(agentId, limits.functionSetsPerAgent);
+    });
+  } catch (error) {
+    log.error("function set could not be stored", { agentId, error });
+    closeSocket(socket, TRY_AGAIN, "the function set could not be stored; try again");
+    return undefined;
+  }
+  if (conflict !== undefined) return refuse("serviceConflict", conflict);
+  if (socket.readyState === socket.OPEN) return { ...identity, keyId, orgId, manifest };
+  // The socket closed during the write. Its close event had no listener yet, so the row is removed here.
+  await store.connectionClosed(identity.connectionId);
+  return undefined;
+}
+
+/**
+ * Adds a hello's function set to its service's order. If it conflicts with other connected services' sets, returns why
+ * it is refused.
+ */
+async function registerSet(
+  identity: ConnectionIdentity,
+  { manifest, cases, lock }: Pick<FrameOf<"hello">, "manifest" | "cases" | "lock">,
+  keyId: string,
+  deps: HandshakeDeps,
+): Promise<string | undefined> {
+  const { store, orders } = deps;
+  const { agentId } = identity;
+  const set = setOf(identity);
+  const reason = await conflictOf(identity, set, manifest, deps);
+  if (reason !== undefined && !(await isReplaced(agentId, set, store))) return reason;
+  await store.saveManifest(agentId, set.manifestHash, manifest, present({ cases, lock }));
+  const noted = await store.noteSet(agentId, set, manifest, { keyId });
+  if (!noted.fresh) return undefined;
+  if (noted.widenings.length > 0) warnOfWidenings(agentId, noted, deps);
+  orders.expire(agentId);
+  return undefined;
+}
+
+async function conflictOf(
+  { agentId, service }: ConnectionIdentity,
+  { manifestHash }: SetIdentity,
+  manifest: Manifest,
+  { directory, serving, limits }: HandshakeDeps,
+): Promise<string | undefined> {
+  await directory.refreshIfStale(agentId);
+  const others = directory.channels(agentId).filter((one) => one.available && one.identity.service !== service);
+  const { served } = await serving.of(agentId, others);
+  return new CompatibleServices(limits, served).add({ service, manifest, manifestHash });
+}
+
+/** True for an older set that connects again. New runs do not use it, but runs that began on it need it. */
+async function isReplaced(agentId: string, set: SetIdentity, store: RuntimeStore): Promise<boolean> {
+  const sets = (await store.functionSets(agentId)).filter(({ service }) => service === set.service);
+  const at = sets.findIndex((one) => isSameSet(one, set));
+  return at >= 0 && sets.slice(at + 1).some(({ confirmation }) => confirmation !== "pending");
+}
+
+function warnOfWidenings(
+  agentId: string,
+  { widenings, confirmation, ...set }: Omit<DeployedSet, "position">,
+  { log, metrics }: HandshakeDeps,
+): void {
+  metrics.accessWidened();
+  const { service, deployment, manifestHash, replaces } = set;
+  log.warn("a function set widens access", {
+    agentId,
+    service,
+    deployment,
+    manifestHash,
+    replaces,
+    confirmation,
+    widenings: widenings.slice(0, LOGGED_WIDENINGS).map(({ text }) => text),
+    count: widenings.length,
+  });
+}

@@ -1,0 +1,191 @@
+import type { JsonObject, JsonValue } from "@patchbay/kit";
+import type { ModelCall, ModelDelta, ModelStop, TokenUsage } from "@patchbay/engine/ports/model-provider";
+import { createMeter } from "./meter.ts";
+import { modelFailure } from "./model-failure.ts";
+import { parseArguments } from "./neutral-request.ts";
+import { type Accumulator, settleTurn, tokenCount, type TurnOptions } from "./turn-stream.ts";
+import type { WireParameters } from "./wire-parameters.ts";
+
+/** Marks echoed blocks as coming from this wire. */
+export const ANTHROPIC_WIRE = "anthropic";
+
+interface AnthropicUsage {
+  input_tokens?: number | null;
+  cache_creation_input_tokens?: number | null;
+  /** A breakdown that `cache_creation_input_tokens` includes. */
+  cache_creation?: { ephemeral_1h_input_tokens?: number } | null;
+  cache_read_input_tokens?: number | null;
+  output_tokens?: number | null;
+}
+
+/** The event members that the accumulator reads; it ignores the rest. */
+export interface AnthropicEvent {
+  type: string;
+  index?: number;
+  message?: { model?: string; usage?: AnthropicUsage };
+  content_block?: JsonObject & { type: string };
+  delta?: {
+    type?: string;
+    text?: string;
+    thinking?: string;
+    signature?: string;
+    partial_json?: string;
+    citation?: JsonValue;
+    stop_reason?: string | null;
+    stop_details?: { explanation?: string | null } | null;
+  };
+  usage?: AnthropicUsage;
+  error?: { type?: string; message?: string; details?: { error_code?: string } | null };
+}
+
+const STOPS: Record<string, ModelStop> = {
+  end_turn: "stop",
+  stop_sequence: "stop",
+  tool_use: "calls",
+  max_tokens: "length",
+  pause_turn: "pause",
+  refusal: "refused",
+  model_context_window_exceeded: "context_window",
+};
+
+interface Building {
+  block: JsonObject & { type: string };
+  /** The argument text so far. */
+  json: string;
+}
+
+type Options = TurnOptions & { parameters: WireParameters };
+
+export function anthropicAccumulator(options: Options): Accumulator<AnthropicEvent> {
+  const blocks: Building[] = [];
+  const usage: AnthropicUsage = {};
+  const meter = createMeter();
+  let model = options.model;
+  let stopReason: string | undefined;
+  let refusal: string | undefined;
+  let ended = false;
+
+  function takeDelta(building: Building | undefined, delta: AnthropicEvent["delta"]): ModelDelta | undefined {
+    if (!building || !delta) return undefined;
+    const { block } = building;
+    switch (delta.type) {
+      case "text_delta":
+        append(block, "text", delta.text);
+        meter.wrote(delta.text);
+        return delta.text ? { type: "textDelta", text: delta.text } : undefined;
+      case "thinking_delta":
+        append(block, "thinking", delta.thinking);
+        meter.wrote(delta.thinking);
+        return delta.thinking ? { type: "thoughtDelta", text: delta.thinking } : undefined;
+      case "signature_delta":
+        append(block, "signature", delta.signature);
+        break;
+      case "input_json_delta":
+        building.json += delta.partial_json ?? "";
+        meter.wrote(delta.partial_json);
+        break;
+      case "citations_delta":
+        block["citations"] = [...(Array.isArray(block["citations"]) ? block["citations"] : []), delta.citation ?? null];
+    }
+    return undefined;
+  }
+
+  /** Later counts replace earlier ones: they are cumulative. */
+  function note(seen: AnthropicUsage | undefined): void {
+    if (!seen) return;
+    for (const [name, count] of Object.entries(seen)) if (count !== null) Object.assign(usage, { [name]: count });
+    meter.counted(total(usage, options.warnings));
+  }
+
+  return {
+    take(event) {
+      switch (event.type) {
+        case "message_start":
+          model = event.message?.model ?? model;
+          note(event.message?.usage);
+          break;
+        case "content_block_start":
+          if (event.content_block) blocks[event.index ?? blocks.length] = { block: event.content_block, json: "" };
+          break;
+        case "content_block_delta":
+          return takeDelta(blocks[event.index ?? -1], event.delta);
+        case "content_block_stop":
+          settle(blocks[event.index ?? -1]);
+          break;
+        case "message_delta":
+          stopReason = event.delta?.stop_reason ?? stopReason;
+          refusal = event.delta?.stop_details?.explanation ?? refusal;
+          note(event.usage);
+          break;
+        case "message_stop":
+          ended = true;
+          break;
+        case "error": {
+          const { type, message = "no reason given", details } = event.error ?? {};
+          throw modelFailure("anthropic", { codes: [type, details?.error_code], message });
+        }
+      }
+      return undefined;
+    },
+    end() {
+      if (!ended || stopReason === undefined) return undefined;
+      const stop = STOPS[stopReason] ?? "stop";
+      const read = readBlocks(blocks.filter(Boolean), options);
+      return settleTurn({ ...read, stop, usage: meter.usage, model, refusal, warnings: options.warnings });
+    },
+    soFar: meter.soFar,
+  };
+}
+
+/** A block's arguments are complete when it ends, and are parsed for the echo then. */
+function settle(building: Building | undefined): void {
+  if (building?.block.type === "tool_use" && building.json !== "")
+    building.block["input"] = parseArguments(building.json);
+}
+
+function append(block: JsonObject, member: string, text: string | undefined): void {
+  const before = block[member];
+  block[member] = (typeof before === "string" ? before : "") + (text ?? "");
+}
+
+function total(usage: AnthropicUsage, warnings: string[]): TokenUsage {
+  const count = (value: unknown): number => tokenCount(value, warnings);
+  const cachedInput = count(usage.cache_read_input_tokens);
+  const cacheWriteInput = count(usage.cache_creation_input_tokens);
+  const hourCacheWriteInput = count(usage.cache_creation?.ephemeral_1h_input_tokens);
+  return {
+    input: count(usage.input_tokens) + cacheWriteInput + cachedInput,
+    cachedInput,
+    cacheWriteInput,
+    ...(hourCacheWriteInput > 0 && { hourCacheWriteInput }),
+    output: count(usage.output_tokens),
+  };
+}
+
+function readBlocks(blocks: readonly Building[], { model, names, parameters }: Options) {
+  const calls: ModelCall[] = [];
+  const thoughts: string[] = [];
+  let text = "";
+  for (const { block, json } of blocks) {
+    if (block.type === "text") text += str(block["text"]);
+    else if (block.type === "thinking" && block["thinking"]) thoughts.push(str(block["thinking"]));
+    else if (block.type === "tool_use") {
+      const name = names.fromWire(str(block["name"]));
+      const args = parameters.fromWire(name, json || whole(block["input"]));
+      calls.push({ id: str(block["id"]), name, arguments: args });
+    }
+  }
+  // The wire sends empty text blocks, but refuses them in a request.
+  const echoed = blocks.map(({ block }) => block).filter(({ type, text }) => type !== "text" || text !== "");
+  return { calls, text, thoughts, echo: { provider: ANTHROPIC_WIRE, model, blocks: echoed } };
+}
+
+function str(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** Compatible servers may send the whole input when the block begins. */
+function whole(input: JsonValue | undefined): string {
+  const text = JSON.stringify(input ?? {});
+  return text === "{}" ? "" : text;
+}

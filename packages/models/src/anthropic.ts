@@ -1,0 +1,189 @@
+import type { Anthropic, ClientOptions } from "@anthropic-ai/sdk";
+import type { Message, ModelFunction, ModelProvider, ModelRequest } from "@patchbay/engine/ports/model-provider";
+import { ANTHROPIC_WIRE, anthropicAccumulator, type AnthropicEvent } from "./anthropic-accumulator.ts";
+import { createProviderFetch } from "./provider-fetch.ts";
+import { wireProvider } from "./turn-stream.ts";
+import { type JsonObject, oncePer } from "@patchbay/kit";
+import { anthropicCapabilities } from "./capabilities.ts";
+import { fittingEcho, parseArguments, settleTemperature, userText } from "./neutral-request.ts";
+import { takesStrict } from "./wire-schema.ts";
+import { wireNames, type WireNames } from "./wire-names.ts";
+import { wireParameters } from "./wire-parameters.ts";
+
+export interface AnthropicConfig {
+  apiKey: string;
+  /** Without `/v1`. Default: Anthropic's own. */
+  baseUrl?: string;
+}
+
+const OWN = "https://api.anthropic.com";
+
+/** Claude over the Messages API. */
+export function createAnthropic({ apiKey, baseUrl = OWN }: AnthropicConfig): ModelProvider {
+  let client: Promise<Anthropic> | undefined;
+  const connect = () =>
+    (client ??= import("@anthropic-ai/sdk").then(({ Anthropic }) => {
+      const fetch = createProviderFetch();
+      const options: ClientOptions = { apiKey, baseURL: baseUrl, maxRetries: 0, logLevel: "off", fetch };
+      return new Anthropic(options);
+    }));
+
+  return wireProvider<AnthropicEvent>("anthropic", (request) => {
+    const { body, headers, names, parameters, warnings } = anthropicRequest(request, { isOwn: baseUrl === OWN });
+    return {
+      accumulator: anthropicAccumulator({ model: request.model, names, parameters, warnings }),
+      async open(signal) {
+        const { messages } = await connect();
+        // This package writes the body itself, to send members that the types no longer have (temperature).
+        const params = body as unknown as Anthropic.MessageCreateParamsStreaming;
+        return messages.create(params, { signal, headers }).asResponse();
+      },
+    };
+  });
+}
+
+/** The last API version that takes a temperature, for the models that still do. */
+const VERSION_WITH_TEMPERATURE = "2023-06-01";
+
+/** Marks where a cached prefix ends. A request has at most four; the one at its top level moves with the last block. */
+const BREAKPOINT = { cache_control: { type: "ephemeral" } };
+
+interface AnthropicMessage {
+  role: "user" | "assistant";
+  content: JsonObject[];
+}
+
+/** `isOwn`: the request goes to Anthropic itself. Gateways may refuse a request with an unknown member. */
+export function anthropicRequest(request: ModelRequest, { isOwn = true }: { isOwn?: boolean } = {}) {
+  const { model, system, functions, maxTokens } = request;
+  const names = wireNames(functions);
+  const parameters = wireParameters(functions);
+  const can = anthropicCapabilities(model);
+  const { temperature, warnings } = settleTemperature(request, { takes: can.temperature, max: 1 });
+  const body: JsonObject = { model, max_tokens: maxTokens, stream: true, ...BREAKPOINT };
+  // The functions precede it, so all threads with this role share the prefix.
+  if (system !== "") body["system"] = [{ type: "text", text: system, ...BREAKPOINT }];
+  const list = messages(request);
+  // Thinking and a temperature exclude each other; an explicit temperature wins.
+  if (temperature !== undefined) body["temperature"] = temperature;
+  else if (can.thinking !== "budget" || !isUnthought(list)) Object.assign(body, thinking(can.thinking, maxTokens));
+  if (functions.length > 0) {
+    const declared = isOwn && can.examples ? toolsWithExamples(functions) : tools(functions);
+    const strict = can.strict && takesStrict(request.respond);
+    body["tools"] = strict ? [...declared.slice(0, -1), { ...declared.at(-1), strict }] : declared;
+    body["tool_choice"] = choiceOf(request, names, "thinking" in body);
+  }
+  body["messages"] = list as unknown as JsonObject[];
+  const headers: Record<string, string> =
+    temperature === undefined ? {} : { "anthropic-version": VERSION_WITH_TEMPERATURE };
+  return { body, headers, warnings, names, parameters };
+}
+
+/** Claude refuses a request that asks for thinking and forces a call. */
+function choiceOf({ toolChoice, respond }: ModelRequest, names: WireNames, thinks: boolean): JsonObject {
+  if (toolChoice !== "respond") return { type: toolChoice };
+  return respond && !thinks ? { type: "tool", name: names.toWire(respond.name) } : { type: "auto" };
+}
+
+/**
+ * True if the conversation ends with calls made without thinking, such as another model's: Claude then refuses a
+ * thinking budget.
+ */
+function isUnthought(list: readonly AnthropicMessage[]): boolean {
+  const query = list.findLastIndex(({ role, content }) => role === "user" && content[0]?.["type"] !== "tool_result");
+  const first = list[query + 1]?.content[0];
+  return first !== undefined && first["type"] !== "thinking" && first["type"] !== "redacted_thinking";
+}
+
+function thinking(kind: "adaptive" | "budget" | "none", maxTokens: number): JsonObject {
+  // Without `display` the newest models return empty thinking blocks.
+  if (kind === "adaptive") return { thinking: { type: "adaptive", display: "summarized" } };
+  const budget = Math.min(4096, Math.floor(maxTokens / 2));
+  if (kind === "none" || budget < 1024) return {};
+  return { thinking: { type: "enabled", budget_tokens: budget } };
+}
+
+const tools = oncePer((functions: readonly ModelFunction[]): JsonObject[] => {
+  const [names, parameters] = [wireNames(functions), wireParameters(functions)];
+  return functions.map((one) => ({
+    name: names.toWire(one.name),
+    description: one.description,
+    input_schema: parameters.schemaOf(one),
+  }));
+});
+
+const toolsWithExamples = oncePer((functions: readonly ModelFunction[]): JsonObject[] => {
+  const parameters = wireParameters(functions);
+  return tools(functions).map((tool, i) => {
+    const { name, examples = [] } = functions[i]!;
+    if (examples.length === 0) return tool;
+    return { ...tool, input_examples: examples.map((one) => parameters.toWire(name, one)) };
+  });
+});
+
+function messages(request: ModelRequest): AnthropicMessage[] {
+  const cachedEnds = endsToCache(request);
+  const list: AnthropicMessage[] = [];
+  const add = (role: AnthropicMessage["role"], content: JsonObject[]) => {
+    if (content.length === 0) return;
+    const last = list.at(-1);
+    // Results and the text after them are one message, results first.
+    if (role === "user" && last?.role === "user") last.content.push(...content);
+    else list.push({ role, content });
+  };
+  for (const [at, message] of request.messages.entries()) {
+    if (message.role === "user") add("user", textBlocks(userText(message)));
+    else if (message.role === "assistant") add("assistant", assistantBlocks(message, request));
+    else add("user", message.results.map(resultBlock));
+    if (cachedEnds.has(at)) markEnd(list);
+  }
+  return list;
+}
+
+/**
+ * Messages whose last block is a breakpoint: where the earlier runs end, a prefix that the thread's next query shares,
+ * and where an earlier request's cached prefix ends. The lookup goes back at most 20 blocks from a breakpoint, and
+ * eleven calls in one turn make 22.
+ */
+function endsToCache({ messages, earlierMessages = 0 }: ModelRequest): Set<number> {
+  const lastTurn = messages.findLastIndex(({ role }) => role === "assistant");
+  const newestRun = messages.slice(0, earlierMessages).findLastIndex(({ role }) => role === "user");
+  const written = (lastTurn > earlierMessages ? lastTurn : newestRun) - 1;
+  return new Set([earlierMessages - 1, written].filter((at) => !hasEcho(messages[at])));
+}
+
+/** Echoed blocks must not change. */
+const hasEcho = (message: Message | undefined): boolean => message?.role === "assistant" && message.echo !== undefined;
+
+function markEnd(list: AnthropicMessage[]): void {
+  const message = list.at(-1);
+  const block = message?.content.at(-1);
+  if (message && block) message.content = [...message.content.slice(0, -1), { ...block, ...BREAKPOINT }];
+}
+
+function assistantBlocks(
+  message: Extract<Message, { role: "assistant" }>,
+  { model, functions }: ModelRequest,
+): JsonObject[] {
+  const echo = fittingEcho(message, ANTHROPIC_WIRE, model);
+  if (echo) return echo as JsonObject[];
+  const [names, parameters] = [wireNames(functions), wireParameters(functions)];
+  const calls = message.calls.map(({ id, name, arguments: text }) => ({
+    type: "tool_use",
+    id,
+    name: names.toWire(name),
+    input: parameters.toWire(name, parseArguments(text)),
+  }));
+  return [...textBlocks(message.text), ...calls];
+}
+
+type Result = Extract<Message, { role: "results" }>["results"][number];
+
+function resultBlock({ callId, content, isError }: Result): JsonObject {
+  return { type: "tool_result", tool_use_id: callId, content, ...(isError ? { is_error: true } : {}) };
+}
+
+/** Claude refuses blocks without a visible character. */
+function textBlocks(text: string): JsonObject[] {
+  return text.trim() === "" ? [] : [{ type: "text", text }];
+}

@@ -1,0 +1,250 @@
+import type { ErrorDetails } from "@google/generative-ai";
+import type { JsonObject, JsonValue } from "@patchbay/kit";
+import {
+  type ModelCall,
+  ModelError,
+  type ModelDelta,
+  type ModelStop,
+  type TokenUsage,
+} from "@patchbay/engine/ports/model-provider";
+import { modelFailure, retryAfterMs } from "./model-failure.ts";
+import { createMeter } from "./meter.ts";
+import { type Accumulator, settleTurn, tokenCount, type TurnOptions } from "./turn-stream.ts";
+import { madeUpCallId } from "./wire-names.ts";
+
+/** Marks echoed parts as coming from this wire. */
+export const GEMINI_WIRE = "gemini";
+
+interface CallPart {
+  id?: string;
+  name?: string;
+  args?: JsonObject;
+  partialArgs?: PartialArg[];
+  /** More parts follow for this call. */
+  willContinue?: boolean;
+}
+
+interface Part {
+  text?: string;
+  thought?: boolean;
+  functionCall?: CallPart;
+}
+
+/** The chunk members that the accumulator reads; it ignores the rest. */
+export interface GeminiChunk {
+  candidates?: { content?: { parts?: Part[] }; finishReason?: string }[];
+  promptFeedback?: { blockReason?: string };
+  usageMetadata?: {
+    promptTokenCount?: number;
+    toolUsePromptTokenCount?: number;
+    cachedContentTokenCount?: number;
+    candidatesTokenCount?: number;
+    thoughtsTokenCount?: number;
+  };
+  modelVersion?: string;
+  error?: GeminiErrorBody;
+}
+
+const STOPS: Record<string, ModelStop> = {
+  STOP: "calls",
+  MAX_TOKENS: "length",
+  SAFETY: "refused",
+  RECITATION: "refused",
+  BLOCKLIST: "refused",
+  PROHIBITED_CONTENT: "refused",
+  SPII: "refused",
+  LANGUAGE: "refused",
+  MALFORMED_FUNCTION_CALL: "malformed",
+  UNEXPECTED_TOOL_CALL: "malformed",
+  TOO_MANY_TOOL_CALLS: "malformed",
+};
+
+export function geminiAccumulator(options: TurnOptions): Accumulator<GeminiChunk> {
+  const parts: Part[] = [];
+  const calls: ModelCall[] = [];
+  const thoughts: string[] = [];
+  let text = "";
+  let thinking = false;
+  /** A call whose arguments are still arriving, in parts that do not repeat its name. */
+  let open: { call: ModelCall; args: JsonObject; part: { functionCall: CallPart } } | undefined;
+  let broken = false;
+  let stop: ModelStop | undefined;
+  let model = options.model;
+  const meter = createMeter();
+
+  function takePart(part: Part): void {
+    if (part.functionCall) return takeCall({ ...part, functionCall: part.functionCall });
+    parts.push(part);
+    if (!part.thought) text += part.text ?? "";
+    else if (part.text) thoughts.push((thinking ? (thoughts.pop() ?? "") : "") + part.text);
+    // The counts in each chunk include its reasoning.
+    meter.wrote(part.thought ? "" : part.text);
+    thinking = part.thought === true;
+  }
+
+  function takeCall(part: Part & { functionCall: CallPart }): void {
+    const { partialArgs = [], willContinue = false, ...whole } = part.functionCall;
+    if (!open) {
+      const { id, name, args = {} } = whole;
+      // An empty part ends a call sent in several parts, or a call that has already ended.
+      if (name === undefined && partialArgs.length === 0 && Object.keys(args).length === 0) return;
+      const call = { id: id || madeUpCallId(), name: options.names.fromWire(name ?? ""), arguments: "" };
+      open = { call, args: { ...args }, part: { ...part, functionCall: whole } };
+      calls.push(open.call);
+      parts.push(open.part);
+    }
+    meter.wrote(JSON.stringify(whole.args ?? partialArgs));
+    if (!addPartialArgs(open.args, partialArgs)) broken = true;
+    // The wire sends parsed arguments; the port expects text.
+    if (Object.keys(open.args).length > 0) {
+      open.call.arguments = JSON.stringify(open.args);
+      open.part.functionCall.args = open.args;
+    }
+    if (!willContinue) open = undefined;
+    thinking = false;
+  }
+
+  return {
+    take(chunk) {
+      if (chunk.error) throw geminiFault(chunk.error);
+      model = chunk.modelVersion ?? model;
+      if (chunk.promptFeedback?.blockReason) stop = "refused";
+      const candidate = chunk.candidates?.[0];
+      const received = candidate?.content?.parts ?? [];
+      for (const part of received) takePart(part);
+      const { usageMetadata: usage } = chunk;
+      if (usage)
+        meter.counted(usageOf(usage, options.warnings), tokenCount(usage.candidatesTokenCount, options.warnings));
+      if (candidate?.finishReason) stop = stopOf(candidate.finishReason);
+      return shownOf(received);
+    },
+    end() {
+      if (stop === undefined) return undefined;
+      // Without all its parts, a call would run with other arguments than the model meant.
+      const whole = stop !== "calls" || (!open && !broken);
+      const echo = { provider: GEMINI_WIRE, model: options.model, blocks: parts as unknown as JsonValue[] };
+      return settleTurn({
+        stop: whole ? stop : "malformed",
+        calls,
+        text,
+        thoughts,
+        usage: meter.usage,
+        model,
+        ...(parts.length > 0 && { echo }),
+        warnings: options.warnings,
+      });
+    },
+    soFar: meter.soFar,
+  };
+}
+
+function stopOf(finishReason: string): ModelStop {
+  const stop = STOPS[finishReason];
+  if (!stop) throw new ModelError("server", `gemini ended its turn with ${finishReason}`);
+  return stop;
+}
+
+/** A chunk nearly always holds one part. If it holds text and a thought, only the text is shown live. */
+function shownOf(parts: Part[]): ModelDelta | undefined {
+  const texts = (thought: boolean) =>
+    parts.reduce((all, part) => all + (Boolean(part.thought) === thought ? (part.text ?? "") : ""), "");
+  const text = texts(false);
+  if (text !== "") return { type: "textDelta", text };
+  const thought = texts(true);
+  return thought === "" ? undefined : { type: "thoughtDelta", text: thought };
+}
+
+function usageOf(usage: NonNullable<GeminiChunk["usageMetadata"]>, warnings: string[]): TokenUsage {
+  const count = (value: unknown): number => tokenCount(value, warnings);
+  return {
+    input: count(usage.promptTokenCount) + count(usage.toolUsePromptTokenCount),
+    cachedInput: count(usage.cachedContentTokenCount),
+    // Gemini caches on its own, charges nothing for it and reports no writes.
+    cacheWriteInput: 0,
+    output: count(usage.candidatesTokenCount) + count(usage.thoughtsTokenCount),
+  };
+}
+
+/** One piece of a call's arguments, as Vertex streams them if a gateway requests it. */
+interface PartialArg {
+  /** The value's path, such as `$.filter.tags[0]`. */
+  jsonPath?: string;
+  stringValue?: string;
+  numberValue?: number;
+  boolValue?: boolean;
+  nullValue?: unknown;
+  /** More pieces follow for the same string. */
+  willContinue?: boolean;
+}
+
+/** Adds pieces to a call's arguments. False if a piece cannot be placed: the call must not run without it. */
+function addPartialArgs(args: JsonObject, pieces: readonly PartialArg[]): boolean {
+  return pieces.every((piece) => {
+    const path = stepsOf(piece.jsonPath ?? "");
+    return path !== undefined && place(args, path, piece);
+  });
+}
+
+type Step = string | number;
+
+/** `$.a.b[0]['c d']` as steps; undefined for any other form. */
+function stepsOf(path: string): Step[] | undefined {
+  if (!/^\$(\.[^.[\]]+|\[\d+\]|\['[^']*'\]|\["[^"]*"\])+$/.test(path)) return undefined;
+  return [...path.matchAll(/\.([^.[\]]+)|\[(\d+)\]|\['([^']*)'\]|\["([^"]*)"\]/g)].map(
+    ([, member, index, single, double]) => (index === undefined ? (member ?? single ?? double ?? "") : Number(index)),
+  );
+}
+
+function place(args: JsonObject, path: readonly Step[], piece: PartialArg): boolean {
+  let at: JsonValue = args;
+  for (const [depth, step] of path.entries()) {
+    const next = path[depth + 1];
+    if (!fits(at, step)) return false;
+    const holder = at as Record<Step, JsonValue>;
+    if (next === undefined) {
+      const before = Object.hasOwn(holder, step) ? holder[step] : undefined;
+      holder[step] = valueOf(piece, before);
+      return true;
+    }
+    if (!Object.hasOwn(holder, step)) holder[step] = typeof next === "number" ? [] : {};
+    at = holder[step]!;
+  }
+  return false;
+}
+
+/** Elements come in order, so an index leaves no gap; `__proto__` would not become a member. */
+function fits(at: JsonValue, step: Step): boolean {
+  if (typeof step === "number") return Array.isArray(at) && step <= at.length;
+  return typeof at === "object" && at !== null && !Array.isArray(at) && step !== "__proto__";
+}
+
+/** Strings arrive in consecutive pieces, other values whole. */
+function valueOf({ stringValue, numberValue, boolValue }: PartialArg, before: JsonValue | undefined): JsonValue {
+  if (stringValue !== undefined) return typeof before === "string" ? before + stringValue : stringValue;
+  return numberValue ?? boolValue ?? null;
+}
+
+/** The SDK's detail type, with the members that it leaves open. */
+type Detail = Partial<ErrorDetails> & {
+  /** For example `34s` or `0.25s`. */
+  retryDelay?: string;
+  violations?: { quotaId?: string }[];
+};
+
+/** The `error` member in a response body, and in a chunk in mid-stream. */
+export interface GeminiErrorBody {
+  code?: number;
+  status?: string;
+  message?: string;
+  details?: Detail[];
+}
+
+/** `headers`: those of an error response. A delay in the body is more exact and takes precedence. */
+export function geminiFault(error: GeminiErrorBody, headers?: Headers): ModelError {
+  const { code, status, message = "no reason given", details = [] } = error;
+  const seconds = Number.parseFloat(details.find(({ retryDelay }) => retryDelay !== undefined)?.retryDelay ?? "");
+  const usedUp = details.some(({ violations }) => violations?.some(({ quotaId }) => quotaId?.includes("PerDay")));
+  const codes = [status, ...details.map(({ reason }) => reason), usedUp ? "insufficient_quota" : undefined];
+  const wait = Number.isFinite(seconds) ? Math.ceil(seconds * 1000) : retryAfterMs(headers);
+  return modelFailure("gemini", { status: code, codes, message, retryAfterMs: wait });
+}

@@ -1,0 +1,178 @@
+import type {
+  Message,
+  ModelError,
+  ModelFunction,
+  ModelProvider,
+  ModelRequest,
+  ModelResult,
+} from "@patchbay/engine/ports/model-provider";
+import {
+  GEMINI_WIRE,
+  geminiAccumulator,
+  type GeminiChunk,
+  type GeminiErrorBody,
+  geminiFault,
+} from "./gemini-accumulator.ts";
+import { createProviderFetch } from "./provider-fetch.ts";
+import { wireProvider } from "./turn-stream.ts";
+import { isJsonObject, type JsonObject, type JsonValue, oncePer } from "@patchbay/kit";
+import { geminiCapabilities } from "./capabilities.ts";
+import { fittingEcho, parseArguments, settleTemperature, userText } from "./neutral-request.ts";
+import { isMadeUpCallId, wireNames, type WireNames } from "./wire-names.ts";
+
+import { hasMembers, takesNothing, wireSchema } from "./wire-schema.ts";
+
+export interface GeminiConfig {
+  apiKey: string;
+  /** Without a version. Default: Google's own. */
+  baseUrl?: string;
+}
+
+/**
+ * Gemini over generateContent. This package sends and reads requests itself: `@google/generative-ai`, from which it
+ * takes only types, reads one form of server-sent events, hides an error's headers, and loses signatures and calls.
+ */
+export function createGemini({
+  apiKey,
+  baseUrl = "https://generativelanguage.googleapis.com",
+}: GeminiConfig): ModelProvider {
+  const fetch = createProviderFetch();
+  const headers = new Headers({ "Content-Type": "application/json", "x-goog-api-key": apiKey });
+  return wireProvider<GeminiChunk>("gemini", (request) => {
+    const { body, names, warnings } = geminiRequest(request);
+    return {
+      accumulator: geminiAccumulator({ model: request.model, names, warnings }),
+      async open(signal) {
+        const url = `${baseUrl}/v1beta/${resourceOf(request.model)}:streamGenerateContent?alt=sse`;
+        const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal });
+        if (!response.ok) throw await geminiRefusal(response);
+        return response;
+      },
+    };
+  });
+}
+
+/** The model's URL segment, encoded so that a name cannot reach another API method. */
+function resourceOf(model: string): string {
+  const tuned = /^tunedModels\/(.+)$/.exec(model)?.[1];
+  return tuned === undefined ? `models/${encodeURIComponent(model)}` : `tunedModels/${encodeURIComponent(tuned)}`;
+}
+
+/** The documented placeholder signature for a call that this model did not make. */
+const NO_SIGNATURE = "skip_thought_signature_validator";
+
+interface GeminiContent {
+  role: "user" | "model";
+  parts: JsonObject[];
+}
+
+interface GeminiBody {
+  contents: GeminiContent[];
+  systemInstruction?: { role: "system"; parts: JsonObject[] };
+  tools?: JsonObject[];
+  toolConfig?: JsonObject;
+  generationConfig: JsonObject;
+}
+
+export function geminiRequest(request: ModelRequest) {
+  const { model, system, functions, maxTokens } = request;
+  const names = wireNames(functions);
+  const can = geminiCapabilities(model);
+  const { temperature, warnings } = settleTemperature(request, { takes: can.temperature, max: 2 });
+  const generationConfig: JsonObject = { maxOutputTokens: maxTokens };
+  if (temperature !== undefined) generationConfig["temperature"] = temperature;
+  if (can.thoughts) generationConfig["thinkingConfig"] = { includeThoughts: true };
+  const body: GeminiBody = {
+    contents: contentsOf(request, names, can.signatures),
+    generationConfig,
+  };
+  if (system !== "") body.systemInstruction = { role: "system", parts: [{ text: system }] };
+  if (functions.length > 0) {
+    body.tools = [{ functionDeclarations: declarations(functions) }];
+    body.toolConfig = { functionCallingConfig: callingConfig(request, names) };
+  }
+  return { body, warnings, names };
+}
+
+function callingConfig({ toolChoice, respond }: ModelRequest, names: WireNames): JsonObject {
+  if (toolChoice === "respond" && respond) return { mode: "ANY", allowedFunctionNames: [names.toWire(respond.name)] };
+  return { mode: toolChoice === "none" ? "NONE" : "AUTO" };
+}
+
+const declarations = oncePer((functions: readonly ModelFunction[]): JsonObject[] => {
+  const names = wireNames(functions);
+  return functions.map(({ name, description, inputSchema }) => ({
+    name: names.toWire(name),
+    description,
+    ...parametersOf(inputSchema),
+  }));
+});
+
+/** Gemini refuses an object schema without members. It accepts a missing schema, and one that allows any member. */
+function parametersOf(inputSchema: JsonObject): JsonObject {
+  if (takesNothing(inputSchema)) return {};
+  const wire = wireSchema(inputSchema);
+  return { parametersJsonSchema: hasMembers(wire) ? wire : { additionalProperties: true, ...wire } };
+}
+
+/** A result must use the same name as its call: an echo has a made-up name as the model wrote it. */
+function contentsOf({ messages, model }: ModelRequest, names: WireNames, signatures: boolean): GeminiContent[] {
+  let nameOf = names.toWire;
+  return messages.flatMap((message): GeminiContent[] => {
+    if (message.role === "user") return [{ role: "user", parts: [{ text: userText(message) }] }];
+    if (message.role === "results")
+      return [{ role: "user", parts: message.results.map((result) => responsePart(result, nameOf)) }];
+    const echo = fittingEcho(message, GEMINI_WIRE, model) as JsonObject[] | undefined;
+    nameOf = echo ? names.echoed : names.toWire;
+    const parts = echo ?? builtParts(message, names, signatures);
+    return parts.length === 0 ? [] : [{ role: "model", parts }];
+  });
+}
+
+function builtParts(
+  { text, calls }: Extract<Message, { role: "assistant" }>,
+  names: WireNames,
+  signatures: boolean,
+): JsonObject[] {
+  const callParts = calls.map(({ id, name, arguments: args }, i) => ({
+    functionCall: { ...wireId(id), name: names.toWire(name), args: parseArguments(args) },
+    ...(signatures && i === 0 ? { thoughtSignature: NO_SIGNATURE } : {}),
+  }));
+  return [...(text === "" ? [] : [{ text }]), ...callParts];
+}
+
+function responsePart({ callId, name, content, isError }: ModelResult, nameOf: WireNames["toWire"]): JsonObject {
+  const response: JsonObject = isError ? { error: content } : { output: readResult(content) };
+  return { functionResponse: { ...wireId(callId), name: nameOf(name), response } };
+}
+
+/** Older models assign no call ids, and must not get one back. */
+function wireId(id: string): { id?: string } {
+  return isMadeUpCallId(id) ? {} : { id };
+}
+
+/** A result as a value, which avoids escaped quotes; a truncated result is not valid JSON and is sent as text. */
+function readResult(content: string): JsonValue {
+  try {
+    return JSON.parse(content) as JsonValue;
+  } catch {
+    return content;
+  }
+}
+
+/** Reads an error response. Gateways in front of Google may send a different body. */
+async function geminiRefusal(response: Response): Promise<ModelError> {
+  const { error, text } = readError(await response.text());
+  return geminiFault({ message: text, ...error, code: response.status }, response.headers);
+}
+
+function readError(text: string): { error?: GeminiErrorBody; text: string } {
+  try {
+    const body: unknown = JSON.parse(text);
+    const first: unknown = Array.isArray(body) ? body[0] : body;
+    if (isJsonObject(first) && isJsonObject(first["error"])) return { error: first["error"], text };
+  } catch {
+    // Not JSON: its text is the reason.
+  }
+  return { text };
+}

@@ -1,0 +1,160 @@
+import type { JsonObject } from "@patchbay/kit";
+import type { ModelDelta, ModelStop, TokenUsage } from "@patchbay/engine/ports/model-provider";
+import { createMeter } from "./meter.ts";
+import { modelFailure } from "./model-failure.ts";
+import { argumentsText } from "./neutral-request.ts";
+import { type Accumulator, settleTurn, tokenCount, type TurnOptions } from "./turn-stream.ts";
+import { madeUpCallId } from "./wire-names.ts";
+
+/** Marks echoed messages as coming from this wire. */
+export const CHAT_WIRE = "openai-chat";
+
+interface CallDelta extends JsonObject {
+  index?: number;
+  id?: string;
+  function?: { name?: string; arguments?: string };
+}
+
+interface Delta {
+  content?: string | null;
+  refusal?: string | null;
+  /** Compatible servers use two names for reasoning text. */
+  reasoning_content?: string | null;
+  reasoning?: string | null;
+  tool_calls?: CallDelta[] | null;
+}
+
+/** The chunk members that the accumulator reads; it ignores the rest. */
+export interface ChatChunk {
+  model?: string;
+  choices?: { index?: number; delta?: Delta | null; finish_reason?: string | null }[] | null;
+  usage?: {
+    prompt_tokens?: number;
+    prompt_tokens_details?: { cached_tokens?: number; cache_write_tokens?: number } | null;
+    completion_tokens?: number;
+  } | null;
+  error?: { code?: string | number | null; type?: string; message?: string } | string | null;
+}
+
+/** Some servers end a turn that calls with `stop`; both are natural ends. */
+const STOPS: Record<string, ModelStop> = {
+  stop: "calls",
+  tool_calls: "calls",
+  function_call: "calls",
+  length: "length",
+  content_filter: "refused",
+};
+
+interface Call {
+  id: string;
+  name: string;
+  arguments: string;
+  /** Other members, such as gateway signatures. */
+  extra: JsonObject;
+}
+
+export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
+  const calls: Call[] = [];
+  /** The call that an index's deltas belong to. */
+  const open = new Map<number, Call>();
+  let [text, refusal, thought, model] = ["", "", "", options.model];
+  let thoughtMember: "reasoning_content" | "reasoning" = "reasoning_content";
+  let finish: string | undefined;
+  const meter = createMeter();
+
+  function takeCall(delta: CallDelta): void {
+    const { index = calls.length, id, function: part, type: _type, ...extra } = delta;
+    let call = open.get(index);
+    // Servers that number every call 0 start the next one with a new id.
+    if (!call || (id && call.id !== "" && id !== call.id && part?.name)) {
+      call = { id: "", name: "", arguments: "", extra: {} };
+      calls.push(call);
+      open.set(index, call);
+    }
+    if (id) call.id = id;
+    if (part?.name && call.name !== part.name) call.name += part.name;
+    call.arguments += part?.arguments ?? "";
+    meter.wrote(part?.arguments);
+    Object.assign(call.extra, extra);
+  }
+
+  function takeDelta(delta: Delta): ModelDelta | undefined {
+    for (const call of delta.tool_calls ?? []) takeCall(call);
+    const reasoning = delta.reasoning_content || delta.reasoning;
+    if (reasoning) thought += reasoning;
+    if (delta.reasoning && !delta.reasoning_content) thoughtMember = "reasoning";
+    if (delta.refusal) refusal += delta.refusal;
+    if (delta.content) text += delta.content;
+    for (const piece of [reasoning, delta.refusal, delta.content]) meter.wrote(piece);
+    // Refusal text is not part of an answer, so no delta shows it.
+    if (delta.content) return { type: "textDelta", text: delta.content };
+    return reasoning ? { type: "thoughtDelta", text: reasoning } : undefined;
+  }
+
+  return {
+    take(chunk) {
+      if (chunk.error) throw fault(chunk.error);
+      if (chunk.model) model = chunk.model;
+      const choice = chunk.choices?.[0];
+      if (choice?.finish_reason) finish = choice.finish_reason;
+      const shown = choice?.delta ? takeDelta(choice.delta) : undefined;
+      // Servers that send counts with each chunk include that chunk's text.
+      if (chunk.usage) meter.counted(usageOf(chunk.usage, options.warnings));
+      return shown;
+    },
+    end() {
+      if (finish === undefined) return undefined;
+      nameCalls(calls);
+      const blocks: JsonObject = { role: "assistant", content: text || null };
+      if (thought) blocks[thoughtMember] = thought;
+      if (calls.length > 0) blocks["tool_calls"] = calls.map(echoCall);
+      return settleTurn({
+        stop: refusal !== "" ? "refused" : (STOPS[finish] ?? "calls"),
+        calls: calls.map(({ id, name, arguments: args }) => ({
+          id,
+          name: options.names.fromWire(name),
+          arguments: args,
+        })),
+        text,
+        refusal,
+        thoughts: thought === "" ? [] : [thought],
+        usage: meter.usage,
+        model,
+        warnings: options.warnings,
+        ...((text || calls.length > 0) && { echo: { provider: CHAT_WIRE, model: options.model, blocks } }),
+      });
+    },
+    soFar: meter.soFar,
+  };
+}
+
+function usageOf(usage: NonNullable<ChatChunk["usage"]>, warnings: string[]): TokenUsage {
+  const { prompt_tokens: input, prompt_tokens_details: details, completion_tokens: output } = usage;
+  return {
+    input: tokenCount(input, warnings),
+    cachedInput: tokenCount(details?.cached_tokens, warnings),
+    cacheWriteInput: tokenCount(details?.cache_write_tokens, warnings),
+    output: tokenCount(output, warnings),
+  };
+}
+
+/** Results refer to calls by id, so each call needs a unique one. */
+function nameCalls(calls: Call[]): void {
+  const seen = new Set<string>();
+  for (const call of calls) {
+    if (call.id === "" || seen.has(call.id)) call.id = madeUpCallId();
+    seen.add(call.id);
+  }
+}
+
+function echoCall({ id, name, arguments: text, extra }: Call): JsonObject {
+  return { ...extra, id, type: "function", function: { name, arguments: argumentsText(text) } };
+}
+
+function fault(error: NonNullable<ChatChunk["error"]>) {
+  if (typeof error === "string") return modelFailure("openai", { codes: [], message: error });
+  const { type, code, message = "no reason given" } = error;
+  // Gateways put the HTTP status here.
+  if (typeof code === "number") return modelFailure("openai", { status: code, codes: [type], message });
+  return modelFailure("openai", { codes: [type, code], message });
+}

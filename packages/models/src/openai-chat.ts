@@ -1,0 +1,91 @@
+import type { Message, ModelFunction, ModelProvider, ModelRequest } from "@patchbay/engine/ports/model-provider";
+import { CHAT_WIRE, chatAccumulator, type ChatChunk } from "./openai-chat-accumulator.ts";
+import { openaiClient } from "./openai-client.ts";
+import type { OpenaiConfig } from "./openai-config.ts";
+import { wireProvider } from "./turn-stream.ts";
+import { type JsonObject, type JsonValue, oncePer } from "@patchbay/kit";
+import { openaiCapabilities } from "./capabilities.ts";
+import { argumentsText, fittingEcho, settleTemperature, userText } from "./neutral-request.ts";
+import { resultText } from "./openai-responses.ts";
+import { takesStrict, wireSchema } from "./wire-schema.ts";
+import { wireNames, type WireNames } from "./wire-names.ts";
+
+/** Chat Completions: servers compatible with OpenAI, and its older models. */
+export function createOpenaiChat(config: OpenaiConfig): ModelProvider {
+  const post = openaiClient(config);
+  return wireProvider<ChatChunk>("openai", (request) => {
+    const { body, names, warnings } = chatRequest(request);
+    return {
+      accumulator: chatAccumulator({ model: request.model, names, warnings }),
+      open: (signal) => post("/chat/completions", body, signal),
+    };
+  });
+}
+
+export function chatRequest(request: ModelRequest) {
+  const { model, system, functions, maxTokens, cacheKey } = request;
+  const names = wireNames(functions);
+  const can = openaiCapabilities(model, "chat");
+  const idle = can.chatWithoutReasoning && functions.length > 0;
+  const { temperature, warnings } = settleTemperature(request, { takes: can.temperature || idle, max: 2 });
+  const body: JsonObject = {
+    model,
+    messages: [
+      ...(system === "" ? [] : [{ role: can.reasoning ? "developer" : "system", content: system }]),
+      ...request.messages.flatMap((message) => messages(message, model, names)),
+    ],
+    [can.reasoning ? "max_completion_tokens" : "max_tokens"]: maxTokens,
+    stream: true,
+    stream_options: { include_usage: true },
+  };
+  if (functions.length > 0) {
+    const list = tools(functions);
+    body["tools"] = can.own && takesStrict(request.respond) ? [...list.slice(0, -1), strict(list.at(-1)!)] : list;
+    body["tool_choice"] = choiceOf(request, names, can.own);
+  }
+  if (idle) body["reasoning_effort"] = "none";
+  // Compatible servers may refuse unknown members.
+  if (can.own) body["prompt_cache_key"] = cacheKey;
+  if (temperature !== undefined) body["temperature"] = temperature;
+  return { body, warnings, names };
+}
+
+/** Some compatible servers refuse a forced function, and with some it never ends. */
+function choiceOf({ toolChoice, respond }: ModelRequest, names: WireNames, own: boolean): JsonValue {
+  if (toolChoice !== "respond") return toolChoice;
+  return own && respond ? { type: "function", function: { name: names.toWire(respond.name) } } : "auto";
+}
+
+interface Tool extends JsonObject {
+  type: "function";
+  function: JsonObject;
+}
+
+const tools = oncePer((functions: readonly ModelFunction[]): Tool[] => {
+  const names = wireNames(functions);
+  return functions.map(({ name, description, inputSchema }) => ({
+    type: "function",
+    function: { name: names.toWire(name), description, parameters: wireSchema(inputSchema) },
+  }));
+});
+
+const strict = ({ type, function: one }: Tool): Tool => ({ type, function: { ...one, strict: true } });
+
+function messages(message: Message, model: string, names: WireNames): JsonObject[] {
+  if (message.role === "user") return [{ role: "user", content: userText(message) }];
+  if (message.role === "results")
+    return message.results.map((result) => ({
+      role: "tool",
+      tool_call_id: result.callId,
+      content: resultText(result),
+    }));
+  const echo = fittingEcho(message, CHAT_WIRE, model);
+  if (echo) return [echo as JsonObject];
+  if (message.calls.length === 0) return message.text === "" ? [] : [{ role: "assistant", content: message.text }];
+  const calls = message.calls.map(({ id, name, arguments: text }) => ({
+    id,
+    type: "function",
+    function: { name: names.toWire(name), arguments: argumentsText(text) },
+  }));
+  return [{ role: "assistant", content: message.text || null, tool_calls: calls }];
+}

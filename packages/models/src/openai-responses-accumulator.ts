@@ -1,0 +1,166 @@
+import type { JsonObject, JsonValue } from "@patchbay/kit";
+import type { ModelCall, ModelError, ModelStop, TokenUsage } from "@patchbay/engine/ports/model-provider";
+import { createMeter } from "./meter.ts";
+import { modelFailure } from "./model-failure.ts";
+import { argumentsText } from "./neutral-request.ts";
+import { type Accumulator, settleTurn, tokenCount, type TurnOptions } from "./turn-stream.ts";
+import { madeUpCallId } from "./wire-names.ts";
+
+/** Marks echoed items as coming from this wire. */
+export const RESPONSES_WIRE = "openai-responses";
+
+type Item = JsonObject & {
+  type: string;
+  call_id?: string;
+  name?: string;
+  arguments?: string;
+  phase?: string;
+  summary?: { text?: string }[];
+};
+
+interface Fault {
+  code?: string | null;
+  type?: string;
+  message?: string;
+}
+
+interface ResponseBody {
+  model?: string;
+  output?: Item[];
+  error?: Fault | null;
+  incomplete_details?: { reason?: string } | null;
+  usage?: {
+    input_tokens?: number;
+    input_tokens_details?: { cached_tokens?: number; cache_write_tokens?: number } | null;
+    output_tokens?: number;
+  } | null;
+}
+
+/** The event members that the accumulator reads; it ignores the rest. */
+export interface ResponsesEvent extends Fault {
+  type: string;
+  delta?: string;
+  output_index?: number;
+  item?: Item;
+  response?: ResponseBody;
+  error?: Fault;
+}
+
+export function responsesAccumulator(options: TurnOptions): Accumulator<ResponsesEvent> {
+  const done: Item[] = [];
+  /** Messages that comment on the work instead of answering. */
+  const commentary = new Set<number>();
+  let final: { response: ResponseBody; stop: ModelStop } | undefined;
+  let calling = false;
+  const meter = createMeter();
+
+  return {
+    take(event) {
+      // Every delta is text, including arguments and refusals.
+      if (typeof event.delta === "string") meter.wrote(event.delta);
+      if (event.response?.usage) meter.counted(usageOf(event.response.usage, options.warnings));
+      switch (event.type) {
+        case "response.output_text.delta":
+          if (!event.delta) return undefined;
+          return { type: commentary.has(event.output_index ?? -1) ? "thoughtDelta" : "textDelta", text: event.delta };
+        case "response.reasoning_summary_text.delta":
+        case "response.reasoning_text.delta":
+          return event.delta ? { type: "thoughtDelta", text: event.delta } : undefined;
+        case "response.output_item.added":
+          // The only sign of hidden reasoning is that it has begun.
+          meter.wrote("");
+          if (isCommentary(event.item)) commentary.add(event.output_index ?? -1);
+          calling ||= event.item?.type === "function_call";
+          break;
+        case "response.output_item.done":
+          // Only now are encrypted reasoning and arguments complete.
+          if (event.item) done[event.output_index ?? done.length] = event.item;
+          break;
+        case "response.completed":
+          final = { response: event.response ?? {}, stop: "calls" };
+          break;
+        case "response.incomplete":
+          final = { response: event.response ?? {}, stop: incompleteStop(event.response) };
+          break;
+        case "response.failed":
+          throw fault(event.response?.error ?? {});
+        case "error":
+          throw fault(event.error ?? event);
+      }
+      return undefined;
+    },
+    end() {
+      if (!final) return undefined;
+      const { response, stop } = final;
+      const items = done.length > 0 ? done.filter(Boolean) : (response.output ?? []);
+      const { refusal, ...read } = readItems(items, options);
+      const turn = settleTurn({
+        ...read,
+        stop: refusal === "" ? stop : "refused",
+        refusal,
+        usage: meter.usage,
+        model: response.model ?? options.model,
+        warnings: options.warnings,
+      });
+      return { ...turn, ...(turn.stop === "length" && calling && { cutCall: true }) };
+    },
+    soFar: meter.soFar,
+  };
+}
+
+function isCommentary(item: Item | undefined): boolean {
+  return item?.type === "message" && item.phase === "commentary";
+}
+
+function incompleteStop(response: ResponseBody | undefined): ModelStop {
+  return response?.incomplete_details?.reason === "content_filter" ? "refused" : "length";
+}
+
+function fault({ code, type, message = "no reason given" }: Fault): ModelError {
+  return modelFailure("openai", { codes: [type === "error" ? undefined : type, code], message });
+}
+
+function readItems(items: Item[], { model, names }: TurnOptions) {
+  const calls: ModelCall[] = [];
+  const thoughts: string[] = [];
+  const texts: string[] = [];
+  const refusals: string[] = [];
+  for (const item of items) {
+    if (item.type === "function_call") {
+      item.call_id ||= madeUpCallId();
+      calls.push({ id: item.call_id, name: names.fromWire(item.name ?? ""), arguments: item.arguments ?? "" });
+      item.arguments = argumentsText(item.arguments ?? "");
+    } else if (item.type === "reasoning") {
+      thoughts.push(...partTexts(item.summary?.length ? item["summary"] : item["content"]));
+    } else if (item.type === "message") {
+      const parts = Array.isArray(item["content"]) ? item["content"] : [];
+      refusals.push(...partTexts(parts.filter(isRefusal)));
+      (isCommentary(item) ? thoughts : texts).push(...partTexts(parts.filter((part) => !isRefusal(part))));
+    }
+  }
+  const echo = { provider: RESPONSES_WIRE, model, blocks: items };
+  return { calls, text: texts.join(""), refusal: refusals.join(""), thoughts, echo };
+}
+
+function isRefusal(part: JsonValue): boolean {
+  return typeof part === "object" && part !== null && "type" in part && part.type === "refusal";
+}
+
+function partTexts(parts: JsonValue | undefined): string[] {
+  if (!Array.isArray(parts)) return [];
+  const texts = parts.map((part) => {
+    if (typeof part !== "object" || part === null || Array.isArray(part)) return "";
+    const text = part["text"] ?? part["refusal"];
+    return typeof text === "string" ? text : "";
+  });
+  return texts.filter((text) => text !== "");
+}
+
+function usageOf(usage: NonNullable<ResponseBody["usage"]>, warnings: string[]): TokenUsage {
+  return {
+    input: tokenCount(usage.input_tokens, warnings),
+    cachedInput: tokenCount(usage.input_tokens_details?.cached_tokens, warnings),
+    cacheWriteInput: tokenCount(usage.input_tokens_details?.cache_write_tokens, warnings),
+    output: tokenCount(usage.output_tokens, warnings),
+  };
+}

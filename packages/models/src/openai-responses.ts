@@ -1,0 +1,100 @@
+import type {
+  Message,
+  ModelFunction,
+  ModelProvider,
+  ModelRequest,
+  ModelResult,
+} from "@patchbay/engine/ports/model-provider";
+import { openaiClient } from "./openai-client.ts";
+import type { OpenaiConfig } from "./openai-config.ts";
+
+import { RESPONSES_WIRE, responsesAccumulator, type ResponsesEvent } from "./openai-responses-accumulator.ts";
+import { wireProvider } from "./turn-stream.ts";
+import { type JsonObject, oncePer } from "@patchbay/kit";
+import { openaiCapabilities } from "./capabilities.ts";
+import { argumentsText, fittingEcho, settleTemperature, userText } from "./neutral-request.ts";
+import { takesStrict, wireSchema } from "./wire-schema.ts";
+import { wireNames, type WireNames } from "./wire-names.ts";
+
+/** OpenAI over the Responses API. */
+export function createOpenaiResponses(config: OpenaiConfig): ModelProvider {
+  const post = openaiClient(config);
+  return wireProvider<ResponsesEvent>("openai", (request) => {
+    const { body, names, warnings } = responsesRequest(request);
+    return {
+      accumulator: responsesAccumulator({ model: request.model, names, warnings }),
+      open: (signal) => post("/responses", body, signal),
+    };
+  });
+}
+
+/** The API refuses smaller limits. */
+const MIN_OUTPUT_TOKENS = 16;
+
+export function responsesRequest(request: ModelRequest) {
+  const { model, system, functions, maxTokens, toolChoice, respond, cacheKey } = request;
+  const names = wireNames(functions);
+  const can = openaiCapabilities(model, "responses");
+  const { temperature, warnings } = settleTemperature(request, { takes: can.temperature, max: 2 });
+  if (maxTokens < MIN_OUTPUT_TOKENS)
+    warnings.push(
+      `The model ${model} takes at least ${MIN_OUTPUT_TOKENS} output tokens, so ${MIN_OUTPUT_TOKENS} were allowed instead of ${maxTokens}.`,
+    );
+  const body: JsonObject = {
+    model,
+    input: request.messages.flatMap((message) => items(message, model, names)),
+    max_output_tokens: Math.max(MIN_OUTPUT_TOKENS, maxTokens),
+    // OpenAI stores nothing: the items are sent back instead.
+    store: false,
+    stream: true,
+    prompt_cache_key: cacheKey,
+  };
+  if (system !== "") body["instructions"] = system;
+  if (functions.length > 0) {
+    const list = tools(functions);
+    body["tools"] = takesStrict(respond) ? [...list.slice(0, -1), { ...list.at(-1), strict: true }] : list;
+    body["tool_choice"] =
+      toolChoice !== "respond" || !respond ? toolChoice : { type: "function", name: names.toWire(respond.name) };
+  }
+  if (can.reasoning) {
+    body["reasoning"] = { summary: "auto" };
+    body["include"] = ["reasoning.encrypted_content"];
+  }
+  if (temperature !== undefined) body["temperature"] = temperature;
+  return { body, warnings, names };
+}
+
+const tools = oncePer((functions: readonly ModelFunction[]): JsonObject[] => {
+  const names = wireNames(functions);
+  return functions.map(({ name, description, inputSchema }) => ({
+    type: "function",
+    name: names.toWire(name),
+    description,
+    parameters: wireSchema(inputSchema),
+    strict: false,
+  }));
+});
+
+function items(message: Message, model: string, names: WireNames): JsonObject[] {
+  if (message.role === "user") return [{ role: "user", content: userText(message) }];
+  if (message.role === "results")
+    return message.results.map((result) => ({
+      type: "function_call_output",
+      call_id: result.callId,
+      output: resultText(result),
+    }));
+  const echo = fittingEcho(message, RESPONSES_WIRE, model);
+  if (echo) return echo as JsonObject[];
+  const calls = message.calls.map(({ id, name, arguments: text }) => ({
+    type: "function_call",
+    call_id: id,
+    name: names.toWire(name),
+    arguments: argumentsText(text),
+  }));
+  return [...(message.text === "" ? [] : [{ role: "assistant", content: message.text }]), ...calls];
+}
+
+/** OpenAI's wires cannot mark a failed call, so the text says it. */
+export function resultText({ content, isError }: ModelResult): string {
+  return isError ? JSON.stringify({ error: content }) : content;
+}

@@ -1,0 +1,159 @@
+import { createParser } from "eventsource-parser";
+import {
+  ModelError,
+  type ModelDelta,
+  type ModelEvent,
+  type ModelProvider,
+  type ModelRequest,
+  type ModelTurn,
+  type PartialUsage,
+} from "@patchbay/engine/ports/model-provider";
+import { requestFailure, truncated, unreadable } from "./model-failure.ts";
+import type { WireNames } from "./wire-names.ts";
+
+/** What an accumulator needs from its request. It may add `warnings` while it reads the turn. */
+export interface TurnOptions {
+  model: string;
+  names: WireNames;
+  warnings: string[];
+}
+
+/** Builds one turn from a wire's events. Throws `ModelError` if the wire reports an error in mid-stream. */
+export interface Accumulator<Event> {
+  take(event: Event): ModelDelta | undefined;
+  /** The turn, after the wire's terminal event. */
+  end(): ModelTurn | undefined;
+  /** What the turn has used so far; undefined before the model begins to answer. */
+  soFar(): PartialUsage | undefined;
+}
+
+/** What a wire's adapter provides for one turn. */
+interface WireTurn<Event> {
+  accumulator: Accumulator<Event>;
+  /**
+   * Sends the request; the body has the events. Reading must be able to stop early: that, or an abort, ends the
+   * connection.
+   */
+  open(signal: AbortSignal): Promise<Pick<Response, "body">>;
+}
+
+/** A provider whose turns arrive as server-sent events with JSON. */
+export function wireProvider<Event>(name: string, begin: (request: ModelRequest) => WireTurn<Event>): ModelProvider {
+  return { name, stream: (request, { signal }) => streamTurn(name, begin(request), signal) };
+}
+
+/** Runs one turn over a wire: event order, aborts, truncation and failures are the same for all wires. */
+async function* streamTurn<Event>(
+  provider: string,
+  { accumulator, open }: WireTurn<Event>,
+  signal: AbortSignal,
+): AsyncGenerator<ModelEvent, void, undefined> {
+  signal.throwIfAborted();
+  // A separate controller: the run's signal outlives many turns and must not gather their listeners.
+  const connection = new AbortController();
+  const abort = () => connection.abort(signal.reason);
+  signal.addEventListener("abort", abort, { once: true });
+  const read = createSseReader();
+  let deltas: ModelDelta[] = [];
+  let ended = false;
+  try {
+    const { body } = await open(connection.signal);
+    if (!body) throw truncated(provider);
+    for await (const bytes of body as AsyncIterable<Uint8Array>) {
+      for (const data of read(bytes)) {
+        const delta = data === DONE ? undefined : accumulator.take(parse(provider, data) as Event);
+        if (delta) deltas.push(delta);
+      }
+      // Also without deltas: a call's arguments may stream for minutes, and the reader must know that the provider is alive.
+      const shown = deltas;
+      deltas = [];
+      yield { type: "deltas", deltas: shown };
+      signal.throwIfAborted();
+    }
+    // An aborted connection can look like one that ended normally.
+    signal.throwIfAborted();
+    ended = true;
+    const turn = accumulator.end();
+    if (!turn) throw truncated(provider);
+    yield { type: "end", turn };
+  } catch (error) {
+    // These deltas preceded the error in the same bytes.
+    if (deltas.length > 0) yield { type: "deltas", deltas };
+    const used = accumulator.soFar();
+    if (used) yield { type: "cut", ...used };
+    if (signal.aborted) throw signal.reason;
+    throw error instanceof ModelError ? error : requestFailure(provider, error);
+  } finally {
+    signal.removeEventListener("abort", abort);
+    // An abort is expensive, and an ended connection does not need it.
+    if (!ended) connection.abort();
+  }
+}
+
+/** Ends the events on some wires. It is not JSON. */
+const DONE = "[DONE]";
+
+function parse(provider: string, data: string): object {
+  let value: unknown;
+  try {
+    value = JSON.parse(data);
+  } catch (cause) {
+    throw unreadable(provider, cause);
+  }
+  if (typeof value !== "object" || value === null) throw unreadable(provider, undefined);
+  return value;
+}
+
+/**
+ * Decides which calls may run, by one rule for all wires: only if the wire ended the turn for calls. A turn that was
+ * cut, refused or otherwise stopped runs no call, even one that looks complete.
+ */
+export function settleTurn({ stop, calls, refusal, warnings, ...rest }: ReadTurn): ModelTurn {
+  const mayRun = stop === "calls";
+  return {
+    stop: mayRun && calls.length === 0 ? "stop" : stop,
+    calls: mayRun ? calls : [],
+    ...rest,
+    ...(stop === "length" && calls.length > 0 && { cutCall: true }),
+    ...(refusal && { refusal }),
+    ...(warnings.length > 0 && { warnings }),
+  };
+}
+
+/** A turn as read, with all its calls. */
+type ReadTurn = Omit<ModelTurn, "refusal" | "warnings"> & { refusal?: string | undefined; warnings: string[] };
+
+/**
+ * A provider's token count as a whole number, at least 0. Compatible servers send text, negative numbers and nothing.
+ */
+export function tokenCount(value: unknown, warnings: string[]): number {
+  if (value === undefined || value === null) return 0;
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
+  const number = typeof value === "string" || typeof value === "number" ? Math.round(Number(value)) : 0;
+  const counted = Number.isSafeInteger(number) && number > 0 ? number : 0;
+  const warning = `The provider reported ${JSON.stringify(value)} as a number of tokens, which was counted as ${counted}.`;
+  if (!warnings.includes(warning)) warnings.push(warning);
+  return counted;
+}
+
+/** Longest data in one event, in UTF-16 units: an answer's closing event can repeat the whole answer. */
+const MAX_DATA_UNITS = 16 * 1024 * 1024;
+
+/** Splits bytes into event data, across chunk boundaries. Drops an incomplete event at the end. */
+export function createSseReader(): (bytes: Uint8Array) => string[] {
+  const decoder = new TextDecoder();
+  let found: string[] = [];
+  const parser = createParser({
+    maxBufferSize: MAX_DATA_UNITS,
+    onEvent: ({ data }) => void found.push(data),
+    onError({ type }) {
+      if (type === "max-buffer-size-exceeded")
+        throw new ModelError("server", `the stream has an event above ${MAX_DATA_UNITS} characters`);
+    },
+  });
+  return (bytes) => {
+    found = [];
+    parser.feed(decoder.decode(bytes, { stream: true }));
+    return found;
+  };
+}

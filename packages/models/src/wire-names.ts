@@ -1,0 +1,54 @@
+import { randomUUID } from "node:crypto";
+import { oncePer } from "@patchbay/kit";
+import { WIRE_NAME_CHARS, wireName } from "@patchbay/protocol";
+
+/** Maps function names to names that a wire accepts, and back. */
+export interface WireNames {
+  toWire(name: string): string;
+  /** As `toWire` for a function; any other name as the model wrote it, which its echo repeats. */
+  echoed(name: string): string;
+  /** The owner's name; returns an unknown name unchanged. */
+  fromWire(name: string): string;
+}
+
+/** The names in one function set. */
+export const wireNames = oncePer((functions: readonly { name: string }[]): WireNames => {
+  const there = new Map<string, string>();
+  const back = new Map<string, string>();
+  // Safe names do not change, whatever the order.
+  for (const { name } of functions) if (wireName(name) === name) back.set(name, name);
+  for (const { name } of functions) {
+    const safe = wireName(name);
+    if (safe === name) continue;
+    const wire = unused(safe, back);
+    there.set(name, wire);
+    back.set(wire, name);
+  }
+  return {
+    toWire: (name) => there.get(name) ?? wireName(name),
+    echoed: (name) => there.get(name) ?? name,
+    fromWire: (name) => back.get(name) ?? name,
+  };
+});
+
+/** The name, or the name with the first number that makes it unused. */
+export function unused(name: string, taken: { has(name: string): boolean }): string {
+  let candidate = name;
+  for (let n = 2; taken.has(candidate); n++) {
+    const suffix = `_${n}`;
+    candidate = name.slice(0, WIRE_NAME_CHARS - suffix.length) + suffix;
+  }
+  return candidate;
+}
+
+const PREFIX = "patchbay_";
+
+/** An id for a call that arrived without one. */
+export function madeUpCallId(): string {
+  return PREFIX + randomUUID();
+}
+
+/** True for an id that the provider has never seen. */
+export function isMadeUpCallId(id: string): boolean {
+  return id.startsWith(PREFIX);
+}

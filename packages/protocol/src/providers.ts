@@ -1,0 +1,26 @@
+interface Provider {
+  label: string;
+  /** Prefix of the variables `_API_KEY` and `_BASE_URL`. */
+  env: string;
+  keyShape: RegExp;
+  /** Name in the semantic conventions of OpenTelemetry. */
+  otel: string;
+  /** True for providers with compatible servers that need no key. */
+  keyOptional: boolean;
+}
+
+/**
+ * The providers that a caller may name, in the order in which one with a key is the default. Their wires are in `WIRES` of the
+ * control plane.
+ */
+export const PROVIDERS = {
+  anthropic: { label: "Anthropic", env: "ANTHROPIC", keyShape: /^sk-ant-/, otel: "anthropic", keyOptional: false },
+  openai: { label: "OpenAI", env: "OPENAI", keyShape: /^sk-/, otel: "openai", keyOptional: true },
+  gemini: { label: "Gemini", env: "GEMINI", keyShape: /^AIza/, otel: "gcp.gemini", keyOptional: false },
+} as const satisfies Record<string, Provider>;
+
+/** One of {@link PROVIDERS}. */
+export type ProviderName = keyof typeof PROVIDERS;
+
+/** The names of {@link PROVIDERS}. */
+export const PROVIDER_NAMES = Object.keys(PROVIDERS) as [ProviderName, ...ProviderName[]];

@@ -1,0 +1,152 @@
+import { accessColumns, NO_ROLE, roleOfColumn } from "@patchbay/access";
+import { type Effect, rolesAllow } from "@patchbay/protocol";
+import { present } from "@patchbay/kit";
+import type { Rule } from "../admission.ts";
+import type { CheckedCase } from "../definition-checks.ts";
+import { DefinitionError } from "../errors.ts";
+import type { Service } from "../service.ts";
+
+/** Each role's access to each function and its restricted fields, computed from a service's code without a model. */
+export interface AccessMatrix {
+  service: string;
+  /** The role for queries without one. The column `none` shows the access without any role. */
+  defaultRole?: string;
+  /** `none`, then the service's roles in its order, then roles that only functions name. */
+  roles: string[];
+  /** The service's hooks. The matrix does not show their decisions. */
+  hooks: HookName[];
+  /** Sorted by name. */
+  functions: FunctionRow[];
+}
+
+const HOOKS = ["beforeQuery", "beforeAnswer"] as const;
+/** A hook that a service may have. */
+export type HookName = (typeof HOOKS)[number];
+
+/** The access to one function. */
+export interface FunctionRow {
+  name: string;
+  effect: Effect;
+  /** Who must approve calls, for every role that may call it; absent if no one must. `conditional`: some calls only. */
+  approval?: { by: readonly string[]; conditional: boolean };
+  /** By role. */
+  cells: Record<string, Cell>;
+}
+
+/**
+ * One role's access to one function. `hidden`: the role list refuses. `allowed`: the role list decides. `approval`: a
+ * person approves every call. `conditional`: an `authorize`, or an approval's `when`, decides each call, as the owner's
+ * cases show.
+ */
+export type Cell = HiddenCell | AllowedCell | ApprovalCell | ConditionalCell;
+
+/** The role list refuses the role, so the function does not exist for it. */
+export interface HiddenCell {
+  access: "hidden";
+}
+
+/** The role list allows the role, and the function has no `authorize`. */
+export interface AllowedCell {
+  access: "allowed";
+  /** Restricted fields that the role does not receive, as paths such as `orders[].cost`. */
+  hides: string[];
+}
+
+/** The role list allows the role, and a person must approve every call. */
+export interface ApprovalCell {
+  access: "approval";
+  hides: string[];
+  /** The roles that may approve. `"caller"`: the query's role. */
+  by: readonly string[];
+}
+
+/** The role list allows the role, and `authorize` or an approval's `when` decides each call. The declared cases show how. */
+export interface ConditionalCell {
+  access: "conditional";
+  hides: string[];
+  /** By case name. */
+  cases: Record<string, CaseVerdict>;
+}
+
+/** The decision on a declared case. */
+export interface CaseVerdict {
+  /** `approval`: every rule allows it, and a person must approve it. */
+  decision: "allowed" | "approval" | "denied";
+  /** The rule that decided. */
+  rule: Rule | "allowed";
+  /** The message for the caller, or the reason in the approval request. */
+  message?: string;
+  /** The error from the owner's own code, which denies the call. */
+  note?: string;
+}
+
+/** Runs the gate's checks for every function, role and declared case, without handlers. Throws `DefinitionError` for a case that its function does not accept. */
+export async function accessMatrix(service: Service): Promise<AccessMatrix> {
+  const { name, defaultRole, functions } = service.manifest;
+  const roles = rolesOf(service);
+  const rows = functions.map(async (one): Promise<FunctionRow> => {
+    const cells = await Promise.all(roles.map(async (role) => [role, await cellOf(service, one.name, role)] as const));
+    const approval = one.approval && { by: one.approval.by, conditional: one.approval.conditional };
+    return { name: one.name, effect: one.effect, ...(approval && { approval }), cells: Object.fromEntries(cells) };
+  });
+  return {
+    service: name,
+    ...present({ defaultRole }),
+    roles,
+    hooks: HOOKS.filter((hook) => service.manifest[hook] === true),
+    functions: (await Promise.all(rows)).sort((a, b) => compareTexts(a.name, b.name)),
+  };
+}
+
+/** Compares by code units, which does not depend on the locale. */
+export function compareTexts(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+function rolesOf({ manifest }: Service): string[] {
+  const named = manifest.functions.flatMap(({ roles }) => (roles === "everyone" ? [] : roles));
+  if ([...(manifest.roles ?? []), manifest.defaultRole, ...named].includes(NO_ROLE))
+    throw new DefinitionError(
+      `A role named "${NO_ROLE}" has the name of the column without a role in the access matrix. Rename it.`,
+    );
+  return accessColumns(manifest);
+}
+
+async function cellOf(service: Service, functionName: string, column: string): Promise<Cell> {
+  const role = roleOfColumn(column);
+  const { roles, conditional, approval } = service.manifest.functions.find(({ name }) => name === functionName)!;
+  if (!rolesAllow(roles, role)) return { access: "hidden" };
+  const { cases, protection } = service.access.get(functionName)!;
+  const hides = protection?.hiddenFrom(role) ?? [];
+  if (!conditional && approval?.conditional !== true)
+    return approval ? { access: "approval", hides, by: approval.by } : { access: "allowed", hides };
+  const about = [...cases].filter(
+    ([, one]) => one.roles === undefined || (role !== undefined && one.roles.includes(role)),
+  );
+  const verdicts = about.map(
+    async ([name, one]) => [name, await judge(service, { functionName, role, name, one })] as const,
+  );
+  const judged = (await Promise.all(verdicts)).sort(([a], [b]) => compareTexts(a, b));
+  return { access: "conditional", hides, cases: Object.fromEntries(judged) };
+}
+
+async function judge(
+  service: Service,
+  { functionName, role, name, one }: { functionName: string; role: string | undefined; name: string; one: CheckedCase },
+): Promise<CaseVerdict> {
+  const verdict = await service.check({ functionName, role, context: one.context, arguments: one.input });
+  if (verdict.ok) return { decision: "allowed", rule: "allowed" };
+  const { rule, outcome, error } = verdict;
+  if (rule === "input" && error === undefined)
+    throw new DefinitionError(`Function "${functionName}" does not accept its case "${name}": ${outcome.message}`);
+  const decision = outcome.code === "approval_required" ? "approval" : "denied";
+  return { decision, rule, message: outcome.message, ...(error !== undefined && { note: noteOf(rule, error) }) };
+}
+
+export function noteOf(rule: Rule, error: unknown): string {
+  const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return `${OWNERS_CODE[rule] ?? `the schema of the ${rule}`} threw ${what}`;
+}
+
+const OWNERS_CODE: Partial<Record<Rule, string>> = { authorize: "authorize", approval: "when of the approval" };

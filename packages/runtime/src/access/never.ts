@@ -1,0 +1,58 @@
+import { type AccessLock, Effect } from "@patchbay/protocol";
+import { cellFor, NO_ROLE, quote } from "@patchbay/access";
+import { isJsonObject } from "@patchbay/kit";
+
+/**
+ * What may never be granted, whatever the lock says: roles by function, by effect (`*destructive`), or for the whole
+ * service (`*`). The role `none` is a query without a role.
+ */
+export type NeverList = Readonly<Record<string, readonly string[]>>;
+
+const EFFECTS = new Map(Effect.options.map((effect) => [`*${effect}`, effect]));
+
+/** Parses a never-list's text. Throws an error with the reason if it is invalid. */
+export function parseNever(text: string): NeverList {
+  const list = JSON.parse(text) as unknown;
+  if (!isJsonObject(list)) throw new TypeError("it must be an object with a list of roles for each function");
+  for (const [name, roles] of Object.entries(list)) {
+    if (!Array.isArray(roles) || roles.length === 0 || !roles.every((role) => typeof role === "string"))
+      throw new TypeError(`${quote(name)} must have a list of roles`);
+    if (name.startsWith("*") && name !== "*" && !EFFECTS.has(name))
+      throw new TypeError(`${quote(name)} is not one of *, ${[...EFFECTS.keys()].join(", ")}`);
+  }
+  return list as Record<string, string[]>;
+}
+
+/**
+ * What the current access grants although the list forbids it, and names in the list that the service does not have, because a misspelt
+ * name would forbid nothing. One sentence for each.
+ */
+export function findForbidden(never: NeverList, now: AccessLock): string[] {
+  const columns = new Set([NO_ROLE, ...Object.values(now.functions).flatMap(({ roles }) => Object.keys(roles))]);
+  return Object.entries(never).flatMap(([name, roles]) => {
+    const functions = Object.keys(now.functions).filter((one) => isMeant(name, one, now));
+    const unknown = functions.length > 0 || name.startsWith("*") ? [] : [`the service has no function ${quote(name)}`];
+    return [
+      ...unknown,
+      ...roles
+        .filter((role) => !columns.has(role))
+        .map((role) => `${quote(name)}: the service has no role ${quote(role)}`),
+      ...functions.flatMap((one) => roles.flatMap((role) => granted(one, role, now))),
+    ];
+  });
+}
+
+function isMeant(name: string, functionName: string, { functions }: AccessLock): boolean {
+  const effect = EFFECTS.get(name);
+  return name === functionName || name === "*" || (effect !== undefined && functions[functionName]!.effect === effect);
+}
+
+function granted(functionName: string, role: string, { functions, defaultRole }: AccessLock): string[] {
+  const may = (column: string) => cellFor(functions[functionName]!, column) !== "hidden";
+  if (role !== NO_ROLE) return may(role) ? [`${quote(role)} may call ${functionName}`] : [];
+  if (may(NO_ROLE)) return [`a query without a role may call ${functionName}`];
+  const isDefault = defaultRole !== undefined && may(defaultRole);
+  return isDefault
+    ? [`a query without a role may call ${functionName}, as the default role ${quote(defaultRole)}`]
+    : [];
+}

@@ -1,0 +1,111 @@
+import { isRemoved, NO_ROLE } from "@patchbay/access";
+import { type AccessMatrix, type Cell, type FunctionRow } from "./matrix.ts";
+
+/** A row of the printed matrix: a function, or below it a case or a restricted field. */
+interface Line {
+  kind: "function" | "case" | "member";
+  label: string;
+  cells: string[];
+}
+
+/** The matrix as a table for a terminal (default) or as Markdown, with remarks below. */
+export function renderMatrix(matrix: AccessMatrix, { format = "text" }: { format?: "text" | "markdown" } = {}): string {
+  const lines = matrix.functions.flatMap((row) => linesOf(row, matrix.roles));
+  const remarks = remarksOn(matrix);
+  const table = format === "text" ? textTable(matrix.roles, lines) : markdownTable(matrix.roles, lines);
+  const rest =
+    format === "text" ? remarks.map((remark) => `- ${remark}`) : remarks.map((remark) => `- ${escape(remark)}`);
+  return [table, ...(rest.length === 0 ? [] : ["", ...rest])].join("\n");
+}
+
+function linesOf({ name, cells }: FunctionRow, roles: readonly string[]): Line[] {
+  const each = (show: (cell: Cell) => string) => roles.map((role) => show(cells[role] ?? { access: "hidden" }));
+  const cases = unique(Object.values(cells).flatMap((cell) => Object.keys(casesOf(cell))));
+  const members = unique(Object.values(cells).flatMap(hidesOf));
+  return [
+    { kind: "function", label: name, cells: each(({ access }) => access) },
+    ...cases.map((one): Line => {
+      const verdict = (cell: Cell) => (Object.hasOwn(casesOf(cell), one) ? casesOf(cell)[one] : undefined);
+      const show = (cell: Cell) => verdict(cell)?.decision ?? "";
+      return { kind: "case", label: one, cells: each(show) };
+    }),
+    ...members.map((path): Line => {
+      const show = (cell: Cell) =>
+        cell.access === "hidden" ? "" : isRemoved(path, new Set(hidesOf(cell))) ? "removed" : "sees";
+      return { kind: "member", label: path, cells: each(show) };
+    }),
+  ];
+}
+
+const INDENT = { function: "", case: "  case ", member: "  member " };
+
+function textTable(roles: readonly string[], lines: readonly Line[]): string {
+  const rows = [
+    ["function", ...roles],
+    ...lines.map(({ kind, label, cells }) => [`${INDENT[kind]}${label}`, ...cells.map((cell) => cell || " ")]),
+  ];
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}
+
+function markdownTable(roles: readonly string[], lines: readonly Line[]): string {
+  const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
+  return [
+    row(["function", ...roles.map(escape)]),
+    row(["---", ...roles.map(() => "---")]),
+    ...lines.map(({ kind, label, cells }) =>
+      row([kind === "function" ? `\`${escape(label)}\`` : `↳ ${kind} ${escape(label)}`, ...cells]),
+    ),
+  ].join("\n");
+}
+
+function remarksOn({ functions, defaultRole, hooks }: AccessMatrix): string[] {
+  const unwatched = functions
+    .filter(({ cells }) => Object.values(cells).some((cell) => cell.access === "conditional"))
+    .filter(({ cells }) => Object.values(cells).every((cell) => Object.keys(casesOf(cell)).length === 0))
+    .map(({ name }) => name);
+  const notes = functions.flatMap(({ name, cells }) =>
+    Object.entries(cells).flatMap(([role, cell]) =>
+      Object.entries(casesOf(cell)).flatMap(([one, { note }]) =>
+        note === undefined ? [] : [`${role}, case ${one} of ${name}: ${note}, so it is denied.`],
+      ),
+    ),
+  );
+  const asks = functions.flatMap(({ name, approval, cells }) => {
+    if (!approval || Object.values(cells).every(({ access }) => access === "hidden")) return [];
+    const which = approval.conditional ? `Some calls of ${name} need` : `A call of ${name} needs`;
+    return [`${which} the approval of ${approval.by.join(" or ")}.`];
+  });
+  return [
+    ...(defaultRole === undefined
+      ? []
+      : [`A query without a role has the role ${defaultRole}. The column ${NO_ROLE} is for unknown roles.`]),
+    ...(hooks.length === 0 ? [] : [`Hooks of the service: ${hooks.join(", ")}.`]),
+    ...(unwatched.length === 0 ? [] : [`Conditional, without cases: ${unwatched.join(", ")}.`]),
+    ...asks,
+    ...notes,
+  ];
+}
+
+function casesOf(cell: Cell) {
+  return cell.access === "conditional" ? cell.cases : {};
+}
+
+function hidesOf(cell: Cell): string[] {
+  return cell.access === "hidden" ? [] : cell.hides;
+}
+
+function unique(names: readonly string[]): string[] {
+  return [...new Set(names)];
+}
+
+function escape(text: string): string {
+  return text.replaceAll("|", "\\|").replaceAll("\n", " ");
+}

@@ -1,0 +1,221 @@
+import {
+  type CaseDecision,
+  type FunctionManifest,
+  isOfService,
+  type Manifest,
+  rolesAllow,
+  type StoredCall,
+} from "@patchbay/protocol";
+import { compareSchemas, redactedFor } from "@patchbay/schema";
+import { type JsonObject, within } from "@patchbay/kit";
+import { RANK } from "@patchbay/access";
+import type { Service } from "../service.ts";
+import { ownersSteps } from "./compare.ts";
+import { judge } from "./judge.ts";
+
+/** A stored call, with its function set if that is stored. */
+export interface JudgedCall extends StoredCall {
+  manifest?: Manifest | undefined;
+}
+
+/** What a call would be under another function set. `show`: its result would have a member that it did not have. */
+export interface WhatIfChange {
+  kind: "allow" | "deny" | "show";
+  functionName: string;
+  /** Null for queries without a role. */
+  role: string | null;
+  /** The stored decision, and the rule that refused the call. */
+  was: string;
+  /** The service's decision, and the rule that refuses the call. For `show`, the result member. */
+  is: string;
+  calls: number;
+  /** The newest calls. */
+  examples: { runId: string; callId: string }[];
+}
+
+/**
+ * Stored calls judged by a service. Every call is in one count; `changes` counts the calls in `changed`, and `show`
+ * once per member.
+ */
+export interface WhatIfReport {
+  service: string;
+  calls: number;
+  unchanged: number;
+  changed: number;
+  /** Calls on which the base decides differently today than when they were made. They are not compared. */
+  drifted: number;
+  /** Calls to the agent's other services. */
+  otherServices: number;
+  /** Calls without a stored decision. */
+  unjudged: number;
+  /** Calls that the service, or the base, did not decide in time. */
+  undecided: number;
+  /** Default roles in the stored function sets that differ from the service's default role. Null: none. */
+  otherDefaultRoles: (string | null)[];
+  changes: WhatIfChange[];
+}
+
+interface WhatIfOptions {
+  /** The service before the change. Without it, every difference from the record is a change. */
+  base?: Service | undefined;
+}
+
+/** Judges stored calls by a service's checks. No handler runs, and no arguments, contexts or results are kept. */
+export async function whatIf(
+  service: Service,
+  calls: AsyncIterable<JudgedCall> | Iterable<JudgedCall>,
+  { base }: WhatIfOptions = {},
+): Promise<WhatIfReport> {
+  const tally = new Tally(service, base);
+  const open = new Set<Promise<void>>();
+  for await (const call of calls) {
+    const judged = tally.add(call).finally(() => open.delete(judged));
+    open.add(judged);
+    if (open.size >= AT_ONCE) await Promise.race(open);
+  }
+  await Promise.all(open);
+  return tally.report();
+}
+
+/** Concurrent checks: the owner's `authorize` may read a database. */
+const AT_ONCE = 16;
+const EXAMPLES = 3;
+
+class Tally {
+  readonly #service: Service;
+  readonly #base: Service | undefined;
+  readonly #counts = { calls: 0, unchanged: 0, changed: 0, drifted: 0, otherServices: 0, unjudged: 0, undecided: 0 };
+  readonly #changes = new Map<string, { change: WhatIfChange; order: number[] }>();
+  readonly #defaultRoles = new Set<string | null>();
+  readonly #shown = new Map<string, Shown[]>();
+
+  constructor(service: Service, base: Service | undefined) {
+    this.#service = service;
+    this.#base = base;
+  }
+
+  async add(call: JudgedCall): Promise<void> {
+    const order = this.#counts.calls++;
+    const { manifest } = call;
+    if (manifest && !isOfService(this.#service.manifest.name, manifest, call.functionName))
+      return void this.#counts.otherServices++;
+    if (manifest && manifest.defaultRole !== this.#service.manifest.defaultRole)
+      this.#defaultRoles.add(manifest.defaultRole ?? null);
+    if (call.decision === undefined) return void this.#counts.unjudged++;
+    const before = this.#base && (await judge(this.#base, call));
+    const after = await judge(this.#service, call);
+    if (!after || (this.#base && !before)) return void this.#counts.undecided++;
+    if (before && before.decision !== call.decision) return void this.#counts.drifted++;
+    if (after.decision !== call.decision) {
+      this.#counts.changed++;
+      const kind = RANK[after.decision] > RANK[call.decision] ? "allow" : "deny";
+      return this.#note(call, order, { kind, was: named(call), is: named(after) });
+    }
+    const shown = call.succeeded ? this.#shows(call) : [];
+    this.#counts[shown.length > 0 ? "changed" : "unchanged"]++;
+    for (const member of shown) this.#note(call, order, { kind: "show", was: "not sent", is: member });
+  }
+
+  report(): WhatIfReport {
+    const changes = [...this.#changes.values()].map(({ change }) => change).toSorted(byImportance);
+    return {
+      service: this.#service.manifest.name,
+      ...this.#counts,
+      otherDefaultRoles: [...this.#defaultRoles],
+      changes,
+    };
+  }
+
+  #note(call: JudgedCall, order: number, change: Pick<WhatIfChange, "kind" | "was" | "is">): void {
+    const { functionName, role = null, runId, callId } = call;
+    const key = JSON.stringify([functionName, role, change.kind, change.was, change.is]);
+    const noted = this.#changes.get(key) ?? {
+      change: { ...change, functionName, role, calls: 0, examples: [] },
+      order: [],
+    };
+    this.#changes.set(key, noted);
+    const { examples } = noted.change;
+    noted.change.calls++;
+    // Checks end in any order; the examples are the newest calls.
+    const found = noted.order.findIndex((other) => other > order);
+    const at = found === -1 ? noted.order.length : found;
+    noted.order.splice(at, 0, order);
+    examples.splice(at, 0, { runId, callId });
+    noted.order.length = examples.length = Math.min(examples.length, EXAMPLES);
+  }
+
+  /** Members that the role would receive in the call's result, and did not. */
+  #shows({ functionName, role, manifest, manifestHash, redacted }: JudgedCall): string[] {
+    const key = JSON.stringify([manifestHash, functionName, role]);
+    let shown = this.#shown.get(key);
+    if (!shown) {
+      const stored = manifest?.functions.find(({ name }) => name === functionName);
+      const before = this.#base ? outputOf(this.#base, functionName) : stored && storedOutput(stored);
+      shown = shownMembers(before, outputOf(this.#service, functionName), role);
+      this.#shown.set(key, shown);
+    }
+    // A marked member was in the result only if the record says that it was removed.
+    return shown.filter(({ path, isMarked }) => !isMarked || redacted.includes(path)).map(({ path }) => path);
+  }
+}
+
+const named = ({ decision, rule }: { decision: CaseDecision | undefined; rule?: string | undefined }): string =>
+  decision === "denied" && rule !== undefined ? `denied (${rule})` : decision!;
+
+const KINDS = ["allow", "show", "deny"];
+
+const byImportance = (a: WhatIfChange, b: WhatIfChange): number =>
+  KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) ||
+  b.calls - a.calls ||
+  compareKeys(`${a.functionName} ${a.role} ${a.was} ${a.is}`, `${b.functionName} ${b.role} ${b.was} ${b.is}`);
+
+const compareKeys = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** The output schema with its marks. `true`: everything that the handler returns is sent. Undefined: unknown. */
+interface Output {
+  schema: JsonObject | true | undefined;
+  isMarkedFor(path: string, role: string | undefined): boolean;
+}
+
+const isMarked = ({ redactions = [] }: FunctionManifest): Output["isMarkedFor"] => {
+  const roles = new Map(redactions.map((one) => [one.path, one.roles]));
+  return (path, role) => roles.has(path) && !rolesAllow(roles.get(path)!, role);
+};
+
+/** A manifest does not say whether a function has no output schema, or did not send it. */
+const storedOutput = (stored: FunctionManifest): Output => ({
+  schema: stored.outputSchema,
+  isMarkedFor: isMarked(stored),
+});
+
+function outputOf(service: Service, functionName: string): Output | undefined {
+  const one = service.access.get(functionName);
+  if (!one) return undefined;
+  // `{}`: the library cannot write the schema as JSON Schema.
+  const schema = one.output === undefined ? true : (one.manifest.outputSchema ?? {});
+  return { schema, isMarkedFor: isMarked(one.manifest) };
+}
+
+interface Shown {
+  path: string;
+  isMarked: boolean;
+}
+
+/** The places at which a role receives more by the second schema than by the first. The whole result is `$`. */
+function shownMembers(before: Output | undefined, after: Output | undefined, role: string | undefined): Shown[] {
+  const [was, is] = [before?.schema, after?.schema];
+  if (was === undefined || was === true || is === undefined) return [];
+  if (is === true) return [{ path: "$", isMarked: false }];
+  const steps = ownersSteps();
+  const wider = within(
+    steps,
+    steps.left,
+    (own) => {
+      const [old, now] = [redactedFor(was, role, own), redactedFor(is, role, own)];
+      return compareSchemas(old, now, { results: true, steps: own }).wider;
+    },
+    () => [{ path: "" }],
+  );
+  const paths = [...new Set(wider.map(({ path }) => (path === "" ? "$" : path)))];
+  return paths.map((path) => ({ path, isMarked: before!.isMarkedFor(path, role) }));
+}

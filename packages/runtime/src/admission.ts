@@ -1,0 +1,144 @@
+import {
+  APPROVAL_REQUIRED,
+  CALLER,
+  LIMITS,
+  rolesAllow,
+  type CallErrorCode,
+  type GrantedApproval,
+  unknownFunctionMessage,
+} from "@patchbay/protocol";
+import { type JsonObject, type JsonValue } from "@patchbay/kit";
+import { approvalFault } from "./approval.ts";
+import { parseContext } from "./context.ts";
+import { failed, listFaults, type FailedOutcome } from "./errors.ts";
+import type { FunctionDefinition } from "./function.ts";
+import type { Invocation } from "./invocation.ts";
+import type { Log } from "./log.ts";
+import type { Parse } from "./schema/schema.ts";
+
+/** The rules that a call must pass before its handler runs, in their order. */
+export const RULES = ["unknown", "roles", "context", "input", "authorize", "approval"] as const;
+/** One of {@link RULES}. */
+export type Rule = (typeof RULES)[number];
+
+/** A function call to check: the function, its caller and the arguments. */
+export interface AccessRequest {
+  functionName: string;
+  role?: string | undefined;
+  /** The object in a query's `contextJson`. */
+  context: JsonObject;
+  arguments: JsonValue;
+}
+
+/**
+ * A refused call. `rule` is for the owner, `outcome` is for the caller. A call that needs an approval and has none is refused with
+ * the code `approval_required`.
+ */
+export interface Refusal {
+  ok: false;
+  rule: Rule;
+  outcome: FailedOutcome;
+  /** The error that the owner's own code threw. Never send it to a caller. */
+  error?: unknown;
+}
+
+/** A call that passed every rule. */
+export interface Admitted {
+  ok: true;
+  /** The arguments as the approver edited them, else as the model wrote them. */
+  given: JsonValue;
+  /** The approver's decision, if the call needs one. */
+  approval: GrantedApproval | undefined;
+  /** The arguments and the context that the handler receives. */
+  input: never;
+  context: never;
+}
+
+/** Finds a function that the role may call. An unknown and a forbidden function give the same code and message, so that the caller cannot tell which functions exist. */
+export function findFunction(
+  functions: ReadonlyMap<string, FunctionDefinition<never>>,
+  { functionName, role }: Pick<AccessRequest, "functionName" | "role">,
+  log: Log,
+): { ok: true; definition: FunctionDefinition<never> } | Refusal {
+  const definition = functions.get(functionName);
+  if (definition !== undefined && rolesAllow(definition.manifest.roles, role)) return { ok: true, definition };
+  const rule = definition === undefined ? "unknown" : "roles";
+  return refuse(log, rule, "unknown_function", unknownFunctionMessage(functionName));
+}
+
+/** Checks the approval, the context, the arguments and `authorize` for a function that the role may call. Never rejects. */
+export async function admit(
+  definition: FunctionDefinition<never>,
+  request: AccessRequest,
+  { contextParser, log, delivery }: { contextParser: Parse | undefined; log: Log; delivery?: Invocation },
+): Promise<Admitted | Refusal> {
+  let rule: Rule = "approval";
+  try {
+    const ofPeople = definition.manifest.approval;
+    const approval = ofPeople && delivery?.approval;
+    const fault = approval && approvalFault(ofPeople, { role: undefined, ...delivery, approval });
+    if (fault !== undefined) {
+      log.error("refused an approval that is not one of its call", { fault });
+      return refuse(log, rule, "denied", `The approval of this call is not valid: ${fault}.`);
+    }
+    const given = approval?.edited ?? request.arguments;
+    rule = "context";
+    const context = await parseContext(contextParser, request.context);
+    if (!context.ok)
+      return refuse(log, rule, "denied", `The context of this query is invalid: ${listFaults(context.faults)}`);
+    rule = "input";
+    const input = await definition.parseInput(given);
+    if (!input.ok) return refuse(log, rule, "invalid_arguments", `Invalid arguments: ${listFaults(input.faults)}`);
+    // Matches the handler's context type: the schema's output, or the context as it was sent.
+    const known = (definition.contextSchema === undefined ? request.context : context.value) as never;
+    const access = { role: request.role, context: known, input: input.value as never };
+    const refusal = await refusalOf(definition, access, log);
+    if (refusal !== undefined) return refusal;
+    rule = "approval";
+    const reason = ofPeople && !approval ? await reasonToAsk(definition, access) : undefined;
+    // A request that no person could decide would only expire.
+    const noApprover = request.role === undefined && ofPeople?.by.every((name) => name === CALLER);
+    if (reason !== undefined && noApprover) return refuse(log, rule, "denied", NO_APPROVER);
+    if (reason !== undefined) return refuse(log, rule, "approval_required", reason);
+    return { ok: true, given, approval, input: access.input, context: known };
+  } catch (error) {
+    return { ok: false, rule, outcome: failed(log, "call failed", { error }), error };
+  }
+}
+
+const NO_APPROVER = "The role of the query must confirm this call, and the query has no role. Send it with a role.";
+const NOT_PERMITTED = "This call is not permitted.";
+
+/** The refusal from `authorize`. Undefined if it allows the call, which only `true` does. */
+async function refusalOf(
+  { authorize }: FunctionDefinition<never>,
+  access: { role: string | undefined; context: never; input: never },
+  log: Log,
+): Promise<Refusal | undefined> {
+  if (authorize === undefined) return undefined;
+  try {
+    const decision: unknown = await authorize(access);
+    if (decision === true) return undefined;
+    const text = typeof decision === "string" && decision !== "" ? decision : NOT_PERMITTED;
+    return refuse(log, "authorize", "denied", text);
+  } catch (error) {
+    log.error("authorize failed", { error });
+    return { ...refuse(log, "authorize", "denied", NOT_PERMITTED), error };
+  }
+}
+
+/** Why the owner asks for approval. Undefined if it needs none, which only `false` says. */
+async function reasonToAsk(
+  { needsApproval }: FunctionDefinition<never>,
+  access: { role: string | undefined; context: never; input: never },
+): Promise<string | undefined> {
+  const decision: unknown = needsApproval === undefined || (await needsApproval(access));
+  if (decision === false) return undefined;
+  if (typeof decision !== "string" || decision === "") return APPROVAL_REQUIRED;
+  return decision.slice(0, LIMITS.approvalReasonUnits);
+}
+
+function refuse(log: Log, rule: Rule, code: CallErrorCode, message: string): Refusal {
+  log.info("call refused", { rule });
+  return { ok: false, rule, outcome: { ok: false, code, message, rule } };
+}

@@ -1,0 +1,264 @@
+import { CLOSE_CODES, type ControlPlaneFrame } from "@patchbay/protocol";
+import { ConnectionError } from "../errors.ts";
+import type { Log } from "../log.ts";
+import type { Backoff } from "./backoff.ts";
+import { type ConnectionEnd, type ControlPlaneConnection, openConnection, type Target } from "./connection.ts";
+import type { Proxy, Tunnel } from "./proxy.ts";
+
+/** How long a replaced connection still serves if its control plane does not close it. */
+const LINGER_MS = 30_000;
+
+/** What a {@link Reconnector} reports about its connections. */
+export interface ReconnectorEvents {
+  welcomed(connection: ControlPlaneConnection): void;
+  frame(connection: ControlPlaneConnection, frame: ControlPlaneFrame): void;
+  ended(connection: ControlPlaneConnection): void;
+  /** Called once, when no further attempt can succeed: see {@link Reconnector}. */
+  refused(error: ConnectionError): void;
+}
+
+/**
+ * Keeps one connection to a control plane, retries without limit, and replaces a connection without a gap. Gives up only when the
+ * key or the function set is refused: at once before the first welcome, later after `refusedMs` without a connection.
+ */
+export class Reconnector {
+  readonly #target: Target;
+  readonly #hello: () => Promise<string>;
+  readonly #runtimeId: string;
+  readonly #backoff: Backoff;
+  readonly #log: Log;
+  readonly #events: ReconnectorEvents;
+  readonly #proxy: Proxy | undefined;
+  /** Loaded before the first attempt if there is a proxy. */
+  #tunnel: Tunnel | undefined;
+  #wasWelcomed = false;
+  readonly #connections = new Set<ControlPlaneConnection>();
+  #current: ControlPlaneConnection | undefined;
+  #connecting: ControlPlaneConnection | undefined;
+  /** True if `#connecting` sent a hello with an old function set. */
+  #isStale = false;
+  #retry: NodeJS.Timeout | undefined;
+  #ended: PromiseWithResolvers<void> | undefined;
+
+  constructor(options: {
+    target: Target;
+    proxy: Proxy | undefined;
+    hello: () => Promise<string>;
+    /** The console's name for this runtime. */
+    runtimeId: string;
+    backoff: Backoff;
+    log: Log;
+    events: ReconnectorEvents;
+  }) {
+    this.#target = options.target;
+    this.#hello = options.hello;
+    this.#runtimeId = options.runtimeId;
+    this.#backoff = options.backoff;
+    this.#log = options.log;
+    this.#events = options.events;
+    this.#proxy = options.proxy;
+    if (this.#proxy) void this.#loadTunnel(this.#proxy);
+    else this.#connect();
+  }
+
+  get current(): ControlPlaneConnection | undefined {
+    return this.#current;
+  }
+
+  /** Every open connection: the current one, and replaced ones that still serve. */
+  get open(): readonly ControlPlaneConnection[] {
+    return [...this.#connections].filter((connection) => connection.open);
+  }
+
+  /** Opens a second connection immediately. The first one serves until the second is welcomed, then lingers. */
+  replace(): void {
+    this.#restartSeries();
+    if (this.#connecting) this.#isStale = true;
+    else this.#connect();
+  }
+
+  /** Closes every connection and opens no more. Resolves when the last one has ended. */
+  end(): Promise<void> {
+    if (this.#ended) return this.#ended.promise;
+    this.#ended = Promise.withResolvers();
+    clearTimeout(this.#retry);
+    if (this.#connections.size === 0) this.#ended.resolve();
+    for (const connection of this.#connections) connection.close();
+    return this.#ended.promise;
+  }
+
+  async #loadTunnel(proxy: Proxy): Promise<void> {
+    this.#tunnel = await proxy.load();
+    this.#connect();
+  }
+
+  #connect(): void {
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
+    if (this.#ended || this.#connecting || (this.#proxy && !this.#tunnel)) return;
+    this.#isStale = false;
+    const events = {
+      welcomed: this.#welcomed.bind(this),
+      frame: this.#events.frame,
+      ended: this.#connectionEnded.bind(this),
+    };
+    this.#connecting = openConnection({
+      target: this.#target,
+      hello: this.#hello(),
+      events,
+      log: this.#log,
+      ...(this.#tunnel && { tunnel: this.#tunnel }),
+    });
+    this.#connections.add(this.#connecting);
+  }
+
+  #welcomed(connection: ControlPlaneConnection, agentId: string): void {
+    this.#log.info("connected to the control plane", { agentId, runtimeId: this.#runtimeId });
+    const previous = this.#current;
+    this.#wasWelcomed = true;
+    this.#current = connection;
+    this.#connecting = undefined;
+    if (previous) setTimeout(() => previous.close(), LINGER_MS).unref();
+    this.#events.welcomed(connection);
+    if (this.#isStale) this.#connect();
+  }
+
+  #connectionEnded(connection: ControlPlaneConnection, end: ConnectionEnd): void {
+    this.#connections.delete(connection);
+    const needed = connection === this.#current || connection === this.#connecting;
+    if (connection === this.#current) this.#current = undefined;
+    if (connection === this.#connecting) this.#connecting = undefined;
+    this.#events.ended(connection);
+    if (this.#ended) {
+      if (this.#connections.size === 0) this.#ended.resolve();
+      return;
+    }
+    if (!needed) return;
+    // Attempts to replace an open connection may have failed for a long time. Without a new series the next one would come late.
+    if (end.openMs > 0) this.#restartSeries();
+    const { level, message, lasting, refusal } = explainEnd(end);
+    const fields = { ...end, openMs: Math.round(end.openMs), ...(this.#proxy && { proxy: this.#proxy.shown }) };
+    // The present connection still serves while a replacement is refused.
+    const refused = refusal !== undefined && !this.#current;
+    const waitMs = refused && !this.#wasWelcomed ? undefined : this.#backoff.nextMs({ lasting, refused });
+    if (refused && waitMs === undefined) {
+      this.#log.error(`${message}; the runtime stops`, fields);
+      this.#events.refused(new ConnectionError(refusal, sentenceOf(message, end.reason)));
+      return;
+    }
+    const retryInMs = Math.round((waitMs ?? 0) + (end.retryAfterMs ?? 0));
+    this.#log[level](message, { ...fields, retryInMs });
+    this.#retry ??= setTimeout(() => this.#connect(), retryInMs);
+  }
+
+  /** Drops a pending attempt and its wait: the next attempt begins a series. */
+  #restartSeries(): void {
+    this.#backoff.reset();
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
+  }
+}
+
+/** How the log describes an ended connection. The control plane's own words are in the field `reason`. */
+interface EndDescription {
+  level: "info" | "warn" | "error";
+  message: string;
+  /** True if only the owner can resolve it, so that another attempt is not urgent. */
+  lasting: boolean;
+  /** Set if the control plane refused this key or this function set, so that a later attempt would fail too. */
+  refusal?: ConnectionError["code"];
+}
+
+/** Says why a connection ended and what the owner can do. */
+export function explainEnd({
+  status,
+  proxyStatus,
+  code,
+}: Pick<ConnectionEnd, "status" | "proxyStatus" | "code">): EndDescription {
+  if (proxyStatus !== undefined) return explainProxy(proxyStatus);
+  if (status === 429)
+    return passing("warn", "the control plane refused this connection: a limit is reached; trying again");
+  if (status === 503) return passing("info", "the control plane does not accept connections now; trying again");
+  const refused = (status === undefined ? undefined : REFUSALS[status]) ?? CLOSES[code];
+  if (refused) return { level: "error", lasting: true, ...refused };
+  if (code === CLOSE_CODES.tooManyFrames)
+    return passing(
+      "warn",
+      "the control plane closed the connection because this runtime sent too many frames that the control plane did not ask for, of progress or of another kind; report less progress, and update this package",
+    );
+  if (code === CLOSE_CODES.goingAway) return passing("info", "the control plane is shutting down; reconnecting");
+  return passing("warn", "no connection to the control plane; reconnecting");
+}
+
+const passing = (level: EndDescription["level"], message: string): EndDescription => ({
+  level,
+  message,
+  lasting: false,
+});
+
+/** A proxy that cannot reach the control plane answers 5xx, also while the control plane restarts. */
+function explainProxy(status: number): EndDescription {
+  if (status === 407)
+    return {
+      level: "error",
+      message:
+        "the proxy refused the credentials, or requires them: give them in its address, http://USER:PASSWORD@HOST:PORT; trying again",
+      lasting: true,
+    };
+  if (status >= 500) return passing("warn", "the proxy does not reach the control plane; trying again");
+  return {
+    level: "error",
+    message:
+      "the proxy refused to connect to the control plane; allow CONNECT to its address, or except it with NO_PROXY; trying again",
+    lasting: true,
+  };
+}
+
+type Described = Pick<EndDescription, "message"> & Partial<EndDescription>;
+
+const REFUSALS: Record<number, Described> = {
+  401: {
+    message:
+      "the control plane refused the runtime key: it is wrong, revoked or of another kind (an API key does not connect functions); create one with `patchbay runtime-keys create --agent ID`",
+    refusal: "authentication_failed",
+  },
+  403: {
+    message:
+      "the control plane refused this runtime: the runtime key belongs to another agent than the given agent id; use a key of that agent",
+    refusal: "agent_mismatch",
+  },
+  404: { message: "the address is not a control plane: it does not serve /functions/connect; check the url" },
+};
+
+const CLOSES: Record<number, Described> = {
+  [CLOSE_CODES.badFrame]: {
+    message: "the control plane closed the connection because of malformed frames; run the same version on both sides",
+  },
+  [CLOSE_CODES.wrongVersion]: {
+    message: "the control plane uses another version of the frames; update this package or the control plane",
+  },
+  [CLOSE_CODES.manifestRefused]: {
+    message: "the control plane refused the function set; the reason names the fault and what to do",
+    refusal: "manifest_refused",
+  },
+  [CLOSE_CODES.serviceConflict]: {
+    message:
+      "the control plane refused this service next to another one of the agent, and the reason says why; move functions, align the default roles or use another agent; trying again",
+    // In a rollout, the name or the role may move from one service to the other.
+    lasting: false,
+  },
+  [CLOSE_CODES.helloTimeout]: {
+    message: "the control plane did not receive a hello in time; this process or the network is too slow",
+  },
+  [CLOSE_CODES.keyRevoked]: {
+    message:
+      "the runtime key was revoked; create a new one with `patchbay runtime-keys create --agent ID` and restart with it",
+    refusal: "authentication_failed",
+  },
+};
+
+/** A log message and the control plane's reason as sentences for people. */
+function sentenceOf(message: string, reason: string): string {
+  const sentence = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
+  return reason === "" ? sentence : `${sentence} Its reason: ${reason}`;
+}

@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { CallFrame, CallOutcome } from "@patchbay/protocol";
+import type { Log } from "../log.ts";
+
+/** The handlers that run in this process, in total and by function. */
+export class RunningHandlers {
+  readonly #most: number;
+  /** Most handlers for a function. Undefined: as many as in total. */
+  readonly limitOf: (functionName: string) => number | undefined;
+  readonly #ofFunction = new Map<string, number>();
+  #count = 0;
+
+  constructor(most: number, limitOf: (functionName: string) => number | undefined) {
+    this.#most = most;
+    this.limitOf = limitOf;
+  }
+
+  /** True when no function may start a handler. */
+  get full(): boolean {
+    return this.#count >= this.#most;
+  }
+
+  /** Counts a handler for the function. False when it may not start. */
+  start(functionName: string): boolean {
+    const ofFunction = this.#ofFunction.get(functionName) ?? 0;
+    if (this.full || ofFunction >= (this.limitOf(functionName) ?? Infinity)) return false;
+    this.#count++;
+    this.#ofFunction.set(functionName, ofFunction + 1);
+    return true;
+  }
+
+  end(functionName: string): void {
+    this.#count--;
+    this.#ofFunction.set(functionName, this.#ofFunction.get(functionName)! - 1);
+  }
+}
+
+/** How long a handler may take to return after its abort before its call is reported as still running. */
+const RETURN_MS = 20;
+/** How long a handler may run after its abort before the log mentions it. */
+const OVERRUN_MS = 1_000;
+
+/** True if the handler returns within a moment, as after obeying its signal. */
+export async function returnsSoon(handler: Promise<void>): Promise<boolean> {
+  const late = new AbortController();
+  const waited = sleep(RETURN_MS, false, { signal: late.signal }).catch(() => true);
+  const returned = await Promise.race([handler.then(() => true), waited]);
+  late.abort();
+  return returned;
+}
+
+/** The outcome for a call whose handler has not returned: it keeps its permit. */
+export const whileRunning = (outcome: CallOutcome): CallOutcome =>
+  outcome.ok ? outcome : { ...outcome, stillRuns: true };
+
+/** Resolves when an ended call's handler returns. */
+export async function overrunEnds(
+  handler: Promise<void>,
+  { function: functionName, runId, callId }: CallFrame,
+  { log, concurrency }: { log: Log; concurrency: number },
+): Promise<void> {
+  const fields = { functionName, runId, callId, concurrency };
+  let warned = false;
+  const timer = setTimeout(() => {
+    warned = true;
+    log.warn("a handler is still running after its call ended, and uses a slot; return when its signal aborts", fields);
+  }, OVERRUN_MS).unref();
+  await handler;
+  clearTimeout(timer);
+  if (warned) log.info("a handler returned after its call had ended; its slot is free", fields);
+}

@@ -1,0 +1,270 @@
+import { Effect, type ExampleQuery, FUNCTION_NAME, LIMITS, type Roles } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
+import { DefinitionError, listFaults } from "./errors.ts";
+import { checkRetries } from "./retries.ts";
+import { isSchema, type Parse } from "./schema/schema.ts";
+import { toJson } from "./json.ts";
+
+const FUNCTION_OPTIONS = [
+  "name",
+  "description",
+  "input",
+  "output",
+  "roles",
+  "authorize",
+  "approval",
+  "cases",
+  "timeoutMs",
+  "idempotent",
+  "effect",
+  "retries",
+  "title",
+  "tags",
+  "examples",
+  "openWorld",
+  "deprecated",
+  "reconcile",
+  "concurrency",
+  "handler",
+];
+const SERVICE_OPTIONS = [
+  "name",
+  "roles",
+  "defaultRole",
+  "context",
+  "subject",
+  "modelContext",
+  "beforeQuery",
+  "beforeAnswer",
+  "instructions",
+  "exampleQueries",
+  "functions",
+];
+
+type Options = Readonly<Record<string, unknown>>;
+
+/** Checks options at run time, for JavaScript, casts and computed values. Returns the function's name for messages. */
+export function checkFunctionOptions(options: object): string {
+  const {
+    name,
+    description,
+    input,
+    output,
+    authorize,
+    cases,
+    timeoutMs,
+    idempotent,
+    effect,
+    retries,
+    reconcile,
+    concurrency,
+    handler,
+  } = options as Options;
+  if (typeof name !== "string" || !FUNCTION_NAME.test(name))
+    throw new DefinitionError(
+      `A function cannot be named ${JSON.stringify(name)}. Use 1 to 64 of the characters A-Z a-z 0-9 _ . -`,
+    );
+  const where = `Function "${name}"`;
+  // A misspelt `authorize` would open the function to its whole role list.
+  refuseUnknownOptions(options, FUNCTION_OPTIONS, where);
+  const must = (holds: boolean, text: string) => {
+    if (!holds) throw new DefinitionError(`${where}: ${text}`);
+  };
+  must(isText(description), "description is missing. The model selects functions by it.");
+  must(isSchema(input), "input must be a schema. Use z.object({}) for a function without arguments.");
+  must(output === undefined || isSchema(output), "output must be a schema, or absent.");
+  must(authorize === undefined || typeof authorize === "function", "authorize must be a function, or absent.");
+  must(
+    cases === undefined || (typeof cases === "object" && cases !== null && !Array.isArray(cases)),
+    "cases must be an object of cases by name, or absent.",
+  );
+  must(typeof handler === "function", "handler must be a function.");
+  must(idempotent === undefined || typeof idempotent === "boolean", "idempotent must be true or false.");
+  must(
+    effect === undefined || Effect.safeParse(effect).success,
+    `effect must be one of ${Effect.options.map((option) => `"${option}"`).join(", ")}.`,
+  );
+  must(
+    timeoutMs === undefined || isTimeout(timeoutMs),
+    `timeoutMs must be an integer from 1 to ${LIMITS.functionTimeoutMaxMs}, got ${String(timeoutMs)}.`,
+  );
+  must(reconcile === undefined || typeof reconcile === "function", "reconcile must be a function, or absent.");
+  must(
+    concurrency === undefined ||
+      (Number.isInteger(concurrency) && Number(concurrency) >= 1 && Number(concurrency) <= LIMITS.functionConcurrency),
+    `concurrency must be an integer from 1 to ${LIMITS.functionConcurrency}, got ${String(concurrency)}.`,
+  );
+  checkRetries(retries, idempotent === true || effect === "read", where);
+  return where;
+}
+
+/** The roles for the manifest. A copy, so that later changes to the owner's list have no effect. */
+export function checkRoles(roles: unknown, where: string): Roles {
+  if (roles === "everyone") return roles;
+  if (!Array.isArray(roles))
+    throw new DefinitionError(
+      `${where}: roles is missing. Give a list such as roles: ["support", "admin"], or roles: "everyone".`,
+    );
+  if (roles.length === 0)
+    throw new DefinitionError(`${where}: roles is empty, so no role may call it. Add a role, or remove the function.`);
+  const checked = roles.map((role: unknown) => checkRole(role, where));
+  if (checked.includes("everyone"))
+    throw new DefinitionError(
+      `${where}: "everyone" in a list is a role of that name. Write roles: "everyone" to open the function to everyone.`,
+    );
+  return [...new Set(checked)];
+}
+
+export function checkRole(role: unknown, where: string): string {
+  if (isText(role) && role.length <= LIMITS.labelUnits) return role;
+  throw new DefinitionError(
+    `${where}: a role must be a string of 1–${LIMITS.labelUnits} characters, got ${JSON.stringify(role)}.`,
+  );
+}
+
+/** Checks a service's options, without its functions. Returns the service's name for messages. */
+export function checkServiceOptions(options: object): string {
+  const { name, context, subject, modelContext, beforeQuery, beforeAnswer, instructions, functions } =
+    options as Options;
+  if (!isText(name)) throw new DefinitionError(`A service needs a name of 1 to ${LIMITS.labelUnits} characters.`);
+  if (name.length > LIMITS.labelUnits)
+    throw new DefinitionError(
+      `A service name of ${name.length} characters exceeds the limit of ${LIMITS.labelUnits}. Shorten it.`,
+    );
+  const where = `Service "${name}"`;
+  refuseUnknownOptions(options, SERVICE_OPTIONS, where);
+  const must = (holds: boolean, text: string) => {
+    if (!holds) throw new DefinitionError(`${where}: ${text}`);
+  };
+  must(context === undefined || isSchema(context), "context must be a schema, or absent.");
+  must(subject === undefined || typeof subject === "function", "subject must be a function, or absent.");
+  must(modelContext === undefined || typeof modelContext === "function", "modelContext must be a function, or absent.");
+  must(beforeQuery === undefined || typeof beforeQuery === "function", "beforeQuery must be a function, or absent.");
+  must(beforeAnswer === undefined || typeof beforeAnswer === "function", "beforeAnswer must be a function, or absent.");
+  must(instructions === undefined || typeof instructions === "string", "instructions must be a string, or absent.");
+  must(Array.isArray(functions), "functions must be a list of functions that defineFunction() returned.");
+  return where;
+}
+
+function refuseUnknownOptions(options: object, known: readonly string[], where: string): void {
+  const unknown = Object.keys(options).filter((member) => !known.includes(member));
+  if (unknown.length > 0)
+    throw new DefinitionError(`${where}: unknown option ${unknown.join(", ")}. The options are: ${known.join(", ")}.`);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value.length > 0;
+}
+
+function isTimeout(value: unknown): boolean {
+  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= LIMITS.functionTimeoutMaxMs;
+}
+
+/**
+ * A typical call to a function, such as one for the caller's own order. Tests and the access matrix evaluate
+ * `authorize` with it.
+ */
+export interface FunctionCase<Input> {
+  /** The arguments, as a model would write them. */
+  input: Input;
+  /** The object in the query's `contextJson`. Default `{}`. */
+  context?: JsonObject;
+  /** The roles that the case applies to. Default: every role that may call the function. */
+  roles?: readonly string[];
+}
+
+/** A validated case. */
+export interface CheckedCase {
+  readonly input: JsonValue;
+  readonly context: JsonObject;
+  readonly roles: readonly string[] | undefined;
+}
+
+const CASE_PROPERTIES = ["input", "context", "roles"];
+
+/**
+ * Checks a function's cases. Throws for arguments that the schema refuses. A schema with an async refinement is
+ * evaluated later, with the access matrix.
+ */
+export function checkCases(cases: object, parseInput: Parse, where: string): ReadonlyMap<string, CheckedCase> {
+  return new Map(
+    Object.entries(cases).map(([name, one]: [string, unknown]) => {
+      const of = `${where}: case "${name}"`;
+      if (name === "" || name.length > 64)
+        throw new DefinitionError(`${where}: the name of a case must have 1 to 64 characters.`);
+      return [name, checkCase(one, parseInput, of)];
+    }),
+  );
+}
+
+function checkCase(one: unknown, parseInput: Parse, where: string): CheckedCase {
+  const fault = (what: string) => new DefinitionError(`${where}: ${what}`);
+  if (!isJsonObject(one) || !("input" in one))
+    throw fault("a case must be an object with input, and optionally context and roles.");
+  const { context = {}, roles } = one;
+  const unknown = Object.keys(one).filter((member) => !CASE_PROPERTIES.includes(member));
+  if (unknown.length > 0)
+    throw fault(`unknown property ${unknown.join(", ")}. The properties are: ${CASE_PROPERTIES.join(", ")}.`);
+  if (roles !== undefined && !Array.isArray(roles)) throw fault("roles must be a list of roles.");
+  const input = copyOf(one["input"], `${where}: input`);
+  const parsed = parseInput(input);
+  if (parsed instanceof Promise) parsed.catch(() => undefined);
+  else if (!parsed.ok) throw fault(`the function does not accept its input: ${listFaults(parsed.faults)}`);
+  return { input, context: contextOf(context, where), roles: roles?.map((role) => checkRole(role, where)) };
+}
+
+const EXAMPLE_PROPERTIES = ["query", "role", "context"];
+
+/** The example queries for the manifest. Throws for a context that the schema refuses, unless the schema decides later. */
+export function checkExampleQueries(list: unknown, parseContext: Parse | undefined, where: string): ExampleQuery[] {
+  if (!Array.isArray(list)) throw new DefinitionError(`${where}: exampleQueries must be a list of queries, or absent.`);
+  if (list.length > LIMITS.exampleQueriesPerService)
+    throw new DefinitionError(
+      `${where}: ${list.length} exampleQueries exceed the limit of ${LIMITS.exampleQueriesPerService}. Keep those that show most.`,
+    );
+  return list.map((one: unknown, i) => checkExampleQuery(one, parseContext, `${where}: exampleQueries[${i}]`));
+}
+
+function checkExampleQuery(one: unknown, parseContext: Parse | undefined, where: string): ExampleQuery {
+  const example = typeof one === "string" ? { query: one } : one;
+  if (!isJsonObject(example))
+    throw new DefinitionError(`${where}: an example must be a text, or an object with query, role and context.`);
+  refuseUnknownOptions(example, EXAMPLE_PROPERTIES, where);
+  const { role, context } = example;
+  const query = typeof example["query"] === "string" ? example["query"].trim() : "";
+  if (query === "" || query.length > LIMITS.exampleQueryUnits)
+    throw new DefinitionError(
+      `${where}: the query must be a string of 1 to ${LIMITS.exampleQueryUnits} characters, got ${query === "" ? JSON.stringify(example["query"]) : query.length}.`,
+    );
+  return {
+    query,
+    ...(role !== undefined && { role: checkRole(role, where) }),
+    ...(context !== undefined && { context: checkContext(context, parseContext, where) }),
+  };
+}
+
+/** A copy as JSON, because the runtime sends it with its cases and examples. */
+function copyOf(value: unknown, where: string): JsonValue {
+  try {
+    return toJson(value);
+  } catch (cause) {
+    throw new DefinitionError(`${where} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    });
+  }
+}
+
+function contextOf(value: unknown, where: string): JsonObject {
+  const context = copyOf(value, `${where}: context`);
+  if (!isJsonObject(context)) throw new DefinitionError(`${where}: context must be an object.`);
+  return context;
+}
+
+function checkContext(value: unknown, parseContext: Parse | undefined, where: string): JsonObject {
+  const context = contextOf(value, where);
+  const parsed = parseContext?.(context);
+  if (parsed instanceof Promise) parsed.catch(() => undefined);
+  else if (parsed?.ok === false)
+    throw new DefinitionError(`${where}: the service does not accept its context: ${listFaults(parsed.faults)}`);
+  return context;
+}

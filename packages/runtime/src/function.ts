@@ -1,0 +1,277 @@
+import { LIMITS, type Effect, type FunctionManifest } from "@patchbay/protocol";
+import { type JsonObject, present } from "@patchbay/kit";
+import { type ApprovalOptions, checkApproval } from "./approval.ts";
+import {
+  checkCases,
+  type CheckedCase,
+  checkFunctionOptions,
+  checkRoles,
+  type FunctionCase,
+} from "./definition-checks.ts";
+
+import { checkLabels } from "./labels.ts";
+import type { CallContext } from "./invocation.ts";
+import type { Interrupted, Reconciled } from "./reconcile.ts";
+import type { Retries } from "./retries.ts";
+import { createProtection, type Protection } from "./redaction/protection.ts";
+import { codeIn, type OwnersCode } from "./schema/code.ts";
+import { describeInput, describeResult } from "./schema/describe.ts";
+import { createParser } from "./schema/parser.ts";
+import { isRaw, type InputOf, type OutputOf, type Parse, type Schema } from "./schema/schema.ts";
+
+/** The `roles` value for a function that is open to every query, with or without a role. */
+export const everyone = "everyone";
+
+/**
+ * The decision from `authorize`: `true` allows the call, `false` refuses it, a string refuses it with that message for
+ * the model and the caller.
+ */
+export type Decision = boolean | string;
+
+/** The call that `authorize` decides on. */
+export interface Access<Input, Context> {
+  /** The query's role, or the service's default role. Undefined without both. */
+  readonly role: string | undefined;
+  /** The object in the query's `contextJson`, as the service's schema parsed it; `{}` if the query had none. */
+  readonly context: Context;
+  /** The call's arguments, as the input schema parsed them. The model wrote them, so do not take an identity from them. */
+  readonly input: Input;
+}
+
+/** Options for {@link defineFunction}. It refuses unknown options. */
+export interface FunctionOptions<
+  I extends Schema,
+  O extends Schema | undefined,
+  Context,
+  Result = ResultOf<O>,
+  Found = ResultOf<O>,
+  Bare = never,
+> {
+  /**
+   * Identifies the function for the model, in tests and in the lock: 1 to 64 characters from `A-Za-z0-9_.-`, unique in
+   * its service and among an agent's connected services.
+   */
+  name: string;
+  /** Text for the model: what the function does and when to use it. The model selects functions by it. */
+  description: string;
+  /**
+   * An object schema, which each call's arguments must match: zod 4, zod 3, a Standard Schema that can write JSON
+   * Schema, or raw JSON Schema 2020-12. At most 64 KiB as JSON Schema. A call with other arguments fails with
+   * `invalid_arguments`, and the model can correct it.
+   */
+  input: I;
+  /**
+   * Result schema. Properties that it does not list, or marks for other roles ({@link visibleTo}), are removed. A
+   * result that does not match fails the call with `function_failed`. Default: none, and the whole result is sent.
+   */
+  output?: O;
+  /**
+   * The roles that may call the function: 1 to 100 names with 1 to 200 characters each, or `"everyone"`. Required.
+   * For other roles the function does not exist.
+   */
+  roles: typeof everyone | readonly string[];
+  /**
+   * Decides each call, after the roles, the context and the input were checked. Any result except `true`, and an exception, refuses
+   * the call with `denied`; the caller can read a string. Its time counts toward `timeoutMs`. Default: the role list decides.
+   */
+  authorize?: (access: Access<OutputOf<I>, Context>) => Decision | Promise<Decision>;
+  /**
+   * Lets people approve calls after `authorize` and before the handler. The run waits for the decision without a
+   * separate time limit, and then every check runs again. Default: no call needs an approval.
+   */
+  approval?: ApprovalOptions<Access<OutputOf<I>, Context>, keyof InputOf<I> & string>;
+  /** Typical calls by name (1 to 64 characters), for tests, the access matrix and the console. The control plane receives their names and the decisions on them, and their contents only with `reportCases`; no handler runs for them. Arguments that the input schema refuses throw a `DefinitionError`. */
+  cases?: Readonly<Record<string, FunctionCase<InputOf<I>>>>;
+  /**
+   * Milliseconds that `authorize` and the handler may take: 1 to 240,000, default 60,000. Then the signal is aborted and the call
+   * ends with `timed_out`. The time that the run has left also limits it.
+   */
+  timeoutMs?: number;
+  /** True if a call may safely run twice. It may then be delivered again, at most twice (or up to `retries.max` attempts) and with the same call id, after a lost connection. Default false: such a call ends with `outcome_unknown`. */
+  idempotent?: boolean;
+  /**
+   * What a call does to your data: `"read"`, `"write"` or `"destructive"`. Default `"write"`. A run may make 10 equal
+   * calls to a function that reads, else 3. If a writing call ends midway, its message says that it may have taken
+   * effect.
+   */
+  effect?: Effect;
+  /**
+   * Tries a call again after a handler error, in whichever runtime is free: at most `max` attempts, with a growing
+   * pause. Only for functions with `effect: "read"` or `idempotent: true`. `ctx.attempt` counts the attempts. The
+   * caller sees the last one.
+   */
+  retries?: Retries;
+  /** Name for people in the console, 1 to 200 characters. Default: `name`. */
+  title?: string;
+  /** Labels for people, by which the console groups and finds functions: at most 20 with 1 to 200 characters each. */
+  tags?: readonly string[];
+  /**
+   * Valid arguments, at most 5 examples with at most 4 KiB each. Claude reads them with the schema, other models do
+   * not, and the console offers them for test calls. Arguments that the input schema refuses throw a `DefinitionError`.
+   */
+  examples?: readonly InputOf<I>[];
+  /**
+   * Whether the function reaches systems outside your own, such as the web. Clients can show it; it limits nothing.
+   * Default false.
+   */
+  openWorld?: boolean;
+  /**
+   * What to use instead, 1 to 200 characters, such as `"use refund_order"`. The function can still be called, but
+   * models do not see it, and each call is in the audit log and in the runtime's log.
+   */
+  deprecated?: string;
+  /**
+   * Finds out whether a call took effect if its connection was lost before the answer. The call is then delivered
+   * again: after every check, `{ done: true, result }` ends it with that result, `{ done: false }` runs the handler,
+   * and `"unknown"`, an exception or any other answer ends it with `outcome_unknown`. Default: such a call ends with
+   * `outcome_unknown`, unless it may run twice.
+   */
+  reconcile?: (call: Interrupted<OutputOf<I>, Context>) => Reconciled<Found> | Promise<Reconciled<Found>>;
+  /**
+   * The function's handlers that may run at the same time, over all the service's runtimes: 1 to 10,000. Further calls
+   * wait in order; the wait counts toward the run's time, and not toward `timeoutMs`. Default: only each runtime's
+   * `concurrency` limits them.
+   */
+  concurrency?: number;
+  /**
+   * Runs a call that passed every check. Its result, JSON of at most 256 KiB, goes into the run's log, and its first 32
+   * KiB to the model. The caller reads a `FunctionError` message; any other error appears only in the runtime's log, as
+   * `function_failed`.
+   */
+  handler: (input: OutputOf<I>, context: CallContext<Context>) => Result | Promise<Result> | (Result & Bare);
+}
+
+/** What a handler may return: the output schema's input type, also with readonly members. */
+type ResultOf<O> = DeepReadonly<InputOf<O>>;
+
+type DeepReadonly<T> = T extends Literal | symbol | null | undefined | Date
+  ? T
+  : T extends object
+    ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
+    : T;
+
+type Literal = string | number | bigint | boolean;
+
+/** A defined function. Only a service runs its handler, after every check. */
+export interface FunctionDefinition<Context = JsonObject> {
+  readonly manifest: FunctionManifest;
+  readonly parseInput: Parse;
+  /** The owner's result schema. */
+  readonly output: Schema | undefined;
+  readonly parseOutput: Parse | undefined;
+  /** Removes restricted fields from results. Undefined if the output schema has no marks. */
+  readonly protection: Protection | undefined;
+  readonly cases: ReadonlyMap<string, CheckedCase>;
+  /**
+   * The owner's code that decides on a call and its result, without the handler, by place: `authorize`, `approval`,
+   * `input`, `output`.
+   */
+  readonly code: () => Readonly<Record<string, OwnersCode[]>>;
+  /** The handler's context schema. Undefined: the handler receives the context as it was sent. */
+  readonly contextSchema: Schema | undefined;
+  readonly authorize: ((access: Access<never, Context>) => Decision | Promise<Decision>) | undefined;
+  /** The owner's `when`. The rest is in the manifest. */
+  readonly needsApproval: ((access: Access<never, Context>) => Decision | Promise<Decision>) | undefined;
+  readonly retries: Retries | undefined;
+  readonly reconcile: ((call: Interrupted<never, Context>) => unknown) | undefined;
+  readonly handler: (input: never, context: CallContext<Context>) => unknown;
+}
+
+/**
+ * Defines a function. Throws `DefinitionError` for mistakes that would fail later. The handler receives the context as
+ * it was sent; {@link functionsFor} gives it a schema's type.
+ */
+export function defineFunction<
+  I extends Schema,
+  O extends Schema | undefined = undefined,
+  // Inferred from what the handler and `reconcile` return, so that literals and tuples are not widened.
+  const Result extends ResultOf<O> = ResultOf<O>,
+  const Found extends ResultOf<O> = ResultOf<O>,
+  // TypeScript 5 widens a literal that is the whole result unless a parameter is constrained to literals.
+  const Bare extends Literal = never,
+>(options: FunctionOptions<I, O, JsonObject, Result, Found, Bare>): FunctionDefinition {
+  return define(options, undefined);
+}
+
+/**
+ * Returns a {@link defineFunction} for functions with a context schema: in `ctx.context` and in `authorize`, the
+ * context has the schema's output type. Their service must have the same schema as its `context`.
+ *
+ * ```ts
+ * export const orderContext = z.object({ customerId: z.string().optional() });
+ * const { defineFunction } = functionsFor(orderContext);
+ * ```
+ */
+export function functionsFor<C extends Schema>(contextSchema: C) {
+  return {
+    defineFunction<
+      I extends Schema,
+      O extends Schema | undefined = undefined,
+      const Result extends ResultOf<O> = ResultOf<O>,
+      const Found extends ResultOf<O> = ResultOf<O>,
+      const Bare extends Literal = never,
+    >(options: FunctionOptions<I, O, OutputOf<C>, Result, Found, Bare>): FunctionDefinition<OutputOf<C>> {
+      return define(options, contextSchema);
+    },
+  };
+}
+
+function define<I extends Schema, O extends Schema | undefined, Context>(
+  options: FunctionOptions<I, O, Context, unknown, unknown>,
+  contextSchema: Schema | undefined,
+): FunctionDefinition<Context> {
+  const where = checkFunctionOptions(options);
+  const {
+    name,
+    description,
+    input,
+    output,
+    cases = {},
+    authorize,
+    approval,
+    retries,
+    reconcile,
+    concurrency,
+    handler,
+  } = options;
+  const inputSchema = describeInput(input, `${where}: input`);
+  const parseInput = createParser(input, "input", `${where}: input`);
+  const protection = output === undefined ? undefined : createProtection(output, `${where}: output`);
+  const outputSchema = output === undefined ? undefined : describeResult(output);
+  return Object.freeze({
+    manifest: Object.freeze({
+      name,
+      description,
+      inputSchema,
+      ...(isRaw(input) && { keepsUnlisted: true }),
+      roles: checkRoles(options.roles, where),
+      conditional: authorize !== undefined,
+      effect: options.effect ?? "write",
+      idempotent: options.idempotent ?? false,
+      timeoutMs: options.timeoutMs ?? LIMITS.functionTimeoutMs,
+      ...checkLabels(options, parseInput, where),
+      ...(approval !== undefined && { approval: checkApproval(approval, inputSchema, where) }),
+      ...present({ restrictedFields: protection?.members, redactions: protection?.places, outputSchema }),
+      ...(retries && { retries: { max: retries.max } }),
+      ...(reconcile && { reconciles: true }),
+      ...present({ concurrency }),
+    }),
+    parseInput,
+    output,
+    parseOutput: output === undefined ? undefined : createParser(output, "output", `${where}: output`),
+    protection,
+    cases: checkCases(cases, parseInput, where),
+    code: () => ({
+      ...(authorize && { authorize: [{ run: authorize, isWrapped: false }] }),
+      ...(approval?.when && { approval: [{ run: approval.when, isWrapped: false }] }),
+      input: codeIn(input, inputSchema),
+      output: codeIn(output, outputSchema),
+    }),
+    contextSchema,
+    authorize,
+    needsApproval: approval?.when,
+    retries: retries && { ...retries },
+    reconcile,
+    handler,
+  });
+}

@@ -1,0 +1,44 @@
+/** Functions with roles, the service that checks their calls, and the runtime that connects them to a control plane. */
+export type {
+  CallOutcome,
+  Effect,
+  ExampleQuery,
+  GrantedApproval,
+  HookCall,
+  HookVerdict,
+  Manifest,
+  PreparedContext,
+  Roles,
+} from "@patchbay/protocol";
+export type { JsonObject, JsonValue } from "@patchbay/kit";
+export type { AccessRequest, Refusal, Rule } from "./admission.ts";
+export type { ApprovalOptions, Duration } from "./approval.ts";
+export type { CheckedCase, FunctionCase } from "./definition-checks.ts";
+export { ConnectionError, DefinitionError, FunctionError, OutcomeUnknownError, RetryableError } from "./errors.ts";
+export {
+  defineFunction,
+  everyone,
+  functionsFor,
+  type Access,
+  type Decision,
+  type FunctionDefinition,
+  type FunctionOptions,
+} from "./function.ts";
+export type { AnswerHook, AnswerReview, QueryHook, QueryReview, Refused, Replaced } from "./hooks.ts";
+export type { CallContext, Invocation, InvokeOptions } from "./invocation.ts";
+export { createLog, silentLog, type Log, type LogFields, type LogLevel } from "./log.ts";
+export type { BackoffOptions } from "./connection/backoff.ts";
+export { connect, type Connection, type ConnectOptions } from "./connection/connect.ts";
+export type { ApprovalNotice } from "./connection/notices.ts";
+export type { Interrupted, Reconciled } from "./reconcile.ts";
+export type { Retries } from "./retries.ts";
+export { visibleTo } from "./redaction/visible-to.ts";
+export type { InputOf, OutputOf, RawSchema, Schema, StandardSchema, Zod3Schema } from "./schema/schema.ts";
+export {
+  defineService,
+  isService,
+  type ContextOf,
+  type FunctionAccess,
+  type Service,
+  type ServiceOptions,
+} from "./service.ts";

@@ -1,0 +1,195 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
+import { MARK } from "@patchbay/schema";
+import { type Redaction } from "@patchbay/protocol";
+import { DefinitionError } from "../errors.ts";
+import { withSteps } from "../schema/patterns.ts";
+import { readRawSchema } from "../schema/raw.ts";
+import { isStandardSchema, isZod3, isZod4, type Schema } from "../schema/schema.ts";
+import {
+  anyMemberStep,
+  buildShape,
+  type Dialect,
+  itemShapes,
+  itemStep,
+  memberShapes,
+  memberStep,
+  type Part,
+  rolesNamed,
+  ROOT,
+  type Shape,
+  shapesOf,
+} from "./shape.ts";
+import { both, sees } from "./visible-to.ts";
+import { jsonSchemaDialect } from "./json-schema-dialect.ts";
+import { zod3Dialect, zod4Dialect } from "./zod-dialects.ts";
+
+/** Removes an output schema's restricted fields from results. */
+export interface Protection {
+  /** All roles in the marks. */
+  readonly roles: readonly string[];
+  /** Restricted field names, `$` for the whole result. */
+  readonly members: string[];
+  /** Every marked place with the roles in its mark. Undefined if there are too many to send. */
+  readonly places: Redaction[] | undefined;
+  /** Removes what `role` may not see from a result that has passed the schema. */
+  redact(result: JsonValue, role: string | undefined): Redacted;
+  /** The places that `role` may not see, as paths such as `orders[].cost`. */
+  hiddenFrom(role: string | undefined): string[];
+}
+
+/** Reads an output schema's marks. Undefined without marks. Throws `DefinitionError` for marks that would have no effect. */
+export function createProtection(schema: Schema, where: string): Protection | undefined {
+  const [root, dialect] = readable(schema, where);
+  const shape = dialect && buildShape(root, dialect, where);
+  if (shape === undefined) return undefined;
+  return {
+    roles: rolesNamed(shape),
+    members: restrictedFields(shape),
+    places: markedPlaces(shape),
+    redact: (result, role) => redact(shape, result, role),
+    hiddenFrom: (role) => hiddenPlaces(shape, role),
+  };
+}
+
+/** Schemas from other libraries cannot carry marks, so a mark in one is refused: it would have no effect. */
+function readable(schema: Schema, where: string): [root: Part, dialect?: Dialect] {
+  if (isZod4(schema)) return [schema, zod4Dialect(where)];
+  if (isZod3(schema)) return [schema, zod3Dialect];
+  if (isStandardSchema(schema) && holdsMark(schema))
+    throw new DefinitionError(
+      `${where}: "${MARK}" works in schemas of zod and in raw JSON Schema. The "~standard" property makes this a schema of ${schema["~standard"].vendor}, so its marks would have no effect. Give the zod schema itself, or a JSON Schema without that property.`,
+    );
+  if (isStandardSchema(schema) || !isJsonObject(schema)) return [schema];
+  const root = readRawSchema(schema, where);
+  return [root, jsonSchemaDialect(root, where)];
+}
+
+function holdsMark(root: object): boolean {
+  const seen = new Set<object>([root]);
+  for (const part of seen) {
+    if (Object.hasOwn(part, MARK)) return true;
+    for (const [name, inner] of Object.entries(Object.getOwnPropertyDescriptors(part)))
+      if (name !== "~standard" && typeof inner.value === "object" && inner.value !== null) seen.add(inner.value);
+  }
+  return false;
+}
+
+/** A result for one role, and the places that were removed. */
+interface Redacted {
+  value: JsonValue;
+  /** Paths without values or record keys, each once, such as `orders[].cost`. */
+  removed: string[];
+}
+
+/** A recursive schema's deep result could have any number of places. */
+const PATHS_KEPT = 100;
+
+/**
+ * Removes what `role` may not see. Properties and list items disappear, tuple items become null so that the others keep
+ * their index, and a result marked as a whole becomes null.
+ */
+function redact(shape: Shape, result: JsonValue, role: string | undefined): Redacted {
+  const removed = new Set<string>();
+  const remove = (path: string) => {
+    if (removed.size < PATHS_KEPT) removed.add(path);
+  };
+  /** Undefined if the value is removed. */
+  const visit = (shapes: readonly Shape[], value: JsonValue, path: string): JsonValue | undefined => {
+    const applicable = shapesOf(shapes, value);
+    if (!applicable.every(({ mark }) => sees(mark, role))) {
+      remove(path);
+      return undefined;
+    }
+    if (Array.isArray(value)) return visitItems(applicable, value, path);
+    return typeof value === "object" && value !== null ? visitMembers(applicable, value, path) : value;
+  };
+  const visitItems = (applicable: readonly Shape[], items: readonly JsonValue[], path: string) =>
+    items.flatMap((item, index): JsonValue[] => {
+      const placed = applicable.some(({ tuple }) => index < tuple.length);
+      const found = applicable.flatMap((shape) => itemShapes(shape, index));
+      const kept = visit(found, item, itemStep(path, placed ? index : undefined));
+      if (kept !== undefined) return [kept];
+      return placed ? [null] : [];
+    });
+  const visitMembers = (applicable: readonly Shape[], value: JsonObject, path: string): JsonObject => {
+    const kept = Object.entries(value).flatMap(([name, member]): [string, JsonValue][] => {
+      const named = applicable.some(({ members }) => members.has(name));
+      const found = applicable.flatMap((shape) => memberShapes(shape, name));
+      const own = visit(found, member, named ? memberStep(path, name) : anyMemberStep(path));
+      return own === undefined ? [] : [[name, own]];
+    });
+    return Object.fromEntries(kept);
+  };
+
+  const value = withSteps(() => visit([shape], result, ROOT)) ?? null;
+  return { value, removed: [...removed] };
+}
+
+/** The places in a shape that `role` may not see in any result. For a recursive shape, only its first level. */
+function hiddenPlaces(root: Shape, role: string | undefined): string[] {
+  const places = new Set<string>();
+  const above = new Set<Shape>();
+  const visit = (shape: Shape, path: string) => {
+    if (above.has(shape)) return;
+    if (!sees(shape.mark, role)) {
+      places.add(path);
+      return;
+    }
+    above.add(shape);
+    forEachWithin(shape, path, visit);
+    above.delete(shape);
+  };
+  visit(root, ROOT);
+  return [...places].sort();
+}
+
+/**
+ * Names of properties that are restricted or contain a restricted item. Wherever the name occurs in a result,
+ * everything below it counts as restricted. `$` if the mark is not below a named property.
+ */
+function restrictedFields(root: Shape): string[] {
+  const names = new Set<string>();
+  const seen = new Map<Shape, Set<string>>();
+  const visit = (shape: Shape, name: string) => {
+    const under = seen.get(shape) ?? new Set();
+    if (under.has(name)) return;
+    seen.set(shape, under.add(name));
+    if (!sees(shape.mark, undefined)) {
+      names.add(name);
+      return;
+    }
+    const others = [...shape.patterns.map((one) => one.shape), ...shape.others, ...shape.tuple, ...shape.items];
+    for (const same of [...shape.also, ...shape.branches, ...others]) visit(same, name);
+    for (const [member, inner] of shape.members) visit(inner, member);
+  };
+  visit(root, ROOT);
+  return [...names].sort();
+}
+
+/** A schema that uses one part in many places has many more places than parts. */
+const PLACES = 1_000;
+
+/** Every marked place with the roles in its own marks. Undefined if there are too many to send. */
+function markedPlaces(root: Shape): Redaction[] | undefined {
+  const marks = new Map<string, readonly string[]>();
+  const above = new Set<Shape>();
+  let visits = 0;
+  const visit = (shape: Shape, path: string) => {
+    if (above.has(shape) || ++visits > 10 * PLACES) return;
+    if (shape.mark !== undefined) marks.set(path, both(shape.mark, marks.get(path)));
+    above.add(shape);
+    forEachWithin(shape, path, visit);
+    above.delete(shape);
+  };
+  visit(root, ROOT);
+  if (visits > 10 * PLACES || marks.size > PLACES) return undefined;
+  return [...marks].map(([path, roles]) => ({ path, roles: [...roles] })).sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+function forEachWithin(shape: Shape, path: string, visit: (shape: Shape, path: string) => void): void {
+  for (const same of [...shape.also, ...shape.branches]) visit(same, path);
+  for (const [name, member] of shape.members) visit(member, memberStep(path, name));
+  for (const other of [...shape.patterns.map((one) => one.shape), ...shape.others]) visit(other, anyMemberStep(path));
+  for (const [index, item] of shape.tuple.entries()) visit(item, itemStep(path, index));
+  for (const item of shape.items) visit(item, itemStep(path, undefined));
+}

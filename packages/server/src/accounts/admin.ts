@@ -1,0 +1,56 @@
+import type { ModelPrices } from "@patchbay/models/prices";
+import type { Store } from "@patchbay/engine/ports/store/stores";
+import { accessAdmin, type AccessAdmin } from "./admin-access.ts";
+import { auditAdmin, type AuditAdmin } from "./admin-audit.ts";
+import { accountAdmin, type AccountAdmin } from "./admin-accounts.ts";
+import { agentAdmin, type AgentAdmin } from "./admin-agents.ts";
+import { createCredentials, credentialAdmin, type CredentialAdmin, type Credentials } from "./credentials.ts";
+import { recordAdmin, type RecordAdmin } from "./admin-records.ts";
+import { webhookAdmin, type WebhookAdmin } from "./admin-webhooks.ts";
+import { createMembers, type Members } from "./members.ts";
+import { createServiceTokens, type ServiceTokens } from "./service-tokens.ts";
+
+import { DEFAULT_TIERS, type Tiers } from "./limits.ts";
+
+/** Manages a store. Methods throw `AdminError` for unknown ids and invalid values. The audit log has each change. */
+export type Admin = AccountAdmin &
+  AgentAdmin &
+  AccessAdmin &
+  AuditAdmin &
+  CredentialAdmin &
+  RecordAdmin &
+  WebhookAdmin & {
+    readonly credentials: Credentials;
+    readonly members: Members;
+    readonly serviceTokens: ServiceTokens;
+  };
+
+export interface AdminOptions {
+  store: Store;
+  tiers?: Tiers;
+  /** Id of the acting console member or service token. The audit log then has it as `keyId`. */
+  by?: string | undefined;
+  /** The operator's prices. Each replaces its model's built-in price. */
+  prices?: ModelPrices | undefined;
+  /** Called after an agent changes, or one of its function sets is confirmed. */
+  agentChanged?: ((agentId: string) => void) | undefined;
+}
+
+/** Manages a store, also while a server uses it. */
+export function createAdmin({ store, tiers = DEFAULT_TIERS, by, prices, agentChanged }: AdminOptions): Admin {
+  const credentials = createCredentials(store, by);
+  const context = { tiers, author: by === undefined ? {} : { keyId: by }, agentChanged };
+  const accounts = accountAdmin(store, context);
+  return {
+    ...accounts,
+    ...agentAdmin(store, { ...context, orgFor: accounts.orgFor, credentials, prices }),
+    ...accessAdmin(store, { by, agentChanged }),
+    ...auditAdmin(store),
+    ...credentialAdmin(credentials),
+    ...recordAdmin(store),
+    ...webhookAdmin(store, context),
+    credentials,
+    members: createMembers(store, by),
+    serviceTokens: createServiceTokens(store, by),
+  };
+}

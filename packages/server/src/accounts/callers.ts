@@ -1,0 +1,173 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
+import { LIMITS, MESSAGES } from "@patchbay/protocol";
+import type { JWTPayload } from "jose";
+import { callerIdsOf, type ProvenCaller } from "@patchbay/engine/ports/callers";
+import type { Clock } from "@patchbay/engine/ports/clock";
+import type { Log } from "@patchbay/engine/ports/log";
+import { isOutOfFiles, OUT_OF_FILES } from "@patchbay/engine/ports/open-files";
+import { ServiceError } from "@patchbay/engine/ports/service-error";
+import { createIssuerKeys, isTrustworthy, IssuerUnreachable, type KeySource } from "./issuer-keys.ts";
+
+/** The identity provider whose tokens name callers, and what Patchbay reads from them. */
+export interface CallerIssuer extends KeySource {
+  /** The required `aud` in tokens for this service. */
+  audience: string;
+  /**
+   * The claim with the caller's role, or a list of roles: a name, or a JSON Pointer such as `/realm_access/roles`. Default:
+   * queries state their role.
+   */
+  roleClaim?: string;
+  /** Claims that become members of the context, as `CLAIM` or `CLAIM=MEMBER`. */
+  contextClaims?: readonly string[];
+}
+
+/** Verifies a caller's token. Throws `authentication_failed` with a reason, `unavailable` without the issuer's keys. */
+export type ProveCaller = (token: string) => Promise<ProvenCaller>;
+
+const ALGORITHMS = ["RS256", "ES256", "EdDSA"];
+const MAX_TOKEN = 8_192;
+const MAX_ROLES = 100;
+const MAX_LIFETIME_SECONDS = 3_600;
+const SKEW_SECONDS = 60;
+const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
+
+interface ContextClaim {
+  claim: string;
+  member: string;
+}
+
+/** Throws for an unusable issuer. */
+export function createCallerProof(issuer: CallerIssuer, deps: { clock: Clock; log: Log }): ProveCaller {
+  const { clock } = deps;
+  const contextClaims = contextClaimsOf(issuer);
+  requireAddresses(issuer);
+  const members = contextClaims.map(({ member }) => member);
+  // Loaded by the first token: most services have no issuer.
+  const verify = once(async () => {
+    const { createLocalJWKSet, jwtVerify } = await import("jose");
+    const keys = createIssuerKeys(issuer, { toKeySet: createLocalJWKSet, ...deps });
+    return (token: string, now: number) =>
+      jwtVerify(token, keys, {
+        algorithms: ALGORITHMS,
+        issuer: issuer.issuer,
+        audience: issuer.audience,
+        requiredClaims: ["exp"],
+        clockTolerance: SKEW_SECONDS,
+        currentDate: new Date(now),
+      });
+  });
+
+  return async (token) => {
+    if (token.length > MAX_TOKEN) throw notProven(`it has more than ${MAX_TOKEN} characters`);
+    // Also repeated headers: Node.js joins them with commas.
+    if (!COMPACT.test(token)) throw notProven("it is not one signed JWT");
+    const now = clock.now();
+    const verified = await verify().then((run) => run(token, now).catch((error: unknown) => rejected(error, issuer)));
+    const { payload } = verified;
+    if (payload.exp! - now / 1_000 > MAX_LIFETIME_SECONDS + SKEW_SECONDS)
+      throw notProven("it is valid for more than an hour from now");
+    return { ...provenBy(payload, issuer), context: contextIn(payload, contextClaims), members };
+  };
+}
+
+function provenBy(
+  payload: JWTPayload,
+  { issuer, roleClaim }: CallerIssuer,
+): Pick<ProvenCaller, "subject" | "ids" | "roles"> {
+  const { sub: subject } = payload as Record<string, unknown>;
+  // RFC 9068, 2.2, requires it. Callers without one would find each other's runs and chats.
+  if (!isLabel(subject)) throw notProven("its claim sub is not a text of 1 to 200 characters");
+  const caller = { subject, ids: callerIdsOf({ issuer, subject }) };
+  if (roleClaim === undefined) return caller;
+  const value = claimIn(payload, roleClaim) ?? [];
+  const roles = Array.isArray(value) ? value : [value];
+  if (roles.length > MAX_ROLES || !roles.every(isLabel))
+    throw notProven(
+      `its claim ${roleClaim} is neither a role nor a list of up to ${MAX_ROLES} roles, each with 1 to ${LIMITS.labelUnits} characters`,
+    );
+  return { ...caller, roles: [...new Set(roles)] };
+}
+
+const isLabel = (value: unknown): value is string =>
+  typeof value === "string" && value !== "" && value.length <= LIMITS.labelUnits;
+
+function contextIn(payload: JWTPayload, claims: readonly ContextClaim[]): JsonObject {
+  const stated = claims.map(({ claim, member }) => [member, claimIn(payload, claim)] as const);
+  return Object.fromEntries(stated.filter((named): named is [string, JsonValue] => named[1] !== undefined));
+}
+
+/** A claim's value: by its name, or by a JSON Pointer (RFC 6901) through objects. A null claim counts as absent. */
+function claimIn(payload: JWTPayload, claim: string): JsonValue | undefined {
+  let value: unknown = payload;
+  for (const name of pathOf(claim)) {
+    if (!isJsonObject(value) || !Object.hasOwn(value, name)) return undefined;
+    value = value[name];
+  }
+  return (value as JsonValue | null) ?? undefined;
+}
+
+const pathOf = (claim: string): string[] =>
+  claim.startsWith("/")
+    ? claim
+        .slice(1)
+        .split("/")
+        .map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"))
+    : [claim];
+
+function contextClaimsOf({ contextClaims = [] }: CallerIssuer): ContextClaim[] {
+  const claims = contextClaims.map((text) => {
+    const [, claim = text, member = pathOf(text).at(-1)!] = /^(.+)=([^=]+)$/.exec(text) ?? [];
+    return { claim, member };
+  });
+  const members = claims.map(({ member }) => member);
+  const twice = members.find((member, i) => members.indexOf(member) !== i);
+  if (twice !== undefined) throw new Error(`Two claims cannot become one member of the context: ${twice}.`);
+  return claims;
+}
+
+function requireAddresses({ issuer, jwksUrl }: CallerIssuer): void {
+  for (const address of [issuer, ...(jwksUrl === undefined ? [] : [jwksUrl])])
+    if (!isTrustworthy(address))
+      throw new Error(
+        `${address} cannot name the keys of callers: an https:// address is needed, because its answer decides whom to trust. Only on this machine may it be http://.`,
+      );
+}
+
+/** The error for a token that proves nothing. */
+export function notProven(why: string): ServiceError {
+  return new ServiceError(
+    "authentication_failed",
+    `${MESSAGES.authentication_failed}: the token in X-Patchbay-Caller is not accepted, because ${why}.`,
+  );
+}
+
+/** Reasons by `jose` error code. Its own messages repeat values from the token. */
+const REASONS: Record<string, string> = {
+  ERR_JWT_EXPIRED: "it has expired",
+  ERR_JOSE_ALG_NOT_ALLOWED: `its algorithm is not ${ALGORITHMS.slice(0, -1).join(", ")} or ${ALGORITHMS.at(-1)}`,
+  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: "its signature is wrong",
+  ERR_JWKS_NO_MATCHING_KEY: "the issuer has no key for its kid and algorithm",
+  ERR_JWKS_MULTIPLE_MATCHING_KEYS: "it names no kid, and the issuer has several keys",
+};
+
+function rejected(error: unknown, { issuer, audience }: CallerIssuer): never {
+  if (error instanceof IssuerUnreachable)
+    throw new ServiceError(
+      "unavailable",
+      isOutOfFiles(error)
+        ? `The keys of the callers' identity provider cannot be read: ${OUT_OF_FILES}. Try again in a moment.`
+        : "The keys of the callers' identity provider cannot be read. Try again in a moment.",
+      { cause: error },
+    );
+  const { code, claim } = error as { code?: unknown; claim?: unknown };
+  if (claim === "iss") throw notProven(`its issuer is not ${issuer}`);
+  if (claim === "aud") throw notProven(`it is not for the audience ${audience}`);
+  if (claim === "nbf") throw notProven("it is not valid yet");
+  if (claim === "exp" && code !== "ERR_JWT_EXPIRED") throw notProven("it has no time at which it expires");
+  throw notProven(REASONS[String(code)] ?? "it is not a signed JWT");
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => (made ??= make());
+}

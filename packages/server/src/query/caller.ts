@@ -1,0 +1,292 @@
+import { isUtf8 } from "node:buffer";
+import { createHash, timingSafeEqual } from "node:crypto";
+import { ContextJson, LIMITS, MESSAGES, optional, textUpTo } from "@patchbay/protocol";
+import { type JsonObject, present } from "@patchbay/kit";
+import { z } from "zod";
+import type { AuditEntry, ThreadKey } from "@patchbay/engine/ports/records";
+import { invalid, ServiceError, type ServiceErrorCode } from "@patchbay/engine/ports/service-error";
+import type { Credential } from "@patchbay/engine/ports/store/stores";
+import { narrowed, type Principal } from "@patchbay/engine/run/api";
+import { LONGEST_SECRET, type Page, pageWith } from "../accounts/client-tokens.ts";
+import { hashJson } from "../kernel/body.ts";
+import { codeOf } from "../kernel/errors.ts";
+import type { Exchange, RequestFacts } from "../kernel/exchange.ts";
+import type { HttpDeps } from "./deps.ts";
+import { pageAdapterOf } from "./origins.ts";
+import { parse } from "./query-body.ts";
+
+type Authenticate = HttpDeps["authenticate"];
+
+const BEARER = /^Bearer +([^\s,]+)$/i;
+
+export type CallerDeps = Pick<
+  HttpDeps,
+  "runs" | "authenticate" | "within" | "proveCaller" | "clientTokens" | "adapterLimit" | "audit" | "log"
+>;
+
+function requireAgent({ agentId }: Credential, { req }: Exchange["c"]): void {
+  if (agentId !== req.param("agent_id")) throw new ServiceError("agent_mismatch", MESSAGES.agent_mismatch);
+}
+
+/** Runs `work` for an API key's holder. Throws `agent_mismatch` when the key and the path name different agents. */
+export async function asApiCaller<T>(
+  exchange: Exchange,
+  deps: CallerDeps,
+  work: (caller: Principal) => Promise<T>,
+): Promise<T> {
+  const { c, facts } = exchange;
+  const credential = await check(deps.authenticate, "api", c.req.header("X-API-Key"), facts);
+  requireAgent(credential, c);
+  return await asHolder(exchange, deps, credential, async (caller) => {
+    // These routes read the role from the body. A header that contradicts the key would otherwise be ignored silently.
+    const asked = c.req.header(ROLE);
+    if (asked) await deps.runs.requireRole(caller, asked);
+    return await work(caller);
+  });
+}
+
+/** The caller on an adapter, and whom it asks for. */
+export interface AdapterCaller {
+  /** Where the role is known, the principal may use this role only. */
+  principal: Principal;
+  /** The principal before its role was chosen, for adapters whose requests choose one themselves. */
+  holder: Principal;
+  role?: string;
+  context?: JsonObject;
+  /** Scope for the ids by which the caller names its threads. */
+  threadScope: string;
+  /** See `ThreadKey`. */
+  formerScope?: string;
+  /** Replaces every thread id of the caller: its client token opens this thread only. */
+  threadKey?: string;
+}
+
+const ROLE = "X-Patchbay-Role";
+const CONTEXT = "X-Patchbay-Context";
+
+/**
+ * Runs `work` for an adapter's caller: the page with a client token, which fixes role and context, or an API key's holder,
+ * with the key's pinned role or else the header's. Throws as `asApiCaller` does, and `role_not_allowed` for a header
+ * role that the key or its caller may not use.
+ */
+export async function asAdapterCaller<T>(
+  exchange: Exchange,
+  deps: CallerDeps,
+  work: (caller: AdapterCaller) => Promise<T>,
+): Promise<T> {
+  const { c, headers, facts } = exchange;
+  const { runs } = deps;
+  const key = c.req.header("X-API-Key");
+  const secret = key ?? bearer(c.req.header("Authorization"));
+  try {
+    const adapter = pageAdapterOf(c.req.path);
+    const page = key === undefined && adapter ? await pageWith(secret, adapter, deps.clientTokens) : undefined;
+    const credential = page?.key ?? (await check(deps.authenticate, "api", secret, facts));
+    requireAgent(credential, c);
+    if (page) return await asPage(exchange, deps, page, work);
+    const asked = parse(AdapterHeaders, { [ROLE]: c.req.header(ROLE), [CONTEXT]: c.req.header(CONTEXT) }, []);
+    const { [CONTEXT]: context } = asked;
+    return await asHolder(exchange, deps, credential, async (holder) => {
+      await runs.requireRole(holder, asked[ROLE]);
+      const role = holder.roles?.length === 1 ? holder.roles[0] : asked[ROLE];
+      const principal = role === undefined ? holder : { ...holder, roles: [role] };
+      return await work({ principal, holder, ...scopesOf(credential, holder), ...present({ role, context }) });
+    });
+  } catch (thrown) {
+    // Also for a refused caller, and for a key revoked while its request waits for a stream.
+    if (codeOf(thrown) === "authentication_failed")
+      headers["WWW-Authenticate"] = secret === undefined ? "Bearer" : 'Bearer error="invalid_token"';
+    throw thrown;
+  }
+}
+
+/** Runs `work` for a page. The page may only query, and its role and context headers are ignored. */
+async function asPage<T>(
+  exchange: Exchange,
+  deps: CallerDeps,
+  { token, key }: Page,
+  work: (caller: AdapterCaller) => Promise<T>,
+): Promise<T> {
+  const { can: _, ...holder } = callerOf(key);
+  const { role, context, threadKey, proven: made } = token;
+  const principal: Principal = {
+    ...holder,
+    roles: [role],
+    fixed: token,
+    ...(made && { proven: { ...made, context: {}, members: [] } }),
+  };
+  noteIn(exchange.facts, key);
+  return await asNarrowed(exchange, deps, { principal, needsProof: key.needsProof === true && !made }, (narrow) => {
+    const lineage = key.lineage ?? key.credentialId;
+    const scopeFor = (subject: string | null) => `${lineage} ${hashJson({ role, context, subject })}`;
+    const scopes = scopesFor(narrow, scopeFor, scopeFor(null));
+    return work({ principal: narrow, holder: narrow, role, context, ...scopes, ...present({ threadKey }) });
+  });
+}
+
+type Scopes = Pick<AdapterCaller, "threadScope" | "formerScope">;
+
+/** A key and its rotations share their chats; a proven caller has its own. */
+function scopesOf({ lineage, credentialId }: Credential, holder: Principal): Scopes {
+  const key = lineage ?? credentialId;
+  return scopesFor(holder, (caller) => `${key} ${JSON.stringify({ caller })}`, key);
+}
+
+/** Earlier versions stored the chats of proven callers with only the `sub` in their scope. */
+const scopesFor = ({ proven }: Principal, scopeFor: (caller: string) => string, ofNobody: string): Scopes =>
+  proven ? { threadScope: scopeFor(proven.ids[0]), formerScope: scopeFor(proven.subject) } : { threadScope: ofNobody };
+
+/** The caller's thread key for this id. */
+export const threadKeyOf = ({ threadScope: scope, formerScope, threadKey }: AdapterCaller, id: string): ThreadKey => ({
+  scope,
+  id: threadKey ?? id,
+  ...present({ formerScope }),
+});
+
+/** The headers by which an adapter's caller states its role and context. */
+const AdapterHeaders = z.object({
+  [ROLE]: optional(textUpTo(LIMITS.labelUnits)),
+  [CONTEXT]: optional(
+    z
+      .string()
+      .regex(/^[A-Za-z0-9_-]*={0,2}$/, "must be base64url")
+      .transform((encoded) => Buffer.from(encoded, "base64url"))
+      .refine(({ length }) => length <= LIMITS.doorContextBytes, `must have at most ${LIMITS.doorContextBytes} bytes`)
+      .refine(isUtf8, "must hold UTF-8")
+      .transform((bytes) => bytes.toString())
+      .pipe(ContextJson),
+  ),
+});
+
+/** Runs `work` for an access token's holder; the token determines the agent. */
+export async function asLocalCaller<T>(
+  exchange: Exchange,
+  deps: CallerDeps,
+  work: (caller: Principal) => Promise<T>,
+): Promise<T> {
+  const { c, facts } = exchange;
+  const credential = await check(deps.authenticate, "access", bearer(c.req.header("Authorization")), facts);
+  return await asHolder(exchange, deps, credential, work);
+}
+
+function asHolder<T>(
+  exchange: Exchange,
+  deps: CallerDeps,
+  credential: Credential,
+  work: (caller: Principal) => Promise<T>,
+): Promise<T> {
+  const needsProof = credential.needsProof === true;
+  return asNarrowed(exchange, deps, { principal: callerOf(credential), needsProof }, work);
+}
+
+/** Runs `work` for the principal, narrowed by its caller's token if there is one. */
+async function asNarrowed<T>(
+  { c }: Exchange,
+  deps: CallerDeps,
+  { principal, needsProof }: { principal: Principal; needsProof: boolean },
+  work: (caller: Principal) => Promise<T>,
+): Promise<T> {
+  const token = c.req.header("X-Patchbay-Caller");
+  return await deps.within(principal.orgId, async () => {
+    if (token === undefined && !needsProof) return await work(principal);
+    return await work(await proven(principal, token, deps));
+  });
+}
+
+/**
+ * The principal, narrowed by its caller's token. Audits a refusal, within the limit for requests that start no query.
+ */
+async function proven(principal: Principal, token: string | undefined, deps: CallerDeps): Promise<Principal> {
+  const { proveCaller, adapterLimit, audit, log } = deps;
+  try {
+    if (token === undefined) throw noToken();
+    if (!proveCaller) throw noIssuer();
+    const caller = await proveCaller(token);
+    if (principal.proven && !caller.ids.includes(principal.proven.ids[0])) throw otherCaller();
+    return narrowed(principal, caller);
+  } catch (error) {
+    const rule = REFUSALS[codeOf(error)];
+    if (rule === undefined) throw error;
+    const { agentId, orgId, keyId, tier } = principal;
+    // A refused request does not count as a query, so it could otherwise fill the audit log without limit.
+    const state = await adapterLimit(orgId, tier);
+    if (state && !state.allowed) throw error;
+    const entry: AuditEntry & { orgId: string } = { action: "caller.refused", agentId, orgId, keyId, rule };
+    // The request is refused even if the audit entry cannot be stored.
+    await audit.record([entry]).catch((cause: unknown) => {
+      log.warn("a refused caller could not be audited", { agentId, cause });
+    });
+    throw error;
+  }
+}
+
+/** The audited rule for each refusal. Other codes are faults of the server or its set-up. */
+const REFUSALS: Partial<Record<ServiceErrorCode, string>> = {
+  authentication_failed: "caller_token",
+  role_not_allowed: "role_not_allowed",
+};
+
+const noToken = (): ServiceError =>
+  new ServiceError(
+    "authentication_failed",
+    `${MESSAGES.authentication_failed}: this agent requires the token of the caller in X-Patchbay-Caller.`,
+  );
+
+const otherCaller = (): ServiceError =>
+  new ServiceError(
+    "authentication_failed",
+    `${MESSAGES.authentication_failed}: the token in X-Patchbay-Caller names another caller than the client token was made for.`,
+  );
+
+/** Ignoring the token would let its sender believe that it limits the request. */
+const noIssuer = (): ServiceError =>
+  invalid([
+    {
+      path: "X-Patchbay-Caller",
+      message: "cannot be verified: the operator has not named an identity provider (--caller-issuer)",
+    },
+  ]);
+
+/** Throws `authentication_failed` without a valid runtime key. */
+export async function requireRuntimeKey({ c, facts }: Exchange, authenticate: Authenticate): Promise<void> {
+  await check(authenticate, "runtime", bearer(c.req.header("Authorization")), facts);
+}
+
+/** Throws `authentication_failed` without the operator's metrics token, if one is configured. */
+export function requireMetricsToken({ c }: Exchange, { metricsToken }: Pick<HttpDeps, "metricsToken">): void {
+  if (metricsToken === undefined) return;
+  const given = bearer(c.req.header("Authorization"));
+  if (given !== undefined && timingSafeEqual(digest(given), digest(metricsToken))) return;
+  throw new ServiceError("authentication_failed", MESSAGES.authentication_failed);
+}
+
+/** A constant-time comparison needs values of equal length. */
+const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+
+/** The credential for a secret; also notes it for the request's log line. */
+async function check(
+  authenticate: Authenticate,
+  kind: "api" | "access" | "runtime",
+  secret: string | undefined,
+  facts: RequestFacts,
+): Promise<Credential> {
+  const credential =
+    secret === undefined || secret === "" || secret.length > LONGEST_SECRET
+      ? undefined
+      : await authenticate(kind, secret);
+  if (!credential) throw new ServiceError("authentication_failed", MESSAGES.authentication_failed);
+  noteIn(facts, credential);
+  return credential;
+}
+
+function noteIn(facts: RequestFacts, { agentId, credentialId: keyId, label }: Credential): void {
+  Object.assign(facts, { agentId, keyId, ...present({ keyLabel: label }) });
+}
+
+function bearer(header: string | undefined): string | undefined {
+  return header === undefined ? undefined : BEARER.exec(header)?.[1];
+}
+
+function callerOf({ credentialId, label, agentId, orgId, tier, roles, can }: Credential): Principal {
+  return { keyId: credentialId, agentId, orgId, tier, ...present({ keyLabel: label, roles, can }) };
+}

@@ -1,0 +1,175 @@
+import { MESSAGES, type OperatorLimits } from "@patchbay/protocol";
+import type { Access, AccessWatch } from "@patchbay/engine/ports/access-watch";
+import type { Metrics, StreamLimit } from "@patchbay/engine/ports/metrics";
+import { ServiceError } from "@patchbay/engine/ports/service-error";
+
+/** The opener of a stream, with its key or session. */
+export interface StreamOwner {
+  orgId: string;
+  keyId: string;
+  access: Access;
+}
+
+/** A long request's access, until disposed. */
+export interface HeldAccess extends Disposable {
+  /** Aborted when the request's key, token or session ends. */
+  readonly revoked: AbortSignal;
+}
+
+/** One stream's slot among the open streams. Disposing frees it. */
+export interface StreamSlot extends HeldAccess {
+  /** Also counts the slot as a stream of this run, which started after the slot was occupied. */
+  follow(runId: string): void;
+}
+
+/** This replica's open event streams. */
+export interface OpenStreams {
+  /**
+   * Occupies a slot. At a limit it throws `rate_limited`, or with `wait` resolves once a slot is free; waiting
+   * streams get slots in their arrival order. Rejects with the signal's reason, and with `authentication_failed` when
+   * the access ends during the wait.
+   */
+  enter(owner: StreamOwner, options: { runId?: string; wait: boolean; signal: AbortSignal }): Promise<StreamSlot>;
+  /** Watches the access of a response that is not a stream. */
+  watch(owner: Pick<StreamOwner, "access">): HeldAccess;
+}
+
+type StreamLimits = Pick<OperatorLimits, "streamsPerKey" | "streamsPerRun" | "streamsPerOrganisation">;
+type StreamMetrics = Pick<Metrics, "streamOpened" | "streamRefused" | "streamWaiting">;
+
+interface Wanted {
+  owner: StreamOwner;
+  runId: string | undefined;
+}
+
+interface Waiter extends Wanted {
+  admit(): void;
+}
+
+type Occupied = Disposable & Pick<StreamSlot, "follow">;
+
+/** Counts open streams by organisation, API key and run, and enforces the operator's limits. */
+export function createOpenStreams(deps: {
+  limits: StreamLimits;
+  access: AccessWatch;
+  metrics: StreamMetrics;
+}): OpenStreams {
+  const { limits, access, metrics } = deps;
+  const slots = new Slots(limits, metrics);
+  const watch: OpenStreams["watch"] = (owner) => {
+    const revoked = new AbortController();
+    const held = access.hold(owner.access, () => revoked.abort(noAccess()));
+    return { revoked: revoked.signal, [Symbol.dispose]: () => held[Symbol.dispose]() };
+  };
+  return {
+    watch,
+    async enter(owner, { runId, wait, signal }) {
+      const wanted: Wanted = { owner, runId };
+      const limit = slots.limitReached(wanted);
+      if (limit && !wait) {
+        metrics.streamRefused(limit);
+        throw refused(limit, limits[limit]);
+      }
+      using entering = new DisposableStack();
+      const { revoked } = entering.use(watch(owner));
+      const slot = limit ? await slots.waitFor(wanted, AbortSignal.any([signal, revoked])) : slots.occupy(wanted);
+      entering.use(slot);
+      const entered = entering.move();
+      return { revoked, follow: slot.follow, [Symbol.dispose]: () => entered.dispose() };
+    },
+  };
+}
+
+class Slots {
+  readonly #limits: StreamLimits;
+  readonly #metrics: StreamMetrics;
+  readonly #counts = new Map<string, number>();
+  readonly #waiters = new Set<Waiter>();
+
+  constructor(limits: StreamLimits, metrics: StreamMetrics) {
+    this.#limits = limits;
+    this.#metrics = metrics;
+  }
+
+  limitReached({ owner, runId }: Wanted): StreamLimit | undefined {
+    const { streamsPerRun, streamsPerKey, streamsPerOrganisation } = this.#limits;
+    if (runId !== undefined && this.#count(ofRun(owner, runId)) >= streamsPerRun) return "streamsPerRun";
+    if (this.#count(ofKey(owner)) >= streamsPerKey) return "streamsPerKey";
+    return this.#count(ofOrg(owner)) >= streamsPerOrganisation ? "streamsPerOrganisation" : undefined;
+  }
+
+  /** Counts a stream until disposed. */
+  occupy({ owner, runId }: Wanted): Occupied {
+    const open = this.#metrics.streamOpened();
+    const names: string[] = [];
+    const count = (name: string): void => {
+      names.push(name);
+      this.#add(name, 1);
+    };
+    count(ofOrg(owner));
+    count(ofKey(owner));
+    if (runId !== undefined) count(ofRun(owner, runId));
+    return {
+      follow: (followed) => count(ofRun(owner, followed)),
+      [Symbol.dispose]: () => {
+        open[Symbol.dispose]();
+        for (const name of names.splice(0)) this.#add(name, -1);
+        for (const waiter of this.#waiters) if (!this.limitReached(waiter)) waiter.admit();
+      },
+    };
+  }
+
+  /**
+   * Resolves with a slot, which is occupied as soon as it becomes free: another stream could otherwise get it before
+   * the promise resolves.
+   */
+  async waitFor(wanted: Wanted, signal: AbortSignal): Promise<Occupied> {
+    const { promise, resolve, reject } = Promise.withResolvers<Occupied>();
+    const leave = () => reject(signal.reason as Error);
+    const waiter: Waiter = {
+      ...wanted,
+      admit: () => {
+        this.#waiters.delete(waiter);
+        resolve(this.occupy(wanted));
+      },
+    };
+    using _waiting = this.#metrics.streamWaiting();
+    this.#waiters.add(waiter);
+    signal.addEventListener("abort", leave);
+    try {
+      signal.throwIfAborted();
+      return await promise;
+    } finally {
+      signal.removeEventListener("abort", leave);
+      this.#waiters.delete(waiter);
+    }
+  }
+
+  #count(name: string): number {
+    return this.#counts.get(name) ?? 0;
+  }
+
+  #add(name: string, change: 1 | -1): void {
+    const count = this.#count(name) + change;
+    if (count === 0) this.#counts.delete(name);
+    else this.#counts.set(name, count);
+  }
+}
+
+const ofOrg = ({ orgId }: StreamOwner): string => `organisation ${orgId}`;
+const ofKey = ({ keyId }: StreamOwner): string => `key ${keyId}`;
+const ofRun = ({ keyId }: StreamOwner, runId: string): string => `run ${keyId} ${runId}`;
+
+const OPEN_OF: Record<StreamLimit, (count: number) => string> = {
+  streamsPerKey: (count) => `This key has ${count} event streams open`,
+  streamsPerRun: (count) => `This key has ${count} event streams of this run open`,
+  streamsPerOrganisation: (count) => `The organisation has ${count} event streams open`,
+};
+
+function refused(limit: StreamLimit, count: number): ServiceError {
+  return new ServiceError("rate_limited", `${OPEN_OF[limit](count)}, which is the limit. Close some, then try again.`);
+}
+
+function noAccess(): ServiceError {
+  return new ServiceError("authentication_failed", MESSAGES.authentication_failed);
+}

@@ -1,0 +1,76 @@
+import type { RunErrorCode } from "@patchbay/protocol";
+import type { Log } from "@patchbay/engine/ports/log";
+import type { ServiceErrorCode } from "@patchbay/engine/ports/service-error";
+import { publicError, STATUS_OF } from "../../kernel/errors.ts";
+import { type Exchange, json } from "../../kernel/exchange.ts";
+import { inNames } from "../query-body.ts";
+import { UnknownModel } from "./chat-request.ts";
+import type { OpenAiError } from "./wire.ts";
+
+/** A run that ended without an answer that its client can use. */
+export class RunEndedError extends Error {
+  readonly code: RunErrorCode | "approval_required";
+
+  constructor(code: RunErrorCode | "approval_required", message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+const QUOTA = 429;
+/** HTTP status by run error; all others are 500. */
+const RUN_STATUS: Partial<Record<RunEndedError["code"], number>> = {
+  provider_error: 502,
+  provider_not_configured: 503,
+  deadline_exceeded: 504,
+  thread_busy: 409,
+  approval_required: 409,
+  cancelled: 409,
+  insufficient_credits: QUOTA,
+  budget_exceeded: QUOTA,
+};
+
+/** Codes that OpenAI clients compare, in place of the query API's codes. */
+const KNOWN_CODES: Partial<Record<ServiceErrorCode, string>> = {
+  authentication_failed: "invalid_api_key",
+  rate_limited: "rate_limit_exceeded",
+};
+
+/** The response to any thrown value. A client must not repeat a request whose run is stored. */
+export function openAiFailure(exchange: Exchange, thrown: unknown, log: Log): Response {
+  if (thrown instanceof RunEndedError) {
+    exchange.headers["x-should-retry"] = "false";
+    return json(exchange, RUN_STATUS[thrown.code] ?? 500, runError(thrown));
+  }
+  const error = publicError(exchange, thrown, log);
+  const status = STATUS_OF[error.code];
+  const param = error.details?.[0]?.path;
+  return json(exchange, status, {
+    error: {
+      message: error.message,
+      type: status >= 500 ? SERVER : error.code === "rate_limited" ? "requests" : "invalid_request_error",
+      param: param === undefined || param === "" ? null : param,
+      code: error instanceof UnknownModel ? "model_not_found" : (KNOWN_CODES[error.code] ?? error.code),
+    },
+  } satisfies OpenAiError);
+}
+
+const SERVER = "server_error";
+
+export function runError({ code, message }: Pick<RunEndedError, "code" | "message">): OpenAiError {
+  const status = RUN_STATUS[code] ?? 500;
+  if (status === QUOTA) return errorOf(message, "insufficient_quota", "insufficient_quota");
+  return errorOf(message, status < 500 ? "invalid_request_error" : SERVER, code);
+}
+
+const errorOf = (message: string, type: string, code: string): OpenAiError => ({
+  error: { message, type, param: null, code },
+});
+
+/** Rethrows a query error with the names in the client's body. */
+export const inChatNames = inNames({
+  contextJson: "X-Patchbay-Context",
+  threadId: "X-Patchbay-Thread",
+  responseSchema: "response_format.json_schema.schema",
+  max_tokens: "max_completion_tokens",
+});

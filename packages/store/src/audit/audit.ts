@@ -1,0 +1,136 @@
+import { settledTo } from "./audit-seals.ts";
+import { olderThan, pageFrom, parseCursor, toCursor } from "../page-cursor.ts";
+import { newerThan } from "../sweep/batches.ts";
+import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kysely";
+import type { AuditEntry } from "@patchbay/engine/ports/records";
+import type { AuditFilter, AuditRow, AuditStore } from "@patchbay/engine/ports/store/audit";
+import { type Engine, transact } from "../engine.ts";
+import type { Schema } from "../tables/schema.ts";
+import { auditColumns, type AuditTableRow, entryColumns } from "../tables/audit.ts";
+import { sortableId } from "../columns.ts";
+
+import { insertion } from "../statement.ts";
+
+/** Entries that one page reads when no index matches the filter. The next page continues after them. */
+const READ_PER_PAGE = 10_000;
+const NEWEST = { at: "created_at", id: "id" };
+/** The frequent actions. A partial index contains all other entries, so that a search for a rare one is fast. */
+const USUAL = ["run.started", "run.succeeded", "call.succeeded"];
+
+/** The audit log. */
+export function auditStore(engine: Engine): AuditStore {
+  return {
+    record: (entries) => transact(engine, (trx) => insertAudit(trx, entries)),
+
+    async settled(orgId, { since, until, cursor, limit }) {
+      const before = Math.min(await settledTo(engine), until ?? Number.MAX_SAFE_INTEGER);
+      let page = engine.reads.selectFrom("audit").selectAll().where("org_id", "=", orgId);
+      page = page.where("created_at", "<", before);
+      if (cursor !== undefined) page = page.where(newerThan(parseCursor(cursor), NEWEST));
+      if (since !== undefined) page = page.where("created_at", ">=", since);
+      const rows = await page.orderBy("created_at").orderBy("id").limit(limit).execute();
+      return rows.map((row) => ({ ...toAuditRow(row), cursor: toCursor({ at: row.created_at, id: row.id }) }));
+    },
+
+    async list(asked) {
+      const { rows, nextCursor } = await auditPage(engine, asked);
+      return { items: rows.map(toAuditRow), nextCursor };
+    },
+  };
+}
+
+/**
+ * One page of entries, newest first. `within`: all the organisation's entries. A search page can be short, even empty,
+ * and still have a next one.
+ */
+export async function auditPage(
+  { reads: db }: Engine,
+  { limit, cursor, ...filter }: AuditFilter & { limit: number; cursor?: string },
+  within?: string,
+): Promise<{ rows: AuditTableRow[]; nextCursor: string | null }> {
+  const { found, checked } = conditions(filter);
+  let indexed = db.selectFrom("audit").where(found).orderBy("created_at", "desc");
+  if (within !== undefined) {
+    indexed = indexed.where("org_id", "=", within);
+    if (filter.action !== undefined && !mayBeUsual(filter.action)) indexed = indexed.where(unusual);
+  }
+  if (cursor !== undefined) indexed = indexed.where(olderThan(cursor, NEWEST));
+  const oldest = indexed.select("created_at").offset(READ_PER_PAGE).limit(1);
+  const floor = checked === undefined ? undefined : (await oldest.executeTakeFirst())?.created_at;
+  let page = indexed.selectAll().orderBy("id", "desc");
+  if (checked !== undefined) page = page.where(checked);
+  if (floor !== undefined) page = page.where("created_at", ">=", floor);
+  const rows = await page.limit(limit + 1).execute();
+  const { rows: shown, nextCursor } = pageFrom(rows, {
+    limit,
+    floor,
+    endOf: ({ created_at: at, id }) => ({ at, id }),
+  });
+  return { rows: shown, nextCursor };
+}
+
+type Where = (eb: ExpressionBuilder<Schema, "audit">) => Expression<SqlBool>;
+
+/** `found`: conditions that an index answers. `checked`: conditions that are checked entry by entry, if any. */
+function conditions({ agentId, orgId, runId, role, functionName, action, since, until }: AuditFilter): {
+  found: Where;
+  checked: Where | undefined;
+} {
+  const found: Where[] = [];
+  const checked: Where[] = [];
+  if (agentId !== undefined) found.push((eb) => eb("agent_id", "=", agentId));
+  if (orgId !== undefined) {
+    found.push((eb) => eb.and([eb("org_id", "=", orgId), eb("run_id", "is", null)]));
+    checked.push((eb) => eb("action", "not like", "query.%"));
+  }
+  if (runId !== undefined) found.push((eb) => eb("run_id", "=", runId));
+  if (since !== undefined) found.push((eb) => eb("created_at", ">=", since));
+  if (until !== undefined) found.push((eb) => eb("created_at", "<", until));
+  if (role !== undefined) checked.push((eb) => eb("role", "=", role));
+  if (functionName !== undefined) checked.push((eb) => eb("function_name", "=", functionName));
+  if (action !== undefined) checked.push((eb) => eb.or([eb("action", "=", action), beginsWith(`${action}.`)]));
+  const all =
+    (some: Where[]): Where =>
+    (eb) =>
+      eb.and(some.map((one) => one(eb)));
+  return { found: all(found), checked: checked.length === 0 ? undefined : all(checked) };
+}
+
+/** True when an action filter can match frequent entries, so that the partial index on rare ones cannot serve it. */
+const mayBeUsual = (action: string): boolean =>
+  USUAL.some((usual) => usual === action || usual.startsWith(`${action}.`));
+
+const unusual = sql<SqlBool>`action not in (${sql.join(USUAL.map((action) => sql.lit(action)))})`;
+
+/** Not `like`: it would interpret `%` and `_` in the prefix, and is case-sensitive in Postgres only. */
+const beginsWith = (prefix: string) =>
+  sql<SqlBool>`substr(action, 1, length(cast(${prefix} as text))) = cast(${prefix} as text)`;
+
+type Author = { orgId: string } & Partial<Pick<AuditEntry, "agentId" | "runId" | "keyId" | "role">>;
+
+/** Appends entries. Properties that an entry lacks are taken from `run`. */
+export function insertAudit(trx: Engine, entries: readonly AuditEntry[], run: Author): Promise<void>;
+export function insertAudit(trx: Engine, entries: readonly (AuditEntry & { orgId: string })[]): Promise<void>;
+export async function insertAudit(
+  trx: Engine,
+  entries: readonly (AuditEntry & { orgId?: string })[],
+  run?: Author,
+): Promise<void> {
+  await insertRows(
+    trx,
+    entries.map((entry) => auditRowOf({ ...run, ...entry })),
+  );
+}
+
+export const auditRowOf = (entry: AuditEntry & { orgId?: string }) =>
+  entryColumns.rowOf({ orgId: "", ...entry, id: sortableId("aud") });
+
+/** Compiled once: every step of every run writes audit entries. */
+const insertRows = insertion((rows: Omit<AuditTableRow, "created_at">[], { db, dialect }) =>
+  db.insertInto("audit").values(rows.map((row) => ({ ...row, created_at: dialect.now }))),
+);
+
+export function toAuditRow(row: AuditTableRow): AuditRow {
+  const { orgId: _orgId, id, at, action, ...about } = auditColumns.recordOf(row);
+  return { id, at, action, ...about };
+}

@@ -1,0 +1,52 @@
+import { sql } from "kysely";
+import type { CallStore } from "@patchbay/engine/ports/store/call-store";
+import { type Engine, repeat, type AcceptedInGroup as Accepted } from "../engine.ts";
+import { statement } from "../statement.ts";
+import { grouped } from "@patchbay/database/groups";
+import { jsonRows } from "@patchbay/database/postgres-rows";
+
+type Attempt = Parameters<CallStore["accept"]>[0];
+
+/** A turn's calls arrive together, and the steps that store them are grouped, so their acceptances are too. */
+export function groupedAccepts(engine: Engine, orgOf: () => string) {
+  const accept = grouped<Attempt, Accepted | undefined>({
+    keysOf: ({ callId }) => [callId],
+    charsOf: ({ callId }) => callId.length,
+    store: (attempts) => acceptAll(engine, attempts),
+    failed: (error) => engine.health.groupFailed("accepts", error),
+  });
+  return (attempt: Attempt): Promise<Accepted | undefined> => accept(orgOf(), attempt);
+}
+
+async function acceptAll(engine: Engine, attempts: readonly Attempt[]): Promise<(Accepted | undefined)[]> {
+  const values = { attempts: jsonRows(attempts.map((attempt, at) => ({ ...attempt, at }))) };
+  const accepted: (Accepted | undefined)[] = attempts.map(() => undefined);
+  for (const row of await repeat(engine, () => acceptRows(engine, values))) accepted[row.at] = row;
+  return accepted;
+}
+
+/**
+ * The lock on the runs excludes a claim, as in `acceptOpen`. Both locks follow the common transaction order: the run,
+ * then the call. The range of `fence` is always true: see `storeRows`.
+ */
+const acceptRows = statement((p: { attempts: string }, engine: Engine) => ({
+  compile: () =>
+    sql<Accepted & { at: number }>`
+with attempts as materialized (
+  select * from json_to_recordset(cast(${p.attempts} as json)) as x(
+    at int, "callId" text, attempt int, fence int, "replicaId" text)
+  where fence between 0 and 2147483647
+),
+own as materialized (
+  select attempts.*, runs.agent_id, runs.thread_id, runs.session_id, runs.role, runs.request
+  from attempts join calls on calls.id = attempts."callId" join runs on runs.id = calls.run_id
+  where runs.fence = attempts.fence and runs.status = 'running'
+  order by runs.id
+  for share of runs
+)
+update calls set accepted_by = own."replicaId" from own
+where calls.id = own."callId" and calls.attempt = own.attempt and calls.accepted_by is null and calls.outcome is null
+  and calls.arrived is null
+returning own.at, calls.run_id, calls.instance_id, calls.function_name, calls.arguments, calls.attempts, calls.state,
+  own.agent_id, own.thread_id, own.session_id, own.role, own.request`.compile(engine.db),
+}));

@@ -1,0 +1,120 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { type Driver, sql, type SqliteAdapter, SqliteDialect } from "kysely";
+import type { Clock } from "@patchbay/engine/ports/clock";
+import { createPrivateFile, refuseUnfinishedRestore } from "./sqlite-files.ts";
+import {
+  adaptSqlite,
+  type EmbeddedDatabase,
+  SharedSqliteAdapter,
+  translateSqliteError,
+} from "@patchbay/database/sqlite-database";
+import { type DriverOptions, GroupingSqliteDriver, GroupUndone } from "@patchbay/database/sqlite-driver";
+
+import { sqliteReader } from "@patchbay/database/sqlite-reader";
+import type { StoreDialect } from "../engine.ts";
+
+/** SQLite's own waiting, only while the database is opened. Later statements wait without blocking the event loop. */
+const OPENING_TIMEOUT_MS = 5000;
+
+/** Opens the embedded database. A `clock` replaces SQLite's clock, which is the machine's. */
+export function sqliteDialect(
+  path: string,
+  options: { clock?: Clock | undefined; busyTimeoutMs?: number } = {},
+): StoreDialect {
+  const { clock, busyTimeoutMs = 5000 } = options;
+  const database = openDatabase(path);
+  const reader = path === MEMORY ? undefined : new DatabaseSync(path, { readOnly: true, timeout: 0 });
+  const now = clock && (() => Math.trunc(clock.now()));
+  if (now) for (const one of [database, reader]) one?.function("now_ms", now);
+  const served = new AsyncLocalStorage<string>();
+  const client = (): string => served.getStore() ?? "";
+  return {
+    kysely: new GroupingSqliteDialect(adaptSqlite(database), {
+      busyTimeoutMs,
+      client,
+      ...(reader && { reader: adaptSqlite(reader) }),
+    }),
+    ...(path !== MEMORY && { reads: sqliteReader(path, now) }),
+    now: clock ? sql`now_ms()` : sql`cast(unixepoch('subsec') * 1000 as integer)`,
+    used() {
+      const { user, system } = process.threadCpuUsage();
+      return (user + system) / 1000;
+    },
+    // Commits follow one another, and none takes seconds.
+    oldestWriteMs: sql`0`,
+    // SQLite has one writer at a time, so rows need no locks.
+    lockForClaim: (query) => query,
+    lockShared: (query) => query,
+    indexOf: (text, part) => sql`instr(${text}, ${sql.lit(part)})`,
+    rowsOf(json, columns) {
+      const values = Object.keys(columns).map((name) => sql`value ->> ${sql.lit(name)} as ${sql.id(name)}`);
+      return sql`(select ${sql.join(values)} from json_each(${json}))`;
+    },
+    storedWords: (words) => sql`${words}`,
+    hasWords: (words) =>
+      sql`run_facts.id in (select rowid from run_words where run_words match ${`${words.map((word) => `"${word}"`).join(" ")}*`})`,
+    retryable: (error) => error instanceof GroupUndone,
+    scope: client,
+    within: (orgId, work) => served.run(orgId, work),
+  };
+}
+
+/**
+ * Kysely's SQLite dialect with a driver that shares commits between concurrent transactions and waits for locks without
+ * blocking the event loop. SQLite's own waiting would block it, and forever when this process has the other connection
+ * too.
+ */
+export class GroupingSqliteDialect extends SqliteDialect {
+  readonly #database: EmbeddedDatabase;
+  readonly #options: DriverOptions;
+
+  constructor(database: EmbeddedDatabase, options: DriverOptions) {
+    super({ database });
+    this.#database = database;
+    this.#options = options;
+  }
+
+  override createDriver(): Driver {
+    return new GroupingSqliteDriver(this.#database, this.#options);
+  }
+
+  override createAdapter(): SqliteAdapter {
+    return new SharedSqliteAdapter();
+  }
+}
+
+const MEMORY = ":memory:";
+
+/** A `sqlite:` address's file; undefined for an in-memory database. */
+export function sqliteFile(url: string): string | undefined {
+  const path = url.slice("sqlite:".length);
+  return path === MEMORY ? undefined : resolve(path);
+}
+
+/**
+ * `synchronous = full` makes every commit wait for the disk: with less, a power failure could undo commits that clients have
+ * already seen. `busy_timeout = 0` because the driver waits itself.
+ */
+function openDatabase(path: string): DatabaseSync {
+  try {
+    if (path !== MEMORY) {
+      refuseUnfinishedRestore(path);
+      createPrivateFile(path);
+    }
+    const database = new DatabaseSync(path, { timeout: OPENING_TIMEOUT_MS, enableForeignKeyConstraints: true });
+    // Only effective in a new file, before the first write. In an existing one it would wait for the lock of a write in
+    // progress, which a write in this process never releases while the opening blocks it.
+    const isNew = database.prepare("pragma page_count").get()!["page_count"] === 0;
+    if (isNew) database.exec("pragma auto_vacuum = incremental");
+    database.exec("pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 0");
+    // Overwrite deleted text instead of leaving it in free pages: erased threads must not stay readable in the file.
+    database.exec("pragma secure_delete = on");
+    // Rollback data of savepoints needs no disk: it is useless after a crash.
+    database.exec("pragma temp_store = memory");
+    return database;
+  } catch (error) {
+    throw translateSqliteError(error);
+  }
+}

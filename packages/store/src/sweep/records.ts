@@ -1,0 +1,264 @@
+import { type Engine, repeat } from "../engine.ts";
+import { once, type Pass } from "../pass.ts";
+import { passedMs } from "../function-sets/served.ts";
+import { NO_ROLE } from "../threads/thread-roles.ts";
+import { ago, BATCH, DAY_MS, eachPage, forEachAgent, forEachOrg, inFull, newerThan } from "./batches.ts";
+import { WINDOW_MS } from "../accounts/accounts.ts";
+import { is } from "../statement.ts";
+
+type Cutoff = ReturnType<typeof ago>;
+
+/** Deleting a run also deletes its events, turns and calls: tens of rows. */
+const RUNS_AT_ONCE = 20;
+
+/** Deletes runs that ended more than `days` ago, or more than their agent's own days ago. */
+export async function sweepRuns(engine: Engine, days: number, pass: Pass): Promise<number> {
+  const sweepOf = (kept: number, agentId?: string) =>
+    inFull(RUNS_AT_ONCE, pass, () => repeat(engine, () => sweepSomeRuns(engine, kept, agentId)));
+  let deleted = await sweepOf(days);
+  await forEachAgent(engine, pass, async ({ id, ownDays }) => {
+    if (ownDays < days) deleted += await sweepOf(ownDays, id);
+  });
+  return deleted;
+}
+
+/**
+ * Deletes one batch of runs. The candidates are locked first and skip runs that another replica deletes: two
+ * simultaneous sweeps would otherwise wait for each other's rows.
+ */
+async function sweepSomeRuns(engine: Engine, days: number, agentId: string | undefined): Promise<number> {
+  const { db, dialect } = engine;
+  const cutoff = ago(engine, days * DAY_MS);
+  const old = db
+    .selectFrom("runs")
+    .select("id")
+    .where("finished_at", "<", cutoff)
+    // An open retry reads the turns from the runs that it continues.
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom("runs as retry")
+            .select("retry.id")
+            .whereRef("retry.thread_id", "=", "runs.thread_id")
+            .where("retry.finished_at", "is", null)
+            .where("retry.retry_of", "is not", null),
+        ),
+      ),
+    )
+    .limit(RUNS_AT_ONCE);
+  // An agent's runs are indexed by their start, and none ended before it: few that started before the cutoff are kept.
+  const ended =
+    agentId === undefined
+      ? old.orderBy("finished_at")
+      : old.where("agent_id", "=", agentId).where("created_at", "<", cutoff).orderBy("created_at");
+  const deleted = await db
+    .with(
+      (cte) => cte("ended").materialized(),
+      () => dialect.lockForClaim(ended),
+    )
+    .deleteFrom("runs")
+    .where("id", "in", (eb) => eb.selectFrom("ended").select("ended.id"))
+    .returning("thread_id")
+    .execute();
+  if (deleted.length > 0) await sweepRoles(engine, days, [...new Set(deleted.map(({ thread_id }) => thread_id))]);
+  return deleted.length;
+}
+
+/** Deletes thread roles without a run in that role. The age check spares a role whose first run is starting now. */
+async function sweepRoles(engine: Engine, days: number, threadIds: string[]): Promise<void> {
+  await engine.db
+    .deleteFrom("thread_roles")
+    .where("thread_id", "in", threadIds)
+    .where("updated_at", "<", ago(engine, days * DAY_MS))
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom("runs")
+            .select("runs.id")
+            .whereRef("runs.thread_id", "=", "thread_roles.thread_id")
+            .where((eb) => eb(eb.fn.coalesce("runs.role", eb.val(NO_ROLE)), "=", eb.ref("thread_roles.role"))),
+        ),
+      ),
+    )
+    .execute();
+}
+
+/** Deletes old threads without runs. A run that has not ended keeps its thread. */
+export async function sweepThreads(engine: Engine, days: number, pass: Pass): Promise<void> {
+  const { db } = engine;
+  const emptyOf = (ids: string[], cutoff: Cutoff) =>
+    db
+      .deleteFrom("threads")
+      .where("id", "in", ids)
+      .where("updated_at", "<", cutoff)
+      .where(({ not, exists, selectFrom }) =>
+        not(exists(selectFrom("runs").select("runs.id").whereRef("runs.thread_id", "=", "threads.id"))),
+      );
+  const sweepOf = (agentId: string, listed: 0 | 1, cutoff: Cutoff) =>
+    eachPage(pass, async (after) => {
+      const page = await db
+        .selectFrom("threads")
+        .select(["updated_at as at", "id"])
+        .where(is({ agent_id: agentId, listed }))
+        .where("updated_at", "<", cutoff)
+        .$if(after !== undefined, (next) => next.where(newerThan(after!, { at: "updated_at", id: "id" })))
+        .orderBy("updated_at")
+        .orderBy("id")
+        .limit(BATCH)
+        .execute();
+      const ids = page.map(({ id }) => id);
+      if (ids.length > 0) await repeat(engine, () => emptyOf(ids, cutoff).execute());
+      return page;
+    });
+  await forEachAgent(engine, pass, async ({ id, ownDays }) => {
+    const cutoff = ago(engine, Math.min(days, ownDays) * DAY_MS);
+    for (const listed of [1, 0] as const) await sweepOf(id, listed, cutoff);
+  });
+}
+
+/** Deletes ended webhook deliveries. */
+export async function sweepDeliveries(engine: Engine, days: number, pass: Pass): Promise<void> {
+  const { db } = engine;
+  await forEachAgent(engine, pass, ({ id, ownDays }) =>
+    inFull(BATCH, pass, async () => {
+      const cutoff = ago(engine, Math.min(days, ownDays) * DAY_MS);
+      const old = db
+        .deleteFrom("webhook_deliveries")
+        .where("id", "in", (eb) =>
+          eb
+            .selectFrom("webhook_deliveries as old")
+            .select("old.id")
+            .where("old.agent_id", "=", id)
+            .where("old.created_at", "<", cutoff)
+            .where(({ or, eb, not, exists, selectFrom }) =>
+              or([
+                eb("old.status", "<>", "pending"),
+                not(exists(selectFrom("webhooks").select("webhooks.agent_id").where("webhooks.agent_id", "=", id))),
+              ]),
+            )
+            .orderBy("old.created_at")
+            .limit(BATCH),
+        )
+        .returning("id");
+      return (await repeat(engine, () => old.execute())).length;
+    }),
+  );
+}
+
+/** Deletes sessions of end users that were last used more than `days` ago. */
+export async function sweepSessions(engine: Engine, days: number, pass: Pass): Promise<void> {
+  const cutoff = ago(engine, days * DAY_MS);
+  await inFull(BATCH, pass, async () => {
+    const old = engine.db
+      .deleteFrom("sessions")
+      .where(({ eb, refTuple, selectFrom }) =>
+        eb(
+          refTuple("agent_id", "id"),
+          "in",
+          selectFrom("sessions as old")
+            .select(["old.agent_id", "old.id"])
+            .where("old.last_seen_at", "<", cutoff)
+            .orderBy("old.last_seen_at")
+            .limit(BATCH)
+            .$asTuple("agent_id", "id"),
+        ),
+      )
+      .where("last_seen_at", "<", cutoff)
+      .returning("id");
+    return (await repeat(engine, () => old.execute())).length;
+  });
+}
+
+/** Deletes runtimes that were last connected more than `days` ago. */
+export async function sweepRuntimes(engine: Engine, days: number, pass: Pass): Promise<void> {
+  const cutoff = ago(engine, passedMs(engine, days * DAY_MS));
+  await forEachAgent(engine, pass, ({ id }) =>
+    inFull(BATCH, pass, async () => {
+      const old = engine.db
+        .deleteFrom("runtimes")
+        .where("agent_id", "=", id)
+        .where("instance_id", "in", (eb) =>
+          eb
+            .selectFrom("runtimes as old")
+            .select("old.instance_id")
+            .where("old.agent_id", "=", id)
+            .where("old.last_seen_at", "<", cutoff)
+            .limit(BATCH),
+        )
+        .where("last_seen_at", "<", cutoff)
+        .returning("instance_id");
+      return (await repeat(engine, () => old.execute())).length;
+    }),
+  );
+}
+
+/** Deletes function sets that no run, runtime, deployment or audit entry refers to. An agent has tens of sets. */
+export async function sweepManifests(engine: Engine, days: number, pass: Pass): Promise<void> {
+  const cutoff = ago(engine, days * DAY_MS);
+  await forEachAgent(engine, pass, async ({ id }) => {
+    const old = engine.db.deleteFrom("manifests").where("agent_id", "=", id).where("created_at", "<", cutoff);
+    const unused = (["runs", "runtimes", "function_sets", "audit"] as const).reduce(
+      (query, table) =>
+        query.where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom(table)
+                .select(`${table}.agent_id`)
+                .where(`${table}.agent_id`, "=", id)
+                .whereRef(`${table}.manifest_hash`, "=", "manifests.hash")
+                .where(`${table}.manifest_hash`, "is not", null),
+            ),
+          ),
+        ),
+      old,
+    );
+    await once(pass, () => repeat(engine, () => unused.execute()));
+  });
+}
+
+/** Deletes expired idempotency keys, which are valid for a day. */
+export async function sweepIdempotencyKeys(engine: Engine, pass: Pass): Promise<void> {
+  const { db } = engine;
+  const cutoff = ago(engine, DAY_MS);
+  await inFull(BATCH, pass, async () => {
+    const old = db
+      .deleteFrom("idempotency_keys")
+      .where("run_id", "in", (eb) =>
+        eb
+          .selectFrom("idempotency_keys as old")
+          .select("old.run_id")
+          .where("old.created_at", "<", cutoff)
+          .orderBy("old.created_at")
+          .limit(BATCH),
+      )
+      .where("created_at", "<", cutoff)
+      .returning("run_id");
+    return (await repeat(engine, () => old.execute())).length;
+  });
+}
+
+/** Deletes expired Idempotency-Keys in the console API. */
+export async function sweepRequestKeys(engine: Engine, pass: Pass): Promise<void> {
+  const cutoff = ago(engine, DAY_MS);
+  await forEachOrg(engine, pass, (id) =>
+    once(pass, () =>
+      engine.db.deleteFrom("request_keys").where("org_id", "=", id).where("created_at", "<", cutoff).execute(),
+    ),
+  );
+}
+
+/** Deletes query counts of past minutes. */
+export async function sweepRateWindows(engine: Engine, pass: Pass): Promise<void> {
+  const cutoff = ago(engine, 2 * WINDOW_MS);
+  await forEachOrg(engine, pass, (id) =>
+    once(pass, () =>
+      engine.db.deleteFrom("rate_windows").where("org_id", "=", id).where("window_start", "<", cutoff).execute(),
+    ),
+  );
+}
+
+/** Deletes expired console sessions and links. There are few, so no index is needed. */
+export async function sweepSignIn({ db, dialect }: Engine): Promise<void> {
+  await db.deleteFrom("console_sessions").where("expires_at", "<=", dialect.now).execute();
+  await db.deleteFrom("sign_in_links").where("expires_at", "<=", dialect.now).execute();
+}

@@ -1,0 +1,55 @@
+import { randomUUID } from "node:crypto";
+import { sql } from "kysely";
+import type { Upkeep, UpkeepName } from "@patchbay/engine/ports/store/upkeep";
+import { createBudget, meterOf } from "./budget.ts";
+import { type Engine, repeat } from "./engine.ts";
+
+/** A silent replica loses its claim after this time. */
+const CLAIM_MS = 60_000;
+const RENEW_MS = 20_000;
+
+export function upkeep(engine: Engine): Upkeep {
+  const owner = randomUUID();
+  return {
+    budget: (share) => createBudget(meterOf(engine.dialect.used), share),
+
+    async exclusively(name, work) {
+      if (!(await claim(engine, name, owner))) return false;
+      // Work whose claim is lost meanwhile may run twice, which only costs time.
+      const renewing = setInterval(() => void claim(engine, name, owner).catch(() => {}), RENEW_MS).unref();
+      try {
+        await work();
+        return true;
+      } finally {
+        clearInterval(renewing);
+        await leave(engine, name, owner).catch(() => {});
+      }
+    },
+  };
+}
+
+/** False while another replica has the claim. */
+async function claim(engine: Engine, name: UpkeepName, owner: string): Promise<boolean> {
+  const { urgent, dialect } = engine;
+  const until = sql<number>`${dialect.now} + ${sql.lit(CLAIM_MS)}`;
+  const claimed = await repeat(engine, () =>
+    urgent
+      .insertInto("upkeep")
+      .values({ name, owner, until })
+      .onConflict((conflict) =>
+        conflict
+          .column("name")
+          .doUpdateSet({ owner, until })
+          .where((eb) => eb.or([eb("upkeep.owner", "=", owner), eb("upkeep.until", "<", dialect.now)])),
+      )
+      .returning("name")
+      .executeTakeFirst(),
+  );
+  return claimed !== undefined;
+}
+
+async function leave(engine: Engine, name: UpkeepName, owner: string): Promise<void> {
+  await repeat(engine, () =>
+    engine.urgent.updateTable("upkeep").set({ until: 0 }).where("name", "=", name).where("owner", "=", owner).execute(),
+  );
+}

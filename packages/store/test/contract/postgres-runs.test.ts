@@ -1,0 +1,4 @@
+import { storeContract } from "../contract.ts";
+import { postgresPlace } from "../postgres-place.ts";
+
+storeContract("runs", postgresPlace);

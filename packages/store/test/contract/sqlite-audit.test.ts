@@ -1,0 +1,4 @@
+import { storeContract } from "../contract.ts";
+import { sqlitePlace } from "../sqlite-place.ts";
+
+storeContract("audit", sqlitePlace);

@@ -1,0 +1,77 @@
+import { randomUUID } from "node:crypto";
+import { LIMITS, type CallOutcome, type HookCall, type HookVerdict } from "@patchbay/protocol";
+import { type JsonObject, type JsonValue } from "@patchbay/kit";
+import { toJson } from "@patchbay/runtime/json";
+import { createLog, type Log } from "@patchbay/runtime/log";
+import type { Service } from "@patchbay/runtime/service";
+
+/** One function call, and its caller. */
+export interface TestCall {
+  functionName: string;
+  /** The arguments, as a model would write them. Default `{}`. */
+  input?: unknown;
+  /** Default: the service's default role, as in a query. */
+  role?: string;
+  /** The object that a query's `contextJson` would contain. Default `{}`. */
+  context?: JsonObject;
+  signal?: AbortSignal;
+  onProgress?: (data: JsonValue) => void;
+  /** Default: errors only, as JSON lines on standard error. */
+  log?: Log;
+}
+
+/**
+ * Runs one call through a connected runtime's checks, without a network and without a model. Refusals and failures are
+ * outcomes: `code` names the kind, `rule` the rule that refused.
+ *
+ * ```ts
+ * const outcome = await callAs(service, { role: "customer", functionName: "cancel_order", input: { orderId: "42" } });
+ * ```
+ */
+export async function callAs(service: Service, call: TestCall): Promise<CallOutcome> {
+  const { functionName, input = {}, context = {}, signal = new AbortController().signal, onProgress } = call;
+  const role = call.role || service.manifest.defaultRole;
+  return service.invoke(
+    {
+      functionName,
+      arguments: toJson(input),
+      context,
+      threadId: "thr_test",
+      runId: "run_test",
+      callId: `call_${randomUUID()}`,
+      attempt: 1,
+      timeoutMs: LIMITS.functionTimeoutMaxMs,
+      ...(role !== undefined && { role }),
+    },
+    { signal, log: call.log ?? createLog({ level: "error" }), ...(onProgress && { onProgress }) },
+  );
+}
+
+/** A hook's input (a query, or a model text) and its caller. */
+export type TestHook = ({ query: string } | { answer: string; part?: "answer" | "thought" }) & {
+  /** Default: the service's default role, as in a query. */
+  role?: string;
+  /** The object that a query's `contextJson` would contain. Default `{}`. */
+  context?: JsonObject;
+  /** Default: errors only, as JSON lines on standard error. */
+  log?: Log;
+};
+
+/**
+ * Runs `beforeQuery` on a query, or `beforeAnswer` on a model text, without a network and without a model. The verdict
+ * is `failed` if the hook threw, timed out or returned something else, or if the service has no such hook.
+ *
+ * ```ts
+ * const { verdict } = await runHookAs(service, { role: "customer", answer: "Your card is 4111 1111 1111 1111." });
+ * ```
+ */
+export async function runHookAs(service: Service, hook: TestHook): Promise<HookVerdict> {
+  const { context = {}, log = createLog({ level: "error" }) } = hook;
+  const role = hook.role || service.manifest.defaultRole;
+  const caller = { context, ...(role !== undefined && { role }) };
+  const call: HookCall =
+    "query" in hook
+      ? { hook: "beforeQuery", query: hook.query, ...caller }
+      : { hook: "beforeAnswer", answer: hook.answer, part: hook.part ?? "answer", ...caller };
+  return service.runHook(call, { signal: new AbortController().signal, log });
+}
