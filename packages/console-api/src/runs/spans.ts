@@ -23,27 +23,21 @@ const SAME_MOMENT_MS = 1;
 
 export type Ending = Pick<Span, "state"> & Partial<Pick<Span, "rule" | "why" | "code" | "errorMessage">>;
 
-/** A run, and the bytes per payload in its spans. */
-export interface ShownParts extends RunParts {
-  shownBytes: number;
-}
-
-interface Bar extends Stretch, Pick<Span, "id" | "parentId" | "kind" | "name"> {
+/** A span with times on the database's clock and whole payloads. */
+export interface Bar extends Stretch, Pick<Span, "id" | "parentId" | "kind" | "name"> {
   ending: Ending;
   /** When a wait at its start ended. */
   waitedUntil?: number | undefined;
   error?: ErrorReport | undefined;
   input?: JsonValue | undefined;
   output?: JsonValue | undefined;
-  /** Set for spans with payloads. */
-  shownBytes?: number;
   attributes?: Span["attributes"];
 }
 
 /** The run's own span. */
-export function querySpan({ run, resumedAt, shownBytes }: ShownParts): Span {
+export function queryBar({ run, resumedAt }: RunParts): Bar {
   const { query, context, analysisMode, maxTokens, temperature, testCall } = run.request;
-  return spanOf(run.createdAt, {
+  return {
     id: run.runId,
     parentId: null,
     kind: "query",
@@ -52,7 +46,6 @@ export function querySpan({ run, resumedAt, shownBytes }: ShownParts): Span {
     to: run.finishedAt,
     ending: runEnding(run),
     input: { query, context },
-    shownBytes,
     output: run.result?.success ? run.result.response : undefined,
     attributes: {
       ...present({ role: run.role }),
@@ -61,15 +54,15 @@ export function querySpan({ run, resumedAt, shownBytes }: ShownParts): Span {
       ...present({ temperature }),
       ...(resumedAt.length > 0 && { resumed: resumedAt.length }),
     },
-  });
+  };
 }
 
 /** The wait for the thread's other runs, or for a replica. Undefined when the run started immediately. */
-export function queueSpan({ run }: RunParts): Span | undefined {
+export function queueBar({ run }: RunParts): Bar | undefined {
   const refused = run.startedAt === undefined && run.finishedAt !== undefined && run.fence === 0;
   const to = run.startedAt ?? run.finishedAt;
   if (refused || (to !== undefined && to - run.createdAt <= SAME_MOMENT_MS)) return undefined;
-  return spanOf(run.createdAt, {
+  return {
     id: `${run.runId}:queue`,
     parentId: run.runId,
     kind: "queue",
@@ -77,17 +70,16 @@ export function queueSpan({ run }: RunParts): Span | undefined {
     from: run.createdAt,
     to,
     ending: { state: to === undefined ? "running" : run.startedAt === undefined ? runEnding(run).state : "ok" },
-  });
+  };
 }
 
-export function turnSpan(parts: ShownParts, turn: TimedTurn, stretch: Stretch, ending: Ending): Span {
+export function turnBar(parts: RunParts, turn: TimedTurn, stretch: Stretch, ending: Ending): Bar {
   const { usage, costMicros, provider, model, warnings, step } = turn;
   const said = turn.messages.find((message) => message.role === "assistant");
   const calls = said?.calls.map(({ name, arguments: input }) => ({ name, arguments: input })) ?? [];
-  return spanOf(parts.run.createdAt, {
-    ...turnBar(parts, step, model, stretch),
+  return {
+    ...anyTurn(parts, step, model, stretch),
     ending,
-    shownBytes: parts.shownBytes,
     output: { ...(said && said.text !== "" && { text: said.text }), ...(calls.length > 0 && { calls }) },
     attributes: {
       step,
@@ -103,23 +95,23 @@ export function turnSpan(parts: ShownParts, turn: TimedTurn, stretch: Stretch, e
       ...(warnings.length > 0 && { warnings }),
       ...resumedIn(parts, stretch),
     },
-  });
+  };
 }
 
 /** A turn in progress, or a failed one: neither is stored. */
-export function askedSpan(parts: RunParts, stretch: Stretch): Span {
+export function askedBar(parts: RunParts, stretch: Stretch): Bar {
   const { run, turns, unanswered } = parts;
   const step = turns.length;
   const asked = { ...run.request, ...turns.at(-1), ...unanswered };
   const { provider, model } = asked;
-  return spanOf(parts.run.createdAt, {
-    ...turnBar(parts, step, model, stretch),
-    ending: runEnding(parts.run),
+  return {
+    ...anyTurn(parts, step, model, stretch),
+    ending: runEnding(run),
     attributes: { step, provider, model, ...resumedIn(parts, stretch) },
-  });
+  };
 }
 
-const turnBar = ({ run }: RunParts, step: number, model: string, stretch: Stretch) => ({
+const anyTurn = ({ run }: RunParts, step: number, model: string, stretch: Stretch) => ({
   ...stretch,
   id: turnId(run.runId, step),
   parentId: run.runId,
@@ -133,12 +125,12 @@ const turnId = (runId: string, step: number): string => `${runId}:turn:${step}`;
 export const isPlan = ({ messages }: TimedTurn): boolean =>
   messages[0]?.role === "user" && messages[0].text === PLAN_REQUEST;
 
-export function callSpan(parts: ShownParts, call: TimedCall, manifest: Manifest | undefined): Span {
+export function callBar(parts: RunParts, call: TimedCall, manifest: Manifest | undefined): Bar {
   const { run } = parts;
   const { outcome, attempt, instanceId, callId, functionName } = call;
   const stretch = { from: call.createdAt, to: call.finishedAt ?? run.finishedAt };
   const withheld = outcome?.ok ? (outcome.redacted ?? []) : [];
-  return spanOf(run.createdAt, {
+  return {
     ...stretch,
     id: callId,
     parentId: turnId(run.runId, call.step),
@@ -148,7 +140,6 @@ export function callSpan(parts: ShownParts, call: TimedCall, manifest: Manifest 
     error: parts.errors.get(callId),
     waitedUntil: firstSentAt(call),
     input: parametersOf(call),
-    shownBytes: parts.shownBytes,
     output: outcome?.ok ? outcome.value : undefined,
     attributes: {
       ...(instanceId !== undefined && present({ runtime: instanceId, runtimeName: parts.runtimes.get(instanceId) })),
@@ -156,7 +147,7 @@ export function callSpan(parts: ShownParts, call: TimedCall, manifest: Manifest 
       ...(withheld.length > 0 && { withheld }),
       ...resumedIn(parts, stretch),
     },
-  });
+  };
 }
 
 /** When the call was first sent to a runtime. */
@@ -194,8 +185,8 @@ function resumedIn({ resumedAt }: RunParts, { from, to }: Stretch): { resumed?: 
 
 /** A span with times relative to the run's start, and truncated payloads. */
 export function spanOf(
-  acceptedAt: number,
-  { from, to, ending, waitedUntil, error, input, output, shownBytes = 0, attributes, ...bar }: Bar,
+  { from, to, ending, waitedUntil, error, input, output, attributes, ...bar }: Bar,
+  { acceptedAt, shownBytes }: { acceptedAt: number; shownBytes: number },
 ): Span {
   const shown = {
     input: input === undefined ? undefined : payloadOf(input, shownBytes),

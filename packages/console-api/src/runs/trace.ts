@@ -13,17 +13,16 @@ import {
 import { visibleFunctions } from "@patchbay/engine/run/api";
 import type { RunParts, TimedTurn } from "./queries.ts";
 import {
-  askedSpan,
-  callSpan,
-  type Ending,
+  askedBar,
+  type Bar,
+  callBar,
   isPlan,
-  querySpan,
-  queueSpan,
+  queryBar,
+  queueBar,
   runEnding,
   shownBytes,
-  type ShownParts,
   spanOf,
-  turnSpan,
+  turnBar,
   within,
 } from "./spans.ts";
 
@@ -33,6 +32,8 @@ export function traceOf(parts: RunParts, manifest: Manifest | undefined): RunTra
   const { request, result, manifestHash } = run;
   const visible = manifest ? visibleFunctions(manifest, run.role) : [];
   const hidden = manifest?.functions.filter((fn) => !visible.includes(fn)) ?? [];
+  // Payloads: input and output for the query and each call, and each turn's output.
+  const shown = { acceptedAt: run.createdAt, shownBytes: shownBytes(2 + turns.length + 2 * parts.calls.length) };
   const noted = new Set([...request.warnings, ...turns.flatMap((turn) => turn.warnings)]);
   return {
     ...summary,
@@ -48,8 +49,7 @@ export function traceOf(parts: RunParts, manifest: Manifest | undefined): RunTra
     settings: settingsOf(request),
     manifestHash: manifestHash ?? null,
     deadlineAt: isoTime(run.deadlineAt),
-    // Payloads: input and output for the query and each call, and each turn's output.
-    spans: spansOf({ ...parts, shownBytes: shownBytes(2 + turns.length + 2 * parts.calls.length) }, manifest),
+    spans: barsOf(parts, manifest).map((bar) => spanOf(bar, shown)),
     rerunOf: request.rerunOf?.runId ?? null,
     reruns: parts.reruns,
     continues: [...(request.retryOf?.continues ?? [])],
@@ -74,50 +74,48 @@ function settingsOf(request: RunRequest): RunSettings {
 }
 
 /** Parents before children, in start order. */
-function spansOf(parts: ShownParts, manifest: Manifest | undefined): Span[] {
-  const spans = allSpans(parts, manifest);
-  if (parts.run.kind !== "call") return spans;
+function barsOf(parts: RunParts, manifest: Manifest | undefined): Bar[] {
+  const bars = allBars(parts, manifest);
+  if (parts.run.kind !== "call") return bars;
   // A direct call's turns involve no model: its call belongs to the run itself.
-  const turns = new Set(spans.filter(({ kind }) => kind === "turn").map(({ id }) => id));
-  return spans
+  const turns = new Set(bars.filter(({ kind }) => kind === "turn").map(({ id }) => id));
+  return bars
     .filter(({ id }) => !turns.has(id))
-    .map((span) =>
-      span.parentId !== null && turns.has(span.parentId) ? { ...span, parentId: parts.run.runId } : span,
-    );
+    .map((bar) => (bar.parentId !== null && turns.has(bar.parentId) ? { ...bar, parentId: parts.run.runId } : bar));
 }
 
-function allSpans(parts: ShownParts, manifest: Manifest | undefined): Span[] {
+function allBars(parts: RunParts, manifest: Manifest | undefined): Bar[] {
   const { run, turns, calls } = parts;
-  const queue = queueSpan(parts);
-  const spans = [querySpan(parts), ...(queue ? [queue] : [])];
-  if (run.startedAt === undefined) return spans;
+  const queue = queueBar(parts);
+  const bars = [queryBar(parts), ...(queue ? [queue] : [])];
+  if (run.startedAt === undefined) return bars;
   // A turn without a stored start began when everything before it had ended.
   let before = run.startedAt;
   // Calls that a retry copies from the run that it continues; it does not have their turns.
   const steps = new Set(turns.map(({ step }) => step));
   for (const call of calls)
-    if (!steps.has(call.step)) spans.push({ ...callSpan(parts, call, manifest), parentId: run.runId });
+    if (!steps.has(call.step)) bars.push({ ...callBar(parts, call, manifest), parentId: run.runId });
   for (const turn of turns) {
     const ofTurn = calls.filter(({ step }) => step === turn.step);
     const ending = failedWith(parts, turn) ? runEnding(run) : ({ state: "ok" } as const);
     // The last turn is stored with the run's end, whose time is slightly earlier.
     const to = Math.min(turn.endedAt, run.finishedAt ?? turn.endedAt);
     const from = within(turn.timing?.beganAt ?? before, { from: before, to });
-    const span = turnSpan(parts, turn, { from, to }, ending);
-    spans.push(span, ...turnAttempts(run.createdAt, span, turn.timing));
+    const bar = turnBar(parts, turn, { from, to }, ending);
+    bars.push(bar, ...turnAttempts(bar, turn.timing));
     for (const call of ofTurn) {
-      const called = callSpan(parts, call, manifest);
-      spans.push(called, ...callAttempts(run.createdAt, called, call));
+      const called = callBar(parts, call, manifest);
+      bars.push(called, ...callAttempts(called, call));
     }
     before = Math.max(to, ...ofTurn.map((call) => call.finishedAt ?? 0));
   }
   if (awaitsTurn(parts)) {
     const to = run.finishedAt;
     const from = within(parts.unanswered?.beganAt ?? before, { from: before, to });
-    const span = askedSpan(parts, { from, to });
-    spans.push(span, ...turnAttempts(run.createdAt, span, parts.unanswered));
+    const bar = askedBar(parts, { from, to });
+    bars.push(bar, ...turnAttempts(bar, parts.unanswered));
   }
-  return spans;
+  return bars;
 }
 
 /** Error codes for runs whose last turn arrived but could not be used. */
@@ -156,36 +154,28 @@ export function awaitsTurn(parts: RunParts): boolean {
   return run.finishedAt === undefined || (UNANSWERED.has(run.result?.code) && !isLast(parts, turns.at(-1)));
 }
 
-/** One attempt at a turn or call, in milliseconds on the database's clock. It starts when the previous attempt ends. */
-interface Attempt {
+/** One attempt at a turn or call. It starts when the previous attempt ends. */
+interface Attempt extends Pick<Bar, "waitedUntil" | "ending" | "attributes"> {
   number: number;
   /** Undefined: with its turn or call. */
   endedAt?: number;
-  /** When the pause before it ended, or when it was sent. */
-  waitedUntil?: number | undefined;
-  ending: Ending;
-  attributes?: Span["attributes"];
 }
 
 /** The attempts at a call that was sent more than once; empty for a single attempt. */
-function callAttempts(acceptedAt: number, call: Span, { earlier = [], ...last }: CallRecord): Span[] {
+function callAttempts(call: Bar, { earlier = [], attempt, instanceId, sentAt }: CallRecord): Bar[] {
   if (earlier.length === 0) return [];
-  const attempts = earlier.map((attempt): Attempt => ({
-    number: attempt.attempt,
-    endedAt: attempt.endedAt,
-    waitedUntil: attempt.sentAt,
-    ending: reasonForAttempt(attempt),
-    attributes: { runtime: attempt.instanceId },
+  const attempts = earlier.map((one): Attempt => ({
+    number: one.attempt,
+    endedAt: one.endedAt,
+    waitedUntil: one.sentAt,
+    ending: reasonForAttempt(one),
+    attributes: { runtime: one.instanceId },
   }));
-  const { attempt, instanceId, sentAt } = last;
   const attributes = instanceId === undefined ? {} : { runtime: instanceId };
-  return attemptSpans(acceptedAt, call, [
-    ...attempts,
-    { number: attempt, waitedUntil: sentAt, ending: endingOf(call), attributes },
-  ]);
+  return attemptBars(call, [...attempts, { number: attempt, waitedUntil: sentAt, ending: call.ending, attributes }]);
 }
 
-function reasonForAttempt({ ended, message }: EarlierAttempt): Ending {
+function reasonForAttempt({ ended, message }: EarlierAttempt): Bar["ending"] {
   if (ended === "failed")
     return { state: "failed", code: "function_failed", errorMessage: `${message} It was called again.` };
   if (ended === "unknown")
@@ -199,7 +189,7 @@ function reasonForAttempt({ ended, message }: EarlierAttempt): Ending {
 }
 
 /** The attempts at a turn that was requested more than once; empty for a single attempt. */
-function turnAttempts(acceptedAt: number, turn: Span, timing: TurnTiming | undefined): Span[] {
+function turnAttempts(turn: Bar, timing: TurnTiming | undefined): Bar[] {
   const retries = timing?.retries ?? [];
   if (retries.length === 0) return [];
   const pauseOver = (before: ModelRetry | undefined) => before && before.at + before.waitedMs;
@@ -213,10 +203,10 @@ function turnAttempts(acceptedAt: number, turn: Span, timing: TurnTiming | undef
   const last = {
     number: retries.length + 1,
     waitedUntil: pauseOver(retries.at(-1)),
-    ending: endingOf(turn),
-    attributes: modelOf(turn.attributes),
+    ending: turn.ending,
+    attributes: modelOf(turn.attributes ?? {}),
   };
-  return attemptSpans(acceptedAt, turn, [...failed, last]);
+  return attemptBars(turn, [...failed, last]);
 }
 
 /** Attempts may use different models: the run may have switched to a fallback. */
@@ -239,26 +229,21 @@ const REASON_FOR_RETRY: Record<ModelRetry["code"], string> = {
   malformed: "The model's call could not be parsed.",
 };
 
-const endingOf = ({ state, rule, why, code, errorMessage }: Span): Ending => ({ state, rule, why, code, errorMessage });
-
-function attemptSpans(acceptedAt: number, parent: Span, attempts: readonly Attempt[]): Span[] {
-  const whole = {
-    from: acceptedAt + parent.startMs,
-    to: parent.endMs === null ? undefined : acceptedAt + parent.endMs,
-  };
-  let { from } = whole;
+function attemptBars(parent: Bar, attempts: readonly Attempt[]): Bar[] {
+  const end = parent.to && Math.max(parent.from, parent.to);
+  let { from } = parent;
   return attempts.map(({ number, endedAt, ...attempt }) => {
-    const to = endedAt === undefined ? whole.to : within(endedAt, { from, to: whole.to });
-    const span = spanOf(acceptedAt, {
+    const to = endedAt === undefined ? end : within(endedAt, { from, to: end });
+    const bar = {
       ...attempt,
       id: `${parent.id}:attempt:${number}`,
       parentId: parent.id,
-      kind: "attempt",
+      kind: "attempt" as const,
       name: `attempt ${number}`,
       from,
       to,
-    });
+    };
     if (to !== undefined) from = to;
-    return span;
+    return bar;
   });
 }
