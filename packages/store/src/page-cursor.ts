@@ -67,19 +67,35 @@ export function pageFrom<Row>(
   return { rows: page, nextCursor: floor === undefined ? null : toCursor({ at: floor, id: "" }) };
 }
 
-/** One page of rows, newest first. `query` has neither an order nor a limit; its rows have the columns of `order`. */
+/** Rows that one search page reads. */
+const ROWS_READ = 10_000;
+
+type ColumnIn<Row> = (keyof Row & string) | `${string}.${keyof Row & string}`;
+
+/**
+ * One page of rows, newest first. `query` has neither an order nor a limit, and selects the columns of `order`.
+ * `search` adds a condition without an index: then a page reads a limited number of rows, and may be short.
+ */
 export async function newestPage<DB, Tables extends keyof DB, Row>(
   query: SelectQueryBuilder<DB, Tables, Row>,
   { limit, cursor }: PageAsked,
-  { at, id }: { at: keyof Row & string; id: keyof Row & string },
+  order: { at: ColumnIn<Row>; id: ColumnIn<Row> },
+  search?: (query: SelectQueryBuilder<DB, Tables, Row>) => SelectQueryBuilder<DB, Tables, Row>,
 ): Promise<PageOf<Row>> {
-  const rows = await query
-    .$if(cursor !== undefined, (page) => page.where(olderThan(cursor!, { at, id })))
-    .orderBy(sql.ref(at), "desc")
-    .orderBy(sql.ref(id), "desc")
+  const [at, id] = [sql.ref<number>(order.at), sql.ref(order.id)];
+  const sorted = query
+    .$if(cursor !== undefined, (page) => page.where(olderThan(cursor!, order)))
+    .orderBy(at, "desc")
+    .orderBy(id, "desc");
+  const times = sorted.clearSelect().select(at.as("at")).$castTo<{ at: number }>();
+  const oldest = search && (await times.limit(1).offset(ROWS_READ).executeTakeFirst());
+  const floor = oldest?.at;
+  const rows = await (search?.(sorted) ?? sorted)
+    .$if(floor !== undefined, (page) => page.where(sql<SqlBool>`${at} >= ${floor}`))
     .limit(limit + 1)
     .execute();
-  const endOf = (row: Row) => ({ at: row[at] as number, id: row[id] as string });
-  const page = pageFrom(rows as Row[], { limit, floor: undefined, endOf });
+  const valueOf = (row: Row, column: string) => row[column.slice(column.indexOf(".") + 1) as keyof Row];
+  const endOf = (row: Row) => ({ at: valueOf(row, order.at) as number, id: valueOf(row, order.id) as string });
+  const page = pageFrom(rows as Row[], { limit, floor, endOf });
   return { items: page.rows, nextCursor: page.nextCursor };
 }

@@ -7,14 +7,14 @@ import { OPERATOR } from "@patchbay/server/accounts/admin-access";
 import { fromJson } from "@patchbay/store/columns";
 import type { Engine } from "@patchbay/store/engine";
 import { toSet } from "@patchbay/store/function-sets/function-sets";
-import type { PageAsked, PageOf } from "@patchbay/store/page-cursor";
+import { newestPage, type PageAsked, type PageOf } from "@patchbay/store/page-cursor";
 import type { FunctionSetRow } from "@patchbay/store/tables/schema";
-import { type AgentScope, newestPage, onEngine } from "../lists.ts";
+import { type AgentScope, onEngine } from "../lists.ts";
 import { namesOf } from "../names.ts";
 import type { TimeRange } from "../analytics/time-range.ts";
 import { callsOf, inParts } from "../functions/queries.ts";
 
-const ORDER = { at: "sets.position", id: "sets.manifest_hash" };
+const ORDER = { at: "sets.position", id: "sets.manifest_hash" } as const;
 /** Sentences listed per set: a large set may widen access in thousands of places. */
 const LISTED = 50;
 
@@ -64,7 +64,7 @@ export function accessQueries(engine: Engine) {
         .where("sets.org_id", "=", orgId)
         .where("sets.agent_id", "=", agentId)
         .where("sets.widenings", "!=", "[]");
-      const { rows, nextCursor } = await newestPage(sets, ORDER, asked);
+      const { items: rows, nextCursor } = await newestPage(sets, asked, ORDER);
       const names = await namesOf(engine, orgId, [...new Set(rows.flatMap((row) => row.confirmed_by ?? []))]);
       return { items: rows.map((row) => toWidenedSet(row, names)), nextCursor };
     },

@@ -7,14 +7,14 @@ import { ago, connectedNow } from "@patchbay/store/function-sets/connected";
 import { lineageIn } from "@patchbay/store/accounts/credentials";
 import type { Engine } from "@patchbay/store/engine";
 import { makersOf } from "@patchbay/store/accounts/holders";
-import { type PageAsked, type PageOf, parseCursor, toCursor } from "@patchbay/store/page-cursor";
+import { newestPage, type PageAsked, type PageOf, parseCursor, toCursor } from "@patchbay/store/page-cursor";
 import type { Schema } from "@patchbay/store/tables/schema";
 import type { CredentialRow } from "@patchbay/store/tables/credentials";
 import { isSetOfRuntime } from "@patchbay/store/function-sets/set-order";
 import { namesOf } from "../names.ts";
-import { type AgentScope, begins, contains, newestPage } from "../lists.ts";
+import { type AgentScope, begins, contains } from "../lists.ts";
 
-const AGENT_ORDER = { at: "agents.created_at", id: "agents.id" };
+const AGENT_ORDER = { at: "agents.created_at", id: "agents.id" } as const;
 const DAY_MS = 86_400_000;
 
 /** All agents except deleted ones. */
@@ -40,8 +40,8 @@ export function agentQueries(engine: Engine) {
     /** Newest first. `q` matches part of the name, or the start of an id. */
     async list(orgId: string, { q, ...asked }: { q?: string | undefined } & PageAsked): Promise<PageOf<Agent>> {
       const named = q === undefined ? figured(orgId) : figured(orgId).where(called(q));
-      const { rows, nextCursor } = await newestPage(named, AGENT_ORDER, asked);
-      return { items: await withFunctions(engine, rows), nextCursor };
+      const { items, nextCursor } = await newestPage(named, asked, AGENT_ORDER);
+      return { items: await withFunctions(engine, items), nextCursor };
     },
 
     async get({ orgId, agentId }: AgentScope): Promise<AgentDetail | undefined> {
@@ -211,7 +211,7 @@ function toRuntime(row: RuntimeRow, inFlight: number): Runtime {
   };
 }
 
-const CREDENTIAL_ORDER = { at: "created_at", id: "id" };
+const CREDENTIAL_ORDER = { at: "created_at", id: "id" } as const;
 
 type CredentialsAsked = { kinds?: CredentialKind[] | undefined } & PageAsked;
 
@@ -229,8 +229,8 @@ export function credentialQueries(engine: Engine) {
     /** Newest first; all kinds unless `kinds` is set. */
     async list(scope: AgentScope, { kinds, ...asked }: CredentialsAsked): Promise<PageOf<Credential>> {
       const wanted = kinds === undefined ? ofAgent(scope) : ofAgent(scope).where("kind", "in", kinds);
-      const { rows, nextCursor } = await newestPage(wanted, CREDENTIAL_ORDER, asked);
-      return { items: await withMakers(engine, scope.orgId, rows), nextCursor };
+      const { items, nextCursor } = await newestPage(wanted, asked, CREDENTIAL_ORDER);
+      return { items: await withMakers(engine, scope.orgId, items), nextCursor };
     },
 
     async get(scope: AgentScope, credentialId: string): Promise<Credential | undefined> {

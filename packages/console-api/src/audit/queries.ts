@@ -11,8 +11,8 @@ export type AuditAsked = Omit<AuditFilter, "orgId"> & { limit: number; cursor?: 
 
 /** The organisation's audit log, newest first. */
 export async function auditItems(engine: Engine, orgId: string, asked: AuditAsked): Promise<PageOf<AuditItem>> {
-  const { rows: page, nextCursor } = await auditPage(engine, asked, orgId);
-  const entries = page.map(toAuditRow);
+  const { items, nextCursor } = await auditPage(engine, asked, orgId);
+  const entries = items.map(toAuditRow);
   const names = await namesOf(engine, orgId, [...new Set(entries.flatMap(idsOf))]);
   return { items: entries.map((entry) => toItem(entry, names)), nextCursor };
 }

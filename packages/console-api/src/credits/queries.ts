@@ -4,12 +4,11 @@ import { sql } from "kysely";
 import { usdOf } from "@patchbay/server/accounts/admin-accounts";
 import { balanceOf } from "@patchbay/store/runs/credits";
 import type { Engine } from "@patchbay/store/engine";
-import type { PageAsked, PageOf } from "@patchbay/store/page-cursor";
+import { newestPage, type PageAsked, type PageOf } from "@patchbay/store/page-cursor";
 import { inSlices, type TimeRange } from "../analytics/time-range.ts";
-import { newestPage } from "../lists.ts";
 
 const DAY_MS = 86_400_000;
-const NEWEST = { at: "created_at", id: "id" };
+const NEWEST = { at: "created_at", id: "id" } as const;
 const oldestEntry = sql<number>`min(ledger.created_at)`.as("oldest");
 const sum = sql<number>`cast(coalesce(sum(ledger.micros), 0) as bigint)`;
 
@@ -64,7 +63,7 @@ export function creditQueries(engine: Engine) {
       // Literals: the database chooses a partial index only by them.
       if (kind !== undefined) query = query.where(sql<boolean>`kind = ${sql.lit(kind)}`);
       if (kind === "grant" || kind === "release") query = query.where(sql<boolean>`kind in ('grant', 'release')`);
-      const { rows: page, nextCursor } = await newestPage(query, NEWEST, asked);
+      const { items: page, nextCursor } = await newestPage(query, asked, NEWEST);
       const agents = await agentsOf(engine, orgId, [...new Set(page.flatMap(({ run_id }) => run_id ?? []))]);
       const items = page.map((row): LedgerEntry => ({
         id: row.id,

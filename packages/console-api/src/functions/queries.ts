@@ -5,7 +5,7 @@ import { sql } from "kysely";
 import { fromJson, manifestIn } from "@patchbay/store/columns";
 import { connectedNow } from "@patchbay/store/function-sets/connected";
 import type { Engine } from "@patchbay/store/engine";
-import type { PageAsked, PageOf } from "@patchbay/store/page-cursor";
+import { newestPage, type PageAsked, type PageOf } from "@patchbay/store/page-cursor";
 import { tookMs } from "@patchbay/store/runs/run-facts";
 import type { Schema } from "@patchbay/store/tables/schema";
 import {
@@ -20,7 +20,7 @@ import {
   type TimeRange,
 } from "../analytics/time-range.ts";
 import { addCalls, type CallSums, getOrCreate, noCalls } from "../analytics/tally.ts";
-import { type AgentScope, newestPage } from "../lists.ts";
+import type { AgentScope } from "../lists.ts";
 
 const FIRST_SEEN = sql<number>`coalesce(manifests.first_seen_at, manifests.created_at)`;
 
@@ -165,7 +165,7 @@ function setQueries(engine: Engine) {
     /** Newest first. */
     async sets(scope: AgentScope, asked: PageAsked): Promise<PageOf<FunctionSetVersion>> {
       const listed = db.selectFrom(ofAgent(scope).as("listed")).selectAll();
-      const { rows, nextCursor } = await newestPage(listed, { at: "first_seen", id: "hash" }, asked);
+      const { items: rows, nextCursor } = await newestPage(listed, asked, { at: "first_seen", id: "hash" });
       const items: FunctionSetVersion[] = [];
       for (const row of rows) items.push(await toVersion(row));
       return { items, nextCursor };

@@ -6,7 +6,7 @@ import type { CallRecord, RunEnding, RunRecord, TurnRecord, TurnTiming } from "@
 import { errorsOf } from "@patchbay/store/calls/call-errors";
 import { fromJson, withoutNulls } from "@patchbay/store/columns";
 import type { Engine } from "@patchbay/store/engine";
-import { type PageAsked, type PageOf, parseCursor, toCursor } from "@patchbay/store/page-cursor";
+import { newestPage, type PageAsked, type PageOf, parseCursor, toCursor } from "@patchbay/store/page-cursor";
 import { feedbackOf } from "@patchbay/store/runs/feedback";
 import { rerunsOf } from "@patchbay/store/runs/reruns";
 import { retryStore } from "@patchbay/store/runs/retries";
@@ -16,7 +16,7 @@ import { turnOf } from "@patchbay/store/tables/turns";
 import { turnsOf } from "@patchbay/store/runs/runs-read";
 import type { Schema } from "@patchbay/store/tables/schema";
 import { listByFacts, type Sorted } from "./facts.ts";
-import { type AgentScope, newestPage } from "../lists.ts";
+import type { AgentScope } from "../lists.ts";
 import { namesOf } from "../names.ts";
 import { indexConditions, isIndexed, orderOf, type RunFilter } from "./filter.ts";
 import { summarised, toSummaries } from "./summary.ts";
@@ -80,8 +80,8 @@ export async function listRuns(
   const { limit, cursor, ...filter } = asked;
   if (sort !== undefined || !isIndexed(filter)) return listByFacts(engine, scope, { sort, ...asked });
   const found = summarised(engine).where((eb) => indexConditions(eb, scope, filter));
-  const { rows, nextCursor } = await newestPage(found, orderOf(filter), { limit, cursor });
-  return { items: await toSummaries(engine, rows), nextCursor };
+  const { items, nextCursor } = await newestPage(found, { limit, cursor }, orderOf(filter));
+  return { items: await toSummaries(engine, items), nextCursor };
 }
 
 type AcceptedRun = Pick<Selectable<Schema["runs"]>, "id" | "created_at">;

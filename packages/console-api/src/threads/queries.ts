@@ -3,15 +3,15 @@ import type { ConsoleSession, ConsoleThread, ConsoleThreadDetail } from "@patchb
 import { type ExpressionBuilder, sql } from "kysely";
 import { fromJson } from "@patchbay/store/columns";
 import type { Engine } from "@patchbay/store/engine";
-import { type PageAsked, pageFrom, type PageOf, parseCursor } from "@patchbay/store/page-cursor";
+import { newestPage, type PageAsked, type PageOf } from "@patchbay/store/page-cursor";
 import type { Schema } from "@patchbay/store/tables/schema";
 import { ofSession, toMessages, toSummary } from "@patchbay/store/threads/threads";
-import { asks, indexConditions } from "../runs/filter.ts";
+import { asks, indexConditions, orderOf } from "../runs/filter.ts";
 import { shownQuery, summarised, toSummaries } from "../runs/summary.ts";
 import { sum } from "@patchbay/store/runs/run-facts";
-import { type AgentScope, begins, contains, newestPage, onEngine } from "../lists.ts";
+import { type AgentScope, begins, contains, onEngine } from "../lists.ts";
 
-const ORDER = { at: "threads.updated_at", id: "threads.id" };
+const ORDER = { at: "threads.updated_at", id: "threads.id" } as const;
 
 type Asked = { sessionId?: string | undefined; q?: string | undefined } & PageAsked;
 
@@ -29,7 +29,7 @@ export function threadQueries(engine: Engine) {
         .where("threads.listed", "=", 1)
         .where((eb) => (sessionId === undefined ? eb.and([]) : ofSession(eb, agentId, sessionId)));
       const search = (query: typeof listed) => query.where((eb) => called(eb, q!));
-      const { rows, nextCursor } = await newestPage(listed, ORDER, asked, q === undefined ? undefined : search);
+      const { items: rows, nextCursor } = await newestPage(listed, asked, ORDER, q === undefined ? undefined : search);
       const ids = rows.map(({ id }) => id);
       const figures = await figuresOf(db, ids);
       const items = rows.map((row) => {
@@ -87,7 +87,7 @@ async function threadPage(
   engine: Engine,
   scope: AgentScope,
   threadId: string,
-  { limit, cursor }: PageAsked,
+  asked: PageAsked,
 ): Promise<ConsoleThreadDetail | undefined> {
   const { orgId, agentId } = scope;
   const thread = await engine.db
@@ -98,23 +98,17 @@ async function threadPage(
     .where("agent_id", "=", agentId)
     .executeTakeFirst();
   if (!thread) return undefined;
-  // A forged cursor's number may exceed the column's type.
-  const before = cursor === undefined ? undefined : sql<number>`cast(${parseCursor(cursor).at} as bigint)`;
-  const rows = await summarised(engine)
+  const stored = summarised(engine)
     .select("ending")
-    .where((eb) => indexConditions(eb, scope, { threadId }))
-    .$if(before !== undefined, (narrowed) => narrowed.where("runs.position", "<", before!))
-    .orderBy("runs.position", "desc")
-    .limit(limit + 1)
-    .execute();
-  const page = pageFrom(rows, { limit, floor: undefined, endOf: (row) => ({ at: row.position, id: row.id }) });
-  const runs = page.rows.toReversed();
+    .where((eb) => indexConditions(eb, scope, { threadId }));
+  const { items, nextCursor } = await newestPage(stored, asked, orderOf({ threadId }));
+  const runs = items.toReversed();
   return {
     ...toSummary(thread),
     messages: runs.flatMap(toMessages),
     runs: await toSummaries(engine, runs),
     figures: await totalsOf(engine, threadId),
-    nextCursor: page.nextCursor,
+    nextCursor,
   };
 }
 
@@ -145,7 +139,7 @@ async function totalsOf({ db }: Engine, threadId: string): Promise<ConsoleThread
   };
 }
 
-const SESSION_ORDER = { at: "sessions.last_seen_at", id: "sessions.id" };
+const SESSION_ORDER = { at: "sessions.last_seen_at", id: "sessions.id" } as const;
 
 type SessionsAsked = { from: number; to: number; q?: string | undefined } & PageAsked;
 type Sessions = ExpressionBuilder<Schema, "sessions">;
@@ -189,7 +183,8 @@ export function sessionQueries({ db, dialect }: Engine) {
         .where("sessions.last_seen_at", ">=", from)
         .where("sessions.created_at", "<", to);
       const search = (query: typeof listed) => query.where((eb) => names(eb, q!));
-      const { rows, nextCursor } = await newestPage(listed, SESSION_ORDER, asked, q === undefined ? undefined : search);
+      const isSearch = q !== undefined;
+      const { items: rows, nextCursor } = await newestPage(listed, asked, SESSION_ORDER, isSearch ? search : undefined);
       const ids = rows.map(({ id }) => id);
       const figures = await sessionFiguresOf(db, agentId, ids);
       const items = rows.map((row) => ({

@@ -1,5 +1,5 @@
 import { settledTo } from "./audit-seals.ts";
-import { olderThan, pageFrom, parseCursor, toCursor } from "../page-cursor.ts";
+import { newestPage, type PageOf, parseCursor, toCursor } from "../page-cursor.ts";
 import { newerThan } from "../sweep/batches.ts";
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kysely";
 import type { AuditEntry } from "@patchbay/engine/ports/records";
@@ -11,9 +11,7 @@ import { sortableId } from "../columns.ts";
 
 import { insertion } from "../statement.ts";
 
-/** Entries that one page reads when no index matches the filter. The next page continues after them. */
-const READ_PER_PAGE = 10_000;
-const NEWEST = { at: "created_at", id: "id" };
+const NEWEST = { at: "created_at", id: "id" } as const;
 /** The frequent actions. A partial index contains all other entries, so that a search for a rare one is fast. */
 const USUAL = ["run.started", "run.succeeded", "call.succeeded"];
 
@@ -33,8 +31,8 @@ export function auditStore(engine: Engine): AuditStore {
     },
 
     async list(asked) {
-      const { rows, nextCursor } = await auditPage(engine, asked);
-      return { items: rows.map(toAuditRow), nextCursor };
+      const { items, nextCursor } = await auditPage(engine, asked);
+      return { items: items.map(toAuditRow), nextCursor };
     },
   };
 }
@@ -47,26 +45,14 @@ export async function auditPage(
   { reads: db }: Engine,
   { limit, cursor, ...filter }: AuditFilter & { limit: number; cursor?: string },
   within?: string,
-): Promise<{ rows: AuditTableRow[]; nextCursor: string | null }> {
+): Promise<PageOf<AuditTableRow>> {
   const { found, checked } = conditions(filter);
-  let indexed = db.selectFrom("audit").where(found).orderBy("created_at", "desc");
+  let indexed = db.selectFrom("audit").selectAll().where(found);
   if (within !== undefined) {
     indexed = indexed.where("org_id", "=", within);
     if (filter.action !== undefined && !mayBeUsual(filter.action)) indexed = indexed.where(unusual);
   }
-  if (cursor !== undefined) indexed = indexed.where(olderThan(cursor, NEWEST));
-  const oldest = indexed.select("created_at").offset(READ_PER_PAGE).limit(1);
-  const floor = checked === undefined ? undefined : (await oldest.executeTakeFirst())?.created_at;
-  let page = indexed.selectAll().orderBy("id", "desc");
-  if (checked !== undefined) page = page.where(checked);
-  if (floor !== undefined) page = page.where("created_at", ">=", floor);
-  const rows = await page.limit(limit + 1).execute();
-  const { rows: shown, nextCursor } = pageFrom(rows, {
-    limit,
-    floor,
-    endOf: ({ created_at: at, id }) => ({ at, id }),
-  });
-  return { rows: shown, nextCursor };
+  return newestPage(indexed, { limit, cursor }, NEWEST, checked && ((page) => page.where(checked)));
 }
 
 type Where = (eb: ExpressionBuilder<Schema, "audit">) => Expression<SqlBool>;
