@@ -1,5 +1,6 @@
 import { useHasRole } from "../../api/api.ts";
 import { approvalText } from "../../format/approval.ts";
+import { toFunction, toPage } from "../../state/addresses.ts";
 import { LinkButton, TextLink } from "../../ui/button.tsx";
 import { Drawer } from "../../ui/form/dialog.tsx";
 import { Facts, Section } from "../../ui/page.tsx";
@@ -102,7 +103,7 @@ function DeniedCalls({ agentId, found }: { agentId: string; found: FoundCell }) 
   return (
     <>
       <Count value={denied} />{" "}
-      <TextLink to="/agents/$agentId/runs" params={{ agentId }} search={{ ...runsOf(found), trouble: "denied" }}>
+      <TextLink {...toPage(agentId, "runs")} search={{ ...runsOf(found), trouble: "denied" }}>
         Show runs
       </TextLink>
     </>
@@ -114,12 +115,11 @@ function Actions({ agentId, found }: { agentId: string; found: FoundCell }) {
   const { row, role } = found;
   return (
     <>
-      <LinkButton to="/agents/$agentId/runs" params={{ agentId }} search={runsOf(found)} icon="run">
+      <LinkButton {...toPage(agentId, "runs")} search={runsOf(found)} icon="run">
         Runs with this call
       </LinkButton>
       <LinkButton
-        to="/agents/$agentId/functions/$functionName"
-        params={{ agentId, functionName: row.name }}
+        {...toFunction(agentId, row.name)}
         search={role === null ? {} : { role }}
         look="primary"
         icon="function"

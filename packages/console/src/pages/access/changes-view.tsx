@@ -5,6 +5,7 @@ import { useAction } from "../../api/action.ts";
 import { api, useFiltered, useList } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { CLI } from "../../format/snippets.ts";
+import { toPage } from "../../state/addresses.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { GuardedButton, TextLink } from "../../ui/button.tsx";
 import { Card, Fault, Loaded, Loading } from "../../ui/page.tsx";
@@ -190,7 +191,7 @@ export function LockState({ agentId, manifestHash }: { agentId: string; manifest
       )}
       {first && <span className="text-muted min-w-0 break-words">{first.sentence}</span>}
       {(first || unread.length > 0) && (
-        <TextLink to="/agents/$agentId/access" params={{ agentId }} search={{ manifestHash, view: "changes" }}>
+        <TextLink {...toPage(agentId, "access")} search={{ manifestHash, view: "changes" }}>
           Show changes
         </TextLink>
       )}

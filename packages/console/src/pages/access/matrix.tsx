@@ -1,6 +1,7 @@
 import type { AccessMatrix } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
 import { Fragment, type KeyboardEvent, memo, useRef, useState } from "react";
+import { toFunction } from "../../state/addresses.ts";
 import { useHotkeys } from "../../state/hotkeys.ts";
 import { classNames } from "../../ui/class-names.ts";
 import { Icon } from "../../ui/icon.tsx";
@@ -204,8 +205,7 @@ const Row = memo(function Row({ agentId, row, roles, number, active, highlighted
       >
         <span className="flex min-w-28 flex-wrap items-center gap-x-2 gap-y-1 sm:min-w-72">
           <Link
-            to="/agents/$agentId/functions/$functionName"
-            params={{ agentId, functionName: row.name }}
+            {...toFunction(agentId, row.name)}
             data-position={`${number},0`}
             tabIndex={active === 0 ? 0 : -1}
             className="min-w-0 font-mono text-xs font-medium hover:underline sm:flex-1"

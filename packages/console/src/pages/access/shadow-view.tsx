@@ -2,6 +2,7 @@ import type { ShadowComparison } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
 import { resource } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
+import { toRun } from "../../state/addresses.ts";
 import { TextLink } from "../../ui/button.tsx";
 import { Card, EmptyState, Facts, Loaded, Loading } from "../../ui/page.tsx";
 import { Badge, Count, Time } from "../../ui/values.tsx";
@@ -82,7 +83,7 @@ function Difference({ agentId, change }: { agentId: string; change: ShadowCompar
       <span className="text-muted">{countOf(calls, "call")}</span>
       <span className="text-muted ml-auto flex gap-2">
         {runIds.map((runId) => (
-          <TextLink key={runId} to="/agents/$agentId/runs/$runId" params={{ agentId, runId }}>
+          <TextLink key={runId} {...toRun(agentId, runId)}>
             {runId.slice(0, 12)}
           </TextLink>
         ))}

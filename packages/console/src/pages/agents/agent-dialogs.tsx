@@ -3,6 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { api, refetch, useSession } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
+import { toAgent } from "../../state/addresses.ts";
 import { lastAgentId } from "../../state/signals.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
 import { Secret } from "../../ui/copy.tsx";
@@ -60,7 +61,7 @@ function Created({ created: { agent, key }, onClose }: { created: CreatedAgent; 
       footer={
         <>
           <Button onClick={onClose}>Close</Button>
-          <LinkButton to="/agents/$agentId" params={{ agentId: agent.agentId }} look="primary">
+          <LinkButton {...toAgent(agent.agentId)} look="primary">
             Connect functions
           </LinkButton>
         </>

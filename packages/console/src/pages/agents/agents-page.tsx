@@ -3,6 +3,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 import { useHasRole, useList } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
+import { toAgent } from "../../state/addresses.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { GuardedButton } from "../../ui/button.tsx";
 import { DataTable } from "../../ui/table/data-table.tsx";
@@ -53,7 +54,7 @@ export function AgentsPage() {
         query={agents}
         columns={COLUMNS}
         rowKey={({ agentId }) => agentId}
-        link={({ agentId }, props) => <Link to="/agents/$agentId" params={{ agentId }} {...props} />}
+        link={({ agentId }, props) => <Link {...toAgent(agentId)} {...props} />}
         empty={
           <EmptyState icon="search" title="No matching agents">
             Search matches names and IDs.

@@ -5,6 +5,7 @@ import { useAction } from "../../api/action.ts";
 import { api, refetch, resource, useSession } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { FIRST_SERVICE, KEY_VARIABLE, shellQuote } from "../../format/snippets.ts";
+import { toPage } from "../../state/addresses.ts";
 import { GuardedButton, LinkButton } from "../../ui/button.tsx";
 import { CodeBlock, Command } from "../../ui/code.tsx";
 import { Secret } from "../../ui/copy.tsx";
@@ -132,7 +133,7 @@ function HowToConnect({ agentId }: { agentId: string }) {
           <Icon name="running" className="animate-turn size-3.5" />
           Waiting for a runtime to connect
         </p>
-        <LinkButton to="/agents/$agentId/runtimes" params={{ agentId }} look="ghost" size="small">
+        <LinkButton {...toPage(agentId, "runtimes")} look="ghost" size="small">
           Troubleshoot
         </LinkButton>
       </div>

@@ -5,6 +5,7 @@ import { useState } from "react";
 import { useList } from "../../api/api.ts";
 import { ShareBar } from "../../charts/share-bar.tsx";
 import { countOf } from "../../format/numbers.ts";
+import { toFunction, toPage, toRun } from "../../state/addresses.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { DataTable, rowsOf } from "../../ui/table/data-table.tsx";
 import type { RowLinkProps } from "../../ui/table/table-rows.tsx";
@@ -25,7 +26,7 @@ export function LatestRuns({ agentId }: { agentId: string }) {
     <DataTable
       title="Latest runs"
       titleActions={
-        <LinkButton to="/agents/$agentId/runs" params={{ agentId }} look="ghost" size="small">
+        <LinkButton {...toPage(agentId, "runs")} look="ghost" size="small">
           All runs
         </LinkButton>
       }
@@ -33,9 +34,7 @@ export function LatestRuns({ agentId }: { agentId: string }) {
       live={{ row: "run", filter: agentId, hasMore: runs.hasNextPage }}
       columns={runColumns(longestMs, COLUMNS)}
       rowKey={({ runId }) => runId}
-      link={({ runId }: RunSummary, props: RowLinkProps) => (
-        <Link to="/agents/$agentId/runs/$runId" params={{ agentId, runId }} {...props} />
-      )}
+      link={({ runId }: RunSummary, props: RowLinkProps) => <Link {...toRun(agentId, runId)} {...props} />}
       empty={
         <EmptyState icon="run" title="No runs yet">
           Queries appear here with their model turns and function calls.
@@ -56,7 +55,7 @@ export function FunctionsCard({ agentId, functions }: { agentId: string; functio
       description={set && `${countOf(set.functions.length, "function")} for ${countOf(set.roles.length, "role")}`}
       flush
       actions={
-        <LinkButton to="/agents/$agentId/functions" params={{ agentId }} look="ghost" size="small">
+        <LinkButton {...toPage(agentId, "functions")} look="ghost" size="small">
           All functions
         </LinkButton>
       }
@@ -83,8 +82,7 @@ function MostCalled({ agentId, functions }: { agentId: string; functions: Functi
       {shown.map(({ name, figures }) => (
         <li key={name}>
           <Link
-            to="/agents/$agentId/functions/$functionName"
-            params={{ agentId, functionName: name }}
+            {...toFunction(agentId, name)}
             className="hover:bg-hover/60 block px-4 py-1.5 focus-visible:-outline-offset-2"
           >
             <span className="flex items-baseline justify-between gap-3">
@@ -115,7 +113,7 @@ export function RuntimesCard({ agentId }: { agentId: string }) {
       description={connected && connected.length > 0 ? `${connected.length} connected` : undefined}
       flush
       actions={
-        <LinkButton to="/agents/$agentId/runtimes" params={{ agentId }} look="ghost" size="small">
+        <LinkButton {...toPage(agentId, "runtimes")} look="ghost" size="small">
           All runtimes
         </LinkButton>
       }

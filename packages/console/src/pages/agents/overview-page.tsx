@@ -1,6 +1,7 @@
 import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { resource, useSession } from "../../api/api.ts";
+import { toPage } from "../../state/addresses.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
 import { CopyableText } from "../../ui/copy.tsx";
@@ -64,8 +65,7 @@ function LastDay({ agentId }: { agentId: string }) {
           Last 24 hours
         </h2>
         <Link
-          to="/agents/$agentId/analytics"
-          params={{ agentId }}
+          {...toPage(agentId, "analytics")}
           search={{ range: "24h", source: "all" }}
           className="text-accent text-sm hover:underline"
         >
@@ -87,7 +87,7 @@ function HowToQuery({ agentId, role }: { agentId: string; role: string | undefin
     <Card
       title="Use the API"
       actions={
-        <LinkButton to="/agents/$agentId/keys" params={{ agentId }} search={{ kind: "api" }} look="ghost" size="small">
+        <LinkButton {...toPage(agentId, "keys")} search={{ kind: "api" }} look="ghost" size="small">
           Keys
         </LinkButton>
       }

@@ -5,6 +5,7 @@ import type { ReactNode } from "react";
 import { resource } from "../../api/api.ts";
 import type { TimeChartProps } from "../../charts/time-chart.tsx";
 import { stepRange } from "../../charts/time-steps.ts";
+import { toPage } from "../../state/addresses.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
@@ -202,8 +203,7 @@ export function AgentAnalyticsPage() {
         at: (index) => {
           const { at, end } = stepRange(stepsOf(shown), index);
           void navigate({
-            to: "/agents/$agentId/runs",
-            params: { agentId },
+            ...toPage(agentId, "runs"),
             search: { from: at, to: end, ...runsSearch(search) },
           });
         },

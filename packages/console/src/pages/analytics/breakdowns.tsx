@@ -2,6 +2,7 @@ import type { Analytics } from "@patchbay/protocol/console";
 import { type ReactNode, useState } from "react";
 import { ShareBar } from "../../charts/share-bar.tsx";
 import { formatShare } from "../../format/numbers.ts";
+import { toFunction } from "../../state/addresses.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
 import { allRows, DataTable } from "../../ui/table/data-table.tsx";
 import { EmptyState } from "../../ui/page.tsx";
@@ -203,12 +204,7 @@ export function FunctionsTable({ functions, agentId, scope }: TableProps & { fun
       link={({ name }, props) => runsLink(scope, { functionName: name }, props)}
       {...(agentId !== undefined && {
         actions: ({ name }: Row) => (
-          <LinkButton
-            to="/agents/$agentId/functions/$functionName"
-            params={{ agentId, functionName: name }}
-            look="ghost"
-            size="small"
-          >
+          <LinkButton {...toFunction(agentId, name)} look="ghost" size="small">
             Function<span className="sr-only"> {name}</span>
           </LinkButton>
         ),

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useAction } from "../../api/action.ts";
 import { api, refetch } from "../../api/api.ts";
 import { JsonEditor } from "../../parts/schema-form/arguments-form.tsx";
+import { toAgent, toRun } from "../../state/addresses.ts";
 import { GuardedButton, TextLink } from "../../ui/button.tsx";
 import { CopyableText } from "../../ui/copy.tsx";
 import { Drawer } from "../../ui/form/dialog.tsx";
@@ -51,15 +52,10 @@ function factsOf(approval: ConsoleApproval, agentName: string, expired: boolean)
   const { decidedBy, decidedAs, decidedAt, decisionReason } = approval;
   return [
     ["Status", <Status state={status === "pending" && expired ? "expired" : status} />],
-    [
-      "Agent",
-      <TextLink to="/agents/$agentId" params={{ agentId }}>
-        {agentName}
-      </TextLink>,
-    ],
+    ["Agent", <TextLink {...toAgent(agentId)}>{agentName}</TextLink>],
     [
       "Run",
-      <TextLink to="/agents/$agentId/runs/$runId" params={{ agentId, runId }} search={{ span: approval.toolCallId }}>
+      <TextLink {...toRun(agentId, runId)} search={{ span: approval.toolCallId }}>
         {runId}
       </TextLink>,
     ],

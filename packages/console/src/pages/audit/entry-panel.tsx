@@ -1,4 +1,5 @@
 import type { AuditItem } from "@patchbay/protocol/console";
+import { toAgent, toFunction, toPage, toRun } from "../../state/addresses.ts";
 import { TextLink } from "../../ui/button.tsx";
 import { CopyableText } from "../../ui/copy.tsx";
 import { Drawer } from "../../ui/form/dialog.tsx";
@@ -36,21 +37,12 @@ function factsOf(entry: AuditItem, agentName: string | undefined): (Fact | false
   const { agentId, runId, callId, role, functionName, rule } = entry;
   return [
     ["By", <By entry={entry} />],
-    agentId !== null && [
-      "Agent",
-      <TextLink to="/agents/$agentId" params={{ agentId }}>
-        {agentName ?? agentId}
-      </TextLink>,
-    ],
+    agentId !== null && ["Agent", <TextLink {...toAgent(agentId)}>{agentName ?? agentId}</TextLink>],
     agentId !== null &&
       runId !== null && [
         "Run",
         <CopyableText text={runId} label="Copy ID">
-          <TextLink
-            to="/agents/$agentId/runs/$runId"
-            params={{ agentId, runId }}
-            search={callId === null ? {} : { span: callId }}
-          >
+          <TextLink {...toRun(agentId, runId)} search={callId === null ? {} : { span: callId }}>
             {runId}
           </TextLink>
         </CopyableText>,
@@ -62,11 +54,7 @@ function factsOf(entry: AuditItem, agentName: string | undefined): (Fact | false
       agentId === null ? (
         functionName
       ) : (
-        <TextLink
-          to="/agents/$agentId/functions/$functionName"
-          params={{ agentId, functionName }}
-          className="font-mono text-xs"
-        >
+        <TextLink {...toFunction(agentId, functionName)} className="font-mono text-xs">
           {functionName}
         </TextLink>
       ),
@@ -85,7 +73,7 @@ function By({ entry: { member, keyLabel, keyId, agentId } }: { entry: AuditItem 
       {(member ?? keyLabel) !== null && <span className="block">{member ?? keyLabel}</span>}
       <CopyableText text={keyId} label="Copy ID">
         {isMember || agentId === null || keyId.startsWith("svt_") ? undefined : (
-          <TextLink to="/agents/$agentId/keys" params={{ agentId }} search={{ key: keyId }}>
+          <TextLink {...toPage(agentId, "keys")} search={{ key: keyId }}>
             {keyId}
           </TextLink>
         )}

@@ -2,6 +2,7 @@ import type { LedgerEntry } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { formatUsd } from "../../format/numbers.ts";
+import { toRun } from "../../state/addresses.ts";
 import { DataTable, type RowsQuery } from "../../ui/table/data-table.tsx";
 import type { Column } from "../../ui/table/table-rows.tsx";
 import type { IconName } from "../../ui/icon.tsx";
@@ -85,11 +86,7 @@ const COLUMNS: Column<LedgerEntry>[] = [
               {runId}
             </code>
           ) : (
-            <Link
-              to="/agents/$agentId/runs/$runId"
-              params={{ agentId, runId }}
-              className="text-accent min-w-0 truncate font-mono text-xs hover:underline"
-            >
+            <Link {...toRun(agentId, runId)} className="text-accent min-w-0 truncate font-mono text-xs hover:underline">
               {runId}
             </Link>
           )}

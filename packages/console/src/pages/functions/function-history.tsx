@@ -4,6 +4,7 @@ import { useFiltered } from "../../api/api.ts";
 import { ChartCard, ChartSkeleton } from "../../charts/chart-card.tsx";
 import { formatShare } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
+import { toPage } from "../../state/addresses.ts";
 import { ErrorState } from "../../ui/page.tsx";
 import { StatTile, StatTiles } from "../../ui/stat-tile.tsx";
 import { Count, Duration, Failed, Time } from "../../ui/values.tsx";
@@ -37,8 +38,7 @@ export function FunctionHistory() {
     at: (index: number) => {
       const begins = Date.parse(steps.at[index]!);
       void navigate({
-        to: "/agents/$agentId/runs",
-        params: { agentId },
+        ...toPage(agentId, "runs"),
         search: { functionName, from: toIso(begins), to: toIso(begins + bucketMs) },
       });
     },

@@ -8,6 +8,7 @@ import { rangeOf } from "../../format/time-range.ts";
 import { formatDuration } from "../../format/times.ts";
 import type { ArgumentsDraft } from "../../parts/schema-form/arguments-form.tsx";
 import { shapeOf } from "../../parts/schema-form/field-shape.ts";
+import { toPage } from "../../state/addresses.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
 import { DataTable, rowsOf } from "../../ui/table/data-table.tsx";
@@ -211,7 +212,7 @@ const Missing = ({ name, agentId }: { name: string; agentId: string }) => (
         icon="function"
         title="Function not found"
         action={
-          <LinkButton to="/agents/$agentId/functions" params={{ agentId }} look="primary">
+          <LinkButton {...toPage(agentId, "functions")} look="primary">
             Show all functions
           </LinkButton>
         }

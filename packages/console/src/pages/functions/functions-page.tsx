@@ -4,6 +4,7 @@ import { ApiError } from "../../api/api-error.ts";
 import { useFiltered } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
+import { toFunction } from "../../state/addresses.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { TextLink } from "../../ui/button.tsx";
 import { DataTable, rowsOf } from "../../ui/table/data-table.tsx";
@@ -76,12 +77,7 @@ function FunctionList() {
           onChange: (by) => change({ sort: by === "name" ? undefined : by }),
         }}
         link={({ name }, props) => (
-          <Link
-            to="/agents/$agentId/functions/$functionName"
-            params={{ agentId, functionName: name }}
-            search={{ ...search, manifestHash }}
-            {...props}
-          />
+          <Link {...toFunction(agentId, name)} search={{ ...search, manifestHash }} {...props} />
         )}
         empty={
           q === undefined ? (

@@ -2,6 +2,7 @@ import type { ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { resource } from "../../api/api.ts";
+import { toFunction } from "../../state/addresses.ts";
 import { ErrorState, Loading } from "../../ui/page.tsx";
 import { Badge, type Tone } from "../../ui/values.tsx";
 
@@ -51,8 +52,7 @@ function ChangedFunction({ agentId, change, now }: { agentId: string; change: Fu
           <span className="font-mono text-sm font-medium">{name}</span>
         ) : (
           <Link
-            to="/agents/$agentId/functions/$functionName"
-            params={{ agentId, functionName: name }}
+            {...toFunction(agentId, name)}
             search={{ manifestHash: now }}
             className="text-accent font-mono text-sm font-medium underline-offset-2 hover:underline"
           >

@@ -3,6 +3,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useAction } from "../../api/action.ts";
 import { api } from "../../api/api.ts";
 import { formatDuration } from "../../format/times.ts";
+import { toRun } from "../../state/addresses.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
 import { Notice } from "../../ui/notice.tsx";
 import { Json } from "../../ui/text/json.tsx";
@@ -28,13 +29,7 @@ export function TestCallOutcome({ fn, run }: { fn: ConsoleFunction; run: TestRun
       className="lg:sticky lg:top-16"
       actions={
         runId !== undefined && (
-          <LinkButton
-            to="/agents/$agentId/runs/$runId"
-            params={{ agentId, runId }}
-            look="ghost"
-            size="small"
-            icon="run"
-          >
+          <LinkButton {...toRun(agentId, runId)} look="ghost" size="small" icon="run">
             Open run
           </LinkButton>
         )

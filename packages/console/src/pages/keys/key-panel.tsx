@@ -1,6 +1,7 @@
 import type { CreatedCredential, Credential } from "@patchbay/protocol/console";
 import { useState } from "react";
 import { api } from "../../api/api.ts";
+import { toPage } from "../../state/addresses.ts";
 import { GuardedButton, LinkButton } from "../../ui/button.tsx";
 import { CopyableText } from "../../ui/copy.tsx";
 import { Drawer, FormDialog } from "../../ui/form/dialog.tsx";
@@ -53,18 +54,12 @@ export function KeyPanel({ credential, onClose }: { credential: Credential; onCl
           />
           <div className="flex flex-wrap gap-2">
             {kind === "api" && (
-              <LinkButton
-                to="/agents/$agentId/runs"
-                params={{ agentId }}
-                search={{ keyId: credentialId }}
-                size="small"
-                icon="run"
-              >
+              <LinkButton {...toPage(agentId, "runs")} search={{ keyId: credentialId }} size="small" icon="run">
                 Runs with this key
               </LinkButton>
             )}
             {kind === "runtime" && (
-              <LinkButton to="/agents/$agentId/runtimes" params={{ agentId }} size="small" icon="plug">
+              <LinkButton {...toPage(agentId, "runtimes")} size="small" icon="plug">
                 Connected runtimes
               </LinkButton>
             )}

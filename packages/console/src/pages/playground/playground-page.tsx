@@ -4,6 +4,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { resource, useHasRole } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
+import { toThread } from "../../state/addresses.ts";
 import { Button, LinkButton, TextLink } from "../../ui/button.tsx";
 import { Drawer } from "../../ui/form/dialog.tsx";
 import { Notice } from "../../ui/notice.tsx";
@@ -100,7 +101,7 @@ function Actions({ playground, wide }: { playground: PlaygroundState; wide: bool
   return (
     <>
       {threadId !== undefined && !settings.compare && (
-        <LinkButton to="/agents/$agentId/threads/$threadId" params={{ agentId, threadId }} look="ghost" icon="thread">
+        <LinkButton {...toThread(agentId, threadId)} look="ghost" icon="thread">
           Open thread
         </LinkButton>
       )}
@@ -195,10 +196,7 @@ function EarlierMessages({ run: { agentId, runId, threadId } }: { run: RunTrace 
   return (
     <Notice tone="warn">
       The model was also sent {countOf(earlierMessages, "earlier message")} of this thread. Queries from here do not
-      include them; “Run again” on the run page does.{" "}
-      <TextLink to="/agents/$agentId/threads/$threadId" params={{ agentId, threadId }}>
-        Open thread
-      </TextLink>
+      include them; “Run again” on the run page does. <TextLink {...toThread(agentId, threadId)}>Open thread</TextLink>
     </Notice>
   );
 }

@@ -2,6 +2,7 @@ import type { RunSummary, RunTrace } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { resource } from "../../api/api.ts";
+import { toPage } from "../../state/addresses.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/form/dialog.tsx";
 import { ErrorState, Loading } from "../../ui/page.tsx";
@@ -99,8 +100,7 @@ function Candidate({ run, other, children }: { run: RunTrace; other: string; chi
   return (
     <li className="min-w-0">
       <LinkButton
-        to="/agents/$agentId/compare"
-        params={{ agentId: run.agentId }}
+        {...toPage(run.agentId, "compare")}
         search={{ a, b }}
         look="ghost"
         className="h-auto! w-full justify-start! gap-x-3 gap-y-1 py-1.5 text-left font-normal! max-sm:flex-wrap"

@@ -4,6 +4,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { resource } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
+import { toRun } from "../../state/addresses.ts";
 import { TextLink } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Card, EmptyState, ErrorState, Loading, PageHeader, PageSkeleton } from "../../ui/page.tsx";
@@ -172,7 +173,7 @@ const RunHead = ({ letter, run: { agentId, runId, createdAt, rerunOf } }: { lett
   <th scope="col" className="px-4 py-2 font-medium">
     <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
       <Badge tone="accent">{letter}</Badge>
-      <TextLink to="/agents/$agentId/runs/$runId" params={{ agentId, runId }} className="font-mono break-all">
+      <TextLink {...toRun(agentId, runId)} className="font-mono break-all">
         {runId}
       </TextLink>
       <Time at={createdAt} />

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { api } from "../../api/api.ts";
+import { toRun } from "../../state/addresses.ts";
 import { GuardedButton } from "../../ui/button.tsx";
 import { FormDialog } from "../../ui/form/dialog.tsx";
 import { ErrorState } from "../../ui/page.tsx";
@@ -65,7 +66,7 @@ function RetryDialog({ run, onClose }: { run: RunTrace; onClose: () => void }) {
       refetches={["/agents/:agent_id/runs/:run_id"]}
       onSent={({ runId: next }) => {
         onClose();
-        void navigate({ to: "/agents/$agentId/runs/$runId", params: { agentId, runId: next } });
+        void navigate(toRun(agentId, next));
       }}
       onClose={onClose}
     >

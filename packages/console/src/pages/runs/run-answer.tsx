@@ -1,6 +1,7 @@
 import type { RunTrace } from "@patchbay/protocol/console";
 import { useState } from "react";
 import { oneLine } from "../../format/one-line.ts";
+import { toPage } from "../../state/addresses.ts";
 import { Button, TextLink } from "../../ui/button.tsx";
 import { CopyableText, CopyButton } from "../../ui/copy.tsx";
 import { Notice } from "../../ui/notice.tsx";
@@ -107,8 +108,7 @@ function Sender({ run: { agentId, keyId, sender } }: { run: RunTrace }) {
   if (keyId.startsWith("mem_")) return <span title={keyId}>{name}</span>;
   return (
     <TextLink
-      to="/agents/$agentId/keys"
-      params={{ agentId }}
+      {...toPage(agentId, "keys")}
       search={{ kind: keyId.startsWith("tok_") ? "access" : "api", key: keyId }}
       title={keyId}
     >

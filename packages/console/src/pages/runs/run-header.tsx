@@ -6,6 +6,7 @@ import { api, refetch, useSession } from "../../api/api.ts";
 import { formatShare } from "../../format/numbers.ts";
 import { snippetsOf } from "../../format/snippets.ts";
 import { formatDuration } from "../../format/times.ts";
+import { toFunction, toPage, toRun, toThread } from "../../state/addresses.ts";
 import { GuardedButton, GuardedLink, LinkButton } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Icon, type IconName } from "../../ui/icon.tsx";
@@ -44,18 +45,13 @@ export function RunHeader({ run }: { run: RunTrace }) {
           <CopyButton text={runId} label="Copy run ID" />
         </span>
         <LinkItem icon="thread">
-          <Link to="/agents/$agentId/threads/$threadId" params={{ agentId, threadId }} className={linkClass}>
+          <Link {...toThread(agentId, threadId)} className={linkClass}>
             Thread
           </Link>
         </LinkItem>
         {run.sessionId !== null && (
           <LinkItem icon="session">
-            <Link
-              to="/agents/$agentId/runs"
-              params={{ agentId }}
-              search={{ sessionId: run.sessionId }}
-              className={linkClass}
-            >
+            <Link {...toPage(agentId, "runs")} search={{ sessionId: run.sessionId }} className={linkClass}>
               Session {run.sessionId}
             </Link>
           </LinkItem>
@@ -120,8 +116,7 @@ function Actions({ run }: { run: RunTrace }) {
       if (!(await askFirst([runId]))) return undefined;
       return api.post("/agents/:agent_id/runs/:run_id/reruns", { params: { agentId, runId } });
     },
-    onSuccess: (again) =>
-      again && void navigate({ to: "/agents/$agentId/runs/$runId", params: { agentId, runId: again.runId } }),
+    onSuccess: (again) => again && void navigate(toRun(agentId, again.runId)),
     onError: (error) => showError("Couldn't run it again", error),
     onSettled: () => refetch("/agents/:agent_id/runs/:run_id"),
   });
@@ -148,13 +143,7 @@ function EditTestCall({ run: { agentId, runId, role, query } }: { run: RunTrace 
       look="primary"
       size="small"
       icon="edit"
-      link={
-        <LinkButton
-          to="/agents/$agentId/functions/$functionName"
-          params={{ agentId, functionName }}
-          search={{ again: runId, role: role ?? undefined }}
-        />
-      }
+      link={<LinkButton {...toFunction(agentId, functionName)} search={{ again: runId, role: role ?? undefined }} />}
     >
       Edit and call again
     </GuardedLink>

@@ -2,6 +2,7 @@ import type { RunTrace } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { countOf } from "../../format/numbers.ts";
+import { toFunction, toPage } from "../../state/addresses.ts";
 import { TextLink } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Card, Facts, Section } from "../../ui/page.tsx";
@@ -21,7 +22,7 @@ export function RunFunctions({ run }: { run: RunTrace }) {
           : `Of ${countOf(visible.length + hidden.length, "function")}, ${caller} ${visible.length}`
       }
       actions={
-        <TextLink to="/agents/$agentId/access" params={{ agentId }} className="text-sm">
+        <TextLink {...toPage(agentId, "access")} className="text-sm">
           Open access matrix
         </TextLink>
       }
@@ -65,8 +66,7 @@ const Names = ({ title, names, none, agentId, called, hidden = false }: NamesPro
         {names.map((name) => (
           <li key={name} className="min-w-0">
             <Link
-              to="/agents/$agentId/functions/$functionName"
-              params={{ agentId, functionName: name }}
+              {...toFunction(agentId, name)}
               className={`inline-flex h-6 max-w-full items-center gap-1 rounded border px-1.5 font-mono text-xs ${
                 hidden ? "border-line text-muted border-dashed" : "border-line bg-sunken text-text hover:bg-hover"
               }`}

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type ComponentProps, type ReactNode, useState } from "react";
 import { api, useFiltered } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
+import { toPage } from "../../state/addresses.ts";
 import { Button, GuardedButton, LinkButton } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
 import { FormDialog } from "../../ui/form/dialog.tsx";
@@ -93,7 +94,7 @@ function Actions({ agentId, selected }: Pick<RunSumsProps, "agentId" | "selected
   return (
     <>
       {selected.length === 2 && (
-        <LinkButton size="small" icon="branch" to="/agents/$agentId/compare" params={{ agentId }} search={{ a, b }}>
+        <LinkButton size="small" icon="branch" {...toPage(agentId, "compare")} search={{ a, b }}>
           Compare
         </LinkButton>
       )}

@@ -6,6 +6,7 @@ import { list, pathOfKey, queryClient, resource, useFiltered, useList, useSessio
 import { refetchChanged } from "../../api/refresh-list.ts";
 import { urlOf } from "../../api/routes.ts";
 import { countOf } from "../../format/numbers.ts";
+import { toRun } from "../../state/addresses.ts";
 import { runs as searchOfRuns } from "../../state/page-search.ts";
 import { Button } from "../../ui/button.tsx";
 import { DataTable } from "../../ui/table/data-table.tsx";
@@ -74,7 +75,7 @@ export function RunsPage() {
         columns={runColumns(longestMs, columns, { everywhere: chosen, sort: search.sort, keys: labels })}
         scrolls={chosen}
         rowKey={({ runId }) => runId}
-        link={({ runId }, props) => <Link to="/agents/$agentId/runs/$runId" params={{ agentId, runId }} {...props} />}
+        link={({ runId }, props) => <Link {...toRun(agentId, runId)} {...props} />}
         sort={{ by: sort, onChange: changeSort }}
         selection={{ keys: marked, onChange: setMarked }}
         empty={<NoRuns agentId={agentId} search={search} />}

@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import { useSession } from "../../api/api.ts";
 import { CLI } from "../../format/snippets.ts";
+import { toPage } from "../../state/addresses.ts";
 import { GuardedLink, LinkButton } from "../../ui/button.tsx";
 import { Command } from "../../ui/code.tsx";
 import { Icon } from "../../ui/icon.tsx";
@@ -42,9 +43,7 @@ const Steps = ({ agentId }: { agentId: string }) => (
         needs="developer"
         size="small"
         icon="key"
-        link={
-          <LinkButton to="/agents/$agentId/keys" params={{ agentId }} search={{ kind: "runtime", create: "runtime" }} />
-        }
+        link={<LinkButton {...toPage(agentId, "keys")} search={{ kind: "runtime", create: "runtime" }} />}
       >
         New runtime key
       </GuardedLink>

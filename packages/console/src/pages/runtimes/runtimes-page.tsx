@@ -5,6 +5,7 @@ import { useEffect, useState } from "react";
 import { list } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
+import { toPage } from "../../state/addresses.ts";
 import { classNames } from "../../ui/class-names.ts";
 import { DataTable } from "../../ui/table/data-table.tsx";
 import type { Column } from "../../ui/table/table-rows.tsx";
@@ -46,7 +47,7 @@ export function RuntimesPage() {
             columns={columnsOf(fetchedAt)}
             rowKey={({ instanceId }) => instanceId}
             link={({ manifestHash }, props) => (
-              <Link to="/agents/$agentId/functions" params={{ agentId }} search={{ manifestHash }} {...props} />
+              <Link {...toPage(agentId, "functions")} search={{ manifestHash }} {...props} />
             )}
             empty={null}
           />

@@ -3,6 +3,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { useList, useSession } from "../../api/api.ts";
 import { snippetsOf } from "../../format/snippets.ts";
 import { lastOf, rangeOf } from "../../format/time-range.ts";
+import { toPage } from "../../state/addresses.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { buttonClass } from "../../ui/button.tsx";
 import { DataTable } from "../../ui/table/data-table.tsx";
@@ -39,13 +40,10 @@ export function SessionsPage() {
         live={{ row: "session", filter: { agentId, q, ...range } }}
         columns={COLUMNS}
         rowKey={({ sessionId }) => sessionId}
-        link={({ sessionId }, props) => (
-          <Link to="/agents/$agentId/threads" params={{ agentId }} search={{ sessionId }} {...props} />
-        )}
+        link={({ sessionId }, props) => <Link {...toPage(agentId, "threads")} search={{ sessionId }} {...props} />}
         actions={({ sessionId }) => (
           <Link
-            to="/agents/$agentId/runs"
-            params={{ agentId }}
+            {...toPage(agentId, "runs")}
             search={{ sessionId }}
             aria-label={`Runs in session ${sessionId}`}
             className={buttonClass("ghost", "small")}

@@ -4,6 +4,7 @@ import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { api, refetch } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
+import { toPage } from "../../state/addresses.ts";
 import { Button, GuardedButton, TextLink } from "../../ui/button.tsx";
 import { CopyableText } from "../../ui/copy.tsx";
 import { FormDialog } from "../../ui/form/dialog.tsx";
@@ -100,7 +101,7 @@ function About({ agentId, threadId, thread }: AboutProps) {
     [
       "Queries",
       thread ? (
-        <TextLink to="/agents/$agentId/runs" params={{ agentId }} search={{ threadId }}>
+        <TextLink {...toPage(agentId, "runs")} search={{ threadId }}>
           <Count value={thread.figures.queries} />
         </TextLink>
       ) : (
@@ -130,12 +131,7 @@ function About({ agentId, threadId, thread }: AboutProps) {
 function SessionLink({ agentId, id }: { agentId: string; id: string | null }) {
   if (id === null) return <span className="text-faint">none</span>;
   return (
-    <TextLink
-      to="/agents/$agentId/threads"
-      params={{ agentId }}
-      search={{ sessionId: id }}
-      className="font-mono text-xs break-all"
-    >
+    <TextLink {...toPage(agentId, "threads")} search={{ sessionId: id }} className="font-mono text-xs break-all">
       {id}
     </TextLink>
   );
@@ -159,7 +155,7 @@ function EraseThread({ agentId, thread: { threadId, title, runs, figures }, onCl
       icon="trash"
       send={() => api.delete("/agents/:agent_id/threads/:thread_id", { params: { agentId, threadId } })}
       onSent={async () => {
-        await navigate({ to: "/agents/$agentId/threads", params: { agentId } });
+        await navigate(toPage(agentId, "threads"));
         showSuccess("Thread erased", shownTitle(title));
         void refetch("/agents/:agent_id/threads", "/agents/:agent_id/runs", "/agents/:agent_id/sessions");
       }}

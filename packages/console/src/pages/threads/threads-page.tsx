@@ -1,6 +1,7 @@
 import type { ConsoleThread } from "@patchbay/protocol/console";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useList } from "../../api/api.ts";
+import { toThread } from "../../state/addresses.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { DataTable } from "../../ui/table/data-table.tsx";
 import type { Column } from "../../ui/table/table-rows.tsx";
@@ -35,9 +36,7 @@ export function ThreadsPage() {
         live={{ row: "thread", filter: { agentId, ...search } }}
         columns={COLUMNS}
         rowKey={({ threadId }) => threadId}
-        link={({ threadId }, props) => (
-          <Link to="/agents/$agentId/threads/$threadId" params={{ agentId, threadId }} {...props} />
-        )}
+        link={({ threadId }, props) => <Link {...toThread(agentId, threadId)} {...props} />}
         empty={filtered ? <NothingFound /> : <NoThreads agentId={agentId} />}
       />
     </>

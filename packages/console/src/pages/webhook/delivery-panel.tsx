@@ -1,6 +1,7 @@
 import type { WebhookDelivery } from "@patchbay/protocol/console";
 import { useAction } from "../../api/action.ts";
 import { api, refetch } from "../../api/api.ts";
+import { toRun } from "../../state/addresses.ts";
 import { GuardedButton, LinkButton } from "../../ui/button.tsx";
 import { CopyableText } from "../../ui/copy.tsx";
 import { Drawer } from "../../ui/form/dialog.tsx";
@@ -56,13 +57,7 @@ export function DeliveryPanel({ agentId, delivery, onClose }: DeliveryPanelProps
           <Json value={data} name="Data" />
         </Section>
         {typeof runId === "string" && (
-          <LinkButton
-            to="/agents/$agentId/runs/$runId"
-            params={{ agentId, runId }}
-            size="small"
-            icon="run"
-            className="justify-self-start"
-          >
+          <LinkButton {...toRun(agentId, runId)} size="small" icon="run" className="justify-self-start">
             Open the run
           </LinkButton>
         )}
