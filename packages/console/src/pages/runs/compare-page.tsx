@@ -13,7 +13,7 @@ import { TranscriptView } from "../../parts/conversation/exchange-view.tsx";
 import { callsOf, recordedTranscript } from "../../parts/conversation/exchange.ts";
 import { callDifferences, sameJson } from "../../parts/conversation/call-differences.ts";
 import { FailedQuery } from "../../ui/error-pages.tsx";
-import { MODEL_SETTINGS, type RunFact } from "./model-settings.tsx";
+import { factOf, MODEL_SETTINGS, type RunFact } from "./model-settings.tsx";
 import { RunCost } from "../../parts/run/run-columns.tsx";
 import { isCall, modelName, stateOf } from "../../parts/run/run-facts.ts";
 
@@ -57,21 +57,15 @@ function Comparison({ agentId, ids }: { agentId: string; ids: readonly [string, 
 /** Those that are equal share one line. */
 const SETTINGS: RunFact[] = [
   ...MODEL_SETTINGS,
-  {
-    name: "Analysis mode",
-    show: ({ analysisMode }) => (analysisMode ? "on" : "off"),
-    value: ({ analysisMode }) => analysisMode,
-  },
+  factOf("Analysis mode", "analysisMode", (isOn) => (isOn ? "on" : "off")),
 ];
 
 const REQUEST: RunFact[] = [
-  { name: "Query", show: ({ fullQuery }) => fullQuery, value: ({ fullQuery }) => fullQuery },
-  { name: "Role", show: ({ role }) => role ?? "no role", value: ({ role }) => role },
-  {
-    name: "Context",
-    show: ({ context }) => <code className="font-mono text-xs break-all">{JSON.stringify(context)}</code>,
-    value: ({ context }) => context,
-  },
+  factOf("Query", "fullQuery", (query) => query),
+  factOf("Role", "role", (role) => role ?? "no role"),
+  factOf("Context", "context", (context) => (
+    <code className="font-mono text-xs break-all">{JSON.stringify(context)}</code>
+  )),
   {
     name: "Model",
     show: (run) => (isCall(run.source) ? "none" : modelName(run)),
@@ -80,11 +74,9 @@ const REQUEST: RunFact[] = [
 ];
 
 const FIGURES: RunFact[] = [
-  {
-    name: "Function set",
-    show: ({ manifestHash }) => <code className="font-mono text-xs">{manifestHash?.slice(0, 12) ?? "none"}</code>,
-    value: ({ manifestHash }) => manifestHash,
-  },
+  factOf("Function set", "manifestHash", (hash) => (
+    <code className="font-mono text-xs">{hash?.slice(0, 12) ?? "none"}</code>
+  )),
   {
     name: "State",
     show: ({ code, ...run }) => (
@@ -95,24 +87,16 @@ const FIGURES: RunFact[] = [
     ),
     value: ({ code, ...run }) => [stateOf(run), code],
   },
-  { name: "Duration", show: ({ durationMs }) => <Duration ms={durationMs} />, value: ({ durationMs }) => durationMs },
-  {
-    name: "Calls",
-    show: ({ calls, failedCalls, deniedCalls }) => `${calls}, ${failedCalls} failed, ${deniedCalls} denied`,
-    value: ({ calls, failedCalls, deniedCalls }) => [calls, failedCalls, deniedCalls],
-  },
-  {
-    name: "Input tokens",
-    show: ({ inputTokens }) => <Count value={inputTokens} />,
-    value: ({ inputTokens }) => inputTokens,
-  },
-  {
-    name: "Output tokens",
-    show: ({ outputTokens }) => <Count value={outputTokens} />,
-    value: ({ outputTokens }) => outputTokens,
-  },
-  { name: "Cost", show: (run) => <RunCost run={run} />, value: ({ costUsd }) => costUsd },
+  factOf("Duration", "durationMs", (ms) => <Duration ms={ms} />),
+  { name: "Calls", show: callsText, value: callsText },
+  factOf("Input tokens", "inputTokens", (tokens) => <Count value={tokens} />),
+  factOf("Output tokens", "outputTokens", (tokens) => <Count value={tokens} />),
+  factOf("Cost", "costUsd", (_, run) => <RunCost run={run} />),
 ];
+
+function callsText({ calls, failedCalls, deniedCalls }: RunTrace): string {
+  return `${calls}, ${failedCalls} failed, ${deniedCalls} denied`;
+}
 
 function Figures({ a, b }: { a: RunTrace; b: RunTrace }) {
   const settings = SETTINGS.filter((line) => differs(line, a, b));

@@ -8,59 +8,47 @@ import { Money } from "../../ui/values.tsx";
 /** A run property, as its page and a comparison show it. */
 export interface RunFact {
   name: string;
-  show: (run: RunTrace) => ReactNode;
   /** What must be equal for two runs to count as the same. */
   value: (run: RunTrace) => unknown;
+  show: (run: RunTrace) => ReactNode;
+}
+
+type Shown = RunTrace & RunTrace["settings"];
+
+/** The fact with the value of one property. */
+export function factOf<Key extends keyof Shown>(
+  name: string,
+  key: Key,
+  show: (value: Shown[Key], run: RunTrace) => ReactNode,
+): RunFact {
+  const value = (run: RunTrace): Shown[Key] => ({ ...run, ...run.settings })[key];
+  return { name, value, show: (run) => show(value(run), run) };
 }
 
 /** A run's model settings besides its provider and its model. */
 export const MODEL_SETTINGS: RunFact[] = [
-  {
-    name: "Temperature",
-    show: ({ settings }) => settings.temperature ?? "Provider default",
-    value: ({ settings }) => settings.temperature,
-  },
-  {
-    name: "Max tokens",
-    show: ({ settings }) => formatCount(settings.maxTokens),
-    value: ({ settings }) => settings.maxTokens,
-  },
-  { name: "Steps", show: ({ settings }) => formatCount(settings.steps), value: ({ settings }) => settings.steps },
-  {
-    name: "Fallback",
-    show: ({ settings: { fallback } }) =>
-      fallback.length === 0 ? (
-        "none"
-      ) : (
-        <ol className="font-mono text-xs break-all">
-          {fallback.map((model) => (
-            <li key={model}>{model}</li>
-          ))}
-        </ol>
-      ),
-    value: ({ settings }) => settings.fallback,
-  },
-  {
-    name: "History",
-    show: ({ settings: { historyTokens } }) =>
-      historyTokens === null ? "Half the model's context window" : `${formatCount(historyTokens)} tokens`,
-    value: ({ settings }) => settings.historyTokens,
-  },
-  {
-    name: "Instructions",
-    show: ({ instructions }) =>
-      instructions === null ? "The agent's" : <CodeBlock text={instructions} title="This run's" wrap />,
-    value: ({ instructions }) => instructions,
-  },
-  {
-    name: "Cost cap",
-    show: ({ settings: { maxCostUsd } }) => (maxCostUsd === null ? "none" : <Money usd={maxCostUsd} />),
-    value: ({ settings }) => settings.maxCostUsd,
-  },
-  {
-    name: "Answer schema",
-    show: ({ settings: { responseSchema } }) =>
-      responseSchema === null ? "none" : <Json value={responseSchema} name="Answer schema" />,
-    value: ({ settings }) => settings.responseSchema,
-  },
+  factOf("Temperature", "temperature", (value) => value ?? "Provider default"),
+  factOf("Max tokens", "maxTokens", formatCount),
+  factOf("Steps", "steps", formatCount),
+  factOf("Fallback", "fallback", (models) =>
+    models.length === 0 ? (
+      "none"
+    ) : (
+      <ol className="font-mono text-xs break-all">
+        {models.map((model) => (
+          <li key={model}>{model}</li>
+        ))}
+      </ol>
+    ),
+  ),
+  factOf("History", "historyTokens", (tokens) =>
+    tokens === null ? "Half the model's context window" : `${formatCount(tokens)} tokens`,
+  ),
+  factOf("Instructions", "instructions", (text) =>
+    text === null ? "The agent's" : <CodeBlock text={text} title="This run's" wrap />,
+  ),
+  factOf("Cost cap", "maxCostUsd", (usd) => (usd === null ? "none" : <Money usd={usd} />)),
+  factOf("Answer schema", "responseSchema", (schema) =>
+    schema === null ? "none" : <Json value={schema} name="Answer schema" />,
+  ),
 ];

@@ -19,9 +19,8 @@ import { bodyOf as bodyOfSettings, settingsOfRun } from "../../parts/playground/
 import { useAskFirst } from "../../parts/run/ask-first.tsx";
 import { CompareMenu } from "./compare-menu.tsx";
 import { CallMarks, RunCost } from "../../parts/run/run-columns.tsx";
-import { isCall, modelName, SOURCE_LABELS, stateOf } from "../../parts/run/run-facts.ts";
+import { isCall, isOpen, modelName, SOURCE_LABELS, stateOf } from "../../parts/run/run-facts.ts";
 import { mayRetry, RetryRun } from "./retry-run.tsx";
-import { isOpen } from "../../parts/run/run-facts.ts";
 
 /** A run's query, state and caller, and its actions. */
 export function RunHeader({ run }: { run: RunTrace }) {

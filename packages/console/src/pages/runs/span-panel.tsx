@@ -14,11 +14,10 @@ import { endOf } from "../../parts/waterfall/rows.ts";
 import { KIND_WORDS, stateOf } from "../../parts/waterfall/span-look.ts";
 import { CallProgress } from "../../parts/conversation/exchange-view.tsx";
 import type { Report } from "../../parts/conversation/exchange.ts";
-import { wholeInput } from "../../parts/run/run-facts.ts";
+import { isCall, modelName, wholeInput } from "../../parts/run/run-facts.ts";
 import { SaveCase } from "../../parts/run/save-case.tsx";
 import { EventRows, useRunLog } from "./event-log.tsx";
 import { type CallFailure, OwnerError } from "../../parts/run/owner-error.tsx";
-import { isCall, modelName } from "../../parts/run/run-facts.ts";
 import { SentTurnView } from "./sent-turn.tsx";
 import { SpanPayload } from "./span-payload.tsx";
 
