@@ -10,20 +10,13 @@ import { Markdown } from "../../ui/text/markdown.tsx";
 import { Card, Facts, Section } from "../../ui/page.tsx";
 import { Time } from "../../ui/values.tsx";
 import { WaitsForApproval } from "../../parts/conversation/exchange-view.tsx";
-import type { Progress } from "./use-run-trace.ts";
+import type { LiveRun, Progress } from "./use-run-trace.ts";
 
 /** Longer answers are collapsed at first. */
 const LONG_UNITS = 800;
 
-interface RunAnswerProps {
-  run: RunTrace;
-  running: boolean;
-  partial: string;
-  progress: Progress;
-}
-
 /** The answer that the caller received; while the run continues, what was streamed so far. */
-export function RunAnswer({ run, running, partial, progress }: RunAnswerProps) {
+export function RunAnswer({ run, live: { running, partial, progress } }: { run: RunTrace; live: LiveRun }) {
   const text = run.response ?? partial;
   const [expanded, setExpanded] = useState(false);
   const long = text.length > LONG_UNITS;

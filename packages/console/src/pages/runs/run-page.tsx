@@ -19,33 +19,25 @@ import { type FeedbackDraft, RunFeedback } from "./run-feedback.tsx";
 import { RunFigures, RunHeader } from "./run-header.tsx";
 import { isCall } from "../../parts/run/run-facts.ts";
 import { RunFunctions, RunSettings } from "./run-request.tsx";
-import { SpanPanel, type SpanTab } from "./span-panel.tsx";
-import { type Progress, useRunTrace } from "./use-run-trace.ts";
+import { SpanPanel } from "./span-panel.tsx";
+import { type LiveRun, useRunTrace } from "./use-run-trace.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/runs/$runId");
 
 /** One run: its query and answer, its waterfall, settings and events. */
 export function RunPage() {
   const { agentId, runId } = route.useParams();
-  const { query, running, partial, progress } = useRunTrace(agentId, runId);
+  const { query, live } = useRunTrace(agentId, runId);
   const { data: run, error } = query;
   if (run === undefined)
     return error === null ? <PageSkeleton /> : <FailedQuery title="Run" query={query} items="runs" />;
-  return <Run run={run} running={running} partial={partial} progress={progress} knownAt={query.dataUpdatedAt} />;
+  return <Run run={run} live={live} knownAt={query.dataUpdatedAt} />;
 }
 
-interface RunProps {
-  run: RunTrace;
-  running: boolean;
-  partial: string;
-  progress: Progress;
-  knownAt: number;
-}
-
-function Run({ run, running, partial, progress, knownAt }: RunProps) {
+function Run({ run, live, knownAt }: { run: RunTrace; live: LiveRun; knownAt: number }) {
   const search = route.useSearch();
   const changeView = useSearchChange(route, { toTop: true });
-  const nowMs = useRunClock({ running, knownMs: run.durationMs, knownAt });
+  const nowMs = useRunClock({ running: live.running, knownMs: run.durationMs, knownAt });
   const [draft, setDraft] = useState<FeedbackDraft>();
   const view = (["events", "feedback"] as const).find((name) => name === search.view) ?? "waterfall";
   return (
@@ -57,11 +49,7 @@ function Run({ run, running, partial, progress, knownAt }: RunProps) {
         value={view}
         onChange={(view) => changeView({ view })}
         tabs={[
-          {
-            value: "waterfall",
-            label: "Waterfall",
-            content: <WaterfallView {...{ run, running, partial, progress, nowMs }} />,
-          },
+          { value: "waterfall", label: "Waterfall", content: <WaterfallView run={run} live={live} nowMs={nowMs} /> },
           {
             value: "events",
             label: "Events",
@@ -84,10 +72,10 @@ function Run({ run, running, partial, progress, knownAt }: RunProps) {
 
 const spanWidth = panelWidth("span", 36);
 
-function WaterfallView({ run, running, partial, progress, nowMs }: Omit<RunProps, "knownAt"> & { nowMs: number }) {
-  const { span: selected, tab } = route.useSearch();
+function WaterfallView({ run, live, nowMs }: { run: RunTrace; live: LiveRun; nowMs: number }) {
+  const { running, progress } = live;
+  const { span: selected } = route.useSearch();
   const navigate = route.useNavigate();
-  const change = useSearchChange(route);
   const wide = useMedia("(width >= 1100px)");
   const span = run.spans.find(({ id }) => id === selected);
   const select = useCallback(
@@ -96,16 +84,7 @@ function WaterfallView({ run, running, partial, progress, nowMs }: Omit<RunProps
     [navigate],
   );
   const panel = span && (
-    <SpanPanel
-      key={span.id}
-      run={run}
-      span={span}
-      nowMs={nowMs}
-      progress={progress.get(span.id) ?? []}
-      tab={tab}
-      onTab={(next: SpanTab) => change({ tab: next })}
-      onEvents={() => void navigate({ search: { view: "events" } })}
-    />
+    <SpanPanel key={span.id} run={run} span={span} nowMs={nowMs} progress={progress.get(span.id) ?? []} />
   );
   const title = span && <SpanTitle span={span} state={stateOf(span, run.status === "waiting")} />;
   return (
@@ -153,7 +132,7 @@ function WaterfallView({ run, running, partial, progress, nowMs }: Omit<RunProps
         </Drawer>
       )}
       <div className="mt-4 grid items-start gap-4 min-[1100px]:grid-cols-[minmax(0,1fr)_minmax(20rem,36%)]">
-        <RunAnswer run={run} running={running} partial={partial} progress={progress} />
+        <RunAnswer run={run} live={live} />
         <div className="grid min-w-0 gap-4">
           <RunRequest run={run} />
           {!isCall(run.source) && <RunSettings run={run} />}

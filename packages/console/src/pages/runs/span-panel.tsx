@@ -1,7 +1,10 @@
 import type { LogEvent, RunTrace, Span } from "@patchbay/protocol/console";
+import { getRouteApi } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { formatShare } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
+import { toFunction } from "../../state/addresses.ts";
+import { useSearchChange } from "../../state/page-search.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code.tsx";
 import { Notice } from "../../ui/notice.tsx";
@@ -21,7 +24,7 @@ import { type CallFailure, OwnerError } from "../../parts/run/owner-error.tsx";
 import { SentTurnView } from "./sent-turn.tsx";
 import { SpanPayload } from "./span-payload.tsx";
 
-export type SpanTab = "overview" | "sent" | "input" | "output" | "error" | "attributes" | "events";
+const route = getRouteApi("/shell/agents/$agentId/runs/$runId");
 
 interface SpanPanelProps {
   run: RunTrace;
@@ -29,17 +32,15 @@ interface SpanPanelProps {
   nowMs: number;
   /** What the call reported while the page was open. */
   progress: readonly Report[];
-  tab: string | undefined;
-  onTab: (tab: SpanTab) => void;
-  onEvents: () => void;
 }
 
 /** One span's details, in tabs; omits empty tabs. */
-export function SpanPanel({ run, span, nowMs, progress, tab, onTab, onEvents }: SpanPanelProps) {
-  const tabs: Tab<SpanTab>[] = [
-    { value: "overview", label: "Overview", content: <SpanOverview {...{ run, span, nowMs, progress }} /> },
-  ];
-  const add = (value: SpanTab, label: string, content: ReactNode) => tabs.push({ value, label, content });
+export function SpanPanel(props: SpanPanelProps) {
+  const { run, span } = props;
+  const { tab } = route.useSearch();
+  const change = useSearchChange(route);
+  const tabs: Tab<string>[] = [{ value: "overview", label: "Overview", content: <SpanOverview {...props} /> }];
+  const add = (value: string, label: string, content: ReactNode) => tabs.push({ value, label, content });
   const { step } = span.attributes;
   if (span.kind === "turn" && typeof step === "number" && !isCall(run.source))
     add("sent", "Sent to model", <SentTurnView run={run} step={step} />);
@@ -47,9 +48,9 @@ export function SpanPanel({ run, span, nowMs, progress, tab, onTab, onEvents }: 
   if (span.output !== undefined) add("output", "Output", <Output run={run} span={span} />);
   if (span.errorMessage !== null || span.code !== null) add("error", "Error", <Failure span={span} />);
   add("attributes", "Attributes", <Json value={{ ...span.attributes, id: span.id }} name="Attributes" />);
-  if (span.kind !== "queue") add("events", "Raw events", <SpanEvents {...{ run, span, nowMs, onEvents }} />);
+  if (span.kind !== "queue") add("events", "Raw events", <SpanEvents {...props} />);
   const shown = tabs.find(({ value }) => value === tab)?.value ?? "overview";
-  return <Tabs tabs={tabs} value={shown} onChange={onTab} />;
+  return <Tabs tabs={tabs} value={shown} onChange={(next) => change({ tab: next })} />;
 }
 
 function Output({ run, span }: { run: RunTrace; span: Span }) {
@@ -84,7 +85,8 @@ const Failure = ({ span }: { span: Span }) => (
   </div>
 );
 
-function SpanEvents({ run, span, nowMs, onEvents }: Pick<SpanPanelProps, "run" | "span" | "nowMs" | "onEvents">) {
+function SpanEvents({ run, span, nowMs }: SpanPanelProps) {
+  const navigate = route.useNavigate();
   const log = useRunLog(run, "hosted");
   if (log.error && !log.data) return <ErrorState error={log.error} onRetry={() => void log.refetch()} />;
   const events = log.data?.filter((event) => belongsTo(event, run, span, nowMs));
@@ -93,7 +95,7 @@ function SpanEvents({ run, span, nowMs, onEvents }: Pick<SpanPanelProps, "run" |
       <div className="border-line overflow-hidden rounded-lg border">
         <EventRows events={events} />
       </div>
-      <Button size="small" className="justify-self-start" onClick={onEvents}>
+      <Button size="small" className="justify-self-start" onClick={() => void navigate({ search: { view: "events" } })}>
         Show all events
       </Button>
     </div>
@@ -117,7 +119,7 @@ function belongsTo({ afterMs, body }: LogEvent, run: RunTrace, span: Span, nowMs
 const END_TOLERANCE_MS = 1_000;
 
 /** A span's facts; why it failed, and what a turn wrote and requested. */
-function SpanOverview({ run, span, nowMs, progress }: Pick<SpanPanelProps, "run" | "span" | "nowMs" | "progress">) {
+function SpanOverview({ run, span, nowMs, progress }: SpanPanelProps) {
   const lengthMs = endOf(span, nowMs) - span.startMs;
   const facts: (Fact | false)[] = [
     ["State", <Status state={stateOf(span, run.status === "waiting")} />],
@@ -141,27 +143,19 @@ function SpanOverview({ run, span, nowMs, progress }: Pick<SpanPanelProps, "run"
 
 /** What a member may do with a call: open its function, call it again by hand, or keep it as a case. */
 function CallActions({ run: { agentId, runId, role, context }, span }: { run: RunTrace; span: Span }) {
-  const params = { agentId, functionName: span.name };
   const input = wholeInput(span);
   return (
     <div className="grid gap-2">
       <div className="flex flex-wrap gap-2">
         <LinkButton
-          to="/agents/$agentId/functions/$functionName"
-          params={params}
+          {...toFunction(agentId, span.name)}
           search={{ again: runId, call: span.id, role: role ?? undefined }}
           size="small"
           icon="retry"
         >
           Try with these arguments
         </LinkButton>
-        <LinkButton
-          to="/agents/$agentId/functions/$functionName"
-          params={params}
-          look="ghost"
-          size="small"
-          icon="function"
-        >
+        <LinkButton {...toFunction(agentId, span.name)} look="ghost" size="small" icon="function">
           Open {span.name}
         </LinkButton>
       </div>

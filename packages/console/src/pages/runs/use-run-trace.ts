@@ -1,5 +1,4 @@
-import type { RunTrace } from "@patchbay/protocol/console";
-import { useQuery, type UseQueryResult } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { list, queryClient, resource } from "../../api/api.ts";
 import { followRun } from "../../api/stream.ts";
@@ -9,13 +8,8 @@ import type { Report } from "../../parts/conversation/exchange.ts";
 /** Poll interval when a run's events cannot be followed. */
 const POLL_MS = 3_000;
 
-interface FollowedTrace {
-  query: UseQueryResult<RunTrace>;
-  running: boolean;
-  /** The streamed part of an unfinished answer. */
-  partial: string;
-  progress: Progress;
-}
+/** What a page knows of a run that it follows, besides its trace. */
+export type LiveRun = ReturnType<typeof useRunTrace>["live"];
 
 /** What call handlers reported since the page was opened, by call; it is not stored. */
 export type Progress = ReadonlyMap<string, readonly Report[]>;
@@ -24,7 +18,8 @@ export type Progress = ReadonlyMap<string, readonly Report[]>;
 const MAX_REPORTS = 100;
 
 /** A run with its waterfall, refetched on every stored event until it ends. */
-export function useRunTrace(agentId: string, runId: string): FollowedTrace {
+export function useRunTrace(agentId: string, runId: string) {
+  /** The streamed part of an unfinished answer. */
   const [partial, setPartial] = useState("");
   const [progress, setProgress] = useState<Progress>(new Map());
   const [polling, setPolling] = useState(false);
@@ -68,7 +63,7 @@ export function useRunTrace(agentId: string, runId: string): FollowedTrace {
     // `options` depends only on these ids.
   }, [running, agentId, runId]);
 
-  return { query, running, partial, progress };
+  return { query, live: { running, partial, progress } };
 }
 
 const withReport = (before: Progress, callId: string, report: Report): Progress =>
