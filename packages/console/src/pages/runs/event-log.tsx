@@ -16,14 +16,14 @@ import { type Dialect, logOf } from "./use-run-trace.ts";
 /** Pages that are fetched automatically. */
 const PAGES_AT_ONCE = 5;
 
-/** A run's stored events; the first pages load automatically. */
-export function useRunLog(run: Pick<RunTrace, "agentId" | "runId">, dialect: Dialect) {
-  const log = useInfiniteQuery({ ...logOf(run.agentId, run.runId, dialect), staleTime: 60_000 });
-  const { hasNextPage, isFetchingNextPage, fetchNextPage, data } = log;
-  const few = (data?.length ?? 0) < PAGES_AT_ONCE * 100;
+/** A run's stored events. The first pages load automatically, and further ones while the events `need` them. */
+export function useRunLog({ agentId, runId }: RunTrace, dialect: Dialect, need?: (events: LogEvent[]) => boolean) {
+  const log = useInfiniteQuery({ ...logOf(agentId, runId, dialect), staleTime: 60_000 });
+  const { hasNextPage, isFetchingNextPage, fetchNextPage, data = [] } = log;
+  const isNeeded = data.length < PAGES_AT_ONCE * 100 || need?.(data) === true;
   useEffect(() => {
-    if (few && hasNextPage && !isFetchingNextPage) void fetchNextPage();
-  }, [few, hasNextPage, isFetchingNextPage, fetchNextPage]);
+    if (isNeeded && hasNextPage && !isFetchingNextPage) void fetchNextPage();
+  }, [isNeeded, hasNextPage, isFetchingNextPage, fetchNextPage]);
   return log;
 }
 

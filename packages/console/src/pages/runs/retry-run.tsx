@@ -6,7 +6,7 @@ import { api } from "../../api/api.ts";
 import { toRun } from "../../state/addresses.ts";
 import { GuardedButton } from "../../ui/button.tsx";
 import { FormDialog } from "../../ui/form/dialog.tsx";
-import { ErrorState } from "../../ui/page.tsx";
+import { Loaded } from "../../ui/page.tsx";
 import { EffectList, effectsOf } from "../../parts/run/ask-first.tsx";
 import { isCall } from "../../parts/run/run-facts.ts";
 
@@ -31,13 +31,12 @@ export const mayRetry = ({ code, retriedBy, source, spans }: RunTrace): boolean 
 /** Continues a failed run as a new one, after a look at the writes that are not made again. */
 export function RetryRun({ run }: { run: RunTrace }) {
   const [open, setOpen] = useState(false);
-  const close = () => setOpen(false);
   return (
     <>
       <GuardedButton needs="developer" look="primary" size="small" icon="retry" onClick={() => setOpen(true)}>
         Retry
       </GuardedButton>
-      {open && <RetryDialog run={run} onClose={close} />}
+      {open && <RetryDialog run={run} onClose={() => setOpen(false)} />}
     </>
   );
 }
@@ -45,11 +44,7 @@ export function RetryRun({ run }: { run: RunTrace }) {
 function RetryDialog({ run, onClose }: { run: RunTrace; onClose: () => void }) {
   const { agentId, runId, continues } = run;
   const navigate = useNavigate();
-  const {
-    data,
-    error,
-    refetch: again,
-  } = useQuery({
+  const effects = useQuery({
     queryKey: ["effects", agentId, runId],
     queryFn: async () => {
       const { calls, omitted } = await effectsOf(agentId, [...continues, runId]);
@@ -61,7 +56,7 @@ function RetryDialog({ run, onClose }: { run: RunTrace; onClose: () => void }) {
       title="Retry this run?"
       description="A new run continues it from its last stored step, with the newest functions."
       submit="Retry"
-      disabled={data === undefined}
+      disabled={effects.data === undefined}
       send={() => api.post("/agents/:agent_id/runs/:run_id/retry", { params: { agentId, runId } })}
       refetches={["/agents/:agent_id/runs/:run_id"]}
       onSent={({ runId: next }) => {
@@ -70,14 +65,18 @@ function RetryDialog({ run, onClose }: { run: RunTrace; onClose: () => void }) {
       }}
       onClose={onClose}
     >
-      {error && <ErrorState error={error} onRetry={() => void again()} />}
-      {data && data.calls.length === 0 && <p className="text-sm">No call in the run has changed data.</p>}
-      {data && data.calls.length > 0 && (
-        <div className="grid min-w-0 gap-2">
-          <p className="text-sm">These calls changed data, or may have. A call with a result is not made again.</p>
-          <EffectList effects={data} />
-        </div>
-      )}
+      <Loaded query={effects} loading={undefined}>
+        {(known) =>
+          known.calls.length === 0 ? (
+            <p className="text-sm">No call in the run has changed data.</p>
+          ) : (
+            <div className="grid min-w-0 gap-2">
+              <p className="text-sm">These calls changed data, or may have. A call with a result is not made again.</p>
+              <EffectList effects={known} />
+            </div>
+          )
+        }
+      </Loaded>
     </FormDialog>
   );
 }

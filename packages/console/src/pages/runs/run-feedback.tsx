@@ -98,20 +98,13 @@ function faultOf(tags: readonly string[]): string | undefined {
   return long && `“${long.slice(0, 20)}…” has ${long.length} characters. A tag has at most ${TAG_UNITS}.`;
 }
 
-interface FeedbackToSave {
-  agentId: string;
-  runId: string;
-  body: BodyOf<"POST", typeof FEEDBACK>;
-  onRemoved: () => void;
-}
-
 const FEEDBACK = "/agents/:agent_id/runs/:run_id/feedback";
 
 /** What shows feedback. */
 const SHOWING = ["/agents/:agent_id/runs/:run_id", "/agents/:agent_id/runs", "/agents/:agent_id/run-values"] as const;
 
 /** Saves and removes the member's feedback. */
-function useFeedback({ agentId, runId, body, onRemoved }: FeedbackToSave) {
+function useFeedback({ agentId, runId }: RunTrace, body: BodyOf<"POST", typeof FEEDBACK>, onRemoved: () => void) {
   const params = { agentId, runId };
   const save = useAction({
     mutationFn: () => api.post(FEEDBACK, { params, body }),
@@ -136,7 +129,7 @@ function FeedbackForm({ run, draft, onDraft }: RunFeedbackProps) {
   const own = useOwnFeedback(run);
   const saved = {
     runId,
-    score: own?.score === null || own === undefined ? "" : String(Math.sign(own.score)),
+    score: own?.score == null ? "" : String(Math.sign(own.score)),
     tags: own?.tags.join(", ") ?? "",
     comment: own?.comment ?? "",
   };
@@ -155,7 +148,7 @@ function FeedbackForm({ run, draft, onDraft }: RunFeedbackProps) {
     // The button that had the focus is gone.
     scores.current?.querySelector("button")?.focus();
   };
-  const { save, remove } = useFeedback({ agentId, runId, body, onRemoved });
+  const { save, remove } = useFeedback(run, body, onRemoved);
   return (
     <Form
       error={save.error ?? remove.error}
@@ -206,14 +199,8 @@ function FeedbackForm({ run, draft, onDraft }: RunFeedbackProps) {
 
 const SUGGESTED = 8;
 
-interface UsedTagsProps {
-  agentId: string;
-  except: readonly string[];
-  onPick: (tag: string) => void;
-}
-
 /** The most frequent tags on the agent's runs, each a button that adds it. */
-function UsedTags({ agentId, except, onPick }: UsedTagsProps) {
+function UsedTags({ agentId, except, onPick }: { agentId: string; except: string[]; onPick: (tag: string) => void }) {
   const { data } = useQuery(resource("/agents/:agent_id/run-values", { params: { agentId } }));
   // A client's tag may have a comma, which separates tags here.
   const tags = data?.tags.map(({ value }) => value).filter((tag) => !except.includes(tag) && !tag.includes(","));

@@ -80,11 +80,8 @@ const SOURCES = Object.entries({ production: "Production", ...SOURCE_LABELS }).m
 type FilterName = Exclude<keyof RunsSearch, "range" | "from" | "to" | "sort" | "noRole">;
 
 function useFilters({ agentId, search, keys }: Omit<RunFiltersProps, "onChange">): Filter<FilterName>[] {
-  const { data: set } = useQuery({
-    ...resource("/agents/:agent_id/functions", { params: { agentId } }),
-    // Fails for an agent that never had a runtime: then nothing is suggested.
-    retry: false,
-  });
+  // Fails for an agent that never had a runtime: then nothing is suggested.
+  const { data: set } = useQuery(resource("/agents/:agent_id/functions", { params: { agentId } }));
   const { data: seen } = useFiltered("/agents/:agent_id/run-values", {
     params: { agentId },
     query: rangeOf(search, { preset: PRESET }),

@@ -1,4 +1,4 @@
-import type { RunEffects, RunSummary } from "@patchbay/protocol/console";
+import type { RunSummary } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
 import { type ComponentProps, type ReactNode, useState } from "react";
 import { api, useFiltered } from "../../api/api.ts";
@@ -106,20 +106,11 @@ function Actions({ agentId, selected }: Pick<RunSumsProps, "agentId" | "selected
       <GuardedButton needs="developer" size="small" icon="retry" onClick={() => setAsked("rerun")}>
         Run again
       </GuardedButton>
-      {asked === "cancel" && (
+      {asked && (
         <ForAll
-          {...BULK.cancel}
-          runs={open}
-          send={(runId) => api.post("/agents/:agent_id/runs/:run_id/cancel", { params: { agentId, runId } })}
-          onClose={() => setAsked(undefined)}
-        />
-      )}
-      {asked === "rerun" && (
-        <ForAll
-          {...BULK.rerun}
-          warns
-          runs={selected}
-          send={(runId) => api.post("/agents/:agent_id/runs/:run_id/reruns", { params: { agentId, runId } })}
+          {...BULK[asked]}
+          agentId={agentId}
+          runs={asked === "cancel" ? open : selected}
           onClose={() => setAsked(undefined)}
         />
       )}
@@ -127,7 +118,11 @@ function Actions({ agentId, selected }: Pick<RunSumsProps, "agentId" | "selected
   );
 }
 
-interface BulkWords extends Pick<ComponentProps<typeof FormDialog>, "look" | "dismiss"> {
+interface Bulk extends Pick<ComponentProps<typeof FormDialog>, "look" | "dismiss"> {
+  /** The request for one run. */
+  path: "/agents/:agent_id/runs/:run_id/cancel" | "/agents/:agent_id/runs/:run_id/reruns";
+  /** Lists the runs' calls that wrote or destroyed, before it sends anything. */
+  warns?: boolean;
   title: (count: string) => string;
   description: string;
   submit: (count: string) => string;
@@ -135,8 +130,9 @@ interface BulkWords extends Pick<ComponentProps<typeof FormDialog>, "look" | "di
   failed: string;
 }
 
-const BULK: Record<"cancel" | "rerun", BulkWords> = {
+const BULK: Record<"cancel" | "rerun", Bulk> = {
   cancel: {
+    path: "/agents/:agent_id/runs/:run_id/cancel",
     title: (count) => `Cancel ${count}?`,
     description: "Calls that have begun may still take effect.",
     submit: (count) => `Cancel ${count}`,
@@ -146,6 +142,8 @@ const BULK: Record<"cancel" | "rerun", BulkWords> = {
     failed: "Couldn't cancel",
   },
   rerun: {
+    path: "/agents/:agent_id/runs/:run_id/reruns",
+    warns: true,
     title: (count) => `Run ${count} again?`,
     description: "Each is a new query in its own thread, with real function calls, and costs credit.",
     submit: () => "Run again",
@@ -157,18 +155,11 @@ const BULK: Record<"cancel" | "rerun", BulkWords> = {
 /** Requests at the same time. */
 const AT_ONCE = 4;
 
-interface ForAllProps extends BulkWords {
-  runs: readonly RunSummary[];
-  /** Lists the runs' calls that wrote or destroyed, before it sends anything. */
-  warns?: boolean;
-  send: (runId: string) => Promise<unknown>;
-  onClose: () => void;
-}
+type ForAllProps = Bulk & { agentId: string; runs: readonly RunSummary[]; onClose: () => void };
 
 /** Asks for a confirmation, then sends one request for each run, also when some fail, and shows how many did. */
-function ForAll({ runs, warns = false, send, onClose, title, submit, done, failed, ...dialog }: ForAllProps) {
+function ForAll({ agentId, runs, path, warns = false, title, submit, done, failed, ...dialog }: ForAllProps) {
   const count = countOf(runs.length, "run");
-  const [{ agentId } = { agentId: "" }] = runs;
   const [runIds] = useState(() => runs.map(({ runId }) => runId));
   const effects = useQuery({
     queryKey: ["effects", agentId, runIds],
@@ -177,8 +168,9 @@ function ForAll({ runs, warns = false, send, onClose, title, submit, done, faile
   });
   async function sendAll(): Promise<PromiseSettledResult<unknown>[]> {
     const results: PromiseSettledResult<unknown>[] = [];
+    const send = ({ runId }: RunSummary) => api.post(path, { params: { agentId, runId } });
     for (let at = 0; at < runs.length; at += AT_ONCE)
-      results.push(...(await Promise.allSettled(runs.slice(at, at + AT_ONCE).map(({ runId }) => send(runId)))));
+      results.push(...(await Promise.allSettled(runs.slice(at, at + AT_ONCE).map(send))));
     return results;
   }
   return (
@@ -195,23 +187,22 @@ function ForAll({ runs, warns = false, send, onClose, title, submit, done, faile
         if (sent > 0) showSuccess(done(countOf(sent, "run")));
         const [first] = failures;
         if (first?.status === "rejected") showError(`${failed} ${countOf(failures.length, "run")}`, first.reason);
-        onClose();
+        dialog.onClose();
       }}
       refetches={["/agents/:agent_id/runs", "/agents/:agent_id/run-totals"]}
-      onClose={onClose}
     >
       {warns && (
         <Loaded query={effects} loading={<Skeleton className="h-10 w-full" />}>
-          {(known) => known.calls.length > 0 && <Warning effects={known} />}
+          {(known) =>
+            known.calls.length > 0 && (
+              <div className="grid min-w-0 gap-2">
+                <p className="text-sm">These calls change data or cannot be undone, and may be made a second time:</p>
+                <EffectList effects={known} />
+              </div>
+            )
+          }
         </Loaded>
       )}
     </FormDialog>
   );
 }
-
-const Warning = ({ effects }: { effects: RunEffects }) => (
-  <div className="grid min-w-0 gap-2">
-    <p className="text-sm">These calls change data or cannot be undone, and may be made a second time:</p>
-    <EffectList effects={effects} />
-  </div>
-);

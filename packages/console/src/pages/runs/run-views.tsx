@@ -111,10 +111,8 @@ function SaveView({ agentId, search, views, onClose }: SaveViewProps) {
   const [shared, setShared] = useState(false);
   const reason = useDisabledReason("developer");
   const former = views.find((view) => view.own && view.name === name.trim());
-  const kept = Object.fromEntries(Object.entries(search).filter(([, value]) => value !== undefined)) as Record<
-    string,
-    string
-  >;
+  // Undefined values are not sent.
+  const kept = search as Record<string, string>;
   /** Deletes the former view last, so that a failure loses nothing. */
   async function save() {
     await api.post(PATH, { params: { agentId }, body: { name: name.trim(), shared, search: kept } });

@@ -1,8 +1,8 @@
 import type { TestCounts } from "@patchbay/protocol/console";
-import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { list, pathOfKey, queryClient, resource, useFiltered, useList, useSession } from "../../api/api.ts";
+import { pathOfKey, queryClient, resource, useFiltered, useList, useSession } from "../../api/api.ts";
 import { refetchChanged } from "../../api/refresh-list.ts";
 import { urlOf } from "../../api/routes.ts";
 import { countOf } from "../../format/numbers.ts";
@@ -35,13 +35,10 @@ export function RunsPage() {
   const navigate = route.useNavigate();
   const filter = filterOf(search);
   const { sort = NEWEST } = search;
-  const runs = useInfiniteQuery({
-    ...list("/agents/:agent_id/runs", {
-      params: { agentId },
-      query: { ...filter, ...(sort !== NEWEST && { sort }) },
-      last: lastOfRuns(search),
-    }),
-    placeholderData: keepPreviousData,
+  const runs = useList("/agents/:agent_id/runs", {
+    params: { agentId },
+    query: { ...filter, ...(sort !== NEWEST && { sort }) },
+    last: lastOfRuns(search),
   });
   const { data: totals } = useFiltered("/agents/:agent_id/run-totals", { params: { agentId }, query: filter });
   useActiveRuns(runs.data?.some(({ status }) => isActive(status)) ?? false);

@@ -4,6 +4,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import { resource } from "../../api/api.ts";
 import { useSearchChange } from "../../state/page-search.ts";
+import { classNames } from "../../ui/class-names.ts";
 import { CodeBlock } from "../../ui/code.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Notice } from "../../ui/notice.tsx";
@@ -94,13 +95,10 @@ function Messages({ turn }: { turn: SentTurn }) {
       )}
       <ol aria-label="Messages" className="grid gap-2">
         {shown.map(({ message, at }) => (
-          <li key={at} className="border-line min-w-0 rounded-lg border">
-            <MessageHead message={message} tokens={tokens.messages[at] ?? 0}>
-              {at < earlierMessages && <Badge>earlier query</Badge>}
-              {added.has(at) && <Badge tone="info">new</Badge>}
-            </MessageHead>
-            <MessageBody message={message} />
-          </li>
+          <Message key={at} message={message} tokens={tokens.messages[at] ?? 0}>
+            {at < earlierMessages && <Badge>earlier query</Badge>}
+            {added.has(at) && <Badge tone="info">new</Badge>}
+          </Message>
         ))}
       </ol>
       {difference && difference.removed.length > 0 && (
@@ -109,10 +107,7 @@ function Messages({ turn }: { turn: SentTurn }) {
           <ol aria-label="Omitted messages" className="mt-2 grid gap-2">
             {difference.removed.map((message, at) => (
               // The message order is fixed.
-              <li key={at} className="border-line min-w-0 rounded-lg border border-dashed">
-                <MessageHead message={message} />
-                <MessageBody message={message} />
-              </li>
+              <Message key={at} message={message} />
             ))}
           </ol>
         </details>
@@ -123,12 +118,16 @@ function Messages({ turn }: { turn: SentTurn }) {
 
 const ROLE_WORDS: Record<ModelMessage["role"], string> = { user: "User", assistant: "Model", results: "Results" };
 
-const MessageHead = (props: { message: ModelMessage; tokens?: number; children?: ReactNode }) => (
-  <div className="border-line flex flex-wrap items-center gap-2 border-b px-3 py-1.5 text-xs">
-    <h4 className="font-semibold">{ROLE_WORDS[props.message.role]}</h4>
-    {props.children}
-    <span className="ml-auto">{props.tokens !== undefined && <Estimate tokens={props.tokens} />}</span>
-  </div>
+/** Without `tokens` for an omitted message. */
+const Message = ({ message, tokens, children }: { message: ModelMessage; tokens?: number; children?: ReactNode }) => (
+  <li className={classNames("border-line min-w-0 rounded-lg border", tokens === undefined && "border-dashed")}>
+    <div className="border-line flex flex-wrap items-center gap-2 border-b px-3 py-1.5 text-xs">
+      <h4 className="font-semibold">{ROLE_WORDS[message.role]}</h4>
+      {children}
+      <span className="ml-auto">{tokens !== undefined && <Estimate tokens={tokens} />}</span>
+    </div>
+    <MessageBody message={message} />
+  </li>
 );
 
 function MessageBody({ message }: { message: ModelMessage }) {

@@ -1,5 +1,5 @@
 import type { LogEvent, RunTrace, Span } from "@patchbay/protocol/console";
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code.tsx";
 import { Json } from "../../ui/text/json.tsx";
@@ -41,16 +41,11 @@ export function SpanPayload({ run, span, side }: SpanPayloadProps) {
 const PAYLOAD_NAMES = { input: "Input", output: "Output" };
 
 function WholePayload({ run, span, side }: SpanPayloadProps) {
-  const log = useRunLog(run, "hosted");
-  const { hasNextPage, isFetchingNextPage, fetchNextPage } = log;
+  const log = useRunLog(run, "hosted", (events) => payloadIn(events, span.id, side) === undefined);
   const payload = log.data && payloadIn(log.data, span.id, side);
-  const missing = log.data !== undefined && payload === undefined;
-  useEffect(() => {
-    if (missing && hasNextPage && !isFetchingNextPage) void fetchNextPage();
-  }, [missing, hasNextPage, isFetchingNextPage, fetchNextPage]);
   if (payload !== undefined) return <Payload value={payload} name={PAYLOAD_NAMES[side]} />;
   if (log.error) return <ErrorState error={log.error} onRetry={() => void log.refetch()} />;
-  if (missing && !hasNextPage) return <p className="text-muted text-sm">The run's events do not contain it.</p>;
+  if (log.data && !log.hasNextPage) return <p className="text-muted text-sm">The run's events do not contain it.</p>;
   return <Loading block="h-40 rounded-lg" />;
 }
 
