@@ -6,15 +6,9 @@ import { isRunning, type ShownExchange } from "./lane.ts";
 import { QUERY_UNITS } from "../../parts/playground/settings.ts";
 import type { PlaygroundState } from "./use-playground.ts";
 
-interface ComposerProps {
-  playground: PlaygroundState;
-  roles: readonly string[];
-  defaultRole: string | null;
-}
-
 /** The form that sends a query: its text, its role or roles, and the button. */
-export function Composer(props: ComposerProps) {
-  const { draft, setDraft, settings, errors, changeSettings, running, sendDraft, ...playground } = props.playground;
+export function Composer({ playground }: { playground: PlaygroundState }) {
+  const { draft, setDraft, settings, errors, changeSettings, running, sendDraft } = playground;
   const invalid = Object.keys(errors).length > 0;
   const tooLong = draft.length > QUERY_UNITS;
   const ready = draft.trim() !== "" && !invalid && !tooLong && !running;
@@ -42,8 +36,8 @@ export function Composer(props: ComposerProps) {
         className="text-text h-auto max-h-60 min-h-10 sm:min-h-14 w-full resize-none bg-transparent px-1.5 py-1 text-base outline-none field-sizing-content"
       />
       <div className="flex flex-wrap items-center gap-x-2 gap-y-2 sm:gap-x-3">
-        <RoleField {...props} name="role" label={settings.compare ? "Role A" : "Role"} />
-        {settings.compare && <RoleField {...props} name="role2" label="Role B" />}
+        <RoleField playground={playground} name="role" label={settings.compare ? "Role A" : "Role"} />
+        {settings.compare && <RoleField playground={playground} name="role2" label="Role B" />}
         <Switch
           label={
             <span>
@@ -78,10 +72,17 @@ export function Composer(props: ComposerProps) {
   );
 }
 
-type RoleFieldProps = ComposerProps & { name: "role" | "role2"; label: string };
-
-function RoleField({ name, label, playground, roles, defaultRole }: RoleFieldProps) {
-  const { settings, errors, changeSettings } = playground;
+function RoleField({
+  playground,
+  name,
+  label,
+}: {
+  playground: PlaygroundState;
+  name: "role" | "role2";
+  label: string;
+}) {
+  const { settings, errors, changeSettings, functions } = playground;
+  const { roles = [], defaultRole = null } = functions.data ?? {};
   return (
     <label className="flex min-w-0 items-center gap-2 text-sm">
       <span className="text-muted shrink-0">{label}</span>

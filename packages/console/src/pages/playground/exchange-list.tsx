@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { useHasRole } from "../../api/api.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { classNames, controlClass } from "../../ui/class-names.ts";
 import { Icon } from "../../ui/icon.tsx";
@@ -10,43 +11,38 @@ import { callDifferences } from "../../parts/conversation/call-differences.ts";
 import { PastAnswer, RunFigures } from "../../parts/conversation/past-exchange.tsx";
 import { LaneHead } from "./lane-head.tsx";
 import { isRunning, queryOf, roleOf, runIdOf, type ShownExchange, stateOf } from "./lane.ts";
-import type { SendOptions } from "./use-playground.ts";
+import type { PlaygroundState, SendOptions } from "./use-playground.ts";
 
-export interface ExchangeListProps {
-  agentId: string;
-  /** One conversation, or two that are compared. */
-  lanes: readonly (readonly ShownExchange[])[];
-  roles: readonly string[];
-  running: boolean;
+interface ExchangeListProps {
+  playground: PlaygroundState;
   /** The run whose events are shown. */
   selected: string | undefined;
-  onSelect: (runId: string) => void;
-  /** Undefined for members who may not send queries. */
-  onSend: ((sent: SendOptions) => void) | undefined;
 }
 
 /** Queries with their answers; two conversations' answers are shown side by side. */
-export function ExchangeList({ lanes, running, onSend, ...rest }: ExchangeListProps) {
-  const length = Math.max(...lanes.map((lane) => lane.length));
+export function ExchangeList({ playground, selected }: ExchangeListProps) {
+  const { lanes, running, send } = playground;
+  const maySend = useHasRole("developer");
+  const length = Math.max(...lanes.map(({ exchanges }) => exchanges.length));
   return (
     <ol aria-label="Conversation" className="grid min-w-0 gap-6">
       {Array.from({ length }, (_, index) => {
-        const row = lanes.map((lane) => lane[index]);
+        const row = lanes.map(({ exchanges }) => exchanges[index]);
         const query = row.map((shown) => shown && queryOf(shown)).find((text) => text !== undefined) ?? "";
         return (
           // The index is a stable key: exchanges are only appended.
           <li key={index} className="grid min-w-0 gap-3">
-            {onSend ? (
+            {maySend ? (
               <EditableQuery
                 text={query}
                 runIds={row.flatMap((shown) => (shown && runIdOf(shown)) ?? [])}
                 disabled={running}
-                onSend={onSend}
+                onSend={send}
               />
             ) : (
               <QueryText text={query} />
             )}
-            <Answers {...rest} row={row} />
+            <Answers playground={playground} selected={selected} row={row} />
           </li>
         );
       })}
@@ -54,12 +50,11 @@ export function ExchangeList({ lanes, running, onSend, ...rest }: ExchangeListPr
   );
 }
 
-type AnswersProps = Pick<ExchangeListProps, "agentId" | "roles" | "selected" | "onSelect"> & {
-  row: readonly (ShownExchange | undefined)[];
-};
+type AnswersProps = ExchangeListProps & { row: readonly (ShownExchange | undefined)[] };
 
 /** The answers to one query; with two lanes side by side, with their differences once both have ended. */
-function Answers({ agentId, row, roles, selected, onSelect }: AnswersProps) {
+function Answers({ playground, selected, row }: AnswersProps) {
+  const { agentId, settings } = playground;
   const compared = row.length > 1;
   const remarks = useDifferences(row);
   return (
@@ -74,18 +69,14 @@ function Answers({ agentId, row, roles, selected, onSelect }: AnswersProps) {
             )}
           >
             {compared && (
-              <LaneHead agentId={agentId} letter={lane === 0 ? "A" : "B"} shown={shown} role={roles[lane]} />
-            )}
-            {shown && (
-              <OneAnswer
+              <LaneHead
                 agentId={agentId}
+                letter={lane === 0 ? "A" : "B"}
                 shown={shown}
-                compared={compared}
-                remarks={remarks}
-                selected={selected}
-                onSelect={onSelect}
+                role={lane === 0 ? settings.role : settings.role2}
               />
             )}
+            {shown && <OneAnswer {...{ playground, selected, shown, compared, remarks }} />}
           </div>
         ))}
       </div>
@@ -101,14 +92,14 @@ const ComparisonNote = ({ differing }: { differing: number }) => (
   </p>
 );
 
-interface OneAnswerProps extends Pick<ExchangeListProps, "agentId" | "selected" | "onSelect"> {
+interface OneAnswerProps extends ExchangeListProps {
   shown: ShownExchange;
   /** True in a comparison: calls are shown from the start, because remarks are on them. */
   compared: boolean;
   remarks: ReadonlyMap<string, string> | undefined;
 }
 
-function OneAnswer({ agentId, shown, compared, remarks, selected, onSelect }: OneAnswerProps) {
+function OneAnswer({ playground, shown, compared, remarks, selected }: OneAnswerProps) {
   const runId = runIdOf(shown);
   const events = runId !== undefined && (
     <Button
@@ -117,7 +108,7 @@ function OneAnswer({ agentId, shown, compared, remarks, selected, onSelect }: On
       icon="thread"
       aria-pressed={selected === runId}
       className={selected === runId ? "text-accent" : ""}
-      onClick={() => onSelect(runId)}
+      onClick={() => playground.openTab("events", runId)}
     >
       Events
     </Button>
@@ -142,7 +133,7 @@ function OneAnswer({ agentId, shown, compared, remarks, selected, onSelect }: On
       )}
       <Fault error={error} />
       <RunFigures
-        agentId={agentId}
+        agentId={playground.agentId}
         runId={runId}
         state={stateOf(shown.live)}
         role={shown.live.role || null}

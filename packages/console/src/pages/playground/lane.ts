@@ -179,20 +179,8 @@ const route = getRouteApi("/shell/agents/$agentId/playground");
 /** A conversation's exchange: stored, or followed by this page. */
 export type ShownExchange = { past: PastExchange; live?: undefined } | { live: LiveExchange; past?: undefined };
 
-export interface LaneView {
-  lane: Lane;
-  threadId: string | undefined;
-  exchanges: ShownExchange[];
-  running: boolean;
-  stopping: boolean;
-  /** True while the thread is fetched. */
-  loading: boolean;
-  error: Error | null;
-  retry: () => void;
-}
-
 /** A conversation and its thread; the search parameter `param` and the conversation follow each other. */
-export function useLane(agentId: string, param: "thread" | "thread2"): LaneView {
+export function useLane(agentId: string, param: "thread" | "thread2") {
   const inUrl = route.useSearch()[param];
   const navigate = route.useNavigate();
   const [lane] = useState(() => new Lane({ agentId, cancel: (runId) => cancelRun(agentId, runId), threadId: inUrl }));
@@ -201,6 +189,10 @@ export function useLane(agentId: string, param: "thread" | "thread2"): LaneView 
   const followed = new Set(exchanges.map(({ runId }) => runId));
   const past = thread.data ? exchangesOf(thread.data).filter(({ run }) => !followed.has(run.runId)) : [];
   const running = past.filter(({ run }) => run.finishedAt === null);
+  const shown: ShownExchange[] = [
+    ...past.map((exchange) => ({ past: exchange })),
+    ...exchanges.map((live) => ({ live })),
+  ];
 
   useEffect(() => () => lane.close(), [lane]);
   useEffect(() => {
@@ -216,10 +208,10 @@ export function useLane(agentId: string, param: "thread" | "thread2"): LaneView 
   return {
     lane,
     threadId,
-    exchanges: [...past.map((exchange) => ({ past: exchange })), ...exchanges.map((live) => ({ live }))],
+    exchanges: shown,
     running: exchanges.some(isRunning),
     stopping: exchanges.some((exchange) => exchange.stopping && isRunning(exchange)),
-    // Thread exchanges that this page started are shown already.
+    /** True while the thread is fetched; exchanges that this page started are shown already. */
     loading: thread.isLoading && exchanges.length === 0,
     error: exchanges.length === 0 ? thread.error : null,
     retry: () => void thread.refetch(),

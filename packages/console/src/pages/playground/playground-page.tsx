@@ -1,7 +1,6 @@
-import type { FunctionSet, RunTrace } from "@patchbay/protocol/console";
+import type { RunTrace } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { useState } from "react";
 import { resource, useHasRole } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { toThread } from "../../state/addresses.ts";
@@ -18,7 +17,7 @@ import { panelWidth, Resizable } from "../../ui/resizable.tsx";
 import { Announcer, Composer } from "./composer.tsx";
 import { EmptyPlayground } from "./empty-playground.tsx";
 import { ExchangeList } from "./exchange-list.tsx";
-import { type LaneView, queryOf, runIdOf } from "./lane.ts";
+import { runIdOf } from "./lane.ts";
 import { SidePanel } from "./side-panel.tsx";
 import { type PlaygroundState, useFollowEnd, usePlayground } from "./use-playground.ts";
 
@@ -40,25 +39,10 @@ const settingsWidth = panelWidth("playground", 29);
 
 /** Starts with the query and settings from `repeated`, if given. */
 function Playground({ repeated }: { repeated: RunTrace | undefined }) {
-  // The URL drops the run once a setting changes.
-  const [original] = useState(repeated);
-  const playground = usePlayground(original);
-  const { agentId, settings, errors, changeSettings, draft, lanes, tab, openTab, shown } = playground;
-  const functions = useQuery(resource("/agents/:agent_id/functions", { params: { agentId } }));
+  const playground = usePlayground(repeated);
+  const { agentId, functions, settings, lanes, tab, openTab } = playground;
   const wide = useMedia(settings.compare ? "(min-width: 1536px)" : "(min-width: 1280px)");
-  const panel = (
-    <SidePanel
-      agentId={agentId}
-      tab={tab}
-      onTab={openTab}
-      settings={settings}
-      errors={errors}
-      onChange={changeSettings}
-      shown={shown}
-      query={draft || (shown ? queryOf(shown) : "")}
-      threadId={playground.threadId}
-    />
-  );
+  const panel = <SidePanel playground={playground} />;
   const disconnected = functions.data?.connected === false || functions.error !== null;
   return (
     <>
@@ -78,12 +62,7 @@ function Playground({ repeated }: { repeated: RunTrace | undefined }) {
           )
         }
       >
-        <Main
-          playground={playground}
-          functions={functions.data}
-          original={original}
-          eventsShown={wide && tab === "events"}
-        />
+        <Main playground={playground} eventsShown={wide && tab === "events"} />
       </Resizable>
       {!wide && (
         <Drawer open={playground.panelOpen} onClose={() => openTab(undefined)} title="Settings and events">
@@ -119,39 +98,22 @@ function Actions({ playground, wide }: { playground: PlaygroundState; wide: bool
   );
 }
 
-interface MainProps {
-  playground: PlaygroundState;
-  functions: FunctionSet | undefined;
-  /** The run that was opened here. */
-  original: RunTrace | undefined;
-  /** True while the panel next to the conversation shows events. */
-  eventsShown: boolean;
-}
-
-/** The conversation, and the form that sends the next query. */
-function Main({ playground, functions, original, eventsShown }: MainProps) {
-  const { agentId, settings, lanes, running, startThreads, shown } = playground;
+/** The conversation, and the form that sends the next query. `eventsShown`: the panel next to it shows events. */
+function Main({ playground, eventsShown }: { playground: PlaygroundState; eventsShown: boolean }) {
+  const { functions, repeated, settings, running, shown } = playground;
   const maySend = useHasRole("developer");
   const end = useFollowEnd<HTMLDivElement>(running);
   return (
     <div className="flex -mb-5 min-h-[calc(100dvh-8.5rem)] sm:-mb-6 min-w-0 flex-col">
       <div ref={end} className="min-w-0 flex-1 pb-6">
-        <Conversation lanes={lanes} onNew={startThreads}>
+        <Conversation playground={playground}>
           {playground.started ? (
-            <ExchangeList
-              agentId={agentId}
-              lanes={lanes.map(({ exchanges }) => exchanges)}
-              roles={[settings.role, settings.role2]}
-              running={running}
-              selected={eventsShown && shown ? runIdOf(shown) : undefined}
-              onSelect={(runId) => playground.openTab("events", runId)}
-              onSend={maySend ? playground.send : undefined}
-            />
-          ) : original ? (
-            <OriginalRun run={original} />
+            <ExchangeList playground={playground} selected={eventsShown && shown ? runIdOf(shown) : undefined} />
+          ) : repeated ? (
+            <OriginalRun run={repeated} />
           ) : (
             <EmptyPlayground
-              set={functions}
+              set={functions.data}
               role={settings.role}
               onPick={maySend ? playground.pickExample : undefined}
             />
@@ -160,11 +122,7 @@ function Main({ playground, functions, original, eventsShown }: MainProps) {
       </div>
       <div className="bg-page sticky bottom-0 z-10 -mx-1 px-1 pb-4">
         {maySend ? (
-          <Composer
-            playground={playground}
-            roles={functions?.roles ?? []}
-            defaultRole={functions?.defaultRole ?? null}
-          />
+          <Composer playground={playground} />
         ) : (
           <p className="border-line bg-surface text-muted rounded-xl border px-4 py-3 text-sm">
             Viewers cannot send queries. Ask an owner for the developer role.
@@ -201,18 +159,17 @@ function EarlierMessages({ run: { agentId, runId, threadId } }: { run: RunTrace 
   );
 }
 
-interface ConversationProps {
-  lanes: readonly LaneView[];
-  onNew: () => void;
-  children: React.ReactNode;
-}
-
 /** Shows a conversation, or that its thread is being fetched, is missing or failed to load. */
-function Conversation({ lanes, onNew, children }: ConversationProps) {
+function Conversation({ playground, children }: { playground: PlaygroundState; children: React.ReactNode }) {
+  const { lanes, startThreads } = playground;
   const failed = lanes.find(({ error }) => error !== null);
   if (failed?.error && "code" in failed.error && failed.error.code === "not_found")
     return (
-      <EmptyState icon="thread" title="Thread not found" action={<Button onClick={onNew}>Start new thread</Button>}>
+      <EmptyState
+        icon="thread"
+        title="Thread not found"
+        action={<Button onClick={startThreads}>Start new thread</Button>}
+      >
         It was erased, or belongs to another agent.
       </EmptyState>
     );

@@ -7,26 +7,19 @@ import { classNames } from "../../ui/class-names.ts";
 import { Field, TextField } from "../../ui/form/field.tsx";
 import { Switch } from "../../ui/form/toggle.tsx";
 import { ModelField, ProviderSelect } from "../../parts/model/model-choice.tsx";
-import type { Settings, SettingsErrors } from "../../parts/playground/settings.ts";
-
-interface SettingsFormProps {
-  settings: Settings;
-  errors: SettingsErrors;
-  onChange: (changed: Partial<Settings>) => void;
-}
+import type { Settings } from "../../parts/playground/settings.ts";
+import type { PlaygroundState } from "./use-playground.ts";
 
 /** Properties for a setting's text field. */
-function textOf<Name extends keyof Settings>(name: Name, { settings, errors, onChange }: SettingsFormProps) {
-  return {
-    error: errors[name],
-    value: settings[name],
-    onChange: (value: string) => onChange({ [name]: value }),
-  };
-}
+const textOf = <Name extends keyof Settings>(name: Name, { settings, errors, changeSettings }: PlaygroundState) => ({
+  error: errors[name],
+  value: settings[name],
+  onChange: (value: string) => changeSettings({ [name]: value }),
+});
 
 /** A query's settings besides its text and role. */
-export function SettingsForm(props: SettingsFormProps) {
-  const { settings, onChange } = props;
+export function SettingsForm({ playground }: { playground: PlaygroundState }) {
+  const { settings, changeSettings } = playground;
   const maySend = useHasRole("developer");
   return (
     <div className="grid gap-5">
@@ -35,30 +28,38 @@ export function SettingsForm(props: SettingsFormProps) {
       )}
       <Group title={settings.compare ? "Lane A" : undefined}>
         <JsonField
-          {...textOf("context", props)}
+          {...textOf("context", playground)}
           label="Context"
           hint="JSON about the caller, which functions receive and the model reads as data"
           rows={5}
           placeholder={'{"userId": "…"}'}
         />
-        <Instructions {...textOf("instructions", props)} label="Instructions" empty="the instructions of the agent" />
-        <ModelSettings {...props} />
+        <Instructions
+          {...textOf("instructions", playground)}
+          label="Instructions"
+          empty="the instructions of the agent"
+        />
+        <ModelSettings playground={playground} />
       </Group>
-      {settings.compare && <SecondLane {...props} />}
+      {settings.compare && <SecondLane playground={playground} />}
       <Group title={settings.compare ? "Both lanes" : undefined}>
         <div className="grid gap-1">
-          <Switch label="Analysis mode" checked={settings.analysis} onChange={(analysis) => onChange({ analysis })} />
+          <Switch
+            label="Analysis mode"
+            checked={settings.analysis}
+            onChange={(analysis) => changeSettings({ analysis })}
+          />
           <p className="text-muted text-xs">The model plans before it acts, and the events include its reasoning</p>
         </div>
         <TextField
-          {...textOf("session", props)}
+          {...textOf("session", playground)}
           label="Session ID"
           hint="Optional. Groups the queries of one visit"
           spellCheck={false}
           placeholder="none"
         />
         <JsonField
-          {...textOf("schema", props)}
+          {...textOf("schema", playground)}
           label="Answer schema"
           hint="Optional. The answer follows this JSON Schema of type object"
           rows={3}
@@ -80,25 +81,25 @@ const Group = ({ title, children }: { title: string | undefined; children: React
 const AS_AGENT = "As the agent";
 
 /** The second lane's own settings. */
-function SecondLane(props: SettingsFormProps) {
-  const { settings, onChange } = props;
+function SecondLane({ playground }: { playground: PlaygroundState }) {
+  const { settings, changeSettings } = playground;
   const { provider2, agentInstructions2 } = settings;
   return (
     <Group title="Lane B">
       <JsonField
-        {...textOf("context2", props)}
+        {...textOf("context2", playground)}
         label="Lane B context"
         hint="Leave empty to use lane A's context, or enter {} for none"
         rows={3}
       />
       <div className="grid gap-2">
         {!agentInstructions2 && (
-          <Instructions {...textOf("instructions2", props)} label="Lane B instructions" empty="lane A's" />
+          <Instructions {...textOf("instructions2", playground)} label="Lane B instructions" empty="lane A's" />
         )}
         <Switch
           label="Lane B uses the agent's instructions"
           checked={agentInstructions2}
-          onChange={(next) => onChange({ agentInstructions2: next })}
+          onChange={(next) => changeSettings({ agentInstructions2: next })}
         />
       </div>
       <Field label="Lane B provider">
@@ -107,18 +108,18 @@ function SecondLane(props: SettingsFormProps) {
           none="As in lane A"
           others={[{ value: "agent", label: AS_AGENT }]}
           value={provider2}
-          onChange={(next) => onChange({ provider2: next })}
+          onChange={(next) => changeSettings({ provider2: next })}
         />
       </Field>
       {provider2 !== "" && provider2 !== "agent" && (
-        <ModelField {...textOf("model2", props)} label="Lane B model" provider={provider2} />
+        <ModelField {...textOf("model2", playground)} label="Lane B model" provider={provider2} />
       )}
     </Group>
   );
 }
 
-function ModelSettings(props: SettingsFormProps) {
-  const { provider } = props.settings;
+function ModelSettings({ playground }: { playground: PlaygroundState }) {
+  const { provider } = playground.settings;
   return (
     <>
       <Field label="Provider">
@@ -126,18 +127,18 @@ function ModelSettings(props: SettingsFormProps) {
           label="Provider"
           none={AS_AGENT}
           value={provider}
-          onChange={(next) => props.onChange({ provider: next })}
+          onChange={(next) => playground.changeSettings({ provider: next })}
         />
       </Field>
       {provider === "" ? (
         <p className="text-muted -mt-3 text-xs">Pick a provider to set model and limits</p>
       ) : (
         <>
-          <ModelField {...textOf("model", props)} label="Model" provider={provider} />
+          <ModelField {...textOf("model", playground)} label="Model" provider={provider} />
           <div className="grid grid-cols-2 items-start gap-3">
-            <TextField {...textOf("maxTokens", props)} label="Max tokens" inputMode="numeric" placeholder="8192" />
+            <TextField {...textOf("maxTokens", playground)} label="Max tokens" inputMode="numeric" placeholder="8192" />
             <TextField
-              {...textOf("temperature", props)}
+              {...textOf("temperature", playground)}
               label="Temperature"
               inputMode="decimal"
               placeholder="default"

@@ -11,48 +11,25 @@ import { Tabs } from "../../ui/tabs.tsx";
 import { type EventEntry, recordedTranscript } from "../../parts/conversation/exchange.ts";
 import { type LiveExchange, queryOf, roleOf, type ShownExchange } from "./lane.ts";
 import { SettingsForm } from "./settings-form.tsx";
-import { bodyOf, type Settings, type SettingsErrors } from "../../parts/playground/settings.ts";
-
-export type PanelTab = "settings" | "events" | "code";
-
-interface SidePanelProps {
-  agentId: string;
-  tab: PanelTab;
-  onTab: (tab: PanelTab) => void;
-  settings: Settings;
-  errors: SettingsErrors;
-  onChange: (changed: Partial<Settings>) => void;
-  /** The exchange whose events are shown. */
-  shown: ShownExchange | undefined;
-  /** The snippets' query. */
-  query: string;
-  threadId: string | undefined;
-}
+import type { PlaygroundState } from "./use-playground.ts";
+import { bodyOf } from "../../parts/playground/settings.ts";
 
 /** Tabs next to the conversation: query settings, run events, and the query as code. */
-export function SidePanel({ agentId, tab, onTab, settings, errors, onChange, shown, query, threadId }: SidePanelProps) {
+export function SidePanel({ playground }: { playground: PlaygroundState }) {
   return (
-    <Tabs<PanelTab>
-      value={tab}
-      onChange={onTab}
+    <Tabs
+      value={playground.tab}
+      onChange={playground.openTab}
       tabs={[
-        {
-          value: "settings",
-          label: "Settings",
-          content: <SettingsForm settings={settings} errors={errors} onChange={onChange} />,
-        },
-        { value: "events", label: "Events", content: <Events agentId={agentId} shown={shown} /> },
-        {
-          value: "code",
-          label: "Code",
-          content: <Code agentId={agentId} settings={settings} errors={errors} query={query} threadId={threadId} />,
-        },
+        { value: "settings", label: "Settings", content: <SettingsForm playground={playground} /> },
+        { value: "events", label: "Events", content: <Events playground={playground} /> },
+        { value: "code", label: "Code", content: <Code playground={playground} /> },
       ]}
     />
   );
 }
 
-function Events({ agentId, shown }: Pick<SidePanelProps, "agentId" | "shown">) {
+function Events({ playground: { agentId, shown } }: { playground: PlaygroundState }) {
   if (!shown)
     return (
       <EmptyState icon="thread" title="No events yet">
@@ -89,13 +66,8 @@ function LiveEvents({ agentId, live }: { agentId: string; live: LiveExchange }) 
   return <EventList entries={transcript.entries.map(timed)} />;
 }
 
-function Code({
-  agentId,
-  settings,
-  errors,
-  query,
-  threadId,
-}: Omit<SidePanelProps, "tab" | "onTab" | "onChange" | "shown">) {
+function Code({ playground }: { playground: PlaygroundState }) {
+  const { agentId, settings, errors, draft, shown, threadId } = playground;
   const { baseUrl } = useSession();
   if (Object.keys(errors).length > 0)
     return (
@@ -103,7 +75,8 @@ function Code({
         Fix the settings to see the code.
       </EmptyState>
     );
-  const body = bodyOf(settings, { query: query.trim() || "What can you do?", role: settings.role, threadId });
+  const query = (draft || (shown ? queryOf(shown) : "")).trim() || "What can you do?";
+  const body = bodyOf(settings, { query, role: settings.role, threadId });
   return (
     <div className="grid gap-3">
       <Snippets baseUrl={baseUrl} agentId={agentId} body={body} />

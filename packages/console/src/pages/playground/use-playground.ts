@@ -1,7 +1,9 @@
 import type { RunTrace } from "@patchbay/protocol/console";
+import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { useAction } from "../../api/action.ts";
+import { resource } from "../../api/api.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { focusOnArrival } from "../../ui/focus.ts";
 import { showError } from "../../ui/toast.tsx";
@@ -10,13 +12,13 @@ import { BLANK, type Example } from "./empty-playground.tsx";
 import { runIdOf, useLane } from "./lane.ts";
 import {
   memberBodyOf,
+  type PlaygroundSearch,
   type Settings,
   settingsOfLane,
   settingsOfRun,
   useSettings,
   validateSettings,
 } from "../../parts/playground/settings.ts";
-import type { PanelTab } from "./side-panel.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/playground");
 
@@ -34,8 +36,11 @@ export interface SendOptions {
 export type PlaygroundState = ReturnType<typeof usePlayground>;
 
 /** The playground's state: settings, the draft query, one conversation or two, and the selected run. */
-export function usePlayground(repeated: RunTrace | undefined) {
+export function usePlayground(opened: RunTrace | undefined) {
+  // The URL drops the run once a setting changes.
+  const [repeated] = useState(opened);
   const { agentId } = route.useParams();
+  const functions = useQuery(resource("/agents/:agent_id/functions", { params: { agentId } }));
   const search = route.useSearch();
   const changeSearch = useSearchChange(route);
   const [settings, change] = useSettings(repeated && settingsOfRun(repeated));
@@ -76,6 +81,9 @@ export function usePlayground(repeated: RunTrace | undefined) {
   });
   return {
     agentId,
+    functions,
+    /** The run that was opened here. */
+    repeated,
     settings,
     errors: validateSettings(settings),
     changeSettings(changed: Partial<Settings>): void {
@@ -108,7 +116,7 @@ export function usePlayground(repeated: RunTrace | undefined) {
     shown: selected ?? first.exchanges.at(-1),
     tab: search.tab ?? (started ? ("events" as const) : ("settings" as const)),
     panelOpen: search.tab !== undefined,
-    openTab: (tab: PanelTab | undefined, run?: string) => changeSearch({ tab, run: run ?? search.run }),
+    openTab: (tab: PlaygroundSearch["tab"], run?: string) => changeSearch({ tab, run: run ?? search.run }),
   };
 }
 
