@@ -14,15 +14,6 @@ import { showSuccess } from "../../ui/toast.tsx";
 
 /** Creates an agent, then shows its first key and how to send a query. */
 export function CreateAgent({ onClose }: { onClose: () => void }) {
-  const [created, setCreated] = useState<CreatedAgent>();
-  return created ? (
-    <Created created={created} onClose={onClose} />
-  ) : (
-    <CreateForm onClose={onClose} onCreated={setCreated} />
-  );
-}
-
-function CreateForm({ onClose, onCreated }: { onClose: () => void; onCreated: (created: CreatedAgent) => void }) {
   const [name, setName] = useState("");
   const [instructions, setInstructions] = useState("");
   return (
@@ -32,7 +23,7 @@ function CreateForm({ onClose, onCreated }: { onClose: () => void; onCreated: (c
       submit="Create agent"
       send={() => api.post("/agents", { body: { name, instructions } })}
       refetches={["/agents"]}
-      onSent={onCreated}
+      result={(created) => <Created created={created} onClose={onClose} />}
       onClose={onClose}
     >
       <TextField label="Name" required maxLength={200} placeholder="orders" value={name} onChange={setName} />

@@ -1,4 +1,4 @@
-import type { CreatedCredential, CredentialKind } from "@patchbay/protocol/console";
+import type { CredentialKind } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
@@ -15,21 +15,6 @@ const route = getRouteApi("/shell/agents/$agentId/keys");
 
 /** Creates a key or an access token, then shows its secret and how to use it. */
 export function CreateKey({ kind, onClose }: { kind: CredentialKind; onClose: () => void }) {
-  const [created, setCreated] = useState<CreatedCredential>();
-  return created ? (
-    <CreatedKey created={created} onClose={onClose} />
-  ) : (
-    <KeyForm kind={kind} onClose={onClose} onCreated={setCreated} />
-  );
-}
-
-interface KeyFormProps {
-  kind: CredentialKind;
-  onClose: () => void;
-  onCreated: (created: CreatedCredential) => void;
-}
-
-function KeyForm({ kind, onClose, onCreated }: KeyFormProps) {
   const { agentId } = route.useParams();
   const [label, setLabel] = useState("");
   const [roles, setRoles] = useState<string[]>();
@@ -49,7 +34,7 @@ function KeyForm({ kind, onClose, onCreated }: KeyFormProps) {
       disabled={roles?.length === 0}
       send={() => api.post("/agents/:agent_id/credentials", { params: { agentId }, body })}
       refetches={["/agents/:agent_id/credentials"]}
-      onSent={onCreated}
+      result={(created) => <CreatedKey created={created} onClose={onClose} />}
       onClose={onClose}
     >
       <TextField
@@ -60,26 +45,18 @@ function KeyForm({ kind, onClose, onCreated }: KeyFormProps) {
         value={label}
         onChange={setLabel}
       />
-      {kind === "api" && <RolesField agentId={agentId} roles={roles} onChange={setRoles} />}
+      {kind === "api" && <RolesField roles={roles} onChange={setRoles} />}
       {kind !== "access" && <ExpiryField days={days} onChange={setDays} />}
     </FormDialog>
   );
 }
 
-interface RolesFieldProps {
-  agentId: string;
-  roles: string[] | undefined;
-  onChange: (roles: string[] | undefined) => void;
-}
-
 /** The roles that an API key may use; undefined means any. Roles that no function lists yet can be typed. */
-function RolesField({ agentId, roles, onChange }: RolesFieldProps) {
+function RolesField({ roles, onChange }: { roles: string[] | undefined; onChange: (roles?: string[]) => void }) {
+  const { agentId } = route.useParams();
   const [other, setOther] = useState("");
   // Fails for an agent that never had functions: then no roles are suggested.
-  const { data } = useQuery({
-    ...resource("/agents/:agent_id/functions", { params: { agentId } }),
-    retry: false,
-  });
+  const { data } = useQuery(resource("/agents/:agent_id/functions", { params: { agentId } }));
   const offered = [...new Set([...(data?.roles ?? []), ...(roles ?? [])])];
   const toggle = (role: string, checked: boolean) =>
     onChange(checked ? [...(roles ?? []), role] : (roles ?? []).filter((name) => name !== role));

@@ -1,4 +1,4 @@
-import type { CreatedCredential, Credential } from "@patchbay/protocol/console";
+import type { Credential } from "@patchbay/protocol/console";
 import { useState } from "react";
 import { api } from "../../api/api.ts";
 import { toPage } from "../../state/addresses.ts";
@@ -74,12 +74,7 @@ export function KeyPanel({ credential, onClose }: { credential: Credential; onCl
 
 /** Replaces a secret; the old one keeps working for the overlap. */
 function RotateKey({ credential, onClose }: { credential: Credential; onClose: () => void }) {
-  const [made, setMade] = useState<{ created: CreatedCredential; endsAt: string | null }>();
   const { kind, agentId, credentialId, hint } = credential;
-  if (made) {
-    const note = <OldSecret hint={hint} endsAt={made.endsAt} />;
-    return <CreatedKey created={made.created} onClose={onClose} note={note} />;
-  }
   return (
     <RotateSecret
       title={`Rotate ${nameOf(credential)}`}
@@ -91,7 +86,9 @@ function RotateKey({ credential, onClose }: { credential: Credential; onClose: (
       }}
       ends={KINDS[kind].ends}
       refetches={KEYS}
-      onSent={setMade}
+      result={({ created, endsAt }) => (
+        <CreatedKey created={created} onClose={onClose} note={<OldSecret hint={hint} endsAt={endsAt} />} />
+      )}
       onClose={onClose}
     />
   );

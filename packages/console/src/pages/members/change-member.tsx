@@ -1,4 +1,4 @@
-import type { Invitation, Member } from "@patchbay/protocol/console";
+import type { Member } from "@patchbay/protocol/console";
 import { useState } from "react";
 import { api, useSession } from "../../api/api.ts";
 import { FormDialog } from "../../ui/form/dialog.tsx";
@@ -45,15 +45,13 @@ function ChangeRole({ member, onClose }: ChangeProps) {
 }
 
 function NewLink({ member, onClose }: ChangeProps) {
-  const [invitation, setInvitation] = useState<Invitation>();
-  if (invitation) return <InvitationLink invitation={invitation} onClose={onClose} />;
   return (
     <FormDialog
       title={`New link for ${nameOf(member)}`}
       submit="Create link"
       send={() => api.post("/members/:member_id/link", { params: { memberId: member.memberId } })}
       refetches={MEMBER_PATHS}
-      onSent={setInvitation}
+      result={(invitation) => <InvitationLink invitation={invitation} onClose={onClose} />}
       onClose={onClose}
     >
       <p className="text-pretty">

@@ -11,11 +11,9 @@ import { MEMBER_PATHS, ROLES } from "./members.ts";
 
 /** Invites a member, then shows the one-time link to pass on. */
 export function InviteMember({ onClose }: { onClose: () => void }) {
-  const [invitation, setInvitation] = useState<Invitation>();
   const [email, setEmail] = useState("");
   const [name, setName] = useState("");
   const [role, setRole] = useState<ConsoleRole>("viewer");
-  if (invitation) return <InvitationLink invitation={invitation} onClose={onClose} />;
   return (
     <FormDialog
       title="Invite a member"
@@ -23,7 +21,7 @@ export function InviteMember({ onClose }: { onClose: () => void }) {
       submit="Create invite link"
       send={() => api.post("/members", { body: { email, role, ...(name.trim() !== "" && { name: name.trim() }) } })}
       refetches={MEMBER_PATHS}
-      onSent={setInvitation}
+      result={(invitation) => <InvitationLink invitation={invitation} onClose={onClose} />}
       onClose={onClose}
     >
       <TextField

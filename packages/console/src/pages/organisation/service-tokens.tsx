@@ -107,11 +107,9 @@ const COLUMNS: Column<ServiceToken>[] = [
 ];
 
 function CreateToken({ onClose }: { onClose: () => void }) {
-  const [created, setCreated] = useState<CreatedServiceToken>();
   const [label, setLabel] = useState("");
   const [scopes, setScopes] = useState<ServiceScope[]>([]);
   const [days, setDays] = useState("90");
-  if (created) return <NewToken created={created} onClose={onClose} />;
   const body = {
     scopes,
     ...(label.trim() !== "" && { label: label.trim() }),
@@ -128,7 +126,7 @@ function CreateToken({ onClose }: { onClose: () => void }) {
       disabled={scopes.length === 0}
       send={() => api.post("/service-tokens", { body })}
       refetches={["/service-tokens"]}
-      onSent={setCreated}
+      result={(created) => <NewToken created={created} onClose={onClose} />}
       onClose={onClose}
     >
       <TextField
@@ -167,8 +165,6 @@ const NewToken = ({ created: { secret }, onClose }: { created: CreatedServiceTok
 );
 
 function RotateToken({ token, onClose }: { token: ServiceToken; onClose: () => void }) {
-  const [created, setCreated] = useState<CreatedServiceToken>();
-  if (created) return <NewToken created={created} onClose={onClose} />;
   const params = { tokenId: token.tokenId };
   return (
     <RotateSecret
@@ -176,7 +172,7 @@ function RotateToken({ token, onClose }: { token: ServiceToken; onClose: () => v
       description="Creates a new service token with the same label and scopes"
       send={(overlapSeconds) => api.post("/service-tokens/:token_id/rotate", { params, body: { overlapSeconds } })}
       refetches={["/service-tokens"]}
-      onSent={setCreated}
+      result={(created) => <NewToken created={created} onClose={onClose} />}
       onClose={onClose}
     />
   );

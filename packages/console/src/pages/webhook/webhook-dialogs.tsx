@@ -11,27 +11,16 @@ export type WebhookDialog = "url" | "rotate" | "remove";
 interface DialogsProps {
   agentId: string;
   webhook: ConsoleWebhook | null;
-  dialog: WebhookDialog;
   onClose: () => void;
 }
 
 const CHANGED = ["/agents/:agent_id/webhook", "/agents/:agent_id/webhook/deliveries", "/audit"] as const;
 
 /** Adds, changes, rotates or removes a webhook, and shows a new secret once. */
-export function WebhookDialogs({ agentId, webhook, dialog, onClose }: DialogsProps) {
-  const [secret, setSecret] = useState<string>();
+export function WebhookDialogs({ dialog, ...props }: DialogsProps & { dialog: WebhookDialog }) {
+  const { agentId, onClose } = props;
   const params = { agentId };
-  if (secret !== undefined)
-    return (
-      <NewSecret title="The webhook secret" label="Secret" secret={secret} onClose={onClose}>
-        <p className="text-muted text-sm">
-          Receivers check the header <code className="font-mono text-xs">X-Patchbay-Signature</code> with it:{" "}
-          <code className="font-mono text-xs">verifyWebhook</code> of @patchbay/client does.
-        </p>
-      </NewSecret>
-    );
-  if (dialog === "url")
-    return <AddressForm agentId={agentId} webhook={webhook} onSecret={setSecret} onClose={onClose} />;
+  if (dialog === "url") return <AddressForm {...props} />;
   if (dialog === "rotate")
     return (
       <RotateSecret
@@ -40,7 +29,7 @@ export function WebhookDialogs({ agentId, webhook, dialog, onClose }: DialogsPro
         hint="How long deliveries are signed with both, while you deploy the new secret"
         send={(overlapSeconds) => api.post("/agents/:agent_id/webhook/rotate", { params, body: { overlapSeconds } })}
         refetches={CHANGED}
-        onSent={(made) => setSecret(made.secret)}
+        result={({ secret }) => <ShownSecret secret={secret} onClose={onClose} />}
         onClose={onClose}
       />
     );
@@ -61,9 +50,16 @@ export function WebhookDialogs({ agentId, webhook, dialog, onClose }: DialogsPro
   );
 }
 
-type AddressFormProps = Omit<DialogsProps, "dialog"> & { onSecret: (secret: string) => void };
+const ShownSecret = ({ secret, onClose }: { secret: string; onClose: () => void }) => (
+  <NewSecret title="The webhook secret" label="Secret" secret={secret} onClose={onClose}>
+    <p className="text-muted text-sm">
+      Receivers check the header <code className="font-mono text-xs">X-Patchbay-Signature</code> with it:{" "}
+      <code className="font-mono text-xs">verifyWebhook</code> of @patchbay/client does.
+    </p>
+  </NewSecret>
+);
 
-function AddressForm({ agentId, webhook, onSecret, onClose }: AddressFormProps) {
+function AddressForm({ agentId, webhook, onClose }: DialogsProps) {
   const [url, setUrl] = useState(webhook?.url ?? "");
   return (
     <FormDialog
@@ -73,10 +69,11 @@ function AddressForm({ agentId, webhook, onSecret, onClose }: AddressFormProps) 
       send={() => api.put("/agents/:agent_id/webhook", { params: { agentId }, body: { url: url.trim() } })}
       refetches={CHANGED}
       onSent={({ secret }) => {
-        if (secret !== null) return onSecret(secret);
+        if (secret !== null) return;
         showSuccess("Changed the address");
         onClose();
       }}
+      result={({ secret }) => secret !== null && <ShownSecret secret={secret} onClose={onClose} />}
       onClose={onClose}
     >
       <TextField

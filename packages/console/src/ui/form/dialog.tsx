@@ -93,6 +93,8 @@ interface FormDialogProps<Answer>
   /** The request that the form sends on submit. */
   send: () => Promise<Answer>;
   onSent?: (answer: Answer) => unknown;
+  /** The dialog that replaces this one after the request, such as one with a new secret. */
+  result?: (answer: NoInfer<Answer>) => ReactNode;
   /** The paths that the request changes. */
   refetches?: readonly PathOf<"GET">[];
   /** Shown after the request; the dialog then closes. */
@@ -109,8 +111,8 @@ interface FormDialogProps<Answer>
 /** Asks for fields or a confirmation, with a button to cancel and one that submits. `sticky` as in `Dialog`. */
 export function FormDialog<Answer>(props: FormDialogProps<Answer>) {
   const id = useId();
-  const { send, onSent, refetches = [], done, submit, dismiss = "Cancel", className, children, ...rest } = props;
-  const { look = "primary", icon, disabled = false, ...dialog } = rest;
+  const { send, onSent, result, refetches = [], done, look = "primary", icon, disabled = false, ...rest } = props;
+  const { submit, dismiss = "Cancel", className, children, ...dialog } = rest;
   const action = useAction({
     mutationFn: send,
     async onSuccess(answer) {
@@ -121,6 +123,7 @@ export function FormDialog<Answer>(props: FormDialogProps<Answer>) {
       dialog.onClose();
     },
   });
+  if (result && action.data !== undefined) return result(action.data);
   return (
     <Dialog
       {...dialog}
