@@ -1,65 +1,62 @@
 import { useBlocker } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { useAction } from "../../api/action.ts";
+import { ApiError } from "../../api/api-error.ts";
 import { api, queryClient, refetch, resource } from "../../api/api.ts";
 import type { BodyOf } from "../../api/routes.ts";
 import { Button, GuardedButton } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/form/dialog.tsx";
 import { Form } from "../../ui/form/form.tsx";
-import { Card } from "../../ui/page.tsx";
+import { Card, type CardProps } from "../../ui/page.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
+import type { ModelErrors } from "./model-draft.ts";
 
-interface SaveOptions<Draft> {
-  change: () => BodyOf<"PATCH", "/agents/:agent_id">;
-  /** The edited fields. */
-  edited: Draft;
-  /** Removes the saved ones, after the agent's data is updated everywhere. */
-  setEdited: (next: (now: Draft) => Draft) => void;
+interface AgentSettingsFormProps<Draft> extends Pick<CardProps, "title" | "description"> {
+  agentId: string;
+  /** Text on the save button. */
+  saveLabel: string;
+  /** The saved fields. */
+  stored: Draft;
+  isValid: (draft: Draft) => boolean;
+  /** The request that saves a valid draft. */
+  changeOf: (draft: Draft) => BodyOf<"PATCH", "/agents/:agent_id">;
+  /** The API's errors that the fields show. */
+  errorsOf?: (details: ApiError["details"]) => ModelErrors;
+  noValidate?: boolean;
+  /** The fields. */
+  children: (draft: Draft, onChange: (changed: Partial<Draft>) => void, errors: ModelErrors) => ReactNode;
 }
 
-/** Saves an agent change. Fields edited while the request is sent stay edited. */
-export function useSaveAgent<Draft extends object>(agentId: string, options: SaveOptions<Draft>) {
-  const { change, edited, setEdited } = options;
+/** A card with a form that saves or discards a draft, and warns before a draft is lost. */
+export function AgentSettingsForm<Draft extends object>(props: AgentSettingsFormProps<Draft>) {
+  const { agentId, saveLabel, stored, isValid, changeOf, errorsOf, noValidate = false, children, ...card } = props;
+  // Only edited fields are kept here, so that the others follow changes made elsewhere.
+  const [edited, setEdited] = useState<Partial<Draft>>({});
+  const draft = { ...stored, ...edited };
+  const valid = isValid(draft);
+  const dirty = !valid || JSON.stringify(changeOf(draft)) !== JSON.stringify(changeOf(stored));
   const params = { agentId };
-  return useAction({
-    mutationFn: () => api.patch("/agents/:agent_id", { params, body: change() }),
+  const save = useAction({
+    mutationFn: () => api.patch("/agents/:agent_id", { params, body: changeOf(draft) }),
     onMutate: () => edited,
     onSuccess: (saved, _, sent) => {
       queryClient.setQueryData(resource("/agents/:agent_id", { params }).queryKey, saved);
       void refetch("/agents");
+      // After the agent's data is updated everywhere. Fields edited while the request was sent stay edited.
       setEdited((now) => changedSince(sent, now));
       showSuccess("Saved", "Applies from the next query.");
     },
   });
-}
-
-const changedSince = <Draft extends object>(sent: Draft, now: Draft): Draft =>
-  Object.fromEntries(Object.entries(now).filter(([name, value]) => sent[name as keyof Draft] !== value)) as Draft;
-
-interface AgentSettingsFormProps {
-  title: string;
-  description?: string;
-  /** Text on the save button. */
-  saveLabel: string;
-  save: ReturnType<typeof useSaveAgent>;
-  /** True while a field differs from its saved value. */
-  dirty: boolean;
-  valid: boolean;
-  onDiscard: () => void;
-  /** The last save's error, unless the fields show it. */
-  error: unknown;
-  noValidate?: boolean;
-  children: ReactNode;
-}
-
-/** A card with a form that saves or discards a draft, and warns before a draft is lost. */
-export function AgentSettingsForm(props: AgentSettingsFormProps) {
-  const { title, description, saveLabel, save, dirty, valid, onDiscard, error, noValidate = false, children } = props;
+  const rejected = (save.error instanceof ApiError && errorsOf?.(save.error.details)) || {};
+  const change = (next: Partial<Draft>) => {
+    setEdited(next);
+    save.reset();
+  };
   return (
-    <Card title={title} {...(description !== undefined && { description })}>
+    <Card {...card}>
       <Form
         noValidate={noValidate}
-        error={error}
+        error={Object.keys(rejected).length > 0 ? undefined : save.error}
         onSubmit={save.mutate}
         submit={
           <div className="flex flex-wrap gap-2">
@@ -73,19 +70,22 @@ export function AgentSettingsForm(props: AgentSettingsFormProps) {
               {saveLabel}
             </GuardedButton>
             {dirty && (
-              <Button look="ghost" onClick={onDiscard}>
+              <Button look="ghost" onClick={() => change({})}>
                 Discard
               </Button>
             )}
           </div>
         }
       >
-        {children}
+        {children(draft, (changed) => change({ ...edited, ...changed }), rejected)}
       </Form>
       <UnsavedChanges dirty={dirty} />
     </Card>
   );
 }
+
+const changedSince = <Draft extends object>(sent: Draft, now: Draft): Draft =>
+  Object.fromEntries(Object.entries(now).filter(([name, value]) => sent[name as keyof Draft] !== value)) as Draft;
 
 /** Asks before navigation discards unsaved changes. */
 function UnsavedChanges({ dirty }: { dirty: boolean }) {

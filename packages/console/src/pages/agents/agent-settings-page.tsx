@@ -2,7 +2,6 @@ import type { Agent, AgentDetail } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
-import { ApiError } from "../../api/api-error.ts";
 import { resource, useHasRole } from "../../api/api.ts";
 import { formatCount } from "../../format/numbers.ts";
 import { checkNumber } from "../../format/typed.ts";
@@ -12,8 +11,8 @@ import { Field, TextField } from "../../ui/form/field.tsx";
 import { Card, Facts, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
 import { Select } from "../../ui/form/select.tsx";
 import { Time } from "../../ui/values.tsx";
-import { AgentSettingsForm, useSaveAgent } from "./agent-settings-form.tsx";
-import { changeOf, draftOf, errorsByField, type ModelDraft, RETENTION_DAYS, validateDraft } from "./model-draft.ts";
+import { AgentSettingsForm } from "./agent-settings-form.tsx";
+import { changeOf, draftOf, errorsByField, RETENTION_DAYS, validateDraft } from "./model-draft.ts";
 import { ModelFields } from "./model-fields.tsx";
 
 const DeleteAgent = lazy(async () => ({ default: (await import("./agent-dialogs.tsx")).DeleteAgent }));
@@ -59,65 +58,52 @@ type GeneralDraft = Pick<Agent, "name" | "instructions" | "accessChanges"> & {
   retentionDays: string;
 };
 
-/** A draft's changed settings; `null` clears a setting. */
-function generalSettings(stored: GeneralDraft, { callers, retentionDays }: GeneralDraft) {
-  const days = retentionDays.trim();
-  return {
+/** The request that saves a draft; of the settings only the changed ones. `null` clears a setting. */
+function generalChange(stored: GeneralDraft, { name, instructions, accessChanges, callers, ...draft }: GeneralDraft) {
+  const days = draft.retentionDays.trim();
+  const settings = {
     ...(callers !== stored.callers && { callers }),
     ...(days !== stored.retentionDays && { retentionDays: days === "" ? null : Number(days) }),
   };
+  return { name: name.trim(), instructions, accessChanges, ...(Object.keys(settings).length > 0 && { settings }) };
 }
 
 function General({ agent }: { agent: AgentDetail }) {
-  // Only edited fields are kept here, so that the others follow changes made elsewhere.
-  const [edited, setEdited] = useState<Partial<GeneralDraft>>({});
+  const { agentId, createdAt } = agent;
   const { callers = "optional", retentionDays } = agent.settings;
   const stored: GeneralDraft = { ...agent, callers, retentionDays: retentionDays?.toString() ?? "" };
-  const draft: GeneralDraft = { ...stored, ...edited };
-  const name = draft.name.trim();
-  const { instructions, accessChanges } = draft;
-  const settings = generalSettings(stored, draft);
-  const setsAny = Object.keys(settings).length > 0;
-  const retentionError = checkNumber(draft.retentionDays, RETENTION_DAYS);
-  const dirty =
-    name !== agent.name || instructions !== agent.instructions || accessChanges !== agent.accessChanges || setsAny;
-  const save = useSaveAgent(agent.agentId, {
-    change: () => ({ name, instructions, accessChanges, ...(setsAny && { settings }) }),
-    edited,
-    setEdited,
-  });
   return (
     <AgentSettingsForm
+      agentId={agentId}
       title="General"
       saveLabel="Save"
-      save={save}
-      dirty={dirty}
-      valid={name !== "" && retentionError === undefined}
-      error={save.error}
-      onDiscard={() => setEdited({})}
+      stored={stored}
+      isValid={(draft) => draft.name.trim() !== "" && retentionError(draft) === undefined}
+      changeOf={(draft) => generalChange(stored, draft)}
     >
-      <Facts
-        items={[
-          ["ID", <CopyableText text={agent.agentId} label="Copy agent ID" />],
-          ["Created", <Time at={agent.createdAt} />],
-        ]}
-      />
-      <GeneralFields
-        draft={draft}
-        retentionError={retentionError}
-        onChange={(changed) => setEdited({ ...edited, ...changed })}
-      />
+      {(draft, onChange) => (
+        <>
+          <Facts
+            items={[
+              ["ID", <CopyableText text={agentId} label="Copy agent ID" />],
+              ["Created", <Time at={createdAt} />],
+            ]}
+          />
+          <GeneralFields draft={draft} onChange={onChange} />
+        </>
+      )}
     </AgentSettingsForm>
   );
 }
 
+const retentionError = ({ retentionDays }: GeneralDraft) => checkNumber(retentionDays, RETENTION_DAYS);
+
 interface GeneralFieldsProps {
   draft: GeneralDraft;
-  retentionError: string | undefined;
   onChange: (changed: Partial<GeneralDraft>) => void;
 }
 
-function GeneralFields({ draft, retentionError, onChange }: GeneralFieldsProps) {
+function GeneralFields({ draft, onChange }: GeneralFieldsProps) {
   const { name, instructions, accessChanges, callers, retentionDays } = draft;
   const readOnly = !useHasRole("developer");
   return (
@@ -174,7 +160,7 @@ function GeneralFields({ draft, retentionError, onChange }: GeneralFieldsProps) 
         placeholder="The organisation's"
         inputMode="numeric"
         readOnly={readOnly}
-        error={retentionError}
+        error={retentionError(draft)}
         value={retentionDays}
         onChange={(retentionDays) => onChange({ retentionDays })}
       />
@@ -216,39 +202,21 @@ function DeleteCard({ agent }: { agent: Agent }) {
 
 /** Which model the agent's runs use, with which settings, and what a query may override. */
 function ModelSettings({ agent: { agentId, settings } }: { agent: AgentDetail }) {
-  // Only edited fields are kept here, so that the others follow changes made elsewhere.
-  const [edited, setEdited] = useState<Partial<ModelDraft>>({});
-  const draft = { ...draftOf(settings), ...edited };
-  const invalid = validateDraft(draft);
-  const valid = Object.keys(invalid).length === 0;
-  const dirty = !valid || Object.keys(changeOf(settings, draft)).length > 0;
-  const save = useSaveAgent(agentId, {
-    change: () => ({ settings: changeOf(settings, draft) }),
-    edited,
-    setEdited,
-  });
-  const rejected = save.error instanceof ApiError ? errorsByField(save.error.details) : {};
-  const change = (next: Partial<ModelDraft>) => {
-    setEdited(next);
-    save.reset();
-  };
   return (
     <AgentSettingsForm
+      agentId={agentId}
       title="Model"
       description="Empty fields use the default"
       noValidate
       saveLabel="Save model settings"
-      save={save}
-      dirty={dirty}
-      valid={valid}
-      error={Object.keys(rejected).length > 0 ? undefined : save.error}
-      onDiscard={() => change({})}
+      stored={draftOf(settings)}
+      isValid={(draft) => Object.keys(validateDraft(draft)).length === 0}
+      changeOf={(draft) => ({ settings: changeOf(settings, draft) })}
+      errorsOf={errorsByField}
     >
-      <ModelFields
-        draft={draft}
-        errors={{ ...rejected, ...invalid }}
-        onChange={(changed) => change({ ...edited, ...changed })}
-      />
+      {(draft, onChange, rejected) => (
+        <ModelFields draft={draft} errors={{ ...rejected, ...validateDraft(draft) }} onChange={onChange} />
+      )}
     </AgentSettingsForm>
   );
 }
