@@ -1,9 +1,7 @@
 import type { Analytics } from "@patchbay/protocol/console";
-import { useQuery, type UseQueryResult, useSuspenseQuery } from "@tanstack/react-query";
+import { useQuery, useSuspenseQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import type { ReactNode } from "react";
 import { resource } from "../../api/api.ts";
-import type { TimeChartProps } from "../../charts/time-chart.tsx";
 import { stepRange } from "../../charts/time-steps.ts";
 import { toPage } from "../../state/addresses.ts";
 import { useSearchChange } from "../../state/page-search.ts";
@@ -31,29 +29,13 @@ const route = getRouteApi("/shell/analytics");
 
 /** Figures for all agents over a time range; a click on a chart interval selects it. */
 export function AnalyticsPage() {
-  const search = route.useSearch();
   const navigate = route.useNavigate();
-  const { figures, before } = useFigures({ search, preset: PRESET });
-  const onSearch = useSearchChange(route, { toTop: true });
   return (
     <AnalyticsView
-      description="Queries, calls and cost of all agents"
-      search={search}
-      onSearch={onSearch}
-      figures={figures}
-      before={before}
-      roles={figures.data?.roles.flatMap((of) => of.role ?? []) ?? []}
-      open={(shown) => ({
-        what: "select this interval",
-        at: (index) => {
-          const { at, end } = stepRange(stepsOf(shown), index);
-          void navigate({ search: (current) => ({ ...current, range: undefined, from: at, to: end }) });
-        },
-      })}
-      emptyAction={
-        <LinkButton to="/agents" look="primary">
-          Go to agents
-        </LinkButton>
+      search={route.useSearch()}
+      onSearch={useSearchChange(route, { toTop: true })}
+      onInterval={({ at, end }) =>
+        void navigate({ search: (current) => ({ ...current, range: undefined, from: at, to: end }) })
       }
     />
   );
@@ -69,27 +51,27 @@ const SOURCES = [
 ];
 
 interface AnalyticsViewProps {
-  description: string;
   search: AnalyticsSearch;
   onSearch: (changed: { [Name in keyof AnalyticsSearch]?: string | undefined }) => void;
-  figures: UseQueryResult<Analytics>;
-  /** Totals for the previous range with the same length. */
-  before: Analytics["totals"] | undefined;
-  roles: readonly string[];
   /** Set on an agent's page. */
-  agentId?: string;
-  /** The action for a click on a chart interval. */
-  open: (figures: Analytics) => TimeChartProps["open"];
-  /** The button in place of figures when the range has no queries. */
-  emptyAction: ReactNode;
+  agentId?: string | undefined;
+  /** Suggestions for the filter. Default: the roles in the figures. */
+  roles?: readonly string[];
+  /** Called on a click on a chart interval. */
+  onInterval: (interval: ReturnType<typeof stepRange>) => void;
 }
 
 /** Figures for one agent or all. */
 function AnalyticsView(props: AnalyticsViewProps) {
-  const { description, search, onSearch, figures, roles } = props;
+  const { search, onSearch, agentId } = props;
+  const { figures, before } = useFigures({ agentId, search, preset: PRESET });
+  const { roles = figures.data?.roles.flatMap(({ role }) => role ?? []) ?? [] } = props;
   return (
     <>
-      <PageHeader title="Analytics" description={description}>
+      <PageHeader
+        title="Analytics"
+        description={`Queries, calls and cost of ${agentId === undefined ? "all agents" : "this agent"}`}
+      >
         <FilterBar
           filters={[
             { kind: "choice", name: "source", label: "Source", any: "Production", options: SOURCES },
@@ -116,7 +98,7 @@ function AnalyticsView(props: AnalyticsViewProps) {
             className={classNames("transition-opacity", figures.isPlaceholderData && "opacity-60")}
           >
             <IndexNote to={shown.indexedTo} />
-            <Content {...props} figures={shown} />
+            <Content {...props} figures={shown} before={before} />
           </div>
         )}
       </Loaded>
@@ -124,8 +106,13 @@ function AnalyticsView(props: AnalyticsViewProps) {
   );
 }
 
-function Content(props: Omit<AnalyticsViewProps, "figures"> & { figures: Analytics }) {
-  const { figures, before, agentId, search, onSearch, open, emptyAction } = props;
+interface ContentProps extends AnalyticsViewProps {
+  figures: Analytics;
+  /** Totals for the previous range with the same length. */
+  before: Analytics["totals"] | undefined;
+}
+
+function Content({ figures, before, agentId, search, onSearch, onInterval }: ContentProps) {
   const { totals, functions, models, agents } = figures;
   if (queriesOf(totals) === 0 && functions.length === 0 && models.length === 0)
     return (
@@ -141,7 +128,13 @@ function Content(props: Omit<AnalyticsViewProps, "figures"> & { figures: Analyti
             {search.source === undefined && (
               <Button onClick={() => onSearch({ source: "all" })}>Include queries from the console</Button>
             )}
-            {emptyAction}
+            {agentId === undefined ? (
+              <LinkButton to="/agents" look="primary">
+                Go to agents
+              </LinkButton>
+            ) : (
+              <PlaygroundLink agentId={agentId} />
+            )}
           </span>
         }
       >
@@ -154,10 +147,14 @@ function Content(props: Omit<AnalyticsViewProps, "figures"> & { figures: Analyti
     search: { ...runsSearch(search), range: range ?? (from ? undefined : PRESET), from, to },
     onSearch,
   };
+  const open = {
+    what: agentId === undefined ? "select this interval" : "open its runs",
+    at: (index: number) => onInterval(stepRange(stepsOf(figures), index)),
+  };
   return (
     <div className="grid gap-4">
       <Totals figures={figures} before={before} scope={scope} />
-      <Trends figures={figures} open={open(figures)} />
+      <Trends figures={figures} open={open} />
       <FunctionsTable functions={functions} agentId={agentId} scope={scope} />
       <div className="grid items-start gap-4 xl:grid-cols-2">
         <Breakdowns figures={figures} agentId={agentId} scope={scope} />
@@ -181,34 +178,21 @@ export function AgentAnalyticsPage() {
   const navigate = agentRoute.useNavigate();
   const { agentId } = agentRoute.useParams();
   const params = { agentId };
-  const { figures, before } = useFigures({ agentId, search, preset: PRESET });
   const { data: agent } = useSuspenseQuery(resource("/agents/:agent_id", { params }));
   const functions = useQuery({
     ...resource("/agents/:agent_id/functions", { params }),
     // Fails for an agent that never had functions.
     enabled: agent.functions !== null,
   });
-  const onSearch = useSearchChange(agentRoute, { toTop: true });
   return (
     <AnalyticsView
-      description="Queries, calls and cost of this agent"
-      search={search}
-      onSearch={onSearch}
-      figures={figures}
-      before={before}
-      roles={functions.data?.roles ?? []}
       agentId={agentId}
-      open={(shown) => ({
-        what: "open its runs",
-        at: (index) => {
-          const { at, end } = stepRange(stepsOf(shown), index);
-          void navigate({
-            ...toPage(agentId, "runs"),
-            search: { from: at, to: end, ...runsSearch(search) },
-          });
-        },
-      })}
-      emptyAction={<PlaygroundLink agentId={agentId} />}
+      search={search}
+      onSearch={useSearchChange(agentRoute, { toTop: true })}
+      roles={functions.data?.roles ?? []}
+      onInterval={({ at, end }) =>
+        void navigate({ ...toPage(agentId, "runs"), search: { from: at, to: end, ...runsSearch(search) } })
+      }
     />
   );
 }

@@ -23,7 +23,7 @@ export interface AnalyticsSearch extends RangeSearch {
 
 interface FiguresOptions {
   /** Omit for the figures of all agents. */
-  agentId?: string;
+  agentId?: string | undefined;
   search: AnalyticsSearch;
   preset: Preset;
 }
