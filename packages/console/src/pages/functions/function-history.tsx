@@ -2,13 +2,14 @@ import type { ConsoleFunction } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
 import { useFiltered } from "../../api/api.ts";
 import { ChartCard, ChartSkeleton } from "../../charts/chart-card.tsx";
+import { stepRange } from "../../charts/time-steps.ts";
 import { formatShare } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { toPage } from "../../state/addresses.ts";
 import { ErrorState } from "../../ui/page.tsx";
 import { StatTile, StatTiles } from "../../ui/stat-tile.tsx";
 import { Count, Duration, Failed, Time } from "../../ui/values.tsx";
-import { outcomeSeries, percentileSeries } from "../../parts/figures/series.ts";
+import { outcomeSeries, percentileSeries, stepsOf } from "../../parts/figures/series.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
 const GRID = "grid gap-4 xl:grid-cols-2";
@@ -31,16 +32,13 @@ export function FunctionHistory() {
         <ChartSkeleton title="Latency" />
       </div>
     );
-  const { buckets, bucketMs } = history.data;
-  const steps = { at: buckets.map(({ at }) => at), widthMs: bucketMs, to: history.data.to };
+  const { buckets } = history.data;
+  const steps = stepsOf(history.data);
   const open = {
     what: "open its runs",
     at: (index: number) => {
-      const begins = Date.parse(steps.at[index]!);
-      void navigate({
-        ...toPage(agentId, "runs"),
-        search: { functionName, from: toIso(begins), to: toIso(begins + bucketMs) },
-      });
+      const { at, end } = stepRange(steps, index);
+      void navigate({ ...toPage(agentId, "runs"), search: { functionName, from: at, to: end } });
     },
   };
   return (
@@ -66,8 +64,6 @@ export function FunctionHistory() {
     </div>
   );
 }
-
-const toIso = (ms: number): string => new Date(ms).toISOString();
 
 /** Figures for a function's calls in the time range. */
 export function FunctionFigures({ fn: { figures } }: { fn: ConsoleFunction }) {

@@ -6,7 +6,6 @@ import { resource, useFiltered } from "../../api/api.ts";
 import { approvalText } from "../../format/approval.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { formatDuration } from "../../format/times.ts";
-import type { ArgumentsDraft } from "../../parts/schema-form/arguments-form.tsx";
 import { shapeOf } from "../../parts/schema-form/field-shape.ts";
 import { toPage } from "../../state/addresses.ts";
 import { useSearchChange } from "../../state/page-search.ts";
@@ -22,7 +21,7 @@ import { type MatrixCell, rowsOf as matrixRowsOf, whyOf } from "../../parts/acce
 import { isCall, isOpen } from "../../parts/run/run-facts.ts";
 import { argumentsDraft, type EarlierCall, earlierCall } from "./earlier-call.ts";
 import { FunctionFigures, FunctionHistory } from "./function-history.tsx";
-import { TestCall } from "./test-call.tsx";
+import { TestCall, type TestForm } from "./test-call.tsx";
 import type { TestRunOptions } from "./test-run.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
@@ -36,13 +35,10 @@ export function FunctionPage() {
    * The open form's test calls. The URL names the last one, so that Back fills the form again; the open form stays as
    * it is.
    */
-  const [begun, setBegun] = useState<{ runIds: string[]; filledBy: { again?: string; call?: string } }>();
+  const [begun, setBegun] = useState<{ runIds: string[]; filledBy: Record<"again" | "call", string | undefined> }>();
   // The URL changes after the state: until then, it names the test call before the last one.
   const ofForm = begun !== undefined && inUrl !== undefined && begun.runIds.includes(inUrl) ? begun : undefined;
-  const filledBy = ofForm?.filledBy ?? {
-    ...(inUrl !== undefined && { again: inUrl }),
-    ...(callInUrl !== undefined && { call: callInUrl }),
-  };
+  const filledBy = ofForm?.filledBy ?? { again: inUrl, call: callInUrl };
   const { again, call } = filledBy;
   const run = useQuery({
     ...resource("/agents/:agent_id/runs/:run_id", { params: { agentId, runId: again ?? "" } }),
@@ -96,10 +92,12 @@ interface LoadedFunctionProps {
 function LoadedFunction({ fn, set, earlier, open, onBegin }: LoadedFunctionProps) {
   const { tab = "try", range, from, to } = route.useSearch();
   const change = useSearchChange(route);
-  const shape = shapeOf(fn.inputSchema);
   const found = earlier === "missing" ? undefined : earlier;
-  const [written, setWritten] = useState<ArgumentsDraft>(() => argumentsDraft(shape, found?.arguments));
-  const [context, setContext] = useState(found?.context ?? "");
+  // Kept here, because the form is removed with its tab.
+  const form = useState<TestForm>(() => ({
+    written: argumentsDraft(shapeOf(fn.inputSchema), found?.arguments),
+    context: found?.context ?? "",
+  }));
   return (
     <>
       <PageHeader
@@ -119,14 +117,7 @@ function LoadedFunction({ fn, set, earlier, open, onBegin }: LoadedFunctionProps
             {
               value: "try",
               label: "Test call",
-              content: (
-                <TestCall
-                  {...{ fn, set, shape, written, context, open, onBegin }}
-                  onWritten={setWritten}
-                  onContext={setContext}
-                  notice={noticeOf(earlier)}
-                />
-              ),
+              content: <TestCall {...{ fn, set, form, open, onBegin }} notice={noticeOf(earlier)} />,
             },
             { value: "calls", label: "Calls", content: <FunctionHistory /> },
             { value: "roles", label: "Roles", content: <FunctionRoles fn={fn} manifestHash={set.manifestHash} /> },

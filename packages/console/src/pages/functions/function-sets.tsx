@@ -4,6 +4,7 @@ import { useList } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { DataTable } from "../../ui/table/data-table.tsx";
+import { rowButton } from "../../ui/table/row-button.tsx";
 import type { Column } from "../../ui/table/table-rows.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Select } from "../../ui/form/select.tsx";
@@ -24,6 +25,8 @@ export function FunctionSets() {
   const { data = [] } = sets;
   const after = data.find((set) => set.manifestHash === manifestHash) ?? data[0];
   const before = data.find((set) => set.manifestHash === base) ?? data[data.findIndex((set) => set === after) + 1];
+  const options = data.map((set) => ({ value: set.manifestHash, label: shortHash(set.manifestHash) }));
+  const choice = { options, className: "w-36 font-mono" };
   return (
     <div className="grid gap-5">
       <DataTable
@@ -31,14 +34,9 @@ export function FunctionSets() {
         query={sets}
         columns={columnsOf(data)}
         rowKey={(set) => set.manifestHash}
-        link={(set, props) => (
-          <button
-            type="button"
-            {...props}
-            className={`text-left ${props.className}`}
-            aria-pressed={set === after}
-            onClick={() => change({ manifestHash: set.manifestHash, base: undefined })}
-          />
+        link={rowButton(
+          ({ manifestHash }) => change({ manifestHash, base: undefined }),
+          (set) => set === after,
         )}
         empty={
           <NeverConnected agentId={agentId}>
@@ -52,12 +50,17 @@ export function FunctionSets() {
           actions={
             before && (
               <div className="flex flex-wrap items-center gap-2 text-sm">
-                <SetSelect label="From" sets={data} value={before} onChange={(next) => change({ base: next })} />
+                <Select
+                  {...choice}
+                  label="From"
+                  value={before.manifestHash}
+                  onChange={(next) => change({ base: next })}
+                />
                 <span className="text-muted">to</span>
-                <SetSelect
+                <Select
+                  {...choice}
                   label="To"
-                  sets={data}
-                  value={after}
+                  value={after.manifestHash}
                   onChange={(next) => change({ manifestHash: next, base: before.manifestHash })}
                 />
               </div>
@@ -74,23 +77,6 @@ export function FunctionSets() {
     </div>
   );
 }
-
-interface SetSelectProps {
-  label: string;
-  sets: readonly FunctionSetVersion[];
-  value: FunctionSetVersion;
-  onChange: (manifestHash: string) => void;
-}
-
-const SetSelect = ({ label, sets, value, onChange }: SetSelectProps) => (
-  <Select
-    label={label}
-    className="w-36 font-mono"
-    options={sets.map(({ manifestHash }) => ({ value: manifestHash, label: shortHash(manifestHash) }))}
-    value={value.manifestHash}
-    onChange={onChange}
-  />
-);
 
 const columnsOf = (sets: readonly FunctionSetVersion[]): Column<FunctionSetVersion>[] => [
   {

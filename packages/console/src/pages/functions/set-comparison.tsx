@@ -110,13 +110,6 @@ interface FunctionChange {
   differences: Difference[];
 }
 
-interface SetChanges {
-  /** Changes to the service itself. */
-  service: Difference[];
-  /** Changed functions by name. */
-  functions: FunctionChange[];
-}
-
 /** A function's compared properties, those that matter most to callers first. */
 const FACTS = [
   "roles",
@@ -132,8 +125,8 @@ const FACTS = [
   "outputSchema",
 ] as const satisfies (keyof ConsoleFunction)[];
 
-/** The differences between two function sets. */
-export function changesOf(before: FunctionSet, after: FunctionSet): SetChanges {
+/** The differences between two function sets: in the service itself, and in its functions by name. */
+export function changesOf(before: FunctionSet, after: FunctionSet) {
   const old = new Map(before.functions.map((fn) => [fn.name, fn]));
   const names = new Set([...old.keys(), ...after.functions.map(({ name }) => name)]);
   const now = new Map(after.functions.map((fn) => [fn.name, fn]));

@@ -147,22 +147,15 @@ function Failure({ fn, role, result }: { fn: ConsoleFunction; role: string | und
       <p className="font-medium">{errorMessage ?? "The call failed without a message."}</p>
       {why !== undefined && <p className="mt-1">{why}</p>}
       <dl className="mt-2 flex flex-wrap gap-x-4 gap-y-1 text-xs">
-        {rule !== null && (
-          <div className="flex gap-1.5">
-            <dt>Rule</dt>
-            <dd className="font-mono">{rule}</dd>
-          </div>
+        {Object.entries({ Rule: rule, Code: code, Run: result.runId }).map(
+          ([name, value]) =>
+            value !== null && (
+              <div key={name} className="flex items-center gap-1.5">
+                <dt>{name}</dt>
+                <dd className="font-mono">{value}</dd>
+              </div>
+            ),
         )}
-        {code !== null && (
-          <div className="flex items-center gap-1.5">
-            <dt>Code</dt>
-            <dd className="font-mono">{code}</dd>
-          </div>
-        )}
-        <div className="flex items-center gap-1.5">
-          <dt>Run</dt>
-          <dd className="font-mono">{result.runId}</dd>
-        </div>
       </dl>
       {code === "agent_session_not_found" && (
         <p className="mt-2">No runtime is connected. Start one, then call again.</p>

@@ -1,7 +1,7 @@
 import type { ConsoleFunction, FunctionCase, FunctionSet } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { useState } from "react";
+import { type Dispatch, type SetStateAction, useState } from "react";
 import { oneLine } from "../../format/one-line.ts";
 import { resource, useHasRole } from "../../api/api.ts";
 import {
@@ -12,7 +12,7 @@ import {
   readArguments,
   readJsonObject,
 } from "../../parts/schema-form/arguments-form.tsx";
-import type { FieldShape } from "../../parts/schema-form/field-shape.ts";
+import { shapeOf } from "../../parts/schema-form/field-shape.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { Button, GuardedButton } from "../../ui/button.tsx";
 import { Combobox } from "../../ui/form/combobox.tsx";
@@ -27,31 +27,29 @@ import { isPending, type TestRunOptions, useTestRun } from "./test-run.ts";
 
 const route = getRouteApi("/shell/agents/$agentId/functions/$functionName");
 
-interface TestCallProps {
+/** The test call as typed, besides its role, which is in the URL. */
+export interface TestForm {
+  written: ArgumentsDraft;
+  context: string;
+}
+
+interface TestCallProps extends TestRunOptions {
   fn: ConsoleFunction;
   set: FunctionSet;
-  shape: FieldShape;
-  written: ArgumentsDraft;
-  onWritten: (written: ArgumentsDraft) => void;
-  context: string;
-  onContext: (context: string) => void;
-  /** The call that fills the form, while it has not ended. */
-  open: TestRunOptions["open"];
-  /** Called with each test call's run. */
-  onBegin: (runId: string) => void;
+  form: [TestForm, Dispatch<SetStateAction<TestForm>>];
   /** Shown above the form. */
   notice: string | undefined;
 }
 
 /** Calls the function as a role, without a model; the runtime makes the same checks as for a model's calls. */
 export function TestCall(props: TestCallProps) {
-  const { fn, set, shape, written, onWritten, notice } = props;
-  const { run, isSending, submitted, input, caller, invalid, send } = useTestCall(props);
+  const { fn, set, notice } = props;
+  const call = useTestCall(props);
+  const { run, isSending, submitted, input, shape, written, role, invalid, change, send } = call;
   const pickCase = ({ input, context, roles }: FunctionCase): void => {
-    onWritten(argumentsDraft(shape, input));
-    caller.setContext(contextText(context));
+    change({ written: argumentsDraft(shape, input), context: contextText(context) });
     const applies = roles ?? (fn.roles === "everyone" ? [] : fn.roles);
-    if (applies[0] !== undefined && !applies.includes(caller.role)) caller.setRole(applies[0]);
+    if (applies[0] !== undefined && !applies.includes(role)) call.setRole(applies[0]);
   };
   return (
     <div className="grid items-start gap-5 lg:grid-cols-2">
@@ -70,10 +68,15 @@ export function TestCall(props: TestCallProps) {
           }}
         >
           {notice !== undefined && <p className="text-muted text-sm">{notice}</p>}
-          <Examples fn={fn} onPick={(example) => onWritten(argumentsDraft(shape, example))} />
+          <Examples fn={fn} onPick={(example) => change({ written: argumentsDraft(shape, example) })} />
           <Cases fn={fn} onPick={pickCase} />
-          <ArgumentsForm shape={shape} written={written} onChange={onWritten} faults={submitted ? input.faults : []} />
-          <CallerFields set={set} caller={caller} submitted={submitted} />
+          <ArgumentsForm
+            shape={shape}
+            written={written}
+            onChange={(next) => change({ written: next })}
+            faults={submitted ? input.faults : []}
+          />
+          <CallerFields set={set} call={call} />
           {!set.connected && (
             <p className="text-muted text-sm">
               This function set is not connected. The call goes to the connected set, as declared there.
@@ -93,7 +96,7 @@ export function TestCall(props: TestCallProps) {
               icon="send"
               busy={isSending}
             >
-              Call {caller.role === "" ? "without a role" : `as ${caller.role.length > 24 ? "this role" : caller.role}`}
+              Call {role === "" ? "without a role" : `as ${role.length > 24 ? "this role" : role}`}
               <span className="opacity-80 max-sm:hidden">
                 <Kbd keys="mod ↵" />
               </span>
@@ -153,49 +156,41 @@ function Fillings({ title, items }: { title: string; items: readonly { label: st
   );
 }
 
-/** The caller's role and context as typed, and the test call made from them and the arguments. */
-function useTestCall({ fn, shape, written, context, onContext, open, onBegin }: TestCallProps) {
+/** The call as typed, with what changes it, and the test call made from it. */
+function useTestCall({ fn, form: [{ written, context }, setForm], open, onBegin }: TestCallProps) {
   const { agentId } = route.useParams();
   const mayCall = useHasRole("developer");
   const [submitted, setSubmitted] = useState(false);
-  const caller = useCaller(context, onContext);
+  // The role is in the URL, so that links can set it; the context is not.
+  const { role = "" } = route.useSearch();
+  const changeSearch = useSearchChange(route);
+  const shape = shapeOf(fn.inputSchema);
   const input = readArguments(shape, written);
-  const invalid = input.faults.length + caller.parsed.faults.length > 0;
+  const parsed = context.trim() === "" ? { value: undefined, faults: [] } : readJsonObject(context);
+  const invalid = input.faults.length + parsed.faults.length > 0;
   const { run, begin } = useTestRun(agentId, fn.name, { open, onBegin });
   // A call that is followed may wait for days: its arguments can be sent again.
   const isSending = isPending(run) && run?.followed === false;
-  const send = (form: HTMLFormElement): void => {
+  const send = (element: HTMLFormElement): void => {
     // The keyboard submits the form even if its button is disabled.
     if (!mayCall || isSending) return;
     setSubmitted(true);
     if (invalid) {
       // Errors are rendered in the next frame.
       requestAnimationFrame(() =>
-        form.querySelector<HTMLElement>("[aria-invalid=true], button[data-invalid]")?.focus(),
+        element.querySelector<HTMLElement>("[aria-invalid=true], button[data-invalid]")?.focus(),
       );
       return;
     }
-    begin({ role: caller.role || undefined, arguments: input.value, context: caller.parsed.value });
+    begin({ role: role || undefined, arguments: input.value, context: parsed.value });
   };
-  return { run, isSending, submitted, input, caller, invalid, send };
+  const setRole = (next: string) => changeSearch({ role: next });
+  const change = (changed: Partial<TestForm>) => setForm((before) => ({ ...before, ...changed }));
+  return { run, isSending, submitted, shape, written, input, role, setRole, context, parsed, invalid, change, send };
 }
 
-/** The role is in the URL, so that links can set it; the context is not. */
-function useCaller(context: string, setContext: (context: string) => void) {
-  const { role = "" } = route.useSearch();
-  const change = useSearchChange(route);
-  const setRole = (next: string) => change({ role: next });
-  const parsed = context.trim() === "" ? { value: undefined, faults: [] } : readJsonObject(context);
-  return { role, setRole, context, setContext, parsed };
-}
-
-interface CallerFieldsProps {
-  set: FunctionSet;
-  caller: ReturnType<typeof useCaller>;
-  submitted: boolean;
-}
-
-function CallerFields({ set, caller: { role, setRole, context, setContext, parsed }, submitted }: CallerFieldsProps) {
+function CallerFields({ set, call }: { set: FunctionSet; call: ReturnType<typeof useTestCall> }) {
+  const { role, setRole, context, change, parsed, submitted } = call;
   return (
     <div className="border-line grid gap-4 border-t pt-4">
       <Field label="Role" hint="Role to call as; leave empty for none">
@@ -217,7 +212,7 @@ function CallerFields({ set, caller: { role, setRole, context, setContext, parse
             label="Context as JSON"
             rows={4}
             text={context}
-            onChange={setContext}
+            onChange={(next) => change({ context: next })}
             error={submitted ? parsed.faults[0]?.message : undefined}
           />
         </div>

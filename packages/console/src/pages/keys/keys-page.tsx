@@ -6,6 +6,7 @@ import { operatorCommand } from "../../format/snippets.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { GuardedButton } from "../../ui/button.tsx";
 import { DataTable } from "../../ui/table/data-table.tsx";
+import { rowButton } from "../../ui/table/row-button.tsx";
 import type { Column } from "../../ui/table/table-rows.tsx";
 import { EmptyState, PageHeader } from "../../ui/page.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
@@ -61,14 +62,7 @@ function KeyList({ kind }: { kind: CredentialKind }) {
         query={keys}
         columns={COLUMNS[kind]}
         rowKey={({ credentialId }) => credentialId}
-        link={({ credentialId }, props) => (
-          <button
-            type="button"
-            {...props}
-            className={`text-left ${props.className}`}
-            onClick={() => change({ key: credentialId })}
-          />
-        )}
+        link={rowButton(({ credentialId }) => change({ key: credentialId }))}
         empty={
           <EmptyState
             icon="key"
@@ -128,8 +122,7 @@ const REST: Column<Credential>[] = [
     head: "Expires",
     align: "end",
     from: "md",
-    cell: ({ expiresAt, revokedAt }) =>
-      expiresAt === null || revokedAt !== null ? <span className="text-faint">–</span> : <Time at={expiresAt} />,
+    cell: ({ expiresAt, revokedAt }) => <Time at={revokedAt === null ? expiresAt : null} none="–" />,
   },
   { head: "Created", align: "end", from: "lg", cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];

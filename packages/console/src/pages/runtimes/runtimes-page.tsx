@@ -132,8 +132,7 @@ const columnsOf = (fetchedAt: number): Column<Runtime>[] => [
     head: "Connected",
     align: "end",
     from: "md",
-    cell: ({ connectedAt }) =>
-      connectedAt === null ? <span className="text-faint">–</span> : <Time at={connectedAt} />,
+    cell: ({ connectedAt }) => <Time at={connectedAt} none="–" />,
   },
 ];
 

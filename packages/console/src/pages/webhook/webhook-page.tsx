@@ -9,6 +9,7 @@ import { useSearchChange } from "../../state/page-search.ts";
 import { GuardedButton } from "../../ui/button.tsx";
 import { DataTable } from "../../ui/table/data-table.tsx";
 import { FilterBar } from "../../ui/table/filter-bar.tsx";
+import { rowButton } from "../../ui/table/row-button.tsx";
 import { Card, EmptyState, Facts, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
 import type { Column } from "../../ui/table/table-rows.tsx";
 import { showError, showSuccess } from "../../ui/toast.tsx";
@@ -147,14 +148,7 @@ function Deliveries({ agentId }: { agentId: string }) {
         query={deliveries}
         columns={COLUMNS}
         rowKey={({ deliveryId }) => deliveryId}
-        link={({ deliveryId }, props) => (
-          <button
-            type="button"
-            {...props}
-            className={`text-left ${props.className}`}
-            onClick={() => change({ delivery: deliveryId })}
-          />
-        )}
+        link={rowButton(({ deliveryId }) => change({ delivery: deliveryId }))}
         empty={
           <EmptyState icon="send" title="No deliveries">
             This agent's events appear here once they occur. Send a test to check the receiver.

@@ -6,8 +6,10 @@ import { formatDuration } from "../../format/times.ts";
 
 type Bucket = Analytics["buckets"][number];
 
+type Times = Pick<Analytics, "bucketMs" | "to"> & { buckets: Pick<Bucket, "at">[] };
+
 /** The figures' time axis. */
-export const stepsOf = ({ buckets, bucketMs, to }: Analytics): TimeSteps => ({
+export const stepsOf = ({ buckets, bucketMs, to }: Times): TimeSteps => ({
   at: buckets.map(({ at }) => at),
   widthMs: bucketMs,
   to,
