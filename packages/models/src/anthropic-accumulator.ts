@@ -1,9 +1,8 @@
 import type { JsonObject, JsonValue } from "@patchbay/kit";
 import type { ModelCall, ModelDelta, ModelStop, TokenUsage } from "@patchbay/engine/ports/model-provider";
-import { createMeter } from "./meter.ts";
 import { modelFailure } from "./model-failure.ts";
 import { parseArguments } from "./neutral-request.ts";
-import { type Accumulator, settleTurn, tokenCount, type TurnOptions } from "./turn-stream.ts";
+import { type Accumulator, createMeter, type Meter, metered, type TurnOptions } from "./turn-stream.ts";
 import type { WireParameters } from "./wire-parameters.ts";
 
 /** Marks echoed blocks as coming from this wire. */
@@ -59,7 +58,7 @@ type Options = TurnOptions & { parameters: WireParameters };
 export function anthropicAccumulator(options: Options): Accumulator<AnthropicEvent> {
   const blocks: Building[] = [];
   const usage: AnthropicUsage = {};
-  const meter = createMeter();
+  const meter = createMeter(options);
   let model = options.model;
   let stopReason: string | undefined;
   let refusal: string | undefined;
@@ -94,10 +93,10 @@ export function anthropicAccumulator(options: Options): Accumulator<AnthropicEve
   function note(seen: AnthropicUsage | undefined): void {
     if (!seen) return;
     for (const [name, count] of Object.entries(seen)) if (count !== null) Object.assign(usage, { [name]: count });
-    meter.counted(total(usage, options.warnings));
+    meter.counted(total(usage, meter));
   }
 
-  return {
+  return metered(options, meter, {
     take(event) {
       switch (event.type) {
         case "message_start":
@@ -131,10 +130,9 @@ export function anthropicAccumulator(options: Options): Accumulator<AnthropicEve
       if (!ended || stopReason === undefined) return undefined;
       const stop = STOPS[stopReason] ?? "stop";
       const read = readBlocks(blocks.filter(Boolean), options);
-      return settleTurn({ ...read, stop, usage: meter.usage, model, refusal, warnings: options.warnings });
+      return { ...read, stop, model, refusal };
     },
-    soFar: meter.soFar,
-  };
+  });
 }
 
 /** A block's arguments are complete when it ends, and are parsed for the echo then. */
@@ -148,8 +146,7 @@ function append(block: JsonObject, member: string, text: string | undefined): vo
   block[member] = (typeof before === "string" ? before : "") + (text ?? "");
 }
 
-function total(usage: AnthropicUsage, warnings: string[]): TokenUsage {
-  const count = (value: unknown): number => tokenCount(value, warnings);
+function total(usage: AnthropicUsage, { count }: Meter): TokenUsage {
   const cachedInput = count(usage.cache_read_input_tokens);
   const cacheWriteInput = count(usage.cache_creation_input_tokens);
   const hourCacheWriteInput = count(usage.cache_creation?.ephemeral_1h_input_tokens);

@@ -8,8 +8,7 @@ import {
   type TokenUsage,
 } from "@patchbay/engine/ports/model-provider";
 import { modelFailure, retryAfterMs } from "./model-failure.ts";
-import { createMeter } from "./meter.ts";
-import { type Accumulator, settleTurn, tokenCount, type TurnOptions } from "./turn-stream.ts";
+import { type Accumulator, createMeter, type Meter, metered, type TurnOptions } from "./turn-stream.ts";
 import { madeUpCallId } from "./wire-names.ts";
 
 /** Marks echoed parts as coming from this wire. */
@@ -70,7 +69,7 @@ export function geminiAccumulator(options: TurnOptions): Accumulator<GeminiChunk
   let broken = false;
   let stop: ModelStop | undefined;
   let model = options.model;
-  const meter = createMeter();
+  const meter = createMeter(options);
 
   function takePart(part: Part): void {
     if (part.functionCall) return takeCall({ ...part, functionCall: part.functionCall });
@@ -104,7 +103,7 @@ export function geminiAccumulator(options: TurnOptions): Accumulator<GeminiChunk
     thinking = false;
   }
 
-  return {
+  return metered(options, meter, {
     take(chunk) {
       if (chunk.error) throw geminiFault(chunk.error);
       model = chunk.modelVersion ?? model;
@@ -113,8 +112,7 @@ export function geminiAccumulator(options: TurnOptions): Accumulator<GeminiChunk
       const received = candidate?.content?.parts ?? [];
       for (const part of received) takePart(part);
       const { usageMetadata: usage } = chunk;
-      if (usage)
-        meter.counted(usageOf(usage, options.warnings), tokenCount(usage.candidatesTokenCount, options.warnings));
+      if (usage) meter.counted(usageOf(usage, meter), meter.count(usage.candidatesTokenCount));
       if (candidate?.finishReason) stop = stopOf(candidate.finishReason);
       return shownOf(received);
     },
@@ -123,19 +121,10 @@ export function geminiAccumulator(options: TurnOptions): Accumulator<GeminiChunk
       // Without all its parts, a call would run with other arguments than the model meant.
       const whole = stop !== "calls" || (!open && !broken);
       const echo = { provider: GEMINI_WIRE, model: options.model, blocks: parts as unknown as JsonValue[] };
-      return settleTurn({
-        stop: whole ? stop : "malformed",
-        calls,
-        text,
-        thoughts,
-        usage: meter.usage,
-        model,
-        ...(parts.length > 0 && { echo }),
-        warnings: options.warnings,
-      });
+      const read = { calls, text, thoughts, model, ...(parts.length > 0 && { echo }) };
+      return { stop: whole ? stop : "malformed", ...read };
     },
-    soFar: meter.soFar,
-  };
+  });
 }
 
 function stopOf(finishReason: string): ModelStop {
@@ -154,8 +143,7 @@ function shownOf(parts: Part[]): ModelDelta | undefined {
   return thought === "" ? undefined : { type: "thoughtDelta", text: thought };
 }
 
-function usageOf(usage: NonNullable<GeminiChunk["usageMetadata"]>, warnings: string[]): TokenUsage {
-  const count = (value: unknown): number => tokenCount(value, warnings);
+function usageOf(usage: NonNullable<GeminiChunk["usageMetadata"]>, { count }: Meter): TokenUsage {
   return {
     input: count(usage.promptTokenCount) + count(usage.toolUsePromptTokenCount),
     cachedInput: count(usage.cachedContentTokenCount),

@@ -1,9 +1,9 @@
 import type { JsonObject } from "@patchbay/kit";
-import type { ModelDelta, ModelStop, TokenUsage } from "@patchbay/engine/ports/model-provider";
-import { createMeter } from "./meter.ts";
+import type { ModelDelta, ModelStop } from "@patchbay/engine/ports/model-provider";
 import { modelFailure } from "./model-failure.ts";
 import { argumentsText } from "./neutral-request.ts";
-import { type Accumulator, settleTurn, tokenCount, type TurnOptions } from "./turn-stream.ts";
+import { openaiUsage } from "./openai-client.ts";
+import { type Accumulator, createMeter, metered, type TurnOptions } from "./turn-stream.ts";
 import { madeUpCallId } from "./wire-names.ts";
 
 /** Marks echoed messages as coming from this wire. */
@@ -60,7 +60,7 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
   let [text, refusal, thought, model] = ["", "", "", options.model];
   let thoughtMember: "reasoning_content" | "reasoning" = "reasoning_content";
   let finish: string | undefined;
-  const meter = createMeter();
+  const meter = createMeter(options);
 
   function takeCall(delta: CallDelta): void {
     const { index = calls.length, id, function: part, type: _type, ...extra } = delta;
@@ -91,7 +91,7 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
     return reasoning ? { type: "thoughtDelta", text: reasoning } : undefined;
   }
 
-  return {
+  return metered(options, meter, {
     take(chunk) {
       if (chunk.error) throw fault(chunk.error);
       if (chunk.model) model = chunk.model;
@@ -99,7 +99,10 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
       if (choice?.finish_reason) finish = choice.finish_reason;
       const shown = choice?.delta ? takeDelta(choice.delta) : undefined;
       // Servers that send counts with each chunk include that chunk's text.
-      if (chunk.usage) meter.counted(usageOf(chunk.usage, options.warnings));
+      if (chunk.usage) {
+        const { prompt_tokens: input, prompt_tokens_details: details, completion_tokens: output } = chunk.usage;
+        meter.counted(openaiUsage({ input, details, output }, meter));
+      }
       return shown;
     },
     end() {
@@ -108,7 +111,7 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
       const blocks: JsonObject = { role: "assistant", content: text || null };
       if (thought) blocks[thoughtMember] = thought;
       if (calls.length > 0) blocks["tool_calls"] = calls.map(echoCall);
-      return settleTurn({
+      return {
         stop: refusal !== "" ? "refused" : (STOPS[finish] ?? "calls"),
         calls: calls.map(({ id, name, arguments: args }) => ({
           id,
@@ -118,24 +121,11 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
         text,
         refusal,
         thoughts: thought === "" ? [] : [thought],
-        usage: meter.usage,
         model,
-        warnings: options.warnings,
         ...((text || calls.length > 0) && { echo: { provider: CHAT_WIRE, model: options.model, blocks } }),
-      });
+      };
     },
-    soFar: meter.soFar,
-  };
-}
-
-function usageOf(usage: NonNullable<ChatChunk["usage"]>, warnings: string[]): TokenUsage {
-  const { prompt_tokens: input, prompt_tokens_details: details, completion_tokens: output } = usage;
-  return {
-    input: tokenCount(input, warnings),
-    cachedInput: tokenCount(details?.cached_tokens, warnings),
-    cacheWriteInput: tokenCount(details?.cache_write_tokens, warnings),
-    output: tokenCount(output, warnings),
-  };
+  });
 }
 
 /** Results refer to calls by id, so each call needs a unique one. */

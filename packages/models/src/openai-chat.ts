@@ -1,7 +1,6 @@
 import type { Message, ModelFunction, ModelProvider, ModelRequest } from "@patchbay/engine/ports/model-provider";
 import { CHAT_WIRE, chatAccumulator, type ChatChunk } from "./openai-chat-accumulator.ts";
-import { openaiClient } from "./openai-client.ts";
-import type { OpenaiConfig } from "./openai-config.ts";
+import { openaiClient, type OpenaiConfig } from "./openai-client.ts";
 import { wireProvider } from "./turn-stream.ts";
 import { type JsonObject, type JsonValue, oncePer } from "@patchbay/kit";
 import { openaiCapabilities } from "./capabilities.ts";

@@ -1,8 +1,15 @@
 import { isJsonObject, type JsonObject, parseJson } from "@patchbay/kit";
-import type { ModelError } from "@patchbay/engine/ports/model-provider";
+import type { ModelError, TokenUsage } from "@patchbay/engine/ports/model-provider";
 import { modelFailure, retryAfterMs } from "./model-failure.ts";
-import type { OpenaiConfig } from "./openai-config.ts";
 import { createProviderFetch } from "./provider-fetch.ts";
+import type { Meter } from "./turn-stream.ts";
+
+/** An account at OpenAI, or at a server compatible with it. */
+export interface OpenaiConfig {
+  apiKey: string;
+  /** With `/v1`. Default: OpenAI's own. */
+  baseUrl?: string;
+}
 
 /**
  * Posts one account's requests with `fetch`. The loop has its own retries, timeouts and readers; all that remains in
@@ -40,3 +47,17 @@ async function refusal(response: Response): Promise<ModelError> {
     retryAfterMs: retryAfterMs(response.headers),
   });
 }
+
+interface OpenaiCounts {
+  input?: number | undefined;
+  details?: { cached_tokens?: number; cache_write_tokens?: number } | null | undefined;
+  output?: number | undefined;
+}
+
+/** The counts of both wires, which name them differently. */
+export const openaiUsage = ({ input, details, output }: OpenaiCounts, { count }: Meter): TokenUsage => ({
+  input: count(input),
+  cachedInput: count(details?.cached_tokens),
+  cacheWriteInput: count(details?.cache_write_tokens),
+  output: count(output),
+});

@@ -1,9 +1,9 @@
 import type { JsonObject, JsonValue } from "@patchbay/kit";
-import type { ModelCall, ModelError, ModelStop, TokenUsage } from "@patchbay/engine/ports/model-provider";
-import { createMeter } from "./meter.ts";
+import type { ModelCall, ModelError, ModelStop } from "@patchbay/engine/ports/model-provider";
 import { modelFailure } from "./model-failure.ts";
 import { argumentsText } from "./neutral-request.ts";
-import { type Accumulator, settleTurn, tokenCount, type TurnOptions } from "./turn-stream.ts";
+import { openaiUsage } from "./openai-client.ts";
+import { type Accumulator, createMeter, metered, type TurnOptions } from "./turn-stream.ts";
 import { madeUpCallId } from "./wire-names.ts";
 
 /** Marks echoed items as coming from this wire. */
@@ -52,13 +52,16 @@ export function responsesAccumulator(options: TurnOptions): Accumulator<Response
   const commentary = new Set<number>();
   let final: { response: ResponseBody; stop: ModelStop } | undefined;
   let calling = false;
-  const meter = createMeter();
+  const meter = createMeter(options);
 
-  return {
+  return metered(options, meter, {
     take(event) {
       // Every delta is text, including arguments and refusals.
       if (typeof event.delta === "string") meter.wrote(event.delta);
-      if (event.response?.usage) meter.counted(usageOf(event.response.usage, options.warnings));
+      if (event.response?.usage) {
+        const { input_tokens: input, input_tokens_details: details, output_tokens: output } = event.response.usage;
+        meter.counted(openaiUsage({ input, details, output }, meter));
+      }
       switch (event.type) {
         case "response.output_text.delta":
           if (!event.delta) return undefined;
@@ -94,18 +97,11 @@ export function responsesAccumulator(options: TurnOptions): Accumulator<Response
       const { response, stop } = final;
       const items = done.length > 0 ? done.filter(Boolean) : (response.output ?? []);
       const { refusal, ...read } = readItems(items, options);
-      const turn = settleTurn({
-        ...read,
-        stop: refusal === "" ? stop : "refused",
-        refusal,
-        usage: meter.usage,
-        model: response.model ?? options.model,
-        warnings: options.warnings,
-      });
-      return { ...turn, ...(turn.stop === "length" && calling && { cutCall: true }) };
+      const model = response.model ?? options.model;
+      if (refusal !== "") return { ...read, refusal, model, stop: "refused" };
+      return { ...read, model, stop, ...(stop === "length" && calling && { cutCall: true }) };
     },
-    soFar: meter.soFar,
-  };
+  });
 }
 
 function isCommentary(item: Item | undefined): boolean {
@@ -154,13 +150,4 @@ function partTexts(parts: JsonValue | undefined): string[] {
     return typeof text === "string" ? text : "";
   });
   return texts.filter((text) => text !== "");
-}
-
-function usageOf(usage: NonNullable<ResponseBody["usage"]>, warnings: string[]): TokenUsage {
-  return {
-    input: tokenCount(usage.input_tokens, warnings),
-    cachedInput: tokenCount(usage.input_tokens_details?.cached_tokens, warnings),
-    cacheWriteInput: tokenCount(usage.input_tokens_details?.cache_write_tokens, warnings),
-    output: tokenCount(usage.output_tokens, warnings),
-  };
 }

@@ -5,8 +5,7 @@ import type {
   ModelRequest,
   ModelResult,
 } from "@patchbay/engine/ports/model-provider";
-import { openaiClient } from "./openai-client.ts";
-import type { OpenaiConfig } from "./openai-config.ts";
+import { openaiClient, type OpenaiConfig } from "./openai-client.ts";
 
 import { RESPONSES_WIRE, responsesAccumulator, type ResponsesEvent } from "./openai-responses-accumulator.ts";
 import { wireProvider } from "./turn-stream.ts";

@@ -4,7 +4,7 @@ import type { ModelProvider } from "@patchbay/engine/ports/model-provider";
 import { type AnthropicConfig, createAnthropic } from "./anthropic.ts";
 import { createGemini, type GeminiConfig } from "./gemini.ts";
 import { createOpenaiChat } from "./openai-chat.ts";
-import type { OpenaiConfig } from "./openai-config.ts";
+import type { OpenaiConfig } from "./openai-client.ts";
 import { createOpenaiResponses } from "./openai-responses.ts";
 
 /** How the engine uses a provider. */

@@ -7,6 +7,7 @@ import {
   type ModelRequest,
   type ModelTurn,
   type PartialUsage,
+  type TokenUsage,
 } from "@patchbay/engine/ports/model-provider";
 import { requestFailure, truncated, unreadable } from "./model-failure.ts";
 import type { WireNames } from "./wire-names.ts";
@@ -104,11 +105,30 @@ function parse(provider: string, data: string): object {
   return value;
 }
 
+/** A turn as read, with all its calls. */
+type ReadTurn = Omit<ModelTurn, "refusal" | "warnings" | "usage"> & { refusal?: string | undefined };
+
+/** An accumulator whose turn has the meter's usage. `end` returns the turn as read. */
+export function metered<Event>(
+  { warnings }: TurnOptions,
+  meter: Meter,
+  { take, end }: { take: Accumulator<Event>["take"]; end(): ReadTurn | undefined },
+): Accumulator<Event> {
+  return {
+    take,
+    soFar: meter.soFar,
+    end() {
+      const read = end();
+      return read && { ...settleTurn(read), usage: meter.usage, ...(warnings.length > 0 && { warnings }) };
+    },
+  };
+}
+
 /**
  * Decides which calls may run, by one rule for all wires: only if the wire ended the turn for calls. A turn that was
  * cut, refused or otherwise stopped runs no call, even one that looks complete.
  */
-export function settleTurn({ stop, calls, refusal, warnings, ...rest }: ReadTurn): ModelTurn {
+function settleTurn({ stop, calls, refusal, ...rest }: ReadTurn): Omit<ModelTurn, "usage"> {
   const mayRun = stop === "calls";
   return {
     stop: mayRun && calls.length === 0 ? "stop" : stop,
@@ -116,17 +136,43 @@ export function settleTurn({ stop, calls, refusal, warnings, ...rest }: ReadTurn
     ...rest,
     ...(stop === "length" && calls.length > 0 && { cutCall: true }),
     ...(refusal && { refusal }),
-    ...(warnings.length > 0 && { warnings }),
   };
 }
 
-/** A turn as read, with all its calls. */
-type ReadTurn = Omit<ModelTurn, "refusal" | "warnings"> & { refusal?: string | undefined; warnings: string[] };
+/** Counts what a turn has used so far, from the wire's counts and its output. */
+export function createMeter({ warnings }: Pick<TurnOptions, "warnings">) {
+  let usage: TokenUsage = { input: 0, cachedInput: 0, cacheWriteInput: 0, output: 0 };
+  let uncountedBytes = 0;
+  let lastTokens = 0;
+  let begun = false;
+  return {
+    /** Adds a piece of output. An empty piece means that the model has begun to answer. */
+    wrote(text: string | null | undefined): void {
+      begun = true;
+      uncountedBytes += Buffer.byteLength(text ?? "");
+    },
+    /** Replaces the counts with the wire's newest. `answerTokens`: the part of the output that `wrote` received. */
+    counted(counts: TokenUsage, answerTokens = counts.output): void {
+      begun = true;
+      usage = counts;
+      // Compatible servers send counts of 0 until the end, and some send the first count again.
+      if (answerTokens > lastTokens) uncountedBytes = 0;
+      lastTokens = answerTokens;
+    },
+    count: (value: unknown): number => tokenCount(value, warnings),
+    get usage() {
+      return usage;
+    },
+    /** Undefined before the model begins to answer. */
+    soFar: (): PartialUsage | undefined => (begun ? { counted: usage, uncountedBytes } : undefined),
+  };
+}
+export type Meter = ReturnType<typeof createMeter>;
 
 /**
  * A provider's token count as a whole number, at least 0. Compatible servers send text, negative numbers and nothing.
  */
-export function tokenCount(value: unknown, warnings: string[]): number {
+function tokenCount(value: unknown, warnings: string[]): number {
   if (value === undefined || value === null) return 0;
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
   const number = typeof value === "string" || typeof value === "number" ? Math.round(Number(value)) : 0;
