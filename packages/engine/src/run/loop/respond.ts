@@ -161,24 +161,11 @@ export function modelsOf(
 }
 
 /**
- * Whether another model may succeed: yes when the provider, the account or the connection failed. A model that wrote
- * unreadable calls did answer, and a conversation that is too long for one model is too long for similar ones.
+ * Failures that another model would share. It may succeed when the provider, the account or the connection failed. A
+ * model that wrote unreadable calls did answer, and a conversation that is too long for one model is too long for
+ * similar ones.
  */
-const FALLBACK_HELPS: Record<ModelErrorKind, boolean> = {
-  rate_limited: true,
-  quota: true,
-  overloaded: true,
-  authentication: true,
-  unknown_model: true,
-  network: true,
-  // Some connection may have ended until the next model is asked.
-  out_of_files: true,
-  truncated: true,
-  server: true,
-  bad_request: false,
-  context_window: false,
-  malformed: false,
-};
+const SHARED_FAILURES: ReadonlySet<ModelErrorKind> = new Set(["bad_request", "context_window", "malformed"]);
 
 /** A rejected block that only the provider which issued it can read. Other models are asked without such blocks. */
 const OPAQUE_BLOCKS = /signature|encrypted content/i;
@@ -195,7 +182,7 @@ async function anotherModel(
 ): Promise<boolean> {
   const { fallback, model, passed } = state;
   const { kind, message } = error;
-  if (!FALLBACK_HELPS[kind] && !(kind === "bad_request" && OPAQUE_BLOCKS.test(message))) throw allFailed(outage);
+  if (SHARED_FAILURES.has(kind) && !(kind === "bad_request" && OPAQUE_BLOCKS.test(message))) throw allFailed(outage);
   if (error.retryable) passed.push(model);
   if (useNext(state, outage)) {
     log.warn("falling back to another model", { failed: nameOf(model), kind, next: nameOf(state.model) });
