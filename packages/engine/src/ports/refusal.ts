@@ -1,5 +1,16 @@
+import { present } from "@patchbay/kit";
 import type { CallErrorCode, CallOutcome, CaseDecision } from "@patchbay/protocol";
 import type { CallRecord } from "./records.ts";
+
+/** The outcome of a call without a result. */
+export type CallFailure = Extract<CallOutcome, { ok: false }>;
+
+export const callFailure = (code: CallErrorCode, message: string, rule?: string): CallFailure => ({
+  ok: false,
+  code,
+  message,
+  ...present({ rule }),
+});
 
 /** The rules that can refuse a call, in the control plane or in a runtime. Other values from a runtime are ignored. */
 export const refusalRules: ReadonlySet<string> = new Set([
@@ -19,7 +30,7 @@ export function refusalOf(outcome: CallOutcome): string | undefined {
 }
 
 /** The rule that refused a call, or the error code if it failed otherwise. */
-export function ruleOf({ rule, code }: Extract<CallOutcome, { ok: false }>): string {
+export function ruleOf({ rule, code }: CallFailure): string {
   if (rule !== undefined && refusalRules.has(rule)) return rule;
   return { unknown_function: "unknown", denied: "authorize", invalid_arguments: "input" }[code as string] ?? code;
 }

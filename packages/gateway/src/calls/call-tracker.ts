@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { CallOutcome } from "@patchbay/protocol";
 import type { Clock } from "@patchbay/engine/ports/clock";
 import type { CallOrder, DeliveryOptions, FunctionGateway } from "@patchbay/engine/ports/function-gateway";
+import { callFailure } from "@patchbay/engine/ports/refusal";
 import type { ArrivedOutcome, CallStore } from "@patchbay/engine/ports/store/call-store";
 import type { RuntimeChannel } from "../channel.ts";
 import { callFrame, encodeFrame, type FrameOf } from "../frames.ts";
@@ -197,8 +198,4 @@ function isAt({ order }: PendingCall, runtime: Pick<CallOrder, "agentId" | "inst
   return order.agentId === runtime.agentId && order.instanceId === runtime.instanceId;
 }
 
-const TOO_LARGE: CallOutcome = {
-  ok: false,
-  code: "invalid_arguments",
-  message: "The arguments are too large to be sent to the function.",
-};
+const TOO_LARGE = callFailure("invalid_arguments", "The arguments are too large to be sent to the function.");

@@ -1,6 +1,7 @@
 import { type CallOutcome, isProvisional } from "@patchbay/protocol";
 import { type JsonValue } from "@patchbay/kit";
 import { RunMoved, type CallOrder, type Delivery, type DeliveryOptions } from "@patchbay/engine/ports/function-gateway";
+import { callFailure } from "@patchbay/engine/ports/refusal";
 import type { ArrivedOutcome } from "@patchbay/engine/ports/store/call-store";
 import type { CancelReason, ChannelCall, RuntimeChannel } from "../channel.ts";
 
@@ -273,10 +274,5 @@ type StoredOutcome = Pick<ArrivedOutcome, "outcome" | "attempt">;
 export const isOf = ({ outcome, attempt }: StoredOutcome, order: Pick<CallOrder, "attempt">): boolean =>
   !isProvisional(outcome) || attempt === order.attempt;
 
-function timedOut(timeoutMs: number): CallOutcome {
-  return {
-    ok: false,
-    code: "timed_out",
-    message: `The function did not answer within ${timeoutMs} ms and may still have run.`,
-  };
-}
+const timedOut = (timeoutMs: number): CallOutcome =>
+  callFailure("timed_out", `The function did not answer within ${timeoutMs} ms and may still have run.`);

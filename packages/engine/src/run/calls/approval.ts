@@ -12,24 +12,20 @@ import { argumentsHash } from "@patchbay/protocol/arguments-hash";
 import type { ApprovalRecord, NewApproval } from "../../ports/store/approvals.ts";
 import type { Delivery, FunctionSession } from "../../ports/function-gateway.ts";
 import type { CallRecord } from "../../ports/records.ts";
+import { callFailure, type CallFailure } from "../../ports/refusal.ts";
 import { type Journal, type JournalEntry, runEntry } from "./journal.ts";
-import { NOT_RUN } from "./limits.ts";
+import { NOT_RUN, notRun } from "./limits.ts";
 import { withRetry } from "../run-context.ts";
 import { cancelled } from "../run-failure.ts";
 import type { ActiveRun, Progress, RunState } from "../state.ts";
 
-type Failure = Extract<CallOutcome, { ok: false }>;
-
 /** The rule in outcomes that a person's decision, or its absence, gave a call. */
 const APPROVAL_RULE = "approval";
 
-const CHANGED: CallOutcome = {
-  ok: false,
-  code: "function_failed",
-  message:
-    "The function was not run: it has changed since the approval was asked for. Call it again if it is still needed.",
-  rule: NOT_RUN.changed,
-};
+const CHANGED = notRun(
+  "it has changed since the approval was asked for. Call it again if it is still needed.",
+  NOT_RUN.changed,
+);
 
 /** True for a call that waits for a person. */
 export const isPending = ({ outcome, approval }: CallRecord): boolean => !outcome && approval?.status === "pending";
@@ -154,28 +150,24 @@ export async function writeDecided(
 }
 
 /** The outcome for a call that was not approved; undefined for an approved one. */
-function refusedOutcome({ status, decisionReason }: ApprovalRecord): Failure | undefined {
-  const refused = (code: Failure["code"], message: string): Failure => ({
-    ok: false,
-    code,
-    message,
-    rule: APPROVAL_RULE,
-  });
+function refusedOutcome({ status, decisionReason }: ApprovalRecord): CallFailure | undefined {
   if (status === "rejected") return rejectedOutcome(decisionReason);
   if (status === "expired")
-    return refused(
+    return callFailure(
       "approval_expired",
       "The approval of this call expired before a person decided. The function was not run.",
+      APPROVAL_RULE,
     );
-  return status === "cancelled" ? refused("cancelled", "The approval of this call was cancelled.") : undefined;
+  if (status !== "cancelled") return undefined;
+  return callFailure("cancelled", "The approval of this call was cancelled.", APPROVAL_RULE);
 }
 
-const rejectedOutcome = (reason?: string): Failure => ({
-  ok: false,
-  code: "rejected",
-  message: `A person rejected this call, and the function was not run.${reason ? ` The reason: ${reason}` : ""} Do not ask for the same call again.`,
-  rule: APPROVAL_RULE,
-});
+const rejectedOutcome = (reason?: string): CallFailure =>
+  callFailure(
+    "rejected",
+    `A person rejected this call, and the function was not run.${reason ? ` The reason: ${reason}` : ""} Do not ask for the same call again.`,
+    APPROVAL_RULE,
+  );
 
 /**
  * The outcome for a call with the same arguments as one that a person rejected earlier in the run: no person is asked

@@ -2,7 +2,8 @@ import { type CallOutcome, type FunctionManifest } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import type { Delivery } from "../../ports/function-gateway.ts";
 import { type CallRecord, type EarlierAttempt, isUnsure, type RunRecord, startedBefore } from "../../ports/records.ts";
-import { NOT_RUN } from "./limits.ts";
+import { callFailure } from "../../ports/refusal.ts";
+import { NOT_RUN, notRun } from "./limits.ts";
 
 /** Attempts for a function that may run twice, unless it has `retries`. */
 const MAX_STARTS = 3;
@@ -18,26 +19,12 @@ const OFFERS_MS = 12_000;
 /** Offers that each call gets even after that time. */
 const MIN_OFFERS = 2;
 
-const UNKNOWN_OUTCOME: CallOutcome = {
-  ok: false,
-  code: "outcome_unknown",
-  message:
-    "The function may have run: its connection was lost before it answered. Do not call it again; check or report.",
-};
-
-const NOT_ACCEPTED: CallOutcome = {
-  ok: false,
-  code: "function_failed",
-  message: "The function was not run: no runtime accepted the call.",
-  rule: NOT_RUN.notTaken,
-};
-
-const GONE: CallOutcome = {
-  ok: false,
-  code: "function_failed",
-  message: "The function was not run: it does not exist any more.",
-  rule: NOT_RUN.changed,
-};
+const UNKNOWN_OUTCOME = callFailure(
+  "outcome_unknown",
+  "The function may have run: its connection was lost before it answered. Do not call it again; check or report.",
+);
+const NOT_ACCEPTED = notRun("no runtime accepted the call.", NOT_RUN.notTaken);
+const GONE = notRun("it does not exist any more.", NOT_RUN.changed);
 
 /** How an attempt ended that another one may follow. */
 export type AttemptEnd = Pick<EarlierAttempt, "ended" | "message" | "retryAfterMs">;
@@ -102,7 +89,7 @@ export function offerPauseMs(call: CallRecord): number {
 export function outcomeSoFar(call: CallRecord): CallOutcome | undefined {
   const last = startedBefore(call).at(-1);
   if (last?.ended !== "failed") return last && UNKNOWN_OUTCOME;
-  return { ok: false, code: "function_failed", message: last.message ?? "The function failed." };
+  return callFailure("function_failed", last.message ?? "The function failed.");
 }
 
 /**

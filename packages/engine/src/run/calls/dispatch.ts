@@ -10,6 +10,7 @@ import { grantOf } from "../../ports/store/approvals.ts";
 import type { AttemptAddress, CallOrder, Delivery } from "../../ports/function-gateway.ts";
 import type { ModelCall } from "../../ports/model-provider.ts";
 import { type CallRecord, callerOf, isUnsure, type RunRecord } from "../../ports/records.ts";
+import { callFailure } from "../../ports/refusal.ts";
 import { outcomeFields } from "../answer.ts";
 import { nextReservation } from "../loop/cost.ts";
 import { noSession } from "../no-session.ts";
@@ -42,19 +43,13 @@ import { createCallCounter, limitResult, NOT_RUN } from "./limits.ts";
 const MAX_NAME_CHARS = 200;
 
 /** The call was not run: the agent has no connected runtime. */
-const NO_RUNTIME: CallOutcome = {
-  ok: false,
-  code: "function_failed",
-  message: MESSAGES.agent_session_not_found,
-  rule: NOT_RUN.noRuntime,
-};
+const NO_RUNTIME = callFailure("function_failed", MESSAGES.agent_session_not_found, NOT_RUN.noRuntime);
 
-const ANSWERED: CallOutcome = {
-  ok: false,
-  code: "cancelled",
-  message: "The function was not run: the model gave its answer in the same turn.",
-  rule: NOT_RUN.answered,
-};
+const ANSWERED = callFailure(
+  "cancelled",
+  "The function was not run: the model gave its answer in the same turn.",
+  NOT_RUN.answered,
+);
 
 /** Checks one turn's calls and assigns them to runtimes. Stores nothing. */
 export async function plan(state: RunState, calls: readonly ModelCall[], active: ActiveRun): Promise<CallRecord[]> {
@@ -102,14 +97,8 @@ function checkCalls(state: RunState, calls: readonly ModelCall[], { limits }: Pi
  */
 function refuse(state: RunState, name: string, parsed: ReturnType<typeof parseJson>): CallOutcome | undefined {
   if (!state.functions.has(name))
-    return {
-      ok: false,
-      code: "unknown_function",
-      message: unknownFunctionMessage(name),
-      rule: state.hidden.has(name) ? "roles" : "unknown",
-    };
-  if (!parsed.ok)
-    return { ok: false, code: "invalid_arguments", message: `The arguments ${parsed.message.replace(/^is/, "are")}.` };
+    return callFailure("unknown_function", unknownFunctionMessage(name), state.hidden.has(name) ? "roles" : "unknown");
+  if (!parsed.ok) return callFailure("invalid_arguments", `The arguments ${parsed.message.replace(/^is/, "are")}.`);
   return undefined;
 }
 

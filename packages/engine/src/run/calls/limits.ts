@@ -7,8 +7,7 @@ import {
 } from "@patchbay/protocol";
 import { canonicalJson } from "@patchbay/kit";
 import type { CallRecord } from "../../ports/records.ts";
-
-type Failure = Extract<CallOutcome, { ok: false }>;
+import { callFailure, type CallFailure } from "../../ports/refusal.ts";
 
 /**
  * Codes for calls that did not reach a handler, which do not count. `unknown_function` counts, for hidden and for
@@ -33,6 +32,10 @@ export const NOT_RUN = {
   answered: "answered",
   changed: "changed",
 } as const;
+
+export const notRun = (why: string, rule: string): CallFailure =>
+  callFailure("function_failed", `The function was not run: ${why}`, rule);
+
 const NOT_RUN_RULES: ReadonlySet<string | undefined> = new Set(Object.values(NOT_RUN));
 const RUN_RESULTS = "run_results";
 
@@ -70,19 +73,19 @@ export function createCallCounter(
     add,
     refuse(call) {
       if (ofTurn >= callsPerTurn)
-        return refused(
+        return callFailure(
           "call_limit",
           `Call ${call.position + 1} of this turn exceeds the limit of ${callsPerTurn} calls in one turn. It was not run. Call the function again in the next turn.`,
         );
       if (ofRun >= callsPerRun)
-        return refused(
+        return callFailure(
           "call_limit",
           `The limit of ${callsPerRun} calls in one run is used up. The call was not run. Answer with the results so far.`,
         );
       const reads = functions.get(call.functionName)?.effect === "read";
       const most = reads ? repeatedReadCalls : repeatedCalls;
       if ((equalCalls.get(keyOf(call)) ?? 0) < most) return undefined;
-      return refused(
+      return callFailure(
         "repeated_call",
         `The function was already called with equal arguments in this run, as often as the limit of ${most} allows. The call was not run. Use the earlier results.`,
       );
@@ -91,8 +94,6 @@ export function createCallCounter(
 }
 
 const keyOf = (call: CallRecord): string => `${call.functionName} ${canonicalJson(call.arguments)}`;
-
-const refused = (code: CallErrorCode, message: string): CallOutcome => ({ ok: false, code, message });
 
 function isCounted({ outcome }: CallRecord): boolean {
   if (!outcome || outcome.ok) return true;
@@ -103,7 +104,7 @@ function isCounted({ outcome }: CallRecord): boolean {
  * True for a failure by a run limit. The control plane wrote its message, without values from the call, so that it may
  * be audited.
  */
-export const isBeyondLimit = ({ code, rule }: Failure): boolean => BEYOND.has(code) || rule === RUN_RESULTS;
+export const isBeyondLimit = ({ code, rule }: CallFailure): boolean => BEYOND.has(code) || rule === RUN_RESULTS;
 
 /** A runtime's outcome, within the limits for one result and for all results in the run. */
 export function limitResult(
@@ -115,7 +116,7 @@ export function limitResult(
   const sizeBytes = sizeOf(accepted);
   // The runtime has this limit too. Check again, because it may be modified.
   if (sizeBytes > LIMITS.resultBytes)
-    return { outcome: refused("result_too_large", `The result is larger than ${LIMITS.resultBytes} bytes.`) };
+    return { outcome: callFailure("result_too_large", `The result is larger than ${LIMITS.resultBytes} bytes.`) };
   state.resultBytes += sizeBytes + bytesNextTo(accepted);
   if (state.resultBytes <= limits.runResultBytes)
     return { outcome: accepted, ...(accepted.ok && { valueBytes: sizeBytes }) };
@@ -124,11 +125,11 @@ export function limitResult(
     return { outcome: { ...withoutInput(accepted), message: accepted.message.slice(0, SHORT_MESSAGE) } };
   state.resultBytes = Infinity;
   const message = `The function ran, but the results of this run exceed the limit of ${limits.runResultBytes} bytes. The result was not kept. Answer with the results so far.`;
-  return { outcome: { ok: false, code: "result_too_large", rule: RUN_RESULTS, message } };
+  return { outcome: callFailure("result_too_large", message, RUN_RESULTS) };
 }
 
 /** Removes codes and rules that only the control plane may use: with them a runtime could get its calls left uncounted. */
-function withoutOwnCodes({ rule, ...outcome }: Failure): Failure {
+function withoutOwnCodes({ rule, ...outcome }: CallFailure): CallFailure {
   const own = NOT_RUN_RULES.has(rule) || rule === RUN_RESULTS;
   const code = OWN.has(outcome.code) ? "function_failed" : outcome.code;
   return { ...outcome, code, ...(rule !== undefined && !own && { rule }) };
