@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { IncomingMessage } from "node:http";
+import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { type ErrorBody, type HttpErrorCode, LIMITS, MESSAGES } from "@patchbay/protocol";
 import { type WebSocket, WebSocketServer } from "ws";
@@ -119,14 +119,6 @@ function refusal(status: number, code: HttpErrorCode & RuntimeRefusal, errorMess
   return { status, code, errorMessage, reason: code, ...(status === 503 && { retryAfterSeconds: 1 }) };
 }
 
-const REASONS: Record<number, string> = {
-  401: "Unauthorized",
-  403: "Forbidden",
-  404: "Not Found",
-  429: "Too Many Requests",
-  503: "Service Unavailable",
-};
-
 function requestIdOf({ headers }: IncomingMessage): string {
   const own = String(headers["x-request-id"] ?? "");
   return /^[A-Za-z0-9._-]{1,128}$/.test(own) ? own : randomUUID();
@@ -135,7 +127,7 @@ function requestIdOf({ headers }: IncomingMessage): string {
 function refuse(socket: Duplex, { status, code, errorMessage, retryAfterSeconds }: Refusal, requestId: string): void {
   const body = JSON.stringify({ success: false, errorMessage, code, requestId } satisfies ErrorBody);
   const lines = [
-    `HTTP/1.1 ${status} ${REASONS[status]}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     "Content-Type: application/json",
     `Content-Length: ${Buffer.byteLength(body)}`,
     `X-Request-Id: ${requestId}`,

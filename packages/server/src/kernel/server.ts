@@ -5,8 +5,7 @@ import { getRequestListener, RequestError } from "@hono/node-server";
 import type { HttpErrorCode } from "@patchbay/protocol";
 import type { Hono } from "hono";
 import type { Log } from "@patchbay/engine/ports/log";
-import { errorBody, STATUS_OF } from "./errors.ts";
-import { traceOf } from "./errors.ts";
+import { errorBody, STATUS_OF, traceOf } from "./errors.ts";
 import { type HttpEnv, requestIdOf } from "./exchange.ts";
 
 /** Takes over the socket of a WebSocket request, and closes it. */

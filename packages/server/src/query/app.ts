@@ -18,7 +18,7 @@ const METRICS: RouteId = "metrics";
 
 /** The public port's routes. */
 export function publicRoutes({ local, metricsApart }: Pick<HttpDeps, "local" | "metricsApart">): RouteSpec[] {
-  return ROUTES.filter((route) => (local || !route.local) && !(metricsApart && route.id === METRICS));
+  return ROUTES.filter((route) => (local || route.access !== "access") && !(metricsApart && route.id === METRICS));
 }
 
 /** The query API as a Hono app. Its only state is the list of open streams. */
@@ -75,8 +75,8 @@ function loadedLater<Id extends RouteId>(
   return Object.fromEntries(handlers) as Record<Id, Handler>;
 }
 
-function guarded(deps: Guarded, { local }: RouteSpec, handle: Handler): Handler {
-  if (!local) return handle;
+function guarded(deps: Guarded, { access }: RouteSpec, handle: Handler): Handler {
+  if (access !== "access") return handle;
   return (exchange) => {
     guardLocal(exchange, deps);
     return handle(exchange);

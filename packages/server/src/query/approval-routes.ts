@@ -4,7 +4,7 @@ import { invalid } from "@patchbay/engine/ports/service-error";
 import { receiveJson } from "../kernel/body.ts";
 import { type Exchange, type Handler, json } from "../kernel/exchange.ts";
 import { asStranger } from "@patchbay/engine/ports/fair-queue";
-import { asApiCaller, type CallerDeps } from "./caller.ts";
+import { apiHandler, type CallerDeps } from "./caller.ts";
 import type { HttpDeps } from "./deps.ts";
 import { parse } from "./query-body.ts";
 import { countQuery } from "./query-routes.ts";
@@ -17,26 +17,24 @@ export function approvalRoutes(
   deps: CallerDeps & Pick<HttpDeps, "approvals" | "reads">,
 ): Record<"listApprovals" | "getApproval" | "decideApproval", Handler> {
   const { approvals, reads } = deps;
+  const forKey = apiHandler(deps);
   return {
-    listApprovals: (exchange) =>
-      asApiCaller(exchange, deps, async (caller) => {
-        approvals.requireRight(caller);
-        const { runId, status } = exchange.c.req.query();
-        const filter = present({ runId: runId || undefined, status: status ? statusOf(status) : undefined });
-        const asked = { ...pageOf(exchange, PAGE), ...filter };
-        return json(exchange, 200, await reads.run(asStranger(caller.orgId), () => approvals.list(caller, asked)));
-      }),
+    listApprovals: forKey(async (exchange, caller) => {
+      approvals.requireRight(caller);
+      const { runId, status } = exchange.c.req.query();
+      const filter = present({ runId: runId || undefined, status: status ? statusOf(status) : undefined });
+      const asked = { ...pageOf(exchange, PAGE), ...filter };
+      return json(exchange, 200, await reads.run(asStranger(caller.orgId), () => approvals.list(caller, asked)));
+    }),
 
-    getApproval: (exchange) =>
-      asApiCaller(exchange, deps, async (caller) => json(exchange, 200, await approvals.get(caller, idOf(exchange)))),
+    getApproval: forKey(async (exchange, caller) => json(exchange, 200, await approvals.get(caller, idOf(exchange)))),
 
-    decideApproval: (exchange) =>
-      asApiCaller(exchange, deps, async (caller) => {
-        approvals.requireRight(caller);
-        const limiter = () => countQuery(exchange, caller, deps.adapterLimit, "requests");
-        const decision = parse(ApprovalDecision, await receiveJson(exchange, { limiter }), []);
-        return json(exchange, 200, await approvals.decide(caller, idOf(exchange), decision));
-      }),
+    decideApproval: forKey(async (exchange, caller) => {
+      approvals.requireRight(caller);
+      const limiter = () => countQuery(exchange, caller, deps.adapterLimit, "requests");
+      const decision = parse(ApprovalDecision, await receiveJson(exchange, { limiter }), []);
+      return json(exchange, 200, await approvals.decide(caller, idOf(exchange), decision));
+    }),
   };
 }
 

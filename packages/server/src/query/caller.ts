@@ -10,7 +10,7 @@ import { narrowed, type Principal } from "@patchbay/engine/run/api";
 import { LONGEST_SECRET, type Page, pageWith } from "../accounts/client-tokens.ts";
 import { hashJson } from "../kernel/body.ts";
 import { codeOf } from "../kernel/errors.ts";
-import type { Exchange, RequestFacts } from "../kernel/exchange.ts";
+import type { Exchange, Handler, RequestFacts } from "../kernel/exchange.ts";
 import type { HttpDeps } from "./deps.ts";
 import { pageAdapterOf } from "./origins.ts";
 import { parse } from "./query-body.ts";
@@ -44,6 +44,13 @@ export async function asApiCaller<T>(
     return await work(caller);
   });
 }
+
+/** Makes handlers for requests with an API key. */
+export const apiHandler =
+  (deps: CallerDeps) =>
+  (handle: (exchange: Exchange, caller: Principal) => Promise<Response>): Handler =>
+  (exchange) =>
+    asApiCaller(exchange, deps, (caller) => handle(exchange, caller));
 
 /** The caller on an adapter, and whom it asks for. */
 export interface AdapterCaller {

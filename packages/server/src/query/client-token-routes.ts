@@ -3,31 +3,30 @@ import { isoTime, present } from "@patchbay/kit";
 import { asClaimed } from "@patchbay/engine/run/api";
 import { receiveJson } from "../kernel/body.ts";
 import { type Handler, json } from "../kernel/exchange.ts";
-import { asApiCaller, type CallerDeps } from "./caller.ts";
+import { apiHandler, type CallerDeps } from "./caller.ts";
 import { parse } from "./query-body.ts";
 import { countQuery } from "./query-routes.ts";
 
 /** The route by which a key's holder creates client tokens. */
 export function clientTokenRoutes(deps: CallerDeps): Record<"createClientToken", Handler> {
   return {
-    createClientToken: (exchange) =>
-      asApiCaller(exchange, deps, async (caller) => {
-        const limiter = () => countQuery(exchange, caller, deps.adapterLimit, "requests");
-        const body = await receiveJson(exchange, { limiter, exact: true });
-        const { role, context, threadKey, allow, reasoning, expiresInSeconds } = parse(ClientTokenRequest, body, []);
-        await deps.runs.requireRole(caller, role);
-        const { keyId, proven } = caller;
-        const { token, expiresAt } = await deps.clientTokens.create({
-          keyId,
-          role,
-          context: asClaimed(caller, present({ role, context })).context ?? {},
-          lifeMs: expiresInSeconds * 1_000,
-          allow: allow ?? CLIENT_DOORS_BY_DEFAULT,
-          ...(reasoning && { reasoning }),
-          ...present({ threadKey }),
-          ...(proven && { proven: { subject: proven.subject, ids: proven.ids } }),
-        });
-        return json(exchange, 201, { token, expiresAt: isoTime(expiresAt) });
-      }),
+    createClientToken: apiHandler(deps)(async (exchange, caller) => {
+      const limiter = () => countQuery(exchange, caller, deps.adapterLimit, "requests");
+      const body = await receiveJson(exchange, { limiter, exact: true });
+      const { role, context, threadKey, allow, reasoning, expiresInSeconds } = parse(ClientTokenRequest, body, []);
+      await deps.runs.requireRole(caller, role);
+      const { keyId, proven } = caller;
+      const { token, expiresAt } = await deps.clientTokens.create({
+        keyId,
+        role,
+        context: asClaimed(caller, present({ role, context })).context ?? {},
+        lifeMs: expiresInSeconds * 1_000,
+        allow: allow ?? CLIENT_DOORS_BY_DEFAULT,
+        ...(reasoning && { reasoning }),
+        ...present({ threadKey }),
+        ...(proven && { proven: { subject: proven.subject, ids: proven.ids } }),
+      });
+      return json(exchange, 201, { token, expiresAt: isoTime(expiresAt) });
+    }),
   };
 }

@@ -3,7 +3,7 @@ import { present } from "@patchbay/kit";
 import type { Principal, RetryOptions, RunHandle } from "@patchbay/engine/run/api";
 import { type Exchange, type Handler, json, originOf, text } from "../kernel/exchange.ts";
 import { asStranger } from "@patchbay/engine/ports/fair-queue";
-import { asApiCaller } from "./caller.ts";
+import { apiHandler, asApiCaller } from "./caller.ts";
 import type { HttpDeps } from "./deps.ts";
 import { cancelsWhenGone, counted, countQuery, keyedRun, type QueryDeps, statedBy, waitMsOf } from "./query-routes.ts";
 import { pageOf, runId, unknownRun } from "./run-routes.ts";
@@ -15,11 +15,10 @@ const RUNS = 50;
 export function retryRoutes(deps: QueryDeps & Pick<HttpDeps, "reads">): Record<"listRuns" | "retryRun", Handler> {
   const { runs, reads } = deps;
   return {
-    listRuns: (exchange) =>
-      asApiCaller(exchange, deps, async (caller) => {
-        const asked = runsAsked(exchange);
-        return json(exchange, 200, await reads.run(asStranger(caller.orgId), () => runs.list(caller, asked)));
-      }),
+    listRuns: apiHandler(deps)(async (exchange, caller) => {
+      const asked = runsAsked(exchange);
+      return json(exchange, 200, await reads.run(asStranger(caller.orgId), () => runs.list(caller, asked)));
+    }),
 
     retryRun: (exchange) =>
       counted(deps, "retry", (begun) =>

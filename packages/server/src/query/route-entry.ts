@@ -3,7 +3,7 @@ import type { SchemaName } from "./openapi-schemas.ts";
 
 /**
  * Secret that a route requires: an API key for the agent in the path, on an `adapter` also as a bearer token; an access
- * token; a runtime key; or none (`open`).
+ * token, for the routes of the local development variant; a runtime key; or none (`open`).
  */
 export type Access = "api" | "adapter" | "access" | "runtime" | "open";
 
@@ -21,8 +21,6 @@ interface Options {
   streams?: true;
   /** True for what machines request every few seconds: its requests are logged at debug level. */
   probe?: true;
-  /** True for development-only routes. */
-  local?: true;
   parameters?: readonly Schema[];
   /** The failure body. Default: `ErrorBody`. */
   failure?: SchemaName;
@@ -42,24 +40,24 @@ export interface RouteEntry extends Omit<Options, "fails"> {
   failures: readonly string[];
 }
 
-export function route(
-  name: `${RouteEntry["method"]} /${string}`,
-  access: Access,
-  summary: string,
-  answers: RouteEntry["answers"],
-  { fails = [], ...options }: Options = {},
-): RouteEntry {
-  const [method, path] = name.split(" ") as [RouteEntry["method"], string];
-  return {
-    method,
-    path,
-    access,
-    summary,
-    answers,
-    failures: [...failuresOf(method, path, access, options), ...fails],
-    ...options,
+const routeFor =
+  (access: Access) =>
+  (
+    name: `${RouteEntry["method"]} /${string}`,
+    summary: string,
+    answers: RouteEntry["answers"],
+    { fails = [], ...options }: Options = {},
+  ): RouteEntry => {
+    const [method, path] = name.split(" ") as [RouteEntry["method"], string];
+    const failures = [...failuresOf(method, path, access, options), ...fails];
+    return { method, path, access, summary, answers, failures, ...options };
   };
-}
+
+export const apiRoute = routeFor("api");
+export const adapterRoute = routeFor("adapter");
+export const localRoute = routeFor("access");
+export const runtimeRoute = routeFor("runtime");
+export const openRoute = routeFor("open");
 
 function failuresOf(
   method: string,

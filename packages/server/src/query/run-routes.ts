@@ -4,7 +4,7 @@ import { type Principal, type Runs, visibleTo } from "@patchbay/engine/run/api";
 import { receiveJson } from "../kernel/body.ts";
 import { type Exchange, type Handler, json, noContent } from "../kernel/exchange.ts";
 import { asStranger } from "@patchbay/engine/ports/fair-queue";
-import { asApiCaller, asLocalCaller, type CallerDeps } from "./caller.ts";
+import { apiHandler, asLocalCaller, type CallerDeps } from "./caller.ts";
 import type { HttpDeps } from "./deps.ts";
 import type { StreamOwner } from "./open-streams.ts";
 import { toLocalJson } from "./local-events.ts";
@@ -21,6 +21,7 @@ export function runRoutes(
   deps: CallerDeps & StreamDeps & Pick<HttpDeps, "reads">,
 ): Record<"runEvents" | "localRunEvents" | "cancelRun" | "getRun" | "sendFeedback" | "deleteFeedback", Handler> {
   const { runs } = deps;
+  const forKey = apiHandler(deps);
 
   async function resume(exchange: Exchange, caller: Principal, view: Pick<StreamView, "deltas" | "toBody">) {
     const asked = lastEventId(exchange);
@@ -33,10 +34,9 @@ export function runRoutes(
   }
 
   return {
-    runEvents: (exchange) =>
-      asApiCaller(exchange, deps, (caller) =>
-        resume(exchange, caller, { deltas: exchange.c.req.query("includeDeltas") === "true" }),
-      ),
+    runEvents: forKey((exchange, caller) =>
+      resume(exchange, caller, { deltas: exchange.c.req.query("includeDeltas") === "true" }),
+    ),
 
     localRunEvents: (exchange) =>
       asLocalCaller(exchange, deps, (caller) => {
@@ -44,34 +44,30 @@ export function runRoutes(
         return resume(exchange, caller, { deltas, toBody: toLocalJson });
       }),
 
-    cancelRun: (exchange) =>
-      asApiCaller(exchange, deps, async (caller) => {
-        const cancelled = await runs.cancel(caller, runId(exchange));
-        if (!cancelled) throw unknownRun();
-        const stillEnding = ["queued", "running", "waiting"].includes(cancelled.status);
-        return json(exchange, stillEnding ? 202 : 200, cancelled);
-      }),
+    cancelRun: forKey(async (exchange, caller) => {
+      const cancelled = await runs.cancel(caller, runId(exchange));
+      if (!cancelled) throw unknownRun();
+      const stillEnding = ["queued", "running", "waiting"].includes(cancelled.status);
+      return json(exchange, stillEnding ? 202 : 200, cancelled);
+    }),
 
-    sendFeedback: (exchange) =>
-      asApiCaller(exchange, deps, async (caller) => {
-        const limiter = () => countQuery(exchange, caller, deps.adapterLimit, "requests");
-        const feedback = parse(Feedback, await receiveJson(exchange, { limiter }), []);
-        if (!(await runs.recordFeedback(caller, runId(exchange), feedback))) throw unknownRun();
-        return noContent(exchange);
-      }),
+    sendFeedback: forKey(async (exchange, caller) => {
+      const limiter = () => countQuery(exchange, caller, deps.adapterLimit, "requests");
+      const feedback = parse(Feedback, await receiveJson(exchange, { limiter }), []);
+      if (!(await runs.recordFeedback(caller, runId(exchange), feedback))) throw unknownRun();
+      return noContent(exchange);
+    }),
 
-    deleteFeedback: (exchange) =>
-      asApiCaller(exchange, deps, async (caller) => {
-        if (!(await runs.deleteFeedback(caller, runId(exchange)))) throw unknownRun();
-        return noContent(exchange);
-      }),
+    deleteFeedback: forKey(async (exchange, caller) => {
+      if (!(await runs.deleteFeedback(caller, runId(exchange)))) throw unknownRun();
+      return noContent(exchange);
+    }),
 
-    getRun: (exchange) =>
-      asApiCaller(exchange, deps, async (caller) => {
-        const detail = await deps.reads.run(asStranger(caller.orgId), () => runs.detail(caller, runId(exchange)));
-        if (!detail) throw unknownRun();
-        return json(exchange, 200, detail);
-      }),
+    getRun: forKey(async (exchange, caller) => {
+      const detail = await deps.reads.run(asStranger(caller.orgId), () => runs.detail(caller, runId(exchange)));
+      if (!detail) throw unknownRun();
+      return json(exchange, 200, detail);
+    }),
   };
 }
 
@@ -117,29 +113,27 @@ export function threadRoutes(
   deps: CallerDeps & Pick<HttpDeps, "threads" | "reads">,
 ): Record<"listThreads" | "getThread" | "deleteThread", Handler> {
   const { runs, threads, reads } = deps;
+  const forKey = apiHandler(deps);
   return {
-    listThreads: (exchange) =>
-      asApiCaller(exchange, deps, async (caller) => {
-        const { agentId, orgId } = caller;
-        const { sessionId } = exchange.c.req.query();
-        const asked = { ...pageOf(exchange, THREADS), ...(sessionId && { sessionId }), ...visibleTo(caller) };
-        return json(exchange, 200, await reads.run(asStranger(orgId), () => threads.list(agentId, asked)));
-      }),
+    listThreads: forKey(async (exchange, caller) => {
+      const { agentId, orgId } = caller;
+      const { sessionId } = exchange.c.req.query();
+      const asked = { ...pageOf(exchange, THREADS), ...(sessionId && { sessionId }), ...visibleTo(caller) };
+      return json(exchange, 200, await reads.run(asStranger(orgId), () => threads.list(agentId, asked)));
+    }),
 
-    getThread: (exchange) =>
-      asApiCaller(exchange, deps, async (caller) => {
-        const { agentId, orgId } = caller;
-        const asked = { ...pageOf(exchange, MESSAGES), ...visibleTo(caller) };
-        const thread = await reads.run(asStranger(orgId), () => threads.get(agentId, threadId(exchange), asked));
-        if (!thread) throw unknownThread();
-        return json(exchange, 200, thread);
-      }),
+    getThread: forKey(async (exchange, caller) => {
+      const { agentId, orgId } = caller;
+      const asked = { ...pageOf(exchange, MESSAGES), ...visibleTo(caller) };
+      const thread = await reads.run(asStranger(orgId), () => threads.get(agentId, threadId(exchange), asked));
+      if (!thread) throw unknownThread();
+      return json(exchange, 200, thread);
+    }),
 
-    deleteThread: (exchange) =>
-      asApiCaller(exchange, deps, async (caller) => {
-        if (!(await runs.eraseThread(caller, threadId(exchange)))) throw unknownThread();
-        return noContent(exchange);
-      }),
+    deleteThread: forKey(async (exchange, caller) => {
+      if (!(await runs.eraseThread(caller, threadId(exchange)))) throw unknownThread();
+      return noContent(exchange);
+    }),
   };
 }
 
