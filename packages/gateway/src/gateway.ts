@@ -1,19 +1,14 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { LIMITS, type OperatorLimits } from "@patchbay/protocol";
+import { LIMITS } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import { createAccessWatch } from "@patchbay/engine/ports/access-watch";
-import type { Bus } from "@patchbay/engine/ports/bus";
-import type { Clock } from "@patchbay/engine/ports/clock";
 import type { FunctionGateway } from "@patchbay/engine/ports/function-gateway";
-import type { Log } from "@patchbay/engine/ports/log";
-import { silentMetrics, type Metrics } from "@patchbay/engine/ports/metrics";
-import type { CallStore } from "@patchbay/engine/ports/store/call-store";
-import type { ShadowStore } from "@patchbay/engine/ports/store/shadow-store";
+import { silentMetrics } from "@patchbay/engine/ports/metrics";
 import { ServiceError } from "@patchbay/engine/ports/service-error";
-import type { RuntimeStore, Store } from "@patchbay/engine/ports/store/stores";
 import { CallTracker } from "./calls/call-tracker.ts";
 import { LateResults } from "./calls/late-results.ts";
+import type { GatewayContext } from "./context.ts";
 import { Shadows } from "./shadow/shadows.ts";
 import { acceptRuntime } from "./handshake/handshake.ts";
 import { closeWhenRevoked, KeyQuota } from "./handshake/runtime-keys.ts";
@@ -28,7 +23,7 @@ import { CombinedSets, ManifestCache } from "./routing/manifests.ts";
 import { ChannelWait, RuntimePicker } from "./routing/runtime-picker.ts";
 import { ServingSets } from "./routing/serving-sets.ts";
 import { Sessions } from "./routing/sessions.ts";
-import { SetChanges } from "./routing/set-changes.ts";
+import { createSetChanges } from "./routing/set-changes.ts";
 import { SetOrders } from "./routing/set-order.ts";
 
 /** How often loads are announced and failed writes retried. */
@@ -36,25 +31,11 @@ const HOUSEKEEPING_MS = 1_000;
 /** Heartbeats without a byte after which either side ends a connection. */
 const SILENT_BEATS = 3;
 
-export interface FunctionGatewayOptions {
-  store: RuntimeStore;
-  calls: CallStore;
-  /** Restricts a write to its runtime's organisation. */
-  within: Store["within"];
-  shadows: ShadowStore;
-  /** Connects the replicas. */
-  bus: Bus;
+export interface FunctionGatewayOptions extends Omit<GatewayContext, "metrics"> {
   authenticate: Authenticate;
   /** Returns the runtime keys that are neither revoked nor expired. */
   validCredentials(keyIds: readonly string[]): Promise<ReadonlySet<string>>;
-  replicaId: string;
-  limits: OperatorLimits;
-  clock: Clock;
-  log: Log;
-  metrics?: Pick<
-    Metrics,
-    "runtimeConnected" | "runtimeDisconnected" | "runtimeRefused" | "frameDropped" | "accessWidened"
-  >;
+  metrics?: GatewayContext["metrics"];
   /** Time between pings, in both directions; two missed ones end a connection. Default 5 s. */
   heartbeatMs?: number;
   /** How long to wait for a runtime's first frame. Default 5 s. */
@@ -153,8 +134,8 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     recover: tracker.recover,
     acknowledge: (call) => connections.acknowledge(call),
     connected: (agentId) => directory.isConnected(agentId),
-    onChange: (agentId, changed) => changes.on(agentId, changed),
-    agentChanged: (agentId) => changes.announce(agentId),
+    onChange: changes.on,
+    agentChanged: changes.announce,
     handleUpgrade,
     connectionCount: (agentId) => (agentId === undefined ? registry.size : registry.of(agentId).length),
     goingAway() {
@@ -210,7 +191,7 @@ function createParts(options: PartsOptions, closed: AbortSignal) {
   running.use(receiveHostUpdates({ bus, replicaId, tracker }));
   running.use(reconcileCalls({ everyMs: callCheckMs, bus, calls, directory, busy: remote.busy, tracker, log }));
   running.use(directory);
-  const changes = running.use(new SetChanges({ bus, orders }));
+  const changes = running.use(createSetChanges({ bus, orders }));
   running.use(late);
   const shadows = running.use(
     new Shadows({ shadows: options.shadows, store, within, log, ...present({ everyMs: options.shadowMs }) }),

@@ -1,3 +1,4 @@
+import { createKeyedSets } from "./keyed-sets.ts";
 import type { Log } from "./log.ts";
 
 /** The credential, session or token that opened a connection or stream. */
@@ -28,16 +29,16 @@ export function createAccessWatch(options: {
   const watches = Object.entries(valid).map(([kind, check]) => ({
     kind,
     check,
-    held: new Map<string, Set<() => void>>(),
+    held: createKeyedSets<() => void>(),
   }));
   let busy = false;
 
   async function look(): Promise<void> {
     for (const { check, held } of watches) {
-      if (held.size === 0) continue;
-      const asked = [...held.keys()];
+      const asked = held.keys();
+      if (asked.length === 0) continue;
       const stillValid = await check(asked);
-      for (const id of asked) if (!stillValid.has(id)) for (const end of held.get(id) ?? []) end();
+      for (const id of asked) if (!stillValid.has(id)) for (const end of held.of(id)) end();
     }
   }
 
@@ -54,14 +55,7 @@ export function createAccessWatch(options: {
     hold({ kind, id }, end) {
       const held = watches.find((watch) => watch.kind === kind)?.held;
       if (!held) throw new Error(`a ${kind} cannot be watched`);
-      const ends = held.get(id) ?? new Set();
-      held.set(id, ends.add(end));
-      return {
-        [Symbol.dispose]() {
-          ends.delete(end);
-          if (ends.size === 0 && held.get(id) === ends) held.delete(id);
-        },
-      };
+      return held.add(id, end);
     },
     [Symbol.dispose]: () => clearInterval(timer),
   };

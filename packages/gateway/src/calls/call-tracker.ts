@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CallOutcome } from "@patchbay/protocol";
-import type { Clock } from "@patchbay/engine/ports/clock";
 import type { CallOrder, DeliveryOptions, FunctionGateway } from "@patchbay/engine/ports/function-gateway";
 import { callFailure } from "@patchbay/engine/ports/refusal";
-import type { ArrivedOutcome, CallStore } from "@patchbay/engine/ports/store/call-store";
+import type { ArrivedOutcome } from "@patchbay/engine/ports/store/call-store";
 import type { RuntimeChannel } from "../channel.ts";
+import type { GatewayContext } from "../context.ts";
 import { callFrame, encodeFrame, type FrameOf } from "../frames.ts";
 import type { RuntimeConnection } from "../local/runtime-connection.ts";
 import type { Directory } from "../peers/directory.ts";
@@ -14,30 +14,26 @@ import { isOf, PendingCall, type PendingCallOwner, type PendingCallTimes } from 
 const STORED_MS = 1_000;
 const STORED_RETRY_MS = 200;
 
+interface CallTrackerDeps extends Pick<GatewayContext, "calls" | "clock"> {
+  directory: Directory;
+  times: PendingCallTimes;
+  /** Rejects every wait: the runs continue on other replicas, which recover the calls. */
+  closed: AbortSignal;
+}
+
 /**
  * Delivers calls from this replica's runs to runtimes, and settles them with reports from runtimes, hosts and the
  * store.
  */
 export class CallTracker {
-  readonly #directory: Directory;
-  readonly #calls: CallStore;
-  readonly #closed: AbortSignal;
+  readonly #deps: CallTrackerDeps;
   readonly #owner: PendingCallOwner;
   readonly #pending = new Map<string, PendingCall>();
   readonly #detached = new Set<PendingCall>();
 
-  constructor(options: {
-    directory: Directory;
-    calls: CallStore;
-    times: PendingCallTimes;
-    clock: Pick<Clock, "now">;
-    /** Rejects every wait: the runs continue on other replicas, which recover the calls. */
-    closed: AbortSignal;
-  }) {
-    const { times, clock, closed } = options;
-    this.#directory = options.directory;
-    this.#calls = options.calls;
-    this.#closed = closed;
+  constructor(deps: CallTrackerDeps) {
+    const { times, clock, closed } = deps;
+    this.#deps = deps;
     this.#owner = {
       times,
       now: () => clock.now(),
@@ -59,7 +55,7 @@ export class CallTracker {
   readonly deliver: FunctionGateway["deliver"] = async (order, options) => {
     this.#check(options);
     if (!this.#channelOf(order)) {
-      await this.#directory.refresh(order.agentId);
+      await this.#deps.directory.refresh(order.agentId);
       this.#check(options);
     }
     const channel = this.#channelOf(order);
@@ -76,7 +72,7 @@ export class CallTracker {
     this.#check(options);
     const [stored] = await Promise.all([
       this.storedOutcome(order.callId),
-      this.#channelOf(order)?.open || this.#directory.refresh(order.agentId),
+      this.#channelOf(order)?.open || this.#deps.directory.refresh(order.agentId),
     ]);
     if (stored && isOf(stored, order)) return { kind: "outcome", outcome: stored.outcome };
     this.#check(options);
@@ -150,7 +146,7 @@ export class CallTracker {
     const done = new AbortController();
     const late = sleep(ms, undefined, { signal: done.signal }).catch(() => undefined);
     try {
-      return await Promise.race([this.#readOutcome(callId, AbortSignal.any([done.signal, this.#closed])), late]);
+      return await Promise.race([this.#readOutcome(callId, AbortSignal.any([done.signal, this.#deps.closed])), late]);
     } finally {
       done.abort();
     }
@@ -159,7 +155,7 @@ export class CallTracker {
   async #readOutcome(callId: string, signal: AbortSignal): Promise<ArrivedOutcome | undefined> {
     while (!signal.aborted) {
       try {
-        return (await this.#calls.arrivals([callId]))[0];
+        return (await this.#deps.calls.arrivals([callId]))[0];
       } catch {
         await sleep(STORED_RETRY_MS, undefined, { signal }).catch(() => {});
       }
@@ -169,7 +165,7 @@ export class CallTracker {
 
   #check({ signal }: DeliveryOptions): void {
     signal.throwIfAborted();
-    this.#closed.throwIfAborted();
+    this.#deps.closed.throwIfAborted();
   }
 
   #track(order: CallOrder, text: string, options: DeliveryOptions): PendingCall {
@@ -180,7 +176,7 @@ export class CallTracker {
   }
 
   #channelOf({ agentId, instanceId }: CallOrder): RuntimeChannel | undefined {
-    return this.#directory.find(agentId, instanceId);
+    return this.#deps.directory.find(agentId, instanceId);
   }
 
   #callsOn({ identity }: RuntimeConnection): PendingCall[] {

@@ -1,10 +1,7 @@
 import type { CallOutcome } from "@patchbay/protocol";
 import type { JsonValue } from "@patchbay/kit";
-import type { Bus } from "@patchbay/engine/ports/bus";
-import type { Log } from "@patchbay/engine/ports/log";
-import type { CallStore } from "@patchbay/engine/ports/store/call-store";
-import type { Store } from "@patchbay/engine/ports/store/stores";
 import type { StoredAttempt } from "../channel.ts";
+import type { GatewayContext } from "../context.ts";
 import type { RuntimeConnection } from "../local/runtime-connection.ts";
 import { type HostUpdate, INLINE_OUTCOME, replicaSubject } from "../peers/messages.ts";
 
@@ -37,11 +34,7 @@ interface LateResult extends Result {
   storing: boolean;
 }
 
-interface LateResultsDeps {
-  calls: CallStore;
-  within: Store["within"];
-  bus: Bus;
-  log: Log;
+interface LateResultsDeps extends Pick<GatewayContext, "calls" | "within" | "bus" | "log"> {
   /** How long the replica that waits for a result may take to store it. */
   answerMs: number;
 }

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
-import { CLOSE_CODES, type ControlPlaneFrame, type Manifest, type OperatorLimits } from "@patchbay/protocol";
+import { CLOSE_CODES, type ControlPlaneFrame, type Manifest } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import type { WebSocket } from "ws";
-import type { Log } from "@patchbay/engine/ports/log";
-import type { Metrics, RuntimeRefusal } from "@patchbay/engine/ports/metrics";
+import type { RuntimeRefusal } from "@patchbay/engine/ports/metrics";
 import { ownTurn } from "@patchbay/engine/ports/own-turn";
-import type { DeployedSet, RuntimeStore, SetIdentity, Store } from "@patchbay/engine/ports/store/stores";
+import type { DeployedSet, RuntimeStore, SetIdentity } from "@patchbay/engine/ports/store/stores";
 import { type ConnectionIdentity, isSameSet, setOf } from "../channel.ts";
+import type { GatewayContext } from "../context.ts";
 import { closeSocket, type FrameOf, parseRuntimeFrame } from "../frames.ts";
 import { type ConnectionEvents, readFrames } from "../local/frame-reader.ts";
 import { type LocalConnectionIdentity, RuntimeConnection } from "../local/runtime-connection.ts";
@@ -25,18 +25,15 @@ const TRY_AGAIN = 1013;
 /** Widenings in one log line. */
 const LOGGED_WIDENINGS = 20;
 
-export interface HandshakeDeps {
-  store: RuntimeStore;
-  within: Store["within"];
+export interface HandshakeDeps extends Pick<
+  GatewayContext,
+  "store" | "within" | "replicaId" | "limits" | "log" | "metrics"
+> {
   directory: Directory;
   orders: Pick<SetOrders, "expire">;
   serving: ServingSets;
-  replicaId: string;
-  limits: OperatorLimits;
   heartbeatMs: number;
   helloMs: number;
-  log: Log;
-  metrics: Pick<Metrics, "runtimeRefused" | "frameDropped" | "accessWidened">;
   events: ConnectionEvents;
   shadows: Pick<Shadows, "add" | "remove">;
 }

@@ -3,8 +3,8 @@ import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { type ErrorBody, type HttpErrorCode, LIMITS, MESSAGES } from "@patchbay/protocol";
 import { type WebSocket, WebSocketServer } from "ws";
-import type { Log } from "@patchbay/engine/ports/log";
-import type { Metrics, RuntimeRefusal } from "@patchbay/engine/ports/metrics";
+import type { RuntimeRefusal } from "@patchbay/engine/ports/metrics";
+import type { GatewayContext } from "../context.ts";
 import { type KeyQuota, type RuntimeKey, senderOf } from "./runtime-keys.ts";
 
 const CONNECT_PATH = "/functions/connect";
@@ -12,14 +12,12 @@ const CONNECT_PATH = "/functions/connect";
 /** Looks up a runtime key; undefined when it is unknown, revoked, or another kind of key. */
 export type Authenticate = (secret: string) => Promise<RuntimeKey | undefined>;
 
-export interface UpgradeOptions {
+interface UpgradeOptions extends Pick<GatewayContext, "metrics" | "log"> {
   authenticate: Authenticate;
   /** False while the control plane is stopping. */
   accepts: () => boolean;
   accepted: (socket: WebSocket, transport: Duplex, key: RuntimeKey) => void;
   quota: KeyQuota;
-  metrics: Pick<Metrics, "runtimeRefused">;
-  log: Log;
 }
 
 /**

@@ -1,12 +1,9 @@
 import { CLOSE_CODES } from "@patchbay/protocol";
 import type { WebSocket } from "ws";
 import type { AttemptAddress } from "@patchbay/engine/ports/function-gateway";
-import type { Log } from "@patchbay/engine/ports/log";
-import type { Metrics } from "@patchbay/engine/ports/metrics";
-import type { CallStore } from "@patchbay/engine/ports/store/call-store";
-import type { RuntimeStore, Store } from "@patchbay/engine/ports/store/stores";
 import type { CallTracker } from "../calls/call-tracker.ts";
 import type { LateResults } from "../calls/late-results.ts";
+import type { GatewayContext } from "../context.ts";
 import type { ConnectionRegistry, Directory } from "../peers/directory.ts";
 import type { Presence } from "../peers/presence.ts";
 import type { RemoteCallServer } from "../peers/remote-call-server.ts";
@@ -14,18 +11,13 @@ import type { FrameOf } from "../frames.ts";
 import type { ConnectionEvents, ConnectionFrame } from "./frame-reader.ts";
 import type { RuntimeConnection } from "./runtime-connection.ts";
 
-export interface ConnectionsDeps {
+interface ConnectionsDeps extends Pick<GatewayContext, "store" | "calls" | "within" | "metrics" | "log"> {
   registry: ConnectionRegistry;
   directory: Directory;
   tracker: CallTracker;
   server: RemoteCallServer;
   late: LateResults;
   presence: Presence;
-  store: Pick<RuntimeStore, "connectionClosed" | "connectionDraining" | "renewConnections">;
-  calls: Pick<CallStore, "recordError">;
-  within: Store["within"];
-  metrics: Pick<Metrics, "runtimeConnected" | "runtimeDisconnected">;
-  log: Log;
 }
 
 const REPLACED = "this runtime opened a newer connection";

@@ -1,7 +1,6 @@
 import { CLOSE_CODES, type OperatorLimits, type RuntimeFrame } from "@patchbay/protocol";
 import type { WebSocket } from "ws";
-import type { Log } from "@patchbay/engine/ports/log";
-import type { Metrics } from "@patchbay/engine/ports/metrics";
+import type { GatewayContext } from "../context.ts";
 import { parseRuntimeFrame } from "../frames.ts";
 import type { RuntimeConnection } from "./runtime-connection.ts";
 
@@ -29,10 +28,7 @@ export interface ConnectionEvents {
   closed(connection: RuntimeConnection, code: number): void;
 }
 
-interface ReaderDeps {
-  limits: OperatorLimits;
-  log: Log;
-  metrics: Pick<Metrics, "runtimeRefused" | "frameDropped">;
+interface ReaderDeps extends Pick<GatewayContext, "limits" | "log" | "metrics"> {
   events: Pick<ConnectionEvents, "frame" | "closed">;
 }
 

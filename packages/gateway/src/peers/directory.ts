@@ -1,7 +1,8 @@
 import type { JsonValue } from "@patchbay/kit";
-import type { Log } from "@patchbay/engine/ports/log";
-import type { ConnectedRuntime, RuntimeStore } from "@patchbay/engine/ports/store/stores";
+import { createKeyedSets } from "@patchbay/engine/ports/keyed-sets";
+import type { ConnectedRuntime } from "@patchbay/engine/ports/store/stores";
 import type { RuntimeChannel } from "../channel.ts";
+import type { GatewayContext } from "../context.ts";
 import type { RuntimeConnection } from "../local/runtime-connection.ts";
 import { Announcement, type ConnectionUpdate, PRESENCE_SUBJECT } from "./messages.ts";
 import { RemoteChannel, type RemoteChannelDeps } from "./remote-channel.ts";
@@ -26,11 +27,9 @@ export interface DirectoryEvents {
   changed(agentId: string): void;
 }
 
-interface DirectoryDeps {
+interface DirectoryDeps extends Pick<GatewayContext, "store" | "log"> {
   registry: ConnectionRegistry;
-  store: Pick<RuntimeStore, "connections">;
   remote: RemoteChannelDeps;
-  log: Log;
 }
 
 /**
@@ -40,7 +39,7 @@ interface DirectoryDeps {
 export class Directory implements Disposable {
   readonly #deps: DirectoryDeps;
   readonly #agents = new Map<string, RemoteRuntimes>();
-  readonly #waiting = new Map<string, Set<() => void>>();
+  readonly #waiting = createKeyedSets<() => void>();
   readonly #subscription: Disposable;
   #events: DirectoryEvents | undefined;
 
@@ -111,14 +110,7 @@ export class Directory implements Disposable {
 
   /** Calls `arrived` after each new channel for the agent, until disposed. */
   onArrival(agentId: string, arrived: () => void): Disposable {
-    const waiting = this.#waiting.get(agentId) ?? new Set();
-    this.#waiting.set(agentId, waiting.add(arrived));
-    return {
-      [Symbol.dispose]: () => {
-        waiting.delete(arrived);
-        if (waiting.size === 0) this.#waiting.delete(agentId);
-      },
-    };
+    return this.#waiting.add(agentId, arrived);
   }
 
   [Symbol.dispose](): void {
@@ -127,7 +119,7 @@ export class Directory implements Disposable {
 
   #opened(channel: RuntimeChannel): void {
     this.#events?.opened(channel);
-    for (const arrived of this.#waiting.get(channel.identity.agentId) ?? []) arrived();
+    for (const arrived of this.#waiting.of(channel.identity.agentId)) arrived();
   }
 
   #remoteOf(agentId: string): RemoteRuntimes {

@@ -1,4 +1,4 @@
-import type { Bus } from "@patchbay/engine/ports/bus";
+import type { GatewayContext } from "../context.ts";
 import type { RuntimeConnection } from "../local/runtime-connection.ts";
 import { type Announcement, type ConnectionUpdate, PRESENCE_SUBJECT } from "./messages.ts";
 
@@ -7,18 +7,18 @@ const GATHER_MS = 50;
 /** Connections in one message, which keeps it far below the bus limit. */
 const BATCH = 400;
 
+type PresenceContext = Pick<GatewayContext, "bus" | "replicaId">;
+
 /** Announces this replica's connections to the others. */
 export class Presence {
-  readonly #bus: Bus;
-  readonly #replicaId: string;
+  readonly #context: PresenceContext;
   readonly #pending = new Map<RuntimeConnection, ConnectionUpdate["event"]>();
   /** The load that was last announced. */
   readonly #announced = new WeakMap<RuntimeConnection, number>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ bus, replicaId }: { bus: Bus; replicaId: string }) {
-    this.#bus = bus;
-    this.#replicaId = replicaId;
+  constructor(context: PresenceContext) {
+    this.#context = context;
   }
 
   announce(connection: RuntimeConnection, event: ConnectionUpdate["event"]): void {
@@ -46,7 +46,10 @@ export class Presence {
     this.#pending.clear();
     for (let at = 0; at < updates.length; at += BATCH) {
       const connections = updates.slice(at, at + BATCH);
-      this.#bus.publish(PRESENCE_SUBJECT, { replicaId: this.#replicaId, connections } satisfies Announcement);
+      this.#context.bus.publish(PRESENCE_SUBJECT, {
+        replicaId: this.#context.replicaId,
+        connections,
+      } satisfies Announcement);
     }
   }
 }

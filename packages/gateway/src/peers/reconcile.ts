@@ -1,10 +1,8 @@
 import type { JsonValue } from "@patchbay/kit";
-import type { Bus } from "@patchbay/engine/ports/bus";
-import type { Log } from "@patchbay/engine/ports/log";
-import type { CallStore } from "@patchbay/engine/ports/store/call-store";
 import type { CallTracker } from "../calls/call-tracker.ts";
 import type { PendingCall } from "../calls/pending-call.ts";
 import type { ChannelCall } from "../channel.ts";
+import type { GatewayContext } from "../context.ts";
 import type { Directory } from "./directory.ts";
 import { HostUpdate, replicaSubject } from "./messages.ts";
 import type { RemoteChannel } from "./remote-channel.ts";
@@ -16,9 +14,11 @@ const DISCONNECTED_FACTOR = 4;
  * Applies updates from hosts to this replica's calls. They may be late, repeated or lost; `reconcileCalls` finds the
  * rest.
  */
-export function receiveHostUpdates(options: { bus: Bus; replicaId: string; tracker: CallTracker }): Disposable {
-  const { bus, replicaId, tracker } = options;
-
+export function receiveHostUpdates({
+  bus,
+  replicaId,
+  tracker,
+}: Pick<GatewayContext, "bus" | "replicaId"> & { tracker: CallTracker }): Disposable {
   async function readOutcome(call: PendingCall): Promise<void> {
     const stored = await tracker.storedOutcome(call.callId);
     if (stored) call.stored(stored);
@@ -46,21 +46,19 @@ export function receiveHostUpdates(options: { bus: Bus; replicaId: string; track
   });
 }
 
+interface ReconcileOptions extends Pick<GatewayContext, "bus" | "calls" | "log"> {
+  everyMs: number;
+  directory: Directory;
+  busy: ReadonlySet<RemoteChannel>;
+  tracker: CallTracker;
+}
+
 /**
  * Regularly compares this replica's calls at other replicas, and those without a channel, with the hosts and the store.
  * No call depends on a message that may be lost: after a bus outage, this is how the replica catches up. Does nothing
  * while there are no such calls.
  */
-export function reconcileCalls(options: {
-  everyMs: number;
-  bus: Bus;
-  calls: CallStore;
-  directory: Directory;
-  busy: ReadonlySet<RemoteChannel>;
-  tracker: CallTracker;
-  log: Log;
-}): Disposable {
-  const { everyMs, bus, calls, directory, busy, tracker, log } = options;
+export function reconcileCalls({ everyMs, bus, calls, directory, busy, tracker, log }: ReconcileOptions): Disposable {
   const { detached } = tracker;
   let ticks = 0;
   let checking = false;

@@ -1,9 +1,6 @@
 import { type JsonValue, present } from "@patchbay/kit";
-import type { Bus } from "@patchbay/engine/ports/bus";
-import type { Clock } from "@patchbay/engine/ports/clock";
-import type { CallStore } from "@patchbay/engine/ports/store/call-store";
-import type { Store } from "@patchbay/engine/ports/store/stores";
 import { HOOK_GRACE_MS, type StoredAttempt } from "../channel.ts";
+import type { GatewayContext } from "../context.ts";
 import { callFrame, encodeFrame, type FrameOf } from "../frames.ts";
 import type { RuntimeConnection } from "../local/runtime-connection.ts";
 import { HostedCall } from "./hosted-call.ts";
@@ -24,12 +21,7 @@ interface Hosted {
   calls: Map<string, HostedCall>;
 }
 
-export interface RemoteCallServerDeps {
-  bus: Bus;
-  calls: CallStore;
-  within: Store["within"];
-  replicaId: string;
-  clock: Pick<Clock, "now">;
+interface RemoteCallServerDeps extends Pick<GatewayContext, "bus" | "calls" | "within" | "replicaId" | "clock"> {
   /** How long past its time a call may still be at its runtime. */
   graceMs: number;
   /** A queued call is given back when the waiting replica has not asked about it for this time. */

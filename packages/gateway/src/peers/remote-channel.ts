@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type HookVerdict, type PreparedContext } from "@patchbay/protocol";
 import { type JsonValue, present } from "@patchbay/kit";
-import { type Bus, NoResponders } from "@patchbay/engine/ports/bus";
+import { NoResponders } from "@patchbay/engine/ports/bus";
 import type { HookInput } from "@patchbay/engine/ports/function-gateway";
-import type { Log } from "@patchbay/engine/ports/log";
-import type { CallStore } from "@patchbay/engine/ports/store/call-store";
 import {
   AssignedCalls,
   type CancelReason,
@@ -15,6 +13,7 @@ import {
   type RuntimeChannel,
   type StoredAttempt,
 } from "../channel.ts";
+import type { GatewayContext } from "../context.ts";
 import { Acknowledgements, BATCH } from "./acknowledgements.ts";
 import {
   CheckReply,
@@ -38,11 +37,7 @@ const CANCEL_ATTEMPTS = 3;
 const SILENT_CHECKS = 3;
 
 /** What all remote channels in a gateway work with. */
-export interface RemoteChannelDeps {
-  bus: Bus;
-  calls: CallStore;
-  replicaId: string;
-  log: Log;
+export interface RemoteChannelDeps extends Pick<GatewayContext, "bus" | "calls" | "replicaId" | "log"> {
   /** How long to wait for a host's answer. */
   answerMs: number;
   /** Channels that carry calls. */

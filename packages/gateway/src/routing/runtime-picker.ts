@@ -1,10 +1,9 @@
 import type { FunctionOrigin } from "@patchbay/protocol";
-import type { Clock } from "@patchbay/engine/ports/clock";
 import type { FunctionGateway } from "@patchbay/engine/ports/function-gateway";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { LastSeen } from "@patchbay/engine/ports/service-times";
-import type { RuntimeStore } from "@patchbay/engine/ports/store/stores";
 import { HOOK_GRACE_MS, type RuntimeChannel } from "../channel.ts";
+import type { GatewayContext } from "../context.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { ManifestCache } from "./manifests.ts";
 import type { ServingSets } from "./serving-sets.ts";
@@ -35,10 +34,8 @@ function arrivalWaitMs(seen: LastSeen | undefined, arrivalMs: number): number {
   return seen.agoMs < RECENT_MS ? arrivalMs : 0;
 }
 
-interface ChannelWaitDeps {
+interface ChannelWaitDeps extends Pick<GatewayContext, "store" | "clock"> {
   directory: Directory;
-  store: Pick<RuntimeStore, "lastSeen">;
-  clock: Clock;
   /** How long to wait for a runtime: see {@link arrivalWaitMs}. */
   arrivalMs: number;
   /** Rejects every wait when the gateway closes: "no runtime" would be a false statement about the agent. */
@@ -126,12 +123,11 @@ export class ChannelWait {
   }
 }
 
-interface RuntimePickerDeps {
+interface RuntimePickerDeps extends Pick<GatewayContext, "clock"> {
   directory: Directory;
   wait: ChannelWait;
   manifests: ManifestCache;
   serving: ServingSets;
-  clock: Clock;
   arrivalMs: number;
   /** How long a connected runtime has to prepare a query's context. */
   prepareMs: number;

@@ -1,10 +1,10 @@
-import { type FunctionManifest, type Manifest, type OperatorLimits } from "@patchbay/protocol";
+import { type FunctionManifest, type Manifest } from "@patchbay/protocol";
 import { type Widening, wideningComparison } from "@patchbay/access";
 import type { ServiceSet } from "@patchbay/engine/ports/function-gateway";
 import { compareInTurn } from "@patchbay/engine/ports/store/comparisons";
-import type { Log } from "@patchbay/engine/ports/log";
 import type { PlacedSet, SetIdentity } from "@patchbay/engine/ports/store/stores";
 import type { ConnectionIdentity, RuntimeChannel } from "../channel.ts";
+import type { GatewayContext } from "../context.ts";
 import { CompatibleServices } from "../handshake/manifest-limits.ts";
 import type { ManifestCache } from "./manifests.ts";
 import type { SetOrder, SetOrders } from "./set-order.ts";
@@ -35,11 +35,9 @@ export interface Served {
 
 const MAX_REASONS = 10_000;
 
-interface ServingSetsDeps {
+interface ServingSetsDeps extends Pick<GatewayContext, "limits" | "log"> {
   orders: SetOrders;
   manifests: ManifestCache;
-  limits: OperatorLimits;
-  log: Log;
 }
 
 /** Decides which function set in each service serves new runs, and which other sets may serve a run's calls. */

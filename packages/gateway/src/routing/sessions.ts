@@ -1,8 +1,8 @@
-import type { OperatorLimits } from "@patchbay/protocol";
 import type { FunctionGateway, MissingService, ServiceState } from "@patchbay/engine/ports/function-gateway";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
-import type { RuntimeStore, SetIdentity } from "@patchbay/engine/ports/store/stores";
+import type { SetIdentity } from "@patchbay/engine/ports/store/stores";
 import type { RuntimeChannel } from "../channel.ts";
+import type { GatewayContext } from "../context.ts";
 import { CompatibleServices } from "../handshake/manifest-limits.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { CombinedSets, ManifestCache } from "./manifests.ts";
@@ -16,14 +16,12 @@ import type { Served, ServedSet, ServingSets } from "./serving-sets.ts";
 const FRESH_MS = 1_000;
 const MAX_ANSWERS = 10_000;
 
-interface SessionsDeps {
+interface SessionsDeps extends Pick<GatewayContext, "store" | "limits"> {
   directory: Directory;
   wait: ChannelWait;
   serving: ServingSets;
   combined: CombinedSets;
   manifests: ManifestCache;
-  store: Pick<RuntimeStore, "lastSeen">;
-  limits: OperatorLimits;
 }
 
 /** Composes the function sets for new runs from the connected services. */

@@ -1,14 +1,9 @@
 import { isOfService, type Manifest, type StoredCall } from "@patchbay/protocol";
-import type { Log } from "@patchbay/engine/ports/log";
-import type { Candidate, Difference, ShadowStore } from "@patchbay/engine/ports/store/shadow-store";
-import type { RuntimeStore, Store } from "@patchbay/engine/ports/store/stores";
+import type { Candidate, Difference } from "@patchbay/engine/ports/store/shadow-store";
+import type { GatewayContext } from "../context.ts";
 import type { ShadowConnection } from "./shadow-connection.ts";
 
-export interface ShadowsDeps {
-  shadows: ShadowStore;
-  store: Pick<RuntimeStore, "getManifest">;
-  within: Store["within"];
-  log: Log;
+interface ShadowsDeps extends Pick<GatewayContext, "shadows" | "store" | "within" | "log"> {
   /** How often to read ended calls, and how long ago they ended: they are committed a little later. Default 1 s. */
   everyMs?: number;
 }

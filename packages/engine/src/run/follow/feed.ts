@@ -1,6 +1,7 @@
 import type { JsonValue } from "@patchbay/kit";
 import type { LiveEvent } from "@patchbay/protocol";
 import { type Bus, MAX_BODY_BYTES } from "../../ports/bus.ts";
+import { createKeyedSets } from "../../ports/keyed-sets.ts";
 import { ends, type StoredEvent } from "../../ports/store/run-store.ts";
 
 /**
@@ -38,7 +39,7 @@ interface Follower {
 
 /** This replica's followers. Those of runs that other processes own listen on the bus. */
 function createFollowers(bus: Bus, isOwned: (runId: string) => boolean) {
-  const followers = new Map<string, Set<Follower>>();
+  const followers = createKeyedSets<Follower>();
 
   function listen(runId: string, follower: Follower): void {
     const take = (body: JsonValue): void => follower.receive(body as unknown as FeedMessage);
@@ -54,10 +55,10 @@ function createFollowers(bus: Bus, isOwned: (runId: string) => boolean) {
   }
 
   return {
-    of: (runId: string): Iterable<Follower> => followers.get(runId) ?? [],
+    of: followers.of,
     /** This process owns the run now, and calls its followers directly. */
     owned(runId: string, lastSeq: number): void {
-      for (const follower of followers.get(runId) ?? []) {
+      for (const follower of followers.of(runId)) {
         follower.listening?.[Symbol.dispose]();
         follower.listening = undefined;
         follower.receive({ upTo: lastSeq });
@@ -65,15 +66,14 @@ function createFollowers(bus: Bus, isOwned: (runId: string) => boolean) {
     },
     /** The run now belongs to another replica, or to none. */
     disowned(runId: string): void {
-      for (const follower of followers.get(runId) ?? []) {
+      for (const follower of followers.of(runId)) {
         listen(runId, follower);
         follower.receive({ upTo: Infinity });
       }
       announce([runId]);
     },
     add(runId: string, follower: Follower): Disposable {
-      const others = followers.get(runId) ?? new Set();
-      followers.set(runId, others.add(follower));
+      const added = followers.add(runId, follower);
       if (!isOwned(runId)) {
         listen(runId, follower);
         announce([runId]);
@@ -81,8 +81,7 @@ function createFollowers(bus: Bus, isOwned: (runId: string) => boolean) {
       return {
         [Symbol.dispose]() {
           follower.listening?.[Symbol.dispose]();
-          others.delete(follower);
-          if (others.size === 0 && followers.get(runId) === others) followers.delete(runId);
+          added[Symbol.dispose]();
         },
       };
     },

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../../ports/clock.ts";
+import { createKeyedSets } from "../../ports/keyed-sets.ts";
 import type { Log } from "../../ports/log.ts";
 import { ends, type RunHead, type RunStore, StoreUnavailable } from "../../ports/store/run-store.ts";
 import type { Followed, RunHandle } from "../api.ts";
@@ -249,29 +250,20 @@ export function createLogPoller({
   clock: Clock;
   log: Log;
 }): LogPoller {
-  const followed = new Map<string, Set<(head: RunHead | undefined) => void>>();
+  const followed = createKeyedSets<(head: RunHead | undefined) => void>();
 
   async function poll(): Promise<void> {
-    const runIds = [...followed.keys()];
+    const runIds = followed.keys();
     for (let i = 0; i < runIds.length; i += RUNS_PER_READ) {
       const batch = runIds.slice(i, i + RUNS_PER_READ);
       feed.announce(batch);
       const heads = new Map((await runs.heads(batch)).map((head) => [head.runId, head]));
-      for (const runId of batch) for (const check of followed.get(runId) ?? []) check(heads.get(runId));
+      for (const runId of batch) for (const check of followed.of(runId)) check(heads.get(runId));
     }
   }
 
   return {
-    add(runId, check) {
-      const checks = followed.get(runId) ?? new Set();
-      followed.set(runId, checks.add(check));
-      return {
-        [Symbol.dispose]() {
-          checks.delete(check);
-          if (checks.size === 0 && followed.get(runId) === checks) followed.delete(runId);
-        },
-      };
-    },
+    add: followed.add,
     async run(signal) {
       let polledAt = performance.now();
       let wasHealthy = feed.healthy;

@@ -1,0 +1,21 @@
+const NONE: ReadonlySet<never> = new Set();
+
+/** Sets of items by key. A key is forgotten with its last item. */
+export function createKeyedSets<Item>() {
+  const sets = new Map<string, Set<Item>>();
+  return {
+    of: (key: string): ReadonlySet<Item> => sets.get(key) ?? NONE,
+    keys: (): string[] => [...sets.keys()],
+    /** Adds an item until disposed. */
+    add(key: string, item: Item): Disposable {
+      const items = sets.get(key) ?? new Set();
+      sets.set(key, items.add(item));
+      return {
+        [Symbol.dispose]() {
+          items.delete(item);
+          if (items.size === 0 && sets.get(key) === items) sets.delete(key);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,24 @@
+import type { OperatorLimits } from "@patchbay/protocol";
+import type { Bus } from "@patchbay/engine/ports/bus";
+import type { Clock } from "@patchbay/engine/ports/clock";
+import type { Log } from "@patchbay/engine/ports/log";
+import type { Metrics } from "@patchbay/engine/ports/metrics";
+import type { CallStore } from "@patchbay/engine/ports/store/call-store";
+import type { RuntimeStore, Store } from "@patchbay/engine/ports/store/stores";
+
+type Counted = "runtimeConnected" | "runtimeDisconnected" | "runtimeRefused" | "frameDropped" | "accessWidened";
+
+/** What the parts of a gateway get from their process. */
+export interface GatewayContext extends Pick<Store, "shadows"> {
+  store: RuntimeStore;
+  calls: CallStore;
+  /** Restricts a write to its runtime's organisation. */
+  within: Store["within"];
+  /** Connects the replicas. */
+  bus: Bus;
+  replicaId: string;
+  limits: OperatorLimits;
+  clock: Clock;
+  log: Log;
+  metrics: Pick<Metrics, Counted>;
+}
