@@ -1,10 +1,5 @@
 /** Limits how many calls run at the same time. */
-export interface Slots {
-  /** Waits for a free slot. The returned function frees it. Rejects with the aborted signal's reason. */
-  take(signal: AbortSignal): Promise<() => void>;
-}
-
-export function createSlots(count: number): Slots {
+export function createSlots(count: number) {
   let free = count;
   const waiting = new Set<() => void>();
   const release = (): void => {
@@ -13,7 +8,8 @@ export function createSlots(count: number): Slots {
     else next();
   };
   return {
-    async take(signal) {
+    /** Waits for a free slot. The returned function frees it. Rejects with the aborted signal's reason. */
+    async take(signal: AbortSignal): Promise<() => void> {
       signal.throwIfAborted();
       if (free > 0) free--;
       else

@@ -2,17 +2,8 @@ import { randomUUID } from "node:crypto";
 import { oncePer } from "@patchbay/kit";
 import { WIRE_NAME_CHARS, wireName } from "@patchbay/protocol";
 
-/** Maps function names to names that a wire accepts, and back. */
-export interface WireNames {
-  toWire(name: string): string;
-  /** As `toWire` for a function; any other name as the model wrote it, which its echo repeats. */
-  echoed(name: string): string;
-  /** The owner's name; returns an unknown name unchanged. */
-  fromWire(name: string): string;
-}
-
-/** The names in one function set. */
-export const wireNames = oncePer((functions: readonly { name: string }[]): WireNames => {
+/** Maps the function names in one set to names that a wire accepts, and back. */
+export const wireNames = oncePer((functions: readonly { name: string }[]) => {
   const there = new Map<string, string>();
   const back = new Map<string, string>();
   // Safe names do not change, whatever the order.
@@ -25,11 +16,15 @@ export const wireNames = oncePer((functions: readonly { name: string }[]): WireN
     back.set(wire, name);
   }
   return {
-    toWire: (name) => there.get(name) ?? wireName(name),
-    echoed: (name) => there.get(name) ?? name,
-    fromWire: (name) => back.get(name) ?? name,
+    toWire: (name: string): string => there.get(name) ?? wireName(name),
+    /** As `toWire` for a function; any other name as the model wrote it, which its echo repeats. */
+    echoed: (name: string): string => there.get(name) ?? name,
+    /** The owner's name; returns an unknown name unchanged. */
+    fromWire: (name: string): string => back.get(name) ?? name,
   };
 });
+
+export type WireNames = ReturnType<typeof wireNames>;
 
 /** The name, or the name with the first number that makes it unused. */
 export function unused(name: string, taken: { has(name: string): boolean }): string {

@@ -4,16 +4,6 @@ import { mapSchema, pointerName } from "@patchbay/schema";
 import type { ModelFunction } from "@patchbay/engine/ports/model-provider";
 import { wireSchema } from "./wire-schema.ts";
 
-/** Maps function parameters to names that Claude accepts, and back. */
-export interface WireParameters {
-  /** The function's JSON Schema, with wire names. */
-  schemaOf(one: ModelFunction): JsonObject;
-  /** A function's arguments, renamed for the wire. `functionName` is the owner's. */
-  toWire(functionName: string, args: JsonObject): JsonObject;
-  /** Argument text with the owner's names; returns text that is not JSON unchanged. */
-  fromWire(functionName: string, text: string): string;
-}
-
 /** Claude refuses every request with a property named differently, and so all functions in the service. */
 const SAFE = /^[a-zA-Z0-9_.-]{1,64}$/;
 
@@ -23,16 +13,19 @@ interface Mapped {
   back: ReadonlyMap<string, string>;
 }
 
-/** The parameters in one function set. */
-export const wireParameters = oncePer((functions: readonly ModelFunction[]): WireParameters => {
+/** Maps the function parameters in one set to names that Claude accepts, and back. */
+export const wireParameters = oncePer((functions: readonly ModelFunction[]) => {
   const mapped = new Map(functions.map((one) => [one.name, withSafeNames(wireSchema(one.inputSchema))]));
   return {
-    schemaOf: (one) => mapped.get(one.name)?.schema ?? wireSchema(one.inputSchema),
-    toWire(functionName, args) {
+    /** The function's JSON Schema, with wire names. */
+    schemaOf: (one: ModelFunction): JsonObject => mapped.get(one.name)?.schema ?? wireSchema(one.inputSchema),
+    /** A function's arguments, renamed for the wire. `functionName` is the owner's. */
+    toWire(functionName: string, args: JsonObject): JsonObject {
       const names = mapped.get(functionName)?.there;
       return names && names.size > 0 ? (renamed(args, names) as JsonObject) : args;
     },
-    fromWire(functionName, text) {
+    /** Argument text with the owner's names; returns text that is not JSON unchanged. */
+    fromWire(functionName: string, text: string): string {
       const names = mapped.get(functionName)?.back;
       if (!names || names.size === 0) return text;
       try {
@@ -43,6 +36,8 @@ export const wireParameters = oncePer((functions: readonly ModelFunction[]): Wir
     },
   };
 });
+
+export type WireParameters = ReturnType<typeof wireParameters>;
 
 function withSafeNames(schema: JsonObject): Mapped {
   const there = new Map<string, string>();

@@ -1,25 +1,8 @@
 import { present } from "@patchbay/kit";
 import { type QueryResponse, type RunErrorCode } from "@patchbay/protocol";
-import type { EndedAttempt } from "../ports/metrics.ts";
 import type { CallRecord, RunRecord, TurnRecord } from "../ports/records.ts";
 import { refusalOf } from "../ports/refusal.ts";
 import type { RunContext } from "./run-context.ts";
-
-/** Reports what happens in one run to metrics, the log and the live view. */
-export interface RunObserver {
-  started(): void;
-  attemptEnded(attempt: EndedAttempt): void;
-  turnEnded(turn: Pick<TurnRecord, "provider" | "model" | "usage" | "costMicros">): void;
-  callEnded(call: CallRecord, ms: number): void;
-  /** The run ended with `code` before the call had an outcome. */
-  callInterrupted(call: CallRecord, code: RunErrorCode): void;
-  /** The call was refused before it was sent to a runtime. `known`: the agent has such a function. */
-  callRefused(call: CallRecord, options: { known: boolean }): void;
-  /** The runtime denied by `rule` a call that the control plane had allowed by the same rule. */
-  accessDisagreed(call: CallRecord, rule: string): void;
-  /** `did` is absent for a run that did not begin, or whose state could not be loaded. */
-  ended(result: QueryResponse, did?: Did): void;
-}
 
 /** A run's turns and calls. `leftOut`: calls that are not in the list. */
 interface Did {
@@ -34,10 +17,11 @@ interface Noted {
   interrupted?: RunErrorCode;
 }
 
+/** Reports what happens in one run to metrics, the log and the live view. */
 export function observeRun(
   run: Pick<RunRecord, "runId" | "agentId" | "role" | "keyId" | "requestId" | "request" | "waitedMs">,
   { metrics, observe, clock, log }: Pick<RunContext, "metrics" | "observe" | "clock" | "log">,
-): RunObserver {
+) {
   const { runId, agentId, role, request, waitedMs = 0 } = run;
   const ofRole = role === undefined ? {} : { role };
   const about = () => ({ at: clock.now(), runId, agentId, ...ofRole });
@@ -59,20 +43,25 @@ export function observeRun(
     observe({ kind: "call", functionName, ms: sentMs, ...about(), ...ok });
   }
   return {
-    started: () => observe({ kind: "query", text: request.query, ...about() }),
+    started: (): void => observe({ kind: "query", text: request.query, ...about() }),
     attemptEnded: metrics.modelTurn,
-    turnEnded: ({ provider, model, usage, costMicros }) => metrics.turnBilled({ provider, model }, usage, costMicros),
-    callEnded: (call, sentMs) => noteCall(call, { sentMs }),
-    callInterrupted(call, interrupted) {
+    turnEnded: (turn: Pick<TurnRecord, "provider" | "model" | "usage" | "costMicros">): void =>
+      metrics.turnBilled({ provider: turn.provider, model: turn.model }, turn.usage, turn.costMicros),
+    callEnded: (call: CallRecord, sentMs: number): void => noteCall(call, { sentMs }),
+    /** The run ended with a code before the call had an outcome. */
+    callInterrupted(call: CallRecord, interrupted: RunErrorCode): void {
       const sentMs = call.sentAt === undefined ? {} : { sentMs: Math.max(0, clock.now() - call.sentAt) };
       noteCall(call, { interrupted, ...sentMs });
     },
-    callRefused: noteCall,
-    accessDisagreed({ callId, functionName }, rule) {
+    /** The call was refused before it was sent to a runtime. `known`: the agent has such a function. */
+    callRefused: (call: CallRecord, options: { known: boolean }): void => noteCall(call, options),
+    /** The runtime denied by `rule` a call that the control plane had allowed by the same rule. */
+    accessDisagreed({ callId, functionName }: CallRecord, rule: string): void {
       metrics.accessDisagreed();
       log.error("access disagreement", { callId, functionName, rule, ...ofRole });
     },
-    ended(result, did) {
+    /** `did` is absent for a run that did not begin, or whose state could not be loaded. */
+    ended(result: QueryResponse, did?: Did): void {
       const { success, code, executionTimeMs, usage } = result;
       const ms = Math.max(0, executionTimeMs - waitedMs);
       metrics.runEnded(code ?? "succeeded", ms);
@@ -83,6 +72,8 @@ export function observeRun(
     },
   };
 }
+
+export type RunObserver = ReturnType<typeof observeRun>;
 
 const senderOf = ({ requestId, keyId, role, request }: Pick<RunRecord, "requestId" | "keyId" | "role" | "request">) =>
   present({ requestId, keyId, keyLabel: request.keyLabel, role });

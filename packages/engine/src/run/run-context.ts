@@ -5,29 +5,21 @@ import type { Log } from "../ports/log.ts";
 import type { Metrics } from "../ports/metrics.ts";
 import type { ModelCatalog } from "../ports/model-provider.ts";
 import type { RunRecord } from "../ports/records.ts";
-import { type RunStore, StoreUnavailable } from "../ports/store/run-store.ts";
-import type { ApprovalStore } from "../ports/store/approvals.ts";
+import { StoreUnavailable } from "../ports/store/run-store.ts";
 import type { AuditStore } from "../ports/store/audit.ts";
-import type { AccountStore, RuntimeStore, Store, ThreadStore } from "../ports/store/stores.ts";
+import type { Store } from "../ports/store/stores.ts";
 import type { Tracing } from "../ports/tracing.ts";
 import type { Permits } from "./calls/permits.ts";
 import type { Feed } from "./follow/feed.ts";
 
 /** What the run layer works with. A process has one. */
-export interface RunContext {
-  runs: RunStore;
-  threads: ThreadStore;
-  runtimes: RuntimeStore;
-  accounts: AccountStore;
-  approvals: ApprovalStore;
+export interface RunContext extends Pick<Store, "runs" | "threads" | "runtimes" | "accounts" | "approvals" | "within"> {
   audit: Pick<AuditStore, "record">;
-  /** Runs work in the database scope of one organisation. */
-  within: Store["within"];
   gateway: FunctionGateway;
   permits: Permits;
   models: ModelCatalog;
   feed: Feed;
-  /** Readers of runs that this process claims: `Readers` in `follow/cancel-when-abandoned.ts`. */
+  /** Readers of runs that this process claims: see `follow/cancel-when-abandoned.ts`. */
   readers: { claimed(run: RunRecord, signal: AbortSignal): Promise<void> };
   clock: Clock;
   log: Log;

@@ -23,24 +23,10 @@ export interface NatsConnectionOptions {
 }
 
 /**
- * A connection that is replaced when it is lost, until closed. The client library's own reconnect is off: it would
- * buffer what is published in the meantime and send it late.
+ * A connection that is replaced when it is lost, until closed: it connects to the servers in turn. The client library's
+ * own reconnect is off: it would buffer what is published in the meantime and send it late.
  */
-export interface KeptConnection {
-  /** The connection; undefined while disconnected, or while too much is unconfirmed. */
-  readonly live: NatsConnection | undefined;
-  /** True once it was connected. */
-  readonly reached: boolean;
-  /** Resolves when it is first connected, or closed. */
-  readonly firstReached: Promise<void>;
-  /** Counts the bytes that were written to `live`. */
-  wrote(bytes: number): void;
-  /** Flushes, then disconnects. */
-  close(): Promise<void>;
-}
-
-/** Connects to the servers in turn, and again after each loss. */
-export function keepConnected(options: NatsConnectionOptions): KeptConnection {
+export function keepConnected(options: NatsConnectionOptions) {
   const { addresses, inboxPrefix, pingMs, attach, log } = options;
   const closing = new AbortController();
   const aborted = once(closing.signal, "abort");
@@ -83,15 +69,20 @@ export function keepConnected(options: NatsConnectionOptions): KeptConnection {
   void run();
 
   return {
-    get live() {
+    /** The connection; undefined while disconnected, or while too much is unconfirmed. */
+    get live(): NatsConnection | undefined {
       return current && !current.connection.isClosed() && !current.health.clogged ? current.connection : undefined;
     },
-    get reached() {
+    /** True once it was connected. */
+    get reached(): boolean {
       return status.reached;
     },
+    /** Resolves when it is first connected, or closed. */
     firstReached: first.promise,
-    wrote: (bytes) => current?.health.wrote(bytes),
-    async close() {
+    /** Counts the bytes that were written to `live`. */
+    wrote: (bytes: number): void => current?.health.wrote(bytes),
+    /** Flushes, then disconnects. */
+    async close(): Promise<void> {
       closing.abort();
       first.resolve();
       const connection = current?.connection;
@@ -102,6 +93,8 @@ export function keepConnected(options: NatsConnectionOptions): KeptConnection {
     },
   };
 }
+
+export type KeptConnection = ReturnType<typeof keepConnected>;
 
 /** Logs connection changes: one line per outage, not one per attempt. */
 class StatusLog {

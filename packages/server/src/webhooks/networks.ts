@@ -37,14 +37,6 @@ interface Use {
   port?: number;
 }
 
-/** Which addresses may receive deliveries. */
-export interface Networks {
-  /** True for an address in a network that the operator has named, for this organisation and port or for all. */
-  isNamed(address: string, use?: Use): boolean;
-  /** True for a public Internet address. */
-  isPublic(address: string): boolean;
-}
-
 /** A named network. Without `orgId` it is for all organisations, without `ports` for all ports. */
 interface Rule {
   orgId?: string;
@@ -53,22 +45,27 @@ interface Rule {
 }
 
 /**
- * `named`: private networks that may receive deliveries, such as `10.1.0.0/16`, `127.0.0.1` or `fd00::/8`.
+ * Which addresses may receive deliveries. `named`: private networks that may receive deliveries, such as `10.1.0.0/16`, `127.0.0.1` or `fd00::/8`.
  * `org_1=10.1.0.0/16:443,8443` is for one organisation and these ports; an IPv6 network with ports is in brackets.
  * Throws for any other text.
  */
-export function createNetworks(named: readonly string[] = []): Networks {
+export function createNetworks(named: readonly string[] = []) {
   const rules = rulesOf(named);
   const [reserved, global6] = [blockList(RESERVED), blockList(GLOBAL6)];
   return {
-    isNamed: (address, use) =>
+    /** True for an address in a network that the operator has named, for this organisation and port or for all. */
+    isNamed: (address: string, use?: Use): boolean =>
       rules.some(
         ({ orgId = use?.orgId, ports, list }) =>
           orgId === use?.orgId && (ports?.some((port) => port === use?.port) ?? true) && contains(list, address),
       ),
-    isPublic: (address) => !contains(reserved, address) && (isIP(address) === 4 || contains(global6, address)),
+    /** True for a public Internet address. */
+    isPublic: (address: string): boolean =>
+      !contains(reserved, address) && (isIP(address) === 4 || contains(global6, address)),
   };
 }
+
+export type Networks = ReturnType<typeof createNetworks>;
 
 const contains = (list: BlockList, address: string): boolean => list.check(address, versionOf(address));
 

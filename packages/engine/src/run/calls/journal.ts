@@ -18,17 +18,6 @@ import { isBeyondLimit } from "./limits.ts";
 /** One step of a run. Either everything in it is stored, or nothing. */
 export type JournalEntry = Omit<RunCommit, "events"> & { events?: RunEvent[] };
 
-/**
- * The only writer for a run's log. Stores entries one after the other and publishes their events after the commit. An
- * entry waits while the store is unavailable. Throws `LeaseLost` when another process owns the run.
- */
-export interface Journal {
-  /** Resolves with the credit that the store reserved for the entry's `reserve`; 0 when the store does not know. */
-  write(entry: JournalEntry): Promise<{ reservedMicros: number }>;
-  /** Publishes an event that is not stored. */
-  live(event: LiveEvent): void;
-}
-
 /** What the agent's webhook gets when a run ends whose client does not wait. */
 export function reportOf(
   { runId, threadId, request }: Pick<RunRecord, "runId" | "threadId" | "request">,
@@ -39,13 +28,17 @@ export function reportOf(
   return { report: { type: "run.ended", data: { runId, threadId, status, ...(code && { code }) } } };
 }
 
+/**
+ * The only writer for a run's log. Stores entries one after the other and publishes their events after the commit. An
+ * entry waits while the store is unavailable. Throws `LeaseLost` when another process owns the run.
+ */
 export function createJournal(
   run: Pick<RunRecord, "runId" | "fence" | "lastSeq">,
   { runs, feed, clock, log }: Pick<RunContext, "runs" | "feed" | "clock" | "log">,
   signal: AbortSignal,
   /** Audit entries that are stored with the first entry. */
   opening: readonly AuditEntry[] = [],
-): Journal {
+) {
   let { lastSeq } = run;
   let pendingAudit = opening;
   let tail: Promise<unknown> = Promise.resolve();
@@ -67,15 +60,19 @@ export function createJournal(
   }
 
   return {
-    write(entry) {
+    /** Resolves with the credit that the store reserved for the entry's `reserve`; 0 when the store does not know. */
+    write(entry: JournalEntry): Promise<{ reservedMicros: number }> {
       // A turn's calls may end at the same time. Without the queue two commits could use the same event numbers.
       const written = tail.then(() => store(entry));
       tail = written.catch(() => {});
       return written;
     },
-    live: (event) => feed.publishLive(run.runId, event),
+    /** Publishes an event that is not stored. */
+    live: (event: LiveEvent): void => feed.publishLive(run.runId, event),
   };
 }
+
+export type Journal = ReturnType<typeof createJournal>;
 
 /** Redacted paths that an audit entry lists; its `count` has their total. */
 const MAX_PATHS = 100;
@@ -102,7 +99,7 @@ export function refusedQuery(
 /** The audit entries for an ended call: its outcome, the rule that denied it, and its result's redacted paths. */
 export function callEntries(run: RunRecord, call: CallRecord): AuditEntry[] {
   const { outcome } = call;
-  const about = { callId: call.callId, functionName: nameOf(call) };
+  const about = aboutCall(call);
   if (!outcome) return [runEntry(run, "call.failed", { ...about, rule: "cancelled" })];
   if (!outcome.ok) {
     const action = refusalOf(outcome) === undefined ? "call.failed" : "call.denied";
@@ -119,7 +116,7 @@ export function callEntries(run: RunRecord, call: CallRecord): AuditEntry[] {
 /** The audit entry for a call to a deprecated function. */
 export function deprecatedUse(run: RunRecord, call: CallRecord, one: FunctionManifest | undefined): AuditEntry[] {
   if (one?.deprecated === undefined) return [];
-  return [runEntry(run, "call.deprecated", { callId: call.callId, functionName: nameOf(call) })];
+  return [runEntry(run, "call.deprecated", aboutCall(call))];
 }
 
 /** The audit entry for a call that the runtime denied although the control plane had allowed it by the same rule. */
@@ -127,10 +124,11 @@ export function disagreement(run: RunRecord, call: CallRecord): (AuditEntry & { 
   const { outcome } = call;
   if (outcome?.ok !== false || outcome.code !== "unknown_function") return undefined;
   const rule = ruleOf(outcome);
-  const about = { callId: call.callId, functionName: nameOf(call) };
-  return { ...runEntry(run, "access.disagreement", about), rule };
+  return { ...runEntry(run, "access.disagreement", aboutCall(call)), rule };
 }
 
 /** A model may write any text as a name, including a secret from the query. Only valid names are kept. */
-const nameOf = ({ functionName }: CallRecord): string =>
-  FUNCTION_NAME.test(functionName) ? functionName : "(not a name)";
+const aboutCall = ({ callId, functionName }: CallRecord) => ({
+  callId,
+  functionName: FUNCTION_NAME.test(functionName) ? functionName : "(not a name)",
+});

@@ -42,19 +42,11 @@ const RUN_RESULTS = "run_results";
 /** The length limit for failure messages once the run's result bytes are used up. */
 const SHORT_MESSAGE = 200;
 
-/** Counts a run's calls towards its limits. */
-export interface CallCounter {
-  /** The outcome for a call that exceeds a limit; undefined when it does not. */
-  refuse(call: CallRecord): CallOutcome | undefined;
-  /** Counts the call, unless it was refused before its handler. */
-  add(call: CallRecord): void;
-}
-
 /** Counts the run's calls so far, and then those in one more turn. */
 export function createCallCounter(
   { calls, functions }: { calls: readonly CallRecord[]; functions: ReadonlyMap<string, FunctionManifest> },
   limits: OperatorLimits,
-): CallCounter {
+) {
   const { callsPerTurn, callsPerRun, repeatedCalls, repeatedReadCalls } = limits;
   const equalCalls = new Map<string, number>();
   let ofRun = 0;
@@ -70,8 +62,10 @@ export function createCallCounter(
   for (const call of calls) add(call);
   ofTurn = 0;
   return {
+    /** Counts the call, unless it was refused before its handler. */
     add,
-    refuse(call) {
+    /** The outcome for a call that exceeds a limit; undefined when it does not. */
+    refuse(call: CallRecord): CallOutcome | undefined {
       if (ofTurn >= callsPerTurn)
         return callFailure(
           "call_limit",

@@ -21,29 +21,10 @@ const GRACE_MS = 15_000;
 type Retry = <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T>;
 
 /** Limits how many of a function's handlers run at the same time, over all replicas and runtimes. */
-export interface Permits {
-  /**
-   * Waits for the function's permit, in order. Without a `limit` it takes the permit at once: the call may already run.
-   * Rejects with `signal.reason`.
-   */
-  take(
-    permit: PermitId & { orgId: string },
-    options: { limit: number | undefined; timeoutMs: number; signal: AbortSignal },
-  ): Promise<Permit>;
-}
-
-/** A permit, which is extended until it ends. */
-export interface Permit {
-  /** `mayRun`: the handler may still run, so that the permit lasts until its time is over. */
-  end(options: { mayRun: boolean }): Promise<void>;
-  /** Hands the permit to the replica that continues the run. */
-  leave(): void;
-}
-
 export function createPermits(
   store: PermitStore,
   { bus, clock, log, retry }: { bus: Bus; clock: Clock; log: Log; retry: Retry },
-): Permits {
+) {
   /** The last waiter in each function's queue in this process. Only the first is in the store's queue. */
   const queues = new Map<string, Promise<void>>();
 
@@ -71,7 +52,8 @@ export function createPermits(
       .catch(() => signal.throwIfAborted());
   }
 
-  function held(permit: PermitId, holdMs: number): Permit {
+  /** A permit, which is extended until it ends. */
+  function held(permit: PermitId, holdMs: number) {
     const ended = new AbortController();
     const attempt = (what: string, work: Promise<void>) =>
       work.catch((error: unknown) => log.warn(`a permit could not be ${what}`, { ...permit, error }));
@@ -82,18 +64,27 @@ export function createPermits(
       }
     })().catch(() => {});
     return {
-      async end({ mayRun }) {
+      /** `mayRun`: the handler may still run, so that the permit lasts until its time is over. */
+      async end({ mayRun }: { mayRun: boolean }): Promise<void> {
         ended.abort();
         if (mayRun) return attempt("extended", store.hold(permit, holdMs));
         await attempt("released", store.release(permit));
         bus.publish(subjectOf(permit.agentId), permit.functionName);
       },
+      /** Hands the permit to the replica that continues the run. */
       leave: () => ended.abort(),
     };
   }
 
   return {
-    async take(permit, { limit, timeoutMs, signal }) {
+    /**
+     * Waits for the function's permit, in order. Without a `limit` it takes the permit at once: the call may already
+     * run. Rejects with `signal.reason`.
+     */
+    async take(
+      permit: PermitId & { orgId: string },
+      { limit, timeoutMs, signal }: { limit: number | undefined; timeoutMs: number; signal: AbortSignal },
+    ) {
       const holdMs = timeoutMs + GRACE_MS;
       const options = { limit: limit ?? Number.MAX_SAFE_INTEGER, holdMs, waitMs: WAIT_MS };
       const { orgId: _, ...id } = permit;
@@ -113,6 +104,8 @@ export function createPermits(
   };
 }
 
+export type Permits = ReturnType<typeof createPermits>;
+
 const subjectOf = (agentId: string): string => `permits.${agentId}`;
 
 async function unlessAborted(before: Promise<void> | undefined, signal: AbortSignal): Promise<void> {
@@ -128,12 +121,10 @@ async function unlessAborted(before: Promise<void> | undefined, signal: AbortSig
   }
 }
 
-/** Delivers one call's attempts, each while it has a permit. */
-export interface PermittedCall extends AsyncDisposable {
-  deliver(work: () => Promise<Delivery>, options: { recover: boolean }): Promise<Delivery>;
-}
-
-/** For a function without `concurrency`, costs nothing. Disposed when the run no longer waits for the call. */
+/**
+ * Delivers one call's attempts, each while it has a permit. For a function without `concurrency`, costs nothing.
+ * Disposed when the run no longer waits for the call.
+ */
 export function permittedCall(
   run: Pick<RunRecord, "orgId" | "agentId">,
   call: CallRecord,
@@ -142,8 +133,8 @@ export function permittedCall(
     signal,
     manifest: { concurrency: limit, timeoutMs },
   }: { permits: Permits; signal: AbortSignal; manifest: FunctionManifest },
-): PermittedCall {
-  let permit: Permit | undefined;
+) {
+  let permit: Awaited<ReturnType<Permits["take"]>> | undefined;
   const take = (recover: boolean) =>
     permits.take(
       {
@@ -156,7 +147,7 @@ export function permittedCall(
       { limit: recover ? undefined : limit, timeoutMs, signal },
     );
   return {
-    async deliver(work, { recover }) {
+    async deliver(work: () => Promise<Delivery>, { recover }: { recover: boolean }): Promise<Delivery> {
       if (limit === undefined) return work();
       permit ??= await take(recover);
       const delivery = await work();

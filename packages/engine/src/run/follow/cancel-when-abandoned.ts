@@ -20,18 +20,6 @@ interface Audience {
   awaited?: PromiseWithResolvers<void> | undefined;
 }
 
-/** The runs' readers on this replica. */
-export interface Readers extends Disposable {
-  /** Counts a reader of the run until disposed. */
-  attach(run: RunHandle, options: { cancelWhenGone: boolean }): Reader;
-  /**
-   * Call when this process claims a run. If its client asked to cancel it, and may have disconnected with another
-   * process, the run is cancelled after 20 s without a reader at any replica. Resolves once it has a reader, or the
-   * replicas cannot be asked, or `signal` aborts: until then, the run must not begin a turn that no client may read.
-   */
-  claimed(run: RunRecord, signal: AbortSignal): Promise<void>;
-}
-
 /** A client that cannot resume has its answer when the run waits for an approval, or its process shuts down. */
 const mayBeAbandoned = ({ request, crashes, waitedMs }: RunRecord): boolean =>
   request.cancelWhenGone === true && (request.resumable === true || (crashes > 0 && waitedMs === undefined));
@@ -41,7 +29,7 @@ const mayBeAbandoned = ({ request, crashes, waitedMs }: RunRecord): boolean =>
  * reader. The client may have resumed at another replica, so the other replicas are asked first. A replica that has a
  * reader, or had one within 5 s, takes over the responsibility.
  */
-export function cancelWhenAbandoned(bus: Bus, cancel: (run: RunHandle) => void): Readers {
+export function cancelWhenAbandoned(bus: Bus, cancel: (run: RunHandle) => void) {
   const audiences = new Map<string, Audience>();
   const questions = createQuestions(bus, audiences);
   const { ask } = questions;
@@ -73,7 +61,8 @@ export function cancelWhenAbandoned(bus: Bus, cancel: (run: RunHandle) => void):
   }
 
   return {
-    attach(run, { cancelWhenGone }) {
+    /** Counts a reader of the run until disposed. */
+    attach(run: RunHandle, { cancelWhenGone }: { cancelWhenGone: boolean }): Reader {
       const audience = audiences.get(run.runId) ?? { readers: 0, cancelWhenGone: false };
       audiences.set(run.runId, audience);
       audience.readers++;
@@ -94,7 +83,12 @@ export function cancelWhenAbandoned(bus: Bus, cancel: (run: RunHandle) => void):
         },
       };
     },
-    async claimed(run, signal) {
+    /**
+     * Call when this process claims a run. If its client asked to cancel it, and may have disconnected with another
+     * process, the run is cancelled after 20 s without a reader at any replica. Resolves once it has a reader, or the
+     * replicas cannot be asked, or `signal` aborts: until then, the run must not begin a turn that no client may read.
+     */
+    async claimed(run: RunRecord, signal: AbortSignal): Promise<void> {
       if (!mayBeAbandoned(run)) return;
       const known = audiences.get(run.runId);
       if (known) known.cancelWhenGone = true;

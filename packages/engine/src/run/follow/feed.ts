@@ -50,7 +50,7 @@ function createFollowers(bus: Bus, isOwned: (runId: string) => boolean) {
   }
 
   function announce(runIds: readonly string[]): void {
-    const elsewhere = runIds.filter((runId) => followers.has(runId) && !isOwned(runId));
+    const elsewhere = runIds.filter((runId) => followers.of(runId).size > 0 && !isOwned(runId));
     if (elsewhere.length > 0) bus.publish(FOLLOWED, elsewhere);
   }
 

@@ -17,7 +17,7 @@ const STORE_RETRY_MS = 250;
 export interface FollowContext {
   runs: Pick<RunStore, "events" | "heads">;
   feed: Feed;
-  poller: Pick<LogPoller, "add">;
+  poller: Pick<ReturnType<typeof createLogPoller>, "add">;
   /** Joins a reader's signal with the one that aborts when the process stops. */
   orDraining: ReturnType<typeof joining>;
 }
@@ -232,13 +232,6 @@ const UNHEALTHY_MS = 500;
 const RUNS_PER_READ = 500;
 
 /** Checks all followed runs' logs together: ten thousand silent streams then cost a few statements, not one each. */
-export interface LogPoller {
-  /** Calls `check` from time to time with the run's log state, undefined for an erased run, until disposed. */
-  add(runId: string, check: (head: RunHead | undefined) => void): Disposable;
-  /** Polls until aborted. */
-  run(signal: AbortSignal): Promise<void>;
-}
-
 export function createLogPoller({
   runs,
   feed,
@@ -249,7 +242,7 @@ export function createLogPoller({
   feed: Feed;
   clock: Clock;
   log: Log;
-}): LogPoller {
+}) {
   const followed = createKeyedSets<(head: RunHead | undefined) => void>();
 
   async function poll(): Promise<void> {
@@ -263,8 +256,10 @@ export function createLogPoller({
   }
 
   return {
+    /** Calls `check` from time to time with the run's log state, undefined for an erased run, until disposed. */
     add: followed.add,
-    async run(signal) {
+    /** Polls until aborted. */
+    async run(signal: AbortSignal): Promise<void> {
       let polledAt = performance.now();
       let wasHealthy = feed.healthy;
       while (!signal.aborted) {

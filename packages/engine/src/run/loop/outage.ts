@@ -14,24 +14,7 @@ const UNNOTICED_MS = 10_000;
  * Failed requests for one model turn: their delay, and when each model may be asked again. The window for further
  * requests begins with the first failure.
  */
-export interface Outage {
-  /** Each model's last error, in the order of their first failures. */
-  readonly failures: ReadonlyMap<ChosenModel, ModelError>;
-  failed(model: ChosenModel, error: ModelError): void;
-  /** Another request follows after this pause. */
-  pauses(ms: number): void;
-  /** False while a model's last answer asks for a longer wait. */
-  isReady(model: ChosenModel): boolean;
-  /**
-   * The pause before these models are asked once more, longer each time; undefined when the window is over, or when
-   * each model asks for a wait beyond it.
-   */
-  nextPauseMs(models: readonly ChosenModel[]): number | undefined;
-  /** One text for the API caller when the model was unavailable long enough for people to notice. */
-  warnings(): string[];
-}
-
-export function createOutage({ remainingMs, random = Math.random }: Pick<ActiveRun, "remainingMs" | "random">): Outage {
+export function createOutage({ remainingMs, random = Math.random }: Pick<ActiveRun, "remainingMs" | "random">) {
   const beganAt = remainingMs();
   const failures = new Map<ChosenModel, ModelError>();
   /** `remainingMs` from which a model may be asked again. */
@@ -44,8 +27,9 @@ export function createOutage({ remainingMs, random = Math.random }: Pick<ActiveR
 
   const waitMs = (model: ChosenModel): number => remainingMs() - (readyAt.get(model) ?? Infinity);
   return {
-    failures,
-    failed(model, error) {
+    /** Each model's last error, in the order of their first failures. */
+    failures: failures as ReadonlyMap<ChosenModel, ModelError>,
+    failed(model: ChosenModel, error: ModelError): void {
       const left = remainingMs();
       closesAt ??= left - Math.min(WINDOW_MS, left / 2);
       failures.set(model, error);
@@ -54,11 +38,17 @@ export function createOutage({ remainingMs, random = Math.random }: Pick<ActiveR
       requests++;
       lateMs = beganAt - left;
     },
-    pauses(ms) {
+    /** Another request follows after this pause. */
+    pauses(ms: number): void {
       lateMs = beganAt - remainingMs() + ms;
     },
-    isReady: (model) => waitMs(model) <= EARLY_MS,
-    nextPauseMs(models) {
+    /** False while a model's last answer asks for a longer wait. */
+    isReady: (model: ChosenModel): boolean => waitMs(model) <= EARLY_MS,
+    /**
+     * The pause before these models are asked once more, longer each time; undefined when the window is over, or when
+     * each model asks for a wait beyond it.
+     */
+    nextPauseMs(models: readonly ChosenModel[]): number | undefined {
       const windowMs = remainingMs() - (closesAt ?? Infinity);
       const soonestMs = Math.min(...models.map(waitMs));
       if (windowMs < SHORTEST_PAUSE_MS || soonestMs > windowMs + EARLY_MS) return undefined;
@@ -67,7 +57,8 @@ export function createOutage({ remainingMs, random = Math.random }: Pick<ActiveR
       const pause = (most / 2) * (1 + random());
       return Math.round(Math.max(soonestMs, Math.min(pause, windowMs)));
     },
-    warnings() {
+    /** One text for the API caller when the model was unavailable long enough for people to notice. */
+    warnings(): string[] {
       if (requests === 0 || (rounds === 0 && lateMs < UNNOTICED_MS)) return [];
       const who = failures.size > 1 ? "The models" : "The model";
       const failed = requests === 1 ? "1 request" : `${requests} requests`;
@@ -77,6 +68,8 @@ export function createOutage({ remainingMs, random = Math.random }: Pick<ActiveR
     },
   };
 }
+
+export type Outage = ReturnType<typeof createOutage>;
 
 /** Why a request failed that got no HTTP status. */
 const WORDS: Record<ModelErrorKind, string> = {

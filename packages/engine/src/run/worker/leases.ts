@@ -8,40 +8,32 @@ const SELF_ABORT_MS = 10_000;
 /** A renewal that takes longer than this means that the store hangs. A shorter one may mean that this process was frozen. */
 const RENEWAL_MS = 2_000;
 
-/** Keeps the leases on this process's runs. */
-export interface Leases {
-  /**
-   * Call before a run begins with a new lease. `since`: when the request for it left, in milliseconds of
-   * `performance.now()`.
-   */
-  begin(since: number): void;
-  /** Renews all leases when that is due. Aborts runs whose lease was lost or that are to be cancelled. */
-  renew(): Promise<void>;
-  /** Aborts all runs before their leases expire when the store hangs, because a renewal then never returns. */
-  abortUnrenewed(): void;
-}
-
 /**
- * Two processes must never work on one run: each would send its calls and write its events. The fence rejects a former
+ * Keeps the leases on this process's runs. Two processes must never work on one run: each would send its calls and write its events. The fence rejects a former
  * owner's writes, but not its calls, so a process stops by itself before its lease expires.
  */
 export function createLeases(
   running: ReadonlyMap<string, { abort: AbortController }>,
   { owner, runs }: { owner: string; runs: Pick<RunStore, "renew"> },
-): Leases {
+) {
   // Monotonic time: the system clock may be set while a lease is held.
   let renewedAt = performance.now();
   /** When the first renewal began that has not succeeded yet. */
   let renewingSince: number | undefined;
 
   return {
-    begin(since) {
+    /**
+     * Call before a run begins with a new lease. `since`: when the request for it left, in milliseconds of
+     * `performance.now()`.
+     */
+    begin(since: number): void {
       // Without runs nothing was renewed. An old `renewedAt` would abort the new run although the store works. With runs, it may be
       // newer than the lease, if the answer was slow.
       renewedAt = running.size === 0 ? since : Math.min(renewedAt, since);
     },
 
-    async renew() {
+    /** Renews all leases when that is due. Aborts runs whose lease was lost or that are to be cancelled. */
+    async renew(): Promise<void> {
       const began = performance.now();
       if (began - renewedAt < RENEW_MS) return;
       const mine = [...running.keys()];
@@ -59,7 +51,8 @@ export function createLeases(
       }
     },
 
-    abortUnrenewed() {
+    /** Aborts all runs before their leases expire when the store hangs, because a renewal then never returns. */
+    abortUnrenewed(): void {
       const now = performance.now();
       const hangs = renewingSince !== undefined && now - renewingSince > RENEWAL_MS;
       if (!hangs || now - renewedAt <= SELF_ABORT_MS) return;
@@ -67,3 +60,5 @@ export function createLeases(
     },
   };
 }
+
+export type Leases = ReturnType<typeof createLeases>;
