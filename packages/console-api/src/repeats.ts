@@ -1,4 +1,4 @@
-import type { JsonValue } from "@patchbay/kit";
+import type { JsonValue, Log } from "@patchbay/kit";
 import type { ConsoleRoute, ConsoleRouteName, ConsoleRoutes } from "@patchbay/protocol/console";
 import type { z } from "zod";
 import { AdminError } from "@patchbay/server/accounts/admin-error";
@@ -6,7 +6,6 @@ import { hashJson } from "@patchbay/server/kernel/body";
 import type { Exchange } from "@patchbay/server/kernel/exchange";
 import { keyOf } from "@patchbay/server/query/query-routes";
 import type { Clock } from "@patchbay/engine/ports/clock";
-import type { Log } from "@patchbay/engine/ports/log";
 import type { RequestKeyStore } from "@patchbay/engine/ports/store/request-keys";
 import { ServiceError } from "@patchbay/engine/ports/service-error";
 import type { Actor } from "./actors.ts";

@@ -1,7 +1,7 @@
 import { CONSOLE_ROUTES } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { createAdmin } from "@patchbay/server/accounts/admin";
-import { silentLog } from "@patchbay/engine/ports/log";
+import { silentLog } from "@patchbay/kit";
 import { startControlPlane } from "../../control-plane/src/start/control-plane.ts";
 import { failureOf, openConsole } from "./support/open-console.ts";
 

@@ -1,6 +1,6 @@
 import type { Manifest } from "@patchbay/protocol";
 import { Kysely } from "kysely";
-import { silentLog } from "@patchbay/engine/ports/log";
+import { silentLog } from "@patchbay/kit";
 import { isPostgresUrl } from "@patchbay/database/postgres-pool";
 import { postgresDialect } from "../../store/src/dialect/postgres.ts";
 import { sqliteDialect, sqliteFile } from "../../store/src/dialect/sqlite.ts";

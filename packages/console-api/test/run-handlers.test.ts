@@ -9,7 +9,7 @@ import { runRoutes } from "../src/runs/routes.ts";
 import { threadRoutes } from "../src/threads/routes.ts";
 import type { HttpEnv } from "@patchbay/server/kernel/exchange";
 import { createOpenStreams } from "@patchbay/server/query/open-streams";
-import { silentLog } from "@patchbay/engine/ports/log";
+import { silentLog } from "@patchbay/kit";
 import { silentMetrics } from "@patchbay/engine/ports/metrics";
 import { systemClock } from "../../control-plane/src/start/clocks.ts";
 import { startCore } from "../../engine/test/run/core.ts";

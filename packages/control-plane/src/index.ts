@@ -13,7 +13,7 @@ export { recordedResults, type RecordedResult } from "@patchbay/server/recording
 export { RecordingMiss, replayFrom } from "@patchbay/server/recording/recording";
 export { parsePrices, type ModelPrice, type ModelPrices } from "@patchbay/models/prices";
 export { createOfflineProvider } from "@patchbay/models/offline";
-export type { Log, LogFields } from "@patchbay/engine/ports/log";
+export type { Log, LogFields } from "@patchbay/kit";
 export type {
   Message,
   ModelCall,

@@ -1,21 +1,10 @@
-import type { HookVerdict, PreparedContext, TraceContext } from "@patchbay/protocol";
-import type { JsonObject } from "@patchbay/kit";
-import type { CallOrder, HookInput } from "@patchbay/engine/ports/function-gateway";
-import type { SetIdentity } from "@patchbay/engine/ports/store/stores";
+import type { HookVerdict, PreparedContext } from "@patchbay/protocol";
+import type { AttemptAddress, CallOrder, HookInput } from "@patchbay/engine/ports/function-gateway";
+import type { Caller } from "@patchbay/engine/ports/records";
+import type { ConnectedRuntime, SetIdentity } from "@patchbay/engine/ports/store/stores";
 
 /** Identifies a runtime's connection, and the function set that the runtime registered on it. */
-export interface ConnectionIdentity {
-  /** Unique for each connection. */
-  connectionId: string;
-  agentId: string;
-  instanceId: string;
-  service: string;
-  /** The deployment's name; absent for a runtime without one. */
-  deployment?: string;
-  manifestHash: string;
-  /** Calls that the runtime executes at the same time. */
-  concurrency: number;
-}
+export type ConnectionIdentity = Omit<ConnectedRuntime, "replicaId" | "draining">;
 
 /** A connection's function set, as the store orders it. An unnamed runtime forms a separate deployment. */
 export function setOf({ service, deployment, instanceId, manifestHash }: ConnectionIdentity): SetIdentity {
@@ -56,20 +45,13 @@ export interface ChannelCall extends QueuedCall {
 }
 
 /** A call's newest attempt with a stored result. */
-export interface StoredAttempt {
-  callId: string;
-  attempt: number;
-}
+export type StoredAttempt = Pick<AttemptAddress, "callId" | "attempt">;
 
 /** Why a call is cancelled. */
 export type CancelReason = "timed_out" | "cancelled";
 
 /** What the owner's code prepares for a query. */
-export interface PrepareInput {
-  role?: string;
-  context: JsonObject;
-  trace?: TraceContext;
-}
+export type PrepareInput = Caller & Pick<HookInput, "trace">;
 
 /** A runtime itself reports a hook that exceeds its time; the replica waits this much longer for the report. */
 export const HOOK_GRACE_MS = 1_000;

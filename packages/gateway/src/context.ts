@@ -1,7 +1,7 @@
 import type { OperatorLimits } from "@patchbay/protocol";
 import type { Bus } from "@patchbay/engine/ports/bus";
 import type { Clock } from "@patchbay/engine/ports/clock";
-import type { Log } from "@patchbay/engine/ports/log";
+import type { Log } from "@patchbay/kit";
 import type { Metrics } from "@patchbay/engine/ports/metrics";
 import type { CallStore } from "@patchbay/engine/ports/store/call-store";
 import type { RuntimeStore, Store } from "@patchbay/engine/ports/store/stores";

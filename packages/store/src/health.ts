@@ -1,4 +1,4 @@
-import { type Log, silentLog } from "@patchbay/engine/ports/log";
+import { type Log, silentLog } from "@patchbay/kit";
 import type { GroupKind } from "@patchbay/database/groups";
 import { isConflict } from "@patchbay/database/postgres-errors";
 

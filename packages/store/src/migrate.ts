@@ -3,7 +3,7 @@ import { type Kysely, sql, type Transaction } from "kysely";
 import { DEFAULT_MIGRATION_TABLE, type Migration } from "kysely/migration";
 import { initialSchema } from "./migrations/0001-initial-schema.ts";
 import { LAST_RELEASED, LAST_SEPARATE, squashedMigrations } from "./migrations/0039-squashed-migrations.ts";
-import type { Log } from "@patchbay/engine/ports/log";
+import type { Log } from "@patchbay/kit";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { SchemaStatus } from "@patchbay/engine/ports/store/schema-status";
 import { isBlocked } from "@patchbay/database/postgres-errors";

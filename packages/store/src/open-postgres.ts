@@ -1,6 +1,6 @@
 import { Kysely, sql } from "kysely";
 import type { Clock } from "@patchbay/engine/ports/clock";
-import { type Log, silentLog } from "@patchbay/engine/ports/log";
+import { type Log, silentLog } from "@patchbay/kit";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 import { BackupFailed } from "./backup.ts";
 import { explainConnectError, type Target } from "@patchbay/database/postgres-errors";

@@ -2,7 +2,7 @@ import { basename, dirname, resolve } from "node:path";
 import type { Session } from "@patchbay/protocol/console";
 import { Kysely } from "kysely";
 import type { Clock } from "@patchbay/engine/ports/clock";
-import { type Log, silentLog } from "@patchbay/engine/ports/log";
+import { type Log, silentLog } from "@patchbay/kit";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 import { accountStore } from "./accounts/accounts.ts";
 import { approvalStore } from "./calls/approvals.ts";

@@ -1,7 +1,7 @@
 import { Client } from "pg";
 import { describe, expect, test } from "vitest";
 import { callerIdsOf } from "@patchbay/engine/ports/callers";
-import { silentLog } from "@patchbay/engine/ports/log";
+import { silentLog } from "@patchbay/kit";
 import { inspectStore, openStore } from "../src/open.ts";
 import { earlierDatabase, emptyDatabase, ENGINE_NAMES, type MigratedPlace } from "./earlier-version/place.ts";
 import { postgresPlace } from "./postgres-place.ts";

@@ -1,5 +1,5 @@
 import { CompiledQuery, Kysely, sql } from "kysely";
-import { silentLog } from "@patchbay/engine/ports/log";
+import { silentLog } from "@patchbay/kit";
 import { type Engine, NO_FILES, type StoreDialect } from "../src/engine.ts";
 import { postgresDialect } from "../src/dialect/postgres.ts";
 import { sqliteDialect } from "../src/dialect/sqlite.ts";

@@ -1,7 +1,7 @@
 import { Kysely, sql } from "kysely";
 import { Client } from "pg";
 import { expect, test } from "vitest";
-import { silentLog } from "@patchbay/engine/ports/log";
+import { silentLog } from "@patchbay/kit";
 import { postgresDialect } from "../src/dialect/postgres.ts";
 import { openStore } from "../src/open.ts";
 import type { Schema } from "../src/tables/schema.ts";

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { Kysely, sql } from "kysely";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { type OwnPostgres, ownPostgres, testDatabase } from "../../../test/support/postgres.ts";
-import { silentLog } from "@patchbay/engine/ports/log";
+import { silentLog } from "@patchbay/kit";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 import { postgresDialect } from "../src/dialect/postgres.ts";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { expect, test } from "vitest";
 import { testDatabase } from "../../../test/support/postgres.ts";
-import type { Log } from "@patchbay/engine/ports/log";
+import type { Log } from "@patchbay/kit";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import { BackupFailed } from "../src/backup.ts";
 import { FIRST_MIGRATION } from "../src/migrate.ts";

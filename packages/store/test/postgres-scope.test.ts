@@ -1,6 +1,6 @@
 import { Kysely, sql } from "kysely";
 import { expect, test } from "vitest";
-import { silentLog } from "@patchbay/engine/ports/log";
+import { silentLog } from "@patchbay/kit";
 import { EVERY_ORG } from "@patchbay/database/postgres-connection";
 import { ScopedPostgresDialect } from "../src/dialect/postgres.ts";
 import { openPool } from "@patchbay/database/postgres-pool";

@@ -1,6 +1,6 @@
 import type { Manifest } from "@patchbay/protocol";
 import { Kysely } from "kysely";
-import { silentLog } from "@patchbay/engine/ports/log";
+import { silentLog } from "@patchbay/kit";
 import { type OpenStore, openStore } from "../src/open.ts";
 import { postgresDialect } from "../src/dialect/postgres.ts";
 import { ending, event, sampleCall, sampleLink, sampleRun, sampleTurn } from "./contract/world.ts";

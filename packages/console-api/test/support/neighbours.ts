@@ -1,5 +1,5 @@
 import { CONSOLE_ROUTES, SERVICE_SCOPES, type ServiceScope } from "@patchbay/protocol/console";
-import { silentLog } from "@patchbay/engine/ports/log";
+import { silentLog } from "@patchbay/kit";
 import { startControlPlane } from "../../../control-plane/src/start/control-plane.ts";
 import { requestOf } from "../../../store/test/contract/asking-runs.ts";
 import { event, sampleCall, sampleRun, sampleTurn } from "../../../store/test/contract/world.ts";

@@ -11,7 +11,7 @@ import type { ConsoleDeps } from "../../src/handler.ts";
 import { createConsoleQueries } from "../../src/queries.ts";
 import type { HttpEnv } from "@patchbay/server/kernel/exchange";
 import { createOpenStreams } from "@patchbay/server/query/open-streams";
-import { silentLog } from "@patchbay/engine/ports/log";
+import { silentLog } from "@patchbay/kit";
 import { silentMetrics } from "@patchbay/engine/ports/metrics";
 import { openStore } from "@patchbay/store/open";
 import { createFakeRuns } from "../../../server/test/http/support/fake-runs.ts";

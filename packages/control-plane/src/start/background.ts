@@ -1,7 +1,7 @@
 import type { AuditSealStore } from "@patchbay/engine/ports/store/audit-seals";
 import type { Share } from "@patchbay/engine/ports/budget";
 import type { Clock } from "@patchbay/engine/ports/clock";
-import type { Log } from "@patchbay/engine/ports/log";
+import type { Log } from "@patchbay/kit";
 import type { Retention, SweepOptions } from "@patchbay/engine/ports/store/retention";
 import type { RuntimeStore, Store } from "@patchbay/engine/ports/store/stores";
 import type { Upkeep } from "@patchbay/engine/ports/store/upkeep";

@@ -1,6 +1,5 @@
 import { writeSync } from "node:fs";
-import { type LogFields, type LogLevel, logText, logTo } from "@patchbay/kit";
-import type { Log } from "@patchbay/engine/ports/log";
+import { type Log, type LogFields, type LogLevel, logText, logTo } from "@patchbay/kit";
 
 /** Creates a log of JSON lines without secrets. Default: on standard error, from level `info`. */
 export function createLog(options: { level?: LogLevel; fields?: LogFields; write?: (line: string) => void } = {}): Log {

@@ -3,7 +3,7 @@ import { errorMonitor } from "node:events";
 import { readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import type { Socket } from "node:net";
-import type { Log } from "@patchbay/engine/ports/log";
+import type { Log } from "@patchbay/kit";
 import { isOutOfFiles } from "@patchbay/engine/ports/open-files";
 
 /** Below this limit, a service with a few hundred streams and runtimes runs out of file descriptors. */

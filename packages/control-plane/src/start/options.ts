@@ -2,7 +2,7 @@ import { DEFAULT_LIMITS, type OperatorLimits } from "@patchbay/protocol";
 import type { CallerIssuer } from "@patchbay/server/accounts/callers";
 import { DEFAULT_TIERS, type Tiers } from "@patchbay/server/accounts/limits";
 import type { ProviderConfig } from "@patchbay/models/catalog";
-import type { Log } from "@patchbay/engine/ports/log";
+import type { Log } from "@patchbay/kit";
 import type { ModelProvider } from "@patchbay/engine/ports/model-provider";
 import type { Observer } from "@patchbay/engine/run/api";
 import type { TracingOptions } from "@patchbay/engine/tracing/tracing";

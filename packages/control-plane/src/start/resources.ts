@@ -1,9 +1,8 @@
 import { hasTraceProvider } from "@patchbay/protocol";
-import { present } from "@patchbay/kit";
+import { type Log, present } from "@patchbay/kit";
 import { createMemoryBus } from "@patchbay/gateway/bus/memory-bus";
 import type { Bus } from "@patchbay/engine/ports/bus";
 import type { Clock } from "@patchbay/engine/ports/clock";
-import type { Log } from "@patchbay/engine/ports/log";
 import type { Tracing } from "@patchbay/engine/ports/tracing";
 import { lockStore, type OpenStore, openStore } from "@patchbay/store/open";
 import type { TracingOptions } from "@patchbay/engine/tracing/tracing";

@@ -1,5 +1,5 @@
 import { type AccessWatch, createAccessWatch } from "@patchbay/engine/ports/access-watch";
-import type { Log } from "@patchbay/engine/ports/log";
+import type { Log } from "@patchbay/kit";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 
 /** When a key or session ends, its streams close within this time plus one store query. */

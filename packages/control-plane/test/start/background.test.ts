@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { unlimited } from "@patchbay/engine/ports/budget";
-import { silentLog } from "@patchbay/engine/ports/log";
+import { silentLog } from "@patchbay/kit";
 import type { IndexOptions } from "@patchbay/engine/ports/store/run-index";
 import { startIndexing, startNoting, startSweeping } from "../../src/start/background.ts";
 

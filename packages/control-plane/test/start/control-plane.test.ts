@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { createControlPlane, startControlPlane } from "../../src/start/control-plane.ts";
 import { freePort } from "../../../../test/support/free-port.ts";
-import { silentLog } from "@patchbay/engine/ports/log";
+import { silentLog } from "@patchbay/kit";
 import { sqlitePlace } from "../../../store/test/sqlite-place.ts";
 
 const options = { database: "sqlite::memory:", port: 0, log: silentLog };

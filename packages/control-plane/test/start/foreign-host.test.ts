@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createControlPlane } from "../../src/start/control-plane.ts";
-import { silentLog } from "@patchbay/engine/ports/log";
+import { silentLog } from "@patchbay/kit";
 import { openSocket, requestText } from "../../../server/test/http/support/raw-socket.ts";
 
 const options = { database: "sqlite::memory:", port: 0, log: silentLog };

@@ -17,6 +17,7 @@ import type {
 import type { JsonObject } from "@patchbay/kit";
 import type { ClientToken } from "../ports/store/client-tokens.ts";
 import type { ProvenCaller } from "../ports/callers.ts";
+import type { PageAsked } from "../ports/store/page.ts";
 import type { RunsAsked } from "../ports/store/run-page.ts";
 import type { CredentialRight } from "../ports/store/stores.ts";
 import type { QuotedText, RunRecord, TestCall, ThreadKey } from "../ports/records.ts";
@@ -102,12 +103,7 @@ export interface Query {
 }
 
 /** Options for a retry. */
-export interface RetryOptions {
-  idempotency?: { key: string; bodyHash: string };
-  /** The HTTP request's id. */
-  requestId?: string;
-  /** The client's span. */
-  trace?: TraceContext;
+export interface RetryOptions extends Pick<Query, "idempotency" | "requestId" | "trace"> {
   /** Reports the run's end to its agent's webhook, if there is one. */
   reported?: boolean;
   /** A person asks, who may also retry a run that crashed its process repeatedly. */
@@ -268,11 +264,9 @@ export interface Runs {
 }
 
 /** Filters approvals. All given properties must match. */
-export interface ApprovalsAsked {
+export interface ApprovalsAsked extends PageAsked {
   status?: ApprovalStatus;
   runId?: string;
-  limit: number;
-  cursor?: string;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { OperatorLimits } from "@patchbay/protocol";
 import type { Clock } from "../ports/clock.ts";
 import type { FunctionGateway } from "../ports/function-gateway.ts";
-import type { Log } from "../ports/log.ts";
+import type { Log } from "@patchbay/kit";
 import type { Metrics } from "../ports/metrics.ts";
 import type { ModelCatalog } from "../ports/model-provider.ts";
 import type { RunRecord } from "../ports/records.ts";

@@ -1,6 +1,5 @@
-import type { JsonValue } from "@patchbay/kit";
+import { type JsonValue, type Log, silentLog } from "@patchbay/kit";
 import { NoResponders, RequestLost, type Bus } from "@patchbay/engine/ports/bus";
-import { silentLog, type Log } from "@patchbay/engine/ports/log";
 import { withTimeout } from "./request-timeout.ts";
 
 type Receive = (body: JsonValue) => void;

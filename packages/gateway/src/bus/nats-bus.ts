@@ -1,8 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
-import type { JsonValue } from "@patchbay/kit";
+import { type JsonValue, type Log, silentLog } from "@patchbay/kit";
 import type { Msg } from "@nats-io/transport-node";
 import { NoResponders, type Bus } from "@patchbay/engine/ports/bus";
-import { silentLog, type Log } from "@patchbay/engine/ports/log";
 import { checkSubject, createMemoryBus } from "./memory-bus.ts";
 import { keepConnected, type KeptConnection } from "./nats-connection.ts";
 import { requestRemote, RequestServer } from "./nats-requests.ts";

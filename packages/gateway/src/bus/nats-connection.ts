@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { setTimeout as wait } from "node:timers/promises";
 import type { NatsConnection } from "@nats-io/transport-node";
-import type { Log } from "@patchbay/engine/ports/log";
+import type { Log } from "@patchbay/kit";
 import { connectToServer, formatAddress, type NatsAddress } from "./nats-server.ts";
 
 const FIRST_WAIT_MS = 100;

@@ -1,7 +1,6 @@
-import type { JsonValue } from "@patchbay/kit";
+import type { JsonValue, Log } from "@patchbay/kit";
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
 import { MAX_BODY_BYTES, NoResponders, RequestLost } from "@patchbay/engine/ports/bus";
-import type { Log } from "@patchbay/engine/ports/log";
 import type { KeptConnection } from "./nats-connection.ts";
 import { decodeReply, encodeBody, encodeReply, type Reply } from "./nats-wire.ts";
 import { type RequestLimits, withTimeout } from "./request-timeout.ts";

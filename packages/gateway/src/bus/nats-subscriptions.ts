@@ -1,5 +1,5 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
-import type { Log } from "@patchbay/engine/ports/log";
+import type { Log } from "@patchbay/kit";
 
 /** A subject to receive. */
 export interface Interest {

@@ -1,4 +1,4 @@
-import type { Log } from "@patchbay/engine/ports/log";
+import type { Log } from "@patchbay/kit";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { PlacedSet, RuntimeStore, SetIdentity } from "@patchbay/engine/ports/store/stores";
 import { type ConnectionIdentity, setOf } from "../channel.ts";

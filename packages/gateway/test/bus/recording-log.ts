@@ -1,4 +1,4 @@
-import type { Log, LogFields } from "@patchbay/engine/ports/log";
+import type { Log, LogFields } from "@patchbay/kit";
 
 /** Keeps each line above debug as one string. */
 export function recordingLog(): Log & { lines: string[] } {

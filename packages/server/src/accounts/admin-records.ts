@@ -2,6 +2,7 @@ import { type Manifest, rolesAllow, type RunStatus, type StoredCall } from "@pat
 import { isoTime, isoTimeOrNull, present } from "@patchbay/kit";
 import type { AuditEntry, RunRecord } from "@patchbay/engine/ports/records";
 import type { AuditFilter, AuditRow } from "@patchbay/engine/ports/store/audit";
+import type { Page } from "@patchbay/engine/ports/store/page";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 import { usdOf } from "./admin-accounts.ts";
 import { AdminError, agentOf, found, orgOf } from "./admin-error.ts";
@@ -47,10 +48,7 @@ export interface ListedRun {
 /** An audit log entry. `at` is an ISO time. */
 export type ListedAudit = AuditEntry & { id: string; at: string };
 
-export interface ListedAuditPage {
-  items: ListedAudit[];
-  nextCursor: string | null;
-}
+export type ListedAuditPage = Page<ListedAudit>;
 
 /** Audit log filter. `since` is an ISO time or a duration before now (`24h`). */
 export interface AuditQuery extends Omit<AuditFilter, "since" | "until" | "agentId" | "orgId"> {
@@ -108,8 +106,7 @@ export function recordAdmin(store: Store): RecordAdmin {
     let { cursor } = query;
     // A search page can be short when matching entries are rare.
     do {
-      const next = cursor === undefined ? {} : { cursor };
-      const page = await audit.list({ ...query, ...whose, ...from, ...next, limit: limit - items.length });
+      const page = await audit.list({ ...query, ...whose, ...from, cursor, limit: limit - items.length });
       items.push(...page.items);
       cursor = page.nextCursor ?? undefined;
     } while (cursor !== undefined && items.length < limit);

@@ -1,3 +1,4 @@
+import type { PageAsked } from "@patchbay/engine/ports/store/page";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 import type { DeliveryPage, DeliveryStatus, Webhook } from "@patchbay/engine/ports/store/webhooks";
 import { AdminError, agentOf, found } from "./admin-error.ts";
@@ -18,10 +19,7 @@ export interface WebhookAdmin {
   /** Stores a `webhook.test` delivery, which a server on the database sends within seconds. */
   testWebhook(agentId: string): Promise<{ deliveryId: string }>;
   /** Newest first. */
-  listDeliveries(
-    agentId: string,
-    options: { status?: DeliveryStatus; limit: number; cursor?: string },
-  ): Promise<DeliveryPage>;
+  listDeliveries(agentId: string, options: { status?: DeliveryStatus } & PageAsked): Promise<DeliveryPage>;
   /** Sends an ended delivery again, with the same id. */
   resendDelivery(agentId: string, deliveryId: string): Promise<void>;
 }

@@ -1,4 +1,4 @@
-import { type Log, silentLog } from "@patchbay/engine/ports/log";
+import { type Log, silentLog } from "@patchbay/kit";
 import type { Clock } from "@patchbay/engine/ports/clock";
 import type { AccountStore, Credential, CredentialKind } from "@patchbay/engine/ports/store/stores";
 import type { ServiceTokenStore } from "@patchbay/engine/ports/store/service-tokens";

@@ -1,9 +1,8 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
+import { isJsonObject, type JsonObject, type JsonValue, type Log } from "@patchbay/kit";
 import { LIMITS, MESSAGES } from "@patchbay/protocol";
 import type { JWTPayload } from "jose";
 import { callerIdsOf, type ProvenCaller } from "@patchbay/engine/ports/callers";
 import type { Clock } from "@patchbay/engine/ports/clock";
-import type { Log } from "@patchbay/engine/ports/log";
 import { isOutOfFiles, OUT_OF_FILES } from "@patchbay/engine/ports/open-files";
 import { ServiceError } from "@patchbay/engine/ports/service-error";
 import { createIssuerKeys, isTrustworthy, IssuerUnreachable, type KeySource } from "./issuer-keys.ts";

@@ -1,7 +1,6 @@
-import { isJsonObject, isLoopback } from "@patchbay/kit";
+import { isJsonObject, isLoopback, type Log } from "@patchbay/kit";
 import type { createLocalJWKSet, JSONWebKeySet, JWTVerifyGetKey } from "jose";
 import type { Clock } from "@patchbay/engine/ports/clock";
-import type { Log } from "@patchbay/engine/ports/log";
 import { trueCause } from "@patchbay/engine/ports/open-files";
 
 /** Keys are read again after this time, so that a key that the issuer withdrew is soon refused. */

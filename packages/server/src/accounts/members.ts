@@ -1,6 +1,7 @@
 import { isoTime, isoTimeOrNull } from "@patchbay/kit";
 import { type ConsoleRole, MemberEmail } from "@patchbay/protocol/console";
 import type { LinkMade, MemberChanged, MemberRecord, NewMember } from "@patchbay/engine/ports/store/members";
+import type { Page, PageAsked } from "@patchbay/engine/ports/store/page";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 import { AdminError, found } from "./admin-error.ts";
 import { hashSecret, newSecret, randomBase62 } from "./secret.ts";
@@ -49,10 +50,7 @@ export interface PendingLink {
  */
 export interface Members {
   /** Oldest first. */
-  list(
-    orgId: string,
-    page?: { limit?: number; cursor?: string },
-  ): Promise<{ items: ListedMember[]; nextCursor: string | null }>;
+  list(orgId: string, page?: Partial<PageAsked>): Promise<Page<ListedMember>>;
   /** The link is valid for 7 days. The answer does not reveal whether the address belongs to another organisation. */
   invite(member: { orgId: string; email: string; name?: string; role: ConsoleRole }): Promise<InvitedMember>;
   /**
@@ -61,10 +59,7 @@ export interface Members {
    */
   link(orgId: string, memberId: string, role?: ConsoleRole): Promise<InvitedMember>;
   /** Links that can still be used, newest first. */
-  pendingLinks(
-    orgId: string,
-    page: { limit: number; cursor?: string | undefined },
-  ): Promise<{ items: PendingLink[]; nextCursor: string | null }>;
+  pendingLinks(orgId: string, page: PageAsked): Promise<Page<PendingLink>>;
   /** Ends a member's link. Removes a member who has not joined. */
   withdrawLink(orgId: string, memberId: string): Promise<{ memberId: string }>;
   /** Also ends the member's sessions and the unused links that the member created. */
@@ -111,7 +106,7 @@ function memberChanges({
 }: Context): Pick<Members, "list" | "changeRole" | "remove" | "orgOf"> {
   return {
     async list(orgId, { limit = 100, cursor } = {}) {
-      const page = await members.list(orgId, { limit, ...(cursor !== undefined && { cursor }) });
+      const page = await members.list(orgId, { limit, cursor });
       return { items: page.items.map(listedMember), nextCursor: page.nextCursor };
     },
 

@@ -1,5 +1,6 @@
 import { present } from "@patchbay/kit";
 import { SERVICE_SCOPES, type ServiceScope } from "@patchbay/protocol/console";
+import type { Page, PageAsked } from "@patchbay/engine/ports/store/page";
 import type { ServiceTokenRecord } from "@patchbay/engine/ports/store/service-tokens";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 import { AdminError, found, orgOf } from "./admin-error.ts";
@@ -25,10 +26,7 @@ export interface MadeToken {
 export interface ServiceTokens {
   create(wanted: NewToken): Promise<MadeToken>;
   /** Newest first. */
-  list(
-    orgId: string,
-    page: { limit: number; cursor?: string | undefined },
-  ): Promise<{ items: ServiceTokenRecord[]; nextCursor: string | null }>;
+  list(orgId: string, page: PageAsked): Promise<Page<ServiceTokenRecord>>;
   get(orgId: string, tokenId: string): Promise<ServiceTokenRecord>;
   /**
    * Creates a token with the same scopes, label and lifetime. The old one stays valid for `overlapMs`, but no longer

@@ -1,6 +1,5 @@
-import { present } from "@patchbay/kit";
+import { type Log, present } from "@patchbay/kit";
 import type { ConsoleProblem } from "@patchbay/protocol/console";
-import type { Log } from "@patchbay/engine/ports/log";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import { ServiceError, type ServiceErrorCode } from "@patchbay/engine/ports/service-error";
 import { type Exchange, json } from "./exchange.ts";

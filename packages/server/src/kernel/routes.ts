@@ -1,5 +1,5 @@
 import type { Context, Hono } from "hono";
-import type { Log } from "@patchbay/engine/ports/log";
+import type { Log } from "@patchbay/kit";
 import type { Metrics } from "@patchbay/engine/ports/metrics";
 import { ServiceError, type ServiceErrorCode } from "@patchbay/engine/ports/service-error";
 import { codeOf, failure } from "./errors.ts";

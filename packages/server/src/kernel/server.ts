@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { getRequestListener, RequestError } from "@hono/node-server";
 import type { HttpErrorCode } from "@patchbay/protocol";
 import type { Hono } from "hono";
-import type { Log } from "@patchbay/engine/ports/log";
+import type { Log } from "@patchbay/kit";
 import { errorBody, STATUS_OF, traceOf } from "./errors.ts";
 import { type HttpEnv, requestIdOf } from "./exchange.ts";
 

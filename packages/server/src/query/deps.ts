@@ -5,7 +5,7 @@ import type { AuditStore } from "@patchbay/engine/ports/store/audit";
 import type { Bus } from "@patchbay/engine/ports/bus";
 import type { ProvenCaller } from "@patchbay/engine/ports/callers";
 import type { Clock } from "@patchbay/engine/ports/clock";
-import type { Log } from "@patchbay/engine/ports/log";
+import type { Log } from "@patchbay/kit";
 import type { Metrics, MetricsPage } from "@patchbay/engine/ports/metrics";
 import type { Credential, CredentialKind, Store, ThreadStore } from "@patchbay/engine/ports/store/stores";
 import type { Approvals, Runs } from "@patchbay/engine/run/api";

@@ -1,5 +1,6 @@
 import { type Fault, Feedback } from "@patchbay/protocol";
 import { invalid, ServiceError } from "@patchbay/engine/ports/service-error";
+import type { PageAsked } from "@patchbay/engine/ports/store/page";
 import { type Principal, type Runs, visibleTo } from "@patchbay/engine/run/api";
 import { receiveJson } from "../kernel/body.ts";
 import { type Exchange, type Handler, json, noContent } from "../kernel/exchange.ts";
@@ -138,11 +139,7 @@ export function threadRoutes(
 }
 
 /** The requested page of a list. Throws its faults together with the request's `otherFaults`. */
-export function pageOf(
-  { c }: Exchange,
-  preset: number,
-  otherFaults: readonly Fault[] = [],
-): { limit: number; cursor?: string } {
+export function pageOf({ c }: Exchange, preset: number, otherFaults: readonly Fault[] = []): PageAsked {
   const { limit: asked, cursor } = c.req.query();
   const limit = asked === undefined || asked === "" ? preset : Number(asked);
   const faults = [...otherFaults];

@@ -6,6 +6,7 @@ import {
   type ModelCall,
   type ModelFunction,
   type ModelRequest,
+  type ModelResult,
   type ModelTurn,
   RESTRICTED_FIELDS,
 } from "@patchbay/engine/ports/model-provider";
@@ -20,13 +21,9 @@ export interface RecordedCall {
 export type RecordedMessage =
   | { role: "user"; text: string; preface?: string }
   | { role: "assistant"; text: string; calls: RecordedCall[] }
-  | { role: "results"; results: { callId: string; name: string; content: string; isError: boolean }[] };
+  | { role: "results"; results: ModelResult[] };
 
-export interface RecordedSettings {
-  maxTokens: number;
-  temperature?: number;
-  toolChoice: ModelRequest["toolChoice"];
-}
+export type RecordedSettings = Pick<ModelRequest, "maxTokens" | "temperature" | "toolChoice">;
 
 /** The request parts that decide its answer. The model's name is not included: a replay can use another model. */
 export interface RecordedRequest {

@@ -1,8 +1,7 @@
 import { createHmac } from "node:crypto";
 import { DELIVERY_HEADER, SIGNATURE_HEADER, type WebhookEvent } from "@patchbay/protocol";
-import { isoTime, present } from "@patchbay/kit";
+import { isoTime, type Log, present } from "@patchbay/kit";
 import type { Clock } from "@patchbay/engine/ports/clock";
-import type { Log } from "@patchbay/engine/ports/log";
 import type { Metrics } from "@patchbay/engine/ports/metrics";
 import type { Attempted, ClaimedDelivery, Delivery, WebhookStore } from "@patchbay/engine/ports/store/webhooks";
 import { isOutOfFiles, OUT_OF_FILES } from "@patchbay/engine/ports/open-files";

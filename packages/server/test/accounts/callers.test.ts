@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { startIssuer } from "../../../../test/support/issuer.ts";
 import { type CallerIssuer, createCallerProof } from "../../src/accounts/callers.ts";
 import { callerIdsOf } from "@patchbay/engine/ports/callers";
-import { silentLog } from "@patchbay/engine/ports/log";
+import { silentLog } from "@patchbay/kit";
 import { provenCaller } from "./proven-caller.ts";
 
 const clock = (offsetMs = () => 0) => ({

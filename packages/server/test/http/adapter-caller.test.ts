@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { describe, expect, test } from "vitest";
-import { silentLog } from "@patchbay/engine/ports/log";
+import { silentLog } from "@patchbay/kit";
 import { silentMetrics } from "@patchbay/engine/ports/metrics";
 import type { ClientToken } from "@patchbay/engine/ports/store/client-tokens";
 import type { ProvenCaller } from "@patchbay/engine/ports/callers";

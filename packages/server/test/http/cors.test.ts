@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Exchange, HttpEnv } from "../../src/kernel/exchange.ts";
 import { mountRoutes } from "../../src/kernel/routes.ts";
 import { allowOrigin, preflight as answerOtherMethod } from "../../src/query/origins.ts";
-import { silentLog } from "@patchbay/engine/ports/log";
+import { silentLog } from "@patchbay/kit";
 import { silentMetrics } from "@patchbay/engine/ports/metrics";
 import { QUERY, startHttp, STREAM } from "./support/start-http.ts";
 

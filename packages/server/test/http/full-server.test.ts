@@ -4,7 +4,7 @@ import { Hono } from "hono";
 import { expect, onTestFinished, test } from "vitest";
 import type { HttpEnv } from "../../src/kernel/exchange.ts";
 import { createHttpServer } from "../../src/kernel/server.ts";
-import { silentLog } from "@patchbay/engine/ports/log";
+import { silentLog } from "@patchbay/kit";
 
 /** A server that accepts `most` connections, and how often it was full. */
 async function serverWith(most: number) {

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { afterEach, expect, test, vi } from "vitest";
 import type { Clock } from "@patchbay/engine/ports/clock";
-import { type Log, silentLog } from "@patchbay/engine/ports/log";
+import { type Log, silentLog } from "@patchbay/kit";
 import type { Metrics } from "@patchbay/engine/ports/metrics";
 import { systemClock } from "../../../control-plane/src/start/clocks.ts";
 import { type OpenStore, openStore } from "@patchbay/store/open";

@@ -43,7 +43,7 @@ export function auditStore(engine: Engine): AuditStore {
  */
 export async function auditPage(
   { reads: db }: Engine,
-  { limit, cursor, ...filter }: AuditFilter & { limit: number; cursor?: string },
+  { limit, cursor, ...filter }: AuditFilter & { limit: number; cursor?: string | undefined },
   within?: string,
 ): Promise<PageOf<AuditTableRow>> {
   const { found, checked } = conditions(filter);

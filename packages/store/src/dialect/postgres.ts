@@ -13,7 +13,7 @@ import {
   type TransactionSettings,
 } from "kysely";
 import type { Clock } from "@patchbay/engine/ports/clock";
-import type { Log } from "@patchbay/engine/ports/log";
+import type { Log } from "@patchbay/kit";
 import type { Schema } from "../tables/schema.ts";
 import type { StoreDialect } from "../engine.ts";
 import { openPool, parsePostgresUrl, type PostgresPool } from "@patchbay/database/postgres-pool";

@@ -1,6 +1,6 @@
 import type { DatabaseFiles } from "../engine.ts";
 import { type Kysely, sql } from "kysely";
-import type { Log } from "@patchbay/engine/ports/log";
+import type { Log } from "@patchbay/kit";
 import type { Pass } from "../pass.ts";
 import type { Schema } from "../tables/schema.ts";
 import { DatabaseSync } from "node:sqlite";

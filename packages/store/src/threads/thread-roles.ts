@@ -64,7 +64,7 @@ export const storeRoleEnd = statement((p: { runId: string }, { db, dialect }) =>
 
 interface Asked extends OfRoles {
   limit: number;
-  cursor?: string;
+  cursor?: string | undefined;
   sessionId?: string;
 }
 

@@ -171,7 +171,7 @@ type Exchange = Pick<RunRow, "id" | "status" | "request" | "ending" | "created_a
 async function messagesOf(
   { reads: db }: Engine,
   threadId: string,
-  { limit, cursor, ...visibleTo }: { limit: number; cursor?: string } & VisibleTo,
+  { limit, cursor, ...visibleTo }: { limit: number; cursor?: string | undefined } & VisibleTo,
 ): Promise<Messages> {
   const next = cursor === undefined ? { at: 0, id: "user" } : parseCursor(cursor);
   // Each run has one or two messages, and the first run's first message may be on the previous page.

@@ -1,6 +1,7 @@
 import type { ApprovalStatus, GrantedApproval } from "@patchbay/protocol";
 import { isoTime, type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { VisibleTo } from "../callers.ts";
+import type { Page, PageAsked } from "./page.ts";
 
 /** A new request to approve a call. */
 export interface NewApproval {
@@ -81,9 +82,7 @@ export interface ApprovalFilter {
 export interface ApprovalStore {
   get(agentId: string, approvalId: string): Promise<ApprovalRecord | undefined>;
   /** Newest first. Throws `invalid_request` for an invalid cursor. */
-  list(
-    filter: ApprovalFilter & { limit: number; cursor?: string },
-  ): Promise<{ items: ApprovalRecord[]; nextCursor: string | null }>;
+  list(filter: ApprovalFilter & PageAsked): Promise<Page<ApprovalRecord>>;
   /** A run's approvals, oldest request first. */
   ofRun(runId: string): Promise<ApprovalRecord[]>;
   /**

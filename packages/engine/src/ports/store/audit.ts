@@ -1,4 +1,5 @@
 import type { AuditEntry } from "../records.ts";
+import type { Page, PageAsked } from "./page.ts";
 
 /** A stored audit entry. */
 export interface AuditRow extends AuditEntry {
@@ -26,10 +27,7 @@ export interface AuditFilter {
 }
 
 /** A page with audit entries. */
-export interface AuditPage {
-  items: AuditRow[];
-  nextCursor: string | null;
-}
+export type AuditPage = Page<AuditRow>;
 
 /** The audit log. Entries are only added, and deleted by age. */
 export interface AuditStore {
@@ -38,10 +36,7 @@ export interface AuditStore {
    * An organisation's entries, oldest first, up to 10 s ago: later ones may still get a predecessor. `cursor` continues
    * after an entry. Throws `invalid_request` for an invalid cursor.
    */
-  settled(
-    orgId: string,
-    asked: { since?: number; until?: number; cursor?: string; limit: number },
-  ): Promise<SettledRow[]>;
+  settled(orgId: string, asked: Pick<AuditFilter, "since" | "until"> & PageAsked): Promise<SettledRow[]>;
   /** Newest first. Throws `invalid_request` for an invalid cursor. */
-  list(filter: AuditFilter & { limit: number; cursor?: string }): Promise<AuditPage>;
+  list(filter: AuditFilter & PageAsked): Promise<AuditPage>;
 }

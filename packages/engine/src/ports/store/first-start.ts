@@ -1,3 +1,4 @@
+import type { NewCredential } from "./credentials.ts";
 import type { NewMember } from "./members.ts";
 import type { NewServiceToken } from "./service-tokens.ts";
 import type { AuditEntry } from "../records.ts";
@@ -28,14 +29,7 @@ export interface FirstStartPlan {
   values: Partial<Record<FirstStartName, string>>;
   org?: { orgId: string; name: string; tier: string };
   agent?: { agentId: string; orgId: string; name: string; instructions: string };
-  credentials: {
-    credentialId: string;
-    kind: "api" | "runtime";
-    agentId: string;
-    hash: string;
-    hint: string;
-    label: string;
-  }[];
+  credentials: (NewCredential & { kind: "api" | "runtime"; label: string })[];
   member?: NewMember;
   serviceToken?: NewServiceToken;
   audit: (AuditEntry & { orgId: string })[];

@@ -1,4 +1,5 @@
 import type { ConsoleRole } from "@patchbay/protocol/console";
+import type { Page, PageAsked } from "./page.ts";
 
 export interface MemberRecord {
   memberId: string;
@@ -25,10 +26,7 @@ export interface MemberStore {
   /** False when another member in the organisation has the e-mail address. */
   create(member: NewMember): Promise<boolean>;
   /** Oldest first. Throws `invalid_request` for a cursor that no page returned. */
-  list(
-    orgId: string,
-    page: { limit: number; cursor?: string },
-  ): Promise<{ items: MemberRecord[]; nextCursor: string | null }>;
+  list(orgId: string, page: PageAsked): Promise<Page<MemberRecord>>;
   get(orgId: string, memberId: string): Promise<MemberRecord | undefined>;
   /** In any organisation. */
   byId(memberId: string): Promise<MemberRecord | undefined>;
@@ -115,10 +113,7 @@ export interface SignInStore {
   /** Creates a member with an invitation. `member_exists`: a member in the organisation has the address. */
   invite(link: NewLink & { member: NewMember }): Promise<LinkMade | { kind: "member_exists" }>;
   /** Newest first. Throws `invalid_request` for a cursor that no page returned. */
-  pendingLinks(
-    orgId: string,
-    page: { limit: number; cursor?: string | undefined },
-  ): Promise<{ items: PendingLinkRecord[]; nextCursor: string | null }>;
+  pendingLinks(orgId: string, page: PageAsked): Promise<Page<PendingLinkRecord>>;
   /** Ends the member's link and removes a member who never joined. False when no link is pending. */
   withdrawLink(orgId: string, memberId: string): Promise<boolean>;
   /**

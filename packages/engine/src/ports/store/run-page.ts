@@ -1,15 +1,14 @@
 import type { RunEntry, RunErrorCode, RunStatus } from "@patchbay/protocol";
 import type { VisibleTo } from "../callers.ts";
+import type { Page, PageAsked } from "./page.ts";
 
 /** Filters a run list. All given properties must match. */
-export interface RunsAsked {
+export interface RunsAsked extends PageAsked {
   status?: RunStatus;
   code?: RunErrorCode;
   endedAfterWrites?: boolean;
   sessionId?: string;
   threadId?: string;
-  limit: number;
-  cursor?: string;
 }
 
 /** Run lists for clients. */
@@ -18,5 +17,5 @@ export interface RunPages {
    * One page with an agent's runs that the reader may see, newest first. A page reads a limited number of runs, so that
    * it can be short, or even empty, and still have a `nextCursor`. Throws `invalid_request` for an invalid cursor.
    */
-  page(agentId: string, asked: RunsAsked & VisibleTo): Promise<{ items: RunEntry[]; nextCursor: string | null }>;
+  page(agentId: string, asked: RunsAsked & VisibleTo): Promise<Page<RunEntry>>;
 }

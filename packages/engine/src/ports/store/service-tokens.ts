@@ -1,4 +1,5 @@
 import type { ServiceScope } from "@patchbay/protocol/console";
+import type { Page, PageAsked } from "./page.ts";
 
 /** A service token to store. */
 export interface NewServiceToken {
@@ -30,10 +31,7 @@ export interface ServiceTokenStore {
   find(hash: string): Promise<(ServiceTokenRecord & { tier: string }) | undefined>;
   get(orgId: string, tokenId: string): Promise<ServiceTokenRecord | undefined>;
   /** Newest first. Throws `invalid_request` for a cursor that no page returned. */
-  list(
-    orgId: string,
-    page: { limit: number; cursor?: string | undefined },
-  ): Promise<{ items: ServiceTokenRecord[]; nextCursor: string | null }>;
+  list(orgId: string, page: PageAsked): Promise<Page<ServiceTokenRecord>>;
   /**
    * Adds `fresh` with an active token's scopes, label and lifetime. The old one ends after `overlapMs` or at its own
    * expiry, whichever is earlier; 0 revokes it. Both end with the service token that rotates, at the latest. Undefined

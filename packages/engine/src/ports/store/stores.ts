@@ -16,6 +16,7 @@ import type { AuditSealStore } from "./audit-seals.ts";
 import type { MemberStore, ServiceAddress, SignInStore } from "./members.ts";
 import type { VisibleTo } from "../callers.ts";
 import type { ClientTokenStore } from "./client-tokens.ts";
+import type { PageAsked } from "./page.ts";
 import type { RunIndex } from "./run-index.ts";
 import type { Upkeep } from "./upkeep.ts";
 import type { ThreadKey } from "../records.ts";
@@ -123,16 +124,9 @@ export interface ThreadStore {
   /** The thread with this key, if there is one; returns its id. */
   ofKey(agentId: string, key: ThreadKey, visibleTo?: Pick<VisibleTo, "callers">): Promise<string | undefined>;
   /** `sessionId` narrows the list to threads with a run in that session. */
-  list(
-    agentId: string,
-    options: { limit: number; cursor?: string; sessionId?: string } & VisibleTo,
-  ): Promise<ThreadPage>;
+  list(agentId: string, options: PageAsked & { sessionId?: string } & VisibleTo): Promise<ThreadPage>;
   /** The thread with one page of its messages, oldest first. Throws `invalid_request` for an invalid cursor. */
-  get(
-    agentId: string,
-    threadId: string,
-    options: { limit: number; cursor?: string } & VisibleTo,
-  ): Promise<ThreadDetail | undefined>;
+  get(agentId: string, threadId: string, options: PageAsked & VisibleTo): Promise<ThreadDetail | undefined>;
   /** Whether the reader's roles may see all, some or none of a thread's turns; `none` for an unknown thread. */
   readable(agentId: string, threadId: string, visibleTo?: VisibleTo): Promise<"all" | "some" | "none">;
   /** Erases the thread with its runs, events, turns and calls. */

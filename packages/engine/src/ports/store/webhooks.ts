@@ -1,4 +1,5 @@
 import type { WebhookEvent, WebhookEventType } from "@patchbay/protocol";
+import type { Page, PageAsked } from "./page.ts";
 
 /** Where an agent's events are sent. Only a claimed delivery includes the secret, never this record. */
 export interface Webhook {
@@ -42,10 +43,7 @@ export type Delivery = NewDelivery & {
   lastDurationMs?: number;
 };
 
-export interface DeliveryPage {
-  items: Delivery[];
-  nextCursor: string | null;
-}
+export type DeliveryPage = Page<Delivery>;
 
 /** A delivery to attempt now. */
 export interface ClaimedDelivery {
@@ -84,12 +82,7 @@ export interface WebhookStore {
   /** Stores an event. Undefined without a webhook. */
   add(agent: { agentId: string; orgId: string }, event: NewDelivery): Promise<string | undefined>;
   /** Newest first. Throws `invalid_request` for an invalid cursor. */
-  deliveries(filter: {
-    agentId: string;
-    status?: DeliveryStatus;
-    limit: number;
-    cursor?: string;
-  }): Promise<DeliveryPage>;
+  deliveries(filter: { agentId: string; status?: DeliveryStatus } & PageAsked): Promise<DeliveryPage>;
   delivery(agentId: string, deliveryId: string): Promise<Delivery | undefined>;
   /**
    * Makes an ended delivery pending again, with the same id. False for a pending or an unknown one, and without a

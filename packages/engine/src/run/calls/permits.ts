@@ -2,7 +2,7 @@ import type { FunctionManifest } from "@patchbay/protocol";
 import type { Bus } from "../../ports/bus.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type Delivery, RunMoved } from "../../ports/function-gateway.ts";
-import type { Log } from "../../ports/log.ts";
+import type { Log } from "@patchbay/kit";
 import type { PermitId, PermitStore } from "../../ports/store/permit-store.ts";
 import { type CallRecord, type RunRecord, startedBefore } from "../../ports/records.ts";
 

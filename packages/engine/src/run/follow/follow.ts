@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../../ports/clock.ts";
 import { createKeyedSets } from "../../ports/keyed-sets.ts";
-import type { Log } from "../../ports/log.ts";
+import type { Log } from "@patchbay/kit";
 import { ends, type RunHead, type RunStore, StoreUnavailable } from "../../ports/store/run-store.ts";
 import type { Followed, RunHandle } from "../api.ts";
 import type { Feed, FeedMessage } from "./feed.ts";

@@ -1,7 +1,6 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
-import { isJsonObject, type JsonValue } from "@patchbay/kit";
+import { isJsonObject, type JsonValue, type Log } from "@patchbay/kit";
 import { type LiveEvent, modelStatusText, type RunEvent } from "@patchbay/protocol";
-import type { Log } from "@patchbay/engine/ports/log";
 import { eachOf, type RunHandle, type Runs } from "@patchbay/engine/run/api";
 
 /** Clients wait 60 s by default; some wait again after each report. */

@@ -1,5 +1,5 @@
 import type { RunErrorCode } from "@patchbay/protocol";
-import type { Log } from "@patchbay/engine/ports/log";
+import type { Log } from "@patchbay/kit";
 import type { ServiceErrorCode } from "@patchbay/engine/ports/service-error";
 import { publicError, STATUS_OF } from "../../kernel/errors.ts";
 import { type Exchange, json } from "../../kernel/exchange.ts";

@@ -5,7 +5,7 @@ import { fakeManifest } from "../../../../../test/support/fake-service.ts";
 import { createMemoryBus } from "@patchbay/gateway/bus/memory-bus";
 import { callFunction } from "../../../src/query/mcp/call-tool.ts";
 import type { McpRequest } from "../../../src/query/mcp/questions.ts";
-import { silentLog } from "@patchbay/engine/ports/log";
+import { silentLog } from "@patchbay/kit";
 import { answerOf, createFakeRuns, type FakeRun } from "../support/fake-runs.ts";
 
 const unused = () => Promise.reject(new Error("not used here"));

@@ -4,7 +4,7 @@ import { createHttpServer, type HttpServer, type UpgradeHandler } from "../../..
 import { createHttpApp } from "../../../src/query/app.ts";
 import type { HttpDeps } from "../../../src/query/deps.ts";
 import { createOpenStreams } from "../../../src/query/open-streams.ts";
-import type { Log, LogFields } from "@patchbay/engine/ports/log";
+import type { Log, LogFields } from "@patchbay/kit";
 import { silentMetrics } from "@patchbay/engine/ports/metrics";
 import type { Credential, CredentialKind } from "@patchbay/engine/ports/store/stores";
 import { createFakeRuns, type FakeRuns } from "./fake-runs.ts";
