@@ -39,11 +39,14 @@ export function parseCursor(cursor: string): PageEnd {
   throw new ServiceError("invalid_request", `cursor ${message}`, { details: [{ path: "cursor", message }] });
 }
 
-/** A list's sort columns, newest first. */
+/** A list's sort columns. */
 interface Order {
   at: string;
   id: string;
 }
+
+/** The order of most lists. */
+const BY_CREATION: Order = { at: "created_at", id: "id" };
 
 /** Rows after a page's last one. The first bound lets an index start there. */
 export function olderThan(cursor: string, { at, id }: Order) {
@@ -52,6 +55,32 @@ export function olderThan(cursor: string, { at, id }: Order) {
   const endAt = sql`cast(${end.at} as bigint)`;
   return sql<SqlBool>`(${sql.ref(at)} <= ${endAt} and (${sql.ref(at)} < ${endAt} or ${sql.ref(id)} < ${end.id}))`;
 }
+
+/** Rows after a page's end in a list with the oldest first. The first, redundant bound lets an index start there. */
+export const newerThan = (end: PageEnd, { at, id }: Order = BY_CREATION) =>
+  sql<SqlBool>`(${sql.ref(at)} >= ${end.at} and (${sql.ref(at)} > ${end.at} or ${sql.ref(id)} > ${end.id}))`;
+
+/** The rows after a cursor, newest first. */
+export const newestFirst = <DB, Tables extends keyof DB, Row>(
+  query: SelectQueryBuilder<DB, Tables, Row>,
+  cursor: string | undefined,
+  order: Order = BY_CREATION,
+) =>
+  query
+    .$if(cursor !== undefined, (page) => page.where(olderThan(cursor!, order)))
+    .orderBy(sql.ref(order.at), "desc")
+    .orderBy(sql.ref(order.id), "desc");
+
+/** The rows after a page's end, oldest first. */
+export const oldestFirst = <DB, Tables extends keyof DB, Row>(
+  query: SelectQueryBuilder<DB, Tables, Row>,
+  end?: PageEnd,
+  order: Order = BY_CREATION,
+) =>
+  query
+    .$if(end !== undefined, (page) => page.where(newerThan(end!, order)))
+    .orderBy(sql.ref(order.at))
+    .orderBy(sql.ref(order.id));
 
 /**
  * A page of rows, read with one row more than `limit`. `floor`: the oldest row's time, when the search did not read all
@@ -82,11 +111,8 @@ export async function newestPage<DB, Tables extends keyof DB, Row>(
   order: { at: ColumnIn<Row>; id: ColumnIn<Row> },
   search?: (query: SelectQueryBuilder<DB, Tables, Row>) => SelectQueryBuilder<DB, Tables, Row>,
 ): Promise<PageOf<Row>> {
-  const [at, id] = [sql.ref<number>(order.at), sql.ref(order.id)];
-  const sorted = query
-    .$if(cursor !== undefined, (page) => page.where(olderThan(cursor!, order)))
-    .orderBy(at, "desc")
-    .orderBy(id, "desc");
+  const at = sql.ref<number>(order.at);
+  const sorted = newestFirst(query, cursor, order);
   const times = sorted.clearSelect().select(at.as("at")).$castTo<{ at: number }>();
   const oldest = search && (await times.limit(1).offset(ROWS_READ).executeTakeFirst());
   const floor = oldest?.at;

@@ -5,12 +5,10 @@ import type { ClientToken, ClientTokenStore } from "@patchbay/engine/ports/store
 import type { Credential } from "@patchbay/engine/ports/store/stores";
 import { fromJson, inBatches, withoutNulls, toJson } from "../columns.ts";
 import { isValid, ofExistingAgents, toCredential, withTier } from "./credentials.ts";
-import { type Engine, repeat } from "../engine.ts";
+import type { Engine } from "../engine.ts";
 import type { Schema } from "../tables/schema.ts";
 import { sharedRead } from "../shared-reads.ts";
 import { statement } from "../statement.ts";
-import type { Pass } from "../pass.ts";
-import { BATCH, inFull } from "../sweep/batches.ts";
 
 /** Client tokens. Only their hashes are stored. */
 export function clientTokenStore(engine: Engine): ClientTokenStore<Credential> {
@@ -81,22 +79,4 @@ export function clientTokenStore(engine: Engine): ClientTokenStore<Credential> {
 function callerIn(stored: NonNullable<Schema["client_tokens"]["proven"]>): NonNullable<ClientToken["proven"]> {
   const { subject, ids = callerIdsOf({ subject }) } = fromJson(stored);
   return { subject, ids };
-}
-
-/** Deletes tokens that have expired. */
-export async function sweepClientTokens(engine: Engine, pass: Pass): Promise<void> {
-  await inFull(BATCH, pass, async () => {
-    const expired = engine.db
-      .deleteFrom("client_tokens")
-      .where("id", "in", (eb) =>
-        eb
-          .selectFrom("client_tokens as old")
-          .select("old.id")
-          .where("old.expires_at", "<=", engine.dialect.now)
-          .orderBy("old.expires_at")
-          .limit(BATCH),
-      )
-      .returning("id");
-    return (await repeat(engine, () => expired.execute())).length;
-  });
 }

@@ -3,19 +3,18 @@ import type { AuditChain, AuditSealStore, ChainEnd, CheckedSeal } from "@patchba
 import { auditLine, digestOf, type DigestedEntry, faultsOf, headOf, noChain } from "./audit-chain.ts";
 import { baseFaults, DELETED, type RecordedDeletion, deletionNotes, deletionsIn } from "./audit-deletions.ts";
 import type { Engine } from "../engine.ts";
-import type { PageEnd } from "../page-cursor.ts";
+import { DAY_MS, nowOf } from "../moments.ts";
+import { newerThan, oldestFirst, type PageEnd } from "../page-cursor.ts";
 import type { AuditChainRow, AuditHeadRow, AuditSealRow } from "../tables/audit.ts";
-import { DAY_MS, newerThan } from "../sweep/batches.ts";
 
 /** Seals per statement. */
 const SEALS = 100;
 /** Surplus entries in a seal's place that are read. */
 const SURPLUS = 1_000;
-const ENTRY = { at: "created_at", id: "id" };
 
 type Sealed = Pick<AuditChainRow, "seq" | "head" | "entries">;
 
-const chainRow = ({ db }: Engine, orgId: string) =>
+export const chainRow = ({ db }: Engine, orgId: string) =>
   db.selectFrom("audit_chains").selectAll().where("org_id", "=", orgId).executeTakeFirst();
 
 /** Implements `AuditSealStore.chain`. */
@@ -25,7 +24,7 @@ export async function chainOf(engine: Engine, orgId: string): Promise<AuditChain
     .selectFrom("audit")
     .select((eb) => eb.fn.countAll<number>().as("unsealed"))
     .where("org_id", "=", orgId)
-    .where(newerThan({ at: chain.to_at, id: chain.to_id }, ENTRY))
+    .where(newerThan({ at: chain.to_at, id: chain.to_id }))
     .executeTakeFirstOrThrow();
   const { seq, head, entries, to_at: sealedTo } = chain;
   const deleted = { seq: chain.base_seq, head: chain.base_head, entries: chain.base_entries, to: chain.base_at };
@@ -85,15 +84,13 @@ export async function* checkChain(engine: Engine, orgId: string): ReturnType<Aud
       from = { at: seal.to_at, id: seal.to_id };
     }
   }
-  const { db, dialect } = engine;
   // Read before the entries: a deletion's entry is visible together with the base that it moved.
   const now = (await chainRow(engine, orgId)) ?? chain;
   deletions.push(...(await unsealedDeletions(engine, chain)));
-  const { nowMs } = await db.selectNoFrom(dialect.now.as("nowMs")).executeTakeFirstOrThrow();
   // Retention may delete the last checked seal, or all that the chain had when the check started.
   const isPast = now.base_seq > before.seq || (before.seq > chain.seq && before.seq <= now.seq);
   if (!isPast) faults.push(...endFaults({ ...before, ...from }, chain, isWhole));
-  faults.push(...baseFaults(now, deletions, nowMs));
+  faults.push(...baseFaults(now, deletions, await nowOf(engine)));
   if (noted && noted.seq > now.seq) faults.push(missingFault(noted, now.seq));
   if (await hasSeals(engine, orgId, { beyondEnd: true }))
     faults.push(`The chain ends at seal ${now.seq}, and later seals are still there.`);
@@ -111,7 +108,7 @@ const headRow = ({ db }: Engine, orgId: string): Promise<AuditHeadRow | undefine
 
 async function unsealedDeletions({ db }: Engine, { org_id, to_at: at, to_id: id }: AuditChainRow) {
   const entries = db.selectFrom("audit").selectAll().where("org_id", "=", org_id).where("action", "=", DELETED);
-  return deletionsIn(await entries.where(newerThan({ at, id }, ENTRY)).orderBy("created_at").orderBy("id").execute());
+  return deletionsIn(await oldestFirst(entries, { at, id }).execute());
 }
 
 function baseOf(chain: AuditChainRow): { before: Sealed; from: PageEnd } {
@@ -164,15 +161,13 @@ const sealsBetween = (before: number, next: number): string =>
 /** The entries in a seal's place, and at most `SURPLUS` others. */
 async function entriesBetween(engine: Engine, seal: AuditSealRow, from: PageEnd): Promise<DigestedEntry[]> {
   const { org_id: orgId, to_at: at, to_id: id } = seal;
-  const rows = await engine.db
+  const sealed = engine.db
     .selectFrom("audit")
     .selectAll()
     .where("org_id", "=", orgId)
-    .where(newerThan(from, ENTRY))
     .where("created_at", "<=", at)
-    .where((eb) => eb.or([eb("created_at", "<", at), eb("id", "<=", id)]))
-    .orderBy("created_at")
-    .orderBy("id")
+    .where((eb) => eb.or([eb("created_at", "<", at), eb("id", "<=", id)]));
+  const rows = await oldestFirst(sealed, from)
     .limit(seal.entries + SURPLUS)
     .execute();
   return rows.map((row) => ({ row, digest: digestOf(row) }));

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, timeText } from "@patchbay/kit";
-import { DAY_MS } from "../sweep/batches.ts";
+import { DAY_MS } from "../moments.ts";
 import { headOf, noChain } from "./audit-chain.ts";
 import type { AuditChainRow, AuditSealRow, AuditTableRow } from "../tables/audit.ts";
 
@@ -119,5 +119,3 @@ export function deletionNotes(chain: AuditChainRow, deletions: readonly Recorded
   }
   return notes;
 }
-
-/** A changed row may have any number as its time. */

@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import type { NotedHead } from "@patchbay/engine/ports/store/audit-seals";
 import { type Engine, transact } from "../engine.ts";
 import type { AuditHeadRow } from "../tables/audit.ts";
-import { DAY_MS } from "../sweep/batches.ts";
+import { DAY_MS, nowOf } from "../moments.ts";
 import { storeDeliveries } from "../webhooks.ts";
 
 /** Organisations per transaction. */
@@ -14,8 +14,7 @@ const ORGS = 100;
  * and all but the first see today's row. A chain that became shorter is not noted, so that the longer head stays.
  */
 export async function noteHeads(engine: Engine): Promise<NotedHead[]> {
-  const { now } = await engine.db.selectNoFrom(engine.dialect.now.as("now")).executeTakeFirstOrThrow();
-  const day = Math.floor(now / DAY_MS);
+  const day = Math.floor((await nowOf(engine)) / DAY_MS);
   const noted: NotedHead[] = [];
   for (let after = ""; ;) {
     const due = await dueHeads(engine, day, after);

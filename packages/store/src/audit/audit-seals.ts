@@ -4,11 +4,12 @@ import type { AuditSealStore } from "@patchbay/engine/ports/store/audit-seals";
 import { contentOf, digestOf, headOf, keptDigests, noChain } from "./audit-chain.ts";
 import { noteHeads } from "./audit-heads.ts";
 import { addUse, useOf } from "./audit-use.ts";
-import { chainOf, checkChain, hasSeals } from "./audit-check.ts";
+import { chainOf, chainRow, checkChain, hasSeals } from "./audit-check.ts";
 import { type Engine, transact } from "../engine.ts";
 import type { AuditChainRow } from "../tables/audit.ts";
 import { type Pass, passOf } from "../pass.ts";
-import { DAY_MS, newerThan } from "../sweep/batches.ts";
+import { startOfDay } from "../moments.ts";
+import { oldestFirst } from "../page-cursor.ts";
 import { is } from "../statement.ts";
 
 /** Entries per seal: hashing them takes some milliseconds, during which the event loop is busy. */
@@ -87,22 +88,19 @@ export async function sealOrg(
 }
 
 async function sealSome(engine: Engine, orgId: string, settled: number): Promise<number> {
-  const known = await engine.db.selectFrom("audit_chains").selectAll().where("org_id", "=", orgId).executeTakeFirst();
+  const known = await chainRow(engine, orgId);
   if (known === undefined && (await hasSeals(engine, orgId)))
     throw new Error(`the chain of ${orgId} was removed, and its seals are still there`);
   const chain = known ?? noChain(orgId);
-  const page = await engine.db
+  const unsealed = engine.db
     .selectFrom("audit")
     .selectAll()
     .where("org_id", "=", orgId)
-    .where(newerThan({ at: chain.to_at, id: chain.to_id }, { at: "created_at", id: "id" }))
-    .where("created_at", "<", settled)
-    .orderBy("created_at")
-    .orderBy("id")
-    .limit(ENTRIES)
-    .execute();
+    .where("created_at", "<", settled);
+  const sealedTo = { at: chain.to_at, id: chain.to_id };
+  const page = await oldestFirst(unsealed, sealedTo).limit(ENTRIES).execute();
   // A seal is within one day: retention deletes whole seals.
-  const rows = page.filter(({ created_at }) => dayOf(created_at) === dayOf(page[0]!.created_at));
+  const rows = page.filter(({ created_at }) => startOfDay(created_at) === startOfDay(page[0]!.created_at));
   const last = rows.at(-1);
   if (last === undefined) return 0;
   const digests = rows.map(digestOf);
@@ -125,8 +123,6 @@ async function sealSome(engine: Engine, orgId: string, settled: number): Promise
   });
   return isStored ? rows.length : 0;
 }
-
-const dayOf = (at: number): number => Math.floor(at / DAY_MS);
 
 type Moved = Pick<AuditChainRow, "seq" | "head" | "to_at" | "to_id" | "entries">;
 

@@ -3,7 +3,7 @@ import type { UseOfFunction } from "@patchbay/engine/ports/store/audit-seals";
 import type { Engine } from "../engine.ts";
 import type { AuditTableRow, AuditUseRow } from "../tables/audit.ts";
 import { insertion } from "../statement.ts";
-import { DAY_MS } from "../sweep/batches.ts";
+import { startOfDay } from "../moments.ts";
 
 /** The outcome for calls that passed the gate, even if they failed. */
 const CALLED = "called";
@@ -15,8 +15,6 @@ function outcomeOf({ action, rule }: AuditTableRow): string | undefined {
 
 /** As `outcomeOf`. */
 const OUTCOME = sql`case when audit.action = 'call.denied' then coalesce(audit.rule, 'denied') else ${sql.lit(CALLED)} end`;
-
-const startOfDay = (at: number): number => at - (at % DAY_MS);
 
 /** Adds entries to the daily sums, in the transaction that seals them: each entry is counted once. */
 export async function addUse(trx: Engine, rows: readonly AuditTableRow[]): Promise<void> {

@@ -1,6 +1,5 @@
 import { settledTo } from "./audit-seals.ts";
-import { newestPage, type PageOf, parseCursor, toCursor } from "../page-cursor.ts";
-import { newerThan } from "../sweep/batches.ts";
+import { newestPage, oldestFirst, type PageOf, parseCursor, toCursor } from "../page-cursor.ts";
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from "kysely";
 import type { AuditEntry } from "@patchbay/engine/ports/records";
 import type { AuditFilter, AuditRow, AuditStore } from "@patchbay/engine/ports/store/audit";
@@ -22,11 +21,11 @@ export function auditStore(engine: Engine): AuditStore {
 
     async settled(orgId, { since, until, cursor, limit }) {
       const before = Math.min(await settledTo(engine), until ?? Number.MAX_SAFE_INTEGER);
-      let page = engine.reads.selectFrom("audit").selectAll().where("org_id", "=", orgId);
-      page = page.where("created_at", "<", before);
-      if (cursor !== undefined) page = page.where(newerThan(parseCursor(cursor), NEWEST));
-      if (since !== undefined) page = page.where("created_at", ">=", since);
-      const rows = await page.orderBy("created_at").orderBy("id").limit(limit).execute();
+      let entries = engine.reads.selectFrom("audit").selectAll().where("org_id", "=", orgId);
+      entries = entries.where("created_at", "<", before);
+      if (since !== undefined) entries = entries.where("created_at", ">=", since);
+      const after = cursor === undefined ? undefined : parseCursor(cursor);
+      const rows = await oldestFirst(entries, after).limit(limit).execute();
       return rows.map((row) => ({ ...toAuditRow(row), cursor: toCursor({ at: row.created_at, id: row.id }) }));
     },
 

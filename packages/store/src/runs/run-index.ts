@@ -9,7 +9,9 @@ import { type Pass, passOf } from "../pass.ts";
 import { factsOf, FACTS_FROM, type FactsRow } from "./run-facts.ts";
 import { wordsOf } from "./run-words.ts";
 import { insertion } from "../statement.ts";
-import { ago, BATCH, eachPage, newerThan } from "../sweep/batches.ts";
+import { ago, nowOf } from "../moments.ts";
+import { oldestFirst, type PageEnd } from "../page-cursor.ts";
+import { BATCH, eachPage } from "../sweep/batches.ts";
 
 /** Runs per batch: the event loop is busy for some milliseconds. */
 const AT_ONCE = 32;
@@ -84,7 +86,7 @@ export function runIndex(engine: Engine, { exclusively }: Pick<Upkeep, "exclusiv
 
       catchUp: ({ budget = unlimited, signal } = {}) =>
         exclusively("index", async () => {
-          const reached = await findMissing((await markOf(engine)) ?? 0, passOf("ended runs", budget, signal));
+          const reached = await findMissing(await markOf(engine), passOf("ended runs", budget, signal));
           if (!signal?.aborted)
             await engine.db.updateTable("upkeep").set({ reached }).where("name", "=", "index").execute();
         }),
@@ -138,28 +140,26 @@ export async function indexedTo(engine: Engine, orgId: string): Promise<number |
   return oldest?.finished_at ?? undefined;
 }
 
-/** The time before which no ended run lacks anything; null before the first `catchUp`. */
-async function markOf({ db }: Engine): Promise<number | null> {
+/** The time before which no ended run lacks anything; 0 before the first `catchUp`. */
+async function markOf({ db }: Engine): Promise<number> {
   const row = await db.selectFrom("upkeep").select("reached").where("name", "=", "index").executeTakeFirst();
-  return row?.reached ?? null;
+  return row?.reached ?? 0;
 }
 
-const nowOf = async ({ db, dialect }: Engine): Promise<number> =>
-  (await db.selectNoFrom(dialect.now.as("now")).executeTakeFirstOrThrow()).now;
-
 /** A page of ended runs, oldest first, with their stored facts and words. */
-const endedRuns = ({ db }: Engine, after: { at: number; id: string }) =>
-  db
-    .selectFrom("runs")
-    .leftJoin("run_facts", "run_facts.run_id", "runs.id")
-    .leftJoin("run_texts", "run_texts.id", "run_facts.id")
-    .select(["runs.id", "runs.finished_at as at", "run_texts.id as words"])
-    .where("runs.finished_at", "is not", null)
-    .where(newerThan(after, { at: "runs.finished_at", id: "runs.id" }))
-    .orderBy("runs.finished_at")
-    .orderBy("runs.id")
+const endedRuns = ({ db }: Engine, after: PageEnd) =>
+  oldestFirst(
+    db
+      .selectFrom("runs")
+      .leftJoin("run_facts", "run_facts.run_id", "runs.id")
+      .leftJoin("run_texts", "run_texts.id", "run_facts.id")
+      .select(["runs.id", "runs.finished_at as at", "run_texts.id as words"])
+      .where("runs.finished_at", "is not", null)
+      .$narrowType<{ at: number }>(),
+    after,
+    { at: "runs.finished_at", id: "runs.id" },
+  )
     .limit(BATCH)
-    .$narrowType<{ at: number }>()
     .execute();
 
 /**

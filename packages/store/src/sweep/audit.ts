@@ -1,10 +1,12 @@
+import { sql } from "kysely";
 import { insertAudit } from "../audit/audit.ts";
 import { DELETED, detailOf } from "../audit/audit-deletions.ts";
 import { sealOrg } from "../audit/audit-seals.ts";
-import { type Engine, repeat, transact } from "../engine.ts";
+import { type Engine, transact } from "../engine.ts";
+import { DAY_MS, nowOf, startOfDay } from "../moments.ts";
 import { once, type Pass } from "../pass.ts";
 import type { AuditSealRow } from "../tables/audit.ts";
-import { BATCH, DAY_MS, forEachOrg, inFull } from "./batches.ts";
+import { deleteOld, forEachOrg } from "./batches.ts";
 import { is } from "../statement.ts";
 
 /**
@@ -12,9 +14,8 @@ import { is } from "../statement.ts";
  * which the later ones follow. Unsealed entries are sealed first: their hashes show afterwards that they existed.
  */
 export async function sweepAudit(engine: Engine, days: number, pass: Pass): Promise<void> {
-  const { db, dialect } = engine;
-  const { now } = await db.selectNoFrom(dialect.now.as("now")).executeTakeFirstOrThrow();
-  const cutoff = now - days * DAY_MS;
+  const { db } = engine;
+  const cutoff = (await nowOf(engine)) - days * DAY_MS;
   const errors: unknown[] = [];
   await forEachOrg(engine, pass, async (orgId) => {
     try {
@@ -34,11 +35,7 @@ export async function sweepAudit(engine: Engine, days: number, pass: Pass): Prom
     if (last !== undefined && (await hasOthers(engine, last))) await forget(engine, last, days);
     await deleteForgotten(engine, orgId, pass);
     await once(pass, () =>
-      db
-        .deleteFrom("audit_use")
-        .where("org_id", "=", orgId)
-        .where("day", "<", cutoff - (cutoff % DAY_MS))
-        .execute(),
+      db.deleteFrom("audit_use").where("org_id", "=", orgId).where("day", "<", startOfDay(cutoff)).execute(),
     );
   });
   if (errors.length > 0) throw new AggregateError(errors, "the audit log of some organisations could not be sealed");
@@ -92,20 +89,10 @@ async function forget(engine: Engine, seal: AuditSealRow, days: number): Promise
 }
 
 async function deleteForgotten(engine: Engine, orgId: string, pass: Pass): Promise<void> {
-  const { db } = engine;
-  const chain = await db.selectFrom("audit_chains").selectAll().where("org_id", "=", orgId).executeTakeFirst();
+  const chain = await engine.db.selectFrom("audit_chains").selectAll().where("org_id", "=", orgId).executeTakeFirst();
   if (chain === undefined || chain.base_seq === 0) return;
   const { base_at: at, base_id: id } = chain;
-  const old = db
-    .selectFrom("audit")
-    .select("id")
-    .where("org_id", "=", orgId)
-    .where("created_at", "<=", at)
-    .where((eb) => eb.or([eb("created_at", "<", at), eb("id", "<=", id)]))
-    .orderBy("created_at")
-    .limit(BATCH);
-  await inFull(BATCH, pass, async () => {
-    const entries = db.deleteFrom("audit").where("id", "in", old).returning("id");
-    return (await repeat(engine, () => entries.execute())).length;
-  });
+  const entries = { table: "audit", key: ["id"], by: "created_at" } as const;
+  const isDeleted = sql`org_id = ${orgId} and created_at <= ${at} and (created_at < ${at} or id <= ${id})`;
+  await deleteOld(engine, pass, entries, isDeleted);
 }

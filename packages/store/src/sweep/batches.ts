@@ -1,10 +1,10 @@
-import { sql, type SqlBool } from "kysely";
+import { type Expression, sql, type SqlBool } from "kysely";
 import type { PageEnd } from "../page-cursor.ts";
 import { fromJson } from "../columns.ts";
-import type { Engine } from "../engine.ts";
+import { type Engine, repeat } from "../engine.ts";
 import type { Pass } from "../pass.ts";
-
-export const DAY_MS = 86_400_000;
+import type { Schema } from "../tables/schema.ts";
+import { listed } from "../tables/table.ts";
 
 /** Rows per statement. Larger writes would delay the commits of queries. */
 export const BATCH = 200;
@@ -19,6 +19,32 @@ export async function inFull(size: number, { signal, spend }: Pass, batch: () =>
   }
 }
 
+/** A table, its key, and the column that orders its rows by age. */
+interface Aged {
+  table: keyof Schema;
+  key: readonly string[];
+  by: string;
+}
+
+/**
+ * Deletes the rows to which a condition applies, the oldest first. Each row is checked again when it is deleted: it may
+ * have changed since its batch was selected.
+ */
+export async function deleteOld(
+  engine: Engine,
+  pass: Pass,
+  { table, key, by }: Aged,
+  isOld: Expression<unknown>,
+): Promise<void> {
+  const { db } = engine;
+  const oldest = sql`select ${listed(key)} from ${sql.table(table)} where ${isOld} order by ${sql.ref(by)} limit ${sql.lit(BATCH)}`;
+  const deletion = db.deleteFrom(table).where(sql<SqlBool>`(${listed(key)}) in (${oldest}) and ${isOld}`);
+  await inFull(BATCH, pass, async () => {
+    const { numAffectedRows } = await repeat(engine, () => db.executeQuery(deletion));
+    return Number(numAffectedRows);
+  });
+}
+
 /**
  * Visits rows from the oldest, page by page, until a page is not full or the signal is aborted. `page` returns the
  * visited rows: rows that stay must not be visited again, or a page with only such rows would end the sweep.
@@ -31,10 +57,6 @@ export async function eachPage(pass: Pass, page: (after: PageEnd | undefined) =>
     return met.length;
   });
 }
-
-/** Rows after a page's end. The first, redundant bound lets the database start there in the index. */
-export const newerThan = (end: PageEnd, { at, id }: { at: string; id: string }) =>
-  sql<SqlBool>`(${sql.ref(at)} >= ${end.at} and (${sql.ref(at)} > ${end.at} or ${sql.ref(id)} > ${end.id}))`;
 
 /** An agent in a sweep. Its rows are kept for the service's days, or for its own if fewer. */
 interface SweptAgent {
@@ -68,10 +90,3 @@ export async function forEachOrg(
     await work(id);
   }
 }
-
-/**
- * A past moment as a sub-select. With row-level security, Postgres uses an index only for conditions that cannot raise
- * an error (an error could reveal hidden rows), and its subtraction can overflow. A sub-select is evaluated before and
- * is a plain value.
- */
-export const ago = ({ dialect }: Pick<Engine, "dialect">, ms: number) => sql<number>`(select ${dialect.now} - ${ms})`;

@@ -1,51 +1,57 @@
 import { type Engine, transact } from "../engine.ts";
+import { ago, DAY_MS, startOfDay } from "../moments.ts";
+import { oldestFirst, type PageEnd } from "../page-cursor.ts";
 import type { Pass } from "../pass.ts";
 import type { Schema } from "../tables/schema.ts";
-import { ago, BATCH, DAY_MS, eachPage, forEachAgent, forEachOrg, newerThan } from "./batches.ts";
+import { BATCH, eachPage, forEachAgent, forEachOrg } from "./batches.ts";
 import { is } from "../statement.ts";
+
+/**
+ * Visits old rows of runs page by page. `add` condenses the rows of deleted runs. One transaction deletes and adds, so
+ * that no reader sees an amount twice or not at all.
+ */
+function condense(
+  engine: Engine,
+  pass: Pass,
+  pageAfter: (end?: PageEnd) => Promise<(PageEnd & { run_id: string | null })[]>,
+  add: (trx: Engine, runIds: string[]) => Promise<void>,
+): Promise<void> {
+  return eachPage(pass, async (end) => {
+    const page = await pageAfter(end);
+    const deleted = await deletedOf(engine, new Set(page.map(({ run_id }) => run_id!)));
+    if (deleted.length > 0) await transact(engine, (trx) => add(trx, deleted));
+    return page;
+  });
+}
 
 /** `step` in a usage row that sums a day's turns. Real steps start at 0. */
 const OF_A_DAY = -1;
 
-const startOfDay = (at: number): number => at - (at % DAY_MS);
-
 /**
  * Condenses usage from deleted runs that is older than `days`: one row per day (UTC), agent, role and model. Total
- * costs, tokens and turns stay exact. One transaction deletes and adds, so that no reader sees a turn twice or not at
- * all.
+ * costs, tokens and turns stay exact.
  */
 export async function condenseUsage(engine: Engine, days: number, pass: Pass): Promise<void> {
   const cutoff = ago(engine, days * DAY_MS);
-  await forEachAgent(engine, pass, (agent) =>
-    eachPage(pass, async (after) => {
-      const page = await engine.db
-        .selectFrom("usage")
-        .select(["created_at as at", "run_id as id"])
-        .where(is({ org_id: agent.org_id, agent_id: agent.id }))
-        .where("created_at", "<", cutoff)
-        .where("step", "<>", OF_A_DAY)
-        .$if(after !== undefined, (next) => next.where(newerThan(after!, { at: "created_at", id: "run_id" })))
-        .orderBy("created_at")
-        .orderBy("run_id")
-        .limit(BATCH)
-        .execute();
-      const gone = await deletedOf(engine, new Set(page.map(({ id }) => id)));
-      if (gone.length > 0)
-        await transact(engine, async ({ db }) => {
-          const turns = await db
-            .deleteFrom("usage")
-            .where("run_id", "in", gone)
-            .where("created_at", "<", cutoff)
-            .returningAll()
-            .execute();
-          const add = (sum: Usage, turn: Usage): void => {
-            for (const amount of AMOUNTS) sum[amount] += turn[amount];
-          };
-          for (const sum of summed(turns.map(ofDay), ({ run_id }) => run_id, add)) await addToDay({ db }, sum);
-        });
-      return page;
-    }),
-  );
+  await forEachAgent(engine, pass, (agent) => {
+    const turns = engine.db
+      .selectFrom("usage")
+      .select(["created_at as at", "run_id as id", "run_id"])
+      .where(is({ org_id: agent.org_id, agent_id: agent.id }))
+      .where("created_at", "<", cutoff)
+      .where("step", "<>", OF_A_DAY)
+      .limit(BATCH);
+    return condense(
+      engine,
+      pass,
+      (end) => oldestFirst(turns, end, { at: "created_at", id: "run_id" }).execute(),
+      async ({ db }, runIds) => {
+        const old = db.deleteFrom("usage").where("run_id", "in", runIds).where("created_at", "<", cutoff);
+        const rows = await old.returningAll().execute();
+        for (const sum of summed(rows.map(ofDay), ({ run_id }) => run_id, AMOUNTS)) await addToDay({ db }, sum);
+      },
+    );
+  });
 }
 
 type Usage = Schema["usage"];
@@ -92,42 +98,34 @@ async function addToDay({ db }: Pick<Engine, "db">, sum: Usage): Promise<void> {
  */
 export async function condenseLedger(engine: Engine, days: number, pass: Pass): Promise<void> {
   const cutoff = ago(engine, days * DAY_MS);
-  await forEachOrg(engine, pass, (orgId) =>
-    eachPage(pass, async (after) => {
-      const page = await engine.db
-        .selectFrom("ledger")
-        .select(["created_at as at", "id", "run_id"])
-        .where("org_id", "=", orgId)
-        .where("created_at", "<", cutoff)
-        .where("run_id", "is not", null)
-        .$if(after !== undefined, (next) => next.where(newerThan(after!, { at: "created_at", id: "id" })))
-        .orderBy("created_at")
-        .orderBy("id")
-        .limit(BATCH)
-        .execute();
-      const gone = new Set(await deletedOf(engine, new Set(page.map(({ run_id }) => run_id!))));
-      const ids = page.filter(({ run_id }) => gone.has(run_id!)).map(({ id }) => id);
-      if (ids.length > 0)
-        await transact(engine, async ({ db }) => {
-          const entries = await db.deleteFrom("ledger").where("id", "in", ids).returningAll().execute();
-          for (const sum of summed(
-            entries.map(settledOnDay),
-            ({ id }) => id,
-            (all, { micros }) => (all.micros += micros),
-          ))
-            await db
-              .insertInto("ledger")
-              .values(sum)
-              .onConflict((conflict) =>
-                conflict
-                  .column("id")
-                  .doUpdateSet((eb) => ({ micros: eb("ledger.micros", "+", eb.ref("excluded.micros")) })),
-              )
-              .execute();
-        });
-      return page;
-    }),
-  );
+  await forEachOrg(engine, pass, (orgId) => {
+    const movements = engine.db
+      .selectFrom("ledger")
+      .select(["created_at as at", "id", "run_id"])
+      .where("org_id", "=", orgId)
+      .where("created_at", "<", cutoff)
+      .where("run_id", "is not", null)
+      .limit(BATCH);
+    return condense(
+      engine,
+      pass,
+      (end) => oldestFirst(movements, end).execute(),
+      async ({ db }, runIds) => {
+        const old = db.deleteFrom("ledger").where("run_id", "in", runIds).where("created_at", "<", cutoff);
+        const rows = await old.returningAll().execute();
+        for (const sum of summed(rows.map(settledOnDay), ({ id }) => id, ["micros"]))
+          await db
+            .insertInto("ledger")
+            .values(sum)
+            .onConflict((conflict) =>
+              conflict
+                .column("id")
+                .doUpdateSet((eb) => ({ micros: eb("ledger.micros", "+", eb.ref("excluded.micros")) })),
+            )
+            .execute();
+      },
+    );
+  });
 }
 
 /** With this id, all movements with one organisation and day share one row. */
@@ -147,13 +145,14 @@ async function deletedOf({ db }: Engine, runIds: ReadonlySet<string>): Promise<s
   return [...runIds.difference(new Set(kept.map(({ id }) => id)))];
 }
 
-/** Sums each key's rows into its first row. */
-function summed<Row>(rows: readonly Row[], key: (row: Row) => string, add: (sum: Row, row: Row) => void): Row[] {
-  const sums = new Map<string, Row>();
-  for (const row of rows) {
-    const sum = sums.get(key(row));
-    if (sum) add(sum, row);
-    else sums.set(key(row), row);
-  }
-  return [...sums.values()];
+/** Adds the amounts of each key's rows up in its first row. */
+function summed<Amount extends string, Row extends Record<Amount, number>>(
+  rows: readonly Row[],
+  key: (row: Row) => string,
+  amounts: readonly Amount[],
+): Row[] {
+  return [...Map.groupBy(rows, key).values()].map((ofKey) => {
+    const sums = amounts.map((amount) => [amount, ofKey.reduce((sum, row) => sum + row[amount], 0)]);
+    return { ...ofKey[0]!, ...Object.fromEntries(sums) };
+  });
 }

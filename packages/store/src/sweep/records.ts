@@ -1,8 +1,11 @@
+import { sql } from "kysely";
 import { type Engine, repeat } from "../engine.ts";
+import { oldestFirst } from "../page-cursor.ts";
 import { once, type Pass } from "../pass.ts";
 import { passedMs } from "../function-sets/served.ts";
 import { NO_ROLE } from "../threads/thread-roles.ts";
-import { ago, BATCH, DAY_MS, eachPage, forEachAgent, forEachOrg, inFull, newerThan } from "./batches.ts";
+import { ago, DAY_MS } from "../moments.ts";
+import { BATCH, deleteOld, eachPage, forEachAgent, forEachOrg, inFull } from "./batches.ts";
 import { WINDOW_MS } from "../accounts/accounts.ts";
 import { is } from "../statement.ts";
 
@@ -96,16 +99,12 @@ export async function sweepThreads(engine: Engine, days: number, pass: Pass): Pr
       );
   const sweepOf = (agentId: string, listed: 0 | 1, cutoff: Cutoff) =>
     eachPage(pass, async (after) => {
-      const page = await db
+      const old = db
         .selectFrom("threads")
         .select(["updated_at as at", "id"])
         .where(is({ agent_id: agentId, listed }))
-        .where("updated_at", "<", cutoff)
-        .$if(after !== undefined, (next) => next.where(newerThan(after!, { at: "updated_at", id: "id" })))
-        .orderBy("updated_at")
-        .orderBy("id")
-        .limit(BATCH)
-        .execute();
+        .where("updated_at", "<", cutoff);
+      const page = await oldestFirst(old, after, { at: "updated_at", id: "id" }).limit(BATCH).execute();
       const ids = page.map(({ id }) => id);
       if (ids.length > 0) await repeat(engine, () => emptyOf(ids, cutoff).execute());
       return page;
@@ -118,77 +117,26 @@ export async function sweepThreads(engine: Engine, days: number, pass: Pass): Pr
 
 /** Deletes ended webhook deliveries. */
 export async function sweepDeliveries(engine: Engine, days: number, pass: Pass): Promise<void> {
-  const { db } = engine;
-  await forEachAgent(engine, pass, ({ id, ownDays }) =>
-    inFull(BATCH, pass, async () => {
-      const cutoff = ago(engine, Math.min(days, ownDays) * DAY_MS);
-      const old = db
-        .deleteFrom("webhook_deliveries")
-        .where("id", "in", (eb) =>
-          eb
-            .selectFrom("webhook_deliveries as old")
-            .select("old.id")
-            .where("old.agent_id", "=", id)
-            .where("old.created_at", "<", cutoff)
-            .where(({ or, eb, not, exists, selectFrom }) =>
-              or([
-                eb("old.status", "<>", "pending"),
-                not(exists(selectFrom("webhooks").select("webhooks.agent_id").where("webhooks.agent_id", "=", id))),
-              ]),
-            )
-            .orderBy("old.created_at")
-            .limit(BATCH),
-        )
-        .returning("id");
-      return (await repeat(engine, () => old.execute())).length;
-    }),
-  );
+  const deliveries = { table: "webhook_deliveries", key: ["id"], by: "created_at" } as const;
+  await forEachAgent(engine, pass, ({ id, ownDays }) => {
+    const cutoff = ago(engine, Math.min(days, ownDays) * DAY_MS);
+    const isOver = sql`(status <> 'pending' or not exists (select 1 from webhooks where webhooks.agent_id = ${id}))`;
+    return deleteOld(engine, pass, deliveries, sql`agent_id = ${id} and created_at < ${cutoff} and ${isOver}`);
+  });
 }
 
 /** Deletes sessions of end users that were last used more than `days` ago. */
 export async function sweepSessions(engine: Engine, days: number, pass: Pass): Promise<void> {
-  const cutoff = ago(engine, days * DAY_MS);
-  await inFull(BATCH, pass, async () => {
-    const old = engine.db
-      .deleteFrom("sessions")
-      .where(({ eb, refTuple, selectFrom }) =>
-        eb(
-          refTuple("agent_id", "id"),
-          "in",
-          selectFrom("sessions as old")
-            .select(["old.agent_id", "old.id"])
-            .where("old.last_seen_at", "<", cutoff)
-            .orderBy("old.last_seen_at")
-            .limit(BATCH)
-            .$asTuple("agent_id", "id"),
-        ),
-      )
-      .where("last_seen_at", "<", cutoff)
-      .returning("id");
-    return (await repeat(engine, () => old.execute())).length;
-  });
+  const sessions = { table: "sessions", key: ["agent_id", "id"], by: "last_seen_at" } as const;
+  await deleteOld(engine, pass, sessions, sql`last_seen_at < ${ago(engine, days * DAY_MS)}`);
 }
 
 /** Deletes runtimes that were last connected more than `days` ago. */
 export async function sweepRuntimes(engine: Engine, days: number, pass: Pass): Promise<void> {
+  const runtimes = { table: "runtimes", key: ["agent_id", "instance_id"], by: "last_seen_at" } as const;
   const cutoff = ago(engine, passedMs(engine, days * DAY_MS));
   await forEachAgent(engine, pass, ({ id }) =>
-    inFull(BATCH, pass, async () => {
-      const old = engine.db
-        .deleteFrom("runtimes")
-        .where("agent_id", "=", id)
-        .where("instance_id", "in", (eb) =>
-          eb
-            .selectFrom("runtimes as old")
-            .select("old.instance_id")
-            .where("old.agent_id", "=", id)
-            .where("old.last_seen_at", "<", cutoff)
-            .limit(BATCH),
-        )
-        .where("last_seen_at", "<", cutoff)
-        .returning("instance_id");
-      return (await repeat(engine, () => old.execute())).length;
-    }),
+    deleteOld(engine, pass, runtimes, sql`agent_id = ${id} and last_seen_at < ${cutoff}`),
   );
 }
 
@@ -218,43 +166,30 @@ export async function sweepManifests(engine: Engine, days: number, pass: Pass): 
 
 /** Deletes expired idempotency keys, which are valid for a day. */
 export async function sweepIdempotencyKeys(engine: Engine, pass: Pass): Promise<void> {
-  const { db } = engine;
-  const cutoff = ago(engine, DAY_MS);
-  await inFull(BATCH, pass, async () => {
-    const old = db
-      .deleteFrom("idempotency_keys")
-      .where("run_id", "in", (eb) =>
-        eb
-          .selectFrom("idempotency_keys as old")
-          .select("old.run_id")
-          .where("old.created_at", "<", cutoff)
-          .orderBy("old.created_at")
-          .limit(BATCH),
-      )
-      .where("created_at", "<", cutoff)
-      .returning("run_id");
-    return (await repeat(engine, () => old.execute())).length;
-  });
+  const keys = { table: "idempotency_keys", key: ["run_id"], by: "created_at" } as const;
+  await deleteOld(engine, pass, keys, sql`created_at < ${ago(engine, DAY_MS)}`);
+}
+
+/** Deletes client tokens that have expired. */
+export async function sweepClientTokens(engine: Engine, pass: Pass): Promise<void> {
+  const tokens = { table: "client_tokens", key: ["id"], by: "expires_at" } as const;
+  await deleteOld(engine, pass, tokens, sql`expires_at <= ${engine.dialect.now}`);
 }
 
 /** Deletes expired Idempotency-Keys in the console API. */
 export async function sweepRequestKeys(engine: Engine, pass: Pass): Promise<void> {
-  const cutoff = ago(engine, DAY_MS);
-  await forEachOrg(engine, pass, (id) =>
-    once(pass, () =>
-      engine.db.deleteFrom("request_keys").where("org_id", "=", id).where("created_at", "<", cutoff).execute(),
-    ),
-  );
+  await forEachOrg(engine, pass, (id) => {
+    const old = engine.db.deleteFrom("request_keys").where("org_id", "=", id);
+    return once(pass, () => old.where("created_at", "<", ago(engine, DAY_MS)).execute());
+  });
 }
 
 /** Deletes query counts of past minutes. */
 export async function sweepRateWindows(engine: Engine, pass: Pass): Promise<void> {
-  const cutoff = ago(engine, 2 * WINDOW_MS);
-  await forEachOrg(engine, pass, (id) =>
-    once(pass, () =>
-      engine.db.deleteFrom("rate_windows").where("org_id", "=", id).where("window_start", "<", cutoff).execute(),
-    ),
-  );
+  await forEachOrg(engine, pass, (id) => {
+    const old = engine.db.deleteFrom("rate_windows").where("org_id", "=", id);
+    return once(pass, () => old.where("window_start", "<", ago(engine, 2 * WINDOW_MS)).execute());
+  });
 }
 
 /** Deletes expired console sessions and links. There are few, so no index is needed. */

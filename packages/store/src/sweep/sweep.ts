@@ -3,10 +3,10 @@ import type { Retention, SweepOptions } from "@patchbay/engine/ports/store/reten
 import type { Engine } from "../engine.ts";
 import { createBudget, meterOf } from "../budget.ts";
 import { once, type Pass, passOf } from "../pass.ts";
-import { sweepClientTokens } from "../accounts/client-tokens.ts";
 import { condenseLedger, condenseUsage } from "./condense.ts";
 import { sweepAudit } from "./audit.ts";
 import {
+  sweepClientTokens,
   sweepIdempotencyKeys,
   sweepManifests,
   sweepRequestKeys,
