@@ -42,12 +42,10 @@ export interface StartedInGroup {
   reserved: number;
 }
 
-/** The columns from an accepted call and its run. */
-export type AcceptedInGroup = Pick<
-  CallRow,
-  "run_id" | "instance_id" | "function_name" | "arguments" | "attempts" | "state"
-> &
-  Pick<RunRow, "agent_id" | "thread_id" | "session_id" | "role" | "request">;
+/** The columns from an accepted call, and from its run. */
+export const OF_CALL = ["run_id", "instance_id", "function_name", "arguments", "attempts", "state"] as const;
+export const OF_RUN = ["agent_id", "thread_id", "session_id", "role", "request"] as const;
+export type AcceptedInGroup = Pick<CallRow, (typeof OF_CALL)[number]> & Pick<RunRow, (typeof OF_RUN)[number]>;
 
 /** Everything that differs between SQLite and Postgres. */
 export interface StoreDialect {
@@ -70,7 +68,7 @@ export interface StoreDialect {
   /** Position of the first `part` in the text, from 1; otherwise 0. `part` becomes SQL text: pass constants only. */
   indexOf(text: Expression<string>, part: string): RawBuilder<number>;
   /** A sub-select with the rows in a JSON array of objects. Column names become SQL text: pass constants only. */
-  rowsOf(json: string, columns: Readonly<Record<string, "text" | "bigint">>): RawBuilder<object>;
+  rowsOf(json: string, columns: { names: readonly string[]; types: string }): RawBuilder<object>;
   /** The value of `run_texts.words` for words between spaces. */
   storedWords(words: string): RawBuilder<string>;
   /** True for run facts with all these words; the last one may be a prefix. */

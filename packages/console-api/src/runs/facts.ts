@@ -5,7 +5,8 @@ import { type Expression, sql } from "kysely";
 import { fromJson } from "@patchbay/store/columns";
 import type { Engine } from "@patchbay/store/engine";
 import { pageFrom, type PageAsked, type PageOf, parseCursor } from "@patchbay/store/page-cursor";
-import { type FactsRow, factsOf, FACTS_FROM, sum } from "@patchbay/store/runs/run-facts";
+import { factsOf, FACTS_FROM, sum } from "@patchbay/store/runs/run-facts";
+import { type FactsRow, recordedColumns } from "@patchbay/store/tables/runs";
 import { TEST_CALL } from "@patchbay/engine/run/start/settings";
 import { hasWords } from "@patchbay/store/runs/run-words";
 import { type AgentScope, completeness } from "../lists.ts";
@@ -204,14 +205,14 @@ async function matching(
     .$if(words !== undefined, (some) =>
       some.where(words!.length === 0 ? sql<boolean>`1 = 0` : dialect.hasWords(words!)),
     )
-    .select(COLUMNS.map((column) => `run_facts.${column}` as const));
+    .select(recordedColumns.names.map((column) => `run_facts.${column}` as const));
   const unstored = db
-    .selectFrom(dialect.rowsOf(JSON.stringify(others.facts), TYPES).$castTo<FactsRow>().as("others"))
+    .selectFrom(dialect.rowsOf(JSON.stringify(others.facts), recordedColumns).$castTo<FactsRow>().as("others"))
     // A run's facts may have been stored since it was read.
     .where(({ not, exists, selectFrom }) =>
       not(exists(selectFrom("run_facts").select("run_facts.id").whereRef("run_facts.run_id", "=", "others.run_id"))),
     )
-    .select(COLUMNS.map((column) => `others.${column}` as const));
+    .select(recordedColumns.names.map((column) => `others.${column}` as const));
   const runs = db
     .selectFrom((others.facts.length === 0 ? read : read.unionAll(unstored as never)).as("run_facts"))
     .$if(floor !== undefined, (some) => some.where("run_facts.created_at", ">=", floor!))
@@ -268,27 +269,3 @@ async function unrecorded(
   );
   return { facts: await factsOf(engine, rows, rows[0]?.now ?? 0), floor: oldest?.at };
 }
-
-/** The facts columns for conditions, orders and sums. */
-const TYPES = {
-  run_id: "text",
-  thread_id: "text",
-  session_id: "text",
-  key_id: "text",
-  request_id: "text",
-  role: "text",
-  source: "text",
-  status: "text",
-  code: "text",
-  model: "text",
-  functions: "text",
-  created_at: "bigint",
-  duration_ms: "bigint",
-  input_tokens: "bigint",
-  output_tokens: "bigint",
-  cost_micros: "bigint",
-  failed_calls: "bigint",
-  denied_calls: "bigint",
-  after_writes: "bigint",
-} as const;
-const COLUMNS = Object.keys(TYPES) as (keyof typeof TYPES)[];

@@ -3,7 +3,7 @@ import type { FigureSource, RunSource, runFilter } from "@patchbay/protocol/cons
 import type { z } from "zod";
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import type { StoreDialect } from "@patchbay/store/engine";
-import { listed } from "@patchbay/store/runs/run-facts";
+import { between } from "@patchbay/store/runs/run-facts";
 import { searchedWords } from "@patchbay/store/runs/run-words";
 import type { Schema } from "@patchbay/store/tables/schema";
 import { QUERY_MEMBER } from "@patchbay/store/threads/thread-roles";
@@ -129,7 +129,7 @@ export function factConditions(eb: Facts, orgId: string, filter: RunFilter): Whe
   else if (feedback !== undefined) all.push(eb.exists(said.where("score", SCORES[feedback], 0)));
   if (tag !== undefined) all.push(eb("run_facts.run_id", "in", runsTagged(eb, orgId, tag)));
   if (source === "production") all.push(eb("run_facts.source", "in", PRODUCTION));
-  if (functionName !== undefined) all.push(containsExactly(eb.ref("run_facts.functions"), listed([functionName])));
+  if (functionName !== undefined) all.push(containsExactly(eb.ref("run_facts.functions"), between(functionName)));
   if (trouble === "writes") all.push(eb("run_facts.after_writes", "=", 1));
   else if (trouble !== undefined) all.push(eb(`run_facts.${trouble}_calls`, ">", 0));
   if (minDurationMs !== undefined) all.push(eb("run_facts.duration_ms", ">=", minDurationMs));

@@ -75,11 +75,11 @@ function toSummary(row: SummarisedRun, figures: Figures): RunSummary {
     finishedAt: isoTimeOrNull(row.finished_at),
     durationMs: durationOf(row, row.now),
     calls: figures.calls,
-    failedCalls: figures.failed,
-    deniedCalls: figures.denied,
-    inputTokens: figures.input,
-    outputTokens: figures.output,
-    costUsd: figures.micros / MICROS,
+    failedCalls: figures.failed_calls,
+    deniedCalls: figures.denied_calls,
+    inputTokens: figures.input_tokens,
+    outputTokens: figures.output_tokens,
+    costUsd: figures.cost_micros / MICROS,
   };
 }
 

@@ -5,7 +5,7 @@ import { type CallRecord, isUnsure } from "@patchbay/engine/ports/records";
 import type { CallStore } from "@patchbay/engine/ports/store/call-store";
 import { approvalsOf } from "./approvals.ts";
 import { fromJson, inBatches, withoutNulls, toJson } from "../columns.ts";
-import type { AcceptedInGroup, Engine } from "../engine.ts";
+import { type AcceptedInGroup, type Engine, OF_CALL, OF_RUN } from "../engine.ts";
 import { type CallingRun, findCall, isLateResult, noteLate, noteUnusedResults } from "./late-calls.ts";
 import { is, insertion, statement } from "../statement.ts";
 import { callRowOf, type CallRow } from "../tables/calls.ts";
@@ -31,10 +31,10 @@ const acceptOpen = statement((p: Attempt, { db, dialect }) =>
       // and the new owner then reads which replica accepted the call, instead of sending the call a second time.
       return eb.exists(dialect.lockShared(own.where("runs.fence", "=", p.fence).where("runs.status", "=", "running")));
     })
-    .returning(["run_id", "instance_id", "function_name", "arguments", "attempts", "state"]),
+    .returning(OF_CALL),
 );
 const runOfCall = statement((p: { runId: string }, { db }) =>
-  db.selectFrom("runs").select(["agent_id", "thread_id", "session_id", "role", "request"]).where("id", "=", p.runId),
+  db.selectFrom("runs").select(OF_RUN).where("id", "=", p.runId),
 );
 
 async function acceptOne(engine: Engine, attempt: Attempt): Promise<AcceptedInGroup | undefined> {

@@ -1,7 +1,8 @@
 import { sql } from "kysely";
 import type { CallStore } from "@patchbay/engine/ports/store/call-store";
-import { type Engine, repeat, type AcceptedInGroup as Accepted } from "../engine.ts";
+import { type AcceptedInGroup as Accepted, type Engine, OF_CALL, OF_RUN, repeat } from "../engine.ts";
 import { statement } from "../statement.ts";
+import { listed } from "../tables/table.ts";
 import { grouped } from "@patchbay/database/groups";
 import { jsonRows } from "@patchbay/database/postgres-rows";
 
@@ -38,7 +39,7 @@ with attempts as materialized (
   where fence between 0 and 2147483647
 ),
 own as materialized (
-  select attempts.*, runs.agent_id, runs.thread_id, runs.session_id, runs.role, runs.request
+  select attempts.*, ${listed(OF_RUN, "runs")}
   from attempts join calls on calls.id = attempts."callId" join runs on runs.id = calls.run_id
   where runs.fence = attempts.fence and runs.status = 'running'
   order by runs.id
@@ -47,6 +48,5 @@ own as materialized (
 update calls set accepted_by = own."replicaId" from own
 where calls.id = own."callId" and calls.attempt = own.attempt and calls.accepted_by is null and calls.outcome is null
   and calls.arrived is null
-returning own.at, calls.run_id, calls.instance_id, calls.function_name, calls.arguments, calls.attempts, calls.state,
-  own.agent_id, own.thread_id, own.session_id, own.role, own.request`.compile(engine.db),
+returning own.at, ${listed(OF_CALL, "calls")}, ${listed(OF_RUN, "own")}`.compile(engine.db),
 }));

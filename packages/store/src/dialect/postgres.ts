@@ -57,10 +57,8 @@ export async function postgresDialect(
     lockForClaim: lockOnce,
     lockShared: (query) => query.forShare(),
     indexOf: (text, part) => sql`strpos(${text}, ${sql.lit(part)})`,
-    rowsOf(json, columns) {
-      const typed = Object.entries(columns).map(([name, type]) => sql`${sql.id(name)} ${sql.raw(type)}`);
-      return sql`(select * from json_to_recordset(cast(${json} as json)) as of_json (${sql.join(typed)}))`;
-    },
+    rowsOf: (json, { types }) =>
+      sql`(select * from json_to_recordset(cast(${json} as json)) as of_json (${sql.raw(types)}))`,
     storedWords: (words) => sql`array_to_tsvector(string_to_array(${words}, ' '))`,
     hasWords: (words) =>
       sql`run_facts.id in (select run_texts.id from run_texts where words @@ cast(${`${words.map((word) => `'${word}'`).join(" & ")}:*`} as tsquery))`,

@@ -48,8 +48,8 @@ export function sqliteDialect(
     lockForClaim: (query) => query,
     lockShared: (query) => query,
     indexOf: (text, part) => sql`instr(${text}, ${sql.lit(part)})`,
-    rowsOf(json, columns) {
-      const values = Object.keys(columns).map((name) => sql`value ->> ${sql.lit(name)} as ${sql.id(name)}`);
+    rowsOf(json, { names }) {
+      const values = names.map((name) => sql`value ->> ${sql.lit(name)} as ${sql.id(name)}`);
       return sql`(select ${sql.join(values)} from json_each(${json}))`;
     },
     storedWords: (words) => sql`${words}`,

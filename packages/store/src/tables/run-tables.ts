@@ -1,8 +1,7 @@
 import type { ErrorReport } from "@patchbay/protocol";
 import type { JsonValue } from "@patchbay/kit";
-import type { RunSource } from "@patchbay/protocol/console";
 import type { Generated } from "kysely";
-import type { RunRow } from "./runs.ts";
+import type { FactsRow } from "./runs.ts";
 import type { RunView } from "@patchbay/engine/ports/store/run-views";
 import type { Json } from "../columns.ts";
 import { flag, json, recordColumns, type RowOf, text } from "./table.ts";
@@ -31,25 +30,7 @@ export interface RunTables {
     comment: Json<string> | null;
     created_at: number;
   };
-  /** Ended runs as lists filter, sort and add them up; written after their end. A run that has not ended has no row. */
-  run_facts: Pick<RunRow, (typeof FACTS_OF_RUN)[number]> & {
-    id: Generated<number>;
-    run_id: string;
-    source: RunSource;
-    code: string | null;
-    model: string;
-    /** Names of called functions, each between spaces. */
-    functions: string;
-    duration_ms: number;
-    input_tokens: number;
-    output_tokens: number;
-    cost_micros: number;
-    calls: number;
-    failed_calls: number;
-    denied_calls: number;
-    /** 1 if the run ended without an answer after a write; null for runs from earlier versions. */
-    after_writes: number | null;
-  };
+  run_facts: FactsRow & { id: Generated<number> };
   /** Words by which runs are found; `id` is that of the facts. Text on SQLite, a `tsvector` on Postgres. */
   run_texts: { id: number; org_id: string; words: string };
   run_views: RowOf<RunView, typeof VIEW> & { created_at: number };
@@ -104,9 +85,3 @@ const VIEW = {
   search: json("search"),
 };
 export const viewColumns = recordColumns<RunView>()(VIEW);
-
-/** The columns that `run_facts` has from `runs`. */
-export const FACTS_OF_RUN = [
-  ...(["org_id", "agent_id", "thread_id", "session_id", "key_id", "request_id"] as const),
-  ...(["role", "status", "created_at"] as const),
-];

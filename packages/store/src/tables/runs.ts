@@ -1,4 +1,5 @@
 import type { QueryResponse, RunStatus } from "@patchbay/protocol";
+import type { RunSummary } from "@patchbay/protocol/console";
 import type { Message } from "@patchbay/engine/ports/model-provider";
 import {
   ACCEPTED,
@@ -86,6 +87,47 @@ export const factColumns = recordColumns<RunFacts>()(
 );
 
 export const acceptedColumns = recordColumns<AcceptedRun>()(pick(RUN, ACCEPTED));
+
+/** Members that the facts of a run have from the run itself. */
+const OF_RUN = [
+  ...(["orgId", "agentId", "threadId", "sessionId", "keyId", "requestId"] as const),
+  ...(["role", "status", "createdAt"] as const),
+];
+
+/** An ended run as lists filter, sort and add it up; written after its end. A run that has not ended has no row. */
+type RecordedFacts = Pick<RunRecord, "runId" | (typeof OF_RUN)[number]> &
+  Pick<RunSummary, "source" | "model" | "durationMs" | "inputTokens" | "outputTokens"> &
+  Pick<RunSummary, "calls" | "failedCalls" | "deniedCalls"> & {
+    code?: string;
+    /** Names of called functions, each between spaces. */
+    functions: string;
+    costMicros: number;
+    /** True if the run ended without an answer after a write; undefined for runs from earlier versions. */
+    afterWrites?: boolean;
+  };
+
+const FACTS = {
+  ...pick(RUN, OF_RUN),
+  runId: text("run_id"),
+  source: text("source"),
+  code: text("code"),
+  model: text("model"),
+  functions: text("functions"),
+  durationMs: bigint("duration_ms"),
+  inputTokens: bigint("input_tokens"),
+  outputTokens: bigint("output_tokens"),
+  costMicros: bigint("cost_micros"),
+  calls: integer("calls"),
+  failedCalls: integer("failed_calls"),
+  deniedCalls: integer("denied_calls"),
+  afterWrites: flag("after_writes"),
+};
+
+/** A row of `run_facts`, without its number. */
+export type FactsRow = RowOf<RecordedFacts, typeof FACTS>;
+export const recordedColumns = recordColumns<RecordedFacts>()(FACTS);
+/** The columns that `run_facts` has from `runs`. */
+export const ofRunColumns = recordColumns<Pick<RunRecord, (typeof OF_RUN)[number]>>()(pick(RUN, OF_RUN));
 
 /** The columns of a run that its request sets. */
 export function newRowOf(run: NewRun) {
