@@ -88,7 +88,7 @@ export const oldestFirst = <DB, Tables extends keyof DB, Row>(
  */
 export function pageFrom<Row>(
   rows: readonly Row[],
-  { limit, floor, endOf }: { limit: number; floor: number | undefined; endOf(row: Row): PageEnd },
+  { limit, floor, endOf }: { limit: number; floor?: number | undefined; endOf(row: Row): PageEnd },
 ): { rows: Row[]; nextCursor: string | null } {
   const page = rows.slice(0, limit);
   const last = page.at(-1);

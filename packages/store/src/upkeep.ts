@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { sql } from "kysely";
 import type { Upkeep, UpkeepName } from "@patchbay/engine/ports/store/upkeep";
 import { createBudget, meterOf } from "./budget.ts";
 import { type Engine, repeat } from "./engine.ts";
+import { inMs } from "./moments.ts";
 
 /** A silent replica loses its claim after this time. */
 const CLAIM_MS = 60_000;
@@ -31,7 +31,7 @@ export function upkeep(engine: Engine): Upkeep {
 /** False while another replica has the claim. */
 async function claim(engine: Engine, name: UpkeepName, owner: string): Promise<boolean> {
   const { urgent, dialect } = engine;
-  const until = sql<number>`${dialect.now} + ${sql.lit(CLAIM_MS)}`;
+  const until = inMs(engine, CLAIM_MS);
   const claimed = await repeat(engine, () =>
     urgent
       .insertInto("upkeep")

@@ -7,6 +7,7 @@ import {
 } from "@patchbay/engine/ports/store/webhooks";
 import { selected, sortableId, toJson } from "./columns.ts";
 import { type Engine, repeat, transact } from "./engine.ts";
+import { inMs } from "./moments.ts";
 import { newestPage } from "./page-cursor.ts";
 import { toDelivery, toWebhook } from "./tables/webhooks.ts";
 import { is } from "./statement.ts";
@@ -228,7 +229,7 @@ function sending(engine: Engine): Pick<WebhookStore, "due" | "claim" | "settle">
 
 /** The lease is in `next_attempt_at`: after a replica crashes, its delivery becomes due again without a release. */
 function take(
-  { db, dialect, ...engine }: Engine,
+  { db, dialect }: Engine,
   agentId: string,
   { limit, leaseMs }: { limit: number; leaseMs: number },
 ) {
@@ -252,12 +253,9 @@ function take(
       last_attempt_at: dialect.now,
       // Time in which no replica tried, as in an outage, does not count.
       queued_at: sql<number>`queued_at + ${dialect.now} - next_attempt_at`,
-      next_attempt_at: inMs({ ...engine, db, dialect }, leaseMs),
+      next_attempt_at: inMs({ dialect }, leaseMs),
     }))
     .where("id", "in", (eb) => eb.selectFrom("due").select("due.id"))
     .returningAll()
     .execute();
 }
-
-/** Postgres takes a parameter next to an operator for a text. */
-const inMs = ({ dialect }: Engine, ms: number) => sql<number>`${dialect.now} + cast(${ms} as bigint)`;

@@ -3,10 +3,10 @@ import type { Agent, AgentDetail, Credential, Runtime } from "@patchbay/protocol
 import { type Selectable, sql, type SqlBool } from "kysely";
 import type { CredentialKind } from "@patchbay/engine/ports/store/stores";
 import { fromJson, manifestIn } from "@patchbay/store/columns";
-import { ago, connectedNow } from "@patchbay/store/function-sets/connected";
-import { lineageIn } from "@patchbay/store/accounts/credentials";
+import { connectedNow } from "@patchbay/store/function-sets/connected";
+import { ago } from "@patchbay/store/moments";
 import type { Engine } from "@patchbay/store/engine";
-import { makersOf } from "@patchbay/store/accounts/holders";
+import { lineageIn, makersOf } from "@patchbay/store/accounts/holders";
 import { newestPage, type PageAsked, type PageOf, parseCursor, toCursor } from "@patchbay/store/page-cursor";
 import type { Schema } from "@patchbay/store/tables/schema";
 import type { CredentialRow } from "@patchbay/store/tables/credentials";

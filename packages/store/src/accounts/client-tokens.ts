@@ -1,4 +1,3 @@
-import { sql } from "kysely";
 import { CLIENT_DOORS_BY_DEFAULT } from "@patchbay/protocol";
 import { callerIdsOf } from "@patchbay/engine/ports/callers";
 import type { ClientToken, ClientTokenStore } from "@patchbay/engine/ports/store/client-tokens";
@@ -6,6 +5,7 @@ import type { Credential } from "@patchbay/engine/ports/store/stores";
 import { fromJson, inBatches, withoutNulls, toJson } from "../columns.ts";
 import { isValid, ofExistingAgents, toCredential, withTier } from "./credentials.ts";
 import type { Engine } from "../engine.ts";
+import { inMs } from "../moments.ts";
 import type { Schema } from "../tables/schema.ts";
 import { sharedRead } from "../shared-reads.ts";
 import { statement } from "../statement.ts";
@@ -41,7 +41,7 @@ export function clientTokenStore(engine: Engine): ClientTokenStore<Credential> {
           allow: toJson([...allow]),
           reasoning: reasoning ? 1 : 0,
           created_at: now,
-          expires_at: sql<number>`${now} + ${sql.lit(lifeMs)}`,
+          expires_at: inMs(engine, lifeMs),
         }))
         .returning("expires_at")
         .executeTakeFirstOrThrow();

@@ -11,13 +11,11 @@ import { type AgentSettings } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import { fromJson, inBatches, type Json, withoutNulls } from "../columns.ts";
 import { type Engine, transact } from "../engine.ts";
-import { earliest, endOfMaker, haveSameHolder, makersOf } from "./holders.ts";
+import { earliest, endOfMaker, haveSameHolder, lineageIn, makersOf, replace, touch } from "./holders.ts";
 import type { Schema } from "../tables/schema.ts";
 import { credentialColumns, type CredentialRow } from "../tables/credentials.ts";
 import { sharedRead } from "../shared-reads.ts";
 import { is, statement } from "../statement.ts";
-
-const TOUCH_MS = 60_000;
 
 /** API keys, runtime keys and access tokens. Secrets are stored only as hashes. */
 export function credentialStore(engine: Engine) {
@@ -57,16 +55,7 @@ export function credentialStore(engine: Engine) {
         return { orgId: revoked.org_id, agentId: revoked.agent_id };
       }),
 
-    async touchCredential(credentialId) {
-      await db
-        .updateTable("credentials")
-        .set({ last_used_at: now })
-        .where("id", "=", credentialId)
-        .where((eb) =>
-          eb.or([eb("last_used_at", "is", null), eb("last_used_at", "<=", sql<number>`${now} - ${sql.lit(TOUCH_MS)}`)]),
-        )
-        .execute();
-    },
+    touchCredential: (credentialId) => touch(engine, "credentials", credentialId),
   } satisfies Partial<AccountStore>;
 }
 
@@ -97,8 +86,7 @@ function credentialReads(engine: Engine) {
   const validByHash = sharedRead(
     statement((p: Pick<CredentialRow, "kind" | "hash">) =>
       withTier(engine)
-        .where("credentials.hash", "=", p.hash)
-        .where("credentials.kind", "=", p.kind)
+        .where(is({ "credentials.hash": p.hash, "credentials.kind": p.kind }))
         .where(isValid(engine)),
     ),
   );
@@ -110,8 +98,7 @@ function credentialReads(engine: Engine) {
 
     async listCredentials(kind, agentId) {
       const rows = await withTier(engine)
-        .where("credentials.agent_id", "=", agentId)
-        .where("credentials.kind", "=", kind)
+        .where(is({ "credentials.agent_id": agentId, "credentials.kind": kind }))
         .orderBy("credentials.created_at")
         .orderBy("credentials.id")
         .execute();
@@ -180,45 +167,27 @@ async function rotate(
   trx: Engine,
   { kind, credentialId, fresh, overlapMs }: Rotation,
 ): Promise<RotatedCredential | undefined> {
-  const found = await findOld(trx, kind, credentialId);
+  const found = await ofExistingAgents(trx)
+    .selectAll("credentials")
+    .select(trx.dialect.now.as("now"))
+    .where(is({ "credentials.id": credentialId, "credentials.kind": kind }))
+    .executeTakeFirst();
   if (!found) return undefined;
   const { now, ...old } = found;
   const ended = old.revoked_at !== null || (old.expires_at !== null && old.expires_at <= now);
   if (ended) return { kind: "over" };
-  const last = await endOfMaker(trx, fresh.createdBy);
-  const oldEndsAt = earliest(now + overlapMs, old.expires_at, last)!;
-  const expires_at = earliest(old.expires_at && now + old.expires_at - old.created_at, last);
-  await end(trx, credentialId, overlapMs === 0 ? { revoked_at: now } : { expires_at: oldEndsAt });
-  // Idempotency keys belong to the lineage: a client that repeats a query with its new key must not start a second run.
-  const ofNew = { createdAt: now, lineage: lineageIn(old), lastUsedAt: undefined, revokedAt: undefined };
-  const secret = credentialColumns.someOf({ createdBy: undefined, ...fresh, ...ofNew });
+  const { oldEndsAt, expires_at, row } = await replace(trx, "credentials", found, {
+    overlapMs,
+    createdBy: fresh.createdBy,
+  });
   await trx.db
     .insertInto("credentials")
-    .values({ ...old, ...secret, expires_at })
+    .values({ ...old, ...row, ...credentialColumns.someOf(fresh) })
     .execute();
   const { roles, can } = credentialColumns.recordOf(old);
   const optional = withoutNulls({ roles, can, expiresAt: expires_at });
   return { kind: "rotated", orgId: old.org_id, agentId: old.agent_id, oldEndsAt, ...optional };
 }
-
-function findOld({ db, dialect }: Engine, kind: CredentialKind, credentialId: string) {
-  return db
-    .selectFrom("credentials")
-    .innerJoin("agents", "agents.id", "credentials.agent_id")
-    .selectAll("credentials")
-    .select(dialect.now.as("now"))
-    .where("credentials.id", "=", credentialId)
-    .where("credentials.kind", "=", kind)
-    .where("agents.deleted_at", "is", null)
-    .executeTakeFirst();
-}
-
-/** Skips a credential that was revoked since it was read: the overlap must not make it valid again. */
-async function end({ db }: Engine, id: string, change: { revoked_at: number } | { expires_at: number }): Promise<void> {
-  await db.updateTable("credentials").set(change).where("id", "=", id).where("revoked_at", "is", null).execute();
-}
-
-export const lineageIn = ({ lineage, id }: Pick<CredentialRow, "lineage" | "id">): string => lineage ?? id;
 
 /** Settings may hold a large schema, which is not worth parsing for every request. */
 const needsProof = (settings: Json<AgentSettings>): boolean =>

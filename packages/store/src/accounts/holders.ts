@@ -1,5 +1,8 @@
 import { fromJson } from "../columns.ts";
 import type { Engine } from "../engine.ts";
+import { ago } from "../moments.ts";
+import { is } from "../statement.ts";
+import type { CredentialRow, ServiceTokenRow } from "../tables/credentials.ts";
 
 type Table = "credentials" | "service_tokens";
 
@@ -74,6 +77,47 @@ export async function makersOf({ db }: Engine, lineages: readonly string[]): Pro
   const byLineage = Map.groupBy(rows, ({ lineage }) => lineage);
   return new Map([...byLineage].map(([lineage, made]) => [lineage, [...new Set(made.map((one) => one.created_by))]]));
 }
+
+const TOUCH_MS = 60_000;
+
+/** Stores that the secret is used now, at most once a minute. */
+export async function touch({ db, dialect }: Engine, table: Table, id: string): Promise<void> {
+  await db
+    .updateTable(table)
+    .set({ last_used_at: dialect.now })
+    .where("id", "=", id)
+    .where((eb) => eb.or([eb("last_used_at", "is", null), eb("last_used_at", "<=", ago({ dialect }, TOUCH_MS))]))
+    .execute();
+}
+
+/** A stored secret, and the time at which it was read. */
+type Old = Pick<CredentialRow | ServiceTokenRow, "id" | "created_at" | "expires_at" | "lineage"> & { now: number };
+
+/**
+ * Ends a secret that is replaced by a new one after `overlapMs`, or at its own end if that is earlier. The new one lives
+ * as long as the old one did. Skips a secret that was revoked since it was read: the overlap must not make it valid
+ * again. Returns the columns of the new one besides its own.
+ */
+export async function replace(
+  trx: Engine,
+  table: Table,
+  { now, ...old }: Old,
+  { overlapMs, createdBy }: { overlapMs: number; createdBy: string | undefined },
+) {
+  const last = await endOfMaker(trx, createdBy);
+  const oldEndsAt = earliest(now + overlapMs, old.expires_at, last)!;
+  await trx.db
+    .updateTable(table)
+    .set(overlapMs === 0 ? { revoked_at: now } : { expires_at: oldEndsAt })
+    .where(is({ id: old.id, revoked_at: null }))
+    .execute();
+  const expires_at = earliest(old.expires_at && now + old.expires_at - old.created_at, last);
+  // Idempotency keys belong to the lineage: a client that repeats a query with its new key must not start a second run.
+  const ofNew = { created_at: now, last_used_at: null, lineage: lineageIn(old), created_by: createdBy ?? null };
+  return { oldEndsAt, expires_at, row: { ...ofNew, expires_at } };
+}
+
+export const lineageIn = ({ lineage, id }: Pick<CredentialRow, "lineage" | "id">): string => lineage ?? id;
 
 /** When a credential ends: at the earliest time given; null for never. */
 export function earliest(...ends: (number | null | undefined)[]): number | null {

@@ -1,8 +1,8 @@
 import { makeDue } from "../calls/approvals.ts";
 import { type Engine, transact } from "../engine.ts";
 import type { MemberChanged, MemberRecord, MemberStore, NewMember } from "@patchbay/engine/ports/store/members";
-import { parseCursor, toCursor } from "../page-cursor.ts";
-import { memberColumns, type MemberTableRow } from "../tables/schema.ts";
+import { oldestFirst, pageFrom, parseCursor } from "../page-cursor.ts";
+import { type LinkTableRow, memberColumns, type MemberTableRow } from "../tables/schema.ts";
 import { is } from "../statement.ts";
 
 /** Members of organisations. A removed member's row stays, because audit entries refer to it. */
@@ -17,22 +17,13 @@ export function memberStore(engine: Engine): MemberStore {
     create: (member) => insertMember(engine, member),
 
     async list(orgId, { limit, cursor }) {
-      let query = existing().where("org_id", "=", orgId);
-      if (cursor !== undefined) {
-        const last = parseCursor(cursor);
-        query = query.where((eb) =>
-          eb.or([eb("created_at", ">", last.at), eb.and([eb("created_at", "=", last.at), eb("id", ">", last.id)])]),
-        );
-      }
-      const rows = await query
-        .orderBy("created_at")
-        .orderBy("id")
+      const ofOrg = existing().where("org_id", "=", orgId);
+      const found = await oldestFirst(ofOrg, cursor === undefined ? undefined : parseCursor(cursor))
         .limit(limit + 1)
         .execute();
-      const items = rows.slice(0, limit).map(toMember);
-      const last = items.at(-1);
-      const more = rows.length > limit && last;
-      return { items, nextCursor: more ? toCursor({ at: last.createdAt, id: last.memberId }) : null };
+      const endOf = ({ created_at: at, id }: MemberTableRow) => ({ at, id });
+      const { rows, nextCursor } = pageFrom(found, { limit, endOf });
+      return { items: rows.map(toMember), nextCursor };
     },
 
     get: (orgId, memberId) => one(existing().where("id", "=", memberId).where("org_id", "=", orgId)),
@@ -44,8 +35,9 @@ export function memberStore(engine: Engine): MemberStore {
       alter(engine, { orgId, memberId, keeps: role === "owner" }, async (trx) => {
         await trx.db.updateTable("members").set({ role }).where("id", "=", memberId).execute();
         await endSessions(trx, memberId);
-        await endLinksBy(trx, memberId);
-        await endTokenLinksFor(trx, memberId);
+        await endLinks(trx, { created_by: memberId });
+        // A service token could not have created the link for the new role.
+        await unusedLinks(trx, { member_id: memberId }).where("created_by_token", "is not", null).execute();
       }),
 
     remove: (orgId, memberId) =>
@@ -141,26 +133,19 @@ function alter(
 /** Ends the member's sessions and links, including links that the member created for others. */
 async function endAccess(trx: Engine, memberId: string): Promise<void> {
   await endSessions(trx, memberId);
-  await endLinksFor(trx, memberId);
-  await endLinksBy(trx, memberId);
+  await endLinks(trx, { member_id: memberId });
+  // A removed member must not return through a link created for someone else.
+  await endLinks(trx, { created_by: memberId });
 }
 
-/** Returns the number of deleted links. */
-export async function endLinksFor({ db }: Engine, memberId: string): Promise<number> {
-  const unused = db.deleteFrom("sign_in_links").where("member_id", "=", memberId).where("used_at", "is", null);
-  return (await unused.returning("hash").execute()).length;
+/** Deletes the unused links with these columns. False if there is none. */
+export async function endLinks(trx: Engine, which: Partial<LinkTableRow>): Promise<boolean> {
+  const { numDeletedRows } = await unusedLinks(trx, which).executeTakeFirstOrThrow();
+  return numDeletedRows > 0n;
 }
 
-/** A removed or demoted member must not return through a link created for someone else. */
-async function endLinksBy({ db }: Engine, memberId: string): Promise<void> {
-  await db.deleteFrom("sign_in_links").where("created_by", "=", memberId).where("used_at", "is", null).execute();
-}
-
-/** A service token could not have created the link for the new role. */
-async function endTokenLinksFor({ db }: Engine, memberId: string): Promise<void> {
-  const unused = db.deleteFrom("sign_in_links").where("member_id", "=", memberId).where("used_at", "is", null);
-  await unused.where("created_by_token", "is not", null).execute();
-}
+export const unusedLinks = ({ db }: Engine, which: Partial<LinkTableRow>) =>
+  db.deleteFrom("sign_in_links").where(is({ ...which, used_at: null }));
 
 async function endSessions({ db }: Engine, memberId: string): Promise<void> {
   await db.deleteFrom("console_sessions").where("member_id", "=", memberId).execute();

@@ -1,7 +1,7 @@
-import { sql } from "kysely";
 import type { KeyedRequest, RequestKeyStore } from "@patchbay/engine/ports/store/request-keys";
 import { fromJson, toJson } from "../columns.ts";
 import type { Engine } from "../engine.ts";
+import { ago } from "../moments.ts";
 import { IDEMPOTENCY_MS } from "../runs/idempotency-keys.ts";
 
 /** Implements `RequestKeyStore`. Run keys are in a separate table: they are stored with the run, in its transaction. */
@@ -18,7 +18,7 @@ export function requestKeyStore({ db, dialect }: Engine): RequestKeyStore {
           conflict
             .columns(["org_id", "actor_id", "key"])
             .doUpdateSet(content)
-            .where("request_keys.created_at", "<=", sql<number>`${now} - ${sql.lit(IDEMPOTENCY_MS)}`),
+            .where("request_keys.created_at", "<=", ago({ dialect }, IDEMPOTENCY_MS)),
         )
         .returning("key")
         .executeTakeFirst();

@@ -2,13 +2,11 @@ import { sql } from "kysely";
 import type { ServiceTokenRecord, ServiceTokenStore } from "@patchbay/engine/ports/store/service-tokens";
 import { inBatches } from "../columns.ts";
 import { type Engine, transact } from "../engine.ts";
-import { earliest, endOfMaker } from "./holders.ts";
-import { lockMembers } from "./members.ts";
+import { earliest, endOfMaker, replace, touch } from "./holders.ts";
+import { endLinks, lockMembers } from "./members.ts";
 import { newestPage } from "../page-cursor.ts";
 import { serviceTokenColumns, type ServiceTokenRow } from "../tables/credentials.ts";
 import { is } from "../statement.ts";
-
-const TOUCH_MS = 60_000;
 
 /** Service tokens. Secrets are stored only as hashes. */
 export function serviceTokenStore(engine: Engine): ServiceTokenStore {
@@ -30,23 +28,14 @@ export function serviceTokenStore(engine: Engine): ServiceTokenStore {
         await lockMembers(trx, orgId);
         const old = await lockToken(trx, orgId, tokenId);
         if (old?.state !== "active") return undefined;
-        const { now, state: _state, ...row } = old;
-        const last = await endOfMaker(trx, fresh.createdBy);
-        const expires_at = earliest(old.expires_at && now + old.expires_at - old.created_at, last);
-        const oldEndsAt = earliest(now + overlapMs, old.expires_at, last)!;
-        await trx.db
-          .updateTable("service_tokens")
-          .set(overlapMs === 0 ? { revoked_at: now } : { expires_at: oldEndsAt })
-          .where("id", "=", tokenId)
-          .execute();
-        const ofNew = { createdAt: now, lastUsedAt: undefined, lineage: old.lineage ?? old.id };
-        const secret = serviceTokenColumns.someOf({ createdBy: undefined, ...fresh, ...ofNew });
+        const { now: _now, state: _state, ...ofOld } = old;
+        const { oldEndsAt, row } = await replace(trx, "service_tokens", old, { overlapMs, createdBy: fresh.createdBy });
         await trx.db
           .insertInto("service_tokens")
-          .values({ ...row, ...secret, expires_at })
+          .values({ ...ofOld, ...row, ...serviceTokenColumns.someOf(fresh) })
           .execute();
-        if (overlapMs === 0) await endLinksOf(trx, tokenId);
-        else await unusedLinksOf(trx, tokenId).set({ created_by_token: fresh.tokenId }).execute();
+        if (overlapMs === 0) await endLinks(trx, { created_by_token: tokenId });
+        else await inheritLinks(trx, tokenId, fresh.tokenId);
         return { oldEndsAt };
       }),
 
@@ -60,24 +49,11 @@ export function serviceTokenStore(engine: Engine): ServiceTokenStore {
           .where(is({ id: tokenId, org_id: orgId }))
           .returning("id")
           .executeTakeFirst();
-        if (!revoked) return false;
-        await endLinksOf(trx, tokenId);
-        return true;
+        if (revoked) await endLinks(trx, { created_by_token: tokenId });
+        return revoked !== undefined;
       }),
 
-    async touch(tokenId) {
-      await db
-        .updateTable("service_tokens")
-        .set({ last_used_at: dialect.now })
-        .where("id", "=", tokenId)
-        .where((eb) =>
-          eb.or([
-            eb("last_used_at", "is", null),
-            eb("last_used_at", "<=", sql<number>`${dialect.now} - ${sql.lit(TOUCH_MS)}`),
-          ]),
-        )
-        .execute();
-    },
+    touch: (tokenId) => touch(engine, "service_tokens", tokenId),
   };
 }
 
@@ -94,7 +70,7 @@ function tokenReads(engine: Engine): Pick<ServiceTokenStore, "find" | "get" | "l
     },
 
     async get(orgId, tokenId) {
-      const row = await tokens(engine).where("id", "=", tokenId).where("org_id", "=", orgId).executeTakeFirst();
+      const row = await oneToken(engine, orgId, tokenId).executeTakeFirst();
       return row && toRecord(row);
     },
 
@@ -113,24 +89,24 @@ function tokenReads(engine: Engine): Pick<ServiceTokenStore, "find" | "get" | "l
 
 /** Whether the organisation's service token is active. Call it under the link lock, which a revocation takes too. */
 export async function isActiveToken(engine: Engine, orgId: string, tokenId: string): Promise<boolean> {
-  const row = await tokens(engine).where("id", "=", tokenId).where("org_id", "=", orgId).executeTakeFirst();
+  const row = await oneToken(engine, orgId, tokenId).executeTakeFirst();
   return row?.state === "active";
 }
 
-async function endLinksOf({ db }: Engine, tokenId: string): Promise<void> {
-  const links = db.deleteFrom("sign_in_links").where("created_by_token", "=", tokenId);
-  await links.where("used_at", "is", null).execute();
-}
-
 /** The links belong to the token's successor, so that a later revocation ends them too. */
-const unusedLinksOf = ({ db }: Engine, tokenId: string) =>
-  db.updateTable("sign_in_links").where("created_by_token", "=", tokenId).where("used_at", "is", null);
+async function inheritLinks({ db }: Engine, tokenId: string, nextId: string): Promise<void> {
+  const unused = db.updateTable("sign_in_links").where(is({ created_by_token: tokenId, used_at: null }));
+  await unused.set({ created_by_token: nextId }).execute();
+}
 
 /** Prefix for service token ids. */
 export const SERVICE_TOKEN_ID = "svt_";
 
 const tokens = (engine: Engine) =>
   engine.db.selectFrom("service_tokens").selectAll("service_tokens").select(stateOf(engine).as("state"));
+
+const oneToken = (engine: Engine, orgId: string, tokenId: string) =>
+  tokens(engine).where(is({ id: tokenId, org_id: orgId }));
 
 const stateOf = ({ dialect }: Engine) => sql<ServiceTokenRecord["state"]>`case
   when service_tokens.revoked_at is not null then 'revoked'
@@ -144,8 +120,7 @@ async function lockToken(trx: Engine, orgId: string, tokenId: string) {
     .set((eb) => ({ label: eb.ref("label") }))
     .where(is({ id: tokenId, org_id: orgId }))
     .execute();
-  const own = tokens(trx).where("id", "=", tokenId).where("org_id", "=", orgId);
-  return own.select(trx.dialect.now.as("now")).executeTakeFirst();
+  return oneToken(trx, orgId, tokenId).select(trx.dialect.now.as("now")).executeTakeFirst();
 }
 
 function toRecord(row: ServiceTokenRow & { state: ServiceTokenRecord["state"] }): ServiceTokenRecord {

@@ -4,16 +4,10 @@ import { sql } from "kysely";
 import type { Accepted, LinkMade, LinkRecord, SignInStore } from "@patchbay/engine/ports/store/members";
 import { endOfMaker } from "./holders.ts";
 import { isActiveToken, SERVICE_TOKEN_ID } from "./service-tokens.ts";
-import { olderThan, pageFrom } from "../page-cursor.ts";
-import {
-  endLinksFor,
-  insertMember,
-  lockMembers,
-  lockMembersWith,
-  markRemoved,
-  setAccount,
-  toMember,
-} from "./members.ts";
+import { inMs } from "../moments.ts";
+import { newestFirst, type PageAsked, pageFrom } from "../page-cursor.ts";
+import { endLinks, insertMember, lockMembers, lockMembersWith } from "./members.ts";
+import { markRemoved, setAccount, toMember, unusedLinks } from "./members.ts";
 import { is } from "../statement.ts";
 
 /** One-time links. All transactions lock the organisation before the link, so they cannot deadlock. */
@@ -25,7 +19,7 @@ export function links(engine: Engine) {
         const orgId = await lockMembersWith(trx, memberId);
         if (orgId === undefined || !(await mayMakeLinks(trx, orgId, link.by))) return { kind: "not_owner" };
         if (role !== undefined && !(await hasRole(trx, memberId, role))) return { kind: "role_changed" };
-        await endLinksFor(trx, memberId);
+        await endLinks(trx, { member_id: memberId });
         return insertLink(trx, { ...link, orgId, memberId });
       }),
 
@@ -48,7 +42,7 @@ export function links(engine: Engine) {
           .select(["email", "password_hash"])
           .where(is({ id: memberId, org_id: orgId, removed_at: null }))
           .executeTakeFirst();
-        if (!member || (await endLinksFor(trx, memberId)) === 0) return false;
+        if (!member || !(await endLinks(trx, { member_id: memberId }))) return false;
         if (member.email !== null && member.password_hash === null) await markRemoved(trx, memberId);
         return true;
       }),
@@ -56,7 +50,7 @@ export function links(engine: Engine) {
     createSetUpLink: ({ hash, lifeMs, replace }) =>
       transact(engine, async (trx) => {
         if (await hasMembers(trx)) return undefined;
-        const unused = trx.db.deleteFrom("sign_in_links").where("kind", "=", "setup").where("used_at", "is", null);
+        const unused = unusedLinks(trx, { kind: "setup" });
         await (replace ? unused : unused.where("expires_at", "<=", dialect.now)).execute();
         const made = await trx.db
           .insertInto("sign_in_links")
@@ -101,8 +95,6 @@ interface LinkRow {
   by?: string | undefined;
   lifeMs: number;
 }
-
-const inMs = ({ dialect }: Engine, ms: number) => sql<number>`${dialect.now} + ${sql.lit(ms)}`;
 
 async function insertLink(trx: Engine, { hash, kind, orgId, memberId, by, lifeMs }: LinkRow): Promise<LinkMade> {
   const last = await endOfMaker(trx, by);
@@ -161,28 +153,24 @@ async function lockAddress({ db }: Engine, memberId: string): Promise<boolean> {
   return rows.some((row) => row.id !== memberId && row.password_hash !== null);
 }
 
-async function pendingLinks(engine: Engine, orgId: string, asked: { limit: number; cursor?: string | undefined }) {
-  const { db, dialect } = engine;
-  const { limit, cursor } = asked;
-  // A member has at most one unused link, so the member's id identifies it and the cursor needs no hash.
-  const order = { at: "link.created_at", id: "link.member_id" };
-  const rows = await db
+async function pendingLinks({ db, dialect }: Engine, orgId: string, { limit, cursor }: PageAsked) {
+  const pending = db
     .selectFrom("sign_in_links as link")
     .innerJoin("members", "members.id", "link.member_id")
     .leftJoin("members as author", "author.id", "link.created_by")
     .where("link.org_id", "=", orgId)
     .where("link.used_at", "is", null)
     .where("link.expires_at", ">", dialect.now)
-    .$if(cursor !== undefined, (narrowed) => narrowed.where(olderThan(cursor!, order)))
     .selectAll("members")
     .select(["link.created_at as made_at", "link.expires_at", "link.created_by"])
-    .select(["author.name as author_name", "author.email as author_email"])
-    .orderBy("link.created_at", "desc")
-    .orderBy("link.member_id", "desc")
-    .limit(limit + 1)
-    .execute();
-  const page = pageFrom(rows, { limit, floor: undefined, endOf: (row) => ({ at: row.made_at, id: row.id }) });
-  const items = page.rows.map((row) => ({
+    .select(["author.name as author_name", "author.email as author_email"]);
+  // A member has at most one unused link, so the member's id identifies it and the cursor needs no hash.
+  const sorted = newestFirst(pending, cursor, { at: "link.created_at", id: "link.member_id" });
+  const { rows, nextCursor } = pageFrom(await sorted.limit(limit + 1).execute(), {
+    limit,
+    endOf: (row) => ({ at: row.made_at, id: row.id }),
+  });
+  const items = rows.map((row) => ({
     member: toMember(row),
     createdBy:
       row.created_by === null
@@ -191,7 +179,7 @@ async function pendingLinks(engine: Engine, orgId: string, asked: { limit: numbe
     createdAt: row.made_at,
     expiresAt: row.expires_at,
   }));
-  return { items, nextCursor: page.nextCursor };
+  return { items, nextCursor };
 }
 
 /** A valid link with its organisation and member. A set-up link is valid only until the first member exists. */

@@ -1,7 +1,7 @@
-import { sql } from "kysely";
 import type { SignInStore } from "@patchbay/engine/ports/store/members";
 import { inBatches } from "../columns.ts";
 import type { Engine } from "../engine.ts";
+import { ago, inMs } from "../moments.ts";
 import { toMember } from "./members.ts";
 import { links } from "./sign-in-links.ts";
 
@@ -15,9 +15,6 @@ const CONFIRMED_MS = 15 * MINUTE_MS;
 export function signInStore(engine: Engine): SignInStore {
   return { ...sessionReads(engine), ...sessionChanges(engine), ...links(engine) };
 }
-
-const fromNow = ({ dialect }: Engine, ms: number) => sql<number>`${dialect.now} + ${sql.lit(ms)}`;
-const ago = ({ dialect }: Engine, ms: number) => sql<number>`${dialect.now} - ${sql.lit(ms)}`;
 
 /**
  * A session is valid until it expires, is idle for 12 hours, or its member is removed. Every read checks this in the
@@ -78,8 +75,8 @@ function sessionChanges(engine: Engine) {
           member_id: memberId,
           created_at: dialect.now,
           last_seen_at: dialect.now,
-          confirmed_until: fromNow(engine, CONFIRMED_MS),
-          expires_at: fromNow(engine, LIFE_MS),
+          confirmed_until: inMs(engine, CONFIRMED_MS),
+          expires_at: inMs(engine, LIFE_MS),
         }))
         .execute();
     },
@@ -102,7 +99,7 @@ function sessionChanges(engine: Engine) {
     async rotateSession({ hash, next }) {
       const rotated = await db
         .updateTable("console_sessions")
-        .set({ hash: next, last_seen_at: dialect.now, confirmed_until: fromNow(engine, CONFIRMED_MS) })
+        .set({ hash: next, last_seen_at: dialect.now, confirmed_until: inMs(engine, CONFIRMED_MS) })
         .where("hash", "=", hash)
         .returning("hash")
         .executeTakeFirst();

@@ -1,6 +1,7 @@
-import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kysely";
+import { type Expression, type ExpressionBuilder, type RawBuilder, sql, type SqlBool } from "kysely";
 import type { PermitId, PermitStore } from "@patchbay/engine/ports/store/permit-store";
 import { type Engine, transact } from "../engine.ts";
+import { inMs } from "../moments.ts";
 import type { Schema } from "../tables/schema.ts";
 
 /** `call_id` in the row that is locked for changes to a function's permits. */
@@ -11,12 +12,8 @@ export function permitStore(engine: Engine): PermitStore {
     acquire: (permit, options) => transact(engine, (trx) => acquire(trx, permit, options)),
 
     async hold(permit, holdMs) {
-      const { db } = engine;
-      await db
-        .updateTable("permits")
-        .where(own(permit))
-        .set({ expires_at: inMs(engine, holdMs) })
-        .execute();
+      const held = { expires_at: inMs(engine, holdMs) };
+      await engine.db.updateTable("permits").set(held).where(own(permit)).execute();
     },
 
     async release(permit) {
@@ -32,24 +29,19 @@ async function acquire(
 ): Promise<boolean> {
   const { db, dialect } = engine;
   const { agentId, functionName, callId, start, orgId } = permit;
-  const row = { agent_id: agentId, function_name: functionName, org_id: orgId, queued_at: dialect.now };
-  await db
-    .insertInto("permits")
-    .values({ ...row, call_id: LOCK, start: 0, granted: 0, expires_at: 0 })
-    .onConflict((conflict) =>
-      conflict.columns(["agent_id", "function_name", "call_id", "start"]).doUpdateSet({ expires_at: 0 }),
-    )
-    .execute();
+  const row = { agent_id: agentId, function_name: functionName, org_id: orgId, queued_at: dialect.now, granted: 0 };
+  const put = (key: { call_id: string; start: number }, expires_at: Moment, renewed: Moment) =>
+    db
+      .insertInto("permits")
+      .values({ ...row, ...key, expires_at })
+      .onConflict((conflict) =>
+        conflict.columns(["agent_id", "function_name", "call_id", "start"]).doUpdateSet({ expires_at: renewed }),
+      )
+      .execute();
+  const [held, waits] = [inMs(engine, holdMs), inMs(engine, waitMs)];
+  await put({ call_id: LOCK, start: 0 }, sql.lit(0), sql.lit(0));
   await db.deleteFrom("permits").where(ofFunction(permit)).where("expires_at", "<=", dialect.now).execute();
-  await db
-    .insertInto("permits")
-    .values({ ...row, call_id: callId, start, granted: 0, expires_at: inMs(engine, waitMs) })
-    .onConflict((conflict) =>
-      conflict.columns(["agent_id", "function_name", "call_id", "start"]).doUpdateSet({
-        expires_at: sql<number>`case when permits.granted = 1 then ${inMs(engine, holdMs)} else ${inMs(engine, waitMs)} end`,
-      }),
-    )
-    .execute();
+  await put({ call_id: callId, start }, waits, sql`case when permits.granted = 1 then ${held} else ${waits} end`);
   const others = await db
     .selectFrom("permits")
     .where(ofFunction(permit))
@@ -61,17 +53,11 @@ async function acquire(
     .execute();
   const place = others.find((one) => one.call_id === callId && one.start === start);
   if (place?.granted === 0)
-    await db
-      .updateTable("permits")
-      .where(own(permit))
-      .set({ granted: 1, expires_at: inMs(engine, holdMs) })
-      .execute();
+    await db.updateTable("permits").set({ granted: 1, expires_at: held }).where(own(permit)).execute();
   return place !== undefined;
 }
 
-/** Postgres takes a parameter next to an operator for a text. */
-const inMs = ({ dialect }: Engine, ms: number) => sql<number>`${dialect.now} + cast(${ms} as bigint)`;
-
+type Moment = RawBuilder<number>;
 type Condition = (eb: ExpressionBuilder<Schema, "permits">) => Expression<SqlBool>;
 
 /** A function's rows, without the locked one. */

@@ -2,6 +2,7 @@ import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kyse
 import type { Candidate, Difference, Position, ShadowStore } from "@patchbay/engine/ports/store/shadow-store";
 import { fromJson, toJson } from "../columns.ts";
 import { type Engine, transact } from "../engine.ts";
+import { ago, inMs } from "../moments.ts";
 import { endedCalls, withCallers } from "./newest-calls.ts";
 import type { Schema } from "../tables/schema.ts";
 import { passedMs } from "../function-sets/served.ts";
@@ -40,7 +41,7 @@ export function shadowStore(engine: Engine): ShadowStore {
     async endedAfter(candidate, position, { limit, settleMs }) {
       const rows = await endedCalls(engine, candidate)
         .where(after(position))
-        .where("finished_at", "<=", sql<number>`${engine.dialect.now} - cast(${settleMs} as bigint)`)
+        .where("finished_at", "<=", ago(engine, settleMs))
         .orderBy("finished_at")
         .orderBy("id")
         .limit(limit)
@@ -54,20 +55,20 @@ export function shadowStore(engine: Engine): ShadowStore {
 
     async skip({ agentId, orgId }, position, ownMs) {
       // Calls that ended just before this service stopped are not late: no replica could compare them.
-      const olderThanMs = passedMs(engine, ownMs);
+      const tooOld = ago(engine, passedMs(engine, ownMs));
       const { count } = await engine.reads
         .selectFrom("calls")
         .select((eb) => eb.fn.countAll<number>().as("count"))
         .where(is({ org_id: orgId, agent_id: agentId }))
         .where(after(position))
-        .where("finished_at", "<", sql<number>`${engine.dialect.now} - cast(${olderThanMs} as bigint)`)
+        .where("finished_at", "<", tooOld)
         .executeTakeFirstOrThrow();
       if (count > 0)
         await engine.db
           .updateTable("shadows")
           .set({
             dropped: sql<number>`dropped + cast(${count} as bigint)`,
-            position_at: sql<number>`${engine.dialect.now} - cast(${olderThanMs} as bigint) - 1`,
+            position_at: sql<number>`${tooOld} - 1`,
             position_id: "\uffff",
           })
           .where("agent_id", "=", agentId)
@@ -94,9 +95,6 @@ export function shadowStore(engine: Engine): ShadowStore {
       }),
   };
 }
-
-/** Postgres takes a parameter next to an operator for a text. */
-const inMs = ({ dialect }: Engine, ms: number) => sql<number>`${dialect.now} + cast(${ms} as bigint)`;
 
 const ofSet =
   ({ agentId, service, manifestHash }: Candidate) =>

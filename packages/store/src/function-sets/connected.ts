@@ -1,11 +1,9 @@
 import { type Expression, sql, type SqlBool } from "kysely";
 import type { Engine } from "../engine.ts";
+import { ago } from "../moments.ts";
 
 /** A connection without a heartbeat for this long counts as closed. */
 const SEEN_MS = 30_000;
-
-/** A past moment as a sub-select: Postgres evaluates it once per statement and can then use an index. */
-export const ago = ({ dialect }: Engine, ms: number) => sql<number>`(select ${dialect.now} - ${sql.lit(ms)})`;
 
 /** True for a `runtimes` row whose connection is open now. */
 export function connectedNow(engine: Engine, runtimes: string): Expression<SqlBool> {

@@ -1,7 +1,8 @@
 import { sql, type SqlBool } from "kysely";
 import type { RuntimeStore } from "@patchbay/engine/ports/store/stores";
 import { fromJson, toJson } from "../columns.ts";
-import { ago, connectedNow } from "./connected.ts";
+import { connectedNow } from "./connected.ts";
+import { ago } from "../moments.ts";
 import { newestSets } from "./set-order.ts";
 import { type Engine, repeat } from "../engine.ts";
 import { is } from "../statement.ts";

@@ -2,6 +2,7 @@ import { type Expression, type ExpressionBuilder, type RawBuilder, sql, type Sql
 import type { RunRecord } from "@patchbay/engine/ports/records";
 import { SUSPECT_CRASHES } from "@patchbay/engine/ports/quarantine";
 import type { Engine } from "../engine.ts";
+import { inMs } from "../moments.ts";
 import type { Schema } from "../tables/schema.ts";
 import { runColumns } from "../tables/runs.ts";
 
@@ -51,7 +52,7 @@ export async function take(
       status: "running",
       owner,
       fence: eb("fence", "+", 1),
-      lease_until: sql<number>`${dialect.now} + ${leaseMs}`,
+      lease_until: inMs({ dialect }, leaseMs),
       deadline_at: sql<number>`deadline_at + ${quarantinedMs(dialect)}`,
       ...alsoSet,
     }))

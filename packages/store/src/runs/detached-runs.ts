@@ -1,6 +1,6 @@
-import { sql } from "kysely";
 import type { RunNotes } from "@patchbay/engine/ports/store/run-notes";
 import type { Engine } from "../engine.ts";
+import { ago } from "../moments.ts";
 import { IDEMPOTENCY_MS } from "./idempotency-keys.ts";
 import { visibleRuns } from "../threads/visible.ts";
 import { is } from "../statement.ts";
@@ -26,10 +26,7 @@ export function detachedRuns({ db, dialect }: Engine): Pick<RunNotes, "detach" |
           .where("status", "<>", "cancelled")
           .where("cancel_requested", "=", 0)
           .where((eb) =>
-            eb.or([
-              eb("finished_at", "is", null),
-              eb("finished_at", ">", sql<number>`${dialect.now} - ${sql.lit(IDEMPOTENCY_MS)}`),
-            ]),
+            eb.or([eb("finished_at", "is", null), eb("finished_at", ">", ago({ dialect }, IDEMPOTENCY_MS))]),
           )
           .orderBy((eb) => eb.case().when("status", "=", "waiting").then(1).else(0).end())
           .orderBy("id")

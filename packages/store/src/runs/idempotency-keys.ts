@@ -1,6 +1,7 @@
-import { expressionBuilder, sql } from "kysely";
+import { expressionBuilder } from "kysely";
 import type { NewRun } from "@patchbay/engine/ports/store/run-store";
 import type { Engine } from "../engine.ts";
+import { ago } from "../moments.ts";
 import type { Schema } from "../tables/schema.ts";
 import { is } from "../statement.ts";
 
@@ -21,7 +22,7 @@ export async function takeIdempotencyKey(
       conflict
         .columns(["agent_id", "scope", "key"])
         .doUpdateSet(content)
-        .where("idempotency_keys.created_at", "<=", sql<number>`${now} - ${sql.lit(IDEMPOTENCY_MS)}`),
+        .where("idempotency_keys.created_at", "<=", ago({ dialect }, IDEMPOTENCY_MS)),
     )
     .returning("run_id")
     .executeTakeFirst();
@@ -41,7 +42,7 @@ export function liveKey({ db, dialect }: Engine, { agentId, keyId }: Pick<NewRun
     .selectFrom("idempotency_keys")
     .select(["run_id", "body_hash"])
     .where(is({ agent_id: agentId, scope: scopeOf(keyId), key }))
-    .where("created_at", ">", sql<number>`${dialect.now} - ${sql.lit(IDEMPOTENCY_MS)}`)
+    .where("created_at", ">", ago({ dialect }, IDEMPOTENCY_MS))
     .executeTakeFirst();
 }
 

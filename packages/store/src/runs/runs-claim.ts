@@ -5,6 +5,7 @@ import type { RunStore } from "@patchbay/engine/ports/store/run-store";
 import { isTrusted, nextInThread, take } from "./claim.ts";
 import { idBatches, inBatches, toJson } from "../columns.ts";
 import { type Engine, repeat } from "../engine.ts";
+import { inMs } from "../moments.ts";
 import { afterCrash, forgiving, mustEnd, suspects, UNSUSPECTED } from "./suspects.ts";
 import type { Schema } from "../tables/schema.ts";
 import { is } from "../statement.ts";
@@ -120,7 +121,7 @@ function leases(engine: Engine): Pick<RunStore, "renew" | "release" | "recordSeg
     );
   return {
     async renew(owner, runIds, leaseMs) {
-      const lease = { lease_until: sql<number>`${dialect.now} + ${leaseMs}`, ...forgiving(dialect) };
+      const lease = { lease_until: inMs(engine, leaseMs), ...forgiving(dialect) };
       const rows = await inBatches(runIds, (ids) => ofOwner(owner, ids, lease));
       return rows.map((run) => ({ runId: run.id, cancelRequested: run.cancel_requested === 1 }));
     },

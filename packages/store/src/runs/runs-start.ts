@@ -1,5 +1,4 @@
 import { LIMITS } from "@patchbay/protocol";
-import { sql } from "kysely";
 import { type NewRun, recordOf, type RunStore, type StartedRun } from "@patchbay/engine/ports/store/run-store";
 import { insertAudit } from "../audit/audit.ts";
 import { reserve } from "./credits.ts";
@@ -7,6 +6,7 @@ import { liveKey, takeIdempotencyKey } from "./idempotency-keys.ts";
 import { continueRun, isNewest } from "./retries.ts";
 import { insertEvents } from "./runs-commit.ts";
 import { type Engine, transact } from "../engine.ts";
+import { inMs } from "../moments.ts";
 import type { ThreadRow } from "../tables/schema.ts";
 import { is, statement } from "../statement.ts";
 import { newRowOf, resultColumns, type RunRow } from "../tables/runs.ts";
@@ -186,13 +186,13 @@ const inserted = ({ db, dialect }: Engine, { timeoutMs, ...row }: NewRow & Pick<
     cancel_requested: 0,
     ...row,
     created_at: dialect.now,
-    deadline_at: sql<number>`${dialect.now} + ${timeoutMs}`,
+    deadline_at: inMs({ dialect }, timeoutMs),
   });
 
 /** A run that starts immediately is inserted with its lease, so that no other replica can claim it in between. */
 const insertRunning = statement(({ leaseMs, ...row }: NewRow & { owner: string; leaseMs: number }, engine) => {
   const { now } = engine.dialect;
-  const lease = { lease_until: sql<number>`${now} + ${leaseMs}`, started_at: now };
+  const lease = { lease_until: inMs(engine, leaseMs), started_at: now };
   return inserted(engine, { ...row, ...lease, status: "running", fence: 1 }).returning(MADE);
 });
 
