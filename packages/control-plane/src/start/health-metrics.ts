@@ -22,20 +22,37 @@ const ANSWER_MS = 2_000;
 const SHARED_MS = 5_000;
 const STATES = ["queued", "running", "waiting"] as const;
 
+/** The gauges by name, with the help text of each. */
+const HELP = {
+  build_info: "1, with the versions of Patchbay and Node.js and the kind of the database",
+  bus_up: "1 while messages reach other replicas, else 0; 1 for a single process",
+  open_fds:
+    "File descriptors that this process has open, of which connections are most; absent where the platform does not report it",
+  store_groups_failed:
+    "Groups of rows that could not be stored in one statement, so that each row was stored by itself, since the start, by kind: `steps`, `starts` or `accepts`",
+  database_up: "1 if the database answers within 2 seconds, else 0",
+  database_ping_seconds: "Seconds that the database took to answer; absent while it is down",
+  index_backlog:
+    "Ended runs that this replica has to add to the index, by which the console filters, sorts and searches runs; at most 50,000",
+  runs_open:
+    "Runs of all replicas that have not ended, by state: `queued`, `running`, or `waiting` for an approval. Each replica reports all of them; absent while the database is down",
+  runs_in_quarantine:
+    "Runs of all replicas that were in progress at two crashes of their process, and wait to be resumed or were resumed a moment ago. Each replica reports all of them; absent while the database is down",
+};
+
 /** Makes gauges that read the sources at each scrape. */
 const gaugesOf =
   (registry: Registry, sources?: HealthSources) =>
   <Label extends string>(
-    name: string,
+    name: keyof typeof HELP,
     labelNames: Label[],
-    help: string,
     collect: (made: Gauge<Label>, from: HealthSources) => void | Promise<void>,
   ): void => {
     const made: Gauge<Label> = new Gauge({
       registers: [registry],
       name: `patchbay_${name}`,
       labelNames,
-      help,
+      help: HELP[name],
       async collect() {
         made.reset();
         if (sources) await collect(made, sources);
@@ -43,84 +60,33 @@ const gaugesOf =
     });
   };
 
+/** A gauge without labels; without a series while there is no value. */
+function setOrRemove(made: Gauge<never>, value: number | undefined): void {
+  if (value === undefined) made.remove();
+  else made.set(value);
+}
+
 /** Adds the metrics that are read when they are scraped. Without sources they have no values. */
 export function addHealthMetrics(registry: Registry, sources?: HealthSources): void {
   const gauge = gaugesOf(registry, sources);
   const asked = sources && shared(() => askDatabase(sources.store));
 
-  gauge(
-    "build_info",
-    ["version", "node", "database"],
-    "1, with the versions of Patchbay and Node.js and the kind of the database",
-    (made, { version, database }) => made.set({ version, node: process.version, database }, 1),
+  gauge("build_info", ["version", "node", "database"], (made, { version, database }) =>
+    made.set({ version, node: process.version, database }, 1),
   );
-  gauge("bus_up", [], "1 while messages reach other replicas, else 0; 1 for a single process", (made, { bus }) =>
-    made.set(bus.healthy ? 1 : 0),
-  );
-  gauge(
-    "open_fds",
-    [],
-    "File descriptors that this process has open, of which connections are most; absent where the platform does not report it",
-    async (made, { files }) => {
-      const open = await files.count();
-      if (open === undefined) made.remove();
-      else made.set(open);
-    },
-  );
-  gauge(
-    "store_groups_failed",
-    ["kind"],
-    "Groups of rows that could not be stored in one statement, so that each row was stored by itself, since the start, by kind: `steps`, `starts` or `accepts`",
-    (made, { store }) => {
-      for (const [kind, count] of Object.entries(store.failedGroups())) made.set({ kind }, count);
-    },
-  );
-  gauge("database_up", [], "1 if the database answers within 2 seconds, else 0", async (made) => {
-    made.set((await asked?.()) === undefined ? 0 : 1);
+  gauge("bus_up", [], (made, { bus }) => made.set(Number(bus.healthy)));
+  gauge("open_fds", [], async (made, { files }) => setOrRemove(made, await files.count()));
+  gauge("store_groups_failed", ["kind"], (made, { store }) => {
+    for (const [kind, count] of Object.entries(store.failedGroups())) made.set({ kind }, count);
   });
-  gauge(
-    "database_ping_seconds",
-    [],
-    "Seconds that the database took to answer; absent while it is down",
-    async (made) => {
-      const answer = await asked?.();
-      if (answer) made.set(answer.seconds);
-      else made.remove();
-    },
-  );
-  addRunMetrics(gauge, asked);
-}
-
-/** Adds the run metrics: `asked` reads the database. */
-function addRunMetrics(
-  gauge: ReturnType<typeof gaugesOf>,
-  asked: (() => Promise<Answer | undefined>) | undefined,
-): void {
-  gauge(
-    "index_backlog",
-    [],
-    "Ended runs that this replica has to add to the index, by which the console filters, sorts and searches runs; at most 50,000",
-    (made, { store }) => made.set(store.index.backlog()),
-  );
-  gauge(
-    "runs_open",
-    ["state"],
-    "Runs of all replicas that have not ended, by state: `queued`, `running`, or `waiting` for an approval. Each replica reports all of them; absent while the database is down",
-    async (made) => {
-      const answer = await asked?.();
-      for (const state of STATES) if (answer) made.set({ state }, answer.runs[state]);
-    },
-  );
-  gauge(
-    "runs_in_quarantine",
-    [],
-    "Runs of all replicas that were in progress at two crashes of their process, and wait to be resumed or were resumed a moment ago. Each replica reports all of them; absent while the database is down",
-    async (made) => {
-      const answer = await asked?.();
-      if (answer) made.set(answer.runs.quarantined);
-      else made.remove();
-    },
-  );
+  gauge("database_up", [], async (made) => made.set(Number((await asked?.()) !== undefined)));
+  gauge("database_ping_seconds", [], async (made) => setOrRemove(made, (await asked?.())?.seconds));
+  gauge("index_backlog", [], (made, { store }) => made.set(store.index.backlog()));
+  gauge("runs_open", ["state"], async (made) => {
+    const answer = await asked?.();
+    for (const state of STATES) if (answer) made.set({ state }, answer.runs[state]);
+  });
+  gauge("runs_in_quarantine", [], async (made) => setOrRemove(made, (await asked?.())?.runs.quarantined));
 }
 
 interface Answer {

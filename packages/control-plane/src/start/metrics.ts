@@ -20,6 +20,7 @@ const NAMED_SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const NAMED_FUNCTIONS = 200;
 const NAMED_MODELS = 50;
 const OTHER = "other";
+const MODELS_BY_NAME = `the first ${NAMED_MODELS} models by name, all others as \`${OTHER}\``;
 
 /** Prometheus metrics in their own registry, so that several control planes in one process do not share counts. */
 export function createMetrics({
@@ -28,21 +29,65 @@ export function createMetrics({
 }: { registry?: Registry; health?: HealthSources } = {}): Metrics & MetricsPage {
   collectDefaultMetrics({ register: registry });
   addHealthMetrics(registry, health);
+  const meters = metersOf(registry);
   return {
-    ...runMetrics(registry),
-    ...callMetrics(registry),
-    ...modelMetrics(registry),
-    ...accessMetrics(registry),
-    ...runtimeMetrics(registry),
-    ...streamMetrics(registry),
+    ...runMetrics(meters),
+    ...callMetrics(meters),
+    ...modelMetrics(meters),
+    ...trafficMetrics(meters),
     contentType: registry.contentType,
     read: () => registry.metrics(),
   };
 }
 
-function counter<Label extends string>(registry: Registry, name: string, labelNames: Label[], help: string) {
-  return new Counter({ registers: [registry], name: `patchbay_${name}_total`, labelNames, help });
+/** The metrics by name, with the help text of each. */
+const HELP = {
+  runs: "Ended runs, by outcome: `succeeded`, or the code of the failure",
+  query_duration: "Seconds from the acceptance of a query to its last event, without the time that it waits for people",
+  leases_held: "Runs that this replica works on now, each under a lease",
+  leases_lost: "Runs that this replica gave up because their lease was lost",
+  webhook_attempts:
+    "Attempts to send a delivery, by outcome: `delivered`, `failed` with a further attempt to come, or `given_up`",
+  function_calls:
+    "Ended function calls, by outcome: `succeeded`, the code of the failure, or that of a run that ended before the call",
+  calls_denied: "Calls that were refused, by rule: `roles`, `unknown`, `authorize`, `context`, `input` or `approval`",
+  function_duration: `Seconds from when a call may begin, or its run is resumed, to its stored outcome, with waits for a permit and between attempts (\`succeeded\`, \`denied\`, \`failed\`, or \`cancelled\` with its run), by agent and function; the first ${NAMED_FUNCTIONS} functions by name, all others as \`${OTHER}\``,
+  model_turns:
+    "Requests to a model, repeated ones included, by outcome: `succeeded`, `aborted`, or the kind of the failure",
+  model_duration: `Seconds of a successful request to a model; ${MODELS_BY_NAME}`,
+  model_first_token: `Seconds until the first text or thought of a successful request; ${MODELS_BY_NAME}`,
+  tokens: "Tokens billed by providers; input includes cached_input and cache_write_input",
+  cost_usd: "Cost of model turns in US dollars",
+  access_disagreements: "Calls that the control plane allowed and a runtime refused by its roles",
+  access_widened: "Function sets that allow more than the set they replace",
+  requests:
+    "Answered requests of an API (`query` or `console`), by outcome: `succeeded`, `client_gone`, or the code of the refusal",
+  queries:
+    "Requests of the query endpoints, by outcome: `accepted`, `joined` by an Idempotency-Key, or the code of the refusal",
+  runtimes_connected: "Runtimes that are connected to this replica now",
+  runtimes_refused: "Connections of runtimes that were refused or closed, by limit or reason",
+  runtime_frames_dropped: "Frames of runtimes that exceeded the limit of their connection",
+  streams_open: "Event streams that this replica sends now",
+  streams_waiting: "Queries that wait for a slot among the open event streams",
+  streams_refused: "Event streams refused by a limit, by the limit's name",
+};
+type Name = keyof typeof HELP;
+
+/** Makes metrics of the registry. */
+function metersOf(registry: Registry) {
+  const about = (name: Name) => ({ registers: [registry], name: `patchbay_${name}`, help: HELP[name] });
+  return {
+    counter<Label extends string>(name: Name, ...labelNames: Label[]) {
+      return new Counter({ ...about(name), name: `patchbay_${name}_total`, labelNames });
+    },
+    gauge: (name: Name) => new Gauge(about(name)),
+    seconds<Label extends string>(name: Name, buckets: number[], ...labelNames: Label[]) {
+      return new Histogram({ ...about(name), name: `patchbay_${name}_seconds`, buckets, labelNames });
+    },
+  };
 }
+
+type Meters = ReturnType<typeof metersOf>;
 
 /**
  * Prometheus sees no increase in a series that begins at 1: the first rare event would raise no alert and have no rate.
@@ -51,31 +96,12 @@ function beginAtZero<Label extends string>(made: Counter<Label>, label: Label, v
   for (const value of values) made.inc({ [label]: value } as Record<Label, string>, 0);
 }
 
-function gauge(registry: Registry, name: string, help: string) {
-  return new Gauge({ registers: [registry], name: `patchbay_${name}`, help });
-}
-
-function runMetrics(registry: Registry): Pick<Metrics, "runEnded" | "leaseHeld" | "leaseLost" | "webhookAttempted"> {
-  const runs = counter(
-    registry,
-    "runs",
-    ["outcome"],
-    "Ended runs, by outcome: `succeeded`, or the code of the failure",
-  );
-  const durations = new Histogram({
-    registers: [registry],
-    name: "patchbay_query_duration_seconds",
-    help: "Seconds from the acceptance of a query to its last event, without the time that it waits for people",
-    buckets: SECONDS,
-  });
-  const leases = gauge(registry, "leases_held", "Runs that this replica works on now, each under a lease");
-  const lost = counter(registry, "leases_lost", [], "Runs that this replica gave up because their lease was lost");
-  const webhooks = counter(
-    registry,
-    "webhook_attempts",
-    ["outcome"],
-    "Attempts to send a delivery, by outcome: `delivered`, `failed` with a further attempt to come, or `given_up`",
-  );
+function runMetrics({ counter, gauge, seconds }: Meters) {
+  const runs = counter("runs", "outcome");
+  const durations = seconds("query_duration", SECONDS);
+  const leases = gauge("leases_held");
+  const lost = counter("leases_lost");
+  const webhooks = counter("webhook_attempts", "outcome");
   beginAtZero(webhooks, "outcome", ["delivered", "failed", "given_up"]);
   return {
     runEnded(outcome, durationMs) {
@@ -85,29 +111,13 @@ function runMetrics(registry: Registry): Pick<Metrics, "runEnded" | "leaseHeld" 
     leaseHeld: () => counted(leases),
     leaseLost: () => lost.inc(),
     webhookAttempted: (outcome) => webhooks.inc({ outcome }),
-  };
+  } satisfies Partial<Metrics>;
 }
 
-function callMetrics(registry: Registry): Pick<Metrics, "callEnded"> {
-  const calls = counter(
-    registry,
-    "function_calls",
-    ["outcome"],
-    "Ended function calls, by outcome: `succeeded`, the code of the failure, or that of a run that ended before the call",
-  );
-  const denied = counter(
-    registry,
-    "calls_denied",
-    ["rule"],
-    "Calls that were refused, by rule: `roles`, `unknown`, `authorize`, `context`, `input` or `approval`",
-  );
-  const durations = new Histogram({
-    registers: [registry],
-    name: "patchbay_function_duration_seconds",
-    labelNames: ["agent", "function", "outcome"] as const,
-    help: `Seconds from when a call may begin, or its run is resumed, to its stored outcome, with waits for a permit and between attempts (\`succeeded\`, \`denied\`, \`failed\`, or \`cancelled\` with its run), by agent and function; the first ${NAMED_FUNCTIONS} functions by name, all others as \`${OTHER}\``,
-    buckets: NAMED_SECONDS,
-  });
+function callMetrics({ counter, seconds }: Meters) {
+  const calls = counter("function_calls", "outcome");
+  const denied = counter("calls_denied", "rule");
+  const durations = seconds("function_duration", NAMED_SECONDS, "agent", "function", "outcome");
   const named = limited(NAMED_FUNCTIONS);
   return {
     callEnded({ agentId, functionName = "", outcome, rule, ms }: EndedCall) {
@@ -121,34 +131,15 @@ function callMetrics(registry: Registry): Pick<Metrics, "callEnded"> {
       const result = itself ? outcome : rule === undefined ? "failed" : "denied";
       durations.observe({ ...names, outcome: result }, ms / 1000);
     },
-  };
+  } satisfies Partial<Metrics>;
 }
 
-function modelMetrics(registry: Registry): Pick<Metrics, "modelTurn" | "turnBilled"> {
-  const labelNames = ["provider", "model"] as const;
-  const turns = counter(
-    registry,
-    "model_turns",
-    ["provider", "outcome"],
-    "Requests to a model, repeated ones included, by outcome: `succeeded`, `aborted`, or the kind of the failure",
-  );
-  const histogram = (name: string, help: string) =>
-    new Histogram({
-      registers: [registry],
-      name: `patchbay_model_${name}_seconds`,
-      labelNames,
-      help: `${help}; the first ${NAMED_MODELS} models by name, all others as \`${OTHER}\``,
-      buckets: NAMED_SECONDS,
-    });
-  const durations = histogram("duration", "Seconds of a successful request to a model");
-  const firstTokens = histogram("first_token", "Seconds until the first text or thought of a successful request");
-  const tokens = counter(
-    registry,
-    "tokens",
-    ["provider", "model", "kind"],
-    "Tokens billed by providers; input includes cached_input and cache_write_input",
-  );
-  const cost = counter(registry, "cost_usd", ["provider", "model"], "Cost of model turns in US dollars");
+function modelMetrics({ counter, seconds }: Meters) {
+  const turns = counter("model_turns", "provider", "outcome");
+  const durations = seconds("model_duration", NAMED_SECONDS, "provider", "model");
+  const firstTokens = seconds("model_first_token", NAMED_SECONDS, "provider", "model");
+  const tokens = counter("tokens", "provider", "model", "kind");
+  const cost = counter("cost_usd", "provider", "model");
   const named = limited(NAMED_MODELS);
   const labelsOf = ({ provider, model }: AskedModel) => ({ provider, model: named(provider, model) ? model : OTHER });
   return {
@@ -166,79 +157,36 @@ function modelMetrics(registry: Registry): Pick<Metrics, "modelTurn" | "turnBill
       tokens.inc({ ...labels, kind: "output" }, output);
       cost.inc(labels, costMicros / 1_000_000);
     },
-  };
+  } satisfies Partial<Metrics>;
 }
 
-function accessMetrics(
-  registry: Registry,
-): Pick<Metrics, "accessDisagreed" | "accessWidened" | "queryAnswered" | "requestAnswered"> {
-  const disagreements = counter(
-    registry,
-    "access_disagreements",
-    [],
-    "Calls that the control plane allowed and a runtime refused by its roles",
-  );
-  const widenings = counter(registry, "access_widened", [], "Function sets that allow more than the set they replace");
-  const requests = counter(
-    registry,
-    "requests",
-    ["api", "outcome"],
-    "Answered requests of an API (`query` or `console`), by outcome: `succeeded`, `client_gone`, or the code of the refusal",
-  );
-  const queries = counter(
-    registry,
-    "queries",
-    ["endpoint", "outcome"],
-    "Requests of the query endpoints, by outcome: `accepted`, `joined` by an Idempotency-Key, or the code of the refusal",
-  );
+/** Of the requests that this replica answers, its streams, and its runtimes. */
+function trafficMetrics({ counter, gauge }: Meters) {
+  const disagreements = counter("access_disagreements");
+  const widenings = counter("access_widened");
+  const requests = counter("requests", "api", "outcome");
+  const queries = counter("queries", "endpoint", "outcome");
+  const connected = gauge("runtimes_connected");
+  const refused = counter("runtimes_refused", "reason");
+  const frames = counter("runtime_frames_dropped");
+  beginAtZero(refused, "reason", RUNTIME_REFUSALS);
+  const open = gauge("streams_open");
+  const waiting = gauge("streams_waiting");
+  const refusedStreams = counter("streams_refused", "limit");
+  beginAtZero(refusedStreams, "limit", STREAM_LIMITS);
   return {
     accessDisagreed: () => disagreements.inc(),
     accessWidened: () => widenings.inc(),
     requestAnswered: (api, outcome) => requests.inc({ api, outcome }),
     queryAnswered: (endpoint, outcome) => queries.inc({ endpoint, outcome }),
-  };
-}
-
-function runtimeMetrics(
-  registry: Registry,
-): Pick<Metrics, "runtimeConnected" | "runtimeDisconnected" | "runtimeRefused" | "frameDropped"> {
-  const connected = gauge(registry, "runtimes_connected", "Runtimes that are connected to this replica now");
-  const refused = counter(
-    registry,
-    "runtimes_refused",
-    ["reason"],
-    "Connections of runtimes that were refused or closed, by limit or reason",
-  );
-  const frames = counter(
-    registry,
-    "runtime_frames_dropped",
-    [],
-    "Frames of runtimes that exceeded the limit of their connection",
-  );
-  beginAtZero(refused, "reason", RUNTIME_REFUSALS);
-  return {
     runtimeConnected: () => connected.inc(),
     runtimeDisconnected: () => connected.dec(),
     runtimeRefused: (reason) => refused.inc({ reason }),
     frameDropped: () => frames.inc(),
-  };
-}
-
-function streamMetrics(registry: Registry): Pick<Metrics, "streamOpened" | "streamRefused" | "streamWaiting"> {
-  const open = gauge(registry, "streams_open", "Event streams that this replica sends now");
-  const waiting = gauge(registry, "streams_waiting", "Queries that wait for a slot among the open event streams");
-  const refused = counter(
-    registry,
-    "streams_refused",
-    ["limit"],
-    "Event streams refused by a limit, by the limit's name",
-  );
-  beginAtZero(refused, "limit", STREAM_LIMITS);
-  return {
     streamOpened: () => counted(open),
     streamWaiting: () => counted(waiting),
-    streamRefused: (limit) => refused.inc({ limit }),
-  };
+    streamRefused: (limit) => refusedStreams.inc({ limit }),
+  } satisfies Partial<Metrics>;
 }
 
 /** Adds one to the gauge until disposed. */
