@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
-import { SqliteAdapter, type SqliteDatabase, type SqliteStatement } from "kysely";
+import { type Dialect, type Driver, SqliteAdapter, type SqliteDatabase } from "kysely";
+import { SqliteIntrospector, SqliteQueryCompiler, type SqliteStatement } from "kysely";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 
 const BUSY = 5;
@@ -108,8 +109,15 @@ function adaptStatement(statement: StatementSync): SqliteStatement {
   };
 }
 
-/** For drivers that share their connections between callers. */
-export class SharedSqliteAdapter extends SqliteAdapter {
+/** Kysely's SQLite dialect with a driver that shares its connections between callers. */
+export const sqliteWith = (createDriver: () => Driver): Dialect => ({
+  createAdapter: () => new SharedSqliteAdapter(),
+  createDriver,
+  createIntrospector: (db) => new SqliteIntrospector(db),
+  createQueryCompiler: () => new SqliteQueryCompiler(),
+});
+
+class SharedSqliteAdapter extends SqliteAdapter {
   /** SQLite runs schema changes in transactions, so two starting processes migrate one after the other. */
   override get supportsTransactionalDdl(): boolean {
     return true;

@@ -1,9 +1,9 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- threads have no origins */
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
-import { type Dialect, type Driver, SqliteIntrospector, SqliteQueryCompiler } from "kysely";
+import type { Dialect } from "kysely";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
-import { SharedSqliteAdapter, translateSqliteError } from "./sqlite-database.ts";
+import { sqliteWith, translateSqliteError } from "./sqlite-database.ts";
 
 /** Data that the thread starts with. */
 export interface ReaderSetUp {
@@ -34,7 +34,7 @@ export function sqliteReader(file: string, now: (() => number) | undefined): Dia
   const threads = Array.from({ length: THREADS }, () => readerThread({ file, hasClock: now !== undefined }));
   /** The first one if it is idle: then the others need not start. */
   const leastBusy = () => threads.reduce((best, one) => (one.pending < best.pending ? one : best));
-  const driver: Driver = {
+  return sqliteWith(() => ({
     async init() {},
     async acquireConnection() {
       return {
@@ -55,13 +55,7 @@ export function sqliteReader(file: string, now: (() => number) | undefined): Dia
     async rollbackTransaction() {},
     async releaseConnection() {},
     destroy: async () => void (await Promise.all(threads.map((thread) => thread.close()))),
-  };
-  return {
-    createDriver: () => driver,
-    createAdapter: () => new SharedSqliteAdapter(),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
-    createIntrospector: (db) => new SqliteIntrospector(db),
-  };
+  }));
 }
 
 /** Pending reads by id. When the thread ends unexpectedly, all fail, and the next read starts another thread. */

@@ -228,11 +228,7 @@ function sending(engine: Engine): Pick<WebhookStore, "due" | "claim" | "settle">
 }
 
 /** The lease is in `next_attempt_at`: after a replica crashes, its delivery becomes due again without a release. */
-function take(
-  { db, dialect }: Engine,
-  agentId: string,
-  { limit, leaseMs }: { limit: number; leaseMs: number },
-) {
+function take({ db, dialect }: Engine, agentId: string, { limit, leaseMs }: { limit: number; leaseMs: number }) {
   const due = db
     .selectFrom("webhook_deliveries")
     .select("webhook_deliveries.id")

@@ -2,7 +2,7 @@ import { Kysely, sql } from "kysely";
 import { expect, test } from "vitest";
 import { silentLog } from "@patchbay/kit";
 import { EVERY_ORG } from "@patchbay/database/postgres-connection";
-import { ScopedPostgresDialect } from "../src/dialect/postgres.ts";
+import { scopedPostgres } from "../src/dialect/postgres.ts";
 import { openPool } from "@patchbay/database/postgres-pool";
 import type { NamedQuery } from "@patchbay/database/postgres-connection";
 import { openTenants } from "./postgres-tenants.ts";
@@ -97,7 +97,7 @@ test("a statement and its organisation are one message, and so is the begin of a
     };
   });
   let scope = EVERY_ORG;
-  const db = new Kysely<never>({ dialect: new ScopedPostgresDialect(source, () => scope) });
+  const db = new Kysely<never>({ dialect: scopedPostgres(source, () => scope) });
   const sentBy = async (work: () => Promise<unknown>) => {
     sent = 0;
     await work();

@@ -138,7 +138,7 @@ async function endAccess(trx: Engine, memberId: string): Promise<void> {
   await endLinks(trx, { created_by: memberId });
 }
 
-/** Deletes the unused links with these columns. False if there is none. */
+/** Deletes the unused links with these columns. False without one. */
 export async function endLinks(trx: Engine, which: Partial<LinkTableRow>): Promise<boolean> {
   const { numDeletedRows } = await unusedLinks(trx, which).executeTakeFirstOrThrow();
   return numDeletedRows > 0n;

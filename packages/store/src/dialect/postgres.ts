@@ -1,16 +1,14 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
-  type DatabaseConnection,
+  type Dialect,
   type Driver,
   DummyDriver,
   Kysely,
   PostgresAdapter,
-  PostgresDialect,
   PostgresIntrospector,
   PostgresQueryCompiler,
   type SelectQueryBuilder,
   sql,
-  type TransactionSettings,
 } from "kysely";
 import type { Clock } from "@patchbay/engine/ports/clock";
 import type { Log } from "@patchbay/kit";
@@ -26,9 +24,9 @@ import { isRetryable, type Target } from "@patchbay/database/postgres-errors";
 export interface PostgresStoreDialect extends StoreDialect {
   target: Target;
   /** Connections without time limits, for migrations. */
-  patient: ScopedPostgresDialect;
+  patient: Dialect;
   /** Separate connections for leases and heartbeats. Behind a queue of queries, a lease would expire before its renewal. */
-  urgent: ScopedPostgresDialect;
+  urgent: Dialect;
 }
 
 const URGENT_POOL = 2;
@@ -45,12 +43,9 @@ export async function postgresDialect(
   const source = await openPool(address, { log });
   return {
     target: source.target,
-    kysely: new ScopedPostgresDialect(source, scope),
-    patient: new ScopedPostgresDialect(
-      await openPool({ ...address, poolSize: 1 }, { log, patient: true }),
-      () => EVERY_ORG,
-    ),
-    urgent: new ScopedPostgresDialect(await openPool({ ...address, poolSize: URGENT_POOL }, { log }), scope),
+    kysely: scopedPostgres(source, scope),
+    patient: scopedPostgres(await openPool({ ...address, poolSize: 1 }, { log, patient: true }), () => EVERY_ORG),
+    urgent: scopedPostgres(await openPool({ ...address, poolSize: URGENT_POOL }, { log }), scope),
     now: clock ? timeOf(clock) : serverTime,
     used: () => performance.now(),
     oldestWriteMs,
@@ -90,15 +85,16 @@ function timeOf(clock: Clock) {
   return sql<number>`cast(${{ toPostgres: () => String(Math.trunc(clock.now())) }} as bigint)`;
 }
 
-/** Builds queries without executing them. */
-const builder = new Kysely<object>({
-  dialect: {
-    createAdapter: () => new PostgresAdapter(),
-    createDriver: () => new DummyDriver(),
-    createIntrospector: (db) => new PostgresIntrospector(db),
-    createQueryCompiler: () => new PostgresQueryCompiler(),
-  },
+/** Kysely's Postgres dialect with this driver. */
+const postgresWith = (createDriver: () => Driver): Dialect => ({
+  createAdapter: () => new PostgresAdapter(),
+  createDriver,
+  createIntrospector: (db) => new PostgresIntrospector(db),
+  createQueryCompiler: () => new PostgresQueryCompiler(),
 });
+
+/** Builds queries without executing them. */
+const builder = new Kysely<object>({ dialect: postgresWith(() => new DummyDriver()) });
 
 /**
  * Locks rows in a materialized sub-select. Postgres may otherwise execute a sub-select once per row of the outer
@@ -113,56 +109,20 @@ function lockOnce<T extends keyof Schema, O>(query: SelectQueryBuilder<Schema, T
   return once.selectFrom("chosen").selectAll() as unknown as SelectQueryBuilder<Schema, T, O>;
 }
 
-/** Kysely's Postgres dialect with connections limited to the `scope` organisation. */
-export class ScopedPostgresDialect extends PostgresDialect {
-  readonly #source: PostgresPool;
-  readonly #scope: () => string;
-
-  constructor(source: PostgresPool, scope: () => string) {
-    super({ pool: source.pool });
-    this.#source = source;
-    this.#scope = scope;
-  }
-
-  override createDriver(): Driver {
-    return new ScopedPostgresDriver(this.#source, this.#scope);
-  }
-}
-
-class ScopedPostgresDriver implements Driver {
-  readonly #source: PostgresPool;
-  readonly #scope: () => string;
-  readonly #sessions: Sessions = new WeakMap();
-
-  constructor(source: PostgresPool, scope: () => string) {
-    this.#source = source;
-    this.#scope = scope;
-  }
-
-  async init(): Promise<void> {}
-
-  acquireConnection(): Promise<DatabaseConnection> {
-    return PostgresConnection.borrow(this.#source, this.#sessions, this.#scope);
-  }
-
-  async beginTransaction(connection: DatabaseConnection, settings: TransactionSettings): Promise<void> {
-    if (settings.isolationLevel || settings.accessMode) throw new Error("transaction settings are not supported");
-    (connection as PostgresConnection).begin();
-  }
-
-  async commitTransaction(connection: DatabaseConnection): Promise<void> {
-    await (connection as PostgresConnection).commit();
-  }
-
-  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
-    await (connection as PostgresConnection).rollback();
-  }
-
-  async releaseConnection(connection: DatabaseConnection): Promise<void> {
-    (connection as PostgresConnection).release();
-  }
-
-  async destroy(): Promise<void> {
-    await this.#source.pool.end();
-  }
-}
+/** A dialect with connections limited to the `scope` organisation. */
+export const scopedPostgres = (source: PostgresPool, scope: () => string): Dialect =>
+  postgresWith(() => {
+    const sessions: Sessions = new WeakMap();
+    return {
+      async init() {},
+      acquireConnection: () => PostgresConnection.borrow(source, sessions, scope),
+      async beginTransaction(connection, settings) {
+        if (settings.isolationLevel || settings.accessMode) throw new Error("transaction settings are not supported");
+        (connection as PostgresConnection).begin();
+      },
+      commitTransaction: (connection) => (connection as PostgresConnection).commit(),
+      rollbackTransaction: (connection) => (connection as PostgresConnection).rollback(),
+      releaseConnection: async (connection) => (connection as PostgresConnection).release(),
+      destroy: () => source.pool.end(),
+    };
+  });

@@ -1,16 +1,11 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { type Driver, sql, type SqliteAdapter, SqliteDialect } from "kysely";
+import { sql } from "kysely";
 import type { Clock } from "@patchbay/engine/ports/clock";
 import { createPrivateFile, refuseUnfinishedRestore } from "./sqlite-files.ts";
-import {
-  adaptSqlite,
-  type EmbeddedDatabase,
-  SharedSqliteAdapter,
-  translateSqliteError,
-} from "@patchbay/database/sqlite-database";
-import { type DriverOptions, GroupingSqliteDriver, GroupUndone } from "@patchbay/database/sqlite-driver";
+import { adaptSqlite, sqliteWith, translateSqliteError } from "@patchbay/database/sqlite-database";
+import { GroupingSqliteDriver, GroupUndone } from "@patchbay/database/sqlite-driver";
 
 import { sqliteReader } from "@patchbay/database/sqlite-reader";
 import type { StoreDialect } from "../engine.ts";
@@ -30,12 +25,9 @@ export function sqliteDialect(
   if (now) for (const one of [database, reader]) one?.function("now_ms", now);
   const served = new AsyncLocalStorage<string>();
   const client = (): string => served.getStore() ?? "";
+  const driverOptions = { busyTimeoutMs, client, ...(reader && { reader: adaptSqlite(reader) }) };
   return {
-    kysely: new GroupingSqliteDialect(adaptSqlite(database), {
-      busyTimeoutMs,
-      client,
-      ...(reader && { reader: adaptSqlite(reader) }),
-    }),
+    kysely: sqliteWith(() => new GroupingSqliteDriver(adaptSqlite(database), driverOptions)),
     ...(path !== MEMORY && { reads: sqliteReader(path, now) }),
     now: clock ? sql`now_ms()` : sql`cast(unixepoch('subsec') * 1000 as integer)`,
     used() {
@@ -59,30 +51,6 @@ export function sqliteDialect(
     scope: client,
     within: (orgId, work) => served.run(orgId, work),
   };
-}
-
-/**
- * Kysely's SQLite dialect with a driver that shares commits between concurrent transactions and waits for locks without
- * blocking the event loop. SQLite's own waiting would block it, and forever when this process has the other connection
- * too.
- */
-export class GroupingSqliteDialect extends SqliteDialect {
-  readonly #database: EmbeddedDatabase;
-  readonly #options: DriverOptions;
-
-  constructor(database: EmbeddedDatabase, options: DriverOptions) {
-    super({ database });
-    this.#database = database;
-    this.#options = options;
-  }
-
-  override createDriver(): Driver {
-    return new GroupingSqliteDriver(this.#database, this.#options);
-  }
-
-  override createAdapter(): SqliteAdapter {
-    return new SharedSqliteAdapter();
-  }
 }
 
 const MEMORY = ":memory:";
