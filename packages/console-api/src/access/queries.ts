@@ -13,6 +13,7 @@ import { type AgentScope, onEngine } from "../lists.ts";
 import { namesOf } from "../names.ts";
 import type { TimeRange } from "../analytics/time-range.ts";
 import { callsOf, inParts } from "../functions/queries.ts";
+import { is } from "@patchbay/store/statement";
 
 const ORDER = { at: "sets.position", id: "sets.manifest_hash" } as const;
 /** Sentences listed per set: a large set may widen access in thousands of places. */
@@ -107,8 +108,7 @@ async function locksOf(
     .selectFrom("manifests")
     .select(["hash", "body", "access_lock", "lock_since"])
     .$narrowType<{ access_lock: NotNull; lock_since: NotNull }>()
-    .where("org_id", "=", orgId)
-    .where("agent_id", "=", agentId)
+    .where(is({ org_id: orgId, agent_id: agentId }))
     .where("hash", "in", hashes)
     .where("access_lock", "is not", null)
     .execute();
@@ -161,15 +161,13 @@ async function shadowOf({ db, dialect }: Engine, { orgId, agentId }: AgentScope)
     .selectFrom("shadows")
     .selectAll()
     .select((eb) => eb.case().when("lease_until", ">", dialect.now).then(1).else(0).end().as("connected"))
-    .where("org_id", "=", orgId)
-    .where("agent_id", "=", agentId)
+    .where(is({ org_id: orgId, agent_id: agentId }))
     .executeTakeFirst();
   if (!shadow) return null;
   const rows = await db
     .selectFrom("shadow_changes")
     .selectAll()
-    .where("org_id", "=", orgId)
-    .where("agent_id", "=", agentId)
+    .where(is({ org_id: orgId, agent_id: agentId }))
     .orderBy("calls", "desc")
     .orderBy("function_name")
     .orderBy("role")

@@ -13,6 +13,7 @@ import type { CredentialRow } from "@patchbay/store/tables/credentials";
 import { isSetOfRuntime } from "@patchbay/store/function-sets/set-order";
 import { namesOf } from "../names.ts";
 import { type AgentScope, begins, contains } from "../lists.ts";
+import { is } from "@patchbay/store/statement";
 
 const AGENT_ORDER = { at: "agents.created_at", id: "agents.id" } as const;
 const DAY_MS = 86_400_000;
@@ -125,8 +126,7 @@ export function runtimeQueries(engine: Engine) {
           .where("sets.confirmation", "=", "pending");
         return eb.case().when(eb.exists(waiting)).then(1).else(0).end().as("pending");
       })
-      .where("org_id", "=", orgId)
-      .where("agent_id", "=", agentId)
+      .where(is({ org_id: orgId, agent_id: agentId }))
       .where("last_seen_at", ">", ago(engine, SHOWN_MS));
 
   return {
@@ -170,8 +170,7 @@ async function callsInFlight({ db }: Engine, { orgId, agentId }: AgentScope): Pr
     .select((eb) => ["calls.instance_id", eb.fn.countAll<number>().as("count")])
     .$narrowType<{ instance_id: string }>()
     .where("runs.finished_at", "is", null)
-    .where("runs.status", "=", "running")
-    .where("runs.org_id", "=", orgId)
+    .where(is({ "runs.status": "running", "runs.org_id": orgId }))
     // The expression stops the database from using the index on all the agent's runs instead of the small one on open
     // runs.
     .where((eb) => eb(eb.fn.coalesce("runs.agent_id", eb.val("")), "=", agentId))

@@ -21,6 +21,7 @@ import {
 } from "../analytics/time-range.ts";
 import { addCalls, type CallSums, getOrCreate, noCalls } from "../analytics/tally.ts";
 import type { AgentScope } from "../lists.ts";
+import { is } from "@patchbay/store/statement";
 
 const FIRST_SEEN = sql<number>`coalesce(manifests.first_seen_at, manifests.created_at)`;
 
@@ -134,9 +135,7 @@ function setQueries(engine: Engine) {
       const row = await db
         .selectFrom("manifests")
         .select("reported_cases")
-        .where("org_id", "=", orgId)
-        .where("agent_id", "=", agentId)
-        .where("hash", "=", manifestHash)
+        .where(is({ org_id: orgId, agent_id: agentId, hash: manifestHash }))
         .executeTakeFirst();
       const all = row?.reported_cases ? fromJson(row.reported_cases) : [];
       return all.flatMap(({ functionName: of, ...one }) => (of === functionName ? [one] : []));
@@ -196,8 +195,7 @@ export const callsOf = ({ db }: Engine, { orgId, agentId }: AgentScope, { from, 
     .select((eb) => ["function_name", "state", eb.fn.countAll<number>().as("count")])
     .select((eb) => eb.fn.max("finished_at").as("last_at"))
     .$narrowType<{ last_at: number }>()
-    .where("org_id", "=", orgId)
-    .where("agent_id", "=", agentId)
+    .where(is({ org_id: orgId, agent_id: agentId }))
     .where("finished_at", "is not", null)
     .where("finished_at", ">=", Math.ceil(from))
     .where("finished_at", "<", Math.ceil(to));

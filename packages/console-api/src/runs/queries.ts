@@ -20,6 +20,7 @@ import type { AgentScope } from "../lists.ts";
 import { namesOf } from "../names.ts";
 import { indexConditions, isIndexed, orderOf, type RunFilter } from "./filter.ts";
 import { summarised, toSummaries } from "./summary.ts";
+import { is } from "@patchbay/store/statement";
 
 /** Characters of events per page; an event may have 256 KiB. */
 const LOG_UNITS = 1_048_576;
@@ -90,9 +91,7 @@ function acceptedRun({ db }: Engine, { orgId, agentId }: AgentScope, runId: stri
   return db
     .selectFrom("runs")
     .select(["id", "created_at"])
-    .where("id", "=", runId)
-    .where("org_id", "=", orgId)
-    .where("agent_id", "=", agentId)
+    .where(is({ id: runId, org_id: orgId, agent_id: agentId }))
     .executeTakeFirst();
 }
 
@@ -124,8 +123,7 @@ export async function runParts(engine: Engine, scope: AgentScope, runId: string)
     db
       .selectFrom("audit")
       .select("created_at")
-      .where("run_id", "=", runId)
-      .where("action", "=", "run.resumed")
+      .where(is({ run_id: runId, action: "run.resumed" }))
       .orderBy("created_at")
       .execute(),
   ]);

@@ -10,6 +10,7 @@ import { asks, indexConditions, orderOf } from "../runs/filter.ts";
 import { shownQuery, summarised, toSummaries } from "../runs/summary.ts";
 import { sum } from "@patchbay/store/runs/run-facts";
 import { type AgentScope, begins, contains, onEngine } from "../lists.ts";
+import { is } from "@patchbay/store/statement";
 
 const ORDER = { at: "threads.updated_at", id: "threads.id" } as const;
 
@@ -24,9 +25,7 @@ export function threadQueries(engine: Engine) {
       const listed = db
         .selectFrom("threads")
         .selectAll("threads")
-        .where("threads.org_id", "=", orgId)
-        .where("threads.agent_id", "=", agentId)
-        .where("threads.listed", "=", 1)
+        .where(is({ "threads.org_id": orgId, "threads.agent_id": agentId, "threads.listed": 1 }))
         .where((eb) => (sessionId === undefined ? eb.and([]) : ofSession(eb, agentId, sessionId)));
       const search = (query: typeof listed) => query.where((eb) => called(eb, q!));
       const { items: rows, nextCursor } = await newestPage(listed, asked, ORDER, q === undefined ? undefined : search);
@@ -93,9 +92,7 @@ async function threadPage(
   const thread = await engine.db
     .selectFrom("threads")
     .selectAll()
-    .where("id", "=", threadId)
-    .where("org_id", "=", orgId)
-    .where("agent_id", "=", agentId)
+    .where(is({ id: threadId, org_id: orgId, agent_id: agentId }))
     .executeTakeFirst();
   if (!thread) return undefined;
   const stored = summarised(engine)
@@ -178,8 +175,7 @@ export function sessionQueries({ db, dialect }: Engine) {
       const listed = db
         .selectFrom("sessions")
         .select(["sessions.id", "sessions.created_at", "sessions.last_seen_at"])
-        .where("sessions.org_id", "=", orgId)
-        .where("sessions.agent_id", "=", agentId)
+        .where(is({ "sessions.org_id": orgId, "sessions.agent_id": agentId }))
         .where("sessions.last_seen_at", ">=", from)
         .where("sessions.created_at", "<", to);
       const search = (query: typeof listed) => query.where((eb) => names(eb, q!));
