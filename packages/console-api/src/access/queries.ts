@@ -29,14 +29,16 @@ export interface RoleCalls {
   lastAt: number;
 }
 
-export interface LockedSet {
+interface LockedSet {
   manifestHash: string;
   manifest: Manifest;
   lock: Readonly<Record<string, unknown>>;
   since: string;
 }
 
-export interface Pairs {
+/** Which calls are counted, for at most `limit` pairs of function and role. */
+interface Pairs {
+  range: TimeRange;
   functions: readonly string[];
   roles: readonly string[];
   limit: number;
@@ -76,15 +78,22 @@ export function accessQueries(engine: Engine) {
      */
     async callsByRole(
       scope: AgentScope,
-      { range, ...asked }: { range: TimeRange } & Pairs,
+      { range, functions, roles, limit }: Pairs,
     ): Promise<{ items: RoleCalls[]; cut: boolean }> {
       const pairs = new Map<string, RoleCalls>();
       let cut = false;
-      if (asked.functions.length === 0) return { items: [], cut };
+      if (functions.length === 0) return { items: [], cut };
       await inParts(range, async (part) => {
-        const rows = await callsOfRoles(engine, scope, part, asked);
-        cut ||= rows.length > asked.limit;
-        for (const { function_name: functionName, role, state, count, last_at } of rows.slice(0, asked.limit)) {
+        const rows = await callsOf(engine, scope, part)
+          .select("role")
+          .where("function_name", "in", functions)
+          .where((eb) => eb.or([eb("role", "is", null), ...(roles.length > 0 ? [eb("role", "in", roles)] : [])]))
+          .groupBy(["function_name", "role", "state"])
+          .orderBy("count", "desc")
+          .limit(limit + 1)
+          .execute();
+        cut ||= rows.length > limit;
+        for (const { function_name: functionName, role, state, count, last_at } of rows.slice(0, limit)) {
           const key = JSON.stringify([functionName, role]);
           const pair = pairs.get(key) ?? { functionName, role, calls: 0, denied: 0, lastAt: 0 };
           pair[state === "denied" ? "denied" : "calls"] += count;
@@ -93,7 +102,7 @@ export function accessQueries(engine: Engine) {
         }
       });
       const most = [...pairs.values()].toSorted((a, b) => b.calls + b.denied - (a.calls + a.denied));
-      return { items: most.slice(0, asked.limit), cut: cut || most.length > asked.limit };
+      return { items: most.slice(0, limit), cut: cut || most.length > limit };
     },
   };
 }
@@ -121,17 +130,6 @@ async function locksOf(
     }))
     .toSorted((a, b) => a.manifest.name.localeCompare(b.manifest.name));
 }
-
-/** The pairs with the most calls, one above the limit to detect more. */
-const callsOfRoles = (engine: Engine, scope: AgentScope, part: TimeRange, { functions, roles, limit }: Pairs) =>
-  callsOf(engine, scope, part)
-    .select("role")
-    .where("function_name", "in", functions)
-    .where((eb) => eb.or([eb("role", "is", null), ...(roles.length > 0 ? [eb("role", "in", roles)] : [])]))
-    .groupBy(["function_name", "role", "state"])
-    .orderBy("count", "desc")
-    .limit(limit + 1)
-    .execute();
 
 function toWidenedSet(row: FunctionSetRow & { newest: number }, names: ReadonlyMap<string, string>): WidenedSet {
   const { service, deployment, named, manifestHash, replaces, firstSeenAt, widenings, confirmation, ...set } =

@@ -2,13 +2,13 @@ import type { Analytics, FigureSource } from "@patchbay/protocol/console";
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import { TEST_CALL } from "@patchbay/engine/run/start/settings";
 import type { Engine } from "@patchbay/store/engine";
-import { tookMs } from "@patchbay/store/runs/run-facts";
+import { sum, tookMs } from "@patchbay/store/runs/run-facts";
 import type { Schema } from "@patchbay/store/tables/schema";
 import { completeness } from "../lists.ts";
 import { from } from "../runs/filter.ts";
 import { breakdowns } from "./breakdowns.ts";
 import { createTally } from "./tally.ts";
-import { binOf, type Buckets, extremesOf, type FiguresOf, inSlices, within } from "./time-range.ts";
+import { binOf, bucketIn, type Buckets, extremesOf, type FiguresOf, inSlices, within } from "./time-range.ts";
 
 /**
  * Figures over a range. The database groups and counts, so the number of rows read does not grow with the number of
@@ -38,11 +38,6 @@ export async function analyticsFigures(
     ...(await completeness(engine, of.orgId)),
   };
 }
-
-const bucketIn = ({ firstAt, widthMs }: Buckets) =>
-  sql<number>`(created_at - cast(${firstAt} as bigint)) / ${sql.lit(widthMs)}`;
-
-const sum = (numbers: Expression<number>) => sql<number>`cast(sum(${numbers}) as bigint)`;
 
 function endedQueries({ db }: Engine, of: FiguresOf, buckets: Buckets) {
   return db

@@ -78,6 +78,10 @@ export function bucketsOf({ from, to }: TimeRange): Buckets {
   throw new RangeError(`${to - from} ms exceed ${MOST_BUCKETS} weeks`);
 }
 
+/** SQL for the bucket of a time. */
+export const bucketIn = ({ firstAt, widthMs }: Buckets, time: "created_at" | "finished_at" = "created_at") =>
+  sql<number>`(${sql.ref(time)} - cast(${firstAt} as bigint)) / ${sql.lit(widthMs)}`;
+
 /** The start time of the bucket with this index, in ISO 8601. */
 export function bucketTime({ firstAt, widthMs }: Buckets, index: number): string {
   return isoTime(firstAt + index * widthMs);

@@ -1,8 +1,10 @@
+import { present } from "@patchbay/kit";
 import { asStranger } from "@patchbay/engine/ports/fair-queue";
 import { ServiceError } from "@patchbay/engine/ports/service-error";
 import type { Actor } from "../actors.ts";
 import { type ConsoleDeps, type Handlers, paged } from "../handler.ts";
 import { download } from "../runs/export.ts";
+import { msOf } from "../runs/filter.ts";
 
 type AuditDeps = Pick<ConsoleDeps, "queries" | "adminOf" | "access" | "within" | "reads">;
 
@@ -10,16 +12,11 @@ export function auditRoutes({ queries, adminOf, ...deps }: AuditDeps) {
   return {
     "GET /audit"({ by, query }) {
       const { limit, from, to, ...wanted } = paged(query);
-      return queries.audit.list(by.orgId, {
-        limit,
-        ...given(wanted),
-        ...(from !== undefined && { since: Date.parse(from) }),
-        ...(to !== undefined && { until: Date.parse(to) }),
-      });
+      return queries.audit.list(by.orgId, { limit, ...present({ ...wanted, since: msOf(from), until: msOf(to) }) });
     },
 
     async "GET /audit/export"({ by, query: { cursor, from, to }, exchange }) {
-      const asked = given({ cursor, since: from, until: to });
+      const asked = present({ cursor, since: from, until: to });
       const pages = adminOf(by.actorId).exportAudit(by.orgId, asked);
       const next = () => deps.within(by.orgId, () => deps.reads.run(asStranger(by.orgId), () => pages.next()));
       // An invalid cursor needs a 400, which is too late once the response has started.
@@ -30,16 +27,13 @@ export function auditRoutes({ queries, adminOf, ...deps }: AuditDeps) {
   } satisfies Handlers;
 }
 
-interface Pages {
-  first: IteratorResult<object[], undefined>;
-  next(): Promise<IteratorResult<object[], undefined>>;
-}
+type Page = IteratorResult<object[], undefined>;
 
 /** One text per page, until the session or the service token ends. */
 async function* linesOf(
   { access }: Actor,
   deps: Pick<AuditDeps, "access">,
-  { first, next }: Pages,
+  { first, next }: { first: Page; next: () => Promise<Page> },
 ): AsyncGenerator<string, undefined, undefined> {
   const ended = new AbortController();
   using _held = deps.access.hold(access, () =>
@@ -50,9 +44,4 @@ async function* linesOf(
     yield page.value.map((entry) => `${JSON.stringify(entry)}\n`).join("");
   }
   return undefined;
-}
-
-function given<T extends Record<string, string | undefined>>(values: T): { [K in keyof T]?: string } {
-  const entries = Object.entries(values).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as { [K in keyof T]?: string };
 }

@@ -11,6 +11,7 @@ import type { Schema } from "@patchbay/store/tables/schema";
 import {
   addToBin,
   binOf,
+  bucketIn,
   type Buckets,
   bucketTime,
   extremesOf,
@@ -23,6 +24,7 @@ import { addCalls, type CallSums, getOrCreate, noCalls } from "../analytics/tall
 import type { AgentScope } from "../lists.ts";
 import { is } from "@patchbay/store/statement";
 
+const TIMED = [binOf(tookMs).as("bin"), ...extremesOf(tookMs)] as const;
 const FIRST_SEEN = sql<number>`coalesce(manifests.first_seen_at, manifests.created_at)`;
 
 /** A function set as connected. */
@@ -48,7 +50,11 @@ export function functionQueries(engine: Engine) {
     async figures(scope: AgentScope, range: TimeRange): Promise<ReadonlyMap<string, FunctionFigures>> {
       const sums = new Map<string, CallSums & { lastAt: number }>();
       await inParts(range, async (part) => {
-        for (const { function_name: name, last_at, ...row } of await endedCalls(engine, scope, part)) {
+        const rows = await callsOf(engine, scope, part)
+          .select(TIMED)
+          .groupBy(["function_name", "state", "bin"])
+          .execute();
+        for (const { function_name: name, last_at, ...row } of rows) {
           const ofFunction = getOrCreate(sums, name, () => ({ ...noCalls(), lastAt: 0 }));
           addCalls(ofFunction, row);
           ofFunction.lastAt = Math.max(ofFunction.lastAt, last_at);
@@ -72,7 +78,13 @@ export function functionQueries(engine: Engine) {
     ): Promise<FunctionHistory["buckets"]> {
       const each = Array.from({ length: buckets.count }, () => ({ ...NO_CALLS, times: new Map() as Histogram }));
       await inSlices(range, buckets, async (part) => {
-        for (const { state, bucket, ...bin } of await callsInBuckets(engine, scope, part, buckets, functionName)) {
+        const rows = await callsOf(engine, scope, part)
+          .where("function_name", "=", functionName)
+          .select(bucketIn(buckets, "finished_at").as("bucket"))
+          .select(TIMED)
+          .groupBy(["function_name", "state", "bucket", "bin"])
+          .execute();
+        for (const { state, bucket, ...bin } of rows) {
           const sum = each[bucket]!;
           // Only ended calls are counted, and they do not wait for approvals.
           if (state !== null && state !== "waiting") sum[state] += bin.count;
@@ -199,23 +211,3 @@ export const callsOf = ({ db }: Engine, { orgId, agentId }: AgentScope, { from, 
     .where("finished_at", "is not", null)
     .where("finished_at", ">=", Math.ceil(from))
     .where("finished_at", "<", Math.ceil(to));
-
-const endedCalls = (engine: Engine, scope: AgentScope, part: TimeRange) =>
-  callsOf(engine, scope, part)
-    .select([binOf(tookMs).as("bin"), ...extremesOf(tookMs)])
-    .groupBy(["function_name", "state", "bin"])
-    .execute();
-
-const callsInBuckets = (
-  engine: Engine,
-  scope: AgentScope,
-  part: TimeRange,
-  { firstAt, widthMs }: Buckets,
-  functionName: string,
-) =>
-  callsOf(engine, scope, part)
-    .where("function_name", "=", functionName)
-    .select(sql<number>`(finished_at - cast(${firstAt} as bigint)) / ${sql.lit(widthMs)}`.as("bucket"))
-    .select([binOf(tookMs).as("bin"), ...extremesOf(tookMs)])
-    .groupBy(["function_name", "state", "bucket", "bin"])
-    .execute();

@@ -8,9 +8,9 @@ import type { ConsoleQueries } from "../queries.ts";
 import type { Sorted } from "./facts.ts";
 import type { RunFilter } from "./filter.ts";
 
-export type ExportFormat = "ndjson" | "json" | "csv";
+type ExportFormat = "ndjson" | "json" | "csv";
 
-const TYPES: Record<ExportFormat, string> = {
+export const TYPES: Record<ExportFormat, string> = {
   ndjson: "application/x-ndjson",
   json: "application/json",
   csv: "text/csv; charset=utf-8",
@@ -36,19 +36,6 @@ const COLUMNS = [
   "outputTokens",
   "costUsd",
 ] as const satisfies readonly (keyof RunSummary)[];
-
-/** A download with all pages of a list. Reads the next page after the client has received the previous one. */
-export function fileOf(
-  exchange: Exchange,
-  file: {
-    name: string;
-    format: ExportFormat;
-    read: (cursor: string | undefined) => Promise<PageOf<RunSummary>>;
-  },
-): Response {
-  const { name, format, read } = file;
-  return download(exchange, { name: `${name}.${format}`, type: TYPES[format] }, textsOf(format, pagesOf(read)));
-}
 
 /** A download that creates its next part after the client has received the previous one. */
 export function download(
@@ -108,7 +95,8 @@ function tarHeader(name: string, sizeBytes: number, mtime: number): Buffer {
   return header;
 }
 
-async function* pagesOf(read: (cursor: string | undefined) => Promise<PageOf<RunSummary>>) {
+/** All pages of a list. Reads the next page after the client has received the previous one. */
+export async function* pagesOf(read: (cursor: string | undefined) => Promise<PageOf<RunSummary>>) {
   for (let cursor: string | undefined; ;) {
     const { items, nextCursor } = await read(cursor);
     yield items;
@@ -117,7 +105,7 @@ async function* pagesOf(read: (cursor: string | undefined) => Promise<PageOf<Run
   }
 }
 
-async function* textsOf(
+export async function* textsOf(
   format: ExportFormat,
   pages: AsyncIterable<RunSummary[]>,
 ): AsyncGenerator<string, undefined, undefined> {
@@ -141,11 +129,9 @@ export async function runsToExport(
   asked: RunFilter & Sorted,
 ): Promise<ExportedSet> {
   const found: ExportedSet["runs"][number][] = [];
-  for (let cursor: string | undefined; ;) {
-    const { items, nextCursor } = await runs.list(scope, { ...asked, limit: MOST_TESTS, cursor });
-    found.push(...items.map(({ runId, query }) => ({ agentId: scope.agentId, runId, query })));
-    if (nextCursor === null || found.length > MOST_TESTS)
-      return { runs: found.slice(0, MOST_TESTS), more: found.length > MOST_TESTS || nextCursor !== null };
-    cursor = nextCursor;
+  for await (const page of pagesOf((cursor) => runs.list(scope, { ...asked, limit: MOST_TESTS, cursor }))) {
+    found.push(...page.map(({ runId, query }) => ({ agentId: scope.agentId, runId, query })));
+    if (found.length > MOST_TESTS) break;
   }
+  return { runs: found.slice(0, MOST_TESTS), more: found.length > MOST_TESTS };
 }

@@ -1,4 +1,3 @@
-import type { RunStatus } from "@patchbay/protocol";
 import type { FigureSource, RunSource, runFilter } from "@patchbay/protocol/console";
 import type { z } from "zod";
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kysely";
@@ -10,34 +9,19 @@ import { QUERY_MEMBER } from "@patchbay/store/threads/thread-roles";
 import { MICROS } from "./summary.ts";
 import { type AgentScope, begins, contains } from "../lists.ts";
 
-/** Runs that match every property. Times are milliseconds on the database's clock; `from` is included, `to` is not. */
-export interface RunFilter {
-  status?: RunStatus | undefined;
-  /** Empty: runs without a role. */
-  role?: string | undefined;
-  feedback?: "good" | "neutral" | "bad" | "any" | undefined;
-  tag?: string | undefined;
-  model?: string | undefined;
-  code?: string | undefined;
-  functionName?: string | undefined;
-  trouble?: "denied" | "failed" | "writes" | undefined;
-  source?: FigureSource | undefined;
-  keyId?: string | undefined;
-  requestId?: string | undefined;
-  sessionId?: string | undefined;
-  threadId?: string | undefined;
-  minDurationMs?: number | undefined;
-  minCostUsd?: number | undefined;
+type AskedFilter = z.output<z.ZodObject<typeof runFilter>>;
+
+/**
+ * Runs that match every property. An empty `role` is for runs without one. `q` has words, the last one possibly cut, or
+ * the prefix of a run or thread id. Times are milliseconds on the database's clock; `from` is included, `to` is not.
+ */
+export interface RunFilter extends Omit<AskedFilter, "noRole" | "from" | "to"> {
   from?: number | undefined;
   to?: number | undefined;
-  /** Words in the query, the answer or an error, where the last one may be cut; `run_…` and `thr_…` are id prefixes. */
-  q?: string | undefined;
 }
 
 /** How such feedback's score compares to 0. */
 const SCORES = { good: ">", neutral: "=", bad: "<" } as const;
-
-type AskedFilter = z.output<z.ZodObject<typeof runFilter>>;
 
 /** A filter from a request. */
 export const filterOf = ({ from, to, noRole, role, ...filter }: Partial<AskedFilter>): RunFilter => ({
@@ -47,7 +31,8 @@ export const filterOf = ({ from, to, noRole, role, ...filter }: Partial<AskedFil
   to: msOf(to),
 });
 
-const msOf = (time: string | undefined): number | undefined => (time === undefined ? undefined : Date.parse(time));
+export const msOf = (time: string | undefined): number | undefined =>
+  time === undefined ? undefined : Date.parse(time);
 
 type Runs = ExpressionBuilder<Schema, "runs">;
 type Facts = ExpressionBuilder<Schema, "run_facts">;

@@ -1,7 +1,7 @@
 import { type ErrorReport } from "@patchbay/protocol";
 import { isoTime, present } from "@patchbay/kit";
 import type { RunFeedback, LogEvent, RunSummary } from "@patchbay/protocol/console";
-import { type Selectable, sql } from "kysely";
+import { sql } from "kysely";
 import type { CallRecord, RunEnding, RunRecord, TurnRecord, TurnTiming } from "@patchbay/engine/ports/records";
 import { errorsOf } from "@patchbay/store/calls/call-errors";
 import { fromJson, withoutNulls } from "@patchbay/store/columns";
@@ -14,7 +14,6 @@ import { callColumns } from "@patchbay/store/tables/calls";
 import { runColumns } from "@patchbay/store/tables/runs";
 import { turnOf } from "@patchbay/store/tables/turns";
 import { turnsOf } from "@patchbay/store/runs/runs-read";
-import type { Schema } from "@patchbay/store/tables/schema";
 import { listByFacts, type Sorted } from "./facts.ts";
 import type { AgentScope } from "../lists.ts";
 import { namesOf } from "../names.ts";
@@ -61,17 +60,6 @@ export interface RunParts {
   resumedAt: number[];
 }
 
-/** Stored events, oldest first, at most about 1 MiB. Undefined for an unknown run. */
-export async function runLog(
-  engine: Engine,
-  scope: AgentScope,
-  runId: string,
-  asked: PageAsked,
-): Promise<PageOf<LogEvent> | undefined> {
-  const run = await acceptedRun(engine, scope, runId);
-  return run && log(engine, run, asked);
-}
-
 /** An agent's runs, newest first or in `sort` order. */
 export async function listRuns(
   engine: Engine,
@@ -83,16 +71,6 @@ export async function listRuns(
   const found = summarised(engine).where((eb) => indexConditions(eb, scope, filter));
   const { items, nextCursor } = await newestPage(found, { limit, cursor }, orderOf(filter));
   return { items: await toSummaries(engine, items), nextCursor };
-}
-
-type AcceptedRun = Pick<Selectable<Schema["runs"]>, "id" | "created_at">;
-
-function acceptedRun({ db }: Engine, { orgId, agentId }: AgentScope, runId: string): Promise<AcceptedRun | undefined> {
-  return db
-    .selectFrom("runs")
-    .select(["id", "created_at"])
-    .where(is({ id: runId, org_id: orgId, agent_id: agentId }))
-    .executeTakeFirst();
 }
 
 export async function runParts(engine: Engine, scope: AgentScope, runId: string): Promise<RunParts | undefined> {
@@ -179,12 +157,21 @@ async function runtimesOf({ db }: Pick<Engine, "db">, agentId: string, runId: st
   );
 }
 
-async function log({ db }: Engine, run: AcceptedRun, { limit, cursor }: PageAsked): Promise<PageOf<LogEvent>> {
+/** Stored events, oldest first, at most about 1 MiB. Undefined for an unknown run. */
+export async function runLog(
+  { db }: Engine,
+  { orgId, agentId }: AgentScope,
+  runId: string,
+  { limit, cursor }: PageAsked,
+): Promise<PageOf<LogEvent> | undefined> {
+  const known = is<"runs">({ id: runId, org_id: orgId, agent_id: agentId });
+  const run = await db.selectFrom("runs").select("created_at").where(known).executeTakeFirst();
+  if (!run) return undefined;
   const after = cursor === undefined ? 0 : parseCursor(cursor).at;
   const rows = await db
     .selectFrom("run_events")
     .select(["seq", "body", "created_at"])
-    .where("run_id", "=", run.id)
+    .where("run_id", "=", runId)
     // A forged cursor's number may exceed the column's type.
     .where("seq", ">", sql<number>`cast(${after} as bigint)`)
     .orderBy("seq")
@@ -200,6 +187,6 @@ async function log({ db }: Engine, run: AcceptedRun, { limit, cursor }: PageAske
       afterMs: Math.max(0, at - run.created_at),
       body,
     })),
-    nextCursor: last && rows.length > page.length ? toCursor({ at: last.seq, id: run.id }) : null,
+    nextCursor: last && rows.length > page.length ? toCursor({ at: last.seq, id: runId }) : null,
   };
 }

@@ -12,7 +12,7 @@ import type { Query } from "@patchbay/engine/run/api";
 import { hasRole } from "../actors.ts";
 import { callerOf, type ConsoleDeps, found, type Handlers, notFound, ownerOf, paged } from "../handler.ts";
 import { countTests, testFilesOf } from "@patchbay/server/recording/test-file";
-import { download, fileOf, runsToExport, tarOf } from "./export.ts";
+import { download, pagesOf, runsToExport, tarOf, textsOf, TYPES } from "./export.ts";
 import type { AgentScope } from "../lists.ts";
 import { filterOf } from "./filter.ts";
 import { sentTurn } from "./sent-turn.ts";
@@ -75,7 +75,8 @@ function listRoutes(deps: RunDeps) {
         );
       }
       const read = (cursor: string | undefined) => within(() => queries.runs.list(agent, { ...page, cursor }));
-      return fileOf(exchange, { name: `runs-${agentId}`, format, read });
+      const file = { name: `runs-${agentId}.${format}`, type: TYPES[format] };
+      return download(exchange, file, textsOf(format, pagesOf(read)));
     },
   } satisfies Handlers;
 }
