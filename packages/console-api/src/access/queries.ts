@@ -29,13 +29,6 @@ export interface RoleCalls {
   lastAt: number;
 }
 
-interface LockedSet {
-  manifestHash: string;
-  manifest: Manifest;
-  lock: Readonly<Record<string, unknown>>;
-  since: string;
-}
-
 /** Which calls are counted, for at most `limit` pairs of function and role. */
 interface Pairs {
   range: TimeRange;
@@ -112,7 +105,7 @@ async function locksOf(
   { db }: Engine,
   { orgId, agentId }: AgentScope,
   hashes: readonly string[],
-): Promise<LockedSet[]> {
+): Promise<{ manifestHash: string; manifest: Manifest; lock: Readonly<Record<string, unknown>>; since: string }[]> {
   const rows = await db
     .selectFrom("manifests")
     .select(["hash", "body", "access_lock", "lock_since"])

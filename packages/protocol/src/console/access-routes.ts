@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { Effect } from "../manifest.ts";
-import { pageOf, paging, read, readBy, time } from "./route.ts";
-import type { ConsoleRoute } from "./route.ts";
+import { type ConsoleRoute, pageOf, paging, read, readBy, time } from "./route.ts";
 
 /**
  * The roles whose people must approve calls to a function. `conditional`: some calls only. Absent: no call needs an

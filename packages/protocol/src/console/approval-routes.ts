@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { Approval, ApprovalDecision, ApprovalStatus } from "../approval.ts";
-import { pageOf, paging, readBy, time } from "./route.ts";
-import type { ConsoleRoute } from "./route.ts";
+import { type ConsoleRoute, pageOf, paging, readBy, time } from "./route.ts";
 import { jsonObject } from "../members.ts";
 
 /** An approval as members read it. */

@@ -1,14 +1,18 @@
 import * as organisation from "./organisation.ts";
-import { pageOf, paging, range, readBy } from "./route.ts";
-import type { ConsoleRoute } from "./route.ts";
+import { type ConsoleRoute, pageOf, paging, range, readBy } from "./route.ts";
 
 const nothing = "nothing";
+
+/** Requests before there is a session. */
+const signingIn = { idempotency: "none", needs: "public" } as const;
+
+/** Changes to members, with the password entered again. */
+const managed = { needs: "owner", scopes: [["members:write"]], confirmed: true } as const;
 
 /** Routes for the organisation, its members, their sessions and its credits. */
 export const MEMBER_ROUTES = {
   "POST /session": {
-    idempotency: "none",
-    needs: "public",
+    ...signingIn,
     summary: "Sign in with a password",
     body: organisation.SignIn,
     answer: organisation.Session,
@@ -24,22 +28,19 @@ export const MEMBER_ROUTES = {
     answer: organisation.Session,
   },
   "POST /links": {
-    idempotency: "none",
-    needs: "public",
+    ...signingIn,
     summary: "Read a one-time link",
     body: organisation.LinkSecret,
     answer: organisation.LinkOffer,
   },
   "POST /links/open": {
-    idempotency: "none",
-    needs: "public",
+    ...signingIn,
     summary: "Sign in by a one-time link",
     body: organisation.LinkSecret,
     answer: organisation.Session,
   },
   "POST /links/accept": {
-    idempotency: "none",
-    needs: "public",
+    ...signingIn,
     summary: "Set up the service, or accept an invitation",
     body: organisation.AcceptLink,
     answer: organisation.Session,
@@ -67,41 +68,31 @@ export const MEMBER_ROUTES = {
   },
   "GET /members": readBy("members:read", "List members", paging, pageOf(organisation.Member)),
   "POST /members": {
-    needs: "owner",
-    scopes: [["members:write"]],
-    confirmed: true,
+    ...managed,
     status: 201,
     summary: "Invite a member",
     body: organisation.NewMember,
     answer: organisation.Invitation,
   },
   "PATCH /members/:member_id": {
-    needs: "owner",
-    scopes: [["members:write"]],
-    confirmed: true,
+    ...managed,
     summary: "Change a member's role",
     body: organisation.MemberChange,
     answer: organisation.Member,
   },
   "POST /members/:member_id/link": {
-    needs: "owner",
-    scopes: [["members:write"]],
-    confirmed: true,
+    ...managed,
     summary: "Create a link for a member, to join or to set a new password",
     answer: organisation.Invitation,
   },
   "DELETE /members/:member_id/link": {
-    needs: "owner",
-    scopes: [["members:write"]],
-    confirmed: true,
+    ...managed,
     summary: "Withdraw a member's link; an invited member who never joined is removed",
     answer: nothing,
   },
   "GET /links": readBy("members:read", "List unused links, newest first", paging, organisation.PendingLinkPage),
   "DELETE /members/:member_id": {
-    needs: "owner",
-    scopes: [["members:write"]],
-    confirmed: true,
+    ...managed,
     summary: "Remove a member",
     answer: nothing,
   },

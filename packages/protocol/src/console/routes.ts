@@ -5,8 +5,7 @@ import * as agents from "./agents.ts";
 import { APPROVAL_ROUTES } from "./approval-routes.ts";
 import * as insight from "./insight.ts";
 import { MEMBER_ROUTES } from "./member-routes.ts";
-import { indexedTo, paging, range, read, readBy, time } from "./route.ts";
-import type { ConsoleRoute } from "./route.ts";
+import { type ConsoleRoute, indexedTo, paging, range, read, readBy, time } from "./route.ts";
 import * as lists from "./run-lists.ts";
 import * as runs from "./runs.ts";
 import { SERVICE_TOKEN_ROUTES } from "./service-tokens.ts";
@@ -15,6 +14,12 @@ import { WEBHOOK_ROUTES } from "./webhook-routes.ts";
 const nothing = "nothing";
 const events = "events";
 const figures = { ...range, role: z.string().max(200).optional(), source: runs.FigureSource.optional() };
+
+/** Changes to keys and tokens. */
+const changesKeys = { needs: "developer", scopes: [["keys:write"], ["runtime-keys:write"]] } as const;
+
+/** Requests that start a run. */
+const startsRun = { idempotency: "run", needs: "developer" } as const;
 
 /** Every route, by method and path. Paths are under `/api`; `:names` are ids in the member's organisation. */
 export const CONSOLE_ROUTES = {
@@ -71,8 +76,7 @@ export const CONSOLE_ROUTES = {
     scopes: [["keys:read"], ["runtime-keys:read"]],
   },
   "POST /agents/:agent_id/credentials": {
-    needs: "developer",
-    scopes: [["keys:write"], ["runtime-keys:write"]],
+    ...changesKeys,
     confirmed: true,
     status: 201,
     summary: "Create a key or token",
@@ -80,8 +84,7 @@ export const CONSOLE_ROUTES = {
     answer: agents.CreatedCredential,
   },
   "POST /agents/:agent_id/credentials/:credential_id/rotate": {
-    needs: "developer",
-    scopes: [["keys:write"], ["runtime-keys:write"]],
+    ...changesKeys,
     confirmed: true,
     status: 201,
     summary: "Replace a key or token; the old one stays valid for a while",
@@ -89,8 +92,7 @@ export const CONSOLE_ROUTES = {
     answer: agents.CreatedCredential,
   },
   "DELETE /agents/:agent_id/credentials/:credential_id": {
-    needs: "developer",
-    scopes: [["keys:write"], ["runtime-keys:write"]],
+    ...changesKeys,
     summary: "Revoke a key or token",
     answer: nothing,
   },
@@ -120,23 +122,20 @@ export const CONSOLE_ROUTES = {
     agents.FunctionHistory,
   ),
   "POST /agents/:agent_id/functions/:function_name/test-calls": {
-    idempotency: "run",
-    needs: "developer",
+    ...startsRun,
     summary: "Call a function as a role, without a model",
     body: agents.TestCall,
     answer: agents.TestCallResult,
   },
   "POST /agents/:agent_id/functions/:function_name/test-calls-stream": {
-    idempotency: "run",
-    needs: "developer",
+    ...startsRun,
     summary: "Call a function as a role, without a model, and follow the events, progress included",
     body: agents.TestCall,
     answer: events,
   },
 
   "POST /agents/:agent_id/playground": {
-    idempotency: "run",
-    needs: "developer",
+    ...startsRun,
     summary: "Send a query and follow its events, tokens included",
     body: agents.PlaygroundQuery,
     answer: events,
@@ -191,8 +190,7 @@ export const CONSOLE_ROUTES = {
   },
   "GET /agents/:agent_id/runs/:run_id": { needs: "viewer", summary: "A run with its waterfall", answer: runs.RunTrace },
   "POST /agents/:agent_id/runs/:run_id/reruns": {
-    idempotency: "run",
-    needs: "developer",
+    ...startsRun,
     status: 201,
     summary: "Repeat a run with its query, role, context, model and settings, in a new thread",
     answer: runs.Rerun,

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { Rotation } from "./agents.ts";
-import { label, pageOf, paging, time } from "./route.ts";
-import type { ConsoleRoute } from "./route.ts";
+import { type ConsoleRoute, label, pageOf, paging, time } from "./route.ts";
 import { SERVICE_SCOPES } from "./scopes.ts";
 
 const scopes = z.array(z.enum(SERVICE_SCOPES)).min(1).max(SERVICE_SCOPES.length);
@@ -27,6 +26,9 @@ export type ServiceToken = z.infer<typeof ServiceToken>;
 export const CreatedServiceToken = z.object({ token: ServiceToken, secret: z.string() });
 export type CreatedServiceToken = z.infer<typeof CreatedServiceToken>;
 
+/** Changes to service tokens. */
+const managed = { needs: "owner", scopes: [["service-tokens:write"]] } as const;
+
 /** Service token routes. A service token can create and replace only tokens whose scopes it has itself. */
 export const SERVICE_TOKEN_ROUTES = {
   "GET /service-tokens": {
@@ -37,8 +39,7 @@ export const SERVICE_TOKEN_ROUTES = {
     answer: pageOf(ServiceToken),
   },
   "POST /service-tokens": {
-    needs: "owner",
-    scopes: [["service-tokens:write"]],
+    ...managed,
     confirmed: true,
     status: 201,
     summary: "Create a service token",
@@ -51,8 +52,7 @@ export const SERVICE_TOKEN_ROUTES = {
     answer: CreatedServiceToken,
   },
   "POST /service-tokens/:token_id/rotate": {
-    needs: "owner",
-    scopes: [["service-tokens:write"]],
+    ...managed,
     confirmed: true,
     status: 201,
     summary: "Replace a service token; the old one stays valid for a while",
@@ -60,8 +60,7 @@ export const SERVICE_TOKEN_ROUTES = {
     answer: CreatedServiceToken,
   },
   "DELETE /service-tokens/:token_id": {
-    needs: "owner",
-    scopes: [["service-tokens:write"]],
+    ...managed,
     summary: "Revoke a service token, and the unused links that it made",
     answer: "nothing",
   },

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import type { WebhookEventType } from "../webhook.ts";
 import { Rotation } from "./agents.ts";
-import { pageOf, paging, time } from "./route.ts";
-import type { ConsoleRoute } from "./route.ts";
+import { type ConsoleRoute, pageOf, paging, time } from "./route.ts";
 
 /** Where an agent's events are sent. */
 export const ConsoleWebhook = z.object({
@@ -41,6 +40,9 @@ export const WebhookDelivery = z.object({
 });
 export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
 
+/** Changes to a webhook. */
+const managed = { needs: "developer", scopes: [["agents:write"]] } as const;
+
 /** Routes for an agent's webhook. */
 export const WEBHOOK_ROUTES = {
   "GET /agents/:agent_id/webhook": {
@@ -58,23 +60,20 @@ export const WEBHOOK_ROUTES = {
     answer: webhookWithSecret.extend({ secret: z.string().nullable() }),
   },
   "DELETE /agents/:agent_id/webhook": {
-    needs: "developer",
-    scopes: [["agents:write"]],
+    ...managed,
     confirmed: true,
     summary: "Remove the webhook; waiting deliveries are given up",
     answer: "nothing",
   },
   "POST /agents/:agent_id/webhook/rotate": {
-    needs: "developer",
-    scopes: [["agents:write"]],
+    ...managed,
     confirmed: true,
     summary: "Replace the secret; for a while, deliveries are signed with both",
     body: Rotation,
     answer: webhookWithSecret,
   },
   "POST /agents/:agent_id/webhook/test": {
-    needs: "developer",
-    scopes: [["agents:write"]],
+    ...managed,
     status: 201,
     summary: "Send a test delivery",
     answer: z.object({ deliveryId: z.string() }),
@@ -87,8 +86,7 @@ export const WEBHOOK_ROUTES = {
     answer: pageOf(WebhookDelivery),
   },
   "POST /agents/:agent_id/webhook/deliveries/:delivery_id/resend": {
-    needs: "developer",
-    scopes: [["agents:write"]],
+    ...managed,
     summary: "Send an ended delivery again, with the same id",
     answer: "nothing",
   },
