@@ -40,7 +40,6 @@ export interface TimeChartProps {
   filled?: boolean;
   /** What Enter or a click on a step does. `what` continues the sentence "Click to". */
   open?: { what: string; at: (index: number) => void } | undefined;
-  height?: number;
 }
 
 const HOW_TO_OPEN = matchMedia("(pointer: coarse)").matches ? "Tap again" : "Click or press Enter";
@@ -51,7 +50,7 @@ const TICKS = 5;
 
 /** Values over time. The pointer or the arrow keys show one step's values. */
 export function TimeChart(props: TimeChartProps) {
-  const { steps, series, unit, kind, title, height = 208 } = props;
+  const { steps, series, unit, kind, title } = props;
   const id = useId();
   const shownZone = useSignal(zone);
   const [active, setActive] = useState<number>();
@@ -61,7 +60,7 @@ export function TimeChart(props: TimeChartProps) {
   const step = index === undefined ? undefined : { index, label: stepLabel(steps, index, shownZone) };
   const Chart = kind === "bars" ? BarChart : ComposedChart;
   return (
-    <div className="relative" style={{ height }}>
+    <div className="relative h-52">
       <Chart
         responsive
         role="img"

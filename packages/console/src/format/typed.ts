@@ -1,3 +1,5 @@
+import { isJsonObject } from "@patchbay/kit";
+
 /** A number field's bounds. */
 export interface Bounds {
   min: number;
@@ -18,9 +20,7 @@ export function checkNumber(text: string, { min, max, whole }: Bounds): string |
 export function checkObject(text: string, example: string): string | undefined {
   if (text.trim() === "") return undefined;
   try {
-    const value: unknown = JSON.parse(text);
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? undefined : `Enter a JSON object such as ${example}.`;
+    return isJsonObject(JSON.parse(text)) ? undefined : `Enter a JSON object such as ${example}.`;
   } catch (error) {
     return error instanceof Error ? error.message : "Invalid JSON.";
   }

@@ -2,7 +2,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useAction } from "../api/action.ts";
 import { api, list, queryClient, useSession } from "../api/api.ts";
-import { theme, useSignal, zone } from "../state/signals.ts";
+import { theme, useSignal, zone, ZONES } from "../state/signals.ts";
 import { IconButton } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { GuardedMenuItem, Menu, MenuChoice, MenuItem, MenuSection, MenuSeparator } from "../ui/popover.tsx";
@@ -119,14 +119,7 @@ export function ThemeMenu() {
       </MenuSection>
       <MenuSeparator />
       <MenuSection title="Times">
-        <MenuChoice
-          value={shownZone}
-          onChange={zone.set}
-          options={[
-            { value: "local", label: "Local" },
-            { value: "utc", label: "UTC" },
-          ]}
-        />
+        <MenuChoice value={shownZone} onChange={zone.set} options={ZONES} />
       </MenuSection>
     </Menu>
   );

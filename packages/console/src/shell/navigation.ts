@@ -5,8 +5,7 @@ import { useEffect } from "react";
 import { ApiError } from "../api/api-error.ts";
 import { resource } from "../api/api.ts";
 import type { RangeSearch } from "../format/time-range.ts";
-import { lastAgentId, useSignal } from "../state/signals.ts";
-import { chosenRange } from "../state/signals.ts";
+import { chosenRange, lastAgentId, useSignal } from "../state/signals.ts";
 import type { IconName } from "../ui/icon.tsx";
 
 /** An agent's pages in menu order. `g` and then `key` opens one. */

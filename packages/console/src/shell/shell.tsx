@@ -1,12 +1,12 @@
 import { Outlet, useNavigate } from "@tanstack/react-router";
-import { lazy, type ReactNode, Suspense, useEffect, useEffectEvent, useRef, useState } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import { queryClient } from "../api/api.ts";
 import { followChanges, reconnectNow, staleSince } from "../api/live.ts";
 import { formatTime } from "../format/times.ts";
 import { Frame } from "./frame.tsx";
 import { Header } from "./header.tsx";
 import { Sidebar } from "./sidebar.tsx";
-import { useHotkeys } from "../state/hotkeys.ts";
+import { useHotkeys, useKeydown } from "../state/hotkeys.ts";
 import { useSignal, zone } from "../state/signals.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
@@ -100,7 +100,7 @@ function useOverlayKeys(
   overlay: Overlay,
   { onClose, onText }: { onClose: () => void; onText: (edit: (typed: string) => string) => void },
 ): void {
-  const onKey = useEffectEvent((event: KeyboardEvent) => {
+  const onKey = (event: KeyboardEvent) => {
     const { key } = event;
     if (overlay === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target instanceof Element && event.target.closest("[role=dialog]") !== null) return;
@@ -111,12 +111,8 @@ function useOverlayKeys(
     else if (key === "Backspace") onText((typed) => typed.slice(0, -1));
     // Names of other keys, such as Enter, are longer than one character.
     else if (Array.from(key).length === 1) onText((typed) => typed + key);
-  });
-  useEffect(() => {
-    const listener = (event: KeyboardEvent): void => onKey(event);
-    document.addEventListener("keydown", listener, { capture: true });
-    return () => document.removeEventListener("keydown", listener, { capture: true });
-  }, []);
+  };
+  useKeydown(onKey, { capture: true });
 }
 
 /** How long a page's key may follow `g`. */
@@ -148,16 +144,11 @@ function useShortcuts({ onPalette, onList }: { onPalette: () => void; onList: ()
     return true;
   });
 
-  const onModK = useEffectEvent((event: KeyboardEvent) => {
+  useKeydown((event) => {
     if (!(event.metaKey || event.ctrlKey) || event.key.toLowerCase() !== "k") return;
     event.preventDefault();
     onPalette();
   });
-  useEffect(() => {
-    const listener = (event: KeyboardEvent): void => onModK(event);
-    document.addEventListener("keydown", listener);
-    return () => document.removeEventListener("keydown", listener);
-  }, []);
 }
 
 function focusSearch(): boolean {

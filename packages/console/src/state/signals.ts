@@ -34,11 +34,12 @@ function stored<T>(
   preset: T,
   read: (text: string) => T | undefined,
   write: (value: T) => string,
+  storage = () => localStorage,
 ): Signal<T> {
   const key = `patchbay.${name}`;
-  const text = attempt(() => localStorage.getItem(key)) ?? undefined;
+  const text = attempt(() => storage().getItem(key)) ?? undefined;
   const signal = createSignal(text === undefined ? preset : (read(text) ?? preset));
-  signal.subscribe(() => attempt(() => localStorage.setItem(key, write(signal.get()))));
+  signal.subscribe(() => attempt(() => storage().setItem(key, write(signal.get()))));
   return signal;
 }
 
@@ -67,13 +68,14 @@ export const storedNumber = (name: string, { preset, min, max }: NumberOptions):
 
 /** A JSON value that lasts as long as the browser's tab, or until reload if storage is forbidden. */
 export function tabState<T>(name: string): Signal<T | undefined> {
-  const key = `patchbay.${name}`;
-  const stored = attempt(() => sessionStorage.getItem(key)) ?? undefined;
-  const signal = createSignal(
-    stored === undefined ? undefined : attempt(() => (JSON.parse(stored) ?? undefined) as T | undefined),
+  const read = (text: string) => attempt(() => (JSON.parse(text) ?? undefined) as T | undefined);
+  return stored(
+    name,
+    undefined,
+    read,
+    (value) => JSON.stringify(value ?? null),
+    () => sessionStorage,
   );
-  signal.subscribe(() => attempt(() => sessionStorage.setItem(key, JSON.stringify(signal.get() ?? null))));
-  return signal;
 }
 
 function attempt<T>(task: () => T): T | undefined {
@@ -92,6 +94,10 @@ export const chosenRange = tabState<RangeSearch>("range");
 
 /** Whether times are shown in the browser's time zone or in UTC. */
 export const zone = storedChoice("zone", ["local", "utc"]);
+export const ZONES = [
+  { value: "local", label: "Local" },
+  { value: "utc", label: "UTC" },
+] as const;
 
 /** `public/theme.js` reads the same stored value before the first paint. */
 export const theme = storedChoice("theme", ["system", "light", "dark"]);

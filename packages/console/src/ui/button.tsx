@@ -31,7 +31,7 @@ export function buttonClass(look: ButtonLook = "secondary", size: keyof typeof S
 interface ButtonProps extends Omit<ComponentProps<typeof BaseButton>, "className"> {
   look?: ButtonLook;
   size?: keyof typeof SIZES;
-  icon?: IconName;
+  icon?: IconName | undefined;
   /** Shows a spinner and ignores clicks; the button keeps the focus. */
   busy?: boolean;
   className?: string;

@@ -13,7 +13,7 @@ import { Badge, Time, TwoLines } from "../../ui/values.tsx";
 /** Lists deployments that widened access. A developer or an owner confirms those that wait for it. */
 export function WidenedSets({ agentId }: { agentId: string }) {
   const sets = useList("/agents/:agent_id/access/widenings", { params: { agentId }, query: { limit: 20 } });
-  const [confirming, setConfirming] = useState<WidenedSet>();
+  const { confirm, dialog } = useConfirmation(agentId);
   if (sets.data === undefined || sets.data.length === 0) return null;
   const all = sets.data;
   return (
@@ -27,15 +27,9 @@ export function WidenedSets({ agentId }: { agentId: string }) {
       rowKey={({ service, deployment, named, manifestHash }) =>
         JSON.stringify([service, deployment, named, manifestHash])
       }
-      actions={(set) =>
-        isConfirmable(set, all) && (
-          <GuardedButton needs="developer" size="small" onClick={() => setConfirming(set)}>
-            Confirm<span className="sr-only"> {nameOfDeployment(set)}</span>
-          </GuardedButton>
-        )
-      }
+      actions={(set) => isConfirmable(set, all) && confirm(set)}
     >
-      {confirming && <Confirmation agentId={agentId} set={confirming} onClose={() => setConfirming(undefined)} />}
+      {dialog}
     </DataTable>
   );
 }
@@ -43,7 +37,7 @@ export function WidenedSets({ agentId }: { agentId: string }) {
 /** What each service's newest deployment allows more, while it waits for a confirmation. Renders nothing otherwise. */
 export function PendingSets({ agentId }: { agentId: string }) {
   const pending = usePendingSets(agentId);
-  const [confirming, setConfirming] = useState<WidenedSet>();
+  const { confirm, dialog } = useConfirmation(agentId);
   return (
     <>
       {pending.map((set) => (
@@ -60,12 +54,10 @@ export function PendingSets({ agentId }: { agentId: string }) {
               <Summary {...set} />
             </div>
           </div>
-          <GuardedButton needs="developer" size="small" onClick={() => setConfirming(set)}>
-            Confirm<span className="sr-only"> {nameOfDeployment(set)}</span>
-          </GuardedButton>
+          {confirm(set)}
         </section>
       ))}
-      {confirming && <Confirmation agentId={agentId} set={confirming} onClose={() => setConfirming(undefined)} />}
+      {dialog}
     </>
   );
 }
@@ -74,6 +66,18 @@ export function PendingSets({ agentId }: { agentId: string }) {
 export function usePendingSets(agentId: string): WidenedSet[] {
   const { data = [] } = useList("/agents/:agent_id/access/widenings", { params: { agentId }, query: { limit: 20 } });
   return data.filter(({ confirmation, newest }) => confirmation === "pending" && newest);
+}
+
+/** A button that confirms a set, and the dialog that it opens. */
+function useConfirmation(agentId: string) {
+  const [confirming, setConfirming] = useState<WidenedSet>();
+  const confirm = (set: WidenedSet) => (
+    <GuardedButton needs="developer" size="small" onClick={() => setConfirming(set)}>
+      Confirm<span className="sr-only"> {nameOfDeployment(set)}</span>
+    </GuardedButton>
+  );
+  const close = () => setConfirming(undefined);
+  return { confirm, dialog: confirming && <Confirmation agentId={agentId} set={confirming} onClose={close} /> };
 }
 
 function Confirmation({ agentId, set, onClose }: { agentId: string; set: WidenedSet; onClose: () => void }) {

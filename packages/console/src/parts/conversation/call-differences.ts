@@ -1,3 +1,4 @@
+import { canonicalJson } from "@patchbay/kit";
 import type { Call } from "./exchange.ts";
 
 interface Side {
@@ -49,11 +50,4 @@ function takeFrom(calls: Call[], fits: (call: Call) => boolean): Call | undefine
 }
 
 /** Compares JSON values, ignoring property order. */
-export const sameJson = (a: unknown, b: unknown): boolean => ordered(a) === ordered(b);
-
-const ordered = (value: unknown): string =>
-  JSON.stringify(value, (_, property: unknown) =>
-    typeof property === "object" && property !== null && !Array.isArray(property)
-      ? Object.fromEntries(Object.entries(property).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : property,
-  ) ?? "";
+export const sameJson = (a: unknown, b: unknown): boolean => canonicalJson(a) === canonicalJson(b);

@@ -1,3 +1,4 @@
+import { isJsonObject } from "@patchbay/kit";
 import { useState } from "react";
 import { Textarea } from "../../ui/form/field.tsx";
 import { Segmented } from "../../ui/form/toggle.tsx";
@@ -31,8 +32,7 @@ export function readJsonObject(text: string): { value: Arguments; faults: Fault[
   const fault = (message: string) => ({ value: {}, faults: [{ path: "", message }] });
   try {
     const value: unknown = JSON.parse(text);
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? { value: value as Arguments, faults: [] } : fault("Enter a JSON object, for example {}");
+    return isJsonObject(value) ? { value, faults: [] } : fault("Enter a JSON object, for example {}");
   } catch (error) {
     return fault(`Invalid JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -95,7 +95,6 @@ export function ArgumentsForm({ shape, written, onChange, faults }: ArgumentsFor
           draft={written.draft}
           onChange={(draft) => change({ as: "form", draft })}
           faults={faults}
-          path=""
         />
       ) : (
         <p className="text-muted text-sm">This function takes no arguments.</p>

@@ -1,3 +1,5 @@
+import { isJsonObject } from "@patchbay/kit";
+
 /** A JSON Schema's form field; `json` if no field can represent it. */
 export type FieldShape = About & Kind;
 
@@ -273,8 +275,7 @@ function patternOf(pattern: unknown): RegExp | undefined {
   }
 }
 
-const isObject = (value: unknown): value is Schema =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject: (value: unknown) => value is Schema = isJsonObject;
 const isScalar = (value: unknown): value is Scalar => ["string", "number", "boolean"].includes(typeof value);
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);

@@ -1,4 +1,4 @@
-import { type ReactNode, useId } from "react";
+import { createContext, type ReactNode, useContext, useId } from "react";
 import { Button } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
 import { Field, Input, Textarea } from "../../ui/form/field.tsx";
@@ -12,18 +12,26 @@ interface PartProps<Shape extends FieldShape = FieldShape> {
   shape: Shape;
   draft: Draft | undefined;
   onChange: (draft: Draft | undefined) => void;
-  faults: readonly Fault[];
   path: string;
 }
 
-/** Argument fields. Each entry in `faults` is shown at the field with its path. */
-export function SchemaFields(props: PartProps) {
-  const { shape } = props;
-  if (shape.kind === "group") return <GroupFields {...props} shape={shape} />;
-  return <AnyField {...props} required name="Arguments" label="Arguments" />;
-}
+const Faults = createContext<readonly Fault[]>([]);
 
-function GroupFields({ shape, draft, onChange, faults, path }: PartProps<FieldShape & { kind: "group" }>) {
+/** The message of the fault at this path. */
+const useFault = (path: string): string | undefined => useContext(Faults).find((fault) => fault.path === path)?.message;
+
+/** Argument fields. Each entry in `faults` is shown at the field with its path. */
+export const SchemaFields = ({ faults, ...rest }: Omit<PartProps, "path"> & { faults: readonly Fault[] }) => (
+  <Faults value={faults}>
+    {rest.shape.kind === "group" ? (
+      <GroupFields {...rest} shape={rest.shape} path="" />
+    ) : (
+      <AnyField {...rest} path="" required name="Arguments" label="Arguments" />
+    )}
+  </Faults>
+);
+
+function GroupFields({ shape, draft, onChange, path }: PartProps<FieldShape & { kind: "group" }>) {
   const drafts = (draft ?? {}) as Record<string, Draft | undefined>;
   return shape.properties.map((property) => (
     <PropertyField
@@ -31,7 +39,6 @@ function GroupFields({ shape, draft, onChange, faults, path }: PartProps<FieldSh
       property={property}
       draft={Object.hasOwn(drafts, property.name) ? drafts[property.name] : undefined}
       onChange={(changed) => onChange({ ...drafts, [property.name]: changed })}
-      faults={faults}
       path={join(path, property.name)}
     />
   ));
@@ -61,13 +68,13 @@ interface AnyFieldProps extends PartProps {
 }
 
 function AnyField({ shape, ...rest }: AnyFieldProps) {
+  const error = useFault(rest.path);
   if (shape.kind === "group") return <GroupField {...rest} shape={shape} />;
   if (shape.kind === "list") return <ListField {...rest} shape={shape} />;
   if (shape.kind === "record") return <RecordField {...rest} shape={shape} />;
   if (shape.kind === "union") return <UnionField {...rest} shape={shape} />;
-  const { label, path, faults } = rest;
   return (
-    <Field label={label} hint={hintOf(shape)} error={faults.find((fault) => fault.path === path)?.message}>
+    <Field label={rest.label} hint={hintOf(shape)} error={error}>
       <Control {...rest} shape={shape} />
     </Field>
   );
@@ -115,7 +122,7 @@ function GroupField({ shape, ...rest }: AnyFieldProps & { shape: FieldShape & { 
   const { label, name, required, draft, onChange } = rest;
   const omitted = !required && draft === undefined;
   return (
-    <Fieldset label={label} shape={shape} faults={rest.faults} path={rest.path}>
+    <Fieldset label={label} shape={shape} path={rest.path}>
       {omitted ? (
         <AddButton name={name} verb="Set" onClick={() => onChange({})} />
       ) : shape.properties.length === 0 ? (
@@ -136,9 +143,9 @@ function GroupField({ shape, ...rest }: AnyFieldProps & { shape: FieldShape & { 
 
 /** A choice between a union's options, and the chosen one's fields. */
 function UnionField({ shape, label, ...rest }: AnyFieldProps & { shape: FieldShape & { kind: "union" } }) {
-  const { draft, onChange, faults, path, name, required } = rest;
+  const { draft, onChange, path, name, required } = rest;
   const { index, option, value } = chosenOf(shape, draft);
-  const fault = option ? undefined : faults.find((fault) => fault.path === path);
+  const fault = useFault(path);
   const none = required ? (shape.nullable ? "null" : "Choose…") : notGiven(shape);
   const shown = shape.options
     .map((choice, at) => ({ value: String(at), label: choice.label, shape: choice.shape }))
@@ -148,7 +155,7 @@ function UnionField({ shape, label, ...rest }: AnyFieldProps & { shape: FieldSha
     );
   return (
     <div className="grid min-w-0 gap-2">
-      <Field label={label} hint={hintOf(shape)} error={fault?.message}>
+      <Field label={label} hint={hintOf(shape)} error={option ? undefined : fault}>
         <Select
           options={[{ value: "", label: none }, ...shown]}
           value={shown.some((choice) => choice.value === index) ? index : ""}
@@ -184,14 +191,15 @@ function UnionField({ shape, label, ...rest }: AnyFieldProps & { shape: FieldSha
 
 /** Names that the member types, each with its value's field. */
 function RecordField({ shape, label, ...rest }: AnyFieldProps & { shape: FieldShape & { kind: "record" } }) {
-  const { draft, onChange, name, faults, path } = rest;
+  const { draft, onChange, name, path } = rest;
+  const faults = useContext(Faults);
   const entries = Array.isArray(draft) ? (draft as readonly Draft[]) : [];
   // A value with its own fields needs the whole width.
   const beside = !["group", "union", "record", "list"].includes(shape.value.kind);
   const change = (index: number, changed: { name?: string; value?: Draft | undefined }) =>
     onChange(entries.with(index, { ...entryOf(entries[index]!), ...changed }));
   return (
-    <Fieldset label={label} shape={shape} faults={faults} path={path}>
+    <Fieldset label={label} shape={shape} path={path}>
       {entries.map((entry, index) => {
         const at = join(path, String(index));
         const { name: own, value } = entryOf(entry);
@@ -218,7 +226,6 @@ function RecordField({ shape, label, ...rest }: AnyFieldProps & { shape: FieldSh
                 draft={value}
                 required
                 onChange={(next) => change(index, { value: next })}
-                faults={faults}
                 path={at}
                 name={`${name} value ${index + 1}`}
                 label={<EntryLabel of={name}>{`value ${index + 1}`}</EntryLabel>}
@@ -234,10 +241,10 @@ function RecordField({ shape, label, ...rest }: AnyFieldProps & { shape: FieldSh
 }
 
 function ListField(props: AnyFieldProps & { shape: FieldShape & { kind: "list" } }) {
-  const { shape, draft, onChange, label, name, faults, path } = props;
+  const { shape, draft, onChange, label, name, path } = props;
   const items = Array.isArray(draft) ? (draft as readonly Draft[]) : [];
   return (
-    <Fieldset label={label} shape={shape} faults={faults} path={path}>
+    <Fieldset label={label} shape={shape} path={path}>
       {items.map((item, index) => (
         // Items have no identity other than their index.
         <div key={index} className="flex items-start gap-1">
@@ -247,7 +254,6 @@ function ListField(props: AnyFieldProps & { shape: FieldShape & { kind: "list" }
               draft={item}
               required
               onChange={(changed) => onChange(items.with(index, changed ?? ""))}
-              faults={faults}
               path={join(path, String(index))}
               name={`${name} ${index + 1}`}
               label={<EntryLabel>{`${name} ${index + 1}`}</EntryLabel>}
@@ -261,10 +267,10 @@ function ListField(props: AnyFieldProps & { shape: FieldShape & { kind: "list" }
   );
 }
 
-type FieldsetProps = Pick<AnyFieldProps, "label" | "shape" | "faults" | "path"> & { children: ReactNode };
+type FieldsetProps = Pick<AnyFieldProps, "label" | "shape" | "path"> & { children: ReactNode };
 
-function Fieldset({ label, shape, faults, path, children }: FieldsetProps) {
-  const fault = faults.find((fault) => fault.path === path);
+function Fieldset({ label, shape, path, children }: FieldsetProps) {
+  const fault = useFault(path);
   const hint = hintOf(shape);
   const about = useId();
   return (
@@ -272,7 +278,7 @@ function Fieldset({ label, shape, faults, path, children }: FieldsetProps) {
       <legend>{label}</legend>
       <div id={about} className="empty:hidden">
         {hint !== undefined && <p className="text-muted text-xs">{hint}</p>}
-        {fault && <p className="text-bad text-xs">{fault.message}</p>}
+        {fault !== undefined && <p className="text-bad text-xs">{fault}</p>}
       </div>
       <div className="border-line grid gap-3 border-l-2 pl-3">{children}</div>
     </fieldset>

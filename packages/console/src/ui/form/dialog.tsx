@@ -131,14 +131,7 @@ export function FormDialog<Answer>(props: FormDialogProps<Answer>) {
       footer={
         <>
           <Button onClick={dialog.onClose}>{dismiss}</Button>
-          <Button
-            type="submit"
-            form={id}
-            look={look}
-            {...(icon !== undefined && { icon })}
-            busy={action.isPending}
-            disabled={disabled}
-          >
+          <Button type="submit" form={id} look={look} icon={icon} busy={action.isPending} disabled={disabled}>
             {submit}
           </Button>
         </>
@@ -147,7 +140,7 @@ export function FormDialog<Answer>(props: FormDialogProps<Answer>) {
       <Form
         id={id}
         error={action.error}
-        {...(className !== undefined && { className })}
+        className={className}
         // Enter in a field submits a form even if its button is disabled.
         onSubmit={() => !disabled && action.mutate()}
       >
@@ -157,25 +150,16 @@ export function FormDialog<Answer>(props: FormDialogProps<Answer>) {
   );
 }
 
-/**
- * A side panel with the selected item's details; covers the page on narrow screens. With `modal: false` the page stays
- * usable.
- */
-export function Drawer(props: PanelProps & { modal?: boolean; wide?: boolean }) {
-  const { open, onClose, modal = true, wide = false, ...content } = props;
-  return (
-    <Base.Root open={open} onOpenChange={(next) => !next && onClose()} modal={modal} disablePointerDismissal={!modal}>
-      <Base.Portal>
-        {modal && backdrop}
-        <Popup
-          {...content}
-          className={classNames(
-            "slides-right fixed inset-y-0 right-0 z-40 border-l",
-            wide ? "sm:max-w-2xl" : "sm:max-w-md",
-          )}
-          bodyClassName="min-h-0 flex-1 overflow-y-auto"
-        />
-      </Base.Portal>
-    </Base.Root>
-  );
-}
+/** A side panel with the selected item's details; covers the page on narrow screens. */
+export const Drawer = ({ open, onClose, wide = false, ...content }: PanelProps & { wide?: boolean }) => (
+  <Base.Root open={open} onOpenChange={(next) => !next && onClose()}>
+    <Base.Portal>
+      {backdrop}
+      <Popup
+        {...content}
+        className={`slides-right fixed inset-y-0 right-0 z-40 border-l ${wide ? "sm:max-w-2xl" : "sm:max-w-md"}`}
+        bodyClassName="min-h-0 flex-1 overflow-y-auto"
+      />
+    </Base.Portal>
+  </Base.Root>
+);

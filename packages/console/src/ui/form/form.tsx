@@ -9,7 +9,7 @@ interface FormProps {
   onSubmit: () => void;
   /** Shown below the fields. */
   error: unknown;
-  className?: string;
+  className?: string | undefined;
   id?: string;
   /** Leaves field checks to the page instead of the browser. */
   noValidate?: boolean;

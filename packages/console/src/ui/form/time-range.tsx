@@ -1,9 +1,8 @@
 import { useState } from "react";
 import { type Preset, PRESETS, type RangeSearch } from "../../format/time-range.ts";
 import { formatBucket, formatDate } from "../../format/times.ts";
-import { useSignal, zone } from "../../state/signals.ts";
+import { chosenRange, useSignal, zone, ZONES } from "../../state/signals.ts";
 import { Button } from "../button.tsx";
-import { chosenRange } from "../../state/signals.ts";
 import { TextField } from "./field.tsx";
 import { Popover } from "../popover.tsx";
 import { Segmented } from "./toggle.tsx";
@@ -100,15 +99,7 @@ function Choices({ value, preset, onChange }: ChoicesProps) {
       </form>
       <div className="border-line flex items-center justify-between border-t pt-3">
         <span className="text-muted text-xs">Time zone</span>
-        <Segmented
-          label="Time zone"
-          options={[
-            { value: "local", label: "Local" },
-            { value: "utc", label: "UTC" },
-          ]}
-          value={shownZone}
-          onChange={zone.set}
-        />
+        <Segmented label="Time zone" options={ZONES} value={shownZone} onChange={zone.set} />
       </div>
     </div>
   );
