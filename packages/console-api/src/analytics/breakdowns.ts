@@ -50,7 +50,9 @@ function sharesOf<Row extends Part, By extends keyof Row>(parts: readonly Row[],
     const which = by.map((name) => [name, part[name]] as const);
     const share = getOrCreate(shares, JSON.stringify(which), () => ({
       ...(Object.fromEntries(which) as Pick<Row, By>),
-      ...{ queries: 0, failed: 0, costMicros: 0 },
+      queries: 0,
+      failed: 0,
+      costMicros: 0,
     }));
     share.queries += part.count;
     if (part.status === "failed") share.failed += part.count;
