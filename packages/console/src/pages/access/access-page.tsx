@@ -6,7 +6,7 @@ import { Card, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
 import { type Tab, Tabs } from "../../ui/tabs.tsx";
 import { Badge } from "../../ui/values.tsx";
 import { NeverConnected } from "../../parts/runtime/connect.tsx";
-import { AccessChanges, LockState } from "./changes-view.tsx";
+import { LockState, SinceLock, SinceSet } from "./changes-view.tsx";
 import { MatrixExport, MatrixView } from "./matrix-view.tsx";
 import { ModelViewOfRole } from "./model-view.tsx";
 import { ShadowView } from "./shadow-view.tsx";
@@ -24,25 +24,14 @@ export function AccessPage() {
   const change = useSearchChange(route, { toTop: true });
   const access = useFiltered("/agents/:agent_id/access", { params: { agentId }, query: { manifestHash } });
   const isEmpty = !access.data && access.error instanceof ApiError && access.error.code === "not_found";
+  const loaded = (View: typeof MatrixView) => (
+    <Loaded query={access} loading={<Loading block="h-96 rounded-lg" />}>
+      {(matrix) => <View matrix={matrix} />}
+    </Loaded>
+  );
   const tabs: Tab<View>[] = [
-    {
-      value: "matrix",
-      label: "Matrix",
-      content: (
-        <Loaded query={access} loading={<Loading block="h-96 rounded-lg" />}>
-          {(matrix) => <MatrixView matrix={matrix} />}
-        </Loaded>
-      ),
-    },
-    {
-      value: "model",
-      label: "What a role sees",
-      content: (
-        <Loaded query={access} loading={<Loading block="h-96 rounded-lg" />}>
-          {(matrix) => <ModelViewOfRole matrix={matrix} />}
-        </Loaded>
-      ),
-    },
+    { value: "matrix", label: "Matrix", content: loaded(MatrixView) },
+    { value: "model", label: "What a role sees", content: loaded(ModelViewOfRole) },
     { value: "use", label: "Unused rights", content: <UnusedRights agentId={agentId} manifestHash={manifestHash} /> },
     {
       value: "changes",
@@ -50,7 +39,8 @@ export function AccessPage() {
       content: (
         <div className="grid gap-4">
           <WidenedSets agentId={agentId} />
-          <AccessChanges />
+          <SinceSet />
+          <SinceLock />
         </div>
       ),
     },

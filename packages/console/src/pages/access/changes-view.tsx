@@ -16,19 +16,10 @@ const route = getRouteApi("/shell/agents/$agentId/access");
 
 const shortHash = (hash: string): string => hash.slice(0, 8);
 
-/** What the function set allows more or less than an earlier one, and than the lock. */
-export function AccessChanges() {
-  return (
-    <>
-      <SinceSet />
-      <SinceLock />
-    </>
-  );
-}
-
 const BEFORE = "";
 
-function SinceSet() {
+/** What the function set allows more or less than an earlier one. */
+export function SinceSet() {
   const { agentId } = route.useParams();
   const { manifestHash, base } = route.useSearch();
   const change = useSearchChange(route);
@@ -81,7 +72,7 @@ function SinceSet() {
 }
 
 /** Compares with the locks that runtimes report, or with a file that the browser reads and the control plane does not store. */
-function SinceLock() {
+export function SinceLock() {
   const { agentId } = route.useParams();
   const { manifestHash } = route.useSearch();
   const { data: { locks } = { locks: [] } } = useLocks(agentId, manifestHash);

@@ -2,7 +2,7 @@ import { formatCompact } from "../../format/numbers.ts";
 import { classNames } from "../../ui/class-names.ts";
 import { Icon, type IconName } from "../../ui/icon.tsx";
 import { Tooltip } from "../../ui/tooltip.tsx";
-import type { MatrixCell, Verdict } from "../../parts/access/matrix-model.ts";
+import { type FoundCell, roleLabel, type Verdict, verdictText, whyOf } from "../../parts/access/matrix-model.ts";
 
 export const VERDICT_LOOKS: Record<Verdict, { icon: IconName; className: string; meaning: string }> = {
   allowed: {
@@ -23,27 +23,21 @@ export const VERDICT_LOOKS: Record<Verdict, { icon: IconName; className: string;
   denied: { icon: "denied", className: "text-faint", meaning: "not in the role list; hidden from the model" },
 };
 
-interface MatrixCellButtonProps {
+interface MatrixCellButtonProps extends FoundCell {
   /** Row and column. */
   position: string;
   focusable: boolean;
-  cell: MatrixCell;
-  /** The verdict in words. */
-  verdict: string;
-  /** True if the owner's code decides each call: the cases show how. */
-  judged: boolean;
-  why: string;
-  label: string;
   onOpen: () => void;
 }
 
 /** One verdict with its calls in 30 days. A tooltip gives the reason; a click opens the panel. */
-export function MatrixCellButton(props: MatrixCellButtonProps) {
-  const { position, focusable, cell, verdict, judged, why, label, onOpen } = props;
+export function MatrixCellButton({ row, cell, role, position, focusable, onOpen }: MatrixCellButtonProps) {
   const { calls, denied, cases } = cell;
+  /** The owner's code decides each call: the cases show how. */
+  const judged = row.conditional || row.approval?.conditional === true;
   const { icon, className } = VERDICT_LOOKS[cell.verdict];
   return (
-    <Tooltip content={why}>
+    <Tooltip content={whyOf(row, cell, role)}>
       <button
         type="button"
         data-position={position}
@@ -54,9 +48,13 @@ export function MatrixCellButton(props: MatrixCellButtonProps) {
           className,
         )}
       >
-        <span className="sr-only">{label}, </span>
+        <span className="sr-only">
+          {row.name}, {roleLabel(role)},{" "}
+        </span>
         <Icon name={icon} className="size-3.5" />
-        <span className={cell.verdict === "approval" ? "max-w-40 whitespace-normal" : undefined}>{verdict}</span>
+        <span className={cell.verdict === "approval" ? "max-w-40 whitespace-normal" : undefined}>
+          {verdictText(row, cell)}
+        </span>
         {cell.verdict !== "denied" && judged && cases.length > 0 && (
           <span className="font-normal">
             <span className="sr-only">, </span>

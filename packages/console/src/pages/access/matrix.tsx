@@ -7,15 +7,7 @@ import { classNames } from "../../ui/class-names.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Badge, Effect } from "../../ui/values.tsx";
 import { MatrixCellButton } from "./matrix-cell.tsx";
-import {
-  cellKey,
-  countVerdicts,
-  type MatrixRow,
-  roleKey,
-  roleLabel,
-  verdictText,
-  whyOf,
-} from "../../parts/access/matrix-model.ts";
+import { cellKey, countVerdicts, type MatrixRow, roleKey, roleLabel } from "../../parts/access/matrix-model.ts";
 
 interface MatrixProps {
   agentId: string;
@@ -233,13 +225,9 @@ const Row = memo(function Row({ agentId, row, roles, number, active, highlighted
             )}
           >
             <MatrixCellButton
+              {...{ row, cell, role }}
               position={`${number},${column + 1}`}
               focusable={active === column + 1}
-              cell={cell}
-              verdict={verdictText(row, cell)}
-              judged={row.conditional || row.approval?.conditional === true}
-              why={whyOf(row, cell, role)}
-              label={`${row.name}, ${roleLabel(role)}`}
               onOpen={() => onOpen(cellKey(row.name, role))}
             />
           </td>

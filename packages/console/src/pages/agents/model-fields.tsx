@@ -40,12 +40,7 @@ export function ModelFields(props: ModelFieldsProps) {
           <TextField key={name} {...text(name)} {...field} inputMode={BOUNDS[name].whole ? "numeric" : "decimal"} />
         ))}
       </div>
-      <FallbackList
-        models={draft.fallback}
-        error={errors.fallback}
-        readOnly={readOnly}
-        onChange={(fallback) => onChange({ fallback })}
-      />
+      <FallbackList {...props} readOnly={readOnly} />
       <TextField
         {...text("responseSchema")}
         label="Answer schema"
@@ -95,7 +90,7 @@ const Overrides = ({ draft, readOnly, onChange }: ModelFieldsProps & { readOnly:
         disabled={readOnly}
         checked={!draft.locked.includes(name)}
         onChange={(may) =>
-          onChange({ locked: OVERRIDES.filter((override) => isLocked(draft, override, { name, may })) })
+          onChange({ locked: OVERRIDES.filter((other) => (other === name ? !may : draft.locked.includes(other))) })
         }
       />
     ))}
@@ -110,23 +105,13 @@ const OVERRIDE_WORDS: Record<Override, string> = {
   responseSchema: "Answer schema",
 };
 
-const isLocked = ({ locked }: ModelDraft, override: Override, changed: { name: Override; may: boolean }): boolean =>
-  override === changed.name ? !changed.may : locked.includes(override);
-
-type Models = ModelDraft["fallback"];
-
-interface FallbackListProps {
-  models: Models;
-  error: string | undefined;
-  readOnly: boolean;
-  onChange: (models: Models) => void;
-}
-
 /** An editable model list, in the order in which a run tries them. */
-function FallbackList({ models, error, readOnly, onChange }: FallbackListProps) {
+function FallbackList({ draft, errors, readOnly, onChange }: ModelFieldsProps & { readOnly: boolean }) {
+  const { fallback: models } = draft;
+  const { fallback: error } = errors;
   const first = useFirstProvider();
-  const replace = (index: number, changed: Partial<Models[number]>) =>
-    onChange(models.map((entry, at) => (at === index ? { ...entry, ...changed } : entry)));
+  const replace = (index: number, changed: Partial<(typeof models)[number]>) =>
+    onChange({ fallback: models.map((entry, at) => (at === index ? { ...entry, ...changed } : entry)) });
   return (
     <fieldset className="grid min-w-0 gap-2" aria-describedby={error === undefined ? undefined : "fallback-error"}>
       <legend className="mb-1 text-sm font-medium">Fallback models</legend>
@@ -153,7 +138,7 @@ function FallbackList({ models, error, readOnly, onChange }: FallbackListProps) 
             <IconButton
               icon="trash"
               label={`Remove fallback ${index + 1}`}
-              onClick={() => onChange(models.filter((_, at) => at !== index))}
+              onClick={() => onChange({ fallback: models.filter((_, at) => at !== index) })}
             />
           )}
         </div>
@@ -165,7 +150,11 @@ function FallbackList({ models, error, readOnly, onChange }: FallbackListProps) 
       )}
       {!readOnly && models.length < MAX_FALLBACKS && (
         <div>
-          <Button size="small" icon="plus" onClick={() => onChange([...models, { provider: first, model: "" }])}>
+          <Button
+            size="small"
+            icon="plus"
+            onClick={() => onChange({ fallback: [...models, { provider: first, model: "" }] })}
+          >
             Add fallback model
           </Button>
         </div>

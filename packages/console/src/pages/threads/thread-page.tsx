@@ -56,12 +56,10 @@ export function ThreadPage() {
           <Conversation thread={thread.data} />
         </div>
         <div className="min-w-0 max-xl:order-first xl:sticky xl:top-17">
-          <About agentId={agentId} threadId={threadId} thread={thread.data} />
+          <About thread={thread.data} />
         </div>
       </div>
-      {erasing && thread.data && (
-        <EraseThread agentId={agentId} thread={thread.data} onClose={() => setErasing(false)} />
-      )}
+      {erasing && thread.data && <EraseThread thread={thread.data} onClose={() => setErasing(false)} />}
     </>
   );
 }
@@ -86,13 +84,8 @@ function Conversation({ thread }: { thread: ConsoleThreadDetail | undefined }) {
   );
 }
 
-interface AboutProps {
-  agentId: string;
-  threadId: string;
-  thread: ConsoleThreadDetail | undefined;
-}
-
-function About({ agentId, threadId, thread }: AboutProps) {
+function About({ thread }: { thread: ConsoleThreadDetail | undefined }) {
+  const { agentId, threadId } = route.useParams();
   const figures = thread?.figures;
   const loading = <Skeleton className="h-4 w-24" />;
   const facts: [name: string, value: ReactNode][] = [
@@ -137,14 +130,10 @@ function SessionLink({ agentId, id }: { agentId: string; id: string | null }) {
   );
 }
 
-interface EraseThreadProps {
-  agentId: string;
-  thread: ConsoleThreadDetail;
-  onClose: () => void;
-}
-
 /** Erases a thread after a confirmation. */
-function EraseThread({ agentId, thread: { threadId, title, runs, figures }, onClose }: EraseThreadProps) {
+function EraseThread({ thread, onClose }: { thread: ConsoleThreadDetail; onClose: () => void }) {
+  const { title, runs, figures } = thread;
+  const { agentId, threadId } = route.useParams();
   const navigate = useNavigate();
   const running = runs.filter(({ finishedAt }) => finishedAt === null).length;
   return (

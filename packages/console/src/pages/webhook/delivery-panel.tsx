@@ -1,4 +1,5 @@
 import type { WebhookDelivery } from "@patchbay/protocol/console";
+import { getRouteApi } from "@tanstack/react-router";
 import { useAction } from "../../api/action.ts";
 import { api, refetch } from "../../api/api.ts";
 import { toRun } from "../../state/addresses.ts";
@@ -10,14 +11,11 @@ import { Facts, Fault, Section } from "../../ui/page.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 import { Duration, Status, Time } from "../../ui/values.tsx";
 
-interface DeliveryPanelProps {
-  agentId: string;
-  delivery: WebhookDelivery;
-  onClose: () => void;
-}
+const route = getRouteApi("/shell/agents/$agentId/webhook");
 
 /** One delivery with its last attempt. An ended one can be sent again. */
-export function DeliveryPanel({ agentId, delivery, onClose }: DeliveryPanelProps) {
+export function DeliveryPanel({ delivery, onClose }: { delivery: WebhookDelivery; onClose: () => void }) {
+  const { agentId } = route.useParams();
   const { deliveryId, type, data, status, lastStatus, lastError, lastDurationMs } = delivery;
   const again = useAction({
     mutationFn: () =>

@@ -156,12 +156,7 @@ function Deliveries({ agentId }: { agentId: string }) {
         }
       />
       {shown && (
-        <DeliveryPanel
-          key={shown.deliveryId}
-          agentId={agentId}
-          delivery={shown}
-          onClose={() => change({ delivery: undefined })}
-        />
+        <DeliveryPanel key={shown.deliveryId} delivery={shown} onClose={() => change({ delivery: undefined })} />
       )}
     </section>
   );
