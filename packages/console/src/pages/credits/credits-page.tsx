@@ -1,19 +1,18 @@
 import type { Credits } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
-import { useFiltered, useList, useSession } from "../../api/api.ts";
+import { useFiltered, useSession } from "../../api/api.ts";
 import { ChartSkeleton } from "../../charts/chart-card.tsx";
 import { operatorCommand, shellQuote } from "../../format/snippets.ts";
 import { rangeOf } from "../../format/time-range.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { Command } from "../../ui/code.tsx";
-import { FilterBar } from "../../ui/table/filter-bar.tsx";
-import { Icon } from "../../ui/icon.tsx";
+import { Icon, type IconName } from "../../ui/icon.tsx";
 import { Card, Loaded, PageHeader } from "../../ui/page.tsx";
 import { StatTilesSkeleton } from "../../ui/stat-tile.tsx";
 import { TimeRange } from "../../ui/form/time-range.tsx";
 import { CreditCharts, CreditTiles } from "./credit-figures.tsx";
-import { Ledger, LEDGER_WORDS } from "./ledger.tsx";
+import { Ledger } from "./ledger.tsx";
 
 const route = getRouteApi("/shell/credits");
 const PRESET = "30d";
@@ -24,7 +23,6 @@ export function CreditsPage() {
   const change = useSearchChange(route, { toTop: true });
   const { kind, ...range } = search;
   const credits = useFiltered("/credits", { query: rangeOf(range, { preset: PRESET }) });
-  const ledger = useList("/credits/ledger", { query: { kind } });
   return (
     <>
       <PageHeader
@@ -43,23 +41,11 @@ export function CreditsPage() {
         <Loaded query={credits} loading={BALANCE_SKELETON}>
           {(data) => <Balance credits={data} />}
         </Loaded>
-        <Ledger
-          ledger={ledger}
-          kind={kind}
-          filter={
-            <FilterBar
-              filters={[{ kind: "choice", name: "kind", label: "Kind", options: KINDS }]}
-              values={{ kind }}
-              onChange={change}
-            />
-          }
-        />
+        <Ledger kind={kind} onChange={change} />
       </div>
     </>
   );
 }
-
-const KINDS = Object.entries(LEDGER_WORDS).map(([value, { label }]) => ({ value, label }));
 
 const BALANCE_SKELETON = (
   <>
@@ -84,16 +70,10 @@ function NotCharged() {
   const { organisation } = useSession();
   return (
     <Card>
-      <div className="flex items-start gap-3">
-        <Icon name="info" className="text-info mt-0.5 size-4" />
-        <p className="min-w-0 text-sm">
-          <span className="font-medium">Queries of the {organisation.tier} tier are free of charge.</span>{" "}
-          <span className="text-muted">
-            Analytics shows what the models would cost. On a charged tier, each turn reserves credits and is then
-            charged its actual cost.
-          </span>
-        </p>
-      </div>
+      <Remark icon="info" tone="text-info" title={`Queries of the ${organisation.tier} tier are free of charge.`}>
+        Analytics shows what the models would cost. On a charged tier, each turn reserves credits and is then charged
+        its actual cost.
+      </Remark>
     </Card>
   );
 }
@@ -104,17 +84,20 @@ function NoCredits() {
   return (
     <Card>
       <div className="grid gap-3">
-        <div className="flex items-start gap-3">
-          <Icon name="alert" className="text-bad mt-0.5 size-4" />
-          <p className="min-w-0 text-sm">
-            <span className="font-medium">No credits left.</span>{" "}
-            <span className="text-muted">
-              Queries fail with “insufficient_credits”. The operator adds credits with:
-            </span>
-          </p>
-        </div>
+        <Remark icon="alert" tone="text-bad" title="No credits left.">
+          Queries fail with “insufficient_credits”. The operator adds credits with:
+        </Remark>
         <Command text={operatorCommand(`credits grant --org ${shellQuote(organisation.orgId)} 50`, databaseOption)} />
       </div>
     </Card>
   );
 }
+
+const Remark = (props: { icon: IconName; tone: string; title: string; children: string }) => (
+  <div className="flex items-start gap-3">
+    <Icon name={props.icon} className={`${props.tone} mt-0.5 size-4`} />
+    <p className="min-w-0 text-sm">
+      <span className="font-medium">{props.title}</span> <span className="text-muted">{props.children}</span>
+    </p>
+  </div>
+);

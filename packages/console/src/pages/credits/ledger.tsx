@@ -1,9 +1,10 @@
 import type { LedgerEntry } from "@patchbay/protocol/console";
 import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
+import { useList } from "../../api/api.ts";
 import { formatUsd } from "../../format/numbers.ts";
 import { toRun } from "../../state/addresses.ts";
-import { DataTable, type RowsQuery } from "../../ui/table/data-table.tsx";
+import { DataTable } from "../../ui/table/data-table.tsx";
+import { FilterBar } from "../../ui/table/filter-bar.tsx";
 import type { Column } from "../../ui/table/table-rows.tsx";
 import type { IconName } from "../../ui/icon.tsx";
 import { EmptyState } from "../../ui/page.tsx";
@@ -17,7 +18,7 @@ interface Words {
   icon: IconName;
 }
 
-export const LEDGER_WORDS: Record<LedgerEntry["kind"], Words> = {
+const WORDS: Record<LedgerEntry["kind"], Words> = {
   grant: { label: "Grant", meaning: "credits added", tone: "ok", icon: "plus" },
   reserve: { label: "Reserve", meaning: "credits reserved for a turn", tone: "idle", icon: "clock" },
   settle: { label: "Settle", meaning: "reservation returned, less the cost of the turn", tone: "info", icon: "check" },
@@ -29,19 +30,26 @@ export const LEDGER_WORDS: Record<LedgerEntry["kind"], Words> = {
   },
 };
 
+const KINDS = Object.entries(WORDS).map(([value, { label }]) => ({ value, label }));
+
 interface LedgerProps {
-  ledger: RowsQuery<LedgerEntry>;
   kind: LedgerEntry["kind"] | undefined;
-  filter: ReactNode;
+  onChange: (changed: { kind?: string | undefined }) => void;
 }
 
 /** The ledger entries. */
-export const Ledger = ({ ledger, kind, filter }: LedgerProps) => (
+export const Ledger = ({ kind, onChange }: LedgerProps) => (
   <DataTable
     title="Ledger"
     description="All entries, latest first"
-    titleActions={filter}
-    query={ledger}
+    titleActions={
+      <FilterBar
+        filters={[{ kind: "choice", name: "kind", label: "Kind", options: KINDS }]}
+        values={{ kind }}
+        onChange={onChange}
+      />
+    }
+    query={useList("/credits/ledger", { query: { kind } })}
     live={{ row: "entry", rows: "entries", filter: kind }}
     columns={COLUMNS}
     rowKey={({ id }) => id}
@@ -51,8 +59,8 @@ export const Ledger = ({ ledger, kind, filter }: LedgerProps) => (
           Added credits, and the reservation and cost of each model turn appear here.
         </EmptyState>
       ) : (
-        <EmptyState icon="search" title={`No entries of kind ${LEDGER_WORDS[kind].label.toLowerCase()}`}>
-          {LEDGER_WORDS[kind].label}: {LEDGER_WORDS[kind].meaning}.
+        <EmptyState icon="search" title={`No entries of kind ${WORDS[kind].label.toLowerCase()}`}>
+          {WORDS[kind].label}: {WORDS[kind].meaning}.
         </EmptyState>
       )
     }
@@ -63,7 +71,7 @@ const COLUMNS: Column<LedgerEntry>[] = [
   {
     head: "Kind",
     cell: ({ kind }) => {
-      const { label, meaning, tone, icon } = LEDGER_WORDS[kind];
+      const { label, meaning, tone, icon } = WORDS[kind];
       return (
         <span className="flex flex-wrap items-center gap-x-3 gap-y-1">
           <Badge tone={tone} icon={icon}>
