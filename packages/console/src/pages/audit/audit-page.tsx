@@ -91,15 +91,20 @@ interface FiltersProps {
 }
 
 function Filters({ search: { range, from, to, ...filters }, agentNames, onChange }: FiltersProps) {
-  const { agentId, action, runId } = filters;
+  const { agentId, runId } = filters;
   const { roles, functions } = useSuggestions(
     agentId ?? (agentNames.size === 1 ? [...agentNames.keys()][0] : undefined),
   );
   return (
     <FilterBar
       filters={[
-        { kind: "choice", name: "agentId", label: "Agent", options: agentOptions(agentNames, agentId) },
-        { kind: "choice", name: "action", label: "Event", options: actionOptions(action) },
+        {
+          kind: "choice",
+          name: "agentId",
+          label: "Agent",
+          options: [...agentNames].map(([value, label]) => ({ value, label })),
+        },
+        { kind: "choice", name: "action", label: "Event", options: ACTION_GROUPS },
         { kind: "text", name: "role", label: "Role", suggestions: roles },
         { kind: "text", name: "functionName", label: "Function", suggestions: functions },
         ...(runId === undefined ? [] : [{ kind: "text", name: "runId", label: "Run ID", suggestions: [] } as const]),
@@ -125,17 +130,6 @@ function useSuggestions(agentId: string | undefined): { roles: string[]; functio
     functions: data?.functions.map(({ name }) => name) ?? [],
   };
 }
-
-/** Adds a selection from a link that is not in the list, such as a deleted agent or an ungrouped action. */
-function agentOptions(names: Map<string, string>, selected: string | undefined) {
-  const options = [...names].map(([value, label]) => ({ value, label }));
-  return selected === undefined || names.has(selected) ? options : [...options, { value: selected, label: selected }];
-}
-
-const actionOptions = (selected: string | undefined) =>
-  selected === undefined || ACTION_GROUPS.some(({ value }) => value === selected)
-    ? ACTION_GROUPS
-    : [...ACTION_GROUPS, { value: selected, label: selected }];
 
 const columnsOf = (agentNames: Map<string, string>): Column<AuditItem>[] => [
   { head: "Event", cell: ({ sentence }) => <span className="block max-w-3xl">{sentence}</span> },

@@ -104,11 +104,14 @@ function OneFilter({ filter, isNew, value = ANY, onChange }: OneFilterProps) {
     const options = filter.options.map((option) =>
       typeof option === "string" ? { value: option, label: option } : option,
     );
+    const all = [{ value: ANY, label: filter.any ?? "any" }, ...options];
+    // A link may select what is not in the list, such as a deleted agent.
+    const known = all.some((option) => option.value === value);
     return (
       <Select
         label={filter.label}
         className="w-auto max-w-52 min-w-32"
-        options={[{ value: ANY, label: filter.any ?? "any" }, ...options]}
+        options={known ? all : [...all, { value, label: value }]}
         named
         defaultOpen={isNew}
         value={value}
