@@ -75,7 +75,7 @@ export const AGENT_DEEDS: Deed[] = [
     button: (page) => named(page, "Send a test"),
   },
   {
-    at: "pages/webhook/delivery-panel.tsx",
+    at: "pages/webhook/webhook-page.tsx",
     name: "send a delivery again",
     open: ({ agent }) => `${agent}/webhook`,
     async button(page) {

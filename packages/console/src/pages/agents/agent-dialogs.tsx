@@ -1,7 +1,7 @@
 import type { Agent, CreatedAgent } from "@patchbay/protocol/console";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { api, refetch, useSession } from "../../api/api.ts";
+import { api, refetch } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { toAgent } from "../../state/addresses.ts";
 import { lastAgentId } from "../../state/signals.ts";
@@ -39,43 +39,35 @@ export function CreateAgent({ onClose }: { onClose: () => void }) {
   );
 }
 
-function Created({ created: { agent, key }, onClose }: { created: CreatedAgent; onClose: () => void }) {
-  const { baseUrl } = useSession();
-  return (
-    <Dialog
-      open
-      onClose={onClose}
-      sticky
-      wide
-      title={`${agent.name} is ready`}
-      description="Copy the API key now: it is shown only once."
-      footer={
-        <>
-          <Button onClick={onClose}>Close</Button>
-          <LinkButton {...toAgent(agent.agentId)} look="primary">
-            Connect functions
-          </LinkButton>
-        </>
-      }
-    >
-      <div className="grid gap-5">
-        <Secret label="API key" secret={key.secret} />
-        <section className="min-w-0">
-          <h3 className="mb-1 font-semibold">Send a query</h3>
-          <p className="text-muted mb-2 text-sm">
-            Queries fail with “Agent session not found” until a runtime connects its functions.
-          </p>
-          <Snippets
-            baseUrl={baseUrl}
-            agentId={agent.agentId}
-            apiKey={key.secret}
-            body={{ query: "What can you do?" }}
-          />
-        </section>
-      </div>
-    </Dialog>
-  );
-}
+const Created = ({ created: { agent, key }, onClose }: { created: CreatedAgent; onClose: () => void }) => (
+  <Dialog
+    open
+    onClose={onClose}
+    sticky
+    wide
+    title={`${agent.name} is ready`}
+    description="Copy the API key now: it is shown only once."
+    footer={
+      <>
+        <Button onClick={onClose}>Close</Button>
+        <LinkButton {...toAgent(agent.agentId)} look="primary">
+          Connect functions
+        </LinkButton>
+      </>
+    }
+  >
+    <div className="grid gap-5">
+      <Secret label="API key" secret={key.secret} />
+      <section className="min-w-0">
+        <h3 className="mb-1 font-semibold">Send a query</h3>
+        <p className="text-muted mb-2 text-sm">
+          Queries fail with “Agent session not found” until a runtime connects its functions.
+        </p>
+        <Snippets agentId={agent.agentId} apiKey={key.secret} body={{ query: "What can you do?" }} />
+      </section>
+    </div>
+  </Dialog>
+);
 
 /** Deletes an agent after its name is typed, which prevents deletion by accident. */
 export function DeleteAgent({ agent, onClose }: { agent: Agent; onClose: () => void }) {

@@ -151,7 +151,7 @@ const Part = ({ title, children }: { title: string; children: ReactNode }) => (
 /** With a query that the connected service gives as an example. */
 function HowToQuery({ agentId }: { agentId: string }) {
   const { baseUrl } = useSession();
-  const { data } = useQuery({ ...resource("/agents/:agent_id/functions", { params: { agentId } }), retry: false });
+  const { data } = useQuery(resource("/agents/:agent_id/functions", { params: { agentId } }));
   const { query = "What can you do?", role = data?.roles[0] } = data?.exampleQueries[0] ?? {};
   const body = JSON.stringify({ query, ...(role !== undefined && { role }) });
   const url = `${baseUrl}/agents/${encodeURIComponent(agentId)}/query`;
@@ -171,23 +171,15 @@ function HowToQuery({ agentId }: { agentId: string }) {
 const QUERY_UNITS = 60;
 
 function Mark({ number, done, current }: { number: number; done: boolean; current: boolean }) {
-  if (done)
-    return (
-      <span
-        aria-hidden="true"
-        className="bg-ok-soft text-ok flex size-6 shrink-0 items-center justify-center rounded-full"
-      >
-        <Icon name="check" className="size-3.5" />
-      </span>
-    );
+  const open = current ? "bg-accent-fill text-on-accent" : "bg-idle-soft text-idle";
   return (
     <span
       aria-hidden="true"
       className={`flex size-6 shrink-0 items-center justify-center rounded-full text-xs font-semibold ${
-        current ? "bg-accent-fill text-on-accent" : "bg-idle-soft text-idle"
+        done ? "bg-ok-soft text-ok" : open
       }`}
     >
-      {number}
+      {done ? <Icon name="check" className="size-3.5" /> : number}
     </span>
   );
 }

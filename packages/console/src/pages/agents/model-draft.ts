@@ -61,14 +61,9 @@ const NUMBERS = Object.keys(BOUNDS) as (keyof typeof BOUNDS)[];
 
 /** Errors by field. Only numbers and JSON syntax are checked here; the API checks model names and the schema itself. */
 export function validateDraft(draft: ModelDraft): ModelErrors {
-  const errors: ModelErrors = {};
-  for (const name of NUMBERS) {
-    const error = checkNumber(draft[name], BOUNDS[name]);
-    if (error !== undefined) errors[name] = error;
-  }
-  const schema = checkObject(draft.responseSchema, '{"type": "object"}');
-  if (schema !== undefined) errors.responseSchema = schema;
-  return errors;
+  const errors = NUMBERS.map((name) => [name, checkNumber(draft[name], BOUNDS[name])] as const);
+  const schema = ["responseSchema", checkObject(draft.responseSchema, '{"type": "object"}')] as const;
+  return Object.fromEntries([...errors, schema].filter(([, error]) => error !== undefined));
 }
 
 /** A valid draft's changed settings; `null` clears a setting. */

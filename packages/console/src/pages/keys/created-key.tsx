@@ -8,14 +8,17 @@ import { Snippets, SnippetTabs } from "../../ui/text/snippet.tsx";
 import { ConnectSnippets } from "../../parts/runtime/connect.tsx";
 import { KINDS } from "./kinds.ts";
 
-interface CreatedKeyProps {
+/** Shows a new secret and how to use it; the API does not return it again. */
+export function CreatedKey({
+  created,
+  note,
+  onClose,
+}: {
   created: CreatedCredential;
   note?: ReactNode;
   onClose: () => void;
-}
-
-/** Shows a new secret and how to use it; the API does not return it again. */
-export function CreatedKey({ created: { credential, secret }, note, onClose }: CreatedKeyProps) {
+}) {
+  const { credential, secret } = created;
   const { kind } = credential;
   return (
     <NewSecret
@@ -26,7 +29,7 @@ export function CreatedKey({ created: { credential, secret }, note, onClose }: C
       onClose={onClose}
     >
       {note}
-      <Usage credential={credential} secret={secret} />
+      <Usage {...created} />
     </NewSecret>
   );
 }
@@ -37,7 +40,6 @@ function Usage({ credential: { kind, agentId, roles }, secret }: CreatedCredenti
     return (
       <Section title="Send a query">
         <Snippets
-          baseUrl={baseUrl}
           agentId={agentId}
           apiKey={secret}
           body={{ query: "What can you do?", ...(roles?.[0] !== undefined && { role: roles[0] }) }}

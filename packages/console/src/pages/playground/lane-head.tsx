@@ -1,7 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { resource } from "../../api/api.ts";
 import { roleOf, runIdOf, type ShownExchange } from "./lane.ts";
-import type { QueryBody } from "../../parts/playground/settings.ts";
 
 interface LaneHeadProps {
   agentId: string;
@@ -27,30 +26,22 @@ export function LaneHead({ agentId, letter, shown, role }: LaneHeadProps) {
   );
 }
 
-interface Sent {
-  model: string | undefined;
-  instructions: boolean;
-  context: boolean;
-}
-
 /** What an exchange was sent with: from its body, or after a reload from its run. */
-function useSent(agentId: string, shown: ShownExchange | undefined): Sent {
+function useSent(agentId: string, shown: ShownExchange | undefined) {
   const body = shown?.live?.sent;
   const runId = shown && runIdOf(shown);
   const run = useQuery({
     ...resource("/agents/:agent_id/runs/:run_id", { params: { agentId, runId: runId ?? "" } }),
     enabled: body === undefined && runId !== undefined,
   }).data;
-  if (body) return sentWith(body);
+  if (body) {
+    const { llmConfig, instructions, contextJson = "{}" } = body;
+    const model = llmConfig?.model ?? llmConfig?.provider;
+    return { model, instructions: instructions !== undefined, context: contextJson !== "{}" };
+  }
   return {
     model: run?.model || undefined,
     instructions: typeof run?.instructions === "string",
     context: Object.keys(run?.context ?? {}).length > 0,
   };
 }
-
-const sentWith = ({ llmConfig, instructions, contextJson = "{}" }: QueryBody): Sent => ({
-  model: llmConfig?.model ?? llmConfig?.provider,
-  instructions: instructions !== undefined,
-  context: contextJson !== "{}",
-});

@@ -1,5 +1,4 @@
 import { useQuery } from "@tanstack/react-query";
-import { useSession } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
 import { CopyButton } from "../../ui/copy.tsx";
@@ -68,7 +67,6 @@ function LiveEvents({ agentId, live }: { agentId: string; live: LiveExchange }) 
 
 function Code({ playground }: { playground: PlaygroundState }) {
   const { agentId, settings, errors, draft, shown, threadId } = playground;
-  const { baseUrl } = useSession();
   if (Object.keys(errors).length > 0)
     return (
       <EmptyState icon="alert" title="Invalid settings">
@@ -79,7 +77,7 @@ function Code({ playground }: { playground: PlaygroundState }) {
   const body = bodyOf(settings, { query, role: settings.role, threadId });
   return (
     <div className="grid gap-3">
-      <Snippets baseUrl={baseUrl} agentId={agentId} body={body} />
+      <Snippets agentId={agentId} body={body} />
       <p className="text-muted text-xs">
         {settings.instructions.trim() !== "" && "API keys cannot replace instructions: the code uses the agent's. "}
         The API key is read from the environment. Set proxy timeouts to 300 s, and add{" "}

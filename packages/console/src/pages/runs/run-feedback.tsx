@@ -14,7 +14,6 @@ import { Badge, Time } from "../../ui/values.tsx";
 
 /** Feedback that the member has not saved. The page keeps it, because the form is removed with its tab. */
 export interface FeedbackDraft {
-  runId: string;
   score: string;
   tags: string;
   comment: string;
@@ -54,7 +53,7 @@ export function RunFeedback({ run, draft, onDraft }: RunFeedbackProps) {
         )}
       </Card>
       <Card title="Your feedback" {...(own && { description: "Replaces your earlier feedback" })}>
-        <FeedbackForm run={run} draft={draft?.runId === run.runId ? draft : undefined} onDraft={onDraft} />
+        <FeedbackForm run={run} draft={draft} onDraft={onDraft} />
       </Card>
     </div>
   );
@@ -125,10 +124,9 @@ function useFeedback({ agentId, runId }: RunTrace, body: BodyOf<"POST", typeof F
 }
 
 function FeedbackForm({ run, draft, onDraft }: RunFeedbackProps) {
-  const { agentId, runId } = run;
+  const { agentId } = run;
   const own = useOwnFeedback(run);
   const saved = {
-    runId,
     score: own?.score == null ? "" : String(Math.sign(own.score)),
     tags: own?.tags.join(", ") ?? "",
     comment: own?.comment ?? "",

@@ -1,12 +1,14 @@
 import type { RunTrace, Span } from "@patchbay/protocol/console";
-import { getRouteApi } from "@tanstack/react-router";
-import { useCallback, useState } from "react";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { type ReactNode, useCallback, useState } from "react";
+import { countOf } from "../../format/numbers.ts";
+import { toFunction, toPage } from "../../state/addresses.ts";
 import { useSearchChange } from "../../state/page-search.ts";
-import { IconButton } from "../../ui/button.tsx";
+import { IconButton, TextLink } from "../../ui/button.tsx";
 import { Drawer } from "../../ui/form/dialog.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { useMedia } from "../../ui/measure.ts";
-import { Card, PageSkeleton } from "../../ui/page.tsx";
+import { Card, Facts, PageSkeleton, Section } from "../../ui/page.tsx";
 import { panelWidth, Resizable } from "../../ui/resizable.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { Kbd, Status, useRunClock } from "../../ui/values.tsx";
@@ -18,7 +20,7 @@ import { RunAnswer, RunNotices, RunRequest } from "./run-answer.tsx";
 import { type FeedbackDraft, RunFeedback } from "./run-feedback.tsx";
 import { RunFigures, RunHeader } from "./run-header.tsx";
 import { isCall } from "../../parts/run/run-facts.ts";
-import { RunFunctions, RunSettings } from "./run-request.tsx";
+import { MODEL_SETTINGS } from "./model-settings.tsx";
 import { SpanPanel } from "./span-panel.tsx";
 import { type LiveRun, useRunTrace } from "./use-run-trace.ts";
 
@@ -149,4 +151,74 @@ const SpanTitle = ({ span, state }: { span: Span; state: string }) => (
     <span className="truncate">{nameOf(span)}</span>
     <Status state={state} />
   </span>
+);
+
+/** The functions that the run's role could see, and the hidden ones. */
+function RunFunctions({ run }: { run: RunTrace }) {
+  const { visible, hidden, role, agentId } = run;
+  const caller = role === null ? "queries without a role see" : `role “${role}” sees`;
+  return (
+    <Card
+      title="Visible functions"
+      description={
+        visible.length + hidden.length === 0
+          ? "Function set unknown: the run ended before a runtime was found, or the set was deleted"
+          : `Of ${countOf(visible.length + hidden.length, "function")}, ${caller} ${visible.length}`
+      }
+      actions={
+        <TextLink {...toPage(agentId, "access")} className="text-sm">
+          Open access matrix
+        </TextLink>
+      }
+    >
+      <div className="grid gap-4">
+        <Names run={run} />
+        <Names run={run} hidden />
+      </div>
+    </Card>
+  );
+}
+
+/** The visible functions, or the hidden ones. */
+function Names({ run, hidden = false }: { run: RunTrace; hidden?: boolean }) {
+  const names = hidden ? run.hidden : run.visible;
+  const called = new Set(run.spans.filter(({ kind }) => kind === "call").map(({ name }) => name));
+  return (
+    <Section small title={`${hidden ? "Hidden" : "Visible"} (${names.length})`}>
+      {names.length === 0 ? (
+        <p className="text-faint text-sm">{hidden ? "None" : "None: the model answered without functions"}</p>
+      ) : (
+        <ul className="flex flex-wrap gap-1.5">
+          {names.map((name) => (
+            <li key={name} className="min-w-0">
+              <Link
+                {...toFunction(run.agentId, name)}
+                className={`inline-flex h-6 max-w-full items-center gap-1 rounded border px-1.5 font-mono text-xs ${
+                  hidden ? "border-line text-muted border-dashed" : "border-line bg-sunken text-text hover:bg-hover"
+                }`}
+              >
+                {hidden && <Icon name="denied" className="text-faint size-3" />}
+                {called.has(name) && !hidden && <Icon name="check" className="text-ok size-3" />}
+                <span className="truncate">{name}</span>
+                {called.has(name) && <span className="sr-only"> (called)</span>}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}
+
+/** The run's model settings, fixed at its start from the query, the agent and the defaults. */
+const RunSettings = ({ run }: { run: RunTrace }) => (
+  <Card title="Model settings" description="From the query, the agent and the defaults at the run's start">
+    <Facts
+      items={[
+        ["Provider", run.provider || "none"],
+        ["Model", <code className="font-mono text-xs break-all">{run.model || "none"}</code>],
+        ...MODEL_SETTINGS.map(({ name, show }): [string, ReactNode] => [name, show(run)]),
+      ]}
+    />
+  </Card>
 );

@@ -2,7 +2,7 @@ import type { TestCounts } from "@patchbay/protocol/console";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { pathOfKey, queryClient, resource, useFiltered, useList, useSession } from "../../api/api.ts";
+import { pathOfKey, queryClient, resource, useFiltered, useList } from "../../api/api.ts";
 import { refetchChanged } from "../../api/refresh-list.ts";
 import { urlOf } from "../../api/routes.ts";
 import { countOf } from "../../format/numbers.ts";
@@ -134,7 +134,6 @@ function DisplayMenu({ sort, onSort }: { sort: string; onSort: (by: string) => v
 const WORD = /[\p{L}\p{N}]/u;
 
 function NoRuns({ agentId, search }: { agentId: string; search: RunsSearch }) {
-  const { baseUrl } = useSession();
   const { q } = search;
   if (Object.keys(search).length > 0)
     return (
@@ -150,7 +149,7 @@ function NoRuns({ agentId, search }: { agentId: string; search: RunsSearch }) {
         Queries appear here as soon as they are accepted. Send the first one:
       </EmptyState>
       <div className="mx-auto max-w-2xl px-4">
-        <Snippets baseUrl={baseUrl} agentId={agentId} body={{ query: "What can you do?" }} />
+        <Snippets agentId={agentId} body={{ query: "What can you do?" }} />
       </div>
     </div>
   );

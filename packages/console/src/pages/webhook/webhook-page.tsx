@@ -5,16 +5,19 @@ import { lazy, Suspense, useState } from "react";
 import { useAction } from "../../api/action.ts";
 import { api, list, refetch, resource, useSession } from "../../api/api.ts";
 import { operatorCommand } from "../../format/snippets.ts";
+import { toRun } from "../../state/addresses.ts";
 import { useSearchChange } from "../../state/page-search.ts";
-import { GuardedButton } from "../../ui/button.tsx";
+import { GuardedButton, LinkButton } from "../../ui/button.tsx";
+import { CopyableText } from "../../ui/copy.tsx";
+import { Drawer } from "../../ui/form/dialog.tsx";
+import { Json } from "../../ui/text/json.tsx";
 import { DataTable } from "../../ui/table/data-table.tsx";
 import { FilterBar } from "../../ui/table/filter-bar.tsx";
 import { rowButton } from "../../ui/table/row-button.tsx";
-import { Card, EmptyState, Facts, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
+import { Card, EmptyState, Facts, Fault, Loaded, Loading, PageHeader, Section } from "../../ui/page.tsx";
 import type { Column } from "../../ui/table/table-rows.tsx";
 import { showError, showSuccess } from "../../ui/toast.tsx";
-import { Status, Time, TwoLines } from "../../ui/values.tsx";
-import { DeliveryPanel } from "./delivery-panel.tsx";
+import { Duration, Status, Time, TwoLines } from "../../ui/values.tsx";
 import type { WebhookDialog } from "./webhook-dialogs.tsx";
 
 const WebhookDialogs = lazy(async () => ({ default: (await import("./webhook-dialogs.tsx")).WebhookDialogs }));
@@ -87,13 +90,9 @@ export function WebhookPage() {
   );
 }
 
-interface WebhookCardProps {
-  webhook: ConsoleWebhook;
-  onOpen: (dialog: WebhookDialog) => void;
-}
-
 /** A webhook's address and secret, with what changes them. */
-function WebhookCard({ webhook: { url, hint, previousEndsAt, createdAt }, onOpen }: WebhookCardProps) {
+function WebhookCard({ webhook, onOpen }: { webhook: ConsoleWebhook; onOpen: (dialog: WebhookDialog) => void }) {
+  const { url, hint, previousEndsAt, createdAt } = webhook;
   return (
     <Card title="Receiver" className="max-w-4xl">
       <div className="grid gap-4">
@@ -185,3 +184,55 @@ const COLUMNS: Column<WebhookDelivery>[] = [
   { head: "Next attempt", align: "end", from: "lg", cell: ({ nextAttemptAt }) => <Time at={nextAttemptAt} none="–" /> },
   { head: "Created", align: "end", cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
+
+/** One delivery with its last attempt. An ended one can be sent again. */
+function DeliveryPanel({ delivery, onClose }: { delivery: WebhookDelivery; onClose: () => void }) {
+  const { agentId } = route.useParams();
+  const { deliveryId, type, data, status, lastStatus, lastError, lastDurationMs } = delivery;
+  const again = useAction({
+    mutationFn: () =>
+      api.post("/agents/:agent_id/webhook/deliveries/:delivery_id/resend", { params: { agentId, deliveryId } }),
+    onSuccess: () => showSuccess("The delivery is sent again"),
+    onSettled: () => refetch("/agents/:agent_id/webhook/deliveries"),
+  });
+  const runId = data["runId"];
+  return (
+    <Drawer
+      open
+      onClose={onClose}
+      title={type}
+      footer={
+        status !== "pending" && (
+          <GuardedButton needs="developer" icon="retry" busy={again.isPending} onClick={() => again.mutate()}>
+            Send again
+          </GuardedButton>
+        )
+      }
+    >
+      <div className="grid gap-5">
+        <Facts
+          items={[
+            ["Status", <Status state={status} />],
+            ["Attempts", delivery.attempts],
+            ["Last attempt", <Time at={delivery.lastAttemptAt} exact />],
+            ["Response", lastStatus ?? "none"],
+            ["Error", lastError ?? "none"],
+            ["Duration", <Duration ms={lastDurationMs} />],
+            ["Next attempt", <Time at={delivery.nextAttemptAt} exact none="none" />],
+            ["Created", <Time at={delivery.createdAt} exact />],
+            ["ID", <CopyableText text={deliveryId} label="Copy ID" />],
+          ]}
+        />
+        <Section title="Data">
+          <Json value={data} name="Data" />
+        </Section>
+        {typeof runId === "string" && (
+          <LinkButton {...toRun(agentId, runId)} size="small" icon="run" className="justify-self-start">
+            Open the run
+          </LinkButton>
+        )}
+        <Fault error={again.error} />
+      </div>
+    </Drawer>
+  );
+}

@@ -1,24 +1,28 @@
 import { type ReactNode, useState } from "react";
+import { useSession } from "../../api/api.ts";
 import { type SnippetQuery, snippetsOf } from "../../format/snippets.ts";
 import { CodeBlock } from "../code.tsx";
 import { Tabs } from "../tabs.tsx";
 import { Switch } from "../form/toggle.tsx";
 
 /** A query for curl, fetch and Python. With an `apiKey`, a switch inserts it into the snippets. */
-export const Snippets = ({ apiKey, ...query }: SnippetQuery) => (
-  <SnippetTabs
-    secret={apiKey}
-    insertLabel="Insert my key"
-    snippets={(key) => {
-      const { curl, fetch, python } = snippetsOf({ ...query, apiKey: key });
-      return [
-        { label: "curl", text: curl },
-        { label: "fetch", text: fetch },
-        { label: "Python", text: python },
-      ];
-    }}
-  />
-);
+export function Snippets({ apiKey, ...query }: Omit<SnippetQuery, "baseUrl">) {
+  const { baseUrl } = useSession();
+  return (
+    <SnippetTabs
+      secret={apiKey}
+      insertLabel="Insert my key"
+      snippets={(key) => {
+        const { curl, fetch, python } = snippetsOf({ ...query, baseUrl, apiKey: key });
+        return [
+          { label: "curl", text: curl },
+          { label: "fetch", text: fetch },
+          { label: "Python", text: python },
+        ];
+      }}
+    />
+  );
+}
 
 interface SnippetTabsProps {
   secret?: string | undefined;
