@@ -51,7 +51,8 @@ export function AgentPages() {
   return isNotFound(error) ? <NotFoundPage why={error.message} /> : <Outlet />;
 }
 
-const isNotFound = (error: unknown): error is ApiError => error instanceof ApiError && error.code === "not_found";
+export const isNotFound = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.code === "not_found";
 
 type Items = "agents" | "runs" | "threads";
 

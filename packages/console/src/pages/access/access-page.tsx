@@ -1,7 +1,7 @@
 import { getRouteApi } from "@tanstack/react-router";
-import { ApiError } from "../../api/api-error.ts";
 import { useFiltered } from "../../api/api.ts";
 import { useSearchChange } from "../../state/page-search.ts";
+import { isNotFound } from "../../ui/error-pages.tsx";
 import { Card, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
 import { type Tab, Tabs } from "../../ui/tabs.tsx";
 import { Badge } from "../../ui/values.tsx";
@@ -23,7 +23,7 @@ export function AccessPage() {
   const { manifestHash, view = "matrix" } = route.useSearch();
   const change = useSearchChange(route, { toTop: true });
   const access = useFiltered("/agents/:agent_id/access", { params: { agentId }, query: { manifestHash } });
-  const isEmpty = !access.data && access.error instanceof ApiError && access.error.code === "not_found";
+  const isEmpty = !access.data && isNotFound(access.error);
   const loaded = (View: typeof MatrixView) => (
     <Loaded query={access} loading={<Loading block="h-96 rounded-lg" />}>
       {(matrix) => <View matrix={matrix} />}

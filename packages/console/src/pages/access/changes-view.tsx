@@ -139,24 +139,22 @@ export function SinceLock() {
   );
 }
 
-function SinceReported({ service, since, comparison, fault }: AccessLocks["locks"][number]) {
-  return (
-    <section aria-label={`Lock of ${service}`} className="grid gap-2">
-      <p className="text-muted text-sm">
-        The lock of <span className="text-text font-medium">{service}</span>, first reported with this function set{" "}
-        <Time at={since} />
+const SinceReported = ({ service, since, comparison, fault }: AccessLocks["locks"][number]) => (
+  <section aria-label={`Lock of ${service}`} className="grid gap-2">
+    <p className="text-muted text-sm">
+      The lock of <span className="text-text font-medium">{service}</span>, first reported with this function set{" "}
+      <Time at={since} />
+    </p>
+    {comparison ? (
+      <Changes comparison={comparison}>Access matches the lock.</Changes>
+    ) : (
+      <p className="text-warn text-sm">
+        The lock cannot be read: {fault}. Save it again with {CLI} access FILE --write in your service folder, or update
+        Patchbay.
       </p>
-      {comparison ? (
-        <Changes comparison={comparison}>Access matches the lock.</Changes>
-      ) : (
-        <p className="text-warn text-sm">
-          The lock cannot be read: {fault}. Save it again with {CLI} access FILE --write in your service folder, or
-          update Patchbay.
-        </p>
-      )}
-    </section>
-  );
-}
+    )}
+  </section>
+);
 
 const useLocks = (agentId: string, manifestHash: string | undefined) =>
   useFiltered("/agents/:agent_id/access/locks", { params: { agentId }, query: { manifestHash } });

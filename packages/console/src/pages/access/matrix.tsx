@@ -94,22 +94,15 @@ function positionAfter(
 ): Position | undefined {
   const far = event.ctrlKey || event.metaKey;
   if (event.altKey || event.shiftKey || (far && event.key !== "Home" && event.key !== "End")) return undefined;
-  switch (event.key) {
-    case "ArrowDown":
-      return [row + 1, column];
-    case "ArrowUp":
-      return [row - 1, column];
-    case "ArrowRight":
-      return [row, column + 1];
-    case "ArrowLeft":
-      return [row, column - 1];
-    case "Home":
-      return [far ? 1 : row, 0];
-    case "End":
-      return [far ? rows : row, columns];
-    default:
-      return undefined;
-  }
+  const positions: Record<string, Position> = {
+    ArrowDown: [row + 1, column],
+    ArrowUp: [row - 1, column],
+    ArrowRight: [row, column + 1],
+    ArrowLeft: [row, column - 1],
+    Home: [far ? 1 : row, 0],
+    End: [far ? rows : row, columns],
+  };
+  return positions[event.key];
 }
 
 const edgeClass = "bg-surface border-line sticky";

@@ -62,7 +62,7 @@ function Comparison({ agentId, shadow }: { agentId: string; shadow: ShadowCompar
           <ul aria-label="Differences" className="divide-line divide-y text-sm">
             {changes.map((change) => (
               <li key={JSON.stringify([change.functionName, change.role, change.was, change.is])} className="py-2">
-                <Difference agentId={agentId} change={change} />
+                <Difference agentId={agentId} {...change} />
               </li>
             ))}
           </ul>
@@ -72,22 +72,21 @@ function Comparison({ agentId, shadow }: { agentId: string; shadow: ShadowCompar
   );
 }
 
-function Difference({ agentId, change }: { agentId: string; change: ShadowComparison["changes"][number] }) {
-  const { kind, functionName, role, was, is, calls, runIds } = change;
-  return (
-    <div className="flex flex-wrap items-baseline gap-x-3 gap-y-1">
-      <Badge tone={kind === "allow" ? "bad" : "warn"}>would {kind}</Badge>
-      <span className="min-w-0 break-words">
-        <span className="font-mono">{functionName}</span> by {roleLabel(role)}: {was} → {is}
-      </span>
-      <span className="text-muted">{countOf(calls, "call")}</span>
-      <span className="text-muted ml-auto flex gap-2">
-        {runIds.map((runId) => (
-          <TextLink key={runId} {...toRun(agentId, runId)}>
-            {runId.slice(0, 12)}
-          </TextLink>
-        ))}
-      </span>
-    </div>
-  );
-}
+type Change = ShadowComparison["changes"][number];
+
+const Difference = ({ kind, functionName, role, was, is, calls, runIds, agentId }: Change & { agentId: string }) => (
+  <div className="flex flex-wrap items-baseline gap-x-3 gap-y-1">
+    <Badge tone={kind === "allow" ? "bad" : "warn"}>would {kind}</Badge>
+    <span className="min-w-0 break-words">
+      <span className="font-mono">{functionName}</span> by {roleLabel(role)}: {was} → {is}
+    </span>
+    <span className="text-muted">{countOf(calls, "call")}</span>
+    <span className="text-muted ml-auto flex gap-2">
+      {runIds.map((runId) => (
+        <TextLink key={runId} {...toRun(agentId, runId)}>
+          {runId.slice(0, 12)}
+        </TextLink>
+      ))}
+    </span>
+  </div>
+);

@@ -201,22 +201,20 @@ function DeleteCard({ agent }: { agent: Agent }) {
 }
 
 /** Which model the agent's runs use, with which settings, and what a query may override. */
-function ModelSettings({ agent: { agentId, settings } }: { agent: AgentDetail }) {
-  return (
-    <AgentSettingsForm
-      agentId={agentId}
-      title="Model"
-      description="Empty fields use the default"
-      noValidate
-      saveLabel="Save model settings"
-      stored={draftOf(settings)}
-      isValid={(draft) => Object.keys(validateDraft(draft)).length === 0}
-      changeOf={(draft) => ({ settings: changeOf(settings, draft) })}
-      errorsOf={errorsByField}
-    >
-      {(draft, onChange, rejected) => (
-        <ModelFields draft={draft} errors={{ ...rejected, ...validateDraft(draft) }} onChange={onChange} />
-      )}
-    </AgentSettingsForm>
-  );
-}
+const ModelSettings = ({ agent: { agentId, settings } }: { agent: AgentDetail }) => (
+  <AgentSettingsForm
+    agentId={agentId}
+    title="Model"
+    description="Empty fields use the default"
+    noValidate
+    saveLabel="Save model settings"
+    stored={draftOf(settings)}
+    isValid={(draft) => Object.keys(validateDraft(draft)).length === 0}
+    changeOf={(draft) => ({ settings: changeOf(settings, draft) })}
+    errorsOf={errorsByField}
+  >
+    {(draft, onChange, rejected) => (
+      <ModelFields draft={draft} errors={{ ...rejected, ...validateDraft(draft) }} onChange={onChange} />
+    )}
+  </AgentSettingsForm>
+);

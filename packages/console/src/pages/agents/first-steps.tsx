@@ -29,7 +29,7 @@ interface Step {
  * `create`. Renders nothing when all steps are done.
  */
 export function FirstSteps({ agent, create }: { agent?: Agent; create?: ReactNode }) {
-  const steps = useSteps(agent, create);
+  const steps = stepsOf(agent, create);
   const next = steps.findIndex(({ done }) => !done);
   if (next === -1) return null;
   return (
@@ -62,29 +62,27 @@ export function FirstSteps({ agent, create }: { agent?: Agent; create?: ReactNod
   );
 }
 
-function useSteps(agent: Agent | undefined, create: ReactNode): Step[] {
-  return [
-    {
-      title: "Create an agent",
-      done: agent !== undefined,
-      why: "Clients send queries to an agent. A new agent comes with an API key.",
-      how: create && <div>{create}</div>,
-    },
-    {
-      title: "Connect your functions",
-      done: agent !== undefined && (agent.runtimes > 0 || agent.functions !== null),
-      result: `${countOf(agent?.functions ?? 0, "function")} connected`,
-      why: "Your functions stay on your machines: a runtime connects out with a runtime key and opens no port.",
-      how: agent && <HowToConnect agentId={agent.agentId} />,
-    },
-    {
-      title: "Send the first query",
-      done: agent !== undefined && agent.lastQueryAt !== null,
-      why: "The role of a query decides which functions the model sees.",
-      how: agent && <HowToQuery agentId={agent.agentId} />,
-    },
-  ];
-}
+const stepsOf = (agent: Agent | undefined, create: ReactNode): Step[] => [
+  {
+    title: "Create an agent",
+    done: agent !== undefined,
+    why: "Clients send queries to an agent. A new agent comes with an API key.",
+    how: create && <div>{create}</div>,
+  },
+  {
+    title: "Connect your functions",
+    done: agent !== undefined && (agent.runtimes > 0 || agent.functions !== null),
+    result: `${countOf(agent?.functions ?? 0, "function")} connected`,
+    why: "Your functions stay on your machines: a runtime connects out with a runtime key and opens no port.",
+    how: agent && <HowToConnect agentId={agent.agentId} />,
+  },
+  {
+    title: "Send the first query",
+    done: agent !== undefined && agent.lastQueryAt !== null,
+    why: "The role of a query decides which functions the model sees.",
+    how: agent && <HowToQuery agentId={agent.agentId} />,
+  },
+];
 
 /** The file to write, the command that connects it with a new key, and whether it has connected. */
 function HowToConnect({ agentId }: { agentId: string }) {

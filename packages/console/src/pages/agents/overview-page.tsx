@@ -215,7 +215,7 @@ function RuntimesCard({ agentId }: { agentId: string }) {
           ) : (
             <ul>
               {connected.slice(0, RUNTIMES_SHOWN).map((runtime) => (
-                <RuntimeRow key={runtime.instanceId} runtime={runtime} />
+                <RuntimeRow key={runtime.instanceId} {...runtime} />
               ))}
             </ul>
           )
@@ -225,27 +225,24 @@ function RuntimesCard({ agentId }: { agentId: string }) {
   );
 }
 
-function RuntimeRow({ runtime }: { runtime: Runtime }) {
-  const { instanceId, host, service, deployment, inFlight, concurrency, sdk, lastSeenAt } = runtime;
-  return (
-    <li className="border-line border-b px-4 py-2.5 last:border-b-0">
-      <div className="flex items-center justify-between gap-3">
-        <RuntimeState {...runtime} />
-        <span className="text-muted shrink-0 text-xs">
-          heartbeat <Time at={lastSeenAt} />
-        </span>
-      </div>
-      <p className={`mt-1.5 truncate text-xs ${host === null ? "font-mono" : "font-medium"}`} title={instanceId}>
-        {host ?? instanceId}
-        <span className="text-muted font-sans font-normal">
-          {` · ${service}${deployment === null ? "" : ` · ${deployment}`}`}
-        </span>
-      </p>
-      <p className="text-muted mt-0.5 text-xs">
-        {inFlight}
-        {concurrency !== null && ` of ${concurrency}`} calls in flight
-        {sdk !== null && ` · ${sdk}`}
-      </p>
-    </li>
-  );
-}
+const RuntimeRow = ({ instanceId, host, service, deployment, inFlight, concurrency, sdk, ...runtime }: Runtime) => (
+  <li className="border-line border-b px-4 py-2.5 last:border-b-0">
+    <div className="flex items-center justify-between gap-3">
+      <RuntimeState {...runtime} />
+      <span className="text-muted shrink-0 text-xs">
+        heartbeat <Time at={runtime.lastSeenAt} />
+      </span>
+    </div>
+    <p className={`mt-1.5 truncate text-xs ${host === null ? "font-mono" : "font-medium"}`} title={instanceId}>
+      {host ?? instanceId}
+      <span className="text-muted font-sans font-normal">
+        {` · ${service}${deployment === null ? "" : ` · ${deployment}`}`}
+      </span>
+    </p>
+    <p className="text-muted mt-0.5 text-xs">
+      {inFlight}
+      {concurrency !== null && ` of ${concurrency}`} calls in flight
+      {sdk !== null && ` · ${sdk}`}
+    </p>
+  </li>
+);

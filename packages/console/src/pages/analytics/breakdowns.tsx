@@ -13,12 +13,9 @@ import { type RunsSearch, runsLink, type Scope } from "../../parts/figures/runs-
 import { callParts, OUTCOME_LOOKS, SERIES_LOOKS } from "../../parts/figures/series.ts";
 
 /** A part of the queries, such as one key's queries. */
-interface Part {
+interface Part extends Pick<Analytics["roles"][number], "queries" | "failed" | "costUsd"> {
   key: string;
   name: ReactNode;
-  queries: number;
-  failed: number;
-  costUsd: number;
   /** Search parameters for its runs. */
   runs: Partial<RunsSearch>;
   /** Default: those of the page. */

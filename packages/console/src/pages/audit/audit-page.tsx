@@ -4,7 +4,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import { useAction } from "../../api/action.ts";
 import { api, resource, useList } from "../../api/api.ts";
-import type { QueryOf } from "../../api/routes.ts";
+import type { AnswerOf, QueryOf } from "../../api/routes.ts";
 import { formatCount } from "../../format/numbers.ts";
 import { lastOf, rangeOf } from "../../format/time-range.ts";
 import { useSearchChange } from "../../state/page-search.ts";
@@ -198,17 +198,12 @@ function ExportAudit({ query }: { query: QueryOf<"GET", "/audit"> }) {
   );
 }
 
-interface Page {
-  items: AuditItem[];
-  nextCursor: string | null;
-}
-
 /** Maximum entries in one export, about 10 MB. */
 const EXPORT_LIMIT = 20_000;
 
 /** Fetches all pages and returns the entries as JSON lines, latest first. `cut` is true if the limit was reached. */
 export async function collectEntries(
-  getPage: (cursor: string | undefined) => Promise<Page>,
+  getPage: (cursor: string | undefined) => Promise<AnswerOf<"GET", "/audit">>,
   onProgress: (count: number) => void,
   limit = EXPORT_LIMIT,
 ): Promise<{ text: string; count: number; cut: boolean }> {

@@ -10,15 +10,8 @@ import type { IconName } from "../../ui/icon.tsx";
 import { EmptyState } from "../../ui/page.tsx";
 import { Badge, Time, type Tone } from "../../ui/values.tsx";
 
-interface Words {
-  label: string;
-  /** What happened, shown next to the label. */
-  meaning: string;
-  tone: Tone;
-  icon: IconName;
-}
-
-const WORDS: Record<LedgerEntry["kind"], Words> = {
+/** Each kind with its meaning, which is shown next to the label. */
+const WORDS: Record<LedgerEntry["kind"], { label: string; meaning: string; tone: Tone; icon: IconName }> = {
   grant: { label: "Grant", meaning: "credits added", tone: "ok", icon: "plus" },
   reserve: { label: "Reserve", meaning: "credits reserved for a turn", tone: "idle", icon: "clock" },
   settle: { label: "Settle", meaning: "reservation returned, less the cost of the turn", tone: "info", icon: "check" },

@@ -106,7 +106,7 @@ function LoadedFunction({ fn, set, earlier, open, onBegin }: LoadedFunctionProps
         description={fn.description}
         actions={<TimeRange value={{ range, from, to }} onChange={change} />}
       >
-        <Facts fn={fn} />
+        <Facts {...fn} />
       </PageHeader>
       <div className="grid gap-5">
         <FunctionFigures fn={fn} />
@@ -141,38 +141,35 @@ function noticeOf(earlier: LoadedFunctionProps["earlier"]): string | undefined {
   return "The arguments of this call are too large to copy. Enter them below.";
 }
 
-function Facts({ fn }: { fn: ConsoleFunction }) {
-  const { restrictedFields = [], title, tags = [], deprecated, approval } = fn;
-  return (
-    <div className="text-muted flex flex-wrap items-center gap-x-3 gap-y-2 text-sm">
-      {title !== undefined && <span className="text-text font-medium">{title}</span>}
-      {deprecated !== undefined && <Badge tone="warn">deprecated: {deprecated}</Badge>}
-      {approval && (
-        <Badge tone="warn" icon="clock">
-          {approval.conditional ? "" : "needs "}
-          {approvalText(approval)}
-        </Badge>
-      )}
-      {tags.map((tag) => (
-        <Badge key={tag}>{tag}</Badge>
-      ))}
-      <Effect effect={fn.effect} />
-      <RoleBadges {...fn} />
-      <span>{fn.idempotent ? "Retried" : "Not retried"}</span>
-      <span>Timeout {formatDuration(fn.timeoutMs)}</span>
-      {restrictedFields.length > 0 && (
-        <span className="inline-flex flex-wrap items-center gap-1">
-          Restricted fields{" "}
-          {restrictedFields.map((field) => (
-            <Badge key={field} tone="warn" icon="access">
-              {fieldLabel(field)}
-            </Badge>
-          ))}
-        </span>
-      )}
-    </div>
-  );
-}
+const Facts = ({ restrictedFields = [], title, tags = [], deprecated, approval, ...fn }: ConsoleFunction) => (
+  <div className="text-muted flex flex-wrap items-center gap-x-3 gap-y-2 text-sm">
+    {title !== undefined && <span className="text-text font-medium">{title}</span>}
+    {deprecated !== undefined && <Badge tone="warn">deprecated: {deprecated}</Badge>}
+    {approval && (
+      <Badge tone="warn" icon="clock">
+        {approval.conditional ? "" : "needs "}
+        {approvalText(approval)}
+      </Badge>
+    )}
+    {tags.map((tag) => (
+      <Badge key={tag}>{tag}</Badge>
+    ))}
+    <Effect effect={fn.effect} />
+    <RoleBadges {...fn} />
+    <span>{fn.idempotent ? "Retried" : "Not retried"}</span>
+    <span>Timeout {formatDuration(fn.timeoutMs)}</span>
+    {restrictedFields.length > 0 && (
+      <span className="inline-flex flex-wrap items-center gap-1">
+        Restricted fields{" "}
+        {restrictedFields.map((field) => (
+          <Badge key={field} tone="warn" icon="access">
+            {fieldLabel(field)}
+          </Badge>
+        ))}
+      </span>
+    )}
+  </div>
+);
 
 /** The owner's cases, and how each role's call was decided when the runtime connected. */
 const Cases = ({ cases }: { cases: NonNullable<ConsoleFunction["cases"]> }) => (

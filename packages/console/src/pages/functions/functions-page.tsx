@@ -1,6 +1,5 @@
 import type { ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { ApiError } from "../../api/api-error.ts";
 import { useFiltered } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { rangeOf } from "../../format/time-range.ts";
@@ -9,6 +8,7 @@ import { useSearchChange } from "../../state/page-search.ts";
 import { TextLink } from "../../ui/button.tsx";
 import { DataTable, rowsOf } from "../../ui/table/data-table.tsx";
 import type { Column } from "../../ui/table/table-rows.tsx";
+import { isNotFound } from "../../ui/error-pages.tsx";
 import { Card, EmptyState, PageHeader } from "../../ui/page.tsx";
 import { SearchField } from "../../ui/table/search-field.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
@@ -54,7 +54,7 @@ function FunctionList() {
     params: { agentId },
     query: { ...rangeOf(search), manifestHash },
   });
-  if (set.error instanceof ApiError && set.error.code === "not_found" && manifestHash === undefined)
+  if (isNotFound(set.error) && manifestHash === undefined)
     return (
       <Card>
         <NeverConnected agentId={agentId}>Connect a runtime to list its functions here.</NeverConnected>

@@ -110,14 +110,12 @@ export function TestCall(props: TestCallProps) {
 }
 
 /** The owner's example arguments; each fills the form. */
-function Examples({ fn: { examples = [] }, onPick }: { fn: ConsoleFunction; onPick: (example: Arguments) => void }) {
-  return (
-    <Fillings
-      title="Examples"
-      items={examples.map((example) => ({ label: oneLine(example), pick: () => onPick(example) }))}
-    />
-  );
-}
+const Examples = ({ fn: { examples = [] }, onPick }: { fn: ConsoleFunction; onPick: (example: Arguments) => void }) => (
+  <Fillings
+    title="Examples"
+    items={examples.map((example) => ({ label: oneLine(example), pick: () => onPick(example) }))}
+  />
+);
 
 /** The owner's cases; each fills the form, its context included, with a role that the case applies to. */
 function Cases({ fn, onPick }: { fn: ConsoleFunction; onPick: (picked: FunctionCase) => void }) {

@@ -1,25 +1,16 @@
 import type { Credential, CredentialKind } from "@patchbay/protocol/console";
 
-interface KindWords {
-  /** The tab's label. */
-  plural: string;
-  /** The name in a sentence. */
-  singular: string;
-  title: string;
-  about: string;
-  /** What stops working after a revocation. */
-  ends: string;
-  /** The CLI command that creates one. */
-  command: string;
-}
-
-export const KINDS: Record<CredentialKind, KindWords> = {
+export const KINDS = {
   api: {
+    /** The tab's label. */
     plural: "API keys",
+    /** The name in a sentence. */
     singular: "API key",
     title: "New API key",
     about: "Lets a client query this agent. The client picks the role unless you restrict it.",
+    /** What stops working after a revocation. */
     ends: "Queries with this key fail with 401. Runs in progress continue.",
+    /** The CLI command that creates one. */
     command: "keys create",
   },
   runtime: {
@@ -38,7 +29,7 @@ export const KINDS: Record<CredentialKind, KindWords> = {
     ends: "Requests to the local API with this token fail.",
     command: "tokens create",
   },
-};
+} satisfies Record<CredentialKind, object>;
 
 /** The label, or the secret's visible part. */
 export const nameOf = ({ label, hint }: Pick<Credential, "label" | "hint">): string => label ?? hint;

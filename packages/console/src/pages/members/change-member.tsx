@@ -44,27 +44,25 @@ function ChangeRole({ member, onClose }: ChangeProps) {
   );
 }
 
-function NewLink({ member, onClose }: ChangeProps) {
-  return (
-    <FormDialog
-      title={`New link for ${nameOf(member)}`}
-      submit="Create link"
-      send={() => api.post("/members/:member_id/link", { params: { memberId: member.memberId } })}
-      refetches={MEMBER_PATHS}
-      result={(invitation) => <InvitationLink invitation={invitation} onClose={onClose} />}
-      onClose={onClose}
-    >
-      <p className="text-pretty">
-        {member.email === null
-          ? "The link signs in as this member."
-          : member.active
-            ? "The link sets a new password and expires after 1 hour."
-            : "The link accepts the invitation and expires after 7 days."}{" "}
-        Earlier links for this member stop working.
-      </p>
-    </FormDialog>
-  );
-}
+const NewLink = ({ member, onClose }: ChangeProps) => (
+  <FormDialog
+    title={`New link for ${nameOf(member)}`}
+    submit="Create link"
+    send={() => api.post("/members/:member_id/link", { params: { memberId: member.memberId } })}
+    refetches={MEMBER_PATHS}
+    result={(invitation) => <InvitationLink invitation={invitation} onClose={onClose} />}
+    onClose={onClose}
+  >
+    <p className="text-pretty">
+      {member.email === null
+        ? "The link signs in as this member."
+        : member.active
+          ? "The link sets a new password and expires after 1 hour."
+          : "The link accepts the invitation and expires after 7 days."}{" "}
+      Earlier links for this member stop working.
+    </p>
+  </FormDialog>
+);
 
 const RemoveMember = ({ member, onClose }: ChangeProps) => (
   <FormDialog

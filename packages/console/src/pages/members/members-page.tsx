@@ -159,26 +159,23 @@ function PendingLinks() {
   );
 }
 
-function Withdraw({ link, onClose }: { link: PendingLink; onClose: () => void }) {
-  const { member } = link;
-  return (
-    <FormDialog
-      title={`Withdraw the link for ${nameOf(member)}?`}
-      submit="Withdraw"
-      look="danger"
-      send={() => api.delete("/members/:member_id/link", { params: { memberId: member.memberId } })}
-      refetches={MEMBER_PATHS}
-      done={`Withdrew the link for ${nameOf(member)}`}
-      onClose={onClose}
-    >
-      <p className="text-pretty">
-        {member.active
-          ? "The link stops working; the member keeps their password and role."
-          : "The link stops working, and the invitation disappears from the members."}
-      </p>
-    </FormDialog>
-  );
-}
+const Withdraw = ({ link: { member }, onClose }: { link: PendingLink; onClose: () => void }) => (
+  <FormDialog
+    title={`Withdraw the link for ${nameOf(member)}?`}
+    submit="Withdraw"
+    look="danger"
+    send={() => api.delete("/members/:member_id/link", { params: { memberId: member.memberId } })}
+    refetches={MEMBER_PATHS}
+    done={`Withdrew the link for ${nameOf(member)}`}
+    onClose={onClose}
+  >
+    <p className="text-pretty">
+      {member.active
+        ? "The link stops working; the member keeps their password and role."
+        : "The link stops working, and the invitation disappears from the members."}
+    </p>
+  </FormDialog>
+);
 
 const nameOf = ({ name, email }: { name: string; email: string | null }): string => email ?? name;
 

@@ -25,9 +25,9 @@ export function SettingsPage() {
       <Loaded query={query} loading={<Loading block="h-56 max-w-5xl rounded-lg" blocks={2} />}>
         {(organisation) => (
           <div className="grid max-w-5xl gap-5 lg:grid-cols-2">
-            <General organisation={organisation} />
-            <TierCard organisation={organisation} />
-            <Retention organisation={organisation} />
+            <General {...organisation} />
+            <TierCard {...organisation} />
+            <Retention {...organisation} />
             <Api />
             {isOwner && (
               <div className="min-w-0 lg:col-span-2">
@@ -41,24 +41,21 @@ export function SettingsPage() {
   );
 }
 
-function General({ organisation }: { organisation: Organisation }) {
-  const { orgId, agents, members, createdAt } = organisation;
-  return (
-    <Card title="General">
-      <div className="grid gap-5">
-        <Name key={organisation.name} name={organisation.name} />
-        <Facts
-          items={[
-            ["ID", <CopyableText text={orgId} label="Copy organisation ID" />],
-            ["Agents", <TextLink to="/agents">{countOf(agents, "agent")}</TextLink>],
-            ["Members", <TextLink to="/members">{countOf(members, "member")}</TextLink>],
-            ["Created", <Time at={createdAt} />],
-          ]}
-        />
-      </div>
-    </Card>
-  );
-}
+const General = ({ name, orgId, agents, members, createdAt }: Organisation) => (
+  <Card title="General">
+    <div className="grid gap-5">
+      <Name key={name} name={name} />
+      <Facts
+        items={[
+          ["ID", <CopyableText text={orgId} label="Copy organisation ID" />],
+          ["Agents", <TextLink to="/agents">{countOf(agents, "agent")}</TextLink>],
+          ["Members", <TextLink to="/members">{countOf(members, "member")}</TextLink>],
+          ["Created", <Time at={createdAt} />],
+        ]}
+      />
+    </div>
+  </Card>
+);
 
 function Name({ name }: { name: string }) {
   const rename = useAction({
@@ -72,30 +69,27 @@ function Name({ name }: { name: string }) {
   return <NameForm name={name} hint="Shown to members and in invitations" needs="owner" rename={rename} />;
 }
 
-function TierCard({ organisation }: { organisation: Organisation }) {
-  const { tier, queriesPerMinute, charged, balanceUsd } = organisation;
-  return (
-    <Card title="Tier" actions={<Badge tone="accent">{tier}</Badge>}>
-      <div className="grid gap-4">
-        <Facts
-          items={[
-            ["Queries", queriesPerMinute === null ? "no limit" : `up to ${formatCount(queriesPerMinute)} per minute`],
-            ["Model turns", charged ? "paid from credits" : "free of charge"],
-            [
-              "Balance",
-              <TextLink to="/credits">
-                <Money usd={balanceUsd} />
-              </TextLink>,
-            ],
-          ]}
-        />
-        <Note>The operator sets tiers and limits. Queries above the limit fail with 429 and a Retry-After header.</Note>
-      </div>
-    </Card>
-  );
-}
+const TierCard = ({ tier, queriesPerMinute, charged, balanceUsd }: Organisation) => (
+  <Card title="Tier" actions={<Badge tone="accent">{tier}</Badge>}>
+    <div className="grid gap-4">
+      <Facts
+        items={[
+          ["Queries", queriesPerMinute === null ? "no limit" : `up to ${formatCount(queriesPerMinute)} per minute`],
+          ["Model turns", charged ? "paid from credits" : "free of charge"],
+          [
+            "Balance",
+            <TextLink to="/credits">
+              <Money usd={balanceUsd} />
+            </TextLink>,
+          ],
+        ]}
+      />
+      <Note>The operator sets tiers and limits. Queries above the limit fail with 429 and a Retry-After header.</Note>
+    </div>
+  </Card>
+);
 
-const Retention = ({ organisation: { retentionDays, auditDays, usageDays } }: { organisation: Organisation }) => (
+const Retention = ({ retentionDays, auditDays, usageDays }: Organisation) => (
   <Card title="Retention">
     <div className="grid gap-4">
       <Facts

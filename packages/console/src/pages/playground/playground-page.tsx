@@ -11,7 +11,7 @@ import { useMedia } from "../../ui/measure.ts";
 import { Card, EmptyState, ErrorState, Loading, PageHeader, PageSkeleton } from "../../ui/page.tsx";
 import { QueryText } from "../../parts/conversation/exchange-view.tsx";
 import { PastAnswer } from "../../parts/conversation/past-exchange.tsx";
-import { FailedQuery } from "../../ui/error-pages.tsx";
+import { FailedQuery, isNotFound } from "../../ui/error-pages.tsx";
 import { NotConnected } from "../../parts/runtime/connect.tsx";
 import { panelWidth, Resizable } from "../../ui/resizable.tsx";
 import { Announcer, Composer } from "./composer.tsx";
@@ -163,7 +163,7 @@ function EarlierMessages({ run: { agentId, runId, threadId } }: { run: RunTrace 
 function Conversation({ playground, children }: { playground: PlaygroundState; children: React.ReactNode }) {
   const { lanes, startThreads } = playground;
   const failed = lanes.find(({ error }) => error !== null);
-  if (failed?.error && "code" in failed.error && failed.error.code === "not_found")
+  if (isNotFound(failed?.error))
     return (
       <EmptyState
         icon="thread"

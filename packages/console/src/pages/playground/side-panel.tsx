@@ -14,19 +14,17 @@ import type { PlaygroundState } from "./use-playground.ts";
 import { bodyOf } from "../../parts/playground/settings.ts";
 
 /** Tabs next to the conversation: query settings, run events, and the query as code. */
-export function SidePanel({ playground }: { playground: PlaygroundState }) {
-  return (
-    <Tabs
-      value={playground.tab}
-      onChange={playground.openTab}
-      tabs={[
-        { value: "settings", label: "Settings", content: <SettingsForm playground={playground} /> },
-        { value: "events", label: "Events", content: <Events playground={playground} /> },
-        { value: "code", label: "Code", content: <Code playground={playground} /> },
-      ]}
-    />
-  );
-}
+export const SidePanel = ({ playground }: { playground: PlaygroundState }) => (
+  <Tabs
+    value={playground.tab}
+    onChange={playground.openTab}
+    tabs={[
+      { value: "settings", label: "Settings", content: <SettingsForm playground={playground} /> },
+      { value: "events", label: "Events", content: <Events playground={playground} /> },
+      { value: "code", label: "Code", content: <Code playground={playground} /> },
+    ]}
+  />
+);
 
 function Events({ playground: { agentId, shown } }: { playground: PlaygroundState }) {
   if (!shown)

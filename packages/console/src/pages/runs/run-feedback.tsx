@@ -52,7 +52,7 @@ export function RunFeedback({ run, draft, onDraft }: RunFeedbackProps) {
           </ul>
         )}
       </Card>
-      <Card title="Your feedback" {...(own && { description: "Replaces your earlier feedback" })}>
+      <Card title="Your feedback" description={own && "Replaces your earlier feedback"}>
         <FeedbackForm run={run} draft={draft} onDraft={onDraft} />
       </Card>
     </div>

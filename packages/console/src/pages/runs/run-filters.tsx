@@ -37,17 +37,15 @@ interface RunFiltersProps {
 }
 
 /** The filters for a run list. */
-export function RunFilters({ agentId, search, keys, onChange }: RunFiltersProps) {
-  return (
-    <FilterBar
-      filters={useFilters({ agentId, search, keys })}
-      values={{ ...search, ...(search.noRole && { role: NO_ROLE }) }}
-      onChange={(changed) => onChange(withoutRole(changed) as RunsSearch)}
-    >
-      <TimeRange value={search} preset={PRESET} onChange={onChange} />
-    </FilterBar>
-  );
-}
+export const RunFilters = ({ agentId, search, keys, onChange }: RunFiltersProps) => (
+  <FilterBar
+    filters={useFilters({ agentId, search, keys })}
+    values={{ ...search, ...(search.noRole && { role: NO_ROLE }) }}
+    onChange={(changed) => onChange(withoutRole(changed) as RunsSearch)}
+  >
+    <TimeRange value={search} preset={PRESET} onChange={onChange} />
+  </FilterBar>
+);
 
 /** A role can have any name, so "No role" is a separate parameter. */
 const withoutRole = (changed: { role?: string | undefined }) =>

@@ -45,8 +45,8 @@ export function LinkPage() {
 }
 
 /** Fetches what the link is for, and opens a sign-in link. A query, not an effect: a second render must not open the link again. */
-function useOpenedLink(link: string) {
-  return useQuery({
+const useOpenedLink = (link: string) =>
+  useQuery({
     queryKey: ["opened-link", link],
     queryFn: async () => {
       const offer = await api.post("/links", { body: { link } });
@@ -63,7 +63,6 @@ function useOpenedLink(link: string) {
     refetchOnWindowFocus: false,
     refetchOnReconnect: false,
   });
-}
 
 /** Sets up the first owner, or accepts an invitation. */
 function AcceptForm({ link, offer }: { link: string; offer: LinkOffer }) {

@@ -18,7 +18,7 @@ export const SignInFrame = ({ title, description, children }: SignInFrameProps) 
       <Logo />
       Patchbay
     </div>
-    <PageHeader title={title} {...(description !== undefined && { description })} />
+    <PageHeader title={title} description={description} />
     {children}
   </main>
 );
