@@ -18,61 +18,59 @@ export function CellPanel({ agentId, found, onClose }: { agentId: string; found:
       description={role === null ? "without a role" : `as ${role}`}
       footer={<Actions agentId={agentId} found={found} />}
     >
-      <div className="grid gap-5">
-        <section>
-          {cell.verdict === "approval" ? (
-            <Badge tone="warn" icon="clock">
-              {verdictText(row, cell)}
-            </Badge>
-          ) : (
-            <Status state={cell.verdict} />
-          )}
-          <p className="mt-2 text-pretty">{whyOf(row, cell, role)}</p>
-        </section>
-        {cell.cases.length > 0 && (
-          <section aria-label="Cases">
-            <h3 className="mb-1 font-semibold">Cases</h3>
-            <p className="text-muted mb-2 text-sm">Decided by the owner's code when the runtime connected.</p>
-            <Facts
-              items={cell.cases.map(({ name, verdict }) => [
-                <span className="font-mono text-xs">{name}</span>,
-                <Status state={verdict} />,
-              ])}
-            />
-          </section>
+      <section>
+        {cell.verdict === "approval" ? (
+          <Badge tone="warn" icon="clock">
+            {verdictText(row, cell)}
+          </Badge>
+        ) : (
+          <Status state={cell.verdict} />
         )}
-        <Section title="Last 30 days">
+        <p className="mt-2 text-pretty">{whyOf(row, cell, role)}</p>
+      </section>
+      {cell.cases.length > 0 && (
+        <section aria-label="Cases">
+          <h3 className="mb-1 font-semibold">Cases</h3>
+          <p className="text-muted mb-2 text-sm">Decided by the owner's code when the runtime connected.</p>
           <Facts
-            items={[
-              ["Allowed calls", <Count value={cell.calls} />],
-              ["Denied calls", <DeniedCalls agentId={agentId} found={found} />],
-              ["Last call", <Time at={cell.lastAt} />],
-            ]}
+            items={cell.cases.map(({ name, verdict }) => [
+              <span className="font-mono text-xs">{name}</span>,
+              <Status state={verdict} />,
+            ])}
           />
-        </Section>
-        <Section title="Function">
-          <Facts
-            items={[
-              ["Effect", row.effect],
-              ["Approval", row.approval ? approvalText(row.approval) : <span className="text-faint">of no call</span>],
-              [
-                "Restricted fields",
-                row.restrictedFields.length === 0 ? (
-                  <span className="text-faint">none</span>
-                ) : (
-                  <RestrictedFields fields={row.restrictedFields} />
-                ),
-              ],
-            ]}
-          />
-        </Section>
-        <section className="text-muted text-sm">
-          <h3 className="text-text mb-1 font-semibold">Enforcement</h3>
-          {cell.verdict === "denied"
-            ? `The control plane hides the function from the model for ${roleLabel(role)}; the control plane and your runtime both deny a call.`
-            : `The control plane shows the function to the model; your runtime checks every call again before the function runs.${row.approval ? " A call that needs approval waits until a person decides." : ""}`}
         </section>
-      </div>
+      )}
+      <Section title="Last 30 days">
+        <Facts
+          items={[
+            ["Allowed calls", <Count value={cell.calls} />],
+            ["Denied calls", <DeniedCalls agentId={agentId} found={found} />],
+            ["Last call", <Time at={cell.lastAt} />],
+          ]}
+        />
+      </Section>
+      <Section title="Function">
+        <Facts
+          items={[
+            ["Effect", row.effect],
+            ["Approval", row.approval ? approvalText(row.approval) : <span className="text-faint">of no call</span>],
+            [
+              "Restricted fields",
+              row.restrictedFields.length === 0 ? (
+                <span className="text-faint">none</span>
+              ) : (
+                <RestrictedFields fields={row.restrictedFields} />
+              ),
+            ],
+          ]}
+        />
+      </Section>
+      <section className="text-muted text-sm">
+        <h3 className="text-text mb-1 font-semibold">Enforcement</h3>
+        {cell.verdict === "denied"
+          ? `The control plane hides the function from the model for ${roleLabel(role)}; the control plane and your runtime both deny a call.`
+          : `The control plane shows the function to the model; your runtime checks every call again before the function runs.${row.approval ? " A call that needs approval waits until a person decides." : ""}`}
+      </section>
     </Drawer>
   );
 }

@@ -26,23 +26,21 @@ export function ApprovalPanel({ approval, agentName, onClose }: PanelProps) {
   const open = approval.status === "pending" && !expired;
   return (
     <Drawer open wide onClose={onClose} title={approval.toolName} description={approval.reason}>
-      <div className="grid gap-5">
-        <Facts items={factsOf(approval, agentName, expired)} />
-        <Section title="Arguments">
-          <Json value={approval.parameters} name="Arguments" />
+      <Facts items={factsOf(approval, agentName, expired)} />
+      <Section title="Arguments">
+        <Json value={approval.parameters} name="Arguments" />
+      </Section>
+      {approval.edited !== undefined && (
+        <Section title="Arguments that the approver changed">
+          <Changes before={approval.parameters} after={approval.edited} />
         </Section>
-        {approval.edited !== undefined && (
-          <Section title="Arguments that the approver changed">
-            <Changes before={approval.parameters} after={approval.edited} />
-          </Section>
-        )}
-        {open && <DecisionForm approval={approval} onDecided={onClose} />}
-        {approval.status === "pending" && expired && (
-          <p role="status" className="text-muted text-sm">
-            The request has expired. The call was not run.
-          </p>
-        )}
-      </div>
+      )}
+      {open && <DecisionForm approval={approval} onDecided={onClose} />}
+      {approval.status === "pending" && expired && (
+        <p role="status" className="text-muted text-sm">
+          The request has expired. The call was not run.
+        </p>
+      )}
     </Drawer>
   );
 }

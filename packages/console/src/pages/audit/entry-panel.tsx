@@ -18,18 +18,16 @@ interface EntryPanelProps {
 /** One entry's details, with links to its agent, run, function and key. */
 export const EntryPanel = ({ entry, agentName, onClose }: EntryPanelProps) => (
   <Drawer open onClose={onClose} title="Audit entry" description={<Time at={entry.at} exact />}>
-    <div className="grid gap-5">
-      <div className="grid justify-items-start gap-2">
-        <Action {...entry} />
-        <p className="text-pretty">{entry.sentence}</p>
-      </div>
-      <Facts items={factsOf(entry, agentName)} />
-      {entry.detail !== null && Object.keys(entry.detail).length > 0 && (
-        <Section title="Detail">
-          <Json value={entry.detail} name="Detail" />
-        </Section>
-      )}
+    <div className="grid justify-items-start gap-2">
+      <Action {...entry} />
+      <p className="text-pretty">{entry.sentence}</p>
     </div>
+    <Facts items={factsOf(entry, agentName)} />
+    {entry.detail !== null && Object.keys(entry.detail).length > 0 && (
+      <Section title="Detail">
+        <Json value={entry.detail} name="Detail" />
+      </Section>
+    )}
   </Drawer>
 );
 

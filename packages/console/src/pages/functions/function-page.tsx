@@ -17,6 +17,7 @@ import { Card, EmptyState, ErrorState, PageHeader, PageSkeleton } from "../../ui
 import { Tabs } from "../../ui/tabs.tsx";
 import { TimeRange } from "../../ui/form/time-range.tsx";
 import { Badge, Count, Effect, fieldLabel, RoleBadges, Status, Time } from "../../ui/values.tsx";
+import { Badges } from "../../ui/badges.tsx";
 import { type MatrixCell, rowsOf as matrixRowsOf, whyOf } from "../../parts/access/matrix-model.ts";
 import { isCall, isOpen } from "../../parts/run/run-facts.ts";
 import { argumentsDraft, type EarlierCall, earlierCall } from "./earlier-call.ts";
@@ -151,21 +152,14 @@ const Facts = ({ restrictedFields = [], title, tags = [], deprecated, approval, 
         {approvalText(approval)}
       </Badge>
     )}
-    {tags.map((tag) => (
-      <Badge key={tag}>{tag}</Badge>
-    ))}
+    <Badges of={tags} />
     <Effect effect={fn.effect} />
     <RoleBadges {...fn} />
     <span>{fn.idempotent ? "Retried" : "Not retried"}</span>
     <span>Timeout {formatDuration(fn.timeoutMs)}</span>
     {restrictedFields.length > 0 && (
       <span className="inline-flex flex-wrap items-center gap-1">
-        Restricted fields{" "}
-        {restrictedFields.map((field) => (
-          <Badge key={field} tone="warn" icon="access">
-            {fieldLabel(field)}
-          </Badge>
-        ))}
+        Restricted fields <Badges of={restrictedFields.map(fieldLabel)} tone="warn" icon="access" />
       </span>
     )}
   </div>

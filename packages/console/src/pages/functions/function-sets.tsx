@@ -9,12 +9,11 @@ import type { Column } from "../../ui/table/table-rows.tsx";
 import { Card } from "../../ui/page.tsx";
 import { Select } from "../../ui/form/select.tsx";
 import { Badge, Status, Time } from "../../ui/values.tsx";
+import { ShortId } from "../../ui/short-id.tsx";
 import { NeverConnected } from "../../parts/runtime/connect.tsx";
 import { SetComparison } from "./set-comparison.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/functions");
-
-const shortHash = (hash: string): string => hash.slice(0, 8);
 
 /** The function sets that runtimes registered, and the changes between two sets. */
 export function FunctionSets() {
@@ -25,7 +24,7 @@ export function FunctionSets() {
   const { data = [] } = sets;
   const after = data.find((set) => set.manifestHash === manifestHash) ?? data[0];
   const before = data.find((set) => set.manifestHash === base) ?? data[data.findIndex((set) => set === after) + 1];
-  const options = data.map((set) => ({ value: set.manifestHash, label: shortHash(set.manifestHash) }));
+  const options = data.map((set) => ({ value: set.manifestHash, label: set.manifestHash.slice(0, 8) }));
   const choice = { options, className: "w-36 font-mono" };
   return (
     <div className="grid gap-5">
@@ -79,10 +78,7 @@ export function FunctionSets() {
 }
 
 const columnsOf = (sets: readonly FunctionSetVersion[]): Column<FunctionSetVersion>[] => [
-  {
-    head: "Set",
-    cell: ({ manifestHash }) => <code className="font-mono text-xs">{shortHash(manifestHash)}</code>,
-  },
+  { head: "Set", cell: ({ manifestHash }) => <ShortId id={manifestHash} /> },
   { head: "State", cell: ({ connected }) => <Status state={connected ? "connected" : "disconnected"} /> },
   { head: "Functions", cell: ({ functions }) => countOf(functions.length, "function") },
   { head: "Changes", from: "md", cell: (set) => <NamesChanged set={set} sets={sets} /> },

@@ -9,7 +9,8 @@ import { Notice } from "../../ui/notice.tsx";
 import { Json } from "../../ui/text/json.tsx";
 import { Card, EmptyState, Fault } from "../../ui/page.tsx";
 import { showError } from "../../ui/toast.tsx";
-import { Badge, fieldLabel, Status, useRunClock } from "../../ui/values.tsx";
+import { fieldLabel, Status, useRunClock } from "../../ui/values.tsx";
+import { Badges } from "../../ui/badges.tsx";
 import { CallProgress, WaitsForApproval } from "../../parts/conversation/exchange-view.tsx";
 import { callsOf } from "../../parts/conversation/exchange.ts";
 import { OwnerError } from "../../parts/run/owner-error.tsx";
@@ -118,11 +119,7 @@ const RemovedFields = ({ fields, role }: { fields: readonly string[]; role: stri
   <Notice tone="warn">
     <p className="font-medium">Removed for {role === undefined ? "queries without a role" : role}</p>
     <p className="mt-1 flex flex-wrap gap-1">
-      {fields.map((field) => (
-        <Badge key={field} icon="access">
-          {fieldLabel(field)}
-        </Badge>
-      ))}
+      <Badges of={fields.map(fieldLabel)} icon="access" />
     </p>
     <p className="mt-1">Your runtime removed them before it sent the result.</p>
   </Notice>

@@ -37,33 +37,31 @@ export function KeyPanel({ credential, onClose }: { credential: Credential; onCl
           )
         }
       >
-        <div className="grid gap-5">
-          <Facts
-            items={[
-              ["State", <Status state={state} />],
-              ["Secret", <code className="font-mono text-xs">{hint}</code>],
-              ["Label", label ?? <span className="text-faint">none</span>],
-              kind === "api" && ["Roles", roles?.join(", ") ?? "any"],
-              ["Created", <Time at={credential.createdAt} exact />],
-              makers !== undefined && ["Made by", makers.map(({ name }) => name).join(", ")],
-              ["Last used", <Time at={credential.lastUsedAt} exact />],
-              ["Expires", <Time at={credential.expiresAt} exact />],
-              credential.revokedAt !== null && ["Revoked", <Time at={credential.revokedAt} exact />],
-              ["ID", <CopyableText text={credentialId} label="Copy ID" />],
-            ]}
-          />
-          <div className="flex flex-wrap gap-2">
-            {kind === "api" && (
-              <LinkButton {...toPage(agentId, "runs")} search={{ keyId: credentialId }} size="small" icon="run">
-                Runs with this key
-              </LinkButton>
-            )}
-            {kind === "runtime" && (
-              <LinkButton {...toPage(agentId, "runtimes")} size="small" icon="plug">
-                Connected runtimes
-              </LinkButton>
-            )}
-          </div>
+        <Facts
+          items={[
+            ["State", <Status state={state} />],
+            ["Secret", <code className="font-mono text-xs">{hint}</code>],
+            ["Label", label ?? <span className="text-faint">none</span>],
+            kind === "api" && ["Roles", roles?.join(", ") ?? "any"],
+            ["Created", <Time at={credential.createdAt} exact />],
+            makers !== undefined && ["Made by", makers.map(({ name }) => name).join(", ")],
+            ["Last used", <Time at={credential.lastUsedAt} exact />],
+            ["Expires", <Time at={credential.expiresAt} exact />],
+            credential.revokedAt !== null && ["Revoked", <Time at={credential.revokedAt} exact />],
+            ["ID", <CopyableText text={credentialId} label="Copy ID" />],
+          ]}
+        />
+        <div className="flex flex-wrap gap-2">
+          {kind === "api" && (
+            <LinkButton {...toPage(agentId, "runs")} search={{ keyId: credentialId }} size="small" icon="run">
+              Runs with this key
+            </LinkButton>
+          )}
+          {kind === "runtime" && (
+            <LinkButton {...toPage(agentId, "runtimes")} size="small" icon="plug">
+              Connected runtimes
+            </LinkButton>
+          )}
         </div>
       </Drawer>
       {dialog === "rotate" && <RotateKey credential={credential} onClose={done} />}

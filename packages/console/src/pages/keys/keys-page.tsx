@@ -11,6 +11,7 @@ import type { Column } from "../../ui/table/table-rows.tsx";
 import { EmptyState, PageHeader } from "../../ui/page.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { Badge, Status, Time, TwoLines } from "../../ui/values.tsx";
+import { Badges } from "../../ui/badges.tsx";
 import { endsSoon, KINDS } from "./kinds.ts";
 
 const CreateKey = lazy(async () => ({ default: (await import("./create-key.tsx")).CreateKey }));
@@ -96,11 +97,7 @@ const ROLES: Column<Credential> = {
       <span className="text-muted">any</span>
     ) : (
       <span className="flex flex-wrap gap-1 max-sm:justify-end">
-        {roles.map((role) => (
-          <Badge key={role} tone="accent">
-            {role}
-          </Badge>
-        ))}
+        <Badges of={roles} tone="accent" />
       </span>
     ),
 };

@@ -10,7 +10,8 @@ import { EmptyState } from "../../ui/page.tsx";
 import { Menu, MenuItem } from "../../ui/popover.tsx";
 import type { Column } from "../../ui/table/table-rows.tsx";
 import { Checkbox } from "../../ui/form/toggle.tsx";
-import { Badge, Status, Time, TwoLines } from "../../ui/values.tsx";
+import { Status, Time, TwoLines } from "../../ui/values.tsx";
+import { Badges } from "../../ui/badges.tsx";
 import { ExpiryField, NewSecret, RotateSecret } from "../../parts/secret/secret-dialogs.tsx";
 
 /** What each scope permits. `:write` includes `:read`. */
@@ -95,9 +96,7 @@ const COLUMNS: Column<ServiceToken>[] = [
         "all"
       ) : (
         <span className="flex flex-wrap gap-1 max-sm:justify-end">
-          {scopes.map((scope) => (
-            <Badge key={scope}>{scope}</Badge>
-          ))}
+          <Badges of={scopes} />
         </span>
       ),
   },

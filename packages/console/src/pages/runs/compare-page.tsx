@@ -13,6 +13,7 @@ import { TranscriptView } from "../../parts/conversation/exchange-view.tsx";
 import { callsOf, recordedTranscript } from "../../parts/conversation/exchange.ts";
 import { callDifferences, sameJson } from "../../parts/conversation/call-differences.ts";
 import { FailedQuery } from "../../ui/error-pages.tsx";
+import { ShortId } from "../../ui/short-id.tsx";
 import { factOf, MODEL_SETTINGS, type RunFact } from "./model-settings.tsx";
 import { RunCost } from "../../parts/run/run-columns.tsx";
 import { isCall, modelName, stateOf } from "../../parts/run/run-facts.ts";
@@ -74,9 +75,7 @@ const REQUEST: RunFact[] = [
 ];
 
 const FIGURES: RunFact[] = [
-  factOf("Function set", "manifestHash", (hash) => (
-    <code className="font-mono text-xs">{hash?.slice(0, 12) ?? "none"}</code>
-  )),
+  factOf("Function set", "manifestHash", (hash) => <ShortId id={hash} units={12} none="none" />),
   {
     name: "State",
     show: ({ code, ...run }) => (

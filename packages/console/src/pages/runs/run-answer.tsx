@@ -9,6 +9,7 @@ import { Json } from "../../ui/text/json.tsx";
 import { Markdown } from "../../ui/text/markdown.tsx";
 import { Card, Facts, Section } from "../../ui/page.tsx";
 import { Time } from "../../ui/values.tsx";
+import { ShortId } from "../../ui/short-id.tsx";
 import { WaitsForApproval } from "../../parts/conversation/exchange-view.tsx";
 import type { LiveRun, Progress } from "./use-run-trace.ts";
 
@@ -75,14 +76,7 @@ export function RunRequest({ run }: { run: RunTrace }) {
             ],
             ["Accepted", <Time at={run.createdAt} exact />],
             ["Deadline", <Time at={run.deadlineAt} exact />],
-            [
-              "Function set",
-              run.manifestHash === null ? (
-                "none"
-              ) : (
-                <code className="font-mono text-xs">{run.manifestHash.slice(0, 12)}</code>
-              ),
-            ],
+            ["Function set", <ShortId id={run.manifestHash} units={12} none="none" />],
           ]}
         />
         {Object.keys(run.context).length > 0 && (

@@ -11,6 +11,7 @@ import { Card } from "../../ui/page.tsx";
 import { Segmented } from "../../ui/form/toggle.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 import { Badge, Time } from "../../ui/values.tsx";
+import { Badges } from "../../ui/badges.tsx";
 
 /** Feedback that the member has not saved. The page keeps it, because the form is removed with its tab. */
 export interface FeedbackDraft {
@@ -39,9 +40,7 @@ export function RunFeedback({ run, draft, onDraft }: RunFeedbackProps) {
               <li key={entry.keyId} className="grid gap-1.5">
                 <span className="flex flex-wrap items-center gap-2">
                   <Score score={entry.score} />
-                  {entry.tags.map((tag) => (
-                    <Badge key={tag}>{tag}</Badge>
-                  ))}
+                  <Badges of={entry.tags} />
                 </span>
                 {entry.comment !== null && <p className="whitespace-pre-wrap">{entry.comment}</p>}
                 <span className="text-muted text-xs">

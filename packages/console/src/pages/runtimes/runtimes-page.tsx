@@ -12,6 +12,7 @@ import type { Column } from "../../ui/table/table-rows.tsx";
 import { Notice } from "../../ui/notice.tsx";
 import { PageHeader } from "../../ui/page.tsx";
 import { Time } from "../../ui/values.tsx";
+import { ShortId } from "../../ui/short-id.tsx";
 import { HowToConnect } from "./how-to-connect.tsx";
 import { RuntimeState } from "../../parts/runtime/connect.tsx";
 
@@ -107,27 +108,8 @@ const columnsOf = (fetchedAt: number): Column<Runtime>[] => [
     from: "xl",
     cell: ({ sdk }) => <span className={sdk === null ? "text-faint" : ""}>{sdk ?? "unknown"}</span>,
   },
-  {
-    head: "Function set",
-    from: "lg",
-    cell: ({ manifestHash }) => (
-      <code className="font-mono text-xs" title={manifestHash}>
-        {manifestHash.slice(0, 8)}
-      </code>
-    ),
-  },
-  {
-    head: "Replica",
-    from: "xl",
-    cell: ({ replicaId }) =>
-      replicaId === null ? (
-        <span className="text-faint">–</span>
-      ) : (
-        <code className="font-mono text-xs" title={replicaId}>
-          {replicaId.slice(0, 12)}
-        </code>
-      ),
-  },
+  { head: "Function set", from: "lg", cell: ({ manifestHash }) => <ShortId id={manifestHash} /> },
+  { head: "Replica", from: "xl", cell: ({ replicaId }) => <ShortId id={replicaId} units={12} /> },
   {
     head: "Connected",
     align: "end",

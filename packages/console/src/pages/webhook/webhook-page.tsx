@@ -209,30 +209,28 @@ function DeliveryPanel({ delivery, onClose }: { delivery: WebhookDelivery; onClo
         )
       }
     >
-      <div className="grid gap-5">
-        <Facts
-          items={[
-            ["Status", <Status state={status} />],
-            ["Attempts", delivery.attempts],
-            ["Last attempt", <Time at={delivery.lastAttemptAt} exact />],
-            ["Response", lastStatus ?? "none"],
-            ["Error", lastError ?? "none"],
-            ["Duration", <Duration ms={lastDurationMs} />],
-            ["Next attempt", <Time at={delivery.nextAttemptAt} exact none="none" />],
-            ["Created", <Time at={delivery.createdAt} exact />],
-            ["ID", <CopyableText text={deliveryId} label="Copy ID" />],
-          ]}
-        />
-        <Section title="Data">
-          <Json value={data} name="Data" />
-        </Section>
-        {typeof runId === "string" && (
-          <LinkButton {...toRun(agentId, runId)} size="small" icon="run" className="justify-self-start">
-            Open the run
-          </LinkButton>
-        )}
-        <Fault error={again.error} />
-      </div>
+      <Facts
+        items={[
+          ["Status", <Status state={status} />],
+          ["Attempts", delivery.attempts],
+          ["Last attempt", <Time at={delivery.lastAttemptAt} exact />],
+          ["Response", lastStatus ?? "none"],
+          ["Error", lastError ?? "none"],
+          ["Duration", <Duration ms={lastDurationMs} />],
+          ["Next attempt", <Time at={delivery.nextAttemptAt} exact none="none" />],
+          ["Created", <Time at={delivery.createdAt} exact />],
+          ["ID", <CopyableText text={deliveryId} label="Copy ID" />],
+        ]}
+      />
+      <Section title="Data">
+        <Json value={data} name="Data" />
+      </Section>
+      {typeof runId === "string" && (
+        <LinkButton {...toRun(agentId, runId)} size="small" icon="run" className="justify-self-start">
+          Open the run
+        </LinkButton>
+      )}
+      <Fault error={again.error} />
     </Drawer>
   );
 }

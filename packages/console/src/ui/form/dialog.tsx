@@ -158,7 +158,7 @@ export const Drawer = ({ open, onClose, wide = false, ...content }: PanelProps &
       <Popup
         {...content}
         className={`slides-right fixed inset-y-0 right-0 z-40 border-l ${wide ? "sm:max-w-2xl" : "sm:max-w-md"}`}
-        bodyClassName="min-h-0 flex-1 overflow-y-auto"
+        bodyClassName="grid min-h-0 flex-1 content-start gap-5 overflow-y-auto *:min-w-0"
       />
     </Base.Portal>
   </Base.Root>
