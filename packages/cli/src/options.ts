@@ -1,15 +1,81 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { readFile } from "node:fs/promises";
-import type { CallerIssuer, ModelPrices, Tiers } from "@patchbay/control-plane";
-import { type OperatorLimits } from "@patchbay/protocol";
+import type { CallerIssuer } from "@patchbay/control-plane";
 import { present } from "@patchbay/kit";
 import { readEnvironment } from "./config.ts";
 import { CommandFailure, reasonOf } from "@patchbay/loading/failure";
 import { paintStatus, printStatus } from "./output.ts";
 
-/** An option that is also an environment variable: `--data-dir` is PATCHBAY_DATA_DIR. */
-export function option(flags: string, description: string): Option {
+type Camel<Text extends string> = Text extends `${infer Head}-${infer Rest}`
+  ? `${Head}${Capitalize<Camel<Rest>>}`
+  : Text;
+
+type NameOf<Flags extends string> = Flags extends `${infer Long} <${string}`
+  ? NameOf<Long>
+  : Flags extends `--no-${infer Name}`
+    ? Camel<Name>
+    : Flags extends `--${infer Name}`
+      ? Camel<Name>
+      : never;
+
+/** How an option's text is read. */
+interface Reading {
+  parse?: (text: string, before: never) => unknown;
+  choices?: readonly string[];
+  preset?: unknown;
+  required?: true;
+}
+
+type ValueOf<Flags extends string, Read extends Reading> = Read extends { parse: (...given: never) => infer Value }
+  ? Value
+  : Read extends { choices: readonly (infer Choice)[] }
+    ? Choice
+    : Flags extends `${string}<${string}`
+      ? string
+      : true;
+
+/** `--data-dir <dir>` becomes the member `dataDir`. */
+type MemberOf<Flags extends string, Read extends Reading> = Flags extends `--no-${string}`
+  ? Record<NameOf<Flags>, boolean>
+  : Read extends { preset: unknown } | { required: true }
+    ? Record<NameOf<Flags>, ValueOf<Flags, Read>>
+    : Partial<Record<NameOf<Flags>, ValueOf<Flags, Read>>>;
+
+/** An option with the type of its member among the parsed options. A function, so that no type absorbs another in a list. */
+export interface TypedOption<Member> extends Option {
+  readonly member?: (member: Member) => Member;
+}
+
+/** The parsed options of a command. */
+export type Parsed<Given extends Option> = (
+  Given extends TypedOption<infer Member> ? (member: Member) => void : never
+) extends (all: infer All) => void
+  ? All
+  : never;
+
+/** The parsed options that a function declares. */
+export type OptionsOf<Declare extends () => readonly Option[]> = Parsed<ReturnType<Declare>[number]>;
+
+/** An option that is not read from the environment. */
+export function plainOption<const Flags extends string, const Read extends Reading = object>(
+  flags: Flags,
+  description: string,
+  { parse, choices, preset, required }: Read = {} as Read,
+): TypedOption<MemberOf<Flags, Read>> {
   const made = new Option(flags, description);
+  if (choices) made.choices(choices);
+  if (parse) made.argParser(parse as (text: string, before: unknown) => unknown);
+  if (preset !== undefined) made.default(preset);
+  return required ? made.makeOptionMandatory() : made;
+}
+
+/** An option that is also an environment variable: `--data-dir` is PATCHBAY_DATA_DIR. */
+export function option<const Flags extends string, const Read extends Reading = object>(
+  flags: Flags,
+  description: string,
+  reading?: Read,
+): TypedOption<MemberOf<Flags, Read>> {
+  const made = plainOption(flags, description, reading);
   return made.env(`PATCHBAY_${(made.long ?? "").slice(2).replaceAll("-", "_").toUpperCase()}`);
 }
 
@@ -19,23 +85,24 @@ export function addOptions(command: Command, options: readonly Option[]): Comman
 }
 
 export const logFormatOption = () =>
-  option("--log-format <format>", "log format on stderr: json for machines, pretty for people")
-    .choices(["json", "pretty"])
-    .default("json");
+  option("--log-format <format>", "log format on stderr: json for machines, pretty for people", {
+    choices: ["json", "pretty"],
+    preset: "json",
+  });
 export const jsonOption = () => option("--json", "print one JSON object on stdout");
-export const dataDirOption = () => option("--data-dir <dir>", "folder with the embedded database").default(".patchbay");
+export const dataDirOption = () =>
+  option("--data-dir <dir>", "folder with the embedded database", { preset: ".patchbay" });
 export const databaseOption = () =>
   option("--database <url>", "sqlite:PATH or postgres://... (default: patchbay.db in the data folder)");
 export const natsOption = () =>
   option("--nats <url>", "nats://HOST:PORT, for several replicas on one Postgres database");
-export const hostOption = (flags = "--host <host>", description = "address to listen on") =>
-  option(flags, description).argParser(parseHost).default("127.0.0.1");
+export const hostOption = () => option("--host <host>", "address to listen on", HOST);
 export const portOption = () =>
-  option("--port <port>", "port to listen on, 0 to 65535; 0 picks a free one").argParser(parsePort).default(8787);
+  option("--port <port>", "port to listen on, 0 to 65535; 0 picks a free one", { parse: parsePort, preset: 8787 });
 export const corsOriginOption = () =>
-  option("--cors-origin <origins>", "origins whose pages may call the service, comma-separated").argParser(
-    parseOrigins,
-  );
+  option("--cors-origin <origins>", "origins whose pages may call the service, comma-separated", {
+    parse: parseOrigins,
+  });
 export const tiersOption = () => option("--tiers <file>", "JSON file with tiers that replace the defaults");
 export const pricesOption = () =>
   option("--prices <file>", "JSON file with model prices that replace or extend the built-in ones");
@@ -52,43 +119,35 @@ export const callerOptions = () => [
   option(
     "--caller-context-claims <claims>",
     "claims that become context members, CLAIM or CLAIM=MEMBER, comma-separated (default: none)",
-  ).argParser(parseList),
+    { parse: parseList },
+  ),
   option("--caller-jwks-url <url>", "address of the issuer's keys (default: from its openid-configuration)"),
 ];
 export const otelOption = () =>
   option("--otel", "send OpenTelemetry spans as the OTEL_ variables say; needs the package @opentelemetry/sdk-node");
-export const orgOption = (what = "organisation, as `orgs list` shows its id") => option("--org <id>", what);
-/** An option in whole seconds. */
-export const secondsOption = (
-  name: string,
-  description: string,
-  { from, to, preset }: { from: number; to: number; preset: number },
-) =>
-  option(`${name} <seconds>`, description)
-    .argParser((text: string) => parseWithin(text, from, to, `expected seconds, a whole number from ${from} to ${to}`))
-    .default(preset);
+export const orgOption = (what: string) => option("--org <id>", what);
+export const requiredOrgOption = () =>
+  option("--org <id>", "organisation, as `orgs list` shows its id", { required: true });
+/** How whole seconds are read. */
+export const seconds = (from: number, to: number, preset: number) => ({
+  parse: (text: string) => parseWithin(text, from, to, `expected seconds, a whole number from ${from} to ${to}`),
+  preset,
+});
 export const arrivalOption = () =>
-  secondsOption(
-    "--arrival-seconds",
+  option(
+    "--arrival-seconds <seconds>",
     "seconds that a query waits for a runtime that was connected in the last minute, 0 to 3600; then it ends with agent_session_not_found. After a start, queries wait until 20 s have passed; 0 turns every wait off",
-    { from: 0, to: 3_600, preset: 15 },
+    seconds(0, 3_600, 15),
   );
 export const providerIdleOption = () =>
-  secondsOption(
-    "--provider-idle",
+  option(
+    "--provider-idle <seconds>",
     "seconds without a byte from a model's provider after which a request to it fails and is repeated, 1 to 3600",
-    { from: 1, to: 3_600, preset: 60 },
+    seconds(1, 3_600, 60),
   );
-export interface CallerOptions {
-  callerIssuer?: string;
-  callerAudience?: string;
-  callerRoleClaim?: string;
-  callerContextClaims?: string[];
-  callerJwksUrl?: string;
-}
 
 /** The identity provider from the `--caller-...` options; undefined without them. Exits with 2 when they are incomplete. */
-export function callersOf(options: CallerOptions, command: Command): CallerIssuer | undefined {
+export function callersOf(options: OptionsOf<typeof callerOptions>, command: Command): CallerIssuer | undefined {
   const { callerIssuer: issuer, callerAudience: audience, ...more } = options;
   const { callerRoleClaim: roleClaim, callerContextClaims: contextClaims, callerJwksUrl: jwksUrl } = more;
   const given = present({ roleClaim, contextClaims, jwksUrl });
@@ -103,15 +162,20 @@ export function callersOf(options: CallerOptions, command: Command): CallerIssue
 
 /** `--key`. The two key kinds have separate variables, so that one `.env` holds both. */
 export const keyOption = (variable: KeyVariable, description: string) =>
-  new Option("--key <key>", description).env(variable);
-export const agentOption = (what = "agent, as `agents list` shows its id") => option("--agent <id>", what);
+  plainOption("--key <key>", description).env(variable);
+export const agentOption = (what: string) => option("--agent <id>", what);
+export const requiredAgentOption = (what = "agent, as `agents list` shows its id") =>
+  option("--agent <id>", what, { required: true });
+/** How many items a list shows. */
+export const limitOption = (items: string) =>
+  option("--limit <n>", `${items} to show, 1 to 10000`, { parse: parseCount, preset: 100 });
 
 const DAY_MS = 86_400_000;
 const LONGEST_OVERLAP_MS = 7 * DAY_MS;
 const UNITS_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: DAY_MS };
 
 export const overlapOption = (description: string) =>
-  option("--overlap <time>", description).argParser(parseOverlap).default(DAY_MS, "24h");
+  option("--overlap <time>", description, { parse: parseOverlap, preset: DAY_MS }).default(DAY_MS, "24h");
 
 function parseOverlap(text: string): number {
   const match = /^(\d{1,6})([smhd])$/.exec(text);
@@ -151,6 +215,9 @@ export function parseUrl(text: string): string {
     throw new InvalidArgumentError("expected an http:// or https:// address");
   return text.replace(/\/+$/, "");
 }
+
+/** How an address to listen on is read. */
+export const HOST = { parse: parseHost, preset: "127.0.0.1" };
 
 function parseHost(text: string): string {
   if (!/^[^\s/]+$/.test(text)) throw new InvalidArgumentError("expected an address or a host name, such as 0.0.0.0");
@@ -194,8 +261,9 @@ export function parseWithin(text: string, min: number, max: number, fault: strin
   return value;
 }
 
-/** Parses an option's file; throws a CommandFailure that names both. */
-async function readFor<T>(option: string, file: string, parse: (text: string) => T | Promise<T>): Promise<T> {
+/** Parses an option's file, if it names one; throws a CommandFailure that names both. */
+async function readFor<T>(option: string, file: string | undefined, parse: (text: string) => T | Promise<T>) {
+  if (file === undefined) return undefined;
   try {
     return await parse(await readFile(file, "utf8"));
   } catch (error) {
@@ -206,15 +274,15 @@ async function readFor<T>(option: string, file: string, parse: (text: string) =>
 const controlPlane = () => import("@patchbay/control-plane");
 
 /** Limits that the file omits keep their defaults. */
-export const readLimits = (file: string): Promise<OperatorLimits> =>
+export const readLimits = (file: string | undefined) =>
   readFor("--limits", file, async (text) => (await controlPlane()).parseLimits(text));
 
-export const readTiers = (file: string): Promise<Tiers> =>
+export const readTiers = (file: string | undefined) =>
   readFor("--tiers", file, async (text) => (await controlPlane()).parseTiers(text));
 
 /** Models that the file omits keep their built-in prices. */
-export const readPrices = (file: string): Promise<ModelPrices> =>
+export const readPrices = (file: string | undefined) =>
   readFor("--prices", file, async (text) => (await controlPlane()).parsePrices(text));
 
-export const readJsonFile = (option: string, file: string): Promise<unknown> =>
+export const readJsonFile = (option: string, file: string) =>
   readFor<unknown>(option, file, (text) => JSON.parse(text) as unknown);

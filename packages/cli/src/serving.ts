@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import type { QueryLine } from "@patchbay/control-plane";
+import type { ProviderSettings, QueryLine } from "@patchbay/control-plane";
+import { present } from "@patchbay/kit";
+import { readPrices } from "./options.ts";
 import { PROVIDER_KEYS } from "./secret-files.ts";
 
 /** Longest time to drain: below the 25 s that the command promises. */
@@ -49,8 +51,28 @@ export function describeProvider(provider: string): string {
   return provider;
 }
 
-/** The console as built in this repository; nothing in an installed package, which contains it. */
-export function consoleFiles(): { consoleFiles?: string } {
+/** The options of `serve` and `dev` that a control plane has under other names. */
+interface ServingOptions {
+  host: string;
+  port: number;
+  prices?: string;
+  arrivalSeconds: number;
+  providerIdle: number;
+  corsOrigin?: string[];
+}
+
+/** What `serve` and `dev` give their control planes. */
+export async function planeOptions(options: ServingOptions, providers: ProviderSettings) {
+  const { host, port, arrivalSeconds, providerIdle, corsOrigin: corsOrigins, prices } = options;
+  // The console as built in this repository; an installed package contains it.
   const folder = fileURLToPath(new URL("../../console/dist", import.meta.url));
-  return existsSync(folder) ? { consoleFiles: folder } : {};
+  return {
+    host,
+    port,
+    providers: { ...providers, ...present({ prices: await readPrices(prices) }) },
+    arrivalMs: arrivalSeconds * 1000,
+    providerIdleMs: providerIdle * 1000,
+    ...present({ corsOrigins }),
+    ...(existsSync(folder) && { consoleFiles: folder }),
+  };
 }

@@ -21,6 +21,19 @@ export function table(headings: string[], rows: string[][], empty: string, width
   return [paint("bold", padRow(headings, widths)), ...cells.map((row) => padRow(row, widths))].join("\n");
 }
 
+/** A table of items. Each column shows a member by its name, or what a function makes of the item. */
+export function listing<Item extends object>(
+  items: readonly Item[],
+  empty: string,
+  columns: Readonly<Record<string, keyof Item | ((item: Item) => string)>>,
+): string {
+  const cells = Object.values(columns);
+  const rows = items.map((item) =>
+    cells.map((cell) => (typeof cell === "function" ? cell(item) : String(item[cell] ?? ""))),
+  );
+  return table(Object.keys(columns), rows, empty);
+}
+
 /** `name  value` lines with aligned values. */
 export function fields(pairs: readonly (readonly [name: string, value: string])[]): string {
   const width = Math.max(...pairs.map(([name]) => columnsOf(name)));

@@ -82,7 +82,9 @@ test.each([
   for (const option of settingsOptions()) update.addOption(option);
   update.parse([flag, text], { from: "user" });
 
-  await expect(settingsChange(update.opts(), update)).rejects.toThrow(expected);
+  const refuse = (message: string): never => update.error(message);
+
+  await expect(settingsChange(update.opts(), refuse)).rejects.toThrow(expected);
 });
 
 test("an invalid response schema is refused with the place of its fault, an unreadable file with its path", async () => {

@@ -3,7 +3,18 @@ import type { Admin } from "@patchbay/control-plane";
 import type { OpenStore } from "@patchbay/control-plane/admin";
 import type { Command, Option } from "commander";
 import { databaseFile, databaseUrl, requireDatabase, type DatabaseOptions } from "../database.ts";
-import { addOptions, databaseOption, dataDirOption, examples, jsonOption, readPrices, readTiers } from "../options.ts";
+import { present } from "@patchbay/kit";
+import { CommandFailure } from "@patchbay/loading/failure";
+import {
+  addOptions,
+  databaseOption,
+  dataDirOption,
+  examples,
+  jsonOption,
+  type Parsed,
+  readPrices,
+  readTiers,
+} from "../options.ts";
 import { paint, print, printJson, printStatus } from "../output.ts";
 import { growWithWork } from "../startup.ts";
 import { fields } from "../table.ts";
@@ -19,6 +30,8 @@ interface Line<Options> {
   options: AdminOptions & Options;
   /** The arguments, which commander has required. */
   args: [first: string, second: string];
+  /** Ends the command as wrongly used. */
+  refuse: (message: string) => never;
 }
 
 /** A command line, and the opened database. */
@@ -27,28 +40,27 @@ export interface Task<Options = unknown> extends Line<Options> {
   store: OpenStore;
 }
 
-interface AdminCommand<Options, Result> {
+interface Described<Given extends Option> {
   /** Describes each argument by name. */
   arguments?: Readonly<Record<string, string>>;
-  options?: readonly Option[];
+  options?: readonly Given[];
   examples?: readonly string[];
-  /**
-   * Whether the command creates a missing database. Only some do: a mistyped --data-dir would otherwise give an empty list.
-   */
-  mayCreate?: (options: Options) => boolean;
-  /** Refuses wrong usage before the database is opened. */
-  check?: (options: Options, refuse: (message: string) => never) => void;
-  work: (task: Task<Options>) => Promise<Result>;
+}
+
+interface Action<Options, Work extends Line<Options>, Result> {
+  work: (task: Work) => Promise<Result>;
   /** The result for people. With `--json`, it is printed as JSON. */
   show: (result: Result, line: Line<Options>) => string;
+  /** Why the command exits with 1 although it has a result. */
+  fault?: (result: Result) => string | undefined;
 }
 
 /** Adds a command without an action that works directly on the database, also while a server runs. */
-export function databaseCommand(
+export function describeCommand<Given extends Option>(
   parent: Command,
   nameAndArguments: string,
   description: string,
-  more: Pick<AdminCommand<never, never>, "arguments" | "options" | "examples"> = {},
+  more: Described<Given> = {},
 ): Command {
   const command = parent
     .command(nameAndArguments)
@@ -61,22 +73,54 @@ export function databaseCommand(
   return more.examples ? examples(command, ...more.examples) : command;
 }
 
-/** Adds a command that opens the database, and prints what its work returns. */
-export function adminCommand<Options, Result extends object>(
+/** Adds a command that opens the database by itself, and prints what its work returns. */
+export function databaseCommand<Given extends Option, Result extends object>(
   parent: Command,
   nameAndArguments: string,
   description: string,
-  own: AdminCommand<Options, Result>,
+  own: Described<Given> & Action<Parsed<Given>, Line<Parsed<Given>>, Result>,
 ): Command {
-  const { mayCreate, check, work, show } = own;
-  const command = databaseCommand(parent, nameAndArguments, description, own);
+  const { work, show, fault } = own;
+  const command = describeCommand(parent, nameAndArguments, description, own);
   return command.action(async () => {
-    const line = { options: command.opts<AdminOptions & Options>(), args: command.args as Line<Options>["args"] };
-    check?.(line.options, (message) => command.error(`error: ${message}`));
-    const run = (admin: Admin, store: OpenStore) => work({ ...line, admin, store });
-    const result = await withAdmin(line.options, run, { mayCreate: mayCreate?.(line.options) ?? false });
+    const line: Line<Parsed<Given>> = {
+      options: command.opts(),
+      args: command.args as [string, string],
+      refuse: (message) => command.error(`error: ${message}`),
+    };
+    const result = await work(line);
     if (line.options.json) printJson(result);
     else print(show(result, line));
+    const reason = fault?.(result);
+    if (reason !== undefined) throw new CommandFailure(reason);
+  });
+}
+
+/** Adds a command that works on the opened database, and prints what its work returns. */
+export function adminCommand<Given extends Option, Result extends object>(
+  parent: Command,
+  nameAndArguments: string,
+  description: string,
+  own: Described<Given> &
+    Action<Parsed<Given>, Task<Parsed<Given>>, Result> & {
+      /**
+       * Whether the command creates a missing database. Only some do: a mistyped --data-dir would otherwise give an empty
+       * list.
+       */
+      mayCreate?: (options: Parsed<Given>) => boolean;
+      /** Refuses wrong usage before the database is opened. */
+      check?: (options: Parsed<Given>, refuse: (message: string) => never) => void;
+    },
+): Command {
+  const { mayCreate, check, work, ...more } = own;
+  return databaseCommand<Given, Result>(parent, nameAndArguments, description, {
+    ...more,
+    async work(line) {
+      const { options, refuse } = line;
+      check?.(options, refuse);
+      const run = (admin: Admin, store: OpenStore) => work({ ...line, admin, store });
+      return await withAdmin(options, run, { mayCreate: mayCreate?.(options) ?? false });
+    },
   });
 }
 
@@ -91,12 +135,11 @@ export async function withAdmin<T>(
   const isNew = file !== undefined && !existsSync(file);
   const { createAdmin, openStore } = await import("@patchbay/control-plane/admin");
   growWithWork();
-  const tiers = options.tiers === undefined ? undefined : await readTiers(options.tiers);
-  const prices = options.prices === undefined ? undefined : await readPrices(options.prices);
+  const [tiers, prices] = [await readTiers(options.tiers), await readPrices(options.prices)];
   const store = await openStore(databaseUrl(options));
   if (isNew) printStatus(`Created a new database: ${file}`);
   try {
-    return await work(createAdmin({ store, prices, ...(tiers && { tiers }) }), store);
+    return await work(createAdmin({ store, prices, ...present({ tiers }) }), store);
   } finally {
     await store.close();
   }

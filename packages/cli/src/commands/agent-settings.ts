@@ -6,120 +6,95 @@ import {
   OVERRIDES,
   PROVIDER_NAMES,
 } from "@patchbay/protocol";
-import { type Command, Option } from "commander";
-import { readJsonFile } from "../options.ts";
+import { plainOption, readJsonFile, type TypedOption } from "../options.ts";
 
 /** The argument that clears a setting. */
 const NONE = "none";
 
 interface Setting {
-  name: keyof AgentSettings;
   flags: string;
   description: string;
   expected: string;
-  read(text: string): unknown;
+  /** Default: the text itself. */
+  read?: (text: string) => unknown;
 }
 
 const PROVIDERS = PROVIDER_NAMES.join(", ");
+const whole = (from: number, to: number) => ({ expected: `a whole number from ${from} to ${to}`, read: asNumber });
 
 /** Not read from the environment: PATCHBAY_MODEL, for example, is the service's default, not an agent setting. */
-const SETTINGS: Setting[] = [
-  {
-    name: "provider",
+const SETTINGS: Partial<Record<keyof AgentSettings, Setting>> = {
+  provider: {
     flags: "--provider <name>",
     description: `the provider that answers: ${PROVIDERS} (default: the service's)`,
     expected: `one of ${PROVIDERS}`,
-    read: asText,
   },
-  {
-    name: "model",
+  model: {
     flags: "--model <name>",
     description: "model name, such as gpt-6-luna (default: the provider's)",
     expected: "a model name such as gpt-6-luna",
-    read: asText,
   },
-  {
-    name: "temperature",
+  temperature: {
     flags: "--temperature <number>",
     description: "randomness of the model's words, 0 to 2 (default: the provider's)",
     expected: "a number from 0 to 2",
     read: asNumber,
   },
-  {
-    name: "maxTokens",
+  maxTokens: {
     flags: "--max-tokens <count>",
     description: `tokens in one model answer, 1 to ${LIMITS.maxTokens}; a longer one is cut (default: ${LIMITS.defaultMaxTokens})`,
-    expected: `a whole number from 1 to ${LIMITS.maxTokens}`,
-    read: asNumber,
+    ...whole(1, LIMITS.maxTokens),
   },
-  {
-    name: "steps",
+  steps: {
     flags: "--steps <count>",
     description: `turns with function calls, 1 to 100, before the model must answer (default: ${LIMITS.steps})`,
-    expected: "a whole number from 1 to 100",
-    read: asNumber,
+    ...whole(1, 100),
   },
-  {
-    name: "fallback",
+  fallback: {
     flags: "--fallback <models>",
     description: "models to try in this order when one fails: PROVIDER or PROVIDER/MODEL, comma-separated",
     expected: `up to five from ${PROVIDERS}, each optionally with a model, such as anthropic/claude-sonnet-5-5,openai`,
     read: asModels,
   },
-  {
-    name: "maxCostUsd",
+  maxCostUsd: {
     flags: "--max-cost-run <usd>",
     description:
       "US dollars that one run may cost, up to 10000; it ends with budget_exceeded before a turn that could exceed it (default: no limit)",
     expected: "US dollars above 0, at most 10000, with up to six decimals",
     read: asDollars,
   },
-  {
-    name: "historyTokens",
+  historyTokens: {
     flags: "--history-tokens <count>",
     description:
       "tokens from earlier queries that the model receives, 1000 to 1000000; older ones are omitted (default: half the model's window)",
-    expected: "a whole number from 1000 to 1000000",
-    read: asNumber,
+    ...whole(1_000, 1_000_000),
   },
-  {
-    name: "locked",
+  locked: {
     flags: "--locked <names>",
     description: `settings that queries cannot change, else 400: ${OVERRIDES.join(", ")} (default: none)`,
     expected: `names separated by commas, from ${OVERRIDES.join(", ")}`,
     read: asNames,
   },
-  {
-    name: "callers",
+  callers: {
     flags: "--callers <word>",
     description: `whether requests need a proven caller's token in X-Patchbay-Caller: ${CALLERS.join(", ")} (default: optional)`,
     expected: `one of ${CALLERS.join(", ")}`,
-    read: asText,
   },
-  {
-    name: "retentionDays",
+  retentionDays: {
     flags: "--retention-days <days>",
     description: "days to keep ended runs, 1 to 36500; at most the service's (default: the service's)",
-    expected: "a whole number from 1 to 36500",
-    read: asNumber,
+    ...whole(1, 36_500),
   },
-];
+};
 
-const SCHEMA = new Option(
+const SCHEMA = plainOption(
   "--response-schema <file>",
   "JSON Schema for every answer, unless a query has its own (default: none)",
 );
 
-/** The `agents update` options that are settings, as commander passes them: argument texts by name. */
-export type SettingsOptions = Partial<Record<string, string>>;
+const optionOf = ({ flags, description }: Setting) => plainOption(flags, description);
 
-const optionOf = ({ flags, description }: Setting): Option => new Option(flags, description);
-
-export const settingsOptions = (): Option[] => [...SETTINGS.map(optionOf), SCHEMA];
-
-function asText(text: string): string {
-  return text;
-}
+export const settingsOptions = (): TypedOption<object>[] => [...Object.values(SETTINGS).map(optionOf), SCHEMA];
 
 function asNumber(text: string): number {
   return /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
@@ -140,25 +115,26 @@ function asModels(text: string): unknown {
   });
 }
 
-/** The settings change from the options; undefined without a setting. Exits with 2 on an invalid argument. */
+/** The settings change from the options; undefined without a setting. Refuses an invalid argument. */
 export async function settingsChange(
-  options: SettingsOptions,
-  command: Command,
+  options: object,
+  refuse: (message: string) => never,
 ): Promise<AgentSettingsChange | undefined> {
   // From the control plane: otherwise the protocol's schemas would be bundled into the command, which loads them at
   // every start.
   const { AgentSettings } = await import("@patchbay/control-plane/admin");
+  const texts = options as Partial<Record<string, string>>;
   const change: Record<string, unknown> = {};
-  for (const setting of SETTINGS) {
-    const text = options[optionOf(setting).attributeName()];
+  for (const [name, setting] of Object.entries(SETTINGS)) {
+    const text = texts[optionOf(setting).attributeName()];
     if (text === undefined) continue;
-    const { name, flags, expected, read } = setting;
+    const { flags, expected, read = String } = setting;
     const value = text === NONE ? null : read(text);
-    if (value !== null && !AgentSettings.shape[name].safeParse(value).success)
-      command.error(`error: option '${flags}' argument '${text}' is invalid. expected ${expected}, or ${NONE}`);
+    if (value !== null && !AgentSettings.shape[name as keyof AgentSettings].safeParse(value).success)
+      refuse(`option '${flags}' argument '${text}' is invalid. expected ${expected}, or ${NONE}`);
     change[name] = value;
   }
-  const { responseSchema: file } = options;
+  const { responseSchema: file } = texts;
   // `updateAgent` checks the schema and names each fault's position.
   if (file !== undefined)
     change["responseSchema"] = file === NONE ? null : await readJsonFile("--response-schema", file);

@@ -1,27 +1,12 @@
-import { ACCESS_CHANGES, type AccessChanges, type AgentSettings } from "@patchbay/protocol";
+import { ACCESS_CHANGES, type AgentSettings } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import type { Command } from "commander";
-import { settingsChange, settingsFields, settingsOptions, type SettingsOptions } from "./agent-settings.ts";
+import { settingsChange, settingsFields, settingsOptions } from "./agent-settings.ts";
 import { option, orgOption, pricesOption, tiersOption } from "../options.ts";
-import { print, printJson } from "../output.ts";
 import { adminCommandLine } from "../printed-commands.ts";
-import { fields, table } from "../table.ts";
-import {
-  adminCommand,
-  type AdminOptions,
-  databaseCommand,
-  SHOWN_ONCE,
-  shownMembers,
-  type Task,
-  withAdmin,
-} from "./administer.ts";
+import { fields, listing } from "../table.ts";
+import { adminCommand, databaseCommand, SHOWN_ONCE, shownMembers, withAdmin } from "./administer.ts";
 import { addWebhookCommands } from "./webhooks.ts";
-
-interface UpdateOptions extends AdminOptions {
-  name?: string;
-  instructions?: string;
-  accessChanges?: AccessChanges;
-}
 
 const instructionsOption = () =>
   option("--instructions <text>", "text for the model in every query, before the services' instructions");
@@ -40,26 +25,27 @@ export function addAgentCommands(program: Command): void {
     examples: ['patchbay agents create "Order desk" --instructions "Answer in one sentence."'],
     // A named organisation must exist, so that a new database cannot have it.
     mayCreate: ({ org }) => org === undefined,
-    work: ({ admin, args: [name], options: { org, instructions } }: Task<{ org?: string; instructions?: string }>) =>
+    work: ({ admin, args: [name], options: { org, instructions } }) =>
       admin.createAgent(name, present({ orgId: org, instructions })),
     show: ({ agentId, orgId, keyId, apiKey }) =>
       `${shownMembers({ agent: agentId, organisation: orgId, key: keyId, "API key": apiKey })}\n${SHOWN_ONCE}`,
   });
   adminCommand(agents, "list", "list the agents", {
     options: [orgOption("only this organisation's agents (default: all agents)")],
-    work: async ({ admin, options }: Task<{ org?: string }>) => ({ items: await admin.listAgents(options.org) }),
+    work: async ({ admin, options }) => ({ items: await admin.listAgents(options.org) }),
     show: ({ items }, { options }) =>
-      table(
-        ["id", "name", "organisation", "model"],
-        items.map((agent) => [agent.agentId, agent.name, agent.orgId, modelOf(agent.settings)]),
-        `No agents yet. Create one with \`${adminCommandLine("agents create NAME", options)}\`.`,
-      ),
+      listing(items, `No agents yet. Create one with \`${adminCommandLine("agents create NAME", options)}\`.`, {
+        id: "agentId",
+        name: "name",
+        organisation: "orgId",
+        model: ({ settings }) => modelOf(settings),
+      }),
   });
   addUpdate(agents);
   addWebhookCommands(agents);
   adminCommand(agents, "accept-access <agent> <set>", "confirm a function set that widens access", {
     arguments: { agent: ID, set: "the set's hash, or at least its first 8 characters" },
-    work: ({ admin, args }: Task) => admin.acceptAccess(...args),
+    work: ({ admin, args }) => admin.acceptAccess(...args),
     show: ({ deployment, service, manifestHash, widenings }) =>
       [
         `Confirmed deployment ${deployment} of ${service} (function set ${manifestHash}).`,
@@ -72,13 +58,13 @@ export function addAgentCommands(program: Command): void {
   );
   adminCommand(agents, "delete <id>", "delete an agent, with its keys and tokens", {
     arguments: { id: `${ID}; its connections and streams end` },
-    work: ({ admin, args: [id] }: Task) => admin.deleteAgent(id),
+    work: ({ admin, args: [id] }) => admin.deleteAgent(id),
     show: ({ agentId }) => `Deleted ${agentId}.`,
   });
 }
 
 function addUpdate(agents: Command): void {
-  const update = databaseCommand(agents, "update <id>", "change an agent's settings; `none` clears one", {
+  databaseCommand(agents, "update <id>", "change an agent's settings; `none` clears one", {
     arguments: { id: ID },
     options: [
       option("--name <name>", "what the console and lists show from now on"),
@@ -86,7 +72,8 @@ function addUpdate(agents: Command): void {
       option(
         "--access-changes <mode>",
         "use functions that widen access immediately (follow), or after a developer or owner confirms them (confirm)",
-      ).choices(ACCESS_CHANGES),
+        { choices: ACCESS_CHANGES },
+      ),
       ...settingsOptions(),
       tiersOption(),
       pricesOption(),
@@ -96,23 +83,21 @@ function addUpdate(agents: Command): void {
       "patchbay agents update agt_... --provider anthropic --model claude-sonnet-5-5 --fallback openai/gpt-6-luna,gemini",
       "patchbay agents update agt_... --max-cost-run 0.25 --locked model,temperature --steps none",
     ],
-  }).action(async (id: string, options: UpdateOptions & SettingsOptions) => {
-    const { name, instructions, accessChanges } = options;
-    const settings = await settingsChange(options, update);
-    const change = present({ name, instructions, accessChanges, settings });
-    if (Object.keys(change).length === 0)
-      update.error("error: nothing to change: give --name, --instructions, --access-changes or a setting");
-    const agent = await withAdmin(options, (admin) => admin.updateAgent(id, change));
-    if (options.json) return printJson(agent);
-    print(
+    async work({ args: [id], options, refuse }) {
+      const { name, instructions, accessChanges } = options;
+      const change = present({ name, instructions, accessChanges, settings: await settingsChange(options, refuse) });
+      if (Object.keys(change).length === 0)
+        refuse("nothing to change: give --name, --instructions, --access-changes or a setting");
+      return await withAdmin(options, (admin) => admin.updateAgent(id, change));
+    },
+    show: ({ agentId, name, instructions, accessChanges, settings }) =>
       fields([
-        ["agent", agent.agentId],
-        ["name", agent.name],
-        ["instructions", agent.instructions],
-        ["access changes", agent.accessChanges],
-        ...settingsFields(agent.settings),
+        ["agent", agentId],
+        ["name", name],
+        ["instructions", instructions],
+        ["access changes", accessChanges],
+        ...settingsFields(settings),
       ]),
-    );
   });
 }
 

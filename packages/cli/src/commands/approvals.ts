@@ -1,62 +1,45 @@
-import { type Approval, APPROVAL_STATUSES, type ApprovalDecision, type ApprovalStatus } from "@patchbay/protocol";
+import { type Approval, APPROVAL_STATUSES, type ApprovalDecision } from "@patchbay/protocol";
 import { isJsonObject, type JsonObject, parseJson, present } from "@patchbay/kit";
 import type { Store } from "@patchbay/control-plane/admin";
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { CommandFailure } from "@patchbay/loading/failure";
-import { agentOption, option, parseCount } from "../options.ts";
-import { table } from "../table.ts";
-import { adminCommand, shownMembers, type Task } from "./administer.ts";
+import { limitOption, option, plainOption, requiredAgentOption } from "../options.ts";
+import { listing } from "../table.ts";
+import { adminCommand, shownMembers } from "./administer.ts";
 
 /** Decides as the operator, who has every right. */
 const OPERATOR = { keyId: "command", tier: "", can: ["approve" as const] };
 
 const ID = { id: "approval id, as `list` and the event `approvalRequest` show it" };
 
-interface DecideOptions {
-  as: string;
-  reason?: string;
-  arguments?: JsonObject;
-}
-
-interface ListOptions {
-  agent: string;
-  run?: string;
-  status?: ApprovalStatus;
-  limit: number;
-}
-
 /** `approvals`: list, show, approve and reject. A server that runs on the database continues the run within a second. */
 export function addApprovalCommands(program: Command): void {
   const approvals = program.command("approvals").description("list, show and decide call approvals");
   adminCommand(approvals, "list", "list an agent's approvals, newest first", {
     options: [
-      agentOption().makeOptionMandatory(),
-      new Option("--status <status>", "only approvals in this state").choices(APPROVAL_STATUSES),
+      requiredAgentOption(),
+      plainOption("--status <status>", "only approvals in this state", { choices: APPROVAL_STATUSES }),
       option("--run <id>", "only this run's approvals"),
-      option("--limit <n>", "approvals to show, 1 to 10000").argParser(parseCount).default(100),
+      limitOption("approvals"),
     ],
-    async work({ store, options: { agent: agentId, run: runId, status, limit } }: Task<ListOptions>) {
+    async work({ store, options: { agent: agentId, run: runId, status, limit } }) {
       const found = await approvalsOf(store);
       return found.list({ ...OPERATOR, orgId: "", agentId }, { limit, ...present({ status, runId }) });
     },
     show: ({ items }) =>
-      table(
-        ["approval", "status", "function", "role", "by", "requested", "expires"],
-        items.map(({ approvalId, status, toolName, role, by, requestedAt, expiresAt }) => [
-          approvalId,
-          status,
-          toolName,
-          role ?? "",
-          by.join(", "),
-          requestedAt,
-          expiresAt,
-        ]),
-        "No approvals.",
-      ),
+      listing(items, "No approvals.", {
+        approval: "approvalId",
+        status: "status",
+        function: "toolName",
+        role: "role",
+        by: ({ by }) => by.join(", "),
+        requested: "requestedAt",
+        expires: "expiresAt",
+      }),
   });
   adminCommand(approvals, "show <id>", "show an approval with its call's arguments", {
     arguments: ID,
-    work: ({ store, args: [id] }: Task) => readOrDecide(store, id),
+    work: ({ store, args: [id] }) => readOrDecide(store, id),
     show: shown,
   });
   addDecision(approvals, { name: "approve", approved: true, description: "let a call run" });
@@ -65,16 +48,18 @@ export function addApprovalCommands(program: Command): void {
 
 function addDecision(parent: Command, of: { name: string; approved: boolean; description: string }): void {
   const { name, approved, description } = of;
-  const edit = option("--arguments <json>", "the whole arguments with changes, only to members in `edit`");
+  const edit = option("--arguments <json>", "the whole arguments with changes, only to members in `edit`", {
+    parse: parseObject,
+  });
   adminCommand(parent, `${name} <id>`, description, {
     arguments: ID,
     options: [
-      option("--as <role>", "the role under which you decide; one from `by`").makeOptionMandatory(),
+      option("--as <role>", "the role under which you decide; one from `by`", { required: true }),
       option("--reason <text>", "why; the model and the caller read a rejection's reason"),
-      ...(approved ? [edit.argParser(parseObject)] : []),
+      ...(approved ? [edit] : []),
     ],
     examples: [`patchbay approvals ${name} apr_9f... --as manager`],
-    work: ({ store, args: [id], options: { as, reason, arguments: changed } }: Task<DecideOptions>) =>
+    work: ({ store, args: [id], options: { as, reason, arguments: changed } }) =>
       readOrDecide(store, id, { approved, as, ...present({ reason, arguments: changed }) }),
     show: shown,
   });

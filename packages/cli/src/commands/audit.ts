@@ -1,30 +1,35 @@
 import { present } from "@patchbay/kit";
 import type { Admin } from "@patchbay/control-plane";
 import type { Command } from "commander";
-import { CommandFailure } from "@patchbay/loading/failure";
-import { agentOption, option, parseCount } from "../options.ts";
-import { table } from "../table.ts";
+import { agentOption, limitOption, option, type OptionsOf } from "../options.ts";
+import { listing } from "../table.ts";
 import { oneLine, paint, print, written } from "../output.ts";
-import { adminCommand, type AdminOptions, databaseCommand, type Task, withAdmin } from "./administer.ts";
-
-interface AuditOptions {
-  agent?: string;
-  org?: string;
-  run?: string;
-  role?: string;
-  function?: string;
-  action?: string;
-  since?: string;
-  limit: number;
-  cursor?: string;
-}
+import { adminCommand, type AdminOptions, describeCommand, withAdmin } from "./administer.ts";
 
 type Page = Awaited<ReturnType<Admin["listAudit"]>>;
-type Entry = Page["items"][number];
 /** `access` comes with the entries of one run: the functions that its role saw. */
 type Shown = Page & { access?: Awaited<ReturnType<Admin["runAccess"]>> };
 
 const SINCE = "only since a time, or for the last 90m, 24h, 7d";
+
+const listOptions = () => [
+  agentOption("agent whose entries are shown, as `agents list` shows its id"),
+  option("--org <id>", "this organisation's administration, in place of an agent's entries"),
+  option("--run <id>", "only this run, with the functions that its role saw"),
+  option("--role <role>", "only entries from queries with this role"),
+  option("--function <name>", "only entries for calls to this function"),
+  option("--action <action>", "only this action (call.denied) or action group (call)"),
+  option("--since <time>", SINCE),
+  limitOption("entries"),
+  option("--cursor <cursor>", "continue after the page that returned this cursor"),
+];
+
+const exportOptions = () => [
+  option("--org <id>", "the organisation (default: the only one)"),
+  option("--since <time>", SINCE),
+  option("--cursor <cursor>", "continue after the line with this cursor"),
+];
+type ExportOptions = AdminOptions & OptionsOf<typeof exportOptions>;
 
 /** `audit`: the log with calls, refusals and administration. */
 export function addAuditCommand(program: Command): void {
@@ -32,17 +37,7 @@ export function addAuditCommand(program: Command): void {
     .command("audit")
     .description("read and verify the audit log: calls, refusals with their rule, administration");
   adminCommand(audit, "list", "list an agent's entries, newest first", {
-    options: [
-      agentOption("agent whose entries are shown, as `agents list` shows its id"),
-      option("--org <id>", "this organisation's administration, in place of an agent's entries"),
-      option("--run <id>", "only this run, with the functions that its role saw"),
-      option("--role <role>", "only entries from queries with this role"),
-      option("--function <name>", "only entries for calls to this function"),
-      option("--action <action>", "only this action (call.denied) or action group (call)"),
-      option("--since <time>", SINCE),
-      option("--limit <n>", "entries to show, 1 to 10000").argParser(parseCount).default(100),
-      option("--cursor <cursor>", "continue after the page that returned this cursor"),
-    ],
+    options: listOptions(),
     examples: [
       "patchbay audit list --agent agt_... --action call.denied --since 24h",
       "patchbay audit list --agent agt_... --run run_...   # with the visible and hidden functions of its role",
@@ -52,27 +47,17 @@ export function addAuditCommand(program: Command): void {
       if (agent === undefined && org === undefined)
         refuse("name the agent with --agent ID, or the organisation with --org ID");
     },
-    work: ({ admin, options }: Task<AuditOptions>) => list(admin, options),
+    work: ({ admin, options }) => list(admin, options),
     show,
   });
   addVerifyCommand(audit);
-  databaseCommand(audit, "export", "print all of an organisation's entries as NDJSON, oldest first", {
-    options: [
-      option("--org <id>", "the organisation (default: the only one)"),
-      option("--since <time>", SINCE),
-      option("--cursor <cursor>", "continue after the line with this cursor"),
-    ],
+  describeCommand(audit, "export", "print all of an organisation's entries as NDJSON, oldest first", {
+    options: exportOptions(),
     examples: [
       "patchbay audit export --since 24h > audit.ndjson",
       'patchbay audit export --cursor "$(tail -1 audit.ndjson | jq -r .cursor)" >> audit.ndjson   # what is new',
     ],
   }).action((options: ExportOptions) => withAdmin(options, (admin) => exportEntries(admin, options)));
-}
-
-interface ExportOptions extends AdminOptions {
-  org?: string;
-  since?: string;
-  cursor?: string;
 }
 
 async function exportEntries(admin: Admin, { org, since, cursor }: ExportOptions): Promise<void> {
@@ -85,7 +70,6 @@ async function exportEntries(admin: Admin, { org, since, cursor }: ExportOptions
 }
 
 function addVerifyCommand(audit: Command): void {
-  let faults = 0;
   adminCommand(audit, "verify", "check that sealed entries are unchanged and complete; exit 1 if not", {
     options: [
       option("--org <id>", "only this organisation"),
@@ -95,14 +79,13 @@ function addVerifyCommand(audit: Command): void {
     check({ org, head }, refuse) {
       if (head !== undefined && org === undefined) refuse("name the organisation of --head with --org ID");
     },
-    async work({ admin, options: { org, head } }: Task<{ org?: string; head?: string }>) {
-      const items = await verify(admin, org, head);
-      faults = items.reduce((sum, one) => sum + one.faults.length + one.omittedFaults, 0);
-      return { items };
-    },
+    work: async ({ admin, options: { org, head } }) => ({ items: await verify(admin, org, head) }),
     show: ({ items }) => items.flatMap(linesOf).join("\n"),
-  }).hook("postAction", () => {
-    if (faults > 0) throw new CommandFailure(faults === 1 ? "1 fault." : `${faults} faults.`);
+    fault({ items }) {
+      const faults = items.reduce((sum, one) => sum + one.faults.length + one.omittedFaults, 0);
+      if (faults === 0) return undefined;
+      return faults === 1 ? "1 fault." : `${faults} faults.`;
+    },
   });
 }
 
@@ -143,7 +126,7 @@ function linesOf({
 
 const ofDays = (days: number | null): string => (days === null ? "" : days === 1 ? " of 1 day" : ` of ${days} days`);
 
-async function list(admin: Admin, options: AuditOptions): Promise<Shown> {
+async function list(admin: Admin, options: OptionsOf<typeof listOptions>): Promise<Shown> {
   const { agent, org, run, function: functionName, role, action, since, limit, cursor } = options;
   const query = { limit, ...present({ runId: run, role, functionName, action, since, cursor }) };
   if (org !== undefined) return admin.listAdministration(org, query);
@@ -154,19 +137,26 @@ async function list(admin: Admin, options: AuditOptions): Promise<Shown> {
 }
 
 function show({ items, nextCursor, access }: Shown): string {
-  const headings = ["time", "action", "function", "role", "rule", "about", "detail"];
-  const lines = [table(headings, items.map(cells), "No entries yet.")];
+  const lines = [
+    listing(items, "No entries yet.", {
+      time: "at",
+      action: "action",
+      function: "functionName",
+      role: "role",
+      rule: "rule",
+      about: ({ runId, keyId, agentId }) => runId ?? keyId ?? agentId ?? "",
+      detail: ({ detail = {} }) =>
+        Object.entries(detail)
+          .map(([name, value]) => `${name} ${textOf(value)}`)
+          .join(", "),
+    }),
+  ];
   if (access) {
     const whose = access.role === null ? "A query without a role" : `Role ${oneLine(access.role)}`;
     lines.push("", `${whose} sees: ${listed(access.visible)}`, `Hidden: ${listed(access.hidden)}`);
   }
   if (nextCursor !== null) lines.push("", `More entries: --cursor ${nextCursor}`);
   return lines.join("\n");
-}
-
-function cells({ at, action, functionName, role, rule, runId, keyId, agentId, detail = {} }: Entry): string[] {
-  const details = Object.entries(detail).map(([name, value]) => `${name} ${textOf(value)}`);
-  return [at, action, functionName ?? "", role ?? "", rule ?? "", runId ?? keyId ?? agentId ?? "", details.join(", ")];
 }
 
 const textOf = (value: unknown): string => (Array.isArray(value) ? value.join(" ") : String(value));

@@ -11,66 +11,49 @@ import * as flags from "../options.ts";
 import { option } from "../options.ts";
 import { keepStdoutForResults, printJson } from "../output.ts";
 import { findServiceFile, loadService } from "../service-file.ts";
-import type { QueryTarget } from "./query-target.ts";
 import { drain, shutdownRequested } from "../serving.ts";
 import { startTelemetry } from "../telemetry.ts";
 
-interface ConnectOptions extends Omit<QueryTarget, "key"> {
-  key?: string;
-  deployment?: string;
-  concurrency?: number;
-  proxy?: string;
-  reportErrors?: true;
-  reportCases?: true;
-  shadow?: true;
-  healthPort?: number;
-  healthHost: string;
-  logFormat: "json" | "pretty";
-  otel?: true;
-  json?: true;
-}
+const connectOptions = () => [
+  option("--url <url>", "control plane address", { parse: flags.parseUrl, required: true }),
+  flags.requiredAgentOption("the agent to connect the functions to"),
+  flags.keyOption("PATCHBAY_RUNTIME_KEY", "the agent's runtime key (better given as PATCHBAY_RUNTIME_KEY)"),
+  option(
+    "--deployment <name>",
+    "release id or git commit that the functions belong to: the newest deployment decides which functions serve",
+    { parse: parseDeployment },
+  ),
+  option("--concurrency <n>", "calls that run at the same time, 1 to 10000; more wait (default: 16)", {
+    parse: flags.parseCount,
+  }),
+  option(
+    "--proxy <url>",
+    "HTTP or HTTPS proxy to connect through, `none` for none (default: HTTPS_PROXY, unless NO_PROXY excepts the address)",
+  ),
+  option(
+    "--report-errors",
+    "show name, message and stack of function errors to developers and owners in the console (default: only in the log)",
+  ),
+  option(
+    "--report-cases",
+    "offer the case arguments to members who make test calls in the console (default: only case names)",
+  ),
+  option("--shadow", "serve no calls: be asked what the checks decide on calls that have ended (default: serve)"),
+  option("--health-port <port>", "port for GET /healthz and GET /readyz, 0 picks a free one (default: no port)", {
+    parse: flags.parsePort,
+  }),
+  flags.otelOption(),
+  option("--health-host <host>", "address for the health port, 0.0.0.0 for Kubernetes", flags.HOST),
+  flags.logFormatOption(),
+  flags.jsonOption(),
+];
+type ConnectOptions = flags.OptionsOf<typeof connectOptions>;
 
 export function addConnectCommand(program: Command): void {
-  const command = flags
-    .addOptions(
-      program
-        .command("connect")
-        .description("run the functions in FILE and connect them to a control plane; opens no port")
-        .argument("<file>", "module whose default export is what defineService() returned"),
-      [
-        option("--url <url>", "control plane address").argParser(flags.parseUrl).makeOptionMandatory(),
-        flags.agentOption("the agent to connect the functions to").makeOptionMandatory(),
-        flags.keyOption("PATCHBAY_RUNTIME_KEY", "the agent's runtime key (better given as PATCHBAY_RUNTIME_KEY)"),
-        option(
-          "--deployment <name>",
-          "release id or git commit that the functions belong to: the newest deployment decides which functions serve",
-        ).argParser(parseDeployment),
-        option("--concurrency <n>", "calls that run at the same time, 1 to 10000; more wait (default: 16)").argParser(
-          flags.parseCount,
-        ),
-        option(
-          "--proxy <url>",
-          "HTTP or HTTPS proxy to connect through, `none` for none (default: HTTPS_PROXY, unless NO_PROXY excepts the address)",
-        ),
-        option(
-          "--report-errors",
-          "show name, message and stack of function errors to developers and owners in the console (default: only in the log)",
-        ),
-        option(
-          "--report-cases",
-          "offer the case arguments to members who make test calls in the console (default: only case names)",
-        ),
-        option("--shadow", "serve no calls: be asked what the checks decide on calls that have ended (default: serve)"),
-        option(
-          "--health-port <port>",
-          "port for GET /healthz and GET /readyz, 0 picks a free one (default: no port)",
-        ).argParser(flags.parsePort),
-        flags.otelOption(),
-        flags.hostOption("--health-host <host>", "address for the health port, 0.0.0.0 for Kubernetes"),
-        flags.logFormatOption(),
-        flags.jsonOption(),
-      ],
-    )
+  const command = program
+    .command("connect")
+    .description("run the functions in FILE and connect them to a control plane; opens no port")
+    .argument("<file>", "module whose default export is what defineService() returned")
     .addHelpText(
       "after",
       "\nAn access.lock.json next to FILE is sent as well: the console's Access page shows what changed since.",
@@ -81,7 +64,7 @@ export function addConnectCommand(program: Command): void {
       return connectFile(file, { ...options, key });
     });
   flags.examples(
-    command,
+    flags.addOptions(command, connectOptions()),
     "PATCHBAY_RUNTIME_KEY=patchbay_rt_... patchbay connect service.ts --url https://queries.example.com --agent agt_...",
     'PATCHBAY_RUNTIME_KEY=patchbay_rt_... patchbay connect service.ts --url https://queries.example.com --agent agt_... --deployment "$GIT_COMMIT"',
   );
@@ -95,7 +78,7 @@ function parseDeployment(text: string): string {
 async function connectFile(file: string, options: ConnectOptions & { key: string }): Promise<void> {
   const path = findServiceFile(file);
   if (options.json) keepStdoutForResults();
-  const { healthPort, healthHost } = options;
+  const { healthPort, healthHost, deployment, concurrency, reportErrors, reportCases, shadow, proxy } = options;
   let runtime: Connection | undefined;
   const state = () => runtime?.state ?? "loading";
   const healthUrl =
@@ -113,11 +96,8 @@ async function connectFile(file: string, options: ConnectOptions & { key: string
     agentId: options.agent,
     key: options.key,
     log,
-    ...present({ deployment: options.deployment, concurrency: options.concurrency }),
-    ...(options.reportErrors && { reportErrors: true }),
-    ...(options.reportCases && { reportCases: true }),
-    ...(options.shadow && { shadow: true }),
-    ...(options.proxy !== undefined && { proxy: options.proxy === "none" ? false : options.proxy }),
+    ...present({ deployment, concurrency, reportErrors, reportCases, shadow }),
+    ...(proxy !== undefined && { proxy: proxy === "none" ? false : proxy }),
   });
   const { instanceId, ready, ended } = runtime;
   if (options.json)

@@ -2,10 +2,10 @@ import type { Admin } from "@patchbay/control-plane";
 import type { Store } from "@patchbay/control-plane/admin";
 import { isoTime, isoTimeOrNull, present } from "@patchbay/kit";
 import { InvalidArgumentError, type Command } from "commander";
-import { agentOption, option, overlapOption, parseList } from "../options.ts";
+import { option, overlapOption, parseList, requiredAgentOption } from "../options.ts";
 import { adminCommandLine, connectCommand, queryCommand } from "../printed-commands.ts";
-import { table } from "../table.ts";
-import { adminCommand, SHOWN_ONCE, shownMembers, type Task } from "./administer.ts";
+import { listing } from "../table.ts";
+import { adminCommand, SHOWN_ONCE, shownMembers } from "./administer.ts";
 
 type Credentials = Admin["credentials"];
 type Created = Awaited<ReturnType<Credentials["create"]>>;
@@ -44,13 +44,6 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-interface CreateOptions {
-  agent: string;
-  roles?: string[];
-  can?: "approve"[];
-  label?: string;
-}
-
 /** `keys`, `runtime-keys` and `tokens`. */
 export function addCredentialCommands(program: Command): void {
   for (const kind of KINDS) {
@@ -60,7 +53,7 @@ export function addCredentialCommands(program: Command): void {
     addRotate(parent, kind);
     adminCommand(parent, "revoke <id>", "revoke one permanently", {
       arguments: { id: "id that `list` shows; requests with its secret fail from then on" },
-      work: async ({ admin: { credentials }, args: [id] }: Task) => ({
+      work: async ({ admin: { credentials }, args: [id] }) => ({
         [kind.id]: id,
         agentId: await credentials.revoke(kind.kind, id),
       }),
@@ -73,11 +66,13 @@ const API_KEY_OPTIONS = () => [
   option(
     "--roles <roles>",
     "roles that queries with this key may name, comma-separated (default: every role); another role is answered with 403",
-  ).argParser(parseList),
+    { parse: parseList },
+  ),
   option(
     "--can <rights>",
     "rights besides sending queries, comma-separated; `approve` reads and decides approvals (default: none)",
-  ).argParser(parseRights),
+    { parse: parseRights },
+  ),
 ];
 
 function addCreate(parent: Command, kind: Kind): void {
@@ -85,12 +80,12 @@ function addCreate(parent: Command, kind: Kind): void {
   let use = "";
   adminCommand(parent, "create", "create one for an agent; shows its secret only once", {
     options: [
-      agentOption().makeOptionMandatory(),
+      requiredAgentOption(),
       option("--label <text>", "a note that `list` and the console show, to recognise it by"),
       ...(isApiKey ? API_KEY_OPTIONS() : []),
     ],
     examples: [`patchbay ${kind.command} create --agent agt_...${isApiKey ? " --roles customer,guest" : ""}`],
-    async work({ admin, store, options: { agent, roles, can, label } }: Task<CreateOptions>) {
+    async work({ admin, store, options: { agent, roles, can, label } }) {
       const created = await admin.credentials.create(kind.kind, { agentId: agent, ...present({ roles, can, label }) });
       use = await useOf(kind, agent, store);
       return named(kind, created);
@@ -101,23 +96,23 @@ function addCreate(parent: Command, kind: Kind): void {
 
 function addList(parent: Command, kind: Kind): void {
   adminCommand(parent, "list", "list an agent's credentials, without secrets", {
-    options: [agentOption().makeOptionMandatory()],
-    work: async ({ admin, options: { agent } }: Task<{ agent: string }>) => ({
+    options: [requiredAgentOption()],
+    work: async ({ admin, options: { agent } }) => ({
       items: (await admin.credentials.list(kind.kind, agent)).map((one) => listed(kind, one)),
     }),
     show: ({ items }, { options }) =>
-      table(
-        ["id", "hint", "label", "created", "made by", "last used", "state"],
-        items.map((item) => [
-          String((item as Record<string, unknown>)[kind.id]),
-          item.hint,
-          item.label ?? "",
-          item.createdAt,
-          item.makers?.join(", ") ?? "",
-          item.lastUsedAt ?? "never",
-          stateOf(item),
-        ]),
+      listing(
+        items,
         `None yet. Create one with \`${adminCommandLine(`${kind.command} create --agent ${options.agent}`, options)}\`.`,
+        {
+          id: (item) => String((item as Record<string, unknown>)[kind.id]),
+          hint: "hint",
+          label: "label",
+          created: "createdAt",
+          "made by": ({ makers }) => makers?.join(", ") ?? "",
+          "last used": ({ lastUsedAt }) => lastUsedAt ?? "never",
+          state: stateOf,
+        },
       ),
   });
 }
@@ -127,7 +122,7 @@ function addRotate(parent: Command, kind: Kind): void {
     arguments: { id: "id that `list` shows; the new secret has another id" },
     options: [overlapOption("how long the old one keeps working: 30m, 24h, 7d, or 0 to revoke it immediately")],
     examples: [`patchbay ${kind.command} rotate ID --overlap 24h`],
-    async work({ admin, args: [id], options: { overlap } }: Task<{ overlap: number }>) {
+    async work({ admin, args: [id], options: { overlap } }) {
       const rotated = await admin.credentials.rotate(kind.kind, id, { overlapMs: overlap });
       return { ...named(kind, rotated), replaced: { [kind.id]: id, endsAt: isoTime(rotated.oldEndsAt) } };
     },

@@ -2,18 +2,16 @@ import { stat } from "node:fs/promises";
 import type { Command } from "commander";
 import type { SchemaStatus } from "@patchbay/control-plane/admin";
 import { databaseUrl, requireDatabase } from "../database.ts";
-import { CommandFailure } from "@patchbay/loading/failure";
 import { option } from "../options.ts";
-import { print, printJson } from "../output.ts";
 import { table } from "../table.ts";
-import { adminCommand, type AdminOptions, databaseCommand, type Task } from "./administer.ts";
+import { adminCommand, databaseCommand } from "./administer.ts";
 
 /** `backup`, and `db`: commands for a database that no server uses. */
 export function addDatabaseCommands(program: Command): void {
   adminCommand(program, "backup <file>", "write a consistent copy of the embedded database, while it runs", {
     arguments: { file: "path for the copy; an existing path is refused" },
     examples: ["patchbay backup backups/2026-11-21.db --data-dir /var/lib/patchbay"],
-    async work({ store, args: [file] }: Task) {
+    async work({ store, args: [file] }) {
       await store.backup(file);
       return { file, sizeBytes: (await stat(file)).size };
     },
@@ -29,23 +27,24 @@ export function addDatabaseCommands(program: Command): void {
       option("--discard", "delete the replaced database; without it, it stays as patchbay.db.before-restore"),
     ],
     examples: ["patchbay db restore backups/2026-11-21.db --data-dir /var/lib/patchbay --force"],
-  }).action(async (file: string, options: AdminOptions & { force?: true; discard?: true }) => {
-    const { restoreBackup } = await import("@patchbay/control-plane/admin");
-    const { force = false, discard = false } = options;
-    const restored = await restoreBackup(databaseUrl(options), file, { force, discard });
-    if (options.json) return printJson({ file, ...restored });
-    const { database, replaced } = restored;
-    const kept = replaced === undefined ? "" : ` The database before is ${replaced}.`;
-    print(`Restored ${database} from ${file}.${kept} ${endedRuns(restored.endedRuns)}`);
+    async work({ args: [file], options }) {
+      const { restoreBackup } = await import("@patchbay/control-plane/admin");
+      const { force = false, discard = false } = options;
+      return { file, ...(await restoreBackup(databaseUrl(options), file, { force, discard })) };
+    },
+    show({ file, database, replaced, endedRuns }) {
+      const kept = replaced === undefined ? "" : ` The database before is ${replaced}.`;
+      return `Restored ${database} from ${file}.${kept} ${shownEnd(endedRuns)}`;
+    },
   });
   databaseCommand(db, "end-runs", "end a restored database's open runs, so that none continues from an earlier state", {
     examples: ["patchbay db end-runs --database postgres://patchbay@db/patchbay   # after pg_restore, before serve"],
-  }).action(async (options: AdminOptions) => {
-    requireDatabase(options, { mayCreate: false });
-    const { endOpenRuns } = await import("@patchbay/control-plane/admin");
-    const ended = await endOpenRuns(databaseUrl(options));
-    if (options.json) printJson({ endedRuns: ended });
-    else print(endedRuns(ended));
+    async work({ options }) {
+      requireDatabase(options, { mayCreate: false });
+      const { endOpenRuns } = await import("@patchbay/control-plane/admin");
+      return { endedRuns: await endOpenRuns(databaseUrl(options)) };
+    },
+    show: ({ endedRuns }) => shownEnd(endedRuns),
   });
 }
 
@@ -53,27 +52,27 @@ export function addDatabaseCommands(program: Command): void {
 function addMigrationCommands(db: Command): void {
   databaseCommand(db, "status", "show the database's migrations; exit 1 if this version cannot serve it as it is", {
     examples: ["patchbay db status --database postgres://patchbay@db/patchbay"],
-  }).action(async (options: AdminOptions) => {
-    requireDatabase(options, { mayCreate: false });
-    const { inspectStore } = await import("@patchbay/control-plane/admin");
-    const found = await inspectStore(databaseUrl(options));
-    if (options.json) printJson(found);
-    else print(shownStatus(found));
-    const fault = faultOf(found);
-    if (fault) throw new CommandFailure(fault);
+    async work({ options }) {
+      requireDatabase(options, { mayCreate: false });
+      const { inspectStore } = await import("@patchbay/control-plane/admin");
+      return await inspectStore(databaseUrl(options));
+    },
+    show: shownStatus,
+    fault: faultOf,
   });
   databaseCommand(db, "migrate", "migrate the database to this version's schema, as `serve` does at its start", {
     examples: [
       "patchbay db migrate --database postgres://patchbay@db/patchbay   # before the first new replica starts",
     ],
-  }).action(async (options: AdminOptions) => {
-    requireDatabase(options, { mayCreate: true });
-    const { inspectStore, openStore } = await import("@patchbay/control-plane/admin");
-    const url = databaseUrl(options);
-    const before = await inspectStore(url);
-    await (await openStore(url)).close();
-    if (options.json) printJson({ database: before.database, migrated: before.pending });
-    else print(before.pending.length === 0 ? "Nothing to migrate." : `Migrated: ${before.pending.join(", ")}.`);
+    async work({ options }) {
+      requireDatabase(options, { mayCreate: true });
+      const { inspectStore, openStore } = await import("@patchbay/control-plane/admin");
+      const url = databaseUrl(options);
+      const { database, pending } = await inspectStore(url);
+      await (await openStore(url)).close();
+      return { database, migrated: pending };
+    },
+    show: ({ migrated }) => (migrated.length === 0 ? "Nothing to migrate." : `Migrated: ${migrated.join(", ")}.`),
   });
 }
 
@@ -98,5 +97,5 @@ function faultOf({ pending, unknown }: SchemaStatus): string | undefined {
   return `Migrations are pending: ${pending.length}. Run \`patchbay db migrate\`, or start \`patchbay serve\`, which migrates too.`;
 }
 
-const endedRuns = (count: number): string =>
+const shownEnd = (count: number): string =>
   count === 1 ? "Ended 1 run that was in progress." : `Ended ${count} runs that were in progress.`;

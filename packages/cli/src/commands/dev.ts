@@ -13,50 +13,38 @@ import { option } from "../options.ts";
 import { paint, paintStatus, print, printJson, printStatus } from "../output.ts";
 import { launchRuntime, type ConnectionTarget, type RuntimeChild, type RuntimeOptions } from "../runtime-child.ts";
 import { findServiceFile } from "../service-file.ts";
-import { consoleFiles, countOpenQueries, drain, shutdownRequested } from "../serving.ts";
+import { countOpenQueries, drain, planeOptions, shutdownRequested } from "../serving.ts";
 import { growWithWork } from "../startup.ts";
 import { startTelemetry } from "../telemetry.ts";
 import { type DevService, devKeys } from "./dev-keys.ts";
 
-interface DevOptions {
-  port: number;
-  host: string;
-  dataDir: string;
-  corsOrigin?: string[];
-  arrivalSeconds: number;
-  providerIdle: number;
-  prices?: string;
-  watch: boolean;
-  record?: string;
-  replay?: string;
-  otel?: true;
-  json?: true;
-}
+const devOptions = () => [
+  flags.portOption(),
+  flags.hostOption(),
+  flags.dataDirOption(),
+  flags.corsOriginOption(),
+  flags.arrivalOption(),
+  flags.providerIdleOption(),
+  flags.pricesOption(),
+  option("--no-watch", "do not reload the functions when files change"),
+  option("--record <file>", "record model answers to a .json file or a folder, for --replay and tests"),
+  option("--replay <file>", "replay recorded answers, without a model").conflicts("record"),
+  flags.otelOption(),
+  flags.jsonOption(),
+];
+type DevOptions = flags.OptionsOf<typeof devOptions>;
 
 export function addDevCommand(program: Command): void {
-  const command = flags
-    .addOptions(
-      program
-        .command("dev")
-        .description("run the service and the functions in FILE for development; reloads them on changes")
-        .argument("[file]", "module whose default export is what defineService() returned (default: service.ts)"),
-      [
-        flags.portOption(),
-        flags.hostOption(),
-        flags.dataDirOption(),
-        flags.corsOriginOption(),
-        flags.arrivalOption(),
-        flags.providerIdleOption(),
-        flags.pricesOption(),
-        option("--no-watch", "do not reload the functions when files change"),
-        option("--record <file>", "record model answers to a .json file or a folder, for --replay and tests"),
-        option("--replay <file>", "replay recorded answers, without a model").conflicts("record"),
-        flags.otelOption(),
-        flags.jsonOption(),
-      ],
-    )
+  const command = program
+    .command("dev")
+    .description("run the service and the functions in FILE for development; reloads them on changes")
+    .argument("[file]", "module whose default export is what defineService() returned (default: service.ts)")
     .action(dev);
-  flags.examples(command, "patchbay dev service.ts", "ANTHROPIC_API_KEY=... patchbay dev service.ts --port 0 --json");
+  flags.examples(
+    flags.addOptions(command, devOptions()),
+    "patchbay dev service.ts",
+    "ANTHROPIC_API_KEY=... patchbay dev service.ts --port 0 --json",
+  );
 }
 
 async function dev(named: string | undefined, options: DevOptions): Promise<void> {
@@ -132,7 +120,7 @@ async function announce(service: Announced, file: string, { json, watch }: DevOp
 }
 
 async function startPlane(options: DevOptions, observe: Observer): Promise<ControlPlane> {
-  const { host, port, dataDir, corsOrigin: corsOrigins, prices, record, replay } = options;
+  const { dataDir, record, replay } = options;
   requireDatabase({ dataDir }, { mayCreate: true });
   makeDataFolder(dataDir);
   const environment = readEnvironment();
@@ -140,24 +128,18 @@ async function startPlane(options: DevOptions, observe: Observer): Promise<Contr
   const { createControlPlane, recordTo, replayFrom } = await import("@patchbay/control-plane");
   return createControlPlane({
     database: databaseUrl({ dataDir }),
-    host,
-    port,
-    providers: { ...providers, ...(prices !== undefined && { prices: await flags.readPrices(prices) }) },
-    arrivalMs: options.arrivalSeconds * 1000,
-    providerIdleMs: options.providerIdle * 1000,
+    ...(await planeOptions(options, providers)),
     ...(record !== undefined && { wrapModel: recordTo(record) }),
     ...(replay !== undefined && { model: replayFrom(replay) }),
     local: true,
     // A development receiver is a process on the same machine.
     webhookNetworks: ["127.0.0.0/8", "::1"],
-    ...consoleFiles(),
     // The live log already shows its `info` events, such as connected functions.
     log: createHumanLog(() => logLevel(environment, "warn")),
     onQueryEvent(line) {
       observe(line);
       logQueryLine(line);
     },
-    ...(corsOrigins && { corsOrigins }),
   });
 }
 

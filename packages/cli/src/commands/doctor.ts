@@ -1,43 +1,33 @@
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { readEnvironment } from "../config.ts";
-import type { DatabaseOptions } from "../database.ts";
 import type { Finding } from "../doctor/local-checks.ts";
 import { CommandFailure } from "@patchbay/loading/failure";
 import * as flags from "../options.ts";
 import { keepStdoutForResults, paint, print, printJson } from "../output.ts";
-import type { QueryTarget } from "./query-target.ts";
 import { DEFAULT_FILES } from "../service-file.ts";
 
-interface DoctorOptions extends Partial<QueryTarget>, DatabaseOptions {
-  port: number;
-  host: string;
-  nats?: string;
-  json?: true;
-}
+const doctorOptions = () => [
+  flags.portOption(),
+  flags.hostOption(),
+  flags.databaseOption(),
+  flags.dataDirOption(),
+  flags.natsOption(),
+  flags.option("--url <url>", "also check a running service", { parse: flags.parseUrl }),
+  flags.agentOption("with --key: check this agent"),
+  flags.keyOption("PATCHBAY_API_KEY", "the agent's API key; sends one short query"),
+  flags.jsonOption(),
+];
+type DoctorOptions = flags.OptionsOf<typeof doctorOptions>;
 
 export function addDoctorCommand(program: Command): void {
-  const command = flags
-    .addOptions(
-      program
-        .command("doctor")
-        .description("check the installation and suggest fixes")
-        .argument("[file]", "module with the functions (default: service.ts, if it exists)"),
-      [
-        flags.portOption(),
-        flags.hostOption(),
-        flags.databaseOption(),
-        flags.dataDirOption(),
-        flags.natsOption(),
-        flags.option("--url <url>", "also check a running service").argParser(flags.parseUrl),
-        flags.agentOption("with --key: check this agent"),
-        flags.keyOption("PATCHBAY_API_KEY", "the agent's API key; sends one short query"),
-        flags.jsonOption(),
-      ],
-    )
+  const command = program
+    .command("doctor")
+    .description("check the installation and suggest fixes")
+    .argument("[file]", "module with the functions (default: service.ts, if it exists)")
     .action(doctor);
   flags.examples(
-    command,
+    flags.addOptions(command, doctorOptions()),
     "patchbay doctor",
     "patchbay doctor --url https://queries.example.com --agent agt_... --key service_live_...",
   );

@@ -2,44 +2,41 @@ import { createInterface } from "node:readline";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { isJsonObject, type JsonObject, type JsonValue, present } from "@patchbay/kit";
 import { type Command, InvalidArgumentError } from "commander";
-import { type DatabaseOptions } from "../database.ts";
 import { CommandFailure, reasonOf } from "@patchbay/loading/failure";
 import * as flags from "../options.ts";
 import { option } from "../options.ts";
 import { printJson } from "../output.ts";
 import { growWithWork } from "../startup.ts";
-import { addTargetOptions, type QueryTarget, targetOf } from "./query-target.ts";
-
-interface McpOptions extends Partial<QueryTarget>, DatabaseOptions {
-  role?: string;
-  expose?: string;
-}
+import { targetOf, targetOptions } from "./query-target.ts";
 
 const EXPOSED = ["functions", "agent", "both"];
+
+const mcpOptions = () => [
+  ...targetOptions("agent with the functions (default: the `dev` agent)"),
+  option("--role <role>", "role whose functions are tools (default: the key's or the service's role)"),
+  option("--expose <what>", `what are tools: ${EXPOSED.join(", ")} (default: functions)`, {
+    parse(text: string) {
+      if (EXPOSED.includes(text)) return text;
+      throw new InvalidArgumentError(`expected one of ${EXPOSED.join(", ")}`);
+    },
+  }),
+  flags.dataDirOption(),
+  flags.databaseOption(),
+];
 
 export function addMcpCommand(program: Command): void {
   const command = program
     .command("mcp")
-    .description("serve an agent's functions to an MCP client that starts processes (stdio)");
-  addTargetOptions(command, "agent with the functions (default: the `dev` agent)")
-    .addOption(option("--role <role>", "role whose functions are tools (default: the key's or the service's role)"))
-    .addOption(
-      option("--expose <what>", `what are tools: ${EXPOSED.join(", ")} (default: functions)`).argParser((text) => {
-        if (EXPOSED.includes(text)) return text;
-        throw new InvalidArgumentError(`expected one of ${EXPOSED.join(", ")}`);
-      }),
-    )
-    .addOption(flags.dataDirOption())
-    .addOption(flags.databaseOption())
+    .description("serve an agent's functions to an MCP client that starts processes (stdio)")
     .action(serveStdio);
   flags.examples(
-    command,
+    flags.addOptions(command, mcpOptions()),
     "claude mcp add desk -- patchbay mcp --url https://patchbay.example.com --agent agt_... --role support",
   );
 }
 
 /** Passes messages between stdin and the MCP endpoint until stdin ends. Stdout has only the answers, one per line. */
-async function serveStdio(options: McpOptions): Promise<void> {
+async function serveStdio(options: flags.OptionsOf<typeof mcpOptions>): Promise<void> {
   growWithWork();
   const { url, agent, key } = targetOf(options);
   const query = options.expose === undefined ? "" : `?expose=${options.expose}`;

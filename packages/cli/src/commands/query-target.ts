@@ -1,5 +1,4 @@
 import { isClearText, isLoopback } from "@patchbay/kit";
-import type { Command } from "commander";
 import type { DatabaseOptions } from "../database.ts";
 import { readDevCredentials } from "../dev/credentials.ts";
 import { CommandFailure } from "@patchbay/loading/failure";
@@ -13,17 +12,14 @@ export interface QueryTarget {
   key: string;
 }
 
-/** Adds --url, --agent and --key. {@link targetOf} also reads the data folder options. */
-export function addTargetOptions(command: Command, agent: string): Command {
-  return command
-    .addOption(
-      flags
-        .option("--url <url>", "service address (default: the one that `dev` runs for this folder)")
-        .argParser(flags.parseUrl),
-    )
-    .addOption(flags.agentOption(agent))
-    .addOption(flags.keyOption("PATCHBAY_API_KEY", "the agent's API key (better given as PATCHBAY_API_KEY)"));
-}
+/** The options for a command that reads {@link targetOf} them. */
+export const targetOptions = (agent: string) => [
+  flags.option("--url <url>", "service address (default: the one that `dev` runs for this folder)", {
+    parse: flags.parseUrl,
+  }),
+  flags.agentOption(agent),
+  flags.keyOption("PATCHBAY_API_KEY", "the agent's API key (better given as PATCHBAY_API_KEY)"),
+];
 
 /** The agent in the options, by default the one from `dev`. Throws a CommandFailure that names the missing options. */
 export function targetOf({ url, agent, key: givenKey, dataDir }: Partial<QueryTarget> & DatabaseOptions): QueryTarget {

@@ -3,54 +3,47 @@ import { createClient, PatchbayError, type AgentClient, type Query, type Streame
 import { modelStatusText, type QueryResponse, type RunEvent, type ToolCall } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import type { Command } from "commander";
-import type { DatabaseOptions } from "../database.ts";
 import { codeOf, CommandFailure, reasonOf } from "@patchbay/loading/failure";
 import * as flags from "../options.ts";
 import { option } from "../options.ts";
 import { connectCommand } from "../printed-commands.ts";
 import { oneLine, paintStatus, print, printJson, printStatus } from "../output.ts";
-import { addTargetOptions, type QueryTarget, targetOf } from "./query-target.ts";
+import { type QueryTarget, targetOf, targetOptions } from "./query-target.ts";
 import { type Ask, askInTerminal, type Confirmations, createConfirmations } from "./query-approvals.ts";
 
-interface QueryOptions extends Partial<QueryTarget>, DatabaseOptions {
-  role?: string;
-  context?: string;
-  thread?: string;
-  stream?: true;
-  as?: string[];
-  json?: true;
-}
+const queryOptions = () => [
+  ...targetOptions("agent that answers (default: the `dev` agent)"),
+  option("--role <role>", "role under which the functions are called (default: the service's)"),
+  option("--as <roles>", "query once as each listed role (none: no role) and compare the answers", {
+    parse: flags.parseList,
+  }).conflicts(["role", "thread", "stream"]),
+  option("--context <json>", "facts about the caller for the functions: a JSON object up to 64 KiB"),
+  option("--thread <id>", "conversation to continue: the threadId from an earlier answer"),
+  option("--stream", "show reasoning and function calls as they happen"),
+  flags.dataDirOption(),
+  flags.databaseOption(),
+  flags.jsonOption(),
+];
+type QueryOptions = flags.OptionsOf<typeof queryOptions>;
 
 export function addQueryCommand(program: Command): void {
   const command = program
     .command("query")
     .description("send a query to an agent and show its answer")
-    .argument("<text>", "the query, in plain words");
-  addTargetOptions(command, "agent that answers (default: the `dev` agent)")
-    .addOption(option("--role <role>", "role under which the functions are called (default: the service's)"))
-    .addOption(
-      option("--as <roles>", "query once as each listed role (none: no role) and compare the answers")
-        .argParser(flags.parseList)
-        .conflicts(["role", "thread", "stream"]),
-    )
-    .addOption(option("--context <json>", "facts about the caller for the functions: a JSON object up to 64 KiB"))
-    .addOption(option("--thread <id>", "conversation to continue: the threadId from an earlier answer"))
-    .addOption(option("--stream", "show reasoning and function calls as they happen"))
-    .addOption(flags.dataDirOption())
-    .addOption(flags.databaseOption())
-    .addOption(flags.jsonOption())
+    .argument("<text>", "the query, in plain words")
     .action(query);
-  flags.examples(
-    command,
-    'patchbay query "Which orders are late?"                      # queries the service that `patchbay dev` runs here',
-    'patchbay query "Refund order #W12" --role manager --stream',
-    'patchbay query "And the one before?" --thread thr_... --json',
-    'patchbay query "Cancel order #W12" --as customer,agent,manager,none',
-  );
-  command.addHelpText(
-    "after",
-    "\nWithout --url, --agent and --key it queries the service that `patchbay dev` started on this data folder.",
-  );
+  flags
+    .examples(
+      flags.addOptions(command, queryOptions()),
+      'patchbay query "Which orders are late?"                      # queries the service that `patchbay dev` runs here',
+      'patchbay query "Refund order #W12" --role manager --stream',
+      'patchbay query "And the one before?" --thread thr_... --json',
+      'patchbay query "Cancel order #W12" --as customer,agent,manager,none',
+    )
+    .addHelpText(
+      "after",
+      "\nWithout --url, --agent and --key it queries the service that `patchbay dev` started on this data folder.",
+    );
 }
 
 async function query(text: string, options: QueryOptions): Promise<void> {

@@ -3,9 +3,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Command } from "commander";
 import { CommandFailure } from "@patchbay/loading/failure";
-import { agentOption, option, parseCount } from "../options.ts";
-import { print, printJson } from "../output.ts";
-import { table } from "../table.ts";
+import { agentOption, limitOption, option, type OptionsOf, requiredAgentOption } from "../options.ts";
+import { listing } from "../table.ts";
 import { adminCommand, type AdminOptions, databaseCommand, shownMembers, type Task, withAdmin } from "./administer.ts";
 
 /** `runs`: list, show, retry and export. */
@@ -15,7 +14,7 @@ export function addRunCommands(program: Command): void {
   adminCommand(runs, "retry <id>", "continue a failed run from its last stored step, as a new run", {
     arguments: { id: "id of a failed run, as `runs list` shows it" },
     examples: ["patchbay runs retry run_9f..."],
-    async work({ store, args: [id] }: Task) {
+    async work({ store, args: [id] }) {
       const { retryRun } = await import("@patchbay/control-plane/admin");
       return await retryRun(store, id);
     },
@@ -26,7 +25,7 @@ export function addRunCommands(program: Command): void {
   addExports(runs);
   adminCommand(runs, "show <id>", "show a run and its events", {
     arguments: { id: "run id, as answers and `runs list` show it" },
-    work: ({ admin, args: [id] }: Task) => admin.showRun(id),
+    work: ({ admin, args: [id] }) => admin.showRun(id),
     show({ items, ...run }) {
       const events = items.map((event, index) => `${String(index + 1).padStart(3)}  ${JSON.stringify(event)}`);
       return [shownMembers(run), "", ...events].join("\n");
@@ -34,56 +33,60 @@ export function addRunCommands(program: Command): void {
   });
 }
 
-interface ListOptions {
-  agent?: string;
-  request?: string;
-  limit: number;
-}
-
 function addList(runs: Command): void {
   adminCommand(runs, "list", "list an agent's runs, newest first", {
     options: [
       agentOption("agent, as `agents list` shows its id; required without --request"),
       option("--request <id>", "only runs started with this X-Request-Id, with or without --agent"),
-      option("--limit <n>", "runs to show, 1 to 10000").argParser(parseCount).default(100),
+      limitOption("runs"),
     ],
     examples: ["patchbay runs list --agent agt_9f... --limit 20", "patchbay runs list --request req_9f..."],
     check({ agent, request }, refuse) {
       if (agent === undefined && request === undefined) refuse("required option '--agent <id>' not specified");
     },
-    work: ({ admin, options: { agent, request, limit } }: Task<ListOptions>) =>
+    work: ({ admin, options: { agent, request, limit } }) =>
       request === undefined
         ? admin.listRuns(agent!, { limit })
         : admin.runsOfRequest(request, { agentId: agent, limit }),
     show: ({ items }, { options: { request } }) =>
-      table(
-        ["run", "status", "role", "duration", "cost", "created", "query"],
-        items.map((run) => [
-          run.runId,
-          run.code === null ? run.status : `${run.status} (${run.code})`,
-          run.role ?? "",
-          run.durationMs === null ? "" : `${run.durationMs} ms`,
-          `$${run.costUsd.toFixed(4)}`,
-          run.createdAt,
-          titleOf(run.query),
-        ]),
+      listing(
+        items,
         request === undefined ? "No runs yet." : `No run was started by a request with the id ${request}.`,
+        {
+          run: "runId",
+          status: ({ status, code }) => (code === null ? status : `${status} (${code})`),
+          role: "role",
+          duration: ({ durationMs }) => (durationMs === null ? "" : `${durationMs} ms`),
+          cost: ({ costUsd }) => `$${costUsd.toFixed(4)}`,
+          created: "createdAt",
+          query: ({ query }) => titleOf(query),
+        },
       ),
   });
 }
+
+const exportOptions = () => [
+  requiredAgentOption(),
+  option("--filter <parameters>", "filter parameters from the address of the console's run list", { preset: "" }),
+  option("--output <folder>", "folder for the files", { required: true }),
+];
 
 function addExports(runs: Command): void {
   databaseCommand(runs, "export <id>", "export a finished run as a recording that the test kit replays", {
     arguments: { id: "id of an ended run, as `runs list` shows it" },
     options: [option("--output <file>", "write it to NAME.json, with a test that replays it next to it")],
     examples: ["patchbay runs export run_9f... --output test/runs/refund.json"],
-  }).action(exportRun);
+    work: ({ args: [id], options }) => exportRun(id, options),
+    show(exported) {
+      if (!("testFile" in exported)) return JSON.stringify(exported, null, 2);
+      const { file, testFile, kept, edits } = exported;
+      if (kept) return `Wrote ${file}. ${testFile} exists and is unchanged.`;
+      const skipped = edits.length > 0 ? [skippedUntil(testFile), ...edits] : [];
+      return [`Wrote ${file} and ${testFile}.`, ...skipped].join("\n");
+    },
+  });
   adminCommand(runs, "export-tests", "export the runs that match a filter as recordings with tests", {
-    options: [
-      agentOption().makeOptionMandatory(),
-      option("--filter <parameters>", "filter parameters from the address of the console's run list").default(""),
-      option("--output <folder>", "folder for the files").makeOptionMandatory(),
-    ],
+    options: exportOptions(),
     examples: ["patchbay runs export-tests --agent agt_9f... --filter 'feedback=bad&tag=refund' --output test/runs"],
     work: exportTests,
     show: ({ written, kept, toEdit, skipped }) =>
@@ -97,28 +100,20 @@ function addExports(runs: Command): void {
   });
 }
 
-async function exportRun(id: string, options: AdminOptions & { output?: string }): Promise<void> {
-  const { output, json } = options;
+async function exportRun(id: string, { output, ...options }: AdminOptions & { output?: string }) {
   if (output !== undefined && !output.endsWith(".json"))
     throw new CommandFailure("--output must name a file that ends in .json.");
   const { exportRun: make, testOf } = await import("@patchbay/control-plane/admin");
   const run = await withAdmin(options, (_admin, store) => make(store, id));
-  const text = JSON.stringify(run, null, 2);
-  if (output === undefined) return json ? printJson(run) : print(text);
+  if (output === undefined) return run;
   await mkdir(dirname(output), { recursive: true });
-  await writeFile(output, `${text}\n`);
-  const { testFile, kept } = await writeTest(output, testOf(basename(output), run));
-  const edits = run.edits ?? [];
-  if (json) return printJson({ file: output, testFile, kept, edits });
-  if (kept) print(`Wrote ${output}. ${testFile} exists and is unchanged.`);
-  else
-    print(
-      [`Wrote ${output} and ${testFile}.`, ...(edits.length > 0 ? [skippedUntil(testFile), ...edits] : [])].join("\n"),
-    );
+  await writeFile(output, `${JSON.stringify(run, null, 2)}\n`);
+  const written = await writeTest(output, testOf(basename(output), run));
+  return { file: output, ...written, edits: run.edits ?? [] };
 }
 
 /** Writes a recording and a test for each run, and names the runs that cannot be replayed. */
-async function exportTests({ store, options }: Task<{ agent: string; filter: string; output: string }>) {
+async function exportTests({ store, options }: Task<OptionsOf<typeof exportOptions>>) {
   const { agent, filter, output } = options;
   const { exportTests: make } = await import("@patchbay/control-plane/admin");
   const files = { written: [] as string[], kept: [] as string[], toEdit: [] as string[], skipped: [] as string[] };

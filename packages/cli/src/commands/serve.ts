@@ -2,9 +2,9 @@ import type { ControlPlane } from "@patchbay/control-plane";
 import { isLoopback, present } from "@patchbay/kit";
 import type { Command } from "commander";
 import { readEnvironment, readProviderConfig } from "../config.ts";
-import { consoleFiles, countOpenQueries, describeProvider, drain, shutdownRequested } from "../serving.ts";
-import { type DatabaseOptions, databaseUrl, isEmbedded, requireDatabase, withoutPassword } from "../database.ts";
-import { addFirstStartOptions, firstStartOf, type FirstStartOptions } from "./first-start.ts";
+import { countOpenQueries, describeProvider, drain, planeOptions, shutdownRequested } from "../serving.ts";
+import { databaseUrl, isEmbedded, requireDatabase, withoutPassword } from "../database.ts";
+import { firstStartOf, firstStartOptions } from "./first-start.ts";
 import { CommandFailure } from "@patchbay/loading/failure";
 import { createHumanLog, logLevel } from "../log.ts";
 
@@ -15,98 +15,75 @@ import { fields } from "../table.ts";
 import { growWithWork } from "../startup.ts";
 import { startTelemetry } from "../telemetry.ts";
 
-interface ServeOptions extends DatabaseOptions, FirstStartOptions, flags.CallerOptions {
-  port: number;
-  host: string;
-  nats?: string;
-  runTimeout: number;
-  arrivalSeconds: number;
-  providerIdle: number;
-  corsOrigin?: string[];
-  publicUrl?: string;
-  trustProxy?: true;
-  retentionDays: number;
-  auditDays: number;
-  usageDays: number;
-  tiers?: string;
-  limits?: string;
-  prices?: string;
-  webhookNetworks?: string[];
-  metricsPort?: number;
-  metricsToken?: string;
-  console: boolean;
-  logFormat: "json" | "pretty";
-  otel?: true;
-  otelContent?: true;
-  otelClients: "continue" | "link";
-  json?: true;
-}
+const serveOptions = () => [
+  flags.portOption(),
+  flags.hostOption(),
+  flags.databaseOption(),
+  flags.dataDirOption(),
+  flags.natsOption(),
+  option(
+    "--run-timeout <seconds>",
+    "seconds that a query may take, 1 to 86400; then it ends with deadline_exceeded",
+    flags.seconds(1, 86_400, 240),
+  ),
+  flags.arrivalOption(),
+  flags.providerIdleOption(),
+  flags.corsOriginOption(),
+  option(
+    "--public-url <url>",
+    "address that clients and browsers use, with which printed links begin (default: the request's)",
+    { parse: flags.parseUrl },
+  ),
+  option("--trust-proxy", "trust the X-Forwarded-* headers; only behind a proxy that sets them itself"),
+  keptDays("--retention-days <days>", "ended queries with their events", "they are deleted", 30),
+  keptDays("--audit-days <days>", "audit log entries", "they are deleted", 365),
+  keptDays("--usage-days <days>", "usage and credits by turn", "only daily sums remain", 90),
+  flags.tiersOption(),
+  option("--limits <file>", "JSON file with limits that replace the defaults"),
+  flags.pricesOption(),
+  option(
+    "--webhook-networks <networks>",
+    "private networks that webhooks may be sent to, also without TLS, comma-separated: ORG_ID=10.1.0.0/16:443,8443 for one organisation and these ports, 10.1.0.0/16 for all (default: none)",
+    { parse: flags.parseList },
+  ),
+  ...flags.callerOptions(),
+  option("--metrics-port <port>", "port for GET /metrics only, 0 picks a free one (default: the public port)", {
+    parse: flags.parsePort,
+  }),
+  option("--metrics-token <token>", "token that GET /metrics requires as Authorization: Bearer", {
+    parse: flags.parseToken,
+  }),
+  flags.logFormatOption(),
+  flags.otelOption(),
+  option("--otel-content", "record queries, answers, arguments and results in spans, each cut at 8 KiB"),
+  option(
+    "--otel-clients <mode>",
+    "`continue` joins client traces, which decide on sampling; `link` begins a trace for each query and links to the client's",
+    { choices: ["continue", "link"], preset: "continue" },
+  ),
+  option("--no-console", "serve only the API, without the console"),
+  flags.jsonOption(),
+  ...firstStartOptions(),
+];
+type ServeOptions = flags.OptionsOf<typeof serveOptions>;
 
 export function addServeCommand(program: Command): void {
-  const command = flags
-    .addOptions(program.command("serve").description("run the control plane only; functions connect from elsewhere"), [
-      flags.portOption(),
-      flags.hostOption(),
-      flags.databaseOption(),
-      flags.dataDirOption(),
-      flags.natsOption(),
-      flags.secondsOption(
-        "--run-timeout",
-        "seconds that a query may take, 1 to 86400; then it ends with deadline_exceeded",
-        { from: 1, to: 86_400, preset: 240 },
-      ),
-      flags.arrivalOption(),
-      flags.providerIdleOption(),
-      flags.corsOriginOption(),
-      option(
-        "--public-url <url>",
-        "address that clients and browsers use, with which printed links begin (default: the request's)",
-      ).argParser(flags.parseUrl),
-      option("--trust-proxy", "trust the X-Forwarded-* headers; only behind a proxy that sets them itself"),
-      keptDays("--retention-days", "ended queries with their events", "they are deleted", 30),
-      keptDays("--audit-days", "audit log entries", "they are deleted", 365),
-      keptDays("--usage-days", "usage and credits by turn", "only daily sums remain", 90),
-      flags.tiersOption(),
-      option("--limits <file>", "JSON file with limits that replace the defaults"),
-      flags.pricesOption(),
-      option(
-        "--webhook-networks <networks>",
-        "private networks that webhooks may be sent to, also without TLS, comma-separated: ORG_ID=10.1.0.0/16:443,8443 for one organisation and these ports, 10.1.0.0/16 for all (default: none)",
-      ).argParser(flags.parseList),
-      ...flags.callerOptions(),
-      option(
-        "--metrics-port <port>",
-        "port for GET /metrics only, 0 picks a free one (default: the public port)",
-      ).argParser(flags.parsePort),
-      option("--metrics-token <token>", "token that GET /metrics requires as Authorization: Bearer").argParser(
-        flags.parseToken,
-      ),
-      flags.logFormatOption(),
-      flags.otelOption(),
-      option("--otel-content", "record queries, answers, arguments and results in spans, each cut at 8 KiB"),
-      option(
-        "--otel-clients <mode>",
-        "`continue` joins client traces, which decide on sampling; `link` begins a trace for each query and links to the client's",
-      )
-        .choices(["continue", "link"])
-        .default("continue"),
-      option("--no-console", "serve only the API, without the console"),
-      flags.jsonOption(),
-    ])
+  const command = program
+    .command("serve")
+    .description("run the control plane only; functions connect from elsewhere")
     .action(serve);
-  addFirstStartOptions(command);
   flags.examples(
-    command,
+    flags.addOptions(command, serveOptions()),
     "ANTHROPIC_API_KEY=... patchbay serve --port 8080 --data-dir /var/lib/patchbay",
     "patchbay serve --database postgres://patchbay@db/patchbay --nats nats://bus:4222   # one replica of several",
     "PATCHBAY_PROVIDER=offline patchbay serve   # no language model, for trying it out",
   );
 }
 
-const keptDays = (name: string, what: string, then: string, preset: number) =>
-  option(`${name} <days>`, `days to keep ${what}, 1 to 36500; then ${then}`)
-    .argParser((text) => flags.parseWithin(text, 1, 36_500, "expected days, a whole number from 1 to 36500"))
-    .default(preset);
+function keptDays<const Flags extends string>(name: Flags, what: string, then: string, preset: number) {
+  const parse = (text: string) => flags.parseWithin(text, 1, 36_500, "expected days, a whole number from 1 to 36500");
+  return option(name, `days to keep ${what}, 1 to 36500; then ${then}`, { parse, preset });
+}
 
 async function serve(options: ServeOptions, command: Command): Promise<void> {
   if (options.nats !== undefined && isEmbedded(options))
@@ -119,36 +96,30 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
   const shutdown = shutdownRequested();
   const stopTelemetry = options.otel && (await startTelemetry("patchbay", environment));
   const { createControlPlane, createLog } = await import("@patchbay/control-plane");
-  const { host, port, corsOrigin: corsOrigins, publicUrl, tiers, limits, prices, metricsPort, metricsToken } = options;
+  const { host, publicUrl, nats, webhookNetworks, metricsPort, metricsToken } = options;
   const level = logLevel(environment);
   const log = options.logFormat === "pretty" ? createHumanLog(() => level) : createLog({ level });
   const queries = countOpenQueries();
   requireDatabase(options, { mayCreate: true });
   const plane = await createControlPlane({
     database: databaseUrl(options),
-    host,
-    port,
-    providers: { ...providers, ...(prices !== undefined && { prices: await flags.readPrices(prices) }) },
+    ...(await planeOptions(options, providers)),
     runTimeoutMs: options.runTimeout * 1000,
-    arrivalMs: options.arrivalSeconds * 1000,
-    providerIdleMs: options.providerIdle * 1000,
     trustProxy: options.trustProxy ?? false,
     retentionDays: options.retentionDays,
     auditDays: options.auditDays,
     usageDays: options.usageDays,
     console: options.console,
     tracing: { content: options.otelContent ?? false, clients: options.otelClients },
-    ...consoleFiles(),
     log,
     onQueryEvent: queries.observe,
-    ...(tiers !== undefined && { tiers: await flags.readTiers(tiers) }),
-    ...(limits !== undefined && { limits: await flags.readLimits(limits) }),
     ...present({
+      tiers: await flags.readTiers(options.tiers),
+      limits: await flags.readLimits(options.limits),
       firstStart: firstStartOf(options),
-      nats: options.nats,
-      webhookNetworks: options.webhookNetworks,
+      nats,
+      webhookNetworks,
       callers,
-      corsOrigins,
       publicUrl,
       metricsPort,
       metricsToken,

@@ -4,18 +4,8 @@ import { SERVICE_SCOPES, type ServiceScope } from "@patchbay/protocol/console";
 import { type Command, InvalidArgumentError } from "commander";
 import { option, orgOption, overlapOption, parseList, parseWithin } from "../options.ts";
 import { adminCommandLine } from "../printed-commands.ts";
-import { table } from "../table.ts";
-import { adminCommand, SHOWN_ONCE, shownMembers, type Task } from "./administer.ts";
-
-interface TokenOptions {
-  org?: string;
-}
-
-interface CreateOptions extends TokenOptions {
-  scopes: ServiceScope[];
-  label?: string;
-  expiresInDays?: number;
-}
+import { listing } from "../table.ts";
+import { adminCommand, SHOWN_ONCE, shownMembers } from "./administer.ts";
 
 type Token = Awaited<ReturnType<Admin["serviceTokens"]["get"]>>;
 
@@ -32,22 +22,22 @@ export function addServiceTokenCommands(program: Command): void {
   addCreate(tokens);
   adminCommand(tokens, "list", "list an organisation's tokens, without secrets", {
     options: [tokenOrgOption()],
-    async work({ admin, options: { org } }: Task<TokenOptions>) {
+    async work({ admin, options: { org } }) {
       const page = await admin.serviceTokens.list(await admin.orgFor(org), { limit: LISTED });
       return { items: page.items.map(listed) };
     },
     show: ({ items }, { options }) =>
-      table(
-        ["id", "hint", "label", "scopes", "last used", "state"],
-        items.map(({ tokenId, hint, label, scopes, lastUsedAt, state }) => [
-          tokenId,
-          hint,
-          label ?? "",
-          scopes.join(" "),
-          lastUsedAt ?? "never",
-          state,
-        ]),
+      listing(
+        items,
         `None yet. Create one with \`${adminCommandLine("service-tokens create --scopes agents:read", options)}\`.`,
+        {
+          id: "tokenId",
+          hint: "hint",
+          label: "label",
+          scopes: ({ scopes }) => scopes.join(" "),
+          "last used": ({ lastUsedAt }) => lastUsedAt ?? "never",
+          state: "state",
+        },
       ),
   });
   adminCommand(tokens, "rotate <id>", "replace its secret; shows the new one only once", {
@@ -56,7 +46,7 @@ export function addServiceTokenCommands(program: Command): void {
       tokenOrgOption(),
       overlapOption("how long the old one keeps working: 30m, 24h, 7d, or 0 to revoke it immediately"),
     ],
-    async work({ admin, args: [id], options: { org, overlap } }: Task<TokenOptions & { overlap: number }>) {
+    async work({ admin, args: [id], options: { org, overlap } }) {
       const rotated = await admin.serviceTokens.rotate(await admin.orgFor(org), id, { overlapMs: overlap });
       return { ...created(rotated), replaced: { tokenId: id, endsAt: isoTime(rotated.oldEndsAt) } };
     },
@@ -65,7 +55,7 @@ export function addServiceTokenCommands(program: Command): void {
   adminCommand(tokens, "revoke <id>", "revoke one; it stops working at once", {
     arguments: { id: "id that `list` shows" },
     options: [tokenOrgOption()],
-    async work({ admin, args: [tokenId], options: { org } }: Task<TokenOptions>) {
+    async work({ admin, args: [tokenId], options: { org } }) {
       await admin.serviceTokens.revoke(await admin.orgFor(org), tokenId);
       return { tokenId };
     },
@@ -80,19 +70,18 @@ function addCreate(tokens: Command): void {
       option(
         "--scopes <scopes>",
         `what it may do, comma-separated; :write includes :read. All: ${SERVICE_SCOPES.join(", ")}`,
-      )
-        .argParser(parseScopes)
-        .makeOptionMandatory(),
-      option("--label <label>", "the program that uses it"),
-      option("--expires-in-days <days>", "days until it ends, 1 to 3650 (default: never)").argParser((text) =>
-        parseWithin(text, 1, 3_650, "expected days, a whole number from 1 to 3650"),
+        { parse: parseScopes, required: true },
       ),
+      option("--label <label>", "the program that uses it"),
+      option("--expires-in-days <days>", "days until it ends, 1 to 3650 (default: never)", {
+        parse: (text: string) => parseWithin(text, 1, 3_650, "expected days, a whole number from 1 to 3650"),
+      }),
     ],
     examples: [
       "patchbay service-tokens create --scopes agents:write,keys:write --label terraform --expires-in-days 90",
       'curl -H "Authorization: Bearer service_admin_..." http://127.0.0.1:8787/api/agents',
     ],
-    async work({ admin, options: { org, scopes, label, expiresInDays } }: Task<CreateOptions>) {
+    async work({ admin, options: { org, scopes, label, expiresInDays } }) {
       const wanted = { orgId: await admin.orgFor(org), scopes, ...present({ label, expiresInDays }) };
       return created(await admin.serviceTokens.create(wanted));
     },

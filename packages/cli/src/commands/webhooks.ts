@@ -1,12 +1,11 @@
 import type { Admin } from "@patchbay/control-plane";
 import { isoTime, isoTimeOrNull, present } from "@patchbay/kit";
-import { type Command, Option } from "commander";
-import { option, overlapOption, parseCount } from "../options.ts";
-import { table } from "../table.ts";
-import { adminCommand, SHOWN_ONCE, shownMembers, type Task } from "./administer.ts";
+import type { Command } from "commander";
+import { limitOption, option, overlapOption, plainOption } from "../options.ts";
+import { listing } from "../table.ts";
+import { adminCommand, SHOWN_ONCE, shownMembers } from "./administer.ts";
 
 type Shown = Awaited<ReturnType<Admin["setWebhook"]>>["webhook"];
-type Status = NonNullable<Parameters<Admin["listDeliveries"]>[1]["status"]>;
 
 const AGENT = { agent: "agent id, as `agents list` shows it" };
 
@@ -22,16 +21,16 @@ export function addWebhookCommands(agents: Command): void {
       option(
         "--url <url>",
         "address that deliveries are posted to; https, except for networks that the server allows",
-      ).makeOptionMandatory(),
+        { required: true },
+      ),
     ],
     examples: ["patchbay agents webhook set agt_... --url https://hooks.example.com/patchbay"],
-    work: async ({ admin, args: [agentId], options: { url } }: Task<{ url: string }>) =>
-      withSecret(await admin.setWebhook(agentId, url)),
+    work: async ({ admin, args: [agentId], options: { url } }) => withSecret(await admin.setWebhook(agentId, url)),
     show: showWithSecret,
   });
   adminCommand(webhook, "show <agent>", "show the webhook, without its secret", {
     arguments: AGENT,
-    async work({ admin, args: [agentId] }: Task) {
+    async work({ admin, args: [agentId] }) {
       const found = await admin.getWebhook(agentId);
       return found ? jsonOf(found) : { agentId, url: null };
     },
@@ -41,13 +40,13 @@ export function addWebhookCommands(agents: Command): void {
     arguments: AGENT,
     options: [overlapOption("how long deliveries are also signed with the old secret: 30m, 24h, 7d, or 0")],
     examples: ["patchbay agents webhook rotate agt_... --overlap 24h"],
-    work: async ({ admin, args: [agentId], options: { overlap } }: Task<{ overlap: number }>) =>
+    work: async ({ admin, args: [agentId], options: { overlap } }) =>
       withSecret(await admin.rotateWebhook(agentId, { overlapMs: overlap })),
     show: showWithSecret,
   });
   adminCommand(webhook, "remove <agent>", "remove the webhook and give up the deliveries that wait", {
     arguments: AGENT,
-    async work({ admin, args: [agentId] }: Task) {
+    async work({ admin, args: [agentId] }) {
       await admin.removeWebhook(agentId);
       return { agentId };
     },
@@ -59,38 +58,36 @@ export function addWebhookCommands(agents: Command): void {
 function addDeliveryCommands(webhook: Command): void {
   adminCommand(webhook, "test <agent>", "store a test delivery, which a running server sends", {
     arguments: AGENT,
-    work: ({ admin, args: [agentId] }: Task) => admin.testWebhook(agentId),
+    work: ({ admin, args: [agentId] }) => admin.testWebhook(agentId),
     show: ({ deliveryId }, { args: [agentId] }) =>
       `Stored delivery ${deliveryId}. See its state with: patchbay agents webhook deliveries ${agentId}`,
   });
   adminCommand(webhook, "deliveries <agent>", "list deliveries, newest first", {
     arguments: AGENT,
     options: [
-      new Option("--status <status>", "only deliveries in this state").choices(["pending", "delivered", "failed"]),
-      option("--limit <n>", "deliveries to show, 1 to 10000").argParser(parseCount).default(100),
+      plainOption("--status <status>", "only deliveries in this state", {
+        choices: ["pending", "delivered", "failed"],
+      }),
+      limitOption("deliveries"),
     ],
-    async work({ admin, args: [agentId], options: { limit, status } }: Task<{ status?: Status; limit: number }>) {
+    async work({ admin, args: [agentId], options: { limit, status } }) {
       const { items, nextCursor } = await admin.listDeliveries(agentId, { limit, ...present({ status }) });
       return { items: items.map(timesAsText), nextCursor };
     },
     show: ({ items }) =>
-      table(
-        ["delivery", "event", "status", "attempts", "last code", "last error", "next attempt"],
-        items.map(({ deliveryId, type, status, attempts, lastStatus, lastError, nextAttemptAt }) => [
-          deliveryId,
-          type,
-          status,
-          String(attempts),
-          String(lastStatus ?? ""),
-          lastError ?? "",
-          nextAttemptAt ?? "",
-        ]),
-        "No deliveries.",
-      ),
+      listing(items, "No deliveries.", {
+        delivery: "deliveryId",
+        event: "type",
+        status: "status",
+        attempts: "attempts",
+        "last code": "lastStatus",
+        "last error": "lastError",
+        "next attempt": "nextAttemptAt",
+      }),
   });
   adminCommand(webhook, "resend <agent> <delivery>", "send an ended delivery again, with the same id", {
     arguments: { ...AGENT, delivery: "delivery id, as `deliveries` shows it" },
-    async work({ admin, args: [agentId, deliveryId] }: Task) {
+    async work({ admin, args: [agentId, deliveryId] }) {
       await admin.resendDelivery(agentId, deliveryId);
       return { deliveryId };
     },

@@ -180,7 +180,7 @@ export function checkProviders(environment: Environment): Finding[] {
 export async function checkPrices({ PATCHBAY_PRICES: file = "" }: Environment): Promise<Finding[]> {
   if (file === "") return [];
   try {
-    const { length } = Object.keys(await readPrices(file));
+    const { length } = Object.keys((await readPrices(file)) ?? {});
     return [ok("prices", `${file} has prices of ${length} models`)];
   } catch (error) {
     return [fail("prices", reasonOf(error), "Correct the file, or unset PATCHBAY_PRICES.")];

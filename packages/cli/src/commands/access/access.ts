@@ -2,29 +2,25 @@ import type { AccessExplanation, AccessLock, AccessMatrix, AccessQuestion } from
 import type { Service } from "@patchbay/functions";
 import type { Command, Option } from "commander";
 import { CommandFailure } from "@patchbay/loading/failure";
-import { examples, option } from "../../options.ts";
+import { addOptions, examples } from "../../options.ts";
 import { keepStdoutForResults, paint, paintStatus, printJson, print, printStatus } from "../../output.ts";
 import { checkLock, type CodeSearch, lockFileOf, saveLock } from "./lock.ts";
-import type { EvidenceOptions } from "./evidence.ts";
-import { unused, type UnusedOptions } from "./unused.ts";
-import { whatIf, type WhatIfOptions } from "./what-if.ts";
+import { unused } from "./unused.ts";
+import { whatIf } from "./what-if.ts";
 import { findServiceFile, loadService, refuseExit } from "../../service-file.ts";
 import { describeSource, functionSources } from "../pin.ts";
-import { attributeOf, flagOptions, type Mode, MODE_NAMES, MODES, optionsOf, VALUES } from "./options.ts";
-import type { Loaded, SearchFlags } from "./search.ts";
-
-interface AccessOptions extends WhatIfOptions, SearchFlags, UnusedOptions, EvidenceOptions {
-  markdown?: true;
-  check?: true;
-  write?: true;
-  strict?: true;
-  attack?: true;
-  explain?: string;
-  role?: string;
-  input?: string;
-  context?: string;
-  json?: true;
-}
+import {
+  type AccessOptions,
+  attributeOf,
+  flagOptions,
+  lockOptions,
+  type Mode,
+  MODE_NAMES,
+  MODES,
+  optionsOf,
+  VALUES,
+} from "./options.ts";
+import type { Loaded } from "./search.ts";
 
 const FILE = "module with the functions (default: service.ts, if it exists)";
 
@@ -33,19 +29,10 @@ export function addAccessCommand(program: Command): void {
     .command("access")
     .description("show which role may call which function, and check it against a lock file")
     .argument("[file]", `${FILE}; a path, such as ./search, if it is named like a subcommand`)
-    .addOption(
-      option(
-        "--check",
-        "compare with access.lock.json and access.never.json next to the file; exit 1 on any difference",
-      ),
-    )
-    .addOption(option("--strict", "with --check: exit 1 for a conditional function without a refused case"))
-    .addOption(option("--write", "write access.lock.json").conflicts("check"))
-    .addOption(option("--markdown", "print the table as Markdown"))
     .action((file: string | undefined, options: AccessOptions) =>
       loadAnd(file, (loaded) => access(loaded, options, requireModes(options))),
     );
-  for (const flag of flagOptions()) command.addOption(flag);
+  addOptions(command, [...lockOptions(), ...flagOptions()]);
   for (const mode of MODE_NAMES) addSubcommand(command, mode);
   examples(
     command,
@@ -68,8 +55,7 @@ function addSubcommand(parent: Command, mode: Mode): void {
   const command = parent.command(mode).description(MODES[mode]);
   if (value) command.argument("<file>", "module with the functions").argument(`<${value.name}>`, value.description);
   else command.argument("[file]", FILE);
-  for (const own of optionsOf(mode)) command.addOption(own);
-  command.action(async () => {
+  addOptions(command, optionsOf(mode)).action(async () => {
     // Commander gives the options that both have to the parent.
     const isOwn = ({ long }: Option) => command.options.some((own) => own.long === long);
     const other = parent.options.find(

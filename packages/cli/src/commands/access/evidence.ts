@@ -6,7 +6,6 @@ import { dirname, join, relative } from "node:path";
 import type { Store } from "@patchbay/control-plane/admin";
 import type { AccessLock, AccessMatrix } from "@patchbay/functions/access";
 import type { Service } from "@patchbay/functions";
-import { databaseUrl, requireDatabase } from "../../database.ts";
 import { createFolder, type EvidenceFolder } from "@patchbay/access-lab/evidence/folder";
 import { readmeOf } from "@patchbay/access-lab/evidence/readme";
 import { RECHECK } from "@patchbay/access-lab/evidence/recheck";
@@ -19,20 +18,12 @@ import { judgeOf } from "@patchbay/access-lab/search/judge";
 import { mutantsOf } from "@patchbay/access-lab/search/mutants";
 import { DEFAULTS, explore } from "@patchbay/access-lab/search/search";
 import { launchJudge } from "../../search-child.ts";
-import type { AdminOptions } from "../administer.ts";
+import { withAdmin } from "../administer.ts";
+import type { AccessOptions } from "./options.ts";
+import type { Loaded } from "./search.ts";
 
-export interface EvidenceOptions extends AdminOptions {
-  evidence?: string;
-  agent?: string;
-  since: string;
-}
-
-/** A service and its current access. */
-export interface Examined {
-  path: string;
-  service: Service;
-  /** The owner's files. */
-  files: ReadonlySet<string>;
+/** A loaded service and its current access. */
+export interface Examined extends Loaded {
   matrix: AccessMatrix;
   lock: AccessLock;
 }
@@ -41,7 +32,7 @@ export interface Examined {
 type Findings = string[];
 
 /** `access --evidence`: writes a service's access with checksums, and every finding. */
-export async function writeEvidence(examined: Examined, options: EvidenceOptions): Promise<void> {
+export async function writeEvidence(examined: Examined, options: AccessOptions): Promise<void> {
   const { evidence: path = "", agent, json } = options;
   const folder = await createFolder(path);
   const findings = [
@@ -117,14 +108,10 @@ async function writeSearch(folder: EvidenceFolder, { path, service, files }: Exa
 async function writeRecords(
   folder: EvidenceFolder,
   { service }: Examined,
-  options: EvidenceOptions & { agent: string },
+  options: AccessOptions & { agent: string },
 ): Promise<Findings> {
   const { agent: agentId, since } = options;
-  requireDatabase(options, { mayCreate: false });
-  const { createAdmin, openStore } = await import("@patchbay/control-plane/admin");
-  const store = await openStore(databaseUrl(options));
-  try {
-    const admin = createAdmin({ store });
+  return await withAdmin(options, async (admin, store) => {
     const use = await admin.accessUse(agentId, service.manifest, { since });
     const { orgId } = (await store.accounts.getAgent(agentId))!;
     await store.audit.seal({ orgId });
@@ -137,9 +124,7 @@ async function writeRecords(
     const { faults, omittedFaults } = verified;
     const more = omittedFaults === 0 ? [] : [`audit log: ${omittedFaults} more faults`];
     return [...faults.map((fault) => `audit log: ${fault}`), ...more];
-  } finally {
-    await store.close();
-  }
+  });
 }
 
 /** The agent's function sets, and whether the service's newest one matches the file. */

@@ -1,9 +1,13 @@
 import { InvalidArgumentError, type Option } from "commander";
+import type { AdminOptions } from "../administer.ts";
 import {
+  agentOption,
   databaseOption,
   dataDirOption,
   jsonOption,
   option,
+  type OptionsOf,
+  type Parsed,
   parseCount,
   parseList,
   parseWithin,
@@ -34,80 +38,78 @@ const seed = (text: string) => parseWithin(text, 0, 2 ** 32 - 1, "expected a who
 
 interface ModeOption {
   modes: Mode[];
-  flags: string;
-  description: string;
+  made: Option;
   /** What else the flag form does with it. */
   alone?: string;
-  parse?: (text: string, before: never) => unknown;
-  preset?: unknown;
 }
 
-const OPTIONS: ModeOption[] = [
-  { modes: ["explain"], flags: "--role <role>", description: "the query's role" },
-  { modes: ["explain"], flags: "--input <json>", description: "the call's arguments" },
-  { modes: ["explain", "attack"], flags: "--context <json>", description: "the query's context" },
-  {
-    modes: ["what-if", "unused", "evidence"],
-    flags: "--agent <id>",
-    description: "agent, as `agents list` shows its id",
-  },
-  {
-    modes: ["what-if"],
-    flags: "--last <n>",
-    description: "calls to judge, 1 to 10000",
-    parse: parseCount,
-    preset: 1_000,
-  },
-  {
-    modes: ["what-if"],
-    flags: "--base <file>",
-    description: "the service before the change; where it differs too, the data changed",
-  },
-  {
-    modes: ["what-if"],
-    flags: "--accept <list>",
-    description: "calls that may be allowed, as function:role,...; * is every role",
-    parse: parseAccepted,
-  },
-  {
-    modes: ["search"],
-    flags: "--against <revision>",
-    description: "search calls that this git revision decides otherwise; exit 1 if access widened",
-    alone: "With --check: the same for functions whose code changed since, in place of a failure",
-  },
-  { modes: ["search", "mutants"], flags: "--adopt", description: "write found calls as cases" },
-  {
-    modes: ["search", "mutants"],
-    flags: "--seed <number>",
-    description: "the call seed, 0 to 4294967295 (default: random)",
-    parse: seed,
-  },
-  {
-    modes: ["mutants"],
-    flags: "--min-killed <percent>",
-    description: "exit 1 if the cases find a smaller percentage",
-    parse: parsePercent,
-  },
-  {
-    modes: ["unused", "evidence"],
-    flags: "--since <time>",
-    description: "since a time, or for the last 24h, 90d",
-    preset: "90d",
-  },
-  {
-    modes: ["unused"],
-    flags: "--keep <names>",
-    description: "roles and functions that stay, such as those for emergencies",
-    parse: parseList,
-  },
-  { modes: ["unused"], flags: "--write-suggestion <file>", description: "write the suggested role lists as JSON" },
+const modeOptions = () =>
+  [
+    { modes: ["explain"], made: option("--role <role>", "the query's role") },
+    { modes: ["explain"], made: option("--input <json>", "the call's arguments") },
+    { modes: ["explain", "attack"], made: option("--context <json>", "the query's context") },
+    { modes: ["what-if", "unused", "evidence"], made: agentOption("agent, as `agents list` shows its id") },
+    {
+      modes: ["what-if"],
+      made: option("--last <n>", "calls to judge, 1 to 10000", { parse: parseCount, preset: 1_000 }),
+    },
+    {
+      modes: ["what-if"],
+      made: option("--base <file>", "the service before the change; where it differs too, the data changed"),
+    },
+    {
+      modes: ["what-if"],
+      made: option("--accept <list>", "calls that may be allowed, as function:role,...; * is every role", {
+        parse: parseAccepted,
+      }),
+    },
+    {
+      modes: ["search"],
+      made: option(
+        "--against <revision>",
+        "search calls that this git revision decides otherwise; exit 1 if access widened",
+      ),
+      alone: "With --check: the same for functions whose code changed since, in place of a failure",
+    },
+    { modes: ["search", "mutants"], made: option("--adopt", "write found calls as cases") },
+    {
+      modes: ["search", "mutants"],
+      made: option("--seed <number>", "the call seed, 0 to 4294967295 (default: random)", { parse: seed }),
+    },
+    {
+      modes: ["mutants"],
+      made: option("--min-killed <percent>", "exit 1 if the cases find a smaller percentage", { parse: parsePercent }),
+    },
+    {
+      modes: ["unused", "evidence"],
+      made: option("--since <time>", "since a time, or for the last 24h, 90d", { preset: "90d" }),
+    },
+    {
+      modes: ["unused"],
+      made: option("--keep <names>", "roles and functions that stay, such as those for emergencies", {
+        parse: parseList,
+      }),
+    },
+    {
+      modes: ["unused"],
+      made: option("--write-suggestion <file>", "write the suggested role lists as JSON"),
+    },
+  ] satisfies ModeOption[];
+
+/** The options for the table and the lock. */
+export const lockOptions = () => [
+  option("--check", "compare with access.lock.json and access.never.json next to the file; exit 1 on any difference"),
+  option("--strict", "with --check: exit 1 for a conditional function without a refused case"),
+  option("--write", "write access.lock.json").conflicts("check"),
+  option("--markdown", "print the table as Markdown"),
 ];
 
-function makeOption({ flags, parse, preset }: ModeOption, description: string): Option {
-  const made = option(flags, description);
-  if (parse) made.argParser(parse as (text: string, before: unknown) => unknown);
-  return preset === undefined ? made : made.default(preset);
-}
+/** All options of `access`, of every mode. */
+export type AccessOptions = AdminOptions &
+  Parsed<ReturnType<typeof modeOptions>[number]["made"]> &
+  OptionsOf<typeof lockOptions> & {
+    [Name in ReturnType<typeof attributeOf>]?: Name extends "explain" | "evidence" ? string : true;
+  };
 
 /** The flags of all modes, and their options. */
 export function flagOptions(): Option[] {
@@ -116,16 +118,17 @@ export function flagOptions(): Option[] {
     const others = MODE_NAMES.filter((other) => other !== mode).map(attributeOf);
     return option(`--${mode}${value}`, MODES[mode]).conflicts(["check", "write", "markdown", ...others]);
   });
-  const own = OPTIONS.map((one) => {
-    const modes = one.modes.map((mode) => `--${mode}`).join(", ");
-    return makeOption(one, `with ${modes}: ${one.description}${one.alone === undefined ? "" : `. ${one.alone}`}`);
+  const own = modeOptions().map(({ modes, made, alone }: ModeOption) => {
+    const named = modes.map((mode) => `--${mode}`).join(", ");
+    made.description = `with ${named}: ${made.description}${alone === undefined ? "" : `. ${alone}`}`;
+    return made;
   });
   return [...flags, ...own, databaseOption(), dataDirOption(), jsonOption()];
 }
 
 /** The options of a mode's subcommand. */
 export function optionsOf(mode: Mode): Option[] {
-  const own = OPTIONS.filter(({ modes }) => modes.includes(mode)).map((one) => makeOption(one, one.description));
+  const own = modeOptions().flatMap(({ modes, made }: ModeOption) => (modes.includes(mode) ? [made] : []));
   const readsDatabase = own.some(({ long }) => long === "--agent");
   return [...own, ...(readsDatabase ? [databaseOption(), dataDirOption()] : []), jsonOption()];
 }
@@ -140,7 +143,7 @@ function parsePercent(text: string): number {
 }
 
 /** A function and a role whose calls may become allowed. */
-export interface Accepted {
+interface Accepted {
   functionName: string;
   role: string;
 }

@@ -5,6 +5,7 @@ import { readFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { CommandFailure } from "@patchbay/loading/failure";
 import { paint, print, printJson } from "../../output.ts";
+import type { AccessOptions } from "./options.ts";
 import { adoptCases, caseText, type NewCase } from "@patchbay/access-lab/search/adopt";
 import { launchJudge } from "../../search-child.ts";
 import { measureAdequacy, percentKilled, requireAdequacy, type Survivor } from "@patchbay/access-lab/search/adequacy";
@@ -20,16 +21,6 @@ import {
   type Exploration,
   explore,
 } from "@patchbay/access-lab/search/search";
-
-export interface SearchFlags {
-  search?: true;
-  against?: string;
-  adopt?: true;
-  seed?: number;
-  mutants?: true;
-  minKilled?: number;
-  json?: true;
-}
 
 /** A loaded service and the owner's files. */
 export interface Loaded {
@@ -47,7 +38,7 @@ export interface SearchedCode {
 }
 
 /** Searches calls that no case shows, or that a revision decides otherwise. */
-export async function search(loaded: Loaded, flags: SearchFlags): Promise<void> {
+export async function search(loaded: Loaded, flags: AccessOptions): Promise<void> {
   const { against, seed = randomSeed() } = flags;
   if (against === undefined) await showExploration(loaded, { ...flags, seed });
   else await showComparison(loaded, { ...flags, against, seed });
@@ -55,7 +46,7 @@ export async function search(loaded: Loaded, flags: SearchFlags): Promise<void> 
 
 const randomSeed = () => randomInt(2 ** 32);
 
-async function showExploration(loaded: Loaded, { seed, json, adopt }: SearchFlags & { seed: number }): Promise<void> {
+async function showExploration(loaded: Loaded, { seed, json, adopt }: AccessOptions & { seed: number }): Promise<void> {
   const { service, files } = loaded;
   const functions = await explore({ facts: factsOf(service, files), judge: judgeOf(service) }, { ...DEFAULTS, seed });
   const cases = functions.flatMap(({ functionName, found }) => found.map(({ call }) => ({ functionName, call })));
@@ -96,7 +87,7 @@ function scopeOf({ word, calls, isUnsteady, isDeclared, crossed }: Scope, seed: 
 
 async function showComparison(
   { path, service, files }: Loaded,
-  { against, seed, json, adopt }: SearchFlags & { against: string; seed: number },
+  { against, seed, json, adopt }: AccessOptions & { against: string; seed: number },
 ): Promise<void> {
   await using revision = await openRevision(against, path);
   using before = await launchJudge(revision.file, { name: `the service of ${against}` });
@@ -124,7 +115,7 @@ async function showComparison(
  */
 export async function searchChangedCode(
   { path, service, files }: Loaded,
-  { against, seed = randomSeed() }: SearchFlags & { against: string },
+  { against, seed = randomSeed() }: AccessOptions & { against: string },
   { lock, names }: { lock: string; names: readonly string[] },
 ): Promise<SearchedCode> {
   await using revision = await openRevision(against, path);
@@ -164,7 +155,7 @@ function comparisonText(one: Comparison, seed: number): string {
 /** Shows how many mutants of the authorize code the cases find. */
 export async function showAdequacy(
   { path, service, files }: Loaded,
-  { seed = randomSeed(), json, adopt, minKilled }: SearchFlags,
+  { seed = randomSeed(), json, adopt, minKilled }: AccessOptions,
 ): Promise<void> {
   const { mutants, mutated } = mutantsOf(service, files);
   const launch = () => launchJudge(path, { name: `${path} with mutants`, mutated });

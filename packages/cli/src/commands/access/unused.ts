@@ -4,20 +4,13 @@ import type { Service } from "@patchbay/functions";
 import { CommandFailure, reasonOf } from "@patchbay/loading/failure";
 import { oneLine, print, printJson } from "../../output.ts";
 import { table } from "../../table.ts";
-import { type AdminOptions, withAdmin } from "../administer.ts";
-
-export interface UnusedOptions extends AdminOptions {
-  unused?: true;
-  agent?: string;
-  since: string;
-  keep?: string[];
-  writeSuggestion?: string;
-}
+import { withAdmin } from "../administer.ts";
+import type { AccessOptions } from "./options.ts";
 
 type AccessUse = Awaited<ReturnType<Admin["accessUse"]>>;
 
 /** `access --unused`: compares the file's role lists with the calls in the audit log. Changes no source. */
-export async function unused(service: Service, options: UnusedOptions): Promise<void> {
+export async function unused(service: Service, options: AccessOptions): Promise<void> {
   const { agent, since, keep = [], writeSuggestion: file } = options;
   if (agent === undefined) throw new CommandFailure("--unused reads the calls of one agent. Name it with --agent ID.");
   const found = await withAdmin(options, (admin) => admin.accessUse(agent, service.manifest, { since, keep }));

@@ -1,36 +1,23 @@
 import type { WhatIfChange, WhatIfReport } from "@patchbay/functions/access";
 import type { Service } from "@patchbay/functions";
-import { databaseUrl, type DatabaseOptions, requireDatabase } from "../../database.ts";
 import { CommandFailure } from "@patchbay/loading/failure";
 import { oneLine, print, printJson } from "../../output.ts";
 import { findServiceFile, loadService } from "../../service-file.ts";
 import { table } from "../../table.ts";
-import type { Accepted } from "./options.ts";
-
-export interface WhatIfOptions extends DatabaseOptions {
-  whatIf?: true;
-  agent?: string;
-  last: number;
-  base?: string;
-  accept?: Accepted[];
-  json?: true;
-}
+import { withAdmin } from "../administer.ts";
+import type { AccessOptions } from "./options.ts";
 
 /** The role in --accept and in the output for a query without a role. */
 const NO_ROLE = "none";
 const EVERY = "*";
 
 /** Judges an agent's last calls by a service file. Reads the database and writes nothing. */
-export async function whatIf(path: string, service: Service, options: WhatIfOptions): Promise<void> {
+export async function whatIf(path: string, service: Service, options: AccessOptions): Promise<void> {
   const { agent, last, base: baseFile, accept = [], json } = options;
   if (agent === undefined) throw new CommandFailure("--what-if needs the agent whose calls it judges: --agent ID.");
-  requireDatabase(options, { mayCreate: false });
   const base = baseFile === undefined ? undefined : await loadBase(path, service, baseFile);
   const { whatIf: judge } = await import("@patchbay/functions/access");
-  const { createAdmin, openStore } = await import("@patchbay/control-plane/admin");
-  await using opened = new AsyncDisposableStack();
-  const store = opened.adopt(await openStore(databaseUrl(options)), (one) => one.close());
-  const report = await judge(service, createAdmin({ store }).storedCalls(agent, last), { base });
+  const report = await withAdmin(options, (admin) => judge(service, admin.storedCalls(agent, last), { base }));
   if (report.calls > 0 && report.otherServices === report.calls)
     throw new CommandFailure(
       `None of the last ${report.calls} calls of ${agent} is one of the service ${service.manifest.name}. Check --agent and the name of the service.`,
