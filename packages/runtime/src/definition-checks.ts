@@ -1,99 +1,89 @@
 import { Effect, type ExampleQuery, FUNCTION_NAME, LIMITS, type Roles } from "@patchbay/protocol";
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import { DefinitionError, listFaults } from "./errors.ts";
+import { isLabel } from "./labels.ts";
 import { checkRetries } from "./retries.ts";
 import { isSchema, type Parse } from "./schema/schema.ts";
 import { toJson } from "./json.ts";
 
-const FUNCTION_OPTIONS = [
-  "name",
-  "description",
-  "input",
-  "output",
-  "roles",
-  "authorize",
-  "approval",
-  "cases",
-  "timeoutMs",
-  "idempotent",
-  "effect",
-  "retries",
-  "title",
-  "tags",
-  "examples",
-  "openWorld",
-  "deprecated",
-  "reconcile",
-  "concurrency",
-  "handler",
+/** The condition for an option's value, and what the option must be. */
+type Check = readonly [holds: (value: unknown) => boolean, must: string | ((value: unknown) => string)];
+/** The checks by option, in the order of messages. Null: another function checks the option. */
+type Checks = Readonly<Record<string, Check | null>>;
+
+const orAbsent = (holds: (value: unknown) => boolean, must: string): Check => [
+  (value) => value === undefined || holds(value),
+  must,
 ];
-const SERVICE_OPTIONS = [
-  "name",
-  "roles",
-  "defaultRole",
-  "context",
-  "subject",
-  "modelContext",
-  "beforeQuery",
-  "beforeAnswer",
-  "instructions",
-  "exampleQueries",
-  "functions",
+const SCHEMA = orAbsent(isSchema, "must be a schema, or absent.");
+const FUNCTION = orAbsent((value) => typeof value === "function", "must be a function, or absent.");
+const countTo = (most: number): Check => [
+  (value) => value === undefined || (Number.isInteger(value) && Number(value) >= 1 && Number(value) <= most),
+  (value) => `must be an integer from 1 to ${most}, got ${String(value)}.`,
 ];
+
+const FUNCTION_OPTIONS: Checks = {
+  name: null,
+  description: [isText, "is missing. The model selects functions by it."],
+  input: [isSchema, "must be a schema. Use z.object({}) for a function without arguments."],
+  output: SCHEMA,
+  roles: null,
+  authorize: FUNCTION,
+  approval: null,
+  cases: orAbsent(isJsonObject, "must be an object of cases by name, or absent."),
+  timeoutMs: countTo(LIMITS.functionTimeoutMaxMs),
+  idempotent: orAbsent((value) => typeof value === "boolean", "must be true or false."),
+  effect: orAbsent(
+    (value) => Effect.safeParse(value).success,
+    `must be one of ${Effect.options.map((effect) => `"${effect}"`).join(", ")}.`,
+  ),
+  retries: null,
+  title: null,
+  tags: null,
+  examples: null,
+  openWorld: null,
+  deprecated: null,
+  reconcile: FUNCTION,
+  concurrency: countTo(LIMITS.functionConcurrency),
+  handler: [(value) => typeof value === "function", "must be a function."],
+};
+const SERVICE_OPTIONS: Checks = {
+  name: null,
+  roles: null,
+  defaultRole: null,
+  context: SCHEMA,
+  subject: FUNCTION,
+  modelContext: FUNCTION,
+  beforeQuery: FUNCTION,
+  beforeAnswer: FUNCTION,
+  instructions: orAbsent((value) => typeof value === "string", "must be a string, or absent."),
+  exampleQueries: null,
+  functions: [Array.isArray, "must be a list of functions that defineFunction() returned."],
+};
 
 type Options = Readonly<Record<string, unknown>>;
 
-/** Checks options at run time, for JavaScript, casts and computed values. Returns the function's name for messages. */
+/** Checks options at run time, for JavaScript, casts and computed values. */
+function checkOptions(options: Options, checks: Checks, where: string): void {
+  // A misspelt `authorize` would open the function to its whole role list.
+  refuseUnknownOptions(options, Object.keys(checks), where);
+  for (const [name, check] of Object.entries(checks)) {
+    const [holds, must] = check ?? [];
+    const value = options[name];
+    if (holds?.(value) === false)
+      throw new DefinitionError(`${where}: ${name} ${typeof must === "function" ? must(value) : must}`);
+  }
+}
+
+/** Checks a function's options. Returns the function's name for messages. */
 export function checkFunctionOptions(options: object): string {
-  const {
-    name,
-    description,
-    input,
-    output,
-    authorize,
-    cases,
-    timeoutMs,
-    idempotent,
-    effect,
-    retries,
-    reconcile,
-    concurrency,
-    handler,
-  } = options as Options;
+  const { name, retries, idempotent, effect } = options as Options;
   if (typeof name !== "string" || !FUNCTION_NAME.test(name))
     throw new DefinitionError(
       `A function cannot be named ${JSON.stringify(name)}. Use 1 to 64 of the characters A-Z a-z 0-9 _ . -`,
     );
   const where = `Function "${name}"`;
-  // A misspelt `authorize` would open the function to its whole role list.
-  refuseUnknownOptions(options, FUNCTION_OPTIONS, where);
-  const must = (holds: boolean, text: string) => {
-    if (!holds) throw new DefinitionError(`${where}: ${text}`);
-  };
-  must(isText(description), "description is missing. The model selects functions by it.");
-  must(isSchema(input), "input must be a schema. Use z.object({}) for a function without arguments.");
-  must(output === undefined || isSchema(output), "output must be a schema, or absent.");
-  must(authorize === undefined || typeof authorize === "function", "authorize must be a function, or absent.");
-  must(
-    cases === undefined || (typeof cases === "object" && cases !== null && !Array.isArray(cases)),
-    "cases must be an object of cases by name, or absent.",
-  );
-  must(typeof handler === "function", "handler must be a function.");
-  must(idempotent === undefined || typeof idempotent === "boolean", "idempotent must be true or false.");
-  must(
-    effect === undefined || Effect.safeParse(effect).success,
-    `effect must be one of ${Effect.options.map((option) => `"${option}"`).join(", ")}.`,
-  );
-  must(
-    timeoutMs === undefined || isTimeout(timeoutMs),
-    `timeoutMs must be an integer from 1 to ${LIMITS.functionTimeoutMaxMs}, got ${String(timeoutMs)}.`,
-  );
-  must(reconcile === undefined || typeof reconcile === "function", "reconcile must be a function, or absent.");
-  must(
-    concurrency === undefined ||
-      (Number.isInteger(concurrency) && Number(concurrency) >= 1 && Number(concurrency) <= LIMITS.functionConcurrency),
-    `concurrency must be an integer from 1 to ${LIMITS.functionConcurrency}, got ${String(concurrency)}.`,
-  );
+  checkOptions(options as Options, FUNCTION_OPTIONS, where);
   checkRetries(retries, idempotent === true || effect === "read", where);
   return where;
 }
@@ -116,7 +106,7 @@ export function checkRoles(roles: unknown, where: string): Roles {
 }
 
 export function checkRole(role: unknown, where: string): string {
-  if (isText(role) && role.length <= LIMITS.labelUnits) return role;
+  if (isLabel(role)) return role;
   throw new DefinitionError(
     `${where}: a role must be a string of 1–${LIMITS.labelUnits} characters, got ${JSON.stringify(role)}.`,
   );
@@ -124,25 +114,14 @@ export function checkRole(role: unknown, where: string): string {
 
 /** Checks a service's options, without its functions. Returns the service's name for messages. */
 export function checkServiceOptions(options: object): string {
-  const { name, context, subject, modelContext, beforeQuery, beforeAnswer, instructions, functions } =
-    options as Options;
+  const { name } = options as Options;
   if (!isText(name)) throw new DefinitionError(`A service needs a name of 1 to ${LIMITS.labelUnits} characters.`);
   if (name.length > LIMITS.labelUnits)
     throw new DefinitionError(
       `A service name of ${name.length} characters exceeds the limit of ${LIMITS.labelUnits}. Shorten it.`,
     );
   const where = `Service "${name}"`;
-  refuseUnknownOptions(options, SERVICE_OPTIONS, where);
-  const must = (holds: boolean, text: string) => {
-    if (!holds) throw new DefinitionError(`${where}: ${text}`);
-  };
-  must(context === undefined || isSchema(context), "context must be a schema, or absent.");
-  must(subject === undefined || typeof subject === "function", "subject must be a function, or absent.");
-  must(modelContext === undefined || typeof modelContext === "function", "modelContext must be a function, or absent.");
-  must(beforeQuery === undefined || typeof beforeQuery === "function", "beforeQuery must be a function, or absent.");
-  must(beforeAnswer === undefined || typeof beforeAnswer === "function", "beforeAnswer must be a function, or absent.");
-  must(instructions === undefined || typeof instructions === "string", "instructions must be a string, or absent.");
-  must(Array.isArray(functions), "functions must be a list of functions that defineFunction() returned.");
+  checkOptions(options as Options, SERVICE_OPTIONS, where);
   return where;
 }
 
@@ -154,10 +133,6 @@ function refuseUnknownOptions(options: object, known: readonly string[], where: 
 
 function isText(value: unknown): value is string {
   return typeof value === "string" && value.length > 0;
-}
-
-function isTimeout(value: unknown): boolean {
-  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= LIMITS.functionTimeoutMaxMs;
 }
 
 /**

@@ -251,7 +251,7 @@ function define<I extends Schema, O extends Schema | undefined, Context>(
       timeoutMs: options.timeoutMs ?? LIMITS.functionTimeoutMs,
       ...checkLabels(options, parseInput, where),
       ...(approval !== undefined && { approval: checkApproval(approval, inputSchema, where) }),
-      ...present({ restrictedFields: protection?.members, redactions: protection?.places, outputSchema }),
+      ...present({ restrictedFields: protection?.members, redactions: protection?.redactions, outputSchema }),
       ...(retries && { retries: { max: retries.max } }),
       ...(reconcile && { reconciles: true }),
       ...present({ concurrency }),

@@ -112,8 +112,7 @@ class Runtime implements Connection {
   readonly ended: Promise<void>;
   readonly #ready = Promise.withResolvers<void>();
   readonly #ended = Promise.withResolvers<void>();
-  readonly #options: ConnectOptions;
-  readonly #concurrency: number;
+  readonly #options: ConnectOptions & { concurrency: number };
   readonly #log: Log;
   readonly #calls: Calls;
   readonly #reconnector: Reconnector;
@@ -138,8 +137,7 @@ class Runtime implements Connection {
         url,
         fix: "use https://",
       });
-    this.#options = options;
-    this.#concurrency = concurrency;
+    this.#options = { ...options, concurrency };
     this.#log = log;
     this.#service = service;
     this.#hello = this.#encodeHello(service);
@@ -272,13 +270,7 @@ class Runtime implements Connection {
 
   #encodeHello(service: Service): Promise<string> {
     const { instanceId } = this;
-    return helloOf(service, {
-      ...this.#options,
-      instanceId,
-      concurrency: this.#concurrency,
-      log: this.#log,
-      traces: this.#traces,
-    });
+    return helloOf(service, { ...this.#options, instanceId, log: this.#log, traces: this.#traces });
   }
 
   async #notify(notice: ApprovalNotice): Promise<void> {

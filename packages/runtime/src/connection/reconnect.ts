@@ -1,4 +1,5 @@
 import { CLOSE_CODES, type ControlPlaneFrame } from "@patchbay/protocol";
+import { present } from "@patchbay/kit";
 import { ConnectionError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Backoff } from "./backoff.ts";
@@ -17,18 +18,23 @@ export interface ReconnectorEvents {
   refused(error: ConnectionError): void;
 }
 
+interface ReconnectorOptions {
+  target: Target;
+  proxy: Proxy | undefined;
+  hello: () => Promise<string>;
+  /** The console's name for this runtime. */
+  runtimeId: string;
+  backoff: Backoff;
+  log: Log;
+  events: ReconnectorEvents;
+}
+
 /**
  * Keeps one connection to a control plane, retries without limit, and replaces a connection without a gap. Gives up only when the
  * key or the function set is refused: at once before the first welcome, later after `refusedMs` without a connection.
  */
 export class Reconnector {
-  readonly #target: Target;
-  readonly #hello: () => Promise<string>;
-  readonly #runtimeId: string;
-  readonly #backoff: Backoff;
-  readonly #log: Log;
-  readonly #events: ReconnectorEvents;
-  readonly #proxy: Proxy | undefined;
+  readonly #options: ReconnectorOptions;
   /** Loaded before the first attempt if there is a proxy. */
   #tunnel: Tunnel | undefined;
   #wasWelcomed = false;
@@ -40,24 +46,9 @@ export class Reconnector {
   #retry: NodeJS.Timeout | undefined;
   #ended: PromiseWithResolvers<void> | undefined;
 
-  constructor(options: {
-    target: Target;
-    proxy: Proxy | undefined;
-    hello: () => Promise<string>;
-    /** The console's name for this runtime. */
-    runtimeId: string;
-    backoff: Backoff;
-    log: Log;
-    events: ReconnectorEvents;
-  }) {
-    this.#target = options.target;
-    this.#hello = options.hello;
-    this.#runtimeId = options.runtimeId;
-    this.#backoff = options.backoff;
-    this.#log = options.log;
-    this.#events = options.events;
-    this.#proxy = options.proxy;
-    if (this.#proxy) void this.#loadTunnel(this.#proxy);
+  constructor(options: ReconnectorOptions) {
+    this.#options = options;
+    if (options.proxy) void this.#loadTunnel(options.proxy);
     else this.#connect();
   }
 
@@ -95,40 +86,42 @@ export class Reconnector {
   #connect(): void {
     clearTimeout(this.#retry);
     this.#retry = undefined;
-    if (this.#ended || this.#connecting || (this.#proxy && !this.#tunnel)) return;
+    const { proxy, target, hello, log, events } = this.#options;
+    if (this.#ended || this.#connecting || (proxy && !this.#tunnel)) return;
     this.#isStale = false;
-    const events = {
-      welcomed: this.#welcomed.bind(this),
-      frame: this.#events.frame,
-      ended: this.#connectionEnded.bind(this),
-    };
     this.#connecting = openConnection({
-      target: this.#target,
-      hello: this.#hello(),
-      events,
-      log: this.#log,
-      ...(this.#tunnel && { tunnel: this.#tunnel }),
+      target,
+      hello: hello(),
+      events: {
+        welcomed: this.#welcomed.bind(this),
+        frame: events.frame,
+        ended: this.#connectionEnded.bind(this),
+      },
+      log,
+      ...present({ tunnel: this.#tunnel }),
     });
     this.#connections.add(this.#connecting);
   }
 
   #welcomed(connection: ControlPlaneConnection, agentId: string): void {
-    this.#log.info("connected to the control plane", { agentId, runtimeId: this.#runtimeId });
+    const { log, runtimeId, events } = this.#options;
+    log.info("connected to the control plane", { agentId, runtimeId });
     const previous = this.#current;
     this.#wasWelcomed = true;
     this.#current = connection;
     this.#connecting = undefined;
     if (previous) setTimeout(() => previous.close(), LINGER_MS).unref();
-    this.#events.welcomed(connection);
+    events.welcomed(connection);
     if (this.#isStale) this.#connect();
   }
 
   #connectionEnded(connection: ControlPlaneConnection, end: ConnectionEnd): void {
+    const { log, events, proxy, backoff } = this.#options;
     this.#connections.delete(connection);
     const needed = connection === this.#current || connection === this.#connecting;
     if (connection === this.#current) this.#current = undefined;
     if (connection === this.#connecting) this.#connecting = undefined;
-    this.#events.ended(connection);
+    events.ended(connection);
     if (this.#ended) {
       if (this.#connections.size === 0) this.#ended.resolve();
       return;
@@ -137,23 +130,23 @@ export class Reconnector {
     // Attempts to replace an open connection may have failed for a long time. Without a new series the next one would come late.
     if (end.openMs > 0) this.#restartSeries();
     const { level, message, lasting, refusal } = explainEnd(end);
-    const fields = { ...end, openMs: Math.round(end.openMs), ...(this.#proxy && { proxy: this.#proxy.shown }) };
+    const fields = { ...end, openMs: Math.round(end.openMs), ...(proxy && { proxy: proxy.shown }) };
     // The present connection still serves while a replacement is refused.
     const refused = refusal !== undefined && !this.#current;
-    const waitMs = refused && !this.#wasWelcomed ? undefined : this.#backoff.nextMs({ lasting, refused });
+    const waitMs = refused && !this.#wasWelcomed ? undefined : backoff.nextMs({ lasting, refused });
     if (refused && waitMs === undefined) {
-      this.#log.error(`${message}; the runtime stops`, fields);
-      this.#events.refused(new ConnectionError(refusal, sentenceOf(message, end.reason)));
+      log.error(`${message}; the runtime stops`, fields);
+      events.refused(new ConnectionError(refusal, sentenceOf(message, end.reason)));
       return;
     }
     const retryInMs = Math.round((waitMs ?? 0) + (end.retryAfterMs ?? 0));
-    this.#log[level](message, { ...fields, retryInMs });
+    log[level](message, { ...fields, retryInMs });
     this.#retry ??= setTimeout(() => this.#connect(), retryInMs);
   }
 
   /** Drops a pending attempt and its wait: the next attempt begins a series. */
   #restartSeries(): void {
-    this.#backoff.reset();
+    this.#options.backoff.reset();
     clearTimeout(this.#retry);
     this.#retry = undefined;
   }
@@ -176,18 +169,8 @@ export function explainEnd({
   code,
 }: Pick<ConnectionEnd, "status" | "proxyStatus" | "code">): EndDescription {
   if (proxyStatus !== undefined) return explainProxy(proxyStatus);
-  if (status === 429)
-    return passing("warn", "the control plane refused this connection: a limit is reached; trying again");
-  if (status === 503) return passing("info", "the control plane does not accept connections now; trying again");
-  const refused = (status === undefined ? undefined : REFUSALS[status]) ?? CLOSES[code];
-  if (refused) return { level: "error", lasting: true, ...refused };
-  if (code === CLOSE_CODES.tooManyFrames)
-    return passing(
-      "warn",
-      "the control plane closed the connection because this runtime sent too many frames that the control plane did not ask for, of progress or of another kind; report less progress, and update this package",
-    );
-  if (code === CLOSE_CODES.goingAway) return passing("info", "the control plane is shutting down; reconnecting");
-  return passing("warn", "no connection to the control plane; reconnecting");
+  const known = (status === undefined ? undefined : STATUSES[status]) ?? CLOSES[code];
+  return known ?? passing("warn", "no connection to the control plane; reconnecting");
 }
 
 const passing = (level: EndDescription["level"], message: string): EndDescription => ({
@@ -196,65 +179,67 @@ const passing = (level: EndDescription["level"], message: string): EndDescriptio
   lasting: false,
 });
 
+const lasting = (message: string, refusal?: ConnectionError["code"]): EndDescription => ({
+  level: "error",
+  message,
+  lasting: true,
+  ...present({ refusal }),
+});
+
 /** A proxy that cannot reach the control plane answers 5xx, also while the control plane restarts. */
 function explainProxy(status: number): EndDescription {
   if (status === 407)
-    return {
-      level: "error",
-      message:
-        "the proxy refused the credentials, or requires them: give them in its address, http://USER:PASSWORD@HOST:PORT; trying again",
-      lasting: true,
-    };
+    return lasting(
+      "the proxy refused the credentials, or requires them: give them in its address, http://USER:PASSWORD@HOST:PORT; trying again",
+    );
   if (status >= 500) return passing("warn", "the proxy does not reach the control plane; trying again");
-  return {
-    level: "error",
-    message:
-      "the proxy refused to connect to the control plane; allow CONNECT to its address, or except it with NO_PROXY; trying again",
-    lasting: true,
-  };
+  return lasting(
+    "the proxy refused to connect to the control plane; allow CONNECT to its address, or except it with NO_PROXY; trying again",
+  );
 }
 
-type Described = Pick<EndDescription, "message"> & Partial<EndDescription>;
-
-const REFUSALS: Record<number, Described> = {
-  401: {
-    message:
-      "the control plane refused the runtime key: it is wrong, revoked or of another kind (an API key does not connect functions); create one with `patchbay runtime-keys create --agent ID`",
-    refusal: "authentication_failed",
-  },
-  403: {
-    message:
-      "the control plane refused this runtime: the runtime key belongs to another agent than the given agent id; use a key of that agent",
-    refusal: "agent_mismatch",
-  },
-  404: { message: "the address is not a control plane: it does not serve /functions/connect; check the url" },
+const STATUSES: Record<number, EndDescription> = {
+  401: lasting(
+    "the control plane refused the runtime key: it is wrong, revoked or of another kind (an API key does not connect functions); create one with `patchbay runtime-keys create --agent ID`",
+    "authentication_failed",
+  ),
+  403: lasting(
+    "the control plane refused this runtime: the runtime key belongs to another agent than the given agent id; use a key of that agent",
+    "agent_mismatch",
+  ),
+  404: lasting("the address is not a control plane: it does not serve /functions/connect; check the url"),
+  429: passing("warn", "the control plane refused this connection: a limit is reached; trying again"),
+  503: passing("info", "the control plane does not accept connections now; trying again"),
 };
 
-const CLOSES: Record<number, Described> = {
-  [CLOSE_CODES.badFrame]: {
-    message: "the control plane closed the connection because of malformed frames; run the same version on both sides",
-  },
-  [CLOSE_CODES.wrongVersion]: {
-    message: "the control plane uses another version of the frames; update this package or the control plane",
-  },
-  [CLOSE_CODES.manifestRefused]: {
-    message: "the control plane refused the function set; the reason names the fault and what to do",
-    refusal: "manifest_refused",
-  },
-  [CLOSE_CODES.serviceConflict]: {
-    message:
-      "the control plane refused this service next to another one of the agent, and the reason says why; move functions, align the default roles or use another agent; trying again",
-    // In a rollout, the name or the role may move from one service to the other.
-    lasting: false,
-  },
-  [CLOSE_CODES.helloTimeout]: {
-    message: "the control plane did not receive a hello in time; this process or the network is too slow",
-  },
-  [CLOSE_CODES.keyRevoked]: {
-    message:
-      "the runtime key was revoked; create a new one with `patchbay runtime-keys create --agent ID` and restart with it",
-    refusal: "authentication_failed",
-  },
+const CLOSES: Record<number, EndDescription> = {
+  [CLOSE_CODES.badFrame]: lasting(
+    "the control plane closed the connection because of malformed frames; run the same version on both sides",
+  ),
+  [CLOSE_CODES.wrongVersion]: lasting(
+    "the control plane uses another version of the frames; update this package or the control plane",
+  ),
+  [CLOSE_CODES.manifestRefused]: lasting(
+    "the control plane refused the function set; the reason names the fault and what to do",
+    "manifest_refused",
+  ),
+  // Passing, because in a rollout the name or the role may move from one service to the other.
+  [CLOSE_CODES.serviceConflict]: passing(
+    "error",
+    "the control plane refused this service next to another one of the agent, and the reason says why; move functions, align the default roles or use another agent; trying again",
+  ),
+  [CLOSE_CODES.helloTimeout]: lasting(
+    "the control plane did not receive a hello in time; this process or the network is too slow",
+  ),
+  [CLOSE_CODES.keyRevoked]: lasting(
+    "the runtime key was revoked; create a new one with `patchbay runtime-keys create --agent ID` and restart with it",
+    "authentication_failed",
+  ),
+  [CLOSE_CODES.tooManyFrames]: passing(
+    "warn",
+    "the control plane closed the connection because this runtime sent too many frames that the control plane did not ask for, of progress or of another kind; report less progress, and update this package",
+  ),
+  [CLOSE_CODES.goingAway]: passing("info", "the control plane is shutting down; reconnecting"),
 };
 
 /** A log message and the control plane's reason as sentences for people. */

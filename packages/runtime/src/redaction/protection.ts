@@ -18,8 +18,10 @@ import {
   ROOT,
   type Shape,
   shapesOf,
+  within,
 } from "./shape.ts";
-import { both, sees } from "./visible-to.ts";
+import { both } from "../schema/zod4.ts";
+import { sees } from "./visible-to.ts";
 import { jsonSchemaDialect } from "./json-schema-dialect.ts";
 import { zod3Dialect, zod4Dialect } from "./zod-dialects.ts";
 
@@ -29,11 +31,11 @@ export interface Protection {
   readonly roles: readonly string[];
   /** Restricted field names, `$` for the whole result. */
   readonly members: string[];
-  /** Every marked place with the roles in its mark. Undefined if there are too many to send. */
-  readonly places: Redaction[] | undefined;
+  /** Every marked path with the roles in its mark. Undefined if there are too many to send. */
+  readonly redactions: Redaction[] | undefined;
   /** Removes what `role` may not see from a result that has passed the schema. */
   redact(result: JsonValue, role: string | undefined): Redacted;
-  /** The places that `role` may not see, as paths such as `orders[].cost`. */
+  /** The paths that `role` may not see, such as `orders[].cost`. */
   hiddenFrom(role: string | undefined): string[];
 }
 
@@ -45,9 +47,9 @@ export function createProtection(schema: Schema, where: string): Protection | un
   return {
     roles: rolesNamed(shape),
     members: restrictedFields(shape),
-    places: markedPlaces(shape),
+    redactions: markedPaths(shape),
     redact: (result, role) => redact(shape, result, role),
-    hiddenFrom: (role) => hiddenPlaces(shape, role),
+    hiddenFrom: (role) => hiddenPaths(shape, role),
   };
 }
 
@@ -74,14 +76,14 @@ function holdsMark(root: object): boolean {
   return false;
 }
 
-/** A result for one role, and the places that were removed. */
+/** A result for one role, and what was removed. */
 interface Redacted {
   value: JsonValue;
   /** Paths without values or record keys, each once, such as `orders[].cost`. */
   removed: string[];
 }
 
-/** A recursive schema's deep result could have any number of places. */
+/** A recursive schema's deep result could have any number of paths. */
 const PATHS_KEPT = 100;
 
 /**
@@ -105,11 +107,11 @@ function redact(shape: Shape, result: JsonValue, role: string | undefined): Reda
   };
   const visitItems = (applicable: readonly Shape[], items: readonly JsonValue[], path: string) =>
     items.flatMap((item, index): JsonValue[] => {
-      const placed = applicable.some(({ tuple }) => index < tuple.length);
+      const isInTuple = applicable.some(({ tuple }) => index < tuple.length);
       const found = applicable.flatMap((shape) => itemShapes(shape, index));
-      const kept = visit(found, item, itemStep(path, placed ? index : undefined));
+      const kept = visit(found, item, itemStep(path, isInTuple ? index : undefined));
       if (kept !== undefined) return [kept];
-      return placed ? [null] : [];
+      return isInTuple ? [null] : [];
     });
   const visitMembers = (applicable: readonly Shape[], value: JsonObject, path: string): JsonObject => {
     const kept = Object.entries(value).flatMap(([name, member]): [string, JsonValue][] => {
@@ -125,22 +127,22 @@ function redact(shape: Shape, result: JsonValue, role: string | undefined): Reda
   return { value, removed: [...removed] };
 }
 
-/** The places in a shape that `role` may not see in any result. For a recursive shape, only its first level. */
-function hiddenPlaces(root: Shape, role: string | undefined): string[] {
-  const places = new Set<string>();
+/** The paths in a shape that `role` may not see in any result. For a recursive shape, only its first level. */
+function hiddenPaths(root: Shape, role: string | undefined): string[] {
+  const paths = new Set<string>();
   const above = new Set<Shape>();
   const visit = (shape: Shape, path: string) => {
     if (above.has(shape)) return;
     if (!sees(shape.mark, role)) {
-      places.add(path);
+      paths.add(path);
       return;
     }
     above.add(shape);
-    forEachWithin(shape, path, visit);
+    for (const [inner, at] of within(shape, path)) visit(inner, at);
     above.delete(shape);
   };
   visit(root, ROOT);
-  return [...places].sort();
+  return [...paths].sort();
 }
 
 /**
@@ -158,38 +160,28 @@ function restrictedFields(root: Shape): string[] {
       names.add(name);
       return;
     }
-    const others = [...shape.patterns.map((one) => one.shape), ...shape.others, ...shape.tuple, ...shape.items];
-    for (const same of [...shape.also, ...shape.branches, ...others]) visit(same, name);
-    for (const [member, inner] of shape.members) visit(inner, member);
+    for (const [inner, , member = name] of within(shape, ROOT)) visit(inner, member);
   };
   visit(root, ROOT);
   return [...names].sort();
 }
 
-/** A schema that uses one part in many places has many more places than parts. */
-const PLACES = 1_000;
+/** A schema that uses a part often has many more paths than parts. */
+const MOST_PATHS = 1_000;
 
-/** Every marked place with the roles in its own marks. Undefined if there are too many to send. */
-function markedPlaces(root: Shape): Redaction[] | undefined {
+/** Every marked path with the roles in its own marks. Undefined if there are too many to send. */
+function markedPaths(root: Shape): Redaction[] | undefined {
   const marks = new Map<string, readonly string[]>();
   const above = new Set<Shape>();
   let visits = 0;
   const visit = (shape: Shape, path: string) => {
-    if (above.has(shape) || ++visits > 10 * PLACES) return;
+    if (above.has(shape) || ++visits > 10 * MOST_PATHS) return;
     if (shape.mark !== undefined) marks.set(path, both(shape.mark, marks.get(path)));
     above.add(shape);
-    forEachWithin(shape, path, visit);
+    for (const [inner, at] of within(shape, path)) visit(inner, at);
     above.delete(shape);
   };
   visit(root, ROOT);
-  if (visits > 10 * PLACES || marks.size > PLACES) return undefined;
+  if (visits > 10 * MOST_PATHS || marks.size > MOST_PATHS) return undefined;
   return [...marks].map(([path, roles]) => ({ path, roles: [...roles] })).sort((a, b) => (a.path < b.path ? -1 : 1));
-}
-
-function forEachWithin(shape: Shape, path: string, visit: (shape: Shape, path: string) => void): void {
-  for (const same of [...shape.also, ...shape.branches]) visit(same, path);
-  for (const [name, member] of shape.members) visit(member, memberStep(path, name));
-  for (const other of [...shape.patterns.map((one) => one.shape), ...shape.others]) visit(other, anyMemberStep(path));
-  for (const [index, item] of shape.tuple.entries()) visit(item, itemStep(path, index));
-  for (const item of shape.items) visit(item, itemStep(path, undefined));
 }

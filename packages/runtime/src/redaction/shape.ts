@@ -156,20 +156,20 @@ export function buildShape(root: Part, dialect: Dialect, where: string): Shape |
   return shapeOf(root);
 }
 
+/** The shapes directly within a shape, with their paths. `name`: the property that the shape describes. */
+export function* within(shape: Shape, path: string): Iterable<[inner: Shape, path: string, name?: string]> {
+  for (const same of [...shape.also, ...shape.branches]) yield [same, path];
+  for (const [name, member] of shape.members) yield [member, memberStep(path, name), name];
+  for (const other of [...shape.patterns.map((one) => one.shape), ...shape.others]) yield [other, anyMemberStep(path)];
+  for (const [index, item] of shape.tuple.entries()) yield [item, itemStep(path, index)];
+  for (const item of shape.items) yield [item, itemStep(path, undefined)];
+}
+
 /** All roles in a shape's marks. */
 export function rolesNamed(root: Shape): string[] {
-  const roles = new Set<string>();
-  const seen = new Set<Shape>();
-  const waiting = [root];
-  for (let shape = waiting.pop(); shape !== undefined; shape = waiting.pop()) {
-    if (seen.has(shape)) continue;
-    seen.add(shape);
-    for (const role of shape.mark ?? []) roles.add(role);
-    const { members, patterns, others, tuple, items, also, branches } = shape;
-    waiting.push(...members.values(), ...patterns.map((one) => one.shape), ...others, ...tuple, ...items);
-    waiting.push(...also, ...branches);
-  }
-  return [...roles];
+  const all = new Set([root]);
+  for (const shape of all) for (const [inner] of within(shape, ROOT)) all.add(inner);
+  return [...new Set([...all].flatMap(({ mark = [] }) => mark))];
 }
 
 function markedParts(root: Part, dialect: Dialect): { marked: Map<Part, unknown>; endless: boolean } {

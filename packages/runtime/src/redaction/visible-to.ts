@@ -4,7 +4,7 @@ import { rolesAllow } from "@patchbay/protocol";
 import { checkRoles } from "../definition-checks.ts";
 import { DefinitionError } from "../errors.ts";
 import { isStandardSchema, isZod3, isZod4, type Schema, type Zod3Schema, type Zod4Schema } from "../schema/schema.ts";
-import { withDefinition } from "../schema/zod4.ts";
+import { both, withDefinition } from "../schema/zod4.ts";
 
 /**
  * Restricts a part in an output schema to roles. For other roles, and without a role, it is removed from the result
@@ -40,11 +40,6 @@ export function refuseMisspelt(keywords: readonly string[], where: string): void
 }
 
 const MISSPELT = /^(x[-_]?visible([-_]?(to|for))?|visible[-_]?(to|for))$/i;
-
-/** The roles that two marks on one part share. */
-export function both(roles: readonly string[], other: unknown): readonly string[] {
-  return Array.isArray(other) ? roles.filter((role) => other.includes(role)) : roles;
-}
 
 /** True if the mark allows the role, or if there is no mark. */
 export function sees(mark: readonly string[] | undefined, role: string | undefined): boolean {

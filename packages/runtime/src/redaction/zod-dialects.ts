@@ -2,9 +2,9 @@ import { MARK } from "@patchbay/schema";
 import { DefinitionError } from "../errors.ts";
 import { innerOfLazy, readPart } from "../schema/parts.ts";
 import type { Zod4Schema } from "../schema/schema.ts";
-import { metadataOf } from "../schema/zod4.ts";
+import { both, metadataOf } from "../schema/zod4.ts";
 import type { Dialect, Kind, Part, Shape } from "./shape.ts";
-import { both, refuseMisspelt } from "./visible-to.ts";
+import { refuseMisspelt } from "./visible-to.ts";
 
 type Marked = { [MARK]?: unknown };
 

@@ -5,8 +5,8 @@ import { DefinitionError } from "../errors.ts";
 import { checkRefs, readRawSchema } from "./raw.ts";
 import { explainUnwritable, findLosses } from "./losses.ts";
 import { isRaw, isStandardSchema, isZod3, isZod4, type Schema, type Zod3Schema, type Zod4Schema } from "./schema.ts";
-import { describesItself, standardToJsonSchema, tidy, zod3ToJsonSchema } from "./to-json-schema.ts";
-import { versionOf, zod4ToJsonSchema } from "./zod4.ts";
+import { describesItself, tidy } from "./to-json-schema.ts";
+import { toJsonSchema, versionOf } from "./zod4.ts";
 
 /**
  * The input's JSON Schema 2020-12, as models receive it. Throws `DefinitionError` if it cannot be written as JSON
@@ -50,7 +50,9 @@ export function describeOutput(schema: Schema): JsonObject | undefined {
  * `LIMITS.jsonDepth`.
  */
 export function describeResult(schema: Schema): JsonObject | undefined {
-  return limited(() => withoutTexts(writeResult(schema)));
+  return limited(() =>
+    withoutTexts(isRaw(schema) ? readRawSchema(schema, "output") : tidy(toJsonSchema(schema, "output"))),
+  );
 }
 
 /** The same for a query's context, as it is sent. Raw JSON Schema objects keep members that they do not list. */
@@ -72,18 +74,12 @@ function limited(write: () => JsonObject): JsonObject | undefined {
   }
 }
 
-function writeResult(schema: Schema): JsonObject {
-  if (isZod4(schema)) return tidy(zod4ToJsonSchema(schema, "output"));
-  if (isZod3(schema)) return tidy(zod3ToJsonSchema(schema, "output"));
-  return isStandardSchema(schema) ? tidy(standardToJsonSchema(schema, "output")) : readRawSchema(schema, "output");
-}
-
 /** A schema as plain JSON Schema. */
 function convert(schema: Schema, where: string): JsonObject {
   try {
     if (isZod4(schema) || isZod3(schema)) return convertZod(schema, where);
     if (!isStandardSchema(schema)) return readRawSchema(schema, where);
-    if (describesItself(schema)) return tidy(standardToJsonSchema(schema, "input"));
+    if (describesItself(schema)) return tidy(toJsonSchema(schema, "input"));
     throw new TypeError(adviceFor(schema["~standard"].vendor));
   } catch (cause) {
     if (cause instanceof DefinitionError) throw cause;
@@ -101,7 +97,7 @@ function convertZod(schema: Zod4Schema | Zod3Schema, where: string): JsonObject 
       `${where}: ${foreign.join(", ")}: a schema of zod 3 and one of zod 4 cannot contain each other. Write all parts with one of them.`,
     );
   if (unwritable.length > 0) throw new DefinitionError(`${where}: ${unwritable.map(explainUnwritable).join("; ")}.`);
-  const jsonSchema = tidy(isZod4(schema) ? zod4ToJsonSchema(schema, "input") : zod3ToJsonSchema(schema, "input"));
+  const jsonSchema = tidy(toJsonSchema(schema, "input"));
   const { missing } = findLosses(schema, jsonSchema);
   if (missing.length === 0) return jsonSchema;
   const named = missing.length > NAMED ? [...missing.slice(0, NAMED), `${missing.length - NAMED} more`] : missing;

@@ -18,9 +18,9 @@ import {
   type Zod3Schema,
   type Zod4Schema,
 } from "./schema.ts";
-import { describesItself, standardToJsonSchema, zod3ToJsonSchema } from "./to-json-schema.ts";
+import { describesItself } from "./to-json-schema.ts";
 import { dropUnlisted } from "./unlisted.ts";
-import { zod4ToJsonSchema } from "./zod4.ts";
+import { toJsonSchema } from "./zod4.ts";
 
 /**
  * Creates the parser for a schema from any library. Drops properties that the schema does not list: zod does so itself;
@@ -31,7 +31,7 @@ import { zod4ToJsonSchema } from "./zod4.ts";
 export function createParser(schema: Schema, side: "input" | "output", where: string): Parse {
   if (isZod4(schema) || isZod3(schema)) return zodParser(schema, side);
   if (!isStandardSchema(schema)) return rawParser(schema, { side, where });
-  const listed = describesItself(schema) ? writtenBy(() => standardToJsonSchema(schema, side)) : undefined;
+  const listed = describesItself(schema) ? writtenBy(schema, side) : undefined;
   const parse = ofOwnMembers(standardParser(schema), listed);
   if (listed === undefined) return parse;
   if (side === "input") return (value) => parse(dropUnlisted(listed, toJson(value)));
@@ -46,8 +46,7 @@ function zodParser(schema: Zod4Schema | Zod3Schema, side: "input" | "output"): P
   const parse: Parse = isStandardSchema(schema)
     ? standardParser(schema)
     : async (value) => toParsed(await schema.safeParseAsync(value));
-  const described = writtenBy(() => (isZod4(schema) ? zod4ToJsonSchema(schema, side) : zod3ToJsonSchema(schema, side)));
-  return ofOwnMembers(parse, described);
+  return ofOwnMembers(parse, writtenBy(schema, side));
 }
 
 /** Hides inherited properties from a schema that has a property with such a name, for example `constructor`. */
@@ -122,9 +121,9 @@ function toName(step: PropertyKey | { readonly key: PropertyKey }): string {
 }
 
 /** The JSON Schema that a library writes. Undefined if it cannot write one, so that no properties are dropped. */
-function writtenBy(write: () => JsonObject): JsonObject | undefined {
+function writtenBy(...given: Parameters<typeof toJsonSchema>): JsonObject | undefined {
   try {
-    const written: unknown = JSON.parse(JSON.stringify(write()));
+    const written: unknown = JSON.parse(JSON.stringify(toJsonSchema(...given)));
     return isJsonObject(written) ? written : undefined;
   } catch {
     return undefined;

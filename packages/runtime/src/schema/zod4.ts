@@ -1,8 +1,8 @@
 import { createRequire } from "node:module";
 import { type JsonObject } from "@patchbay/kit";
 import { MARK } from "@patchbay/schema";
-import type { Zod4Schema } from "./schema.ts";
-import { describesItself, standardToJsonSchema } from "./to-json-schema.ts";
+import { isZod3, isZod4, type StandardSchema, type Zod3Schema, type Zod4Schema } from "./schema.ts";
+import { describesItself, standardToJsonSchema, zod3ToJsonSchema } from "./to-json-schema.ts";
 
 const require = createRequire(import.meta.url);
 
@@ -11,7 +11,7 @@ const require = createRequire(import.meta.url);
  * the schema converts itself. Another zod copy would miss its descriptions and types, because releases keep them at
  * different places.
  */
-export function zod4ToJsonSchema(schema: Zod4Schema, side: "input" | "output"): JsonObject {
+function zod4ToJsonSchema(schema: Zod4Schema, side: "input" | "output"): JsonObject {
   const options = { unrepresentable: "any", override: (part: Written) => correct(part, side) };
   if (describesItself(schema)) return standardToJsonSchema(schema, side, options);
   // Loaded on first use, because only zod mini and releases before 4.2 need it.
@@ -20,6 +20,12 @@ export function zod4ToJsonSchema(schema: Zod4Schema, side: "input" | "output"): 
   };
   const metadata = { get: readMetadata };
   return toJSONSchema(schema, { ...options, io: side, target: "draft-2020-12", metadata });
+}
+
+/** The JSON Schema of a schema from a library. Throws the library's errors. */
+export function toJsonSchema(schema: StandardSchema | Zod3Schema | Zod4Schema, side: "input" | "output"): JsonObject {
+  if (isZod4(schema)) return zod4ToJsonSchema(schema, side);
+  return isZod3(schema) ? zod3ToJsonSchema(schema, side) : standardToJsonSchema(schema, side);
 }
 
 /** A schema part and its JSON Schema, which may be changed. */
@@ -64,7 +70,7 @@ function copyMark(zodSchema: Zod4Schema, jsonSchema: JsonObject): void {
 }
 
 /** The roles that two marks on one part share. */
-function both(roles: readonly string[], other: unknown): string[] {
+export function both(roles: readonly string[], other: unknown): string[] {
   return Array.isArray(other) ? roles.filter((role) => other.includes(role)) : [...roles];
 }
 
