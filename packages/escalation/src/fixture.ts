@@ -49,18 +49,12 @@ export interface AttackQuery extends Label {
   adapter?: Adapter;
 }
 
-export interface FixtureSetup {
-  service: Service;
-  rules: OwnerRules;
-  roles: readonly TriedRole[];
-  context: JsonObject;
+export interface FixtureSetup extends Pick<Fixture, "service" | "rules" | "roles" | "context" | "report" | "count"> {
   targets: ReadonlyMap<TriedRole, Targets>;
   notes: Set<string>;
   serve: (service: Service) => Service;
   wrapModel: (model: ModelProvider) => ModelProvider;
   startPlanes?: StartPlanes;
-  report: Evidence["report"];
-  count: Fixture["count"];
 }
 
 const CONCURRENCY = 256;

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { JsonObject } from "@patchbay/kit";
+import { type JsonObject, oncePer } from "@patchbay/kit";
 import type { Invocation } from "@patchbay/runtime/invocation";
 import type { Protection } from "@patchbay/runtime/redaction/protection";
 import { ROOT } from "@patchbay/runtime/redaction/shape";
@@ -139,13 +139,12 @@ function forbiddenFor(
   return isRestricted(service, origin, role) ? `the restricted ${nameOf(origin)}` : undefined;
 }
 
-const hiddenPaths = new WeakMap<Protection, Map<string | undefined, string[]>>();
+const hiddenPaths = oncePer((_protection: Protection) => new Map<string | undefined, string[]>());
 
 function isRestricted({ access }: Service, { functionName, path }: CanaryOrigin, role: string | undefined): boolean {
   const protection = access.get(functionName)?.protection;
   if (!protection) return false;
-  let byRole = hiddenPaths.get(protection);
-  if (!byRole) hiddenPaths.set(protection, (byRole = new Map()));
+  const byRole = hiddenPaths(protection);
   let paths = byRole.get(role);
   if (!paths) byRole.set(role, (paths = protection.hiddenFrom(role)));
   return paths.some((hidden) => covers(hidden, path));

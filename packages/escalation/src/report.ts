@@ -1,3 +1,5 @@
+import { alignedRows } from "@patchbay/runtime/access/render";
+
 /** A finding's kind. */
 export type FindingKind =
   /** A handler ran although the query was not allowed to call its function. */
@@ -83,23 +85,13 @@ export function renderEscalationReport(report: EscalationReport): string {
   return [
     `${service}: ${functions} functions, ${attempts} attempts in ${Math.round(durationMs)} ms, ${verdict}.`,
     "",
-    ...aligned(rows),
+    ...alignedRows(rows),
     ...section(
       "Found:",
       findings.map(({ role, attack, detail }) => `${roleName(role)}, ${attack}: ${detail}`),
     ),
     ...section("Not tried:", notes),
   ].join("\n");
-}
-
-function aligned(rows: readonly string[][]): string[] {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column]!))
-      .join("  ")
-      .trimEnd(),
-  );
 }
 
 function section(title: string, lines: readonly string[]): string[] {

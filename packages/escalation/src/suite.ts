@@ -103,7 +103,9 @@ export async function attackService(service: Service, options: AttackOptions): P
     ...present({ startPlanes }),
   };
   await using fixture = await openFixture(setup);
-  const jobs = attacks.flatMap(({ name, run }) => roles.map((role) => () => run(fixture, role, name)));
+  const jobs = attacks.flatMap(({ name, run }) =>
+    roles.map((role) => () => run(fixture, role, { attack: name, role })),
+  );
   await runPooled(jobs, CONCURRENCY);
   await judgeOperatorTraces(fixture);
   return {

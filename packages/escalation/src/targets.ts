@@ -1,8 +1,8 @@
 import { CALLER, type FunctionManifest } from "@patchbay/protocol";
-import { type JsonObject, type JsonValue } from "@patchbay/kit";
+import { type JsonObject, type JsonValue, oncePer } from "@patchbay/kit";
 import type { FunctionDefinition } from "@patchbay/runtime/function";
 import { createParser } from "@patchbay/runtime/schema/parser";
-import type { Parse, Parsed } from "@patchbay/runtime/schema/schema";
+import type { Parsed, Schema } from "@patchbay/runtime/schema/schema";
 import { type Service, substituteHandlers } from "@patchbay/runtime/service";
 import { roleName } from "./report.ts";
 import { sample } from "./sample.ts";
@@ -138,39 +138,29 @@ export function ownerRules(service: Service): OwnerRules {
       const access = await accessOf(definition, call, role);
       if (!access) return "unusable";
       if (!definition.authorize) return "permitted";
-      return (await isAllowed(() => definition.authorize!(access))) ? "permitted" : "authorize";
+      return (await decisionOf(() => definition.authorize!(access))) === true ? "permitted" : "authorize";
     },
     async needsApproval(call, role) {
       const { manifest, needsApproval } = definitions.get(call.functionName) ?? {};
       if (manifest?.approval === undefined) return false;
       if (needsApproval === undefined) return true;
       const access = await accessOf(definitions.get(call.functionName)!, call, role);
-      return access === undefined || !(await isRefused(() => needsApproval(access)));
+      return access === undefined || (await decisionOf(() => needsApproval(access))) !== false;
     },
   };
 }
 
-const contextParsers = new WeakMap<object, Parse>();
+const contextParser = oncePer((schema: Schema) => createParser(schema, "input", "context"));
 
 async function parseContext({ contextSchema }: FunctionDefinition<never>, context: JsonObject): Promise<Parsed> {
-  if (contextSchema === undefined) return { ok: true, value: context };
-  let parse = contextParsers.get(contextSchema);
-  if (!parse) contextParsers.set(contextSchema, (parse = createParser(contextSchema, "input", "context")));
-  return parse(context);
+  return contextSchema === undefined ? { ok: true, value: context } : contextParser(contextSchema)(context);
 }
 
-async function isRefused(decide: () => unknown): Promise<boolean> {
+/** What the owner's function decides. Undefined if it throws. */
+async function decisionOf(decide: () => unknown): Promise<unknown> {
   try {
-    return (await decide()) === false;
+    return await decide();
   } catch {
-    return false;
-  }
-}
-
-async function isAllowed(authorize: () => unknown): Promise<boolean> {
-  try {
-    return (await authorize()) === true;
-  } catch {
-    return false;
+    return undefined;
   }
 }

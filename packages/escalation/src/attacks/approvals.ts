@@ -29,9 +29,9 @@ const forgedApprovals: Attack = {
   name: "forged approvals",
   risks: ["ASI03", "ASI09"],
   applies: asks,
-  async run(fixture, role, attack) {
+  async run(fixture, role, label) {
     await using plane = await startHostilePlane(fixture.served);
-    const attackCase = fixture.openCase({ attack, role });
+    const attackCase = fixture.openCase(label);
     for (const [i, target] of (await askingCalls(fixture, role)).entries())
       for (const [lie, forged] of liesAbout(ruleOf(fixture, target), target, role)) {
         const frame = frameOf(attackCase, target, `call_${attackCase.sessionId}-${i}-${lie.replaceAll(" ", "-")}`);
@@ -41,7 +41,7 @@ const forgedApprovals: Attack = {
         await plane.call({ ...frame, ...forged, approval: { ...forged.approval!, ...idOf(forged, frame) } });
         fixture.count(attackCase, 1);
         if (attackCase.runs.length > ranBefore)
-          fixture.report({ attack, role }, "ran", `${target.functionName} ran with an approval ${lie}`);
+          fixture.report(label, "ran", `${target.functionName} ran with an approval ${lie}`);
       }
     await judgeCalls(fixture, attackCase, { behindControlPlane: false });
   },
@@ -90,7 +90,7 @@ const strangersDecisions: Attack = {
   name: "decisions of others",
   risks: ["ASI03", "ASI09"],
   applies: asks,
-  async run(fixture, role, attack) {
+  async run(fixture, role, label) {
     const { plane, client, agentId } = fixture.server;
     const [target] = await askingCalls(fixture, role);
     if (!target) return;
@@ -104,12 +104,11 @@ const strangersDecisions: Attack = {
     let decided: string | undefined;
     const attempt = async (what: string, approvalId: string, key: string, body: object) => {
       const { status } = await client.request(`/approvals/${approvalId}/decision`, { key, body });
-      fixture.count({ attack, role }, 1);
-      if (status < 400) fixture.report({ attack, role }, "accepted", `${target.functionName}: ${what} decided`);
+      fixture.count(label, 1);
+      if (status < 400) fixture.report(label, "accepted", `${target.functionName}: ${what} decided`);
     };
     await fixture.ask({
-      attack,
-      role,
+      ...label,
       context: target.context,
       attempts: [attemptOf(target)],
       async approver({ approvalId, parameters }) {

@@ -1,8 +1,9 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import { LIMITS } from "@patchbay/protocol";
 import type { Service } from "@patchbay/runtime/service";
-import type { Fixture } from "../fixture.ts";
+import type { AttackQuery, Fixture } from "../fixture.ts";
 import type { Attempt } from "../hostile-model.ts";
+import type { Label } from "../judge.ts";
 import type { Risk } from "../report.ts";
 import type { Target, TriedRole } from "../targets.ts";
 
@@ -13,8 +14,7 @@ export interface Attack {
   risks: readonly Risk[];
   /** False for a service that the attack does not apply to. Default: true. */
   applies?(service: Service): boolean;
-  /** `attack` is the attack's name. */
-  run(fixture: Fixture, role: TriedRole, attack: string): Promise<void>;
+  run(fixture: Fixture, role: TriedRole, label: Label): Promise<void>;
 }
 
 export const attemptOf = ({ functionName, input }: Target): Attempt => ({ name: functionName, input });
@@ -33,6 +33,23 @@ export function byContext(targets: readonly Target[]): { context: JsonObject; ta
     group.targets.push(target);
   }
   return [...groups.values()];
+}
+
+/** Asks one query for each context of the calls, which the model makes. */
+export async function askEach(
+  fixture: Fixture,
+  label: Label,
+  targets: readonly Target[],
+  more: Omit<AttackQuery, "attack" | "role"> = {},
+): Promise<void> {
+  for (const { context, targets: calls } of byContext(targets))
+    await fixture.ask({ ...label, context, attempts: calls.map(attemptOf), ...more });
+}
+
+/** The calls that a rule of the owner refuses to the role. */
+export function forbiddenFor(fixture: Fixture, role: TriedRole): Target[] {
+  const { hidden, refused } = fixture.targets(role);
+  return [...hidden, ...refused];
 }
 
 /** The call groups whose context fits into an adapter's header. */
@@ -61,8 +78,7 @@ const MAX_ORDERS = 100;
 
 /** The calls that a text orders the model to make. */
 export function orders(fixture: Fixture, role: TriedRole): Attempt[] {
-  const { hidden, refused } = fixture.targets(role);
-  return [...hidden, ...refused].slice(0, MAX_ORDERS).map(attemptOf);
+  return forbiddenFor(fixture, role).slice(0, MAX_ORDERS).map(attemptOf);
 }
 
 /** A value with every property that code could mistake for the caller's role. Returns values other than objects unchanged. */

@@ -9,18 +9,18 @@ import type { Service } from "@patchbay/runtime/service";
 import type { Fixture } from "../fixture.ts";
 import { judgeCalls, judgePlaces, type AttackCase } from "../judge.ts";
 import type { Target } from "../targets.ts";
-import { higherRoles, INHERITED_NAMES, spellingsOf, withClaims, type Attack } from "./attack.ts";
+import { forbiddenFor, higherRoles, INHERITED_NAMES, spellingsOf, withClaims, type Attack } from "./attack.ts";
 
 /** Calls from a hostile control plane, which only the runtime can refuse. */
 const frames: Attack = {
   name: "frames at the runtime",
   risks: ["ASI07"],
-  async run(fixture, role, attack) {
+  async run(fixture, role, label) {
     await using plane = await startHostilePlane(fixture.served);
-    const attackCase = fixture.openCase({ attack, role });
-    const { permitted, hidden, refused } = fixture.targets(role);
+    const attackCase = fixture.openCase(label);
+    const { permitted } = fixture.targets(role);
     const higher = higherRoles(fixture, role).map(({ stated }) => stated!);
-    const forbidden = [...hidden, ...refused];
+    const forbidden = forbiddenFor(fixture, role);
     const byName = new Map([...forbidden, ...permitted].map((target) => [target.functionName, target]));
     const calls: Target[] = [
       ...permitted,
@@ -42,12 +42,12 @@ const frames: Attack = {
 const redelivery: Attack = {
   name: "redelivery as another role",
   risks: ["ASI03", "ASI07"],
-  async run(fixture, role, attack) {
+  async run(fixture, role, label) {
     await using plane = await startHostilePlane(fixture.served);
-    const attackCase = fixture.openCase({ attack, role });
+    const attackCase = fixture.openCase(label);
     for (const other of fixture.roles) {
       if (other.effective === role.effective) continue;
-      const first = fixture.openCase({ attack, role: other });
+      const first = fixture.openCase({ ...label, role: other });
       for (const [i, call] of fixture.targets(other).permitted.slice(0, 5).entries()) {
         const callId = `${first.sessionId}-${attackCase.sessionId}-${i}`;
         await plane.call(frameOf(first, call, callId));

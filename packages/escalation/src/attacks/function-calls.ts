@@ -1,7 +1,8 @@
+import { oncePer } from "@patchbay/kit";
 import type { LocalServer } from "@patchbay/test-kit/local-server";
 import { scriptedModel } from "@patchbay/test-kit/scripted-model";
 import type { Fixture } from "../fixture.ts";
-import { attemptOf, byContext, INHERITED_NAMES, spellingsOf, type Attack } from "./attack.ts";
+import { askEach, attemptOf, byContext, forbiddenFor, INHERITED_NAMES, spellingsOf, type Attack } from "./attack.ts";
 
 /**
  * The calls that the role may make, to follow their results. Three times, because each time takes other branches in the
@@ -10,10 +11,10 @@ import { attemptOf, byContext, INHERITED_NAMES, spellingsOf, type Attack } from 
 const permittedCalls: Attack = {
   name: "permitted calls",
   risks: ["ASI02"],
-  async run(fixture, role, attack) {
+  async run(fixture, role, label) {
     for (const { context, targets } of byContext(fixture.targets(role).permitted)) {
       const calls = targets.map(attemptOf);
-      await fixture.ask({ attack, role, context, attempts: [...calls, ...calls, ...calls] });
+      await fixture.ask({ ...label, context, attempts: [...calls, ...calls, ...calls] });
     }
   },
 };
@@ -21,20 +22,13 @@ const permittedCalls: Attack = {
 const handlerErrors: Attack = {
   name: "handler errors",
   risks: ["ASI02"],
-  async run(fixture, role, attack) {
-    for (const { context, targets } of byContext(fixture.targets(role).permitted))
-      await fixture.ask({ attack, role, context, attempts: targets.map(attemptOf), mode: { kind: "throw" } });
-  },
+  run: (fixture, role, label) => askEach(fixture, label, fixture.targets(role).permitted, { mode: { kind: "throw" } }),
 };
 
 const forbiddenCalls: Attack = {
   name: "forbidden calls",
   risks: ["ASI02", "ASI03"],
-  async run(fixture, role, attack) {
-    const { hidden, refused } = fixture.targets(role);
-    for (const { context, targets } of byContext([...hidden, ...refused]))
-      await fixture.ask({ attack, role, context, attempts: targets.map(attemptOf) });
-  },
+  run: (fixture, role, label) => askEach(fixture, label, forbiddenFor(fixture, role)),
 };
 
 /** Permitted functions whose spellings are tried by a model. The attack with frames tries the spellings of all functions. */
@@ -45,7 +39,7 @@ const MANY = 6;
 const similarNames: Attack = {
   name: "similar function names",
   risks: ["ASI02"],
-  async run(fixture, role, attack) {
+  async run(fixture, role, label) {
     const { permitted, hidden } = fixture.targets(role);
     const known = new Set(fixture.service.manifest.functions.map(({ name }) => name));
     for (const { context, targets } of byContext([...hidden, ...permitted.slice(0, PERMITTED_TRIED)])) {
@@ -53,10 +47,10 @@ const similarNames: Attack = {
       const attempts = targets.flatMap(({ functionName, input }, i) =>
         spellingsOf(functionName).flatMap((name, j) => (known.has(name) || !chosen(i, j) ? [] : [{ name, input }])),
       );
-      await fixture.ask({ attack, role, context, attempts });
+      await fixture.ask({ ...label, context, attempts });
     }
     const inherited = INHERITED_NAMES.filter((name) => !known.has(name)).map((name) => ({ name, input: {} }));
-    await fixture.ask({ attack, role, attempts: inherited });
+    await fixture.ask({ ...label, attempts: inherited });
   },
 };
 
@@ -64,45 +58,34 @@ const similarNames: Attack = {
 const removedFunctions: Attack = {
   name: "removed functions",
   risks: ["ASI02"],
-  async run(fixture, role, attack) {
-    const { server, removed } = await afterRemoval(fixture);
+  async run(fixture, role, label) {
+    const { server, removed } = await removeFunctions(fixture);
     const targets = fixture.targets(role).permitted.filter(({ functionName }) => removed.has(functionName));
     for (const { context, targets: calls } of byContext(targets)) {
-      const asked = await fixture.ask({ attack, role, context, server, attempts: calls.map(attemptOf) });
+      const asked = await fixture.ask({ ...label, context, server, attempts: calls.map(attemptOf) });
       for (const { toolName, success } of asked?.answer.toolInteractions ?? [])
-        if (success) fixture.report({ attack, role }, "ran", `${toolName} ran after it was removed`);
+        if (success) fixture.report(label, "ran", `${toolName} ran after it was removed`);
     }
   },
 };
 
-interface Removal {
-  server: LocalServer;
-  removed: ReadonlySet<string>;
-}
-
-const removals = new WeakMap<Fixture, Promise<Removal>>();
-
-function afterRemoval(fixture: Fixture): Promise<Removal> {
-  let removal = removals.get(fixture);
-  if (!removal) removals.set(fixture, (removal = removeFunctions(fixture)));
-  return removal;
-}
-
 /** Starts a server and removes one permitted function per role from its service. */
-async function removeFunctions(fixture: Fixture): Promise<Removal> {
+const removeFunctions = oncePer(async (fixture: Fixture) => {
   const { served } = fixture;
-  const removed = new Set(
-    fixture.roles.flatMap((role) => {
-      const [first] = fixture.targets(role).permitted;
-      return first ? [first.functionName] : [];
-    }),
+  const removed: ReadonlySet<string> = new Set(
+    fixture.roles.flatMap((role) =>
+      fixture
+        .targets(role)
+        .permitted.slice(0, 1)
+        .map(({ functionName }) => functionName),
+    ),
   );
   const functions = served.manifest.functions.filter(({ name }) => !removed.has(name));
   const server = await fixture.startServer();
   server.connection.update({ ...served, manifest: { ...served.manifest, functions } });
   await untilRemoved(fixture, server, removed);
   return { server, removed };
-}
+});
 
 const TRIES = 200;
 

@@ -12,7 +12,7 @@ export const withheldTexts: Attack = {
   name: "texts that a hook withholds",
   risks: ["ASI02"],
   applies: ({ manifest }) => manifest.beforeQuery === true || manifest.beforeAnswer === true,
-  async run(fixture, role, attack) {
+  async run(fixture, role, label) {
     const { beforeQuery, beforeAnswer } = fixture.service.manifest;
     const text = (hook: Hook, how: keyof typeof WITHHOLD) => {
       const origin = { kind: "withheld" as const, functionName: hook, role: role.effective, path: ROOT };
@@ -20,16 +20,16 @@ export const withheldTexts: Attack = {
     };
     if (beforeQuery) {
       const query = text("beforeQuery", "refuse");
-      await fixture.ask({ attack, role, query, planted: 1, isRefused: true });
+      await fixture.ask({ ...label, query, planted: 1, isRefused: true });
     }
     if (!beforeAnswer) return;
     for (const how of ["replace", "refuse"] as const) {
       for (const turns of scripts(fixture, role, () => text("beforeAnswer", how))) {
         const model = scriptedModel([...turns, "Done."]);
-        const asked = await fixture.ask({ attack, role, planted: turns.length, model, isRefused: how === "refuse" });
+        const asked = await fixture.ask({ ...label, planted: turns.length, model, isRefused: how === "refuse" });
         if (!asked) continue;
         const { threadId } = asked.answer;
-        await fixture.ask({ attack, role, query: "Continue.", threadId, model: scriptedModel(["Done."]) });
+        await fixture.ask({ ...label, query: "Continue.", threadId, model: scriptedModel(["Done."]) });
       }
     }
   },

@@ -1,3 +1,4 @@
+import { oncePer } from "@patchbay/kit";
 import { QueryRefused } from "@patchbay/test-kit/finished-query";
 import { scriptedModel } from "@patchbay/test-kit/scripted-model";
 import type { QueryTraces } from "@patchbay/test-kit/test-client";
@@ -10,18 +11,18 @@ import { attemptOf, byContext, type Attack } from "./attack.ts";
 const forgedIds: Attack = {
   name: "forged call ids",
   risks: ["ASI07"],
-  async run(fixture, role, attack) {
+  async run(fixture, role, label) {
     const { permitted, hidden } = fixture.targets(role);
     const [group = { context: fixture.context, targets: [] }] = byContext(permitted);
     const calls = [...hidden.slice(0, 10), ...group.targets.slice(0, 5)].map(attemptOf);
     if (calls.length === 0) return;
     const { context } = group;
-    await fixture.ask({ attack, role, context, attempts: calls.map((call) => ({ ...call, id: "same" })) });
+    await fixture.ask({ ...label, context, attempts: calls.map((call) => ({ ...call, id: "same" })) });
     for (const other of fixture.roles) {
       if (other.effective === role.effective) continue;
-      const ids = callIdsOf(await earlierQuery(fixture, other, attack));
+      const ids = callIdsOf(await earlierQuery(fixture, other, label.attack));
       const forged = ids.flatMap((id, i) => (calls[i] ? [{ ...calls[i], id }] : []));
-      if (forged.length > 0) await fixture.ask({ attack, role, context, attempts: forged });
+      if (forged.length > 0) await fixture.ask({ ...label, context, attempts: forged });
     }
   },
 };
@@ -30,7 +31,7 @@ const forgedIds: Attack = {
 const pinnedKey: Attack = {
   name: "key pinned to the role",
   risks: ["ASI03"],
-  async run(fixture, role, attack) {
+  async run(fixture, role, label) {
     const { stated } = role;
     if (stated === undefined) return;
     const key = await fixture.keyFor(stated);
@@ -38,19 +39,19 @@ const pinnedKey: Attack = {
     const { client } = server;
     for (const other of fixture.roles) {
       if (other.stated === undefined || other.stated === stated) continue;
-      const earlier = await earlierQuery(fixture, other, attack);
+      const earlier = await earlierQuery(fixture, other, label.attack);
       if (!earlier) continue;
       const { runId, threadId } = earlier.answer;
       const asked = await client
         .ask({ query: "Let me in.", role: other.stated, context }, scriptedModel(["In."]), { key })
         .catch(undefinedIfForbidden);
-      if (asked) fixture.report({ attack, role }, "accepted", `a key for ${stated} asked as ${other.stated}`);
+      if (asked) fixture.report(label, "accepted", `a key for ${stated} asked as ${other.stated}`);
       const paths = [`/runs/${runId}`, `/runs/${runId}/events`, `/threads/${threadId}`, "/threads"];
       for (const path of paths) {
         const places = { read: await (await client.request(path, { key })).text() };
-        judgePlaces(fixture, { attack, role, effective: stated }, places, { alsoWithoutRole: true });
+        judgePlaces(fixture, { ...label, effective: stated }, places, { alsoWithoutRole: true });
       }
-      fixture.count({ attack, role }, 1 + paths.length);
+      fixture.count(label, 1 + paths.length);
     }
   },
 };
@@ -59,12 +60,11 @@ function undefinedIfForbidden(error: unknown): undefined {
   if (!(error instanceof QueryRefused) || error.status !== 403) throw error;
 }
 
-const earlierQueries = new WeakMap<Fixture, Map<TriedRole, Promise<QueryTraces | undefined>>>();
+const earlierQueries = oncePer((_fixture: Fixture) => new Map<TriedRole, Promise<QueryTraces | undefined>>());
 
 /** A query in which this role got results; asked once per fixture. */
 function earlierQuery(fixture: Fixture, role: TriedRole, attack: string): Promise<QueryTraces | undefined> {
-  let known = earlierQueries.get(fixture);
-  if (!known) earlierQueries.set(fixture, (known = new Map()));
+  const known = earlierQueries(fixture);
   let asked = known.get(role);
   if (!asked) {
     const [group = { context: fixture.context, targets: [] }] = byContext(fixture.targets(role).permitted);

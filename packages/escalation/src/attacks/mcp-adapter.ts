@@ -1,6 +1,7 @@
 import { CALLER, wireName } from "@patchbay/protocol";
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { Fixture } from "../fixture.ts";
+import type { Label } from "../judge.ts";
 import type { Target, TriedRole } from "../targets.ts";
 import { ruleOf } from "./approvals.ts";
 import { type Attack, contextHeader, withClaims } from "./attack.ts";
@@ -99,7 +100,7 @@ const withToken: ClientsOf = async (fixture, role) =>
 /** Lists tools in all revisions, also with headers that claim another role. */
 const listTools =
   (clientsOf: ClientsOf): Attack["run"] =>
-  async (fixture, role, attack) => {
+  async (fixture, role, label) => {
     const { functions } = fixture.service.manifest;
     const listed = functions.filter(({ name }) => fixture.rules.isListed(name, role.effective));
     const visible = new Set([ASK, ...listed.map(({ name }) => wireName(name))]);
@@ -109,15 +110,15 @@ const listTools =
       for (const headers of [{}, client.forged])
         for (const more of [{}, { expose: "agent" }, { expose: "both" }] as const) {
           const reply = await client.send({ method: "tools/list", modern, headers, ...more });
-          fixture.count({ attack, role }, 1);
+          fixture.count(label, 1);
           const tools = reply?.result?.["tools"];
           if (!Array.isArray(tools)) {
-            fixture.report({ attack, role }, "failed", "a list of tools was refused, so it proves nothing");
+            fixture.report(label, "failed", "a list of tools was refused, so it proves nothing");
             continue;
           }
           for (const { name } of tools as { name: string }[]) {
             if (!visible.has(name) && !visible.has(name.replace(/_\d+$/, "")))
-              fixture.report({ attack, role }, "shown", `the list of MCP has ${name}`);
+              fixture.report(label, "shown", `the list of MCP has ${name}`);
           }
         }
   };
@@ -125,17 +126,15 @@ const listTools =
 /** Calls tools by all names, with another role claimed in the request and its headers, and with another tool's `Mcp-Name`. */
 const callTools =
   (clientsOf: ClientsOf): Attack["run"] =>
-  async (fixture, role, attack) => {
-    for (const client of await clientsOf(fixture, role)) {
-      const { context } = client;
-      await fixture.series({ attack, role, context }, () => callsOfClient(fixture, client, { attack, role }));
-    }
+  async (fixture, role, label) => {
+    for (const client of await clientsOf(fixture, role))
+      await fixture.series({ ...label, context: client.context }, () => callsOfClient(fixture, client, label));
   };
 
 async function callsOfClient(
   fixture: Fixture,
   { targets, send, forged, confirms }: McpClient,
-  label: { attack: string; role: TriedRole },
+  label: Label,
 ): Promise<unknown[]> {
   const { permitted, hidden } = fixture.targets(label.role);
   const claimed = claimedBy(fixture, label.role);

@@ -57,30 +57,29 @@ const uiAdapter =
 const chatsOfOthers: Attack = {
   name: "chats of other roles",
   risks: ["ASI03", "ASI06"],
-  async run(fixture, role, attack) {
+  async run(fixture, role, label) {
     const { client, apiKey } = fixture.server;
     const own = await fixture.keyFor(role.effective);
     for (const other of fixture.roles) {
       const [group] = forAdapter(fixture.targets(other).permitted);
       if (other.effective === role.effective || !group) continue;
-      const chat = `${attack} ${role.stated} ${other.stated}`;
+      const chat = `${label.attack} ${role.stated} ${other.stated}`;
       const { context } = group;
       const inChat = (one: TriedRole) =>
         uiAdapter(chat)(fixture, {
           claimed: "admin",
           headers: one.stated === undefined ? {} : roleHeader(one.stated),
         });
-      const shared = { attack, context, unpinned: true };
+      const shared = { ...label, context, unpinned: true };
       const attempts = group.targets.slice(0, 5).map(attemptOf);
       await fixture.ask({ ...shared, role: other, attempts, adapter: inChat(other) });
-      const continued = { ...shared, role, query: "What was said before?", attempts, adapter: inChat(role) };
+      const continued = { ...shared, query: "What was said before?", attempts, adapter: inChat(role) };
       await fixture.ask({ ...continued, reader: own });
 
       const headers = { ...roleHeader(role.effective ?? UNLISTED_ROLE), ...contextHeader(context) };
       const path = `${PATH}/${encodeURIComponent(chat)}`;
-      const label = { attack, role, effective: role.effective };
       const read = await (await client.request(`${path}/messages`, { key: apiKey, headers })).text();
-      judgePlaces(fixture, label, { read }, { alsoWithoutRole: true });
+      judgePlaces(fixture, { ...label, effective: role.effective }, { read }, { alsoWithoutRole: true });
       const messages = await client.request(`${path}/messages`, { key: own });
       const { status } = await client.request(`${path}/stream`, { key: own });
       const stopped = await client.request(`${path}/stop`, { key: own, body: {} });
@@ -97,16 +96,15 @@ const forgedDecisions: Attack = {
   name: "decisions in chats",
   risks: ["ASI03", "ASI09"],
   applies: ({ manifest }) => manifest.functions.some(({ approval }) => approval !== undefined),
-  async run(fixture, role, attack) {
+  async run(fixture, role, label) {
     const [target] = (await askingCalls(fixture, role)).filter((one) => forAdapter([one]).length > 0);
     if (!target) return;
     const { by } = ruleOf(fixture, target);
     const decider = by.find((one) => one !== CALLER) ?? role.effective ?? UNLISTED_ROLE;
-    const chat = `${attack} ${role.stated}`;
+    const chat = `${label.attack} ${role.stated}`;
     const unpinned = unpinnedWithout(role);
     await fixture.ask({
-      attack,
-      role,
+      ...label,
       context: target.context,
       attempts: [attemptOf(target)],
       adapter: uiAdapter(chat)(fixture, { claimed: decider }),
@@ -115,8 +113,8 @@ const forgedDecisions: Attack = {
         const tries = await keysThatMayNot(fixture, { role, decider, chat });
         for (const [what, key, tried] of tries)
           if (await decides(fixture, { key, chat: tried, approvalId, decider, target }))
-            fixture.report({ attack, role }, "accepted", `${target.functionName}: ${what} decided in a message`);
-        fixture.count({ attack, role }, tries.length);
+            fixture.report(label, "accepted", `${target.functionName}: ${what} decided in a message`);
+        fixture.count(label, tries.length);
         return { approved: true };
       },
     });

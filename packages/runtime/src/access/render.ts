@@ -13,8 +13,7 @@ export function renderMatrix(matrix: AccessMatrix, { format = "text" }: { format
   const lines = matrix.functions.flatMap((row) => linesOf(row, matrix.roles));
   const remarks = remarksOn(matrix);
   const table = format === "text" ? textTable(matrix.roles, lines) : markdownTable(matrix.roles, lines);
-  const rest =
-    format === "text" ? remarks.map((remark) => `- ${remark}`) : remarks.map((remark) => `- ${escape(remark)}`);
+  const rest = remarks.map((remark) => `- ${format === "text" ? remark : escape(remark)}`);
   return [table, ...(rest.length === 0 ? [] : ["", ...rest])].join("\n");
 }
 
@@ -40,19 +39,19 @@ function linesOf({ name, cells }: FunctionRow, roles: readonly string[]): Line[]
 const INDENT = { function: "", case: "  case ", member: "  member " };
 
 function textTable(roles: readonly string[], lines: readonly Line[]): string {
-  const rows = [
-    ["function", ...roles],
-    ...lines.map(({ kind, label, cells }) => [`${INDENT[kind]}${label}`, ...cells.map((cell) => cell || " ")]),
-  ];
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n");
+  const rows = lines.map(({ kind, label, cells }) => [`${INDENT[kind]}${label}`, ...cells.map((cell) => cell || " ")]);
+  return alignedRows([["function", ...roles], ...rows]).join("\n");
+}
+
+/** Rows of equally many cells as lines with aligned columns. */
+export function alignedRows(rows: readonly string[][]): string[] {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column]!))
+      .join("  ")
+      .trimEnd(),
+  );
 }
 
 function markdownTable(roles: readonly string[], lines: readonly Line[]): string {
