@@ -1,5 +1,5 @@
 import { existsSync, statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { dirname, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Log, Service } from "@patchbay/functions";
 import { readEnvironment } from "./config.ts";
@@ -25,6 +25,12 @@ export function findServiceFile(named: string | undefined): string {
       `${path} is a folder. Name the file in it that default-exports what defineService() returned.`,
     );
   return path;
+}
+
+/** A path, relative to the working folder if it is below it. */
+export function nearPath(path: string): string {
+  const near = relative(process.cwd(), path);
+  return near.startsWith("..") ? path : near;
 }
 
 /** `onFile` gets each file that decides what runs. `log` is the service's log; default: lines for people on stderr. */

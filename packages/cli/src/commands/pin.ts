@@ -1,11 +1,10 @@
-import { createInterface } from "node:readline/promises";
-import { relative } from "node:path";
 import type { Drift, FunctionSource } from "@patchbay/functions/sources";
 import type { Command } from "commander";
 import { CommandFailure } from "@patchbay/loading/failure";
 import { examples, option } from "../options.ts";
 import { keepStdoutForResults, oneLine, paint, print } from "../output.ts";
-import { findServiceFile, loadService, refuseExit } from "../service-file.ts";
+import { findServiceFile, loadService, nearPath, refuseExit } from "../service-file.ts";
+import { askLine } from "../terminal.ts";
 
 export function addPinCommand(program: Command): void {
   const command = program
@@ -40,19 +39,14 @@ async function pin(file: string | undefined, { yes }: { yes?: true }): Promise<v
   print(differing.flatMap(({ drift }) => drift.map(describeDrift)).join("\n"));
   if (!yes && !(await confirm())) throw new CommandFailure("Nothing was written. Accept the difference with --yes.");
   for (const { source } of differing) await source.pin();
-  print(`Wrote ${[...new Set(differing.map(({ source }) => near(source.lockFile!)))].join(", ")}.`);
+  print(`Wrote ${[...new Set(differing.map(({ source }) => nearPath(source.lockFile!)))].join(", ")}.`);
 }
 
 /** Asks on a terminal. Anything but "y" and "yes" declines, and so does a program. */
 async function confirm(): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return false;
-  const reader = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const answer = await reader.question("Accept these definitions? [y/N] ");
-    return /^y(es)?$/i.test(answer.trim());
-  } finally {
-    reader.close();
-  }
+  const answer = await askLine("Accept these definitions? [y/N] ", process.stderr, new AbortController().signal);
+  return answer !== undefined && /^y(es)?$/i.test(answer);
 }
 
 async function loadSources(path: string): Promise<readonly FunctionSource[]> {
@@ -70,7 +64,7 @@ export async function functionSources(): Promise<readonly FunctionSource[]> {
 export function describeSource({ name, lockFile }: FunctionSource): string {
   return lockFile === undefined
     ? `MCP server ${oneLine(name)}  ${paint("yellow", "unpinned")}`
-    : `MCP server ${oneLine(name)}  pinned in ${near(lockFile)}`;
+    : `MCP server ${oneLine(name)}  pinned in ${nearPath(lockFile)}`;
 }
 
 /** The sentence, and the changed members before and after: people read a description before models do. */
@@ -85,8 +79,3 @@ function describeDrift({ sentence, before = {}, after = {} }: Drift): string {
 /** Unicode format characters are invisible, and a model reads them. */
 const visible = (text: string): string =>
   text.replaceAll(/\p{Cf}/gu, (one) => `\\u{${one.codePointAt(0)!.toString(16)}}`);
-
-function near(path: string): string {
-  const short = relative(process.cwd(), path);
-  return short.startsWith("..") ? path : short;
-}

@@ -1,9 +1,9 @@
-import { createInterface } from "node:readline/promises";
 import { type AgentClient, PatchbayError } from "@patchbay/client";
 import { type Approval, type ApprovalRequest, CALLER } from "@patchbay/protocol";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson, present } from "@patchbay/kit";
 import { oneLine, paintStatus, printStatus } from "../output.ts";
 import { decisionCommands } from "../printed-commands.ts";
+import { askLine } from "../terminal.ts";
 
 /** Reads a line from the terminal; undefined when the question was ended, by the person or by `signal`. */
 export type Ask = (question: string, options: { signal: AbortSignal }) => Promise<string | undefined>;
@@ -132,18 +132,8 @@ function valueOf(typed: string, before: JsonValue | undefined): JsonValue {
 export function askInTerminal(): Ask | undefined {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined;
   return async (question, { signal }) => {
-    const left = new AbortController();
-    const ended = AbortSignal.any([signal, left.signal]);
-    const lines = createInterface({ input: process.stdin, output: process.stderr });
-    for (const end of ["SIGINT", "close"] as const) lines.once(end, () => left.abort());
-    try {
-      return (await lines.question(question, { signal: ended })).trim();
-    } catch (error) {
-      if (!ended.aborted) throw error;
-      printStatus("");
-      return undefined;
-    } finally {
-      lines.close();
-    }
+    const answer = await askLine(question, process.stderr, signal);
+    if (answer === undefined) printStatus("");
+    return answer;
   };
 }

@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { emitKeypressEvents, type Key } from "node:readline";
-import { createInterface } from "node:readline/promises";
 import { reasonOf } from "@patchbay/loading/failure";
 import { paintStatus, print, printStatus } from "../output.ts";
+import { askLine } from "../terminal.ts";
 
 /** What a key does. A failure is printed. */
 export interface KeyCommand {
@@ -40,19 +40,13 @@ export class TerminalKeys implements Disposable {
   /** Reads a line. Undefined when Ctrl-C, Ctrl-D or `signal` ends the question, or the keys are closed. */
   async ask(question: string, { signal }: { signal?: AbortSignal } = {}): Promise<string | undefined> {
     const asking = new AbortController();
-    const ended = AbortSignal.any([asking.signal, ...(signal ? [signal] : [])]);
-    const lines = createInterface({ input: process.stdin, output: process.stdout });
-    for (const end of ["SIGINT", "close"] as const) lines.once(end, () => asking.abort());
     this.#asking.add(asking);
     try {
-      return (await lines.question(question, { signal: ended })).trim();
-    } catch (error) {
-      if (!ended.aborted) throw error;
-      print(signal?.aborted ? "" : "\nCancelled.");
-      return undefined;
+      const answer = await askLine(question, process.stdout, AbortSignal.any([asking.signal, signal ?? asking.signal]));
+      if (answer === undefined) print(signal?.aborted ? "" : "\nCancelled.");
+      return answer;
     } finally {
       this.#asking.delete(asking);
-      lines.close();
       this.#listen();
     }
   }

@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { dirname, join } from "node:path";
 import type { AccessChange, AccessLock } from "@patchbay/functions/access";
 import { CommandFailure, reasonOf } from "@patchbay/loading/failure";
 import { lockPathOf } from "../../lock-file.ts";
 import { paint, print, printJson } from "../../output.ts";
 import type { SearchedCode } from "./search.ts";
+import { nearPath } from "../../service-file.ts";
 import { functionSources } from "../pin.ts";
 
 /**
@@ -112,11 +113,7 @@ function untestedLine(name: string): string {
   return `${paint("red", "untested ")}  ${name} is decided call by call, and no case of it is refused`;
 }
 
-/** A file, relative to the working folder if it is below it. */
-function fileOf(path: string): { file: string; exists: boolean } {
-  const near = relative(process.cwd(), path);
-  return { file: near.startsWith("..") ? path : near, exists: existsSync(path) };
-}
+const fileOf = (path: string) => ({ file: nearPath(path), exists: existsSync(path) });
 
 /** A service file's lock file. */
 export const lockFileOf = (servicePath: string) => fileOf(lockPathOf(servicePath));

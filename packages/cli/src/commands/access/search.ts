@@ -2,11 +2,12 @@ import type { Service } from "@patchbay/functions";
 import { randomInt } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { basename, dirname, join, relative } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { CommandFailure } from "@patchbay/loading/failure";
 import { paint, print, printJson } from "../../output.ts";
 import type { AccessOptions } from "./options.ts";
 import { adoptCases, caseText, type NewCase } from "@patchbay/access-lab/search/adopt";
+import { nearPath } from "../../service-file.ts";
 import { launchJudge } from "../../search-child.ts";
 import { measureAdequacy, percentKilled, requireAdequacy, type Survivor } from "@patchbay/access-lab/search/adequacy";
 import { factsOf } from "@patchbay/access-lab/search/facts";
@@ -183,8 +184,7 @@ export async function showAdequacy(
 
 function survivorText({ mutant, killer }: Survivor): string {
   const { path, line, before, after, functionNames } = mutant;
-  const near = relative(process.cwd(), path);
-  const head = `${paint("red", "survived")}  ${near.startsWith("..") ? path : near}:${line}  ${short(before)}  →  ${short(after)}`;
+  const head = `${paint("red", "survived")}  ${nearPath(path)}:${line}  ${short(before)}  →  ${short(after)}`;
   if (!killer) return `${head}\n  No call of ${functionNames.join(", ")} was found that shows the difference.`;
   const { functionName, role, original, mutated, call } = killer;
   return `${head}\n  ${functionName} as ${role} is ${mutated} instead of ${original} with ${caseText(call)}`;
