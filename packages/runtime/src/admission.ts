@@ -10,7 +10,7 @@ import {
 import { type JsonObject, type JsonValue } from "@patchbay/kit";
 import { approvalFault } from "./approval.ts";
 import { parseContext } from "./context.ts";
-import { failed, listFaults, type FailedOutcome } from "./errors.ts";
+import { failed, failure, listFaults, type FailedOutcome } from "./errors.ts";
 import type { FunctionDefinition } from "./function.ts";
 import type { Invocation } from "./invocation.ts";
 import type { Log } from "./log.ts";
@@ -140,5 +140,5 @@ async function reasonToAsk(
 
 function refuse(log: Log, rule: Rule, code: CallErrorCode, message: string): Refusal {
   log.info("call refused", { rule });
-  return { ok: false, rule, outcome: { ok: false, code, message, rule } };
+  return { ok: false, rule, outcome: failure(code, message, rule) };
 }

@@ -1,4 +1,5 @@
-import type { CallOutcome, Fault } from "@patchbay/protocol";
+import type { CallErrorCode, CallOutcome, Fault } from "@patchbay/protocol";
+import { present } from "@patchbay/kit";
 import { createReference, type Log } from "./log.ts";
 
 /**
@@ -61,11 +62,19 @@ export class ConnectionError extends Error {
 /** A failed call's outcome. */
 export type FailedOutcome = Extract<CallOutcome, { ok: false }>;
 
+/** A failed outcome with a text for the model and the caller. */
+export const failure = (code: CallErrorCode, message: string, rule?: string): FailedOutcome => ({
+  ok: false,
+  code,
+  message,
+  ...present({ rule }),
+});
+
 /** Logs an error from the owner's code, and returns an outcome with only a reference to the log line. */
 export function failed(log: Log, what: string, fields: Record<string, unknown>): FailedOutcome {
   const reference = createReference();
   log.error(what, { reference, ...fields });
-  return { ok: false, code: "function_failed", message: `The function failed. Reference: ${reference}` };
+  return failure("function_failed", `The function failed. Reference: ${reference}`);
 }
 
 const FAULTS_SHOWN = 32;

@@ -3,7 +3,7 @@ import { canonicalJson, isJsonObject, type JsonValue } from "@patchbay/kit";
 import { type AccessRequest, admit, type Admitted, findFunction, type Refusal } from "./admission.ts";
 import { createCallContext, type Invocation, type InvokeOptions } from "./invocation.ts";
 import { isTimeoutError, withDeadline } from "./deadline.ts";
-import { failed, FunctionError, listFaults, OutcomeUnknownError } from "./errors.ts";
+import { failed, failure, FunctionError, listFaults, OutcomeUnknownError } from "./errors.ts";
 import type { FunctionDefinition } from "./function.ts";
 import { toJson } from "./json.ts";
 import { MAY_HAVE_RUN, MAY_HAVE_TAKEN_EFFECT, reconciled } from "./reconcile.ts";
@@ -32,7 +32,6 @@ export interface Gate {
 interface CallAttempt {
   definition: FunctionDefinition<never>;
   invocation: Invocation;
-  role: string | undefined;
   options: InvokeOptions;
   log: Log;
   /** True once the handler has begun, so that the call may have taken effect. */
@@ -49,7 +48,7 @@ interface CallAttempt {
 export function createGate({ functions, parseContext }: GateSetup): Gate {
   return {
     async invoke(invocation, options) {
-      const { functionName, role, runId, callId, timeoutMs } = invocation;
+      const { functionName, runId, callId, timeoutMs } = invocation;
       // Any other name may be a text from the model.
       const name = functions.has(functionName) ? { functionName } : {};
       const log = options.log.child({ ...name, runId, callId });
@@ -62,7 +61,7 @@ export function createGate({ functions, parseContext }: GateSetup): Gate {
       // A function set in which calls may run twice has decided on this attempt.
       if (invocation.unsure && !mayContinue(definition)) return MAY_HAVE_RUN;
       const isUnsure = definition.reconcile !== undefined && invocation.unsure === true;
-      const attempt: CallAttempt = { definition, invocation, role, options, log, begun: false, isUnsure };
+      const attempt: CallAttempt = { definition, invocation, options, log, begun: false, isUnsure };
       return withDeadline(
         {
           timeoutMs: Math.min(timeoutMs, definition.manifest.timeoutMs),
@@ -109,26 +108,19 @@ const mayRepeat = ({ manifest: { effect, idempotent } }: FunctionDefinition<neve
   idempotent || effect === "read";
 
 const NEVER = new AbortController().signal;
-const TOO_SLOW = { ok: false, code: "timed_out", message: "Timed out before the function started." } as const;
+const TOO_SLOW = failure("timed_out", "Timed out before the function started.");
 
 async function runHandler(
   attempt: CallAttempt,
   { given, input, context, approval }: Admitted,
   signal: AbortSignal,
 ): Promise<CallOutcome> {
-  const { definition, invocation, role, options, log } = attempt;
+  const { definition, invocation, options, log } = attempt;
   if (signal.aborted) return endedEarly(attempt, signal.reason);
   reportReached(attempt, { given, input });
   attempt.begun = true;
-  const call = createCallContext({
-    invocation,
-    role,
-    context,
-    approval,
-    signal,
-    log,
-    onProgress: options.onProgress,
-  });
+  const { onProgress } = options;
+  const call = createCallContext({ invocation, context, approval, signal, log, onProgress });
   let returned = false;
   try {
     const result = await definition.handler(input, call.context);
@@ -136,8 +128,7 @@ async function runHandler(
     return await deliver(attempt, result);
   } catch (error) {
     options.onError?.(error);
-    if (error instanceof FunctionError && error.message !== "")
-      return { ok: false, code: "function_failed", message: error.message };
+    if (error instanceof FunctionError && error.message !== "") return failure("function_failed", error.message);
     if (error instanceof OutcomeUnknownError && !mayRepeat(definition)) {
       log.error("function failed, and its call may have taken effect", { error });
       return MAY_HAVE_TAKEN_EFFECT;
@@ -183,7 +174,7 @@ function reportReached(
 }
 
 /** A handler result's outcome: checked against the output schema, without restricted fields, as JSON, and limited in size. */
-async function deliver({ definition, role, log, options }: CallAttempt, result: unknown): Promise<CallOutcome> {
+async function deliver({ definition, invocation, log, options }: CallAttempt, result: unknown): Promise<CallOutcome> {
   const { parseOutput, protection } = definition;
   const parsed = (await parseOutput?.(result)) ?? { ok: true, value: result };
   if (!parsed.ok) {
@@ -192,24 +183,22 @@ async function deliver({ definition, role, log, options }: CallAttempt, result: 
     return failed(log, "result does not match the output schema", { faults });
   }
   const whole: JsonValue = toJson(parsed.value);
-  const { value, removed } = protection?.redact(whole, role) ?? { value: whole, removed: [] };
+  const { value, removed } = protection?.redact(whole, invocation.role) ?? { value: whole, removed: [] };
   const sizeBytes = Buffer.byteLength(JSON.stringify(value));
   if (sizeBytes <= LIMITS.resultBytes) return { ok: true, value, ...(removed.length > 0 && { redacted: removed }) };
-  return {
-    ok: false,
-    code: "result_too_large",
-    message: `The function ran, but its result has ${sizeBytes} bytes, which exceed the limit of ${LIMITS.resultBytes}.`,
-  };
+  return failure(
+    "result_too_large",
+    `The function ran, but its result has ${sizeBytes} bytes, which exceed the limit of ${LIMITS.resultBytes}.`,
+  );
 }
 
 function endedEarly({ begun, isUnsure, definition }: CallAttempt, reason: unknown): CallOutcome {
   if (isUnsure) return MAY_HAVE_RUN;
-  const late = isTimeoutError(reason);
   const doubt = begun && definition.manifest.effect !== "read" ? " It may have taken effect." : "";
   const when = begun ? "before the function finished" : "before the function started";
-  return late
-    ? { ok: false, code: "timed_out", message: `Timed out ${when}.${doubt}` }
-    : { ok: false, code: "cancelled", message: `The call was cancelled ${when}.${doubt}` };
+  return isTimeoutError(reason)
+    ? failure("timed_out", `Timed out ${when}.${doubt}`)
+    : failure("cancelled", `The call was cancelled ${when}.${doubt}`);
 }
 
 /**

@@ -65,46 +65,31 @@ export interface CallContext<Context = JsonObject> {
   readonly log: Log;
 }
 
-interface CallParts<Context> {
+interface CallParts<Context> extends Pick<CallContext<Context>, "context" | "approval" | "signal" | "log"> {
   invocation: Invocation;
-  role: string | undefined;
-  context: Context;
-  approval: GrantedApproval | undefined;
-  signal: AbortSignal;
-  log: Log;
-  onProgress: ((data: JsonValue) => void) | undefined;
+  onProgress: InvokeOptions["onProgress"] | undefined;
 }
 
 /** One call's context for its handler. Progress is dropped after `close` and after the signal is aborted. */
-export function createCallContext<Context>({
-  invocation,
-  role,
-  context,
-  approval,
-  signal,
-  log,
-  onProgress,
-}: CallParts<Context>): {
+export function createCallContext<Context>({ invocation, onProgress, ...given }: CallParts<Context>): {
   context: CallContext<Context>;
   close(): void;
 } {
   let closed = false;
-  const { threadId, sessionId, runId, callId, attempt } = invocation;
+  const { role, threadId, sessionId, runId, callId, attempt } = invocation;
+  const { signal, log } = given;
   return {
     close() {
       closed = true;
     },
     context: {
+      ...given,
       role,
-      context,
       threadId,
       sessionId,
       runId,
       callId,
       attempt,
-      approval,
-      signal,
-      log,
       progress(data) {
         if (closed || signal.aborted || onProgress === undefined) return;
         try {

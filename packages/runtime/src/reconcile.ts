@@ -1,4 +1,4 @@
-import type { CallOutcome } from "@patchbay/protocol";
+import { failure } from "./errors.ts";
 import type { Log } from "./log.ts";
 
 /** A call whose earlier attempt was interrupted, for `reconcile`. */
@@ -15,19 +15,16 @@ export interface Interrupted<Input, Context> {
 export type Reconciled<Result> = { done: true; result: Result } | { done: false } | "unknown";
 
 /** The outcome for a call that may have run and is not repeated. */
-export const MAY_HAVE_RUN: CallOutcome = {
-  ok: false,
-  code: "outcome_unknown",
-  message:
-    "The function may have run: an earlier attempt was interrupted, and its outcome is not known. Do not call it again; check or report.",
-};
+export const MAY_HAVE_RUN = failure(
+  "outcome_unknown",
+  "The function may have run: an earlier attempt was interrupted, and its outcome is not known. Do not call it again; check or report.",
+);
 
 /** The outcome for a call whose handler does not know whether it took effect. */
-export const MAY_HAVE_TAKEN_EFFECT: CallOutcome = {
-  ok: false,
-  code: "outcome_unknown",
-  message: "The function may have taken effect, and its outcome is not known. Do not call it again; check or report.",
-};
+export const MAY_HAVE_TAKEN_EFFECT = failure(
+  "outcome_unknown",
+  "The function may have taken effect, and its outcome is not known. Do not call it again; check or report.",
+);
 
 /** Asks the owner's code whether the earlier attempt took effect. An error and every other answer count as `unknown`. */
 export async function reconciled<Call>(

@@ -1,8 +1,7 @@
 /** The access that a service's code gives: the matrix, its lock file, changes, and the reason for a decision on one call. */
 export { NO_ROLE, type AccessChange } from "@patchbay/access";
-export { compareAccess } from "./compare.ts";
 export { explainAccess, type AccessExplanation, type AccessQuestion } from "./explain.ts";
-export { lockOf, parseLock, writeLock, type Fingerprint, type LockOptions } from "./lock.ts";
+export { compareAccess, lockOf, parseLock, writeLock, type Fingerprint, type LockOptions } from "./lock.ts";
 export type { AccessLock, CaseDecision, LockedCell, LockedFunction } from "@patchbay/protocol";
 export {
   accessMatrix,
@@ -15,7 +14,6 @@ export {
   type FunctionRow,
   type HiddenCell,
 } from "./matrix.ts";
-export { findForbidden, parseNever, type NeverList } from "./never.ts";
-export { findUnrefused } from "./unrefused.ts";
+export { findForbidden, findUnrefused, parseNever, type NeverList } from "./never.ts";
 export { renderMatrix } from "./render.ts";
 export { whatIf, type JudgedCall, type WhatIfChange, type WhatIfReport } from "./what-if.ts";

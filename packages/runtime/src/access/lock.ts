@@ -1,7 +1,7 @@
 import { type AccessLock, type CaseDecision, type LockedCell, type LockedFunction, readLock } from "@patchbay/protocol";
-import { accessSurface, byName } from "@patchbay/access";
-import { canonicalJson, type JsonObject } from "@patchbay/kit";
-import { mapSchema } from "@patchbay/schema";
+import { type AccessChange, accessSurface, byName, compareAccess as compare } from "@patchbay/access";
+import { canonicalJson, type JsonObject, type Steps } from "@patchbay/kit";
+import { COMPARISON_STEPS, mapSchema } from "@patchbay/schema";
 import type { FunctionAccess, OwnersCode, Service } from "../service.ts";
 import { accessMatrix, type AccessMatrix, type Cell, compareTexts, type FunctionRow } from "./matrix.ts";
 
@@ -127,3 +127,13 @@ export function parseLock(text: string): AccessLock {
   if ("lock" in read) return read.lock;
   throw new TypeError(read.fault);
 }
+
+/**
+ * Steps for an owner's comparison, about 5 s: 100 times as many as on the control plane, where many tenants share a
+ * process.
+ */
+export const ownersSteps = (): Steps => ({ left: 100 * COMPARISON_STEPS });
+
+/** Every difference between two locks, function by function. What it cannot decide is `unproven`. */
+export const compareAccess = (before: AccessLock, after: AccessLock): AccessChange[] =>
+  compare(before, after, ownersSteps());

@@ -10,8 +10,9 @@ import { compareSchemas, redactedFor } from "@patchbay/schema";
 import { type JsonObject, within } from "@patchbay/kit";
 import { RANK } from "@patchbay/access";
 import type { Service } from "../service.ts";
-import { ownersSteps } from "./compare.ts";
+import { ownersSteps } from "./lock.ts";
 import { judge } from "./judge.ts";
+import { compareTexts } from "./matrix.ts";
 
 /** A stored call, with its function set if that is stored. */
 export interface JudgedCall extends StoredCall {
@@ -167,9 +168,7 @@ const KINDS = ["allow", "show", "deny"];
 const byImportance = (a: WhatIfChange, b: WhatIfChange): number =>
   KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) ||
   b.calls - a.calls ||
-  compareKeys(`${a.functionName} ${a.role} ${a.was} ${a.is}`, `${b.functionName} ${b.role} ${b.was} ${b.is}`);
-
-const compareKeys = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+  compareTexts(`${a.functionName} ${a.role} ${a.was} ${a.is}`, `${b.functionName} ${b.role} ${b.was} ${b.is}`);
 
 /** The output schema with its marks. `true`: everything that the handler returns is sent. Undefined: unknown. */
 interface Output {

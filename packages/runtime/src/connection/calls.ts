@@ -7,6 +7,7 @@ import {
   type RuntimeFrame,
 } from "@patchbay/protocol";
 import { type JsonValue } from "@patchbay/kit";
+import { failure } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Service } from "../service.ts";
 import type { ControlPlaneConnection } from "./connection.ts";
@@ -237,7 +238,7 @@ export class Calls {
       return { outcome: { ...outcome, ...(input !== undefined && { input }) }, ...(report && { error: report }) };
     } catch (error) {
       log.error("internal error while handling a call", { functionName, runId, callId, error });
-      return { outcome: { ok: false, code: "function_failed", message: "The function failed." } };
+      return { outcome: failure("function_failed", "The function failed.") };
     }
   }
 

@@ -1,12 +1,6 @@
-import { type CallErrorCode, type CallFrame, type CallOutcome, isProvisional } from "@patchbay/protocol";
+import { type CallFrame, type CallOutcome, isProvisional } from "@patchbay/protocol";
 import { argumentsHash } from "@patchbay/protocol/arguments-hash";
-
-const failure = (code: CallErrorCode, message: string, rule?: string): CallOutcome => ({
-  ok: false,
-  code,
-  message,
-  ...(rule !== undefined && { rule }),
-});
+import { failure } from "../errors.ts";
 
 export const TIMED_OUT = failure("timed_out", "The function was not started in time.");
 export const CANCELLED = failure("cancelled", "The call was cancelled before it started.");

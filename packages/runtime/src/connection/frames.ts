@@ -7,6 +7,7 @@ import {
   type RuntimeFrame,
 } from "@patchbay/protocol";
 import { nestsDeeper, parseJson } from "@patchbay/kit";
+import { failure } from "../errors.ts";
 
 /** A frame from the control plane, or why the text is not one. */
 export type ParsedFrame = { ok: true; frame: ControlPlaneFrame } | { ok: false; message: string };
@@ -36,11 +37,10 @@ export function encodeFrame(frame: RuntimeFrame): string | undefined {
  */
 export function encodeResult(callId: string, attempt: number, outcome: CallOutcome, error?: ErrorReport): string {
   const { input: _, ...result } = outcome;
-  const refusal: CallOutcome = {
-    ok: false,
-    code: "result_too_large",
-    message: `The result cannot be sent: it must be JSON of at most ${LIMITS.resultBytes} bytes and ${LIMITS.jsonDepth} levels.`,
-  };
+  const refusal = failure(
+    "result_too_large",
+    `The result cannot be sent: it must be JSON of at most ${LIMITS.resultBytes} bytes and ${LIMITS.jsonDepth} levels.`,
+  );
   return (
     (error && encodeFrame({ type: "result", callId, attempt, outcome, error })) ??
     encodeFrame({ type: "result", callId, attempt, outcome }) ??

@@ -140,12 +140,16 @@ function defaultOf(root: JsonObject, member: JsonValue): JsonValue | undefined {
 }
 
 /** A schema with the schemas from `$ref` and `allOf` that apply to the same value. Enters circular references once. */
-function partsOf(root: JsonObject, schema: JsonValue, seen = new Set<JsonValue>()): JsonObject[] {
+export function partsOf(
+  root: JsonObject | undefined,
+  schema: JsonValue | undefined,
+  seen = new Set<JsonValue>(),
+): JsonObject[] {
   if (!isJsonObject(schema) || seen.has(schema)) return [];
   seen.add(schema);
   const { $ref, allOf } = schema;
   const others = [
-    ...(typeof $ref === "string" ? [followRef(root, $ref) ?? true] : []),
+    ...(root !== undefined && typeof $ref === "string" ? [followRef(root, $ref)] : []),
     ...(Array.isArray(allOf) ? allOf : []),
   ];
   return [schema, ...others.flatMap((other) => partsOf(root, other, seen))];

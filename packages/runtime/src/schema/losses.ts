@@ -1,5 +1,5 @@
-import { followRef } from "@patchbay/schema";
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
+import { partsOf } from "./defaults.ts";
 import { type Part, readPart } from "./parts.ts";
 import { isZod4 } from "./schema.ts";
 
@@ -38,7 +38,7 @@ export function findLosses(whole: object, root?: JsonObject): Losses {
       foreign.push(at);
       return;
     }
-    const schemas = schemasAt(root, node);
+    const schemas = partsOf(root, node);
     for (const [name, text] of part.texts)
       if (!given.has(name) && !schemas.some((one) => one[name] === text))
         missing.add(`the ${name} ${JSON.stringify(text)} of ${at}`);
@@ -73,7 +73,7 @@ export function findLosses(whole: object, root?: JsonObject): Losses {
       first("additionalProperties", "items") ?? (isJsonObject(patterns) ? Object.values(patterns)[0] : undefined);
     if (others !== undefined && other !== false) visit(others, other, [...path, "*"], NONE);
     const allowedKeys = keys && readPart(keys);
-    if (allowedKeys && !saysValues(allowedKeys, schemasAt(root, first("propertyNames"))))
+    if (allowedKeys && !saysValues(allowedKeys, partsOf(root, first("propertyNames"))))
       missing.add(`the keys of ${at}`);
     const branches = first("anyOf", "oneOf");
     const isPaired = Array.isArray(branches) && branches.length === options.length;
@@ -93,19 +93,6 @@ interface Within {
 }
 
 const NONE: ReadonlySet<string> = new Set();
-
-/** A JSON Schema with all that apply to the same value. */
-function schemasAt(root: JsonObject | undefined, node: JsonValue | undefined): JsonObject[] {
-  const found = new Set<JsonObject>();
-  const enter = (one: JsonValue | undefined) => {
-    if (!isJsonObject(one) || found.has(one)) return;
-    found.add(one);
-    if (root !== undefined && typeof one["$ref"] === "string") enter(followRef(root, one["$ref"]));
-    if (Array.isArray(one["allOf"])) one["allOf"].forEach(enter);
-  };
-  enter(node);
-  return [...found];
-}
 
 function ownOf(properties: JsonValue | undefined, name: string): JsonValue | undefined {
   return isJsonObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
