@@ -11,20 +11,20 @@ import { LateResults } from "./calls/late-results.ts";
 import type { GatewayContext } from "./context.ts";
 import { Shadows } from "./shadow/shadows.ts";
 import { acceptRuntime } from "./handshake/handshake.ts";
-import { closeWhenRevoked, KeyQuota } from "./handshake/runtime-keys.ts";
+import { closeWhenRevoked, createKeyQuota } from "./handshake/runtime-keys.ts";
 import { type Authenticate, createUpgrade } from "./handshake/upgrade.ts";
 import { Connections } from "./local/connections.ts";
-import { ConnectionRegistry, Directory } from "./peers/directory.ts";
-import { Presence } from "./peers/presence.ts";
+import { createConnectionRegistry, Directory } from "./peers/directory.ts";
+import { createPresence } from "./peers/presence.ts";
 import { receiveHostUpdates, reconcileCalls } from "./peers/reconcile.ts";
 import { RemoteCallServer } from "./peers/remote-call-server.ts";
 import type { RemoteChannelDeps } from "./peers/remote-channel.ts";
-import { CombinedSets, ManifestCache } from "./routing/manifests.ts";
-import { ChannelWait, RuntimePicker } from "./routing/runtime-picker.ts";
+import { createCombinedSets, createManifestCache } from "./routing/manifests.ts";
+import { createChannelWait, RuntimePicker } from "./routing/runtime-picker.ts";
 import { ServingSets } from "./routing/serving-sets.ts";
-import { Sessions } from "./routing/sessions.ts";
+import { createSessions } from "./routing/sessions.ts";
 import { createSetChanges } from "./routing/set-changes.ts";
-import { SetOrders } from "./routing/set-order.ts";
+import { createSetOrders } from "./routing/set-order.ts";
 
 /** How often loads are announced and failed writes retried. */
 const HOUSEKEEPING_MS = 1_000;
@@ -92,7 +92,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
 
   const { keyCheckMs: everyMs = 1_000, validCredentials: credential } = options;
   const access = running.use(createAccessWatch({ valid: { credential }, everyMs, log }));
-  const quota = new KeyQuota(limits);
+  const quota = createKeyQuota(limits);
   const handshake = { ...parts, store, within, replicaId, limits, heartbeatMs, helloMs, log, metrics };
   const handleUpgrade = createUpgrade({
     authenticate: options.authenticate,
@@ -124,9 +124,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
   });
 
   return {
-    session: sessions.session,
-    combine: sessions.combine,
-    serving: sessions.serving,
+    ...sessions,
     assign: picker.assign,
     prepare: picker.prepare,
     runHook: picker.runHook,
@@ -137,7 +135,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     onChange: changes.on,
     agentChanged: changes.announce,
     handleUpgrade,
-    connectionCount: (agentId) => (agentId === undefined ? registry.size : registry.of(agentId).length),
+    connectionCount: (agentId) => (agentId === undefined ? registry.all() : registry.of(agentId)).length,
     goingAway() {
       connections.goingAway();
       shadows.goingAway();
@@ -160,16 +158,16 @@ function createParts(options: PartsOptions, closed: AbortSignal) {
   const { callCheckMs = 2_000, stopGraceMs = 2_000, arrivalMs = 15_000, prepareMs = 5_000 } = options;
   const { reconnectMs = LIMITS.runtimeReturnMs + 2 * heartbeatMs } = options;
   const remote: RemoteChannelDeps = { bus, calls, replicaId, log, answerMs: callCheckMs, busy: new Set() };
-  const registry = new ConnectionRegistry();
+  const registry = createConnectionRegistry();
   const directory = new Directory({ registry, store, remote, log });
-  const presence = new Presence({ bus, replicaId });
+  const presence = createPresence({ bus, replicaId });
 
-  const manifests = new ManifestCache(store);
-  const orders = new SetOrders({ store, log });
+  const manifests = createManifestCache(store);
+  const orders = createSetOrders({ store, log });
   const serving = new ServingSets({ orders, manifests, limits, log });
-  const combined = new CombinedSets({ store, manifests, limits });
-  const wait = new ChannelWait({ directory, store, clock, arrivalMs, closed });
-  const sessions = new Sessions({ directory, wait, serving, combined, manifests, store, limits });
+  const combined = createCombinedSets({ store, manifests, limits });
+  const wait = createChannelWait({ directory, store, clock, arrivalMs, closed });
+  const sessions = createSessions({ directory, wait, serving, combined, manifests, store, limits });
   const picker = new RuntimePicker({ directory, wait, manifests, serving, clock, arrivalMs, prepareMs });
 
   const times = { reconnectMs, stopGraceMs, silenceMs: SILENT_BEATS * heartbeatMs };

@@ -1,6 +1,6 @@
 import { DEFAULT_LIMITS, LIMITS } from "@patchbay/protocol";
 import { expect, test, vi } from "vitest";
-import { CombinedSets, ManifestCache } from "../src/routing/manifests.ts";
+import { createCombinedSets, createManifestCache } from "../src/routing/manifests.ts";
 import { addAgents, recordingStore } from "../../../test/support/gateway-server.ts";
 import { fakeManifest } from "../../../test/support/fake-service.ts";
 
@@ -11,7 +11,7 @@ test("combined sets stay within the limit of stored sets without a further conne
   await using _ = { [Symbol.asyncDispose]: () => store.all.close() };
   await addAgents(store.all);
   const limits = { ...DEFAULT_LIMITS, functionSetsPerAgent: 3 };
-  const combined = new CombinedSets({ store, manifests: new ManifestCache(store), limits });
+  const combined = createCombinedSets({ store, manifests: createManifestCache(store), limits });
 
   const hashes: string[] = [];
   for (let i = 0; i < 6; i++)
@@ -26,7 +26,7 @@ test("a combined set names the hooks of its services, in their order", async () 
   const store = await recordingStore();
   await using _ = { [Symbol.asyncDispose]: () => store.all.close() };
   await addAgents(store.all);
-  const combined = new CombinedSets({ store, manifests: new ManifestCache(store), limits: DEFAULT_LIMITS });
+  const combined = createCombinedSets({ store, manifests: createManifestCache(store), limits: DEFAULT_LIMITS });
   const hooked = (service: string, hooks: object) => ({
     service,
     manifest: { ...fakeManifest([service]), name: service, ...hooks },
@@ -50,7 +50,7 @@ test("a combined set has the example queries of its services, in their order and
   const store = await recordingStore();
   await using _ = { [Symbol.asyncDispose]: () => store.all.close() };
   await addAgents(store.all);
-  const combined = new CombinedSets({ store, manifests: new ManifestCache(store), limits: DEFAULT_LIMITS });
+  const combined = createCombinedSets({ store, manifests: createManifestCache(store), limits: DEFAULT_LIMITS });
   const withExamples = (service: string, count: number) => {
     const exampleQueries = Array.from({ length: count }, (_, i) => ({ query: `${service} ${i}`, role: "support" }));
     return { service, manifest: { ...fakeManifest([service]), exampleQueries }, manifestHash: service };
@@ -79,7 +79,7 @@ test("a combined set is saved again a minute after its last save began, however 
     },
     getManifest: async () => undefined,
   };
-  const combined = new CombinedSets({ store, manifests: new ManifestCache(store), limits: DEFAULT_LIMITS });
+  const combined = createCombinedSets({ store, manifests: createManifestCache(store), limits: DEFAULT_LIMITS });
   const save = () => combined.of("agent-a", [serviceOf("desk"), serviceOf("mail")]);
   await save();
 

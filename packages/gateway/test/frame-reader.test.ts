@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { FrameBudget } from "../src/local/frame-reader.ts";
+import { createFrameBudget } from "../src/local/frame-reader.ts";
 
 function budgetAt(limits: { framesPerSecond: number; frameBurst: number }) {
   const time = { now: 0 };
-  const budget = new FrameBudget(limits, () => time.now);
+  const budget = createFrameBudget(limits, () => time.now);
   /** How many of `count` frames pass. */
-  const passed = (count: number) => Array.from({ length: count }, () => budget.take()).filter((over) => !over).length;
+  const passed = (count: number) => Array.from({ length: count }, () => budget()).filter((over) => !over).length;
   return { time, budget, passed };
 }
 
@@ -22,15 +22,15 @@ test("a burst passes immediately, then the frames of each second", () => {
 test("an excess lasts until no frame was dropped for three seconds", () => {
   const { time, budget, passed } = budgetAt({ framesPerSecond: 10, frameBurst: 20 });
   passed(20);
-  expect(budget.take()).toEqual({ dropped: 1, forMs: 0 });
+  expect(budget()).toEqual({ dropped: 1, forMs: 0 });
 
   time.now = 2_000;
   expect(passed(21)).toBe(20);
   time.now = 5_000;
   passed(20);
-  expect(budget.take()).toEqual({ dropped: 3, forMs: 5_000 });
+  expect(budget()).toEqual({ dropped: 3, forMs: 5_000 });
   time.now = 8_001;
   passed(20);
 
-  expect(budget.take()).toEqual({ dropped: 1, forMs: 0 });
+  expect(budget()).toEqual({ dropped: 1, forMs: 0 });
 });

@@ -1,13 +1,13 @@
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
 import type { WebSocket } from "ws";
-import { KeyQuota } from "../src/handshake/runtime-keys.ts";
+import { createKeyQuota } from "../src/handshake/runtime-keys.ts";
 
 const MINUTE = 60_000;
 
 function quotaAt(limits: { connectionsPerKey?: number; hellosPerMinute?: number }) {
   const time = { now: 0 };
-  const quota = new KeyQuota({ connectionsPerKey: 64, hellosPerMinute: 200, ...limits }, () => time.now);
+  const quota = createKeyQuota({ connectionsPerKey: 64, hellosPerMinute: 200, ...limits }, () => time.now);
   return { time, quota };
 }
 
@@ -17,7 +17,7 @@ class Socket extends EventEmitter {
   readyState = 1;
 }
 
-function connect(quota: KeyQuota, keyId: string): Socket {
+function connect(quota: ReturnType<typeof createKeyQuota>, keyId: string): Socket {
   expect(quota.refuse(keyId)).toBeUndefined();
   const socket = new Socket();
   quota.add(keyId, socket as unknown as WebSocket);

@@ -4,9 +4,9 @@ import type { Msg } from "@nats-io/transport-node";
 import { NoResponders, type Bus } from "@patchbay/engine/ports/bus";
 import { checkSubject, createMemoryBus } from "./memory-bus.ts";
 import { keepConnected, type KeptConnection } from "./nats-connection.ts";
-import { requestRemote, RequestServer } from "./nats-requests.ts";
+import { createRequestServer, requestRemote } from "./nats-requests.ts";
 import { parseNatsAddresses } from "./nats-server.ts";
-import { Subscriptions } from "./nats-subscriptions.ts";
+import { createSubscriptions } from "./nats-subscriptions.ts";
 import { decodeBody, encodeBody } from "./nats-wire.ts";
 import type { RequestLimits } from "./request-timeout.ts";
 
@@ -37,9 +37,9 @@ class NatsBus implements Bus {
   readonly #prefix: string;
   readonly #log: Log;
   readonly #local: Bus;
-  readonly #subscriptions: Subscriptions;
+  readonly #subscriptions: ReturnType<typeof createSubscriptions>;
   readonly #connection: KeptConnection;
-  readonly #server: RequestServer;
+  readonly #server: ReturnType<typeof createRequestServer>;
   /** One NATS subscription per subject serves all its subscribers in this process. */
   readonly #shared = new Map<string, { subscribers: number; interest: Disposable }>();
   #warned = false;
@@ -50,7 +50,7 @@ class NatsBus implements Bus {
     this.#prefix = prefix;
     this.#log = log;
     this.#local = createMemoryBus({ log });
-    this.#subscriptions = new Subscriptions(log);
+    this.#subscriptions = createSubscriptions(log);
     this.#connection = keepConnected({
       addresses: parseNatsAddresses(urls),
       inboxPrefix: `${prefix}.inbox`,
@@ -58,7 +58,7 @@ class NatsBus implements Bus {
       attach: (connection) => this.#subscriptions.attach(connection),
       log,
     });
-    this.#server = new RequestServer({ log, maxPayload: () => this.#connection.live?.info?.max_payload });
+    this.#server = createRequestServer({ log, maxPayload: () => this.#connection.live?.info?.max_payload });
   }
 
   async started(): Promise<void> {
@@ -92,7 +92,11 @@ class NatsBus implements Bus {
 
   subscribe(subject: string, receive: (body: JsonValue) => void): Disposable {
     const local = this.#local.subscribe(subject, receive);
-    return this.#closing ? local : all(local, this.#shareSubscription(subject));
+    if (this.#closing) return local;
+    const subscription = new DisposableStack();
+    subscription.use(this.#shareSubscription(subject));
+    subscription.use(local);
+    return subscription;
   }
 
   async request(
@@ -116,12 +120,11 @@ class NatsBus implements Bus {
       const decoded = this.#decode(message);
       if (decoded) this.#server.respond(message, decoded.body, serves && !this.#closing ? answer : undefined);
     };
-    const remote = this.#subscriptions.add({ subject: this.#requestedAs(subject), queue: QUEUE, take });
-    return all(
-      local,
-      once(() => (serves = false)),
-      remote,
-    );
+    const serving = new DisposableStack();
+    serving.use(this.#subscriptions.add({ subject: this.#requestedAs(subject), queue: QUEUE, take }));
+    serving.defer(() => (serves = false));
+    serving.use(local);
+    return serving;
   }
 
   close(): Promise<void> {
@@ -156,11 +159,13 @@ class NatsBus implements Bus {
     };
     shared.subscribers++;
     this.#shared.set(subject, shared);
-    return once(() => {
-      if (--shared.subscribers > 0) return;
-      this.#shared.delete(subject);
-      shared.interest[Symbol.dispose]();
-    });
+    return {
+      [Symbol.dispose]: () => {
+        if (--shared.subscribers > 0) return;
+        this.#shared.delete(subject);
+        shared.interest[Symbol.dispose]();
+      },
+    };
   }
 
   #decode(message: Msg): { body: JsonValue } | undefined {
@@ -171,19 +176,4 @@ class NatsBus implements Bus {
     }
     return decoded;
   }
-}
-
-/** A handle that calls `dispose` only once. */
-function once(dispose: () => void): Disposable {
-  const stack = new DisposableStack();
-  stack.defer(dispose);
-  return stack;
-}
-
-function all(...parts: Disposable[]): Disposable {
-  return {
-    [Symbol.dispose]() {
-      for (const part of parts) part[Symbol.dispose]();
-    },
-  };
 }

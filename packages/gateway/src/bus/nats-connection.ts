@@ -31,12 +31,12 @@ export function keepConnected(options: NatsConnectionOptions) {
   const closing = new AbortController();
   const aborted = once(closing.signal, "abort");
   const first = Promise.withResolvers<void>();
-  const status = new StatusLog(addresses.map(formatAddress), log);
-  let current: { connection: NatsConnection; health: ConnectionHealth } | undefined;
+  const status = createStatusLog(addresses.map(formatAddress), log);
+  let current: { connection: NatsConnection; health: ReturnType<typeof watchHealth> } | undefined;
 
   /** Uses a connection until it is lost. */
   async function use(connection: NatsConnection, server: string): Promise<void> {
-    using health = new ConnectionHealth(connection, pingMs);
+    using health = watchHealth(connection, pingMs);
     attach(connection);
     // The server has the subscriptions once it confirms the flush. Before, a live connection would miss what others
     // publish.
@@ -97,73 +97,60 @@ export function keepConnected(options: NatsConnectionOptions) {
 export type KeptConnection = ReturnType<typeof keepConnected>;
 
 /** Logs connection changes: one line per outage, not one per attempt. */
-class StatusLog {
-  reached = false;
-  readonly #servers: string[];
-  readonly #log: Log;
-  #status: "up" | "down" | undefined;
-
-  constructor(servers: string[], log: Log) {
-    this.#servers = servers;
-    this.#log = log;
-  }
-
-  up(server: string): void {
-    if (this.#status !== "up") this.#log.info(this.reached ? "bus reconnected" : "bus connected", { server });
-    this.#status = "up";
-    this.reached = true;
-  }
-
-  down(cause: unknown): void {
-    if (this.#status === "down") return;
-    this.#status = "down";
-    const reason = cause instanceof Error ? cause.message : "connection closed";
-    this.#log.warn(this.reached ? "bus disconnected" : "bus unreachable", { servers: this.#servers, reason });
-  }
+function createStatusLog(servers: string[], log: Log) {
+  let status: "up" | "down" | undefined;
+  let reached = false;
+  return {
+    get reached(): boolean {
+      return reached;
+    },
+    up(server: string): void {
+      if (status !== "up") log.info(reached ? "bus reconnected" : "bus connected", { server });
+      status = "up";
+      reached = true;
+    },
+    down(cause: unknown): void {
+      if (status === "down") return;
+      status = "down";
+      const reason = cause instanceof Error ? cause.message : "connection closed";
+      log.warn(reached ? "bus disconnected" : "bus unreachable", { servers, reason });
+    },
+  };
 }
 
 /**
  * Closes a connection whose server misses two pings in a row, and counts unconfirmed bytes. (The client library's own
  * ping waits until its last bytes are written, which never happens when the server is frozen.)
  */
-class ConnectionHealth implements Disposable {
-  readonly #connection: NatsConnection;
-  readonly #timer: NodeJS.Timeout;
-  #missed = 0;
-  #unconfirmedBytes = 0;
-  #probing = false;
+function watchHealth(connection: NatsConnection, pingMs: number) {
+  let missed = 0;
+  let unconfirmedBytes = 0;
+  let probing = false;
 
-  constructor(connection: NatsConnection, pingMs: number) {
-    this.#connection = connection;
-    this.#timer = setInterval(() => this.#ping(), pingMs);
+  async function probe(): Promise<void> {
+    if (probing) return;
+    const bytes = unconfirmedBytes;
+    probing = true;
+    await connection.flush();
+    probing = false;
+    unconfirmedBytes -= bytes;
+    missed = 0;
   }
 
-  /** True while too much is unconfirmed. */
-  get clogged(): boolean {
-    return this.#unconfirmedBytes >= MAX_UNCONFIRMED_BYTES;
-  }
-
-  wrote(bytes: number): void {
-    this.#unconfirmedBytes += bytes;
-    if (this.#unconfirmedBytes >= PROBE_BYTES && !this.#probing) this.#probe().catch(() => {});
-  }
-
-  #ping(): void {
-    if (this.#missed >= MAX_MISSED_PINGS) return void this.#connection.close();
-    this.#missed++;
-    if (!this.#probing) this.#probe().catch(() => {});
-  }
-
-  async #probe(): Promise<void> {
-    const bytes = this.#unconfirmedBytes;
-    this.#probing = true;
-    await this.#connection.flush();
-    this.#probing = false;
-    this.#unconfirmedBytes -= bytes;
-    this.#missed = 0;
-  }
-
-  [Symbol.dispose](): void {
-    clearInterval(this.#timer);
-  }
+  const timer = setInterval(() => {
+    if (missed >= MAX_MISSED_PINGS) return void connection.close();
+    missed++;
+    probe().catch(() => {});
+  }, pingMs);
+  return {
+    /** True while too much is unconfirmed. */
+    get clogged(): boolean {
+      return unconfirmedBytes >= MAX_UNCONFIRMED_BYTES;
+    },
+    wrote(bytes: number): void {
+      unconfirmedBytes += bytes;
+      if (unconfirmedBytes >= PROBE_BYTES) probe().catch(() => {});
+    },
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
 }

@@ -43,43 +43,37 @@ function isNoResponders(error: unknown): boolean {
 }
 
 /** Answers requests from other replicas. */
-export class RequestServer {
-  readonly #log: Log;
-  readonly #maxPayload: () => number | undefined;
-  readonly #inProgress = new Set<Promise<void>>();
+export function createRequestServer({ log, maxPayload }: { log: Log; maxPayload: () => number | undefined }) {
+  const inProgress = new Set<Promise<void>>();
 
-  constructor({ log, maxPayload }: { log: Log; maxPayload: () => number | undefined }) {
-    this.#log = log;
-    this.#maxPayload = maxPayload;
-  }
-
-  /** Answers one request with `answer`; declines it when `answer` is undefined. */
-  respond(message: Msg, body: JsonValue, answer: ((body: JsonValue) => Promise<JsonValue>) | undefined): void {
-    if (!answer) return this.#reply(message, { declined: true });
-    const answered = this.#run(message.subject, async () => answer(body)).then((reply) => this.#reply(message, reply));
-    this.#inProgress.add(answered);
-    void answered.finally(() => this.#inProgress.delete(answered));
-  }
-
-  /** Resolves when no answer is in progress. */
-  async idle(): Promise<void> {
-    while (this.#inProgress.size > 0) await Promise.all(this.#inProgress);
-  }
-
-  async #run(subject: string, answer: () => Promise<JsonValue>): Promise<Reply> {
+  async function run(subject: string, answer: () => Promise<JsonValue>): Promise<Reply> {
     try {
       return { answer: await answer() };
     } catch (error) {
-      this.#log.warn("bus request failed", { subject, err: error });
+      log.warn("bus request failed", { subject, err: error });
       return { failed: true };
     }
   }
 
-  #reply(message: Msg, reply: Reply): void {
+  function respond(message: Msg, reply: Reply): void {
     try {
-      message.respond(encodeReply(reply, this.#maxPayload()));
+      message.respond(encodeReply(reply, maxPayload()));
     } catch {
       // The request's connection is closed, and the requester counts the request as lost.
     }
   }
+
+  return {
+    /** Answers one request with `answer`; declines it when `answer` is undefined. */
+    respond(message: Msg, body: JsonValue, answer: ((body: JsonValue) => Promise<JsonValue>) | undefined): void {
+      if (!answer) return respond(message, { declined: true });
+      const answered = run(message.subject, async () => answer(body)).then((reply) => respond(message, reply));
+      inProgress.add(answered);
+      void answered.finally(() => inProgress.delete(answered));
+    },
+    /** Resolves when no answer is in progress. */
+    async idle(): Promise<void> {
+      while (inProgress.size > 0) await Promise.all(inProgress);
+    },
+  };
 }

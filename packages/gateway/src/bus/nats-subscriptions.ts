@@ -1,5 +1,5 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
-import type { Log } from "@patchbay/kit";
+import { type Log, present } from "@patchbay/kit";
 
 /** A subject to receive. */
 export interface Interest {
@@ -10,54 +10,49 @@ export interface Interest {
 }
 
 /** Subscribes the current interests on each connection that is attached: a subscription ends with its connection. */
-export class Subscriptions {
-  readonly #log: Log;
-  readonly #interests = new Map<Interest, Subscription | undefined>();
-  #connection: NatsConnection | undefined;
+export function createSubscriptions(log: Log) {
+  const interests = new Map<Interest, Subscription | undefined>();
+  let attached: NatsConnection | undefined;
 
-  constructor(log: Log) {
-    this.#log = log;
-  }
-
-  /** Receives until disposed; messages already sent to its queue are still processed. */
-  add(interest: Interest): Disposable {
-    this.#subscribe(interest);
-    return {
-      [Symbol.dispose]: () => {
-        const subscription = this.#interests.get(interest);
-        this.#interests.delete(interest);
-        // A message to a queue was delivered to no other subscriber, so dropping it would lose the request.
-        if (interest.queue === undefined) subscription?.unsubscribe();
-        else void drain(subscription);
-      },
-    };
-  }
-
-  attach(connection: NatsConnection): void {
-    this.#connection = connection;
-    for (const interest of this.#interests.keys()) this.#subscribe(interest);
-  }
-
-  /** Ends every subscription, and resolves after the last message is processed. */
-  async drain(): Promise<void> {
-    const subscriptions = [...this.#interests.values()];
-    this.#interests.clear();
-    this.#connection = undefined;
-    await Promise.all(subscriptions.map(drain));
-  }
-
-  #subscribe(interest: Interest): void {
+  function subscribe(interest: Interest): void {
     const { subject, queue } = interest;
-    const connection = this.#connection?.isClosed() ? undefined : this.#connection;
+    const connection = attached?.isClosed() ? undefined : attached;
     const subscription = connection?.subscribe(subject, {
-      ...(queue !== undefined && { queue }),
+      ...present({ queue }),
       callback: (error, message) => {
-        if (error) this.#log.error("bus subject refused", { subject, reason: error.message });
+        if (error) log.error("bus subject refused", { subject, reason: error.message });
         else interest.take(message);
       },
     });
-    this.#interests.set(interest, subscription);
+    interests.set(interest, subscription);
   }
+
+  return {
+    /** Receives until disposed; messages already sent to its queue are still processed. */
+    add(interest: Interest): Disposable {
+      subscribe(interest);
+      return {
+        [Symbol.dispose]: () => {
+          const subscription = interests.get(interest);
+          interests.delete(interest);
+          // A message to a queue was delivered to no other subscriber, so dropping it would lose the request.
+          if (interest.queue === undefined) subscription?.unsubscribe();
+          else void drain(subscription);
+        },
+      };
+    },
+    attach(connection: NatsConnection): void {
+      attached = connection;
+      for (const interest of interests.keys()) subscribe(interest);
+    },
+    /** Ends every subscription, and resolves after the last message is processed. */
+    async drain(): Promise<void> {
+      const subscriptions = [...interests.values()];
+      interests.clear();
+      attached = undefined;
+      await Promise.all(subscriptions.map(drain));
+    },
+  };
 }
 
 async function drain(subscription: Subscription | undefined): Promise<void> {

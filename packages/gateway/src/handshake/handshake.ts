@@ -11,7 +11,7 @@ import type { GatewayContext } from "../context.ts";
 import { closeSocket, type FrameOf, parseRuntimeFrame } from "../frames.ts";
 import { type ConnectionEvents, readFrames } from "../local/frame-reader.ts";
 import { type LocalConnectionIdentity, RuntimeConnection } from "../local/runtime-connection.ts";
-import { ShadowConnection } from "../shadow/shadow-connection.ts";
+import { createShadowConnection } from "../shadow/shadow-connection.ts";
 import type { Shadows } from "../shadow/shadows.ts";
 import type { Directory } from "../peers/directory.ts";
 import { hashManifest } from "../routing/manifest-hash.ts";
@@ -76,7 +76,7 @@ async function acceptShadow(
 ): Promise<void> {
   const connectionId = randomUUID();
   const candidate = { agentId, orgId, connectionId, service: manifest.name, manifestHash: hashManifest(manifest) };
-  const connection = new ShadowConnection(socket, candidate, manifest);
+  const connection = createShadowConnection(socket, candidate, manifest);
   socket.on("close", () => void shadows.remove(connection));
   try {
     await shadows.add(connection);

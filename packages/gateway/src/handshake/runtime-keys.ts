@@ -51,62 +51,27 @@ interface KeyUse {
   warnedAt: number;
 }
 
+type QuotaLimits = Pick<OperatorLimits, "connectionsPerKey" | "hellosPerMinute">;
+
 /** Limits how many connections one key's runtimes open to this replica. */
-export class KeyQuota {
-  readonly #limits: Pick<OperatorLimits, "connectionsPerKey" | "hellosPerMinute">;
-  readonly #now: () => number;
-  readonly #keys = new Map<string, KeyUse>();
+export function createKeyQuota(
+  { connectionsPerKey, hellosPerMinute }: QuotaLimits,
+  now: () => number = () => performance.now(),
+) {
+  const keys = new Map<string, KeyUse>();
 
-  constructor(
-    limits: Pick<OperatorLimits, "connectionsPerKey" | "hellosPerMinute">,
-    now: () => number = () => performance.now(),
-  ) {
-    this.#limits = limits;
-    this.#now = now;
-  }
-
-  /** Counts a new connection, or returns why it is refused. Refused ones do not count. */
-  refuse(keyId: string): QuotaRefusal | undefined {
-    const use = this.#useOf(keyId);
-    this.#dropOld(use);
-    const reached = this.#limitReached(use);
-    if (!reached) {
-      use.admittedAt.push(this.#now());
-      return undefined;
-    }
-    const first = this.#now() - use.warnedAt > MINUTE_MS;
-    if (first) use.warnedAt = this.#now();
-    return { ...reached, first };
-  }
-
-  /** Counts the socket until it begins to close. */
-  add(keyId: string, socket: WebSocket): void {
-    const { sockets } = this.#useOf(keyId);
-    sockets.add(socket);
-    socket.on("close", () => sockets.delete(socket));
-  }
-
-  /** Removes keys that have no connection and opened none for a minute. */
-  tidy(): void {
-    for (const [keyId, use] of this.#keys) {
-      this.#dropOld(use);
-      if (use.sockets.size === 0 && use.admittedAt.length === 0) this.#keys.delete(keyId);
-    }
-  }
-
-  #useOf(keyId: string): KeyUse {
-    const use = this.#keys.get(keyId) ?? { sockets: new Set(), admittedAt: [], warnedAt: Number.NEGATIVE_INFINITY };
-    this.#keys.set(keyId, use);
+  function useOf(keyId: string): KeyUse {
+    const use = keys.get(keyId) ?? { sockets: new Set(), admittedAt: [], warnedAt: Number.NEGATIVE_INFINITY };
+    keys.set(keyId, use);
     return use;
   }
 
-  #dropOld({ admittedAt }: KeyUse): void {
-    const recent = admittedAt.findIndex((at) => at > this.#now() - MINUTE_MS);
+  function dropOld({ admittedAt }: KeyUse): void {
+    const recent = admittedAt.findIndex((at) => at > now() - MINUTE_MS);
     admittedAt.splice(0, recent === -1 ? admittedAt.length : recent);
   }
 
-  #limitReached({ sockets, admittedAt }: KeyUse): Omit<QuotaRefusal, "first"> | undefined {
-    const { connectionsPerKey, hellosPerMinute } = this.#limits;
+  function limitReached({ sockets, admittedAt }: KeyUse): Omit<QuotaRefusal, "first"> | undefined {
     // A socket that is closing does not count: its runtime may already be reconnecting.
     const open = sockets.values().filter((socket) => socket.readyState === socket.OPEN);
     if ([...open].length >= connectionsPerKey)
@@ -119,8 +84,35 @@ export class KeyQuota {
       return {
         limit: "hellosPerMinute",
         message: `The runtimes of this key have reached its limit of new connections per minute (${hellosPerMinute}). Find out why they reconnect, use another runtime key, or ask the operator to raise hellosPerMinute.`,
-        retryAfterSeconds: Math.max(1, Math.ceil((admittedAt[0]! + MINUTE_MS - this.#now()) / 1_000)),
+        retryAfterSeconds: Math.max(1, Math.ceil((admittedAt[0]! + MINUTE_MS - now()) / 1_000)),
       };
     return undefined;
   }
+
+  return {
+    /** Counts a new connection, or returns why it is refused. Refused ones do not count. */
+    refuse(keyId: string): QuotaRefusal | undefined {
+      const use = useOf(keyId);
+      dropOld(use);
+      const reached = limitReached(use);
+      if (!reached) return void use.admittedAt.push(now());
+      const first = now() - use.warnedAt > MINUTE_MS;
+      if (first) use.warnedAt = now();
+      return { ...reached, first };
+    },
+    /** Counts the socket until it begins to close. */
+    add(keyId: string, socket: WebSocket): void {
+      const { sockets } = useOf(keyId);
+      sockets.add(socket);
+      socket.on("close", () => sockets.delete(socket));
+    },
+    /** Removes keys that have no connection and opened none for a minute. */
+    tidy(): void {
+      for (const [keyId, use] of keys) {
+        dropOld(use);
+        if (use.sockets.size === 0 && use.admittedAt.length === 0) keys.delete(keyId);
+      }
+    },
+  };
 }
+export type KeyQuota = ReturnType<typeof createKeyQuota>;

@@ -39,13 +39,13 @@ interface ReaderDeps extends Pick<GatewayContext, "limits" | "log" | "metrics"> 
 export function readFrames(connection: RuntimeConnection, socket: WebSocket, deps: ReaderDeps): void {
   const { log, events } = deps;
   const { agentId, instanceId } = connection.identity;
-  const limiter = new FrameLimiter(connection, socket, deps);
+  const admits = createFrameLimiter(connection, socket, deps);
   let badFrames = 0;
   socket.on("message", (data, isBinary) => {
     const bytes = data as Buffer;
     const parsed = parseRuntimeFrame(isBinary ? "" : bytes.toString());
     if (parsed.ok && isConnectionFrame(parsed.frame)) {
-      if (connection.isExpected(parsed.frame) || limiter.admits()) events.frame(connection, parsed.frame, bytes.length);
+      if (connection.isExpected(parsed.frame) || admits()) events.frame(connection, parsed.frame, bytes.length);
       return;
     }
     if (badFrames++ >= MAX_BAD_FRAMES) return;
@@ -57,97 +57,65 @@ export function readFrames(connection: RuntimeConnection, socket: WebSocket, dep
     if (badFrames === MAX_BAD_FRAMES) connection.close(CLOSE_CODES.badFrame, "too many malformed frames");
   });
   // Pings count too: each is answered, and unread answers would fill the memory.
-  socket.on("ping", () => void limiter.admits());
+  socket.on("ping", () => void admits());
   socket.on("close", (code) => events.closed(connection, code));
 }
 
 /**
  * Limits the frames that a runtime sends unasked: drops those beyond the limit, reads the socket more slowly, then
- * closes it.
+ * closes it. Returns false for a frame that is to be dropped.
  */
-class FrameLimiter {
-  readonly #connection: RuntimeConnection;
-  readonly #socket: WebSocket;
-  readonly #deps: Pick<ReaderDeps, "limits" | "log" | "metrics">;
-  readonly #budget: FrameBudget;
-  #pauseMs = FIRST_PAUSE_MS;
+function createFrameLimiter(connection: RuntimeConnection, socket: WebSocket, { limits, log, metrics }: ReaderDeps) {
+  const { agentId, instanceId, keyId } = connection.identity;
+  const { framesPerSecond, frameBurst } = limits;
+  const excessOf = createFrameBudget(limits);
+  let pauseMs = FIRST_PAUSE_MS;
 
-  constructor(connection: RuntimeConnection, socket: WebSocket, deps: Pick<ReaderDeps, "limits" | "log" | "metrics">) {
-    this.#connection = connection;
-    this.#socket = socket;
-    this.#deps = deps;
-    this.#budget = new FrameBudget(deps.limits);
+  function pause(longestMs: number): void {
+    socket.pause();
+    setTimeout(() => connection.open && socket.resume(), Math.min(pauseMs, longestMs)).unref();
+    pauseMs = Math.min(LONGEST_PAUSE_MS, 2 * pauseMs);
   }
 
-  /** False when the frame is to be dropped. */
-  admits(): boolean {
-    const excess = this.#budget.take();
+  return (): boolean => {
+    const excess = excessOf();
     if (!excess) return true;
-    const { log, metrics, limits } = this.#deps;
-    const { agentId, instanceId, keyId } = this.#connection.identity;
-    const { framesPerSecond, frameBurst } = limits;
     metrics.frameDropped();
-    if (!this.#connection.open) return false;
+    if (!connection.open) return false;
     if (excess.dropped === 1) {
-      this.#pauseMs = FIRST_PAUSE_MS;
+      pauseMs = FIRST_PAUSE_MS;
       log.warn("dropped frames of a runtime", { agentId, instanceId, keyId, framesPerSecond, frameBurst });
     }
     if (excess.forMs >= MAX_EXCESS_MS) {
       metrics.runtimeRefused("tooManyFrames");
       log.warn("refused a runtime", { agentId, instanceId, keyId, fault: "tooManyFrames", dropped: excess.dropped });
       const seconds = MAX_EXCESS_MS / 1_000;
-      this.#connection.close(CLOSE_CODES.tooManyFrames, `over ${framesPerSecond} frames a second for ${seconds} s`);
-    } else if (!this.#socket.isPaused) this.#pause(MAX_EXCESS_MS - excess.forMs);
+      connection.close(CLOSE_CODES.tooManyFrames, `over ${framesPerSecond} frames a second for ${seconds} s`);
+    } else if (!socket.isPaused) pause(MAX_EXCESS_MS - excess.forMs);
     return false;
-  }
-
-  #pause(longestMs: number): void {
-    this.#socket.pause();
-    setTimeout(() => this.#connection.open && this.#socket.resume(), Math.min(this.#pauseMs, longestMs)).unref();
-    this.#pauseMs = Math.min(LONGEST_PAUSE_MS, 2 * this.#pauseMs);
-  }
+  };
 }
 
-/** Frames beyond the limit, from the first to the last. */
-interface Excess {
-  since: number;
-  lastAt: number;
-  dropped: number;
-}
+/**
+ * The frames that one connection may send unasked: a token bucket. The returned function counts a frame. Undefined when
+ * the frame is within the limit; else how many frames this excess has dropped, and its duration.
+ */
+export function createFrameBudget(
+  { framesPerSecond, frameBurst }: Pick<OperatorLimits, "framesPerSecond" | "frameBurst">,
+  now: () => number = () => performance.now(),
+) {
+  let tokens = frameBurst;
+  let countedAt = now();
+  /** Frames beyond the limit, from the first to the last. */
+  let excess: { since: number; lastAt: number; dropped: number } | undefined;
 
-/** The frames that one connection may send unasked: a token bucket. */
-export class FrameBudget {
-  readonly #rate: number;
-  readonly #burst: number;
-  readonly #now: () => number;
-  #tokens: number;
-  #at: number;
-  #excess: Excess | undefined;
-
-  constructor(
-    { framesPerSecond, frameBurst }: Pick<OperatorLimits, "framesPerSecond" | "frameBurst">,
-    now: () => number = () => performance.now(),
-  ) {
-    this.#rate = framesPerSecond;
-    this.#burst = frameBurst;
-    this.#now = now;
-    this.#tokens = frameBurst;
-    this.#at = now();
-  }
-
-  /** Undefined when the frame is within the limit; else how many frames this excess has dropped, and its duration. */
-  take(): { dropped: number; forMs: number } | undefined {
-    const now = this.#now();
-    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#at) / 1_000) * this.#rate);
-    this.#at = now;
-    if (this.#tokens >= 1) {
-      this.#tokens--;
-      return undefined;
-    }
-    const last = this.#excess;
-    const excess = last && now - last.lastAt <= QUIET_MS ? last : { since: now, lastAt: now, dropped: 0 };
-    this.#excess = excess;
-    excess.lastAt = now;
-    return { dropped: ++excess.dropped, forMs: now - excess.since };
-  }
+  return (): { dropped: number; forMs: number } | undefined => {
+    const at = now();
+    tokens = Math.min(frameBurst, tokens + ((at - countedAt) / 1_000) * framesPerSecond);
+    countedAt = at;
+    if (tokens >= 1) return void tokens--;
+    if (!excess || at - excess.lastAt > QUIET_MS) excess = { since: at, lastAt: at, dropped: 0 };
+    excess.lastAt = at;
+    return { dropped: ++excess.dropped, forMs: at - excess.since };
+  };
 }

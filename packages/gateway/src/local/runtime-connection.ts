@@ -23,6 +23,7 @@ import {
   type RuntimeChannel,
 } from "../channel.ts";
 import { closeSocket, type FrameOf } from "../frames.ts";
+import { Questions } from "../questions.ts";
 
 /** A connection to this replica: its identity with facts from its runtime key and its hello. */
 export interface LocalConnectionIdentity extends ConnectionIdentity {
@@ -59,8 +60,8 @@ export class RuntimeConnection implements RuntimeChannel {
   readonly #transport: Duplex;
   readonly #running = new Set<QueuedCall>();
   readonly #queue = new Set<QueuedCall>();
-  /** By answer type and id. */
-  readonly #questions = new Map<string, (answer: unknown) => void>();
+  readonly #contexts = new Questions<PreparedContext>();
+  readonly #hooks = new Questions<HookVerdict>();
   /** Calls that were sent or queried here and have no result yet. */
   readonly #expectedResults = new Set<string>();
   /** Calls that were sent or queried here and have neither state nor result yet. */
@@ -178,8 +179,9 @@ export class RuntimeConnection implements RuntimeChannel {
       case "callState":
         return this.#expectedStates.delete(frame.callId);
       case "prepared":
+        return this.#contexts.has(frame.id);
       case "hookResult":
-        return this.#questions.has(questionKey(frame.type, frame.id));
+        return this.#hooks.has(frame.id);
       case "draining":
         return !this.draining;
       default:
@@ -214,40 +216,26 @@ export class RuntimeConnection implements RuntimeChannel {
   };
 
   prepare(input: PrepareInput, signal: AbortSignal): Promise<PreparedContext | undefined> {
-    return this.#ask("prepared", (id) => ({ type: "prepare", id, ...input }), signal);
+    const id = randomUUID();
+    return this.#contexts.ask(id, () => this.send({ type: "prepare", id, ...input }), signal);
   }
 
   runHook(input: HookInput, signal: AbortSignal): Promise<HookVerdict | undefined> {
-    return this.#ask("hookResult", (id) => ({ type: "hook", id, ...input }), signal);
-  }
-
-  #ask<T>(
-    answer: AnswerFrame["type"],
-    frameOf: (id: string) => ControlPlaneFrame,
-    signal: AbortSignal,
-  ): Promise<T | undefined> {
     const id = randomUUID();
-    const key = questionKey(answer, id);
-    const { promise, resolve } = Promise.withResolvers<T | undefined>();
-    const stop = (): void => resolve(undefined);
-    signal.addEventListener("abort", stop);
-    this.#questions.set(key, resolve as (answer: unknown) => void);
-    this.send(frameOf(id));
-    return promise.finally(() => {
-      signal.removeEventListener("abort", stop);
-      this.#questions.delete(key);
-    });
+    return this.#hooks.ask(id, () => this.send({ type: "hook", id, ...input }), signal);
   }
 
   /** Settles the `prepare` or `runHook` that the frame answers. */
-  answered(frame: AnswerFrame): void {
-    this.#questions.get(questionKey(frame.type, frame.id))?.(frame.type === "prepared" ? frame.prepared : frame.result);
+  answered(frame: FrameOf<"prepared" | "hookResult">): void {
+    if (frame.type === "prepared") this.#contexts.answer(frame.id, frame.prepared);
+    else this.#hooks.answer(frame.id, frame.result);
   }
 
   /** The connection is no longer its runtime's current one: unanswered questions resolve with undefined. */
   retire(): void {
     this.#flushDeferred();
-    for (const answer of this.#questions.values()) answer(undefined);
+    this.#contexts.close();
+    this.#hooks.close();
   }
 
   /**
@@ -268,7 +256,3 @@ export class RuntimeConnection implements RuntimeChannel {
     closeSocket(this.#socket, code, reason);
   }
 }
-
-type AnswerFrame = FrameOf<"prepared" | "hookResult">;
-
-const questionKey = (answer: AnswerFrame["type"], id: string): string => `${answer} ${id}`;

@@ -216,55 +216,36 @@ export class Directory implements Disposable {
 }
 
 /** This replica's current connections, by agent and runtime. */
-export class ConnectionRegistry {
-  readonly #agents = new Map<string, Map<string, RuntimeConnection>>();
-  #size = 0;
+export function createConnectionRegistry() {
+  const agents = new Map<string, Map<string, RuntimeConnection>>();
+  const find = (agentId: string, instanceId: string) => agents.get(agentId)?.get(instanceId);
 
-  get size(): number {
-    return this.#size;
-  }
-
-  /** Makes the connection its runtime's current one and returns the one that it replaces. */
-  add(connection: RuntimeConnection): RuntimeConnection | undefined {
+  function remove(connection: RuntimeConnection): boolean {
     const { agentId, instanceId } = connection.identity;
-    const previous = this.find(agentId, instanceId);
-    if (previous) this.#delete(previous);
-    const connections = this.#agents.get(agentId) ?? new Map<string, RuntimeConnection>();
-    this.#agents.set(agentId, connections.set(instanceId, connection));
-    this.#size++;
-    return previous;
-  }
-
-  /** Removes the connection and returns true if it is still its runtime's current one: a replaced one closes later. */
-  remove(connection: RuntimeConnection): boolean {
-    const { agentId, instanceId } = connection.identity;
-    if (this.find(agentId, instanceId) !== connection) return false;
-    this.#delete(connection);
+    if (find(agentId, instanceId) !== connection) return false;
+    const connections = agents.get(agentId);
+    connections?.delete(instanceId);
+    if (connections?.size === 0) agents.delete(agentId);
     return true;
   }
 
-  find(agentId: string, instanceId: string): RuntimeConnection | undefined {
-    return this.#agents.get(agentId)?.get(instanceId);
-  }
-
-  has(agentId: string): boolean {
-    return this.#agents.has(agentId);
-  }
-
-  /** The agent's connections, oldest first. */
-  of(agentId: string): RuntimeConnection[] {
-    return [...(this.#agents.get(agentId)?.values() ?? [])];
-  }
-
-  all(): RuntimeConnection[] {
-    return [...this.#agents.values()].flatMap((connections) => [...connections.values()]);
-  }
-
-  #delete(connection: RuntimeConnection): void {
-    const { agentId, instanceId } = connection.identity;
-    const connections = this.#agents.get(agentId);
-    connections?.delete(instanceId);
-    if (connections?.size === 0) this.#agents.delete(agentId);
-    this.#size--;
-  }
+  return {
+    /** Makes the connection its runtime's current one and returns the one that it replaces. */
+    add(connection: RuntimeConnection): RuntimeConnection | undefined {
+      const { agentId, instanceId } = connection.identity;
+      const previous = find(agentId, instanceId);
+      if (previous) remove(previous);
+      const connections = agents.get(agentId) ?? new Map<string, RuntimeConnection>();
+      agents.set(agentId, connections.set(instanceId, connection));
+      return previous;
+    },
+    /** Removes the connection and returns true if it is still its runtime's current one: a replaced one closes later. */
+    remove,
+    find,
+    has: (agentId: string): boolean => agents.has(agentId),
+    /** The agent's connections, oldest first. */
+    of: (agentId: string): RuntimeConnection[] => [...(agents.get(agentId)?.values() ?? [])],
+    all: (): RuntimeConnection[] => [...agents.values()].flatMap((connections) => [...connections.values()]),
+  };
 }
+export type ConnectionRegistry = ReturnType<typeof createConnectionRegistry>;

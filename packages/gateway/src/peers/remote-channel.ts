@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type HookVerdict, type PreparedContext } from "@patchbay/protocol";
 import { type JsonValue, present } from "@patchbay/kit";
+import type { z } from "zod";
 import { NoResponders } from "@patchbay/engine/ports/bus";
 import type { HookInput } from "@patchbay/engine/ports/function-gateway";
 import {
@@ -43,6 +44,8 @@ export interface RemoteChannelDeps extends Pick<GatewayContext, "bus" | "calls" 
   /** Channels that carry calls. */
   busy: Set<RemoteChannel>;
 }
+
+type RequestOptions = { timeoutMs?: number; signal?: AbortSignal };
 
 /** `offered`: the host has not answered yet. `taken`: the host has the call, or has asked its runtime about it. */
 type CallState = "offered" | "taken";
@@ -140,22 +143,21 @@ export class RemoteChannel implements RuntimeChannel {
 
   async prepare(input: PrepareInput, signal: AbortSignal): Promise<PreparedContext | undefined> {
     const { answerMs } = this.#deps;
-    try {
-      const reply = await this.#request({ type: "prepare", ...input, timeoutMs: answerMs }, { signal });
-      return PrepareReply.parse(reply).prepared;
-    } catch (error) {
-      this.#noteFailure(error);
-      return undefined;
-    }
+    const request = { type: "prepare", ...input, timeoutMs: answerMs } as const;
+    return (await this.#ask(request, { signal }, PrepareReply))?.prepared;
   }
 
   async runHook(input: HookInput, signal: AbortSignal): Promise<HookVerdict | undefined> {
     const timeoutMs = input.timeoutMs + HOOK_GRACE_MS + this.#deps.answerMs;
+    return (await this.#ask({ type: "hook", ...input }, { timeoutMs, signal }, HookReply))?.result;
+  }
+
+  /** Undefined when the host does not answer. */
+  async #ask<T>(request: HostRequest, options: RequestOptions, reply: z.ZodType<T>): Promise<T | undefined> {
     try {
-      return HookReply.parse(await this.#request({ type: "hook", ...input }, { timeoutMs, signal })).result;
+      return reply.parse(await this.#request(request, options));
     } catch (error) {
-      this.#noteFailure(error);
-      return undefined;
+      return void this.#noteFailure(error);
     }
   }
 
@@ -268,7 +270,7 @@ export class RemoteChannel implements RuntimeChannel {
     }
   }
 
-  #request(request: HostRequest, options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<JsonValue> {
+  #request(request: HostRequest, options: RequestOptions = {}): Promise<JsonValue> {
     const { bus, answerMs } = this.#deps;
     return bus.request(this.#subject, request as JsonValue, { timeoutMs: answerMs, ...options });
   }

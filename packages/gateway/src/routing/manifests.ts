@@ -4,7 +4,7 @@ import { type FunctionSet, hooksOf, type ServiceSet } from "@patchbay/engine/por
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { RuntimeStore } from "@patchbay/engine/ports/store/stores";
 import type { RuntimeChannel } from "../channel.ts";
-import { RuntimeConnection } from "../local/runtime-connection.ts";
+import type { RuntimeConnection } from "../local/runtime-connection.ts";
 import { hashManifest } from "./manifest-hash.ts";
 
 /** Manifests, and combined sets, that are kept in memory. */
@@ -16,55 +16,53 @@ const SAVE_AGAIN_MS = 60_000;
  * Function sets by hash. A connection to this replica has its own in memory; others are read from the store once and
  * kept.
  */
-export class ManifestCache {
-  readonly #store: Pick<RuntimeStore, "getManifest">;
-  readonly #kept = new Map<string, Manifest>();
-  readonly #reading = new Map<string, Promise<Manifest | undefined>>();
-
-  constructor(store: Pick<RuntimeStore, "getManifest">) {
-    this.#store = store;
-  }
+export function createManifestCache(store: Pick<RuntimeStore, "getManifest">) {
+  const kept = new Map<string, Manifest>();
+  const readings = new Map<string, Promise<Manifest | undefined>>();
 
   /** Undefined when the store has none or is unavailable. Returns the same object each time, as long as it is kept. */
-  async get(agentId: string, manifestHash: string): Promise<Manifest | undefined> {
+  async function get(agentId: string, manifestHash: string): Promise<Manifest | undefined> {
     const key = keyOf(agentId, manifestHash);
-    const manifest = this.#kept.get(key);
+    const manifest = kept.get(key);
     if (manifest) return manifest;
-    const reading = this.#reading.get(key) ?? this.#load(agentId, manifestHash);
-    if (!this.#reading.has(key)) this.#reading.set(key, reading);
+    const reading = readings.get(key) ?? load(agentId, manifestHash);
+    if (!readings.has(key)) readings.set(key, reading);
     return reading;
   }
 
-  /** A channel's function set, as `get`. */
-  async of({ identity }: RuntimeChannel | RuntimeConnection): Promise<Manifest | undefined> {
-    const { agentId, manifestHash } = identity;
-    return "manifest" in identity
-      ? this.keep(agentId, manifestHash, identity.manifest)
-      : this.get(agentId, manifestHash);
-  }
-
   /** Returns the object that is already kept if there is one: comparisons are cached by object. */
-  keep(agentId: string, manifestHash: string, manifest: Manifest): Manifest {
+  function keep(agentId: string, manifestHash: string, manifest: Manifest): Manifest {
     const key = keyOf(agentId, manifestHash);
-    const known = this.#kept.get(key) ?? manifest;
-    this.#kept.delete(key);
-    this.#kept.set(key, known);
-    if (this.#kept.size > MAX_KEPT) this.#kept.delete(this.#kept.keys().next().value ?? key);
+    const known = kept.get(key) ?? manifest;
+    kept.delete(key);
+    kept.set(key, known);
+    if (kept.size > MAX_KEPT) kept.delete(kept.keys().next().value ?? key);
     return known;
   }
 
-  async #load(agentId: string, manifestHash: string): Promise<Manifest | undefined> {
+  async function load(agentId: string, manifestHash: string): Promise<Manifest | undefined> {
     try {
-      const manifest = await this.#store.getManifest(agentId, manifestHash);
-      return manifest && this.keep(agentId, manifestHash, manifest);
+      const manifest = await store.getManifest(agentId, manifestHash);
+      return manifest && keep(agentId, manifestHash, manifest);
     } catch (error) {
       if (error instanceof StoreUnavailable) return undefined;
       throw error;
     } finally {
-      this.#reading.delete(keyOf(agentId, manifestHash));
+      readings.delete(keyOf(agentId, manifestHash));
     }
   }
+
+  return {
+    get,
+    keep,
+    /** A channel's function set, as `get`. */
+    async of({ identity }: RuntimeChannel | RuntimeConnection): Promise<Manifest | undefined> {
+      const { agentId, manifestHash } = identity;
+      return "manifest" in identity ? keep(agentId, manifestHash, identity.manifest) : get(agentId, manifestHash);
+    },
+  };
 }
+export type ManifestCache = ReturnType<typeof createManifestCache>;
 
 const keyOf = (agentId: string, manifestHash: string): string => `${agentId}/${manifestHash}`;
 
@@ -75,39 +73,37 @@ interface CombinedSetsDeps {
 }
 
 /** Combines several services' function sets into one. */
-export class CombinedSets {
-  readonly #deps: CombinedSetsDeps;
-  readonly #saved = new Map<string, { set: FunctionSet; savedAt: number }>();
+export function createCombinedSets({ store, manifests, limits }: CombinedSetsDeps) {
+  const saved = new Map<string, { set: FunctionSet; savedAt: number }>();
 
-  constructor(deps: CombinedSetsDeps) {
-    this.#deps = deps;
-  }
-
-  /** A single service's set unchanged. A combined set is stored, so that a replica that takes over a run finds it. */
-  async of(agentId: string, services: readonly ServiceSet[]): Promise<FunctionSet> {
-    const [only, ...more] = services;
-    if (only && more.length === 0) return { manifest: only.manifest, manifestHash: only.manifestHash };
-    const key = JSON.stringify([agentId, ...services.map(({ manifestHash }) => manifestHash)]);
-    const known = this.#saved.get(key);
-    if (known && performance.now() - known.savedAt < SAVE_AGAIN_MS) return known.set;
-    const savedAt = performance.now();
-    const set = await this.#save(agentId, services);
-    this.#saved.delete(key);
-    this.#saved.set(key, { set, savedAt });
-    if (this.#saved.size > MAX_KEPT) this.#saved.delete(this.#saved.keys().next().value ?? key);
-    return set;
-  }
-
-  async #save(agentId: string, services: readonly ServiceSet[]): Promise<FunctionSet> {
+  async function save(agentId: string, services: readonly ServiceSet[]): Promise<FunctionSet> {
     const manifest = combine(services);
     const set = { manifest, manifestHash: hashManifest(manifest) };
     // Trimmed before the save: no run names the new set yet, so a trim after it could delete it.
-    await this.#deps.store.trimManifests(agentId, this.#deps.limits.functionSetsPerAgent - 1);
-    await this.#deps.store.saveManifest(agentId, set.manifestHash, manifest);
-    this.#deps.manifests.keep(agentId, set.manifestHash, manifest);
+    await store.trimManifests(agentId, limits.functionSetsPerAgent - 1);
+    await store.saveManifest(agentId, set.manifestHash, manifest);
+    manifests.keep(agentId, set.manifestHash, manifest);
     return set;
   }
+
+  return {
+    /** A single service's set unchanged. A combined set is stored, so that a replica that takes over a run finds it. */
+    async of(agentId: string, services: readonly ServiceSet[]): Promise<FunctionSet> {
+      const [only, ...more] = services;
+      if (only && more.length === 0) return { manifest: only.manifest, manifestHash: only.manifestHash };
+      const key = JSON.stringify([agentId, ...services.map(({ manifestHash }) => manifestHash)]);
+      const known = saved.get(key);
+      if (known && performance.now() - known.savedAt < SAVE_AGAIN_MS) return known.set;
+      const savedAt = performance.now();
+      const set = await save(agentId, services);
+      saved.delete(key);
+      saved.set(key, { set, savedAt });
+      if (saved.size > MAX_KEPT) saved.delete(saved.keys().next().value ?? key);
+      return set;
+    },
+  };
 }
+export type CombinedSets = ReturnType<typeof createCombinedSets>;
 
 /** Each function names its service and that service's own set. */
 function combine(services: readonly ServiceSet[]): Manifest {

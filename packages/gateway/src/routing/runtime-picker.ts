@@ -43,49 +43,11 @@ interface ChannelWaitDeps extends Pick<GatewayContext, "store" | "clock"> {
 }
 
 /** Finds an agent's channel, and waits for one whose runtime is reconnecting. */
-export class ChannelWait {
-  readonly #deps: ChannelWaitDeps;
+export function createChannelWait({ directory, store, clock, arrivalMs, closed }: ChannelWaitDeps) {
+  const available = (agentId: string): RuntimeChannel[] =>
+    directory.channels(agentId).filter((channel) => channel.available);
 
-  constructor(deps: ChannelWaitDeps) {
-    this.#deps = deps;
-  }
-
-  available(agentId: string): RuntimeChannel[] {
-    return this.#deps.directory.channels(agentId).filter((channel) => channel.available);
-  }
-
-  /**
-   * Resolves with the channel that `choose` returns, as soon as it returns one; with undefined when the wait is over,
-   * or when no runtime with a function set in `wanted` (without it: no runtime for the agent) is likely to connect.
-   */
-  async find(
-    agentId: string,
-    choose: Choose,
-    signal: AbortSignal,
-    {
-      wanted = () => undefined,
-      withinMs = Number.POSITIVE_INFINITY,
-    }: { wanted?: () => readonly string[] | undefined; withinMs?: number | undefined } = {},
-  ): Promise<RuntimeChannel | undefined> {
-    const look = async (): Promise<RuntimeChannel | undefined> => {
-      const channels = this.available(agentId);
-      return channels.length > 0 ? choose(channels) : undefined;
-    };
-    const check = (): void => {
-      signal.throwIfAborted();
-      this.#deps.closed.throwIfAborted();
-    };
-    check();
-    const known = await look();
-    if (known) return known;
-    await this.#deps.directory.refresh(agentId);
-    const waitMs = Math.min(withinMs, await this.#waitMs(agentId, wanted()));
-    check();
-    return (await look()) ?? (waitMs > 0 ? this.#arrival(agentId, look, waitMs, signal) : undefined);
-  }
-
-  async #waitMs(agentId: string, wanted: readonly string[] | undefined): Promise<number> {
-    const { store, arrivalMs } = this.#deps;
+  async function waitMsFor(agentId: string, wanted: readonly string[] | undefined): Promise<number> {
     try {
       return arrivalWaitMs(await store.lastSeen(agentId, wanted), arrivalMs);
     } catch (error) {
@@ -95,7 +57,7 @@ export class ChannelWait {
     }
   }
 
-  async #arrival(
+  async function arrival(
     agentId: string,
     find: () => Promise<RuntimeChannel | undefined>,
     waitMs: number,
@@ -107,20 +69,54 @@ export class ChannelWait {
       void find().then((channel) => {
         if (channel) arrived.resolve(channel);
       }, arrived.reject);
-    using _ = this.#deps.directory.onArrival(agentId, look);
+    using _ = directory.onArrival(agentId, look);
     // A runtime that connected during the earlier look did not call `look`, so look once more after subscribing.
     look();
-    const again = setInterval(() => void this.#deps.directory.refreshIfStale(agentId).then(look), LOOK_MS);
+    const again = setInterval(() => void directory.refreshIfStale(agentId).then(look), LOOK_MS);
     try {
-      const late = this.#deps.clock.sleep(waitMs, {
-        signal: AbortSignal.any([signal, this.#deps.closed, done.signal]),
-      });
+      const late = clock.sleep(waitMs, { signal: AbortSignal.any([signal, closed, done.signal]) });
       return await Promise.race([arrived.promise, late.then(find)]);
     } finally {
       clearInterval(again);
       done.abort();
     }
   }
+
+  return {
+    available,
+    /**
+     * Resolves with the channel that `choose` returns, as soon as it returns one; with undefined when the wait is over,
+     * or when no runtime with a function set in `wanted` (without it: no runtime for the agent) is likely to connect.
+     */
+    async find(
+      agentId: string,
+      choose: Choose,
+      signal: AbortSignal,
+      { wanted, withinMs = Number.POSITIVE_INFINITY }: FindOptions = {},
+    ): Promise<RuntimeChannel | undefined> {
+      const look = async (): Promise<RuntimeChannel | undefined> => {
+        const channels = available(agentId);
+        return channels.length > 0 ? choose(channels) : undefined;
+      };
+      const check = (): void => {
+        signal.throwIfAborted();
+        closed.throwIfAborted();
+      };
+      check();
+      const known = await look();
+      if (known) return known;
+      await directory.refresh(agentId);
+      const waitMs = Math.min(withinMs, await waitMsFor(agentId, wanted?.()));
+      check();
+      return (await look()) ?? (waitMs > 0 ? arrival(agentId, look, waitMs, signal) : undefined);
+    },
+  };
+}
+export type ChannelWait = ReturnType<typeof createChannelWait>;
+
+interface FindOptions {
+  wanted?: () => readonly string[] | undefined;
+  withinMs?: number | undefined;
 }
 
 interface RuntimePickerDeps extends Pick<GatewayContext, "clock"> {

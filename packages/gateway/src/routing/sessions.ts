@@ -25,57 +25,54 @@ interface SessionsDeps extends Pick<GatewayContext, "store" | "limits"> {
 }
 
 /** Composes the function sets for new runs from the connected services. */
-export class Sessions {
-  readonly #deps: SessionsDeps;
-  readonly #missing: MissingServices;
-
-  constructor(deps: SessionsDeps) {
-    this.#deps = deps;
-    this.#missing = new MissingServices(deps);
-  }
-
-  readonly session: FunctionGateway["session"] = async (agentId, { signal, withinMs }) => {
-    let complete: ServedSet[] | undefined;
-    let awaited: readonly string[] | undefined;
-    // A service that was missing once stays so until it serves, even if its runtime is no longer recent by then.
-    // Otherwise the session would not name it as missing, and its functions would be absent without a reason.
-    const missed = new Map<string, MissingService>();
-    const choose = async (channels: RuntimeChannel[]): Promise<RuntimeChannel | undefined> => {
-      const now = await this.#deps.serving.of(agentId, channels);
-      const { served } = now;
-      awaited = unservedSets(now).map(({ manifestHash }) => manifestHash);
+export function createSessions(deps: SessionsDeps): Pick<FunctionGateway, "session" | "combine" | "serving"> {
+  const { directory, wait, serving, combined } = deps;
+  const missingServices = createMissingServices(deps);
+  return {
+    async session(agentId, { signal, withinMs }) {
+      let complete: ServedSet[] | undefined;
+      let awaited: readonly string[] | undefined;
+      // A service that was missing once stays so until it serves, even if its runtime is no longer recent by then.
+      // Otherwise the session would not name it as missing, and its functions would be absent without a reason.
+      const missed = new Map<string, MissingService>();
+      const choose = async (channels: RuntimeChannel[]): Promise<RuntimeChannel | undefined> => {
+        const now = await serving.of(agentId, channels);
+        const { served } = now;
+        awaited = unservedSets(now).map(({ manifestHash }) => manifestHash);
+        if (served.length === 0) return undefined;
+        for (const one of await missingServices(agentId, now)) missed.set(one.service, one);
+        if (![...missed.keys()].every((service) => serves(served, service))) return undefined;
+        complete = served;
+        return served[0]?.channels[0];
+      };
+      await wait.find(agentId, choose, signal, { wanted: () => awaited, withinMs });
+      const served = complete ?? (await serving.of(agentId, wait.available(agentId))).served;
       if (served.length === 0) return undefined;
-      for (const one of await this.#missing.of(agentId, now)) missed.set(one.service, one);
-      if (![...missed.keys()].every((service) => serves(served, service))) return undefined;
-      complete = served;
-      return served[0]?.channels[0];
-    };
-    await this.#deps.wait.find(agentId, choose, signal, { wanted: () => awaited, withinMs });
-    const served = complete ?? (await this.#deps.serving.of(agentId, this.#deps.wait.available(agentId))).served;
-    if (served.length === 0) return undefined;
-    const services = served.map(({ service, manifest, manifestHash }) => ({ service, manifest, manifestHash }));
-    const missing = [...missed.values()].filter(({ service }) => !serves(served, service));
-    return { ...(await this.#deps.combined.of(agentId, services)), services, missing };
-  };
+      const services = served.map(({ service, manifest, manifestHash }) => ({ service, manifest, manifestHash }));
+      const missing = [...missed.values()].filter(({ service }) => !serves(served, service));
+      return { ...(await combined.of(agentId, services)), services, missing };
+    },
 
-  readonly combine: FunctionGateway["combine"] = (agentId, services) => this.#deps.combined.of(agentId, services);
+    combine: combined.of,
 
-  readonly serving: FunctionGateway["serving"] = async (agentId) => {
-    await this.#deps.directory.refreshIfStale(agentId);
-    const { served, withheld } = await this.#deps.serving.of(agentId, this.#deps.wait.available(agentId));
-    const services: ServiceState[] = [
-      ...served.map(({ service, deployment, manifestHash, isFallback }) => ({
-        service,
-        serves: true as const,
-        deployment,
-        manifestHash,
-        isFallback,
-      })),
-      ...withheld.map(({ service, reason }) => ({ service, serves: false as const, reason })),
-    ];
-    return { services, ...(served.length > 0 && { set: await this.#deps.combined.of(agentId, served) }) };
+    async serving(agentId) {
+      await directory.refreshIfStale(agentId);
+      const { served, withheld } = await serving.of(agentId, wait.available(agentId));
+      const services: ServiceState[] = [
+        ...served.map((one) => ({ serves: true as const, ...serviceState(one) })),
+        ...withheld.map(({ service, reason }) => ({ service, serves: false as const, reason })),
+      ];
+      return { services, ...(served.length > 0 && { set: await combined.of(agentId, served) }) };
+    },
   };
 }
+
+const serviceState = ({ service, deployment, manifestHash, isFallback }: ServedSet) => ({
+  service,
+  deployment,
+  manifestHash,
+  isFallback,
+});
 
 const serves = (served: readonly ServedSet[], name: string): boolean => served.some(({ service }) => service === name);
 
@@ -85,49 +82,27 @@ const unservedSets = ({ withheld, absent }: Served): SetIdentity[] => [
   ...absent,
 ];
 
-type MissingServicesDeps = Pick<SessionsDeps, "store" | "manifests" | "limits">;
+/** Finds the services that do not serve now and whose runtime is likely to reconnect soon. */
+function createMissingServices({ store, manifests, limits }: Pick<SessionsDeps, "store" | "manifests" | "limits">) {
+  const answers = new Map<string, { recent: Promise<SetIdentity[]>; readAt: number }>();
 
-/** Names the services that do not serve now and whose runtime is likely to reconnect soon. */
-class MissingServices {
-  readonly #deps: MissingServicesDeps;
-  readonly #answers = new Map<string, { recent: Promise<SetIdentity[]>; readAt: number }>();
-
-  constructor(deps: MissingServicesDeps) {
-    this.#deps = deps;
-  }
-
-  async of(agentId: string, now: Served): Promise<MissingService[]> {
-    const sets = unservedSets(now);
-    if (sets.length === 0) return [];
-    const missing: MissingService[] = [];
-    for (const { service, manifestHash } of await this.#recentOf(agentId, sets)) {
-      const manifest = await this.#deps.manifests.get(agentId, manifestHash);
-      const served = new CompatibleServices(this.#deps.limits, now.served);
-      // The handshake refuses a service whose functions another one has taken over, so runs do not wait for it.
-      const isRefused = manifest && served.add({ service, manifestHash, manifest }) !== undefined;
-      const hasHooks = manifest?.beforeQuery === true || manifest?.beforeAnswer === true;
-      if (!isRefused) missing.push({ service, hasHooks });
-    }
-    return missing;
-  }
-
-  #recentOf(agentId: string, sets: readonly SetIdentity[]): Promise<SetIdentity[]> {
+  function recentOf(agentId: string, sets: readonly SetIdentity[]): Promise<SetIdentity[]> {
     const key = JSON.stringify([agentId, ...sets.map(({ manifestHash }) => manifestHash)]);
-    const known = this.#answers.get(key);
+    const known = answers.get(key);
     if (known && performance.now() - known.readAt < FRESH_MS) return known.recent;
-    const recent = this.#readRecent(agentId, sets);
-    this.#answers.delete(key);
-    this.#answers.set(key, { recent, readAt: performance.now() });
-    if (this.#answers.size > MAX_ANSWERS) this.#answers.delete(this.#answers.keys().next().value ?? key);
+    const recent = readRecent(agentId, sets);
+    answers.delete(key);
+    answers.set(key, { recent, readAt: performance.now() });
+    if (answers.size > MAX_ANSWERS) answers.delete(answers.keys().next().value ?? key);
     return recent;
   }
 
-  async #readRecent(agentId: string, sets: readonly SetIdentity[]): Promise<SetIdentity[]> {
+  async function readRecent(agentId: string, sets: readonly SetIdentity[]): Promise<SetIdentity[]> {
     try {
       // Usually one query, when none of them was seen for a long time.
-      if (!(await this.#isRecent(agentId, sets))) return [];
+      if (!(await isRecent(agentId, sets))) return [];
       const recent: SetIdentity[] = [];
-      for (const set of sets) if (sets.length === 1 || (await this.#isRecent(agentId, [set]))) recent.push(set);
+      for (const set of sets) if (sets.length === 1 || (await isRecent(agentId, [set]))) recent.push(set);
       return recent;
     } catch (error) {
       // The services that are connected continue to serve while the store is unavailable.
@@ -136,11 +111,26 @@ class MissingServices {
     }
   }
 
-  async #isRecent(agentId: string, sets: readonly SetIdentity[]): Promise<boolean> {
+  async function isRecent(agentId: string, sets: readonly SetIdentity[]): Promise<boolean> {
     const hashes = sets.map(({ manifestHash }) => manifestHash);
-    const seen = await this.#deps.store.lastSeen(agentId, hashes);
+    const seen = await store.lastSeen(agentId, hashes);
     // Not all runtimes from the last day after a start: a service that was retired today would delay or refuse the
     // others' queries.
     return seen !== undefined && seen.agoMs < RECENT_MS;
   }
+
+  return async (agentId: string, now: Served): Promise<MissingService[]> => {
+    const sets = unservedSets(now);
+    if (sets.length === 0) return [];
+    const missing: MissingService[] = [];
+    for (const { service, manifestHash } of await recentOf(agentId, sets)) {
+      const manifest = await manifests.get(agentId, manifestHash);
+      const served = new CompatibleServices(limits, now.served);
+      // The handshake refuses a service whose functions another one has taken over, so runs do not wait for it.
+      const isRefused = manifest && served.add({ service, manifestHash, manifest }) !== undefined;
+      const hasHooks = manifest?.beforeQuery === true || manifest?.beforeAnswer === true;
+      if (!isRefused) missing.push({ service, hasHooks });
+    }
+    return missing;
+  };
 }

@@ -1,7 +1,7 @@
-import type { Log } from "@patchbay/kit";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
-import type { PlacedSet, RuntimeStore, SetIdentity } from "@patchbay/engine/ports/store/stores";
+import type { PlacedSet, SetIdentity } from "@patchbay/engine/ports/store/stores";
 import { type ConnectionIdentity, setOf } from "../channel.ts";
+import type { GatewayContext } from "../context.ts";
 
 /** An order is read again after this time: another replica may have registered a set, or a member confirmed one. */
 const FRESH_MS = 1_000;
@@ -22,63 +22,47 @@ interface Known {
 }
 
 /** Reads function set orders from the store, and keeps each for a second. */
-export class SetOrders {
-  readonly #store: Pick<RuntimeStore, "setOrder">;
-  readonly #log: Log;
-  readonly #agents = new Map<string, Known>();
+export function createSetOrders({ store, log }: Pick<GatewayContext, "store" | "log">) {
+  const agents = new Map<string, Known>();
 
-  constructor({ store, log }: { store: Pick<RuntimeStore, "setOrder">; log: Log }) {
-    this.#store = store;
-    this.#log = log;
-  }
-
-  /** At most a second old. While the store is unavailable, the order as last read; empty if it was never read. */
-  read(agentId: string): Promise<SetOrder> {
-    return this.#read(agentId, performance.now() - FRESH_MS);
-  }
-
-  /** As `read`, from the store's current state. */
-  refresh(agentId: string): Promise<SetOrder> {
-    return this.#read(agentId, performance.now());
-  }
-
-  /** Makes the next `read` ask the store. */
-  expire(agentId: string): void {
-    this.#knownOf(agentId).readAt = Number.NEGATIVE_INFINITY;
-  }
-
-  async #read(agentId: string, freshAt: number): Promise<SetOrder> {
-    const known = this.#knownOf(agentId);
+  async function read(agentId: string, freshAt: number): Promise<SetOrder> {
+    const known = knownOf(agentId);
     // A read that began before `freshAt` may miss a set registered since: it is awaited, and the order read again.
     if (known.reading && known.readAt < freshAt) await known.reading;
-    if (known.readAt < freshAt) known.reading = this.#load(agentId, known);
+    if (known.readAt < freshAt) known.reading = load(agentId, known);
     await known.reading;
     return known.order;
   }
 
-  async #load(agentId: string, known: Known): Promise<void> {
+  async function load(agentId: string, known: Known): Promise<void> {
     known.readAt = performance.now();
     try {
-      known.order = orderOf(await this.#store.setOrder(agentId));
+      known.order = orderOf(await store.setOrder(agentId));
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
-      this.#log.debug("order of function sets could not be read", { agentId, error });
+      log.debug("order of function sets could not be read", { agentId, error });
     } finally {
       known.reading = undefined;
     }
   }
 
-  #knownOf(agentId: string): Known {
-    const known = this.#agents.get(agentId) ?? {
-      order: EMPTY,
-      readAt: Number.NEGATIVE_INFINITY,
-      reading: undefined,
-    };
-    this.#agents.set(agentId, known);
-    if (this.#agents.size > MAX_AGENTS) this.#agents.delete(this.#agents.keys().next().value ?? agentId);
+  function knownOf(agentId: string): Known {
+    const known = agents.get(agentId) ?? { order: EMPTY, readAt: Number.NEGATIVE_INFINITY, reading: undefined };
+    agents.set(agentId, known);
+    if (agents.size > MAX_AGENTS) agents.delete(agents.keys().next().value ?? agentId);
     return known;
   }
+
+  return {
+    /** At most a second old. While the store is unavailable, the order as last read; empty if it was never read. */
+    read: (agentId: string): Promise<SetOrder> => read(agentId, performance.now() - FRESH_MS),
+    /** As `read`, from the store's current state. */
+    refresh: (agentId: string): Promise<SetOrder> => read(agentId, performance.now()),
+    /** Makes the next `read` ask the store. */
+    expire: (agentId: string): void => void (knownOf(agentId).readAt = Number.NEGATIVE_INFINITY),
+  };
 }
+export type SetOrders = ReturnType<typeof createSetOrders>;
 
 const EMPTY: SetOrder = { sets: [], placeOf: () => undefined };
 
