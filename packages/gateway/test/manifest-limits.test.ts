@@ -1,6 +1,6 @@
 import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { CompatibleServices } from "../src/handshake/manifest-limits.ts";
+import { createCompatibleServices } from "../src/handshake/manifest-limits.ts";
 import { fakeManifest } from "../../../test/support/fake-service.ts";
 
 const serviceOf = (service: string, functions: string[] = []) => ({
@@ -10,7 +10,7 @@ const serviceOf = (service: string, functions: string[] = []) => ({
 });
 
 test("an agent has at most 200 services, also without functions", () => {
-  const compatible = new CompatibleServices(DEFAULT_LIMITS);
+  const compatible = createCompatibleServices(DEFAULT_LIMITS);
   for (let i = 0; i < 200; i++) expect(compatible.add(serviceOf(`service-${i}`))).toBeUndefined();
 
   expect(compatible.add(serviceOf("last"))).toBe(
@@ -19,7 +19,7 @@ test("an agent has at most 200 services, also without functions", () => {
 });
 
 test("a refused service does not count against the next one", () => {
-  const compatible = new CompatibleServices(DEFAULT_LIMITS, [serviceOf("desk", ["read"])]);
+  const compatible = createCompatibleServices(DEFAULT_LIMITS, [serviceOf("desk", ["read"])]);
 
   expect(compatible.add(serviceOf("mail", ["read", "send"]))).toBe("services desk and mail both have read");
   expect(compatible.add(serviceOf("post", ["send"]))).toBeUndefined();
@@ -32,7 +32,7 @@ const withRole = (service: string, defaultRole: string, functions: string[] = []
 
 test("a reason names both services first, and shortens names that do not fit a close reason", () => {
   const name = "f".repeat(64);
-  const compatible = new CompatibleServices(DEFAULT_LIMITS, [withRole("d".repeat(200), "a".repeat(200), [name])]);
+  const compatible = createCompatibleServices(DEFAULT_LIMITS, [withRole("d".repeat(200), "a".repeat(200), [name])]);
 
   const shared = compatible.add(serviceOf("m".repeat(200), [name]))!;
   const roles = compatible.add(withRole("s".repeat(200), "é".repeat(200)))!;

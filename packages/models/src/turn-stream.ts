@@ -1,3 +1,4 @@
+import { addAbortListener } from "node:events";
 import { createParser } from "eventsource-parser";
 import {
   ModelError,
@@ -52,8 +53,7 @@ async function* streamTurn<Event>(
   signal.throwIfAborted();
   // A separate controller: the run's signal outlives many turns and must not gather their listeners.
   const connection = new AbortController();
-  const abort = () => connection.abort(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
+  using _ = addAbortListener(signal, () => connection.abort(signal.reason));
   const read = createSseReader();
   let deltas: ModelDelta[] = [];
   let ended = false;
@@ -85,7 +85,6 @@ async function* streamTurn<Event>(
     if (signal.aborted) throw signal.reason;
     throw error instanceof ModelError ? error : requestFailure(provider, error);
   } finally {
-    signal.removeEventListener("abort", abort);
     // An abort is expensive, and an ended connection does not need it.
     if (!ended) connection.abort();
   }

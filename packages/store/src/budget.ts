@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Budget, Share } from "@patchbay/engine/ports/budget";
+import type { Budget, Share } from "@patchbay/engine/ports/store/upkeep";
 
 /** A budget's clocks. */
 export interface Meter {

@@ -1,4 +1,4 @@
-import type { Budget } from "@patchbay/engine/ports/budget";
+import type { Budget } from "@patchbay/engine/ports/store/upkeep";
 
 /** Work in batches that ends when the signal is aborted. */
 export interface Pass {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Budget, Share } from "@patchbay/engine/ports/budget";
+import type { Budget, Share } from "@patchbay/engine/ports/store/upkeep";
 import { INDEX_SHARE } from "../../control-plane/src/start/background.ts";
 import { createBudget, type Meter } from "../src/budget.ts";
 

@@ -1,10 +1,8 @@
 import type { AuditSealStore } from "@patchbay/engine/ports/store/audit-seals";
-import type { Share } from "@patchbay/engine/ports/budget";
+import type { Retention, Share, SweepOptions, Upkeep } from "@patchbay/engine/ports/store/upkeep";
 import type { Clock } from "@patchbay/engine/ports/clock";
 import type { Log } from "@patchbay/kit";
-import type { Retention, SweepOptions } from "@patchbay/engine/ports/store/retention";
 import type { RuntimeStore, Store } from "@patchbay/engine/ports/store/stores";
-import type { Upkeep } from "@patchbay/engine/ports/store/upkeep";
 
 interface Deps {
   clock: Clock;

@@ -1,8 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { unlimited } from "@patchbay/engine/ports/budget";
+import { type IndexOptions, unlimited } from "@patchbay/engine/ports/store/upkeep";
 import { silentLog } from "@patchbay/kit";
-import type { IndexOptions } from "@patchbay/engine/ports/store/run-index";
 import { startIndexing, startNoting, startSweeping } from "../../src/start/background.ts";
 
 /** A clock whose sleeps the test ends, in their order. Adds each sleep to `steps`. */

@@ -1,4 +1,4 @@
-import { createKeyedSets } from "./keyed-sets.ts";
+import { createKeyedSets } from "./by-key.ts";
 import type { Log } from "./log.ts";
 
 /** The credential, session or token that opened a connection or stream. */

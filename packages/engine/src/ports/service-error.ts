@@ -1,4 +1,4 @@
-import type { ApprovalStatus, Fault, HttpErrorCode, RunStatus } from "@patchbay/protocol";
+import { type ApprovalStatus, type Fault, type HttpErrorCode, MESSAGES, type RunStatus } from "@patchbay/protocol";
 import type { CONSOLE_ERROR_CODES } from "@patchbay/protocol/console";
 
 /** Query API codes, and those that only the console's API has. */
@@ -23,6 +23,12 @@ export class ServiceError extends Error {
     this.status = options?.status;
   }
 }
+
+/** The error for a code that has a standard message, and why it applies. */
+export const standardError = (
+  code: "agent_mismatch" | "authentication_failed" | "role_not_allowed",
+  why?: string,
+): ServiceError => new ServiceError(code, why === undefined ? MESSAGES[code] : `${MESSAGES[code]}: ${why}`);
 
 /** One error for all faults in a request. Lists all in `details` and the first in the message. */
 export function invalid(faults: readonly Fault[], options?: { code?: HttpErrorCode }): ServiceError {

@@ -1,8 +1,8 @@
-import { type Approval, CALLER, type Fault, MESSAGES } from "@patchbay/protocol";
+import { type Approval, CALLER, type Fault } from "@patchbay/protocol";
 import { canonicalJson, isJsonObject, isoTime, type JsonObject, present } from "@patchbay/kit";
 import type { ApprovalRecord, NewDecision } from "../ports/store/approvals.ts";
 import type { Bus } from "../ports/bus.ts";
-import { invalid, ServiceError } from "../ports/service-error.ts";
+import { invalid, ServiceError, standardError } from "../ports/service-error.ts";
 import type { AccountStore, Store } from "../ports/store/stores.ts";
 import type { Approvals, Principal } from "./api.ts";
 import { mayState } from "./role-check.ts";
@@ -87,8 +87,7 @@ function requireRight({ can, fixed }: Pick<Principal, "can" | "fixed">): void {
     );
 }
 
-const notAllowed = (why: string): ServiceError =>
-  new ServiceError("role_not_allowed", `${MESSAGES.role_not_allowed}: ${why}.`.replace(/\.\.$/, "."));
+const notAllowed = (why: string): ServiceError => standardError("role_not_allowed", `${why}.`.replace(/\.\.$/, "."));
 
 function onlyRole({ roles }: Principal): string {
   if (roles?.length === 1) return roles[0]!;

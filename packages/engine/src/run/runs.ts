@@ -1,10 +1,10 @@
-import { MESSAGES, rolesOf, type QueryResponse, type RunDetail, type RunStatus } from "@patchbay/protocol";
+import { rolesOf, type QueryResponse, type RunDetail, type RunStatus } from "@patchbay/protocol";
 import { isoTimeOrNull, present } from "@patchbay/kit";
 import type { Bus } from "../ports/bus.ts";
 import type { PermitStore } from "../ports/store/permit-store.ts";
 import type { RunFacts, RunRecord } from "../ports/records.ts";
 import { ends, succeeds } from "../ports/store/run-store.ts";
-import { ServiceError } from "../ports/service-error.ts";
+import { ServiceError, standardError } from "../ports/service-error.ts";
 import { answerIn, usageOf, waitingFor } from "./answer.ts";
 import type { Followed, Principal, ResultOptions, RunHandle, Runs, RoleFunctions } from "./api.ts";
 import { cancelWhenAbandoned } from "./follow/cancel-when-abandoned.ts";
@@ -90,7 +90,7 @@ export function createRuns(
     async eraseThread(principal, threadId) {
       const readable = await threads.readable(principal.agentId, threadId, visibleTo(principal));
       if (readable === "none") return false;
-      if (readable === "some") throw new ServiceError("role_not_allowed", MESSAGES.role_not_allowed);
+      if (readable === "some") throw standardError("role_not_allowed");
       // First the runs end, so that their followers get a last event instead of an endless wait.
       const active = await runs.active(threadId);
       await Promise.all(active.map((runId) => requestCancel(principal.agentId, runId)));

@@ -17,7 +17,7 @@ import type { Directory } from "../peers/directory.ts";
 import { hashManifest } from "../routing/manifest-hash.ts";
 import type { ServingSets } from "../routing/serving-sets.ts";
 import type { SetOrders } from "../routing/set-order.ts";
-import { CompatibleServices, manifestFault } from "./manifest-limits.ts";
+import { createCompatibleServices, manifestFault } from "./manifest-limits.ts";
 import { type RuntimeKey, senderOf } from "./runtime-keys.ts";
 
 /** WebSocket's "try again later". */
@@ -193,7 +193,7 @@ async function conflictOf(
   await directory.refreshIfStale(agentId);
   const others = directory.channels(agentId).filter((one) => one.available && one.identity.service !== service);
   const { served } = await serving.of(agentId, others);
-  return new CompatibleServices(limits, served).add({ service, manifest, manifestHash });
+  return createCompatibleServices(limits, served).add({ service, manifest, manifestHash });
 }
 
 /** True for an older set that connects again. New runs do not use it, but runs that began on it need it. */

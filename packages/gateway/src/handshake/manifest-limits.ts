@@ -1,4 +1,5 @@
 import { LIMITS, type Manifest, type OperatorLimits, rolesOf } from "@patchbay/protocol";
+import { oncePer } from "@patchbay/kit";
 import type { ServiceSet } from "@patchbay/engine/ports/function-gateway";
 import { REASON_BYTES, shorten } from "../frames.ts";
 
@@ -33,17 +34,8 @@ function sizeFault(manifest: Manifest, { manifestBytes }: OperatorLimits): strin
   return `${sizeBytes} bytes exceed manifestBytes (${manifestBytes}). Shorten texts, or split the service.`;
 }
 
-const sizes = new WeakMap<Manifest, number>();
-
 /** A function set's size as JSON. Measured once, because every query needs it. */
-export function sizeBytesOf(manifest: Manifest): number {
-  let sizeBytes = sizes.get(manifest);
-  if (sizeBytes === undefined) {
-    sizeBytes = Buffer.byteLength(JSON.stringify(manifest));
-    sizes.set(manifest, sizeBytes);
-  }
-  return sizeBytes;
-}
+const sizeBytesOf = oncePer((manifest: Manifest): number => Buffer.byteLength(JSON.stringify(manifest)));
 
 /** Bytes for a service's name in a reason, so that both names and the start of the shared function's name fit. */
 const NAME_BYTES = 30;
@@ -52,43 +44,30 @@ const NAME_BYTES = 30;
  * An agent's services that can be combined: their functions and default roles do not clash, and together they are
  * within the limits for one function set.
  */
-export class CompatibleServices {
-  readonly #limits: OperatorLimits;
-  readonly #services = new Set<string>();
+export function createCompatibleServices(limits: OperatorLimits, known: readonly ServiceSet[] = []) {
+  const services = new Set<string>();
   /** Services by function name. */
-  readonly #owners = new Map<string, string>();
-  readonly #roles = new Set<string>();
-  #sizeBytes = 0;
-  #defaultRole: { role: string; service: string } | undefined;
+  const owners = new Map<string, string>();
+  const roles = new Set<string>();
+  let sizeBytes = 0;
+  let defaultRole: { role: string; service: string } | undefined;
 
-  constructor(limits: OperatorLimits, services: readonly ServiceSet[] = []) {
-    this.#limits = limits;
-    for (const one of services) this.#include(one);
+  function include({ service, manifest }: ServiceSet): void {
+    services.add(service);
+    for (const { name } of manifest.functions) owners.set(name, service);
+    for (const role of rolesOf(manifest)) roles.add(role);
+    sizeBytes += sizeBytesOf(manifest);
+    if (manifest.defaultRole !== undefined) defaultRole ??= { role: manifest.defaultRole, service };
   }
 
-  /** Adds a service, or returns why it cannot be combined with the others, in the 120 bytes of a close reason. */
-  add(one: ServiceSet): string | undefined {
-    const reason = this.#clash(one) ?? this.#excess(one);
-    if (reason === undefined) this.#include(one);
-    return reason;
-  }
-
-  #include({ service, manifest }: ServiceSet): void {
-    this.#services.add(service);
-    for (const { name } of manifest.functions) this.#owners.set(name, service);
-    for (const role of rolesOf(manifest)) this.#roles.add(role);
-    this.#sizeBytes += sizeBytesOf(manifest);
-    if (manifest.defaultRole !== undefined) this.#defaultRole ??= { role: manifest.defaultRole, service };
-  }
-
-  #clash({ service, manifest }: ServiceSet): string | undefined {
+  function clash({ service, manifest }: ServiceSet): string | undefined {
     const both = (other: string): string =>
       `services ${shorten(other, NAME_BYTES)} and ${shorten(service, NAME_BYTES)}`;
     for (const { name } of manifest.functions) {
-      const owner = this.#owners.get(name);
+      const owner = owners.get(name);
       if (owner !== undefined) return fitReason((room) => `${both(owner)} both have ${shorten(name, room)}`);
     }
-    const other = this.#defaultRole;
+    const other = defaultRole;
     const own = manifest.defaultRole;
     if (!other || own === undefined || own === other.role) return undefined;
     return fitReason((room) => {
@@ -97,28 +76,38 @@ export class CompatibleServices {
     });
   }
 
-  #excess({ service, manifest }: ServiceSet): string | undefined {
+  function excess({ service, manifest }: ServiceSet): string | undefined {
     const { functionsPerService } = LIMITS;
-    const { rolesPerService, manifestBytes } = this.#limits;
-    const [functions, roles, sizeBytes] = [manifest.functions.length, rolesOf(manifest), sizeBytesOf(manifest)];
-    const refuse = (own: string, others: number, limit: string): string =>
+    const { rolesPerService, manifestBytes } = limits;
+    const [functions, own, ownBytes] = [manifest.functions.length, rolesOf(manifest), sizeBytesOf(manifest)];
+    const refuse = (what: string, others: number, limit: string): string =>
       fitReason((room) => {
         const name = shorten(service, room);
-        return `${own} of service ${name} and ${others} of the others exceed ${limit}. Use another agent.`;
+        return `${what} of service ${name} and ${others} of the others exceed ${limit}. Use another agent.`;
       });
-    if (this.#services.size >= functionsPerService)
+    if (services.size >= functionsPerService)
       return fitReason((room) => {
         const limit = `the limit of ${functionsPerService}`;
-        return `service ${shorten(service, room)} and ${this.#services.size} others exceed ${limit}. Use another agent.`;
+        return `service ${shorten(service, room)} and ${services.size} others exceed ${limit}. Use another agent.`;
       });
-    if (this.#owners.size + functions > functionsPerService)
-      return refuse(`${functions} functions`, this.#owners.size, `the limit of ${functionsPerService}`);
-    if (this.#roles.union(roles).size > rolesPerService)
-      return refuse(`${roles.size} roles`, this.#roles.size, `rolesPerService (${rolesPerService})`);
-    if (this.#sizeBytes + sizeBytes > manifestBytes)
-      return refuse(`${sizeBytes} bytes`, this.#sizeBytes, `manifestBytes (${manifestBytes})`);
+    if (owners.size + functions > functionsPerService)
+      return refuse(`${functions} functions`, owners.size, `the limit of ${functionsPerService}`);
+    if (roles.union(own).size > rolesPerService)
+      return refuse(`${own.size} roles`, roles.size, `rolesPerService (${rolesPerService})`);
+    if (sizeBytes + ownBytes > manifestBytes)
+      return refuse(`${ownBytes} bytes`, sizeBytes, `manifestBytes (${manifestBytes})`);
     return undefined;
   }
+
+  for (const one of known) include(one);
+  return {
+    /** Adds a service, or returns why it cannot be combined with the others, in the 120 bytes of a close reason. */
+    add(one: ServiceSet): string | undefined {
+      const reason = clash(one) ?? excess(one);
+      if (reason === undefined) include(one);
+      return reason;
+    },
+  };
 }
 
 /** A sentence whose names are shortened until it fits into a close reason. */

@@ -1,5 +1,5 @@
 import type { JsonValue } from "@patchbay/kit";
-import { createKeyedSets } from "@patchbay/engine/ports/keyed-sets";
+import { createKeyedSets } from "@patchbay/engine/ports/by-key";
 import type { ConnectedRuntime } from "@patchbay/engine/ports/store/stores";
 import type { RuntimeChannel } from "../channel.ts";
 import type { GatewayContext } from "../context.ts";

@@ -5,7 +5,7 @@ import { compareInTurn } from "@patchbay/engine/ports/store/comparisons";
 import type { PlacedSet, SetIdentity } from "@patchbay/engine/ports/store/stores";
 import type { ConnectionIdentity, RuntimeChannel } from "../channel.ts";
 import type { GatewayContext } from "../context.ts";
-import { CompatibleServices } from "../handshake/manifest-limits.ts";
+import { createCompatibleServices } from "../handshake/manifest-limits.ts";
 import type { ManifestCache } from "./manifests.ts";
 import type { SetOrder, SetOrders } from "./set-order.ts";
 
@@ -61,7 +61,7 @@ export class ServingSets {
     );
     const withheld = each.filter((one) => one !== undefined && "reason" in one);
     const served: ServedSet[] = [];
-    const compatible = new CompatibleServices(this.#deps.limits);
+    const compatible = createCompatibleServices(this.#deps.limits);
     // The handshake refuses sets that cannot be combined, but two replicas may accept one each at the same time, and an
     // older set that replaces the newest was never checked against the others. The first service in order keeps its
     // functions.

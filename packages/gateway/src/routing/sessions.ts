@@ -3,7 +3,7 @@ import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { SetIdentity } from "@patchbay/engine/ports/store/stores";
 import type { RuntimeChannel } from "../channel.ts";
 import type { GatewayContext } from "../context.ts";
-import { CompatibleServices } from "../handshake/manifest-limits.ts";
+import { createCompatibleServices } from "../handshake/manifest-limits.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { CombinedSets, ManifestCache } from "./manifests.ts";
 import { type ChannelWait, RECENT_MS } from "./runtime-picker.ts";
@@ -125,7 +125,7 @@ function createMissingServices({ store, manifests, limits }: Pick<SessionsDeps, 
     const missing: MissingService[] = [];
     for (const { service, manifestHash } of await recentOf(agentId, sets)) {
       const manifest = await manifests.get(agentId, manifestHash);
-      const served = new CompatibleServices(limits, now.served);
+      const served = createCompatibleServices(limits, now.served);
       // The handshake refuses a service whose functions another one has taken over, so runs do not wait for it.
       const isRefused = manifest && served.add({ service, manifestHash, manifest }) !== undefined;
       const hasHooks = manifest?.beforeQuery === true || manifest?.beforeAnswer === true;

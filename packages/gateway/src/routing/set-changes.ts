@@ -1,4 +1,4 @@
-import { createKeyedSets } from "@patchbay/engine/ports/keyed-sets";
+import { createKeyedSets } from "@patchbay/engine/ports/by-key";
 import type { GatewayContext } from "../context.ts";
 import type { SetOrders } from "./set-order.ts";
 

@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject, type JsonValue, type Log } from "@patchbay/kit";
-import { LIMITS, MESSAGES } from "@patchbay/protocol";
+import { LIMITS } from "@patchbay/protocol";
 import type { JWTPayload } from "jose";
 import { callerIdsOf, type ProvenCaller } from "@patchbay/engine/ports/callers";
 import type { Clock } from "@patchbay/engine/ports/clock";
 import { isOutOfFiles, OUT_OF_FILES } from "@patchbay/engine/ports/open-files";
-import { ServiceError } from "@patchbay/engine/ports/service-error";
+import { ServiceError, standardError } from "@patchbay/engine/ports/service-error";
 import { createIssuerKeys, isTrustworthy, IssuerUnreachable, type KeySource } from "./issuer-keys.ts";
 
 /** The identity provider whose tokens name callers, and what Patchbay reads from them. */
@@ -133,12 +133,8 @@ function requireAddresses({ issuer, jwksUrl }: CallerIssuer): void {
 }
 
 /** The error for a token that proves nothing. */
-export function notProven(why: string): ServiceError {
-  return new ServiceError(
-    "authentication_failed",
-    `${MESSAGES.authentication_failed}: the token in X-Patchbay-Caller is not accepted, because ${why}.`,
-  );
-}
+export const notProven = (why: string): ServiceError =>
+  standardError("authentication_failed", `the token in X-Patchbay-Caller is not accepted, because ${why}.`);
 
 /** Reasons by `jose` error code. Its own messages repeat values from the token. */
 const REASONS: Record<string, string> = {

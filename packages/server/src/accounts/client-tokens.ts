@@ -1,7 +1,7 @@
 import type { ClientToken, ClientTokenStore } from "@patchbay/engine/ports/store/client-tokens";
 import type { Credential } from "@patchbay/engine/ports/store/stores";
-import { type ClientDoor, MESSAGES } from "@patchbay/protocol";
-import { ServiceError } from "@patchbay/engine/ports/service-error";
+import type { ClientDoor } from "@patchbay/protocol";
+import { standardError } from "@patchbay/engine/ports/service-error";
 import { hashSecret, isWellFormed, makeSecret } from "./secret.ts";
 
 /** Creates and authenticates client tokens. Nothing is cached, so an ended key takes effect immediately. */
@@ -38,8 +38,8 @@ export async function pageWith(
   if (secret === undefined || secret.length > LONGEST_SECRET) return undefined;
   const page = await clientTokens.authenticate(secret);
   if (!page || page.token.allow.includes(adapter)) return page;
-  throw new ServiceError(
+  throw standardError(
     "authentication_failed",
-    `${MESSAGES.authentication_failed}: this client token allows ${page.token.allow.join(" and ")} only. Make one with "${adapter}" in "allow".`,
+    `this client token allows ${page.token.allow.join(" and ")} only. Make one with "${adapter}" in "allow".`,
   );
 }

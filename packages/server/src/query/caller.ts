@@ -1,10 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import { createHash, timingSafeEqual } from "node:crypto";
-import { ContextJson, LIMITS, MESSAGES, optional, textUpTo } from "@patchbay/protocol";
+import { ContextJson, LIMITS, optional, textUpTo } from "@patchbay/protocol";
 import { type JsonObject, present } from "@patchbay/kit";
 import { z } from "zod";
 import type { AuditEntry, ThreadKey } from "@patchbay/engine/ports/records";
-import { invalid, ServiceError, type ServiceErrorCode } from "@patchbay/engine/ports/service-error";
+import { invalid, type ServiceError, type ServiceErrorCode, standardError } from "@patchbay/engine/ports/service-error";
 import type { Credential } from "@patchbay/engine/ports/store/stores";
 import { narrowed, type Principal } from "@patchbay/engine/run/api";
 import { LONGEST_SECRET, type Page, pageWith } from "../accounts/client-tokens.ts";
@@ -25,7 +25,7 @@ export type CallerDeps = Pick<
 >;
 
 function requireAgent({ agentId }: Credential, { req }: Exchange["c"]): void {
-  if (agentId !== req.param("agent_id")) throw new ServiceError("agent_mismatch", MESSAGES.agent_mismatch);
+  if (agentId !== req.param("agent_id")) throw standardError("agent_mismatch");
 }
 
 /** Runs `work` for an API key's holder. Throws `agent_mismatch` when the key and the path name different agents. */
@@ -206,10 +206,15 @@ async function asNarrowed<T>(
 async function proven(principal: Principal, token: string | undefined, deps: CallerDeps): Promise<Principal> {
   const { proveCaller, adapterLimit, audit, log } = deps;
   try {
-    if (token === undefined) throw noToken();
+    if (token === undefined)
+      throw standardError("authentication_failed", "this agent requires the token of the caller in X-Patchbay-Caller.");
     if (!proveCaller) throw noIssuer();
     const caller = await proveCaller(token);
-    if (principal.proven && !caller.ids.includes(principal.proven.ids[0])) throw otherCaller();
+    if (principal.proven && !caller.ids.includes(principal.proven.ids[0]))
+      throw standardError(
+        "authentication_failed",
+        "the token in X-Patchbay-Caller names another caller than the client token was made for.",
+      );
     return narrowed(principal, caller);
   } catch (error) {
     const rule = REFUSALS[codeOf(error)];
@@ -233,18 +238,6 @@ const REFUSALS: Partial<Record<ServiceErrorCode, string>> = {
   role_not_allowed: "role_not_allowed",
 };
 
-const noToken = (): ServiceError =>
-  new ServiceError(
-    "authentication_failed",
-    `${MESSAGES.authentication_failed}: this agent requires the token of the caller in X-Patchbay-Caller.`,
-  );
-
-const otherCaller = (): ServiceError =>
-  new ServiceError(
-    "authentication_failed",
-    `${MESSAGES.authentication_failed}: the token in X-Patchbay-Caller names another caller than the client token was made for.`,
-  );
-
 /** Ignoring the token would let its sender believe that it limits the request. */
 const noIssuer = (): ServiceError =>
   invalid([
@@ -264,7 +257,7 @@ export function requireMetricsToken({ c }: Exchange, { metricsToken }: Pick<Http
   if (metricsToken === undefined) return;
   const given = bearer(c.req.header("Authorization"));
   if (given !== undefined && timingSafeEqual(digest(given), digest(metricsToken))) return;
-  throw new ServiceError("authentication_failed", MESSAGES.authentication_failed);
+  throw standardError("authentication_failed");
 }
 
 /** A constant-time comparison needs values of equal length. */
@@ -281,7 +274,7 @@ async function check(
     secret === undefined || secret === "" || secret.length > LONGEST_SECRET
       ? undefined
       : await authenticate(kind, secret);
-  if (!credential) throw new ServiceError("authentication_failed", MESSAGES.authentication_failed);
+  if (!credential) throw standardError("authentication_failed");
   noteIn(facts, credential);
   return credential;
 }

@@ -1,7 +1,9 @@
-import { MESSAGES, type OperatorLimits } from "@patchbay/protocol";
+import type { OperatorLimits } from "@patchbay/protocol";
 import type { Access, AccessWatch } from "@patchbay/engine/ports/access-watch";
+import { createCounts } from "@patchbay/engine/ports/by-key";
 import type { Metrics, StreamLimit } from "@patchbay/engine/ports/metrics";
-import { ServiceError } from "@patchbay/engine/ports/service-error";
+import { ServiceError, standardError } from "@patchbay/engine/ports/service-error";
+import { untilAborted } from "@patchbay/engine/ports/until-aborted";
 
 /** The opener of a stream, with its key or session. */
 export interface StreamOwner {
@@ -46,8 +48,6 @@ interface Waiter extends Wanted {
   admit(): void;
 }
 
-type Occupied = Disposable & Pick<StreamSlot, "follow">;
-
 /** Counts open streams by organisation, API key and run, and enforces the operator's limits. */
 export function createOpenStreams(deps: {
   limits: StreamLimits;
@@ -55,10 +55,10 @@ export function createOpenStreams(deps: {
   metrics: StreamMetrics;
 }): OpenStreams {
   const { limits, access, metrics } = deps;
-  const slots = new Slots(limits, metrics);
+  const slots = createSlots(limits, metrics);
   const watch: OpenStreams["watch"] = (owner) => {
     const revoked = new AbortController();
-    const held = access.hold(owner.access, () => revoked.abort(noAccess()));
+    const held = access.hold(owner.access, () => revoked.abort(standardError("authentication_failed")));
     return { revoked: revoked.signal, [Symbol.dispose]: () => held[Symbol.dispose]() };
   };
   return {
@@ -80,41 +80,34 @@ export function createOpenStreams(deps: {
   };
 }
 
-class Slots {
-  readonly #limits: StreamLimits;
-  readonly #metrics: StreamMetrics;
-  readonly #counts = new Map<string, number>();
-  readonly #waiters = new Set<Waiter>();
+function createSlots(limits: StreamLimits, metrics: StreamMetrics) {
+  const counts = createCounts();
+  const waiters = new Set<Waiter>();
 
-  constructor(limits: StreamLimits, metrics: StreamMetrics) {
-    this.#limits = limits;
-    this.#metrics = metrics;
-  }
-
-  limitReached({ owner, runId }: Wanted): StreamLimit | undefined {
-    const { streamsPerRun, streamsPerKey, streamsPerOrganisation } = this.#limits;
-    if (runId !== undefined && this.#count(ofRun(owner, runId)) >= streamsPerRun) return "streamsPerRun";
-    if (this.#count(ofKey(owner)) >= streamsPerKey) return "streamsPerKey";
-    return this.#count(ofOrg(owner)) >= streamsPerOrganisation ? "streamsPerOrganisation" : undefined;
+  function limitReached({ owner, runId }: Wanted): StreamLimit | undefined {
+    const { streamsPerRun, streamsPerKey, streamsPerOrganisation } = limits;
+    if (runId !== undefined && counts.of(ofRun(owner, runId)) >= streamsPerRun) return "streamsPerRun";
+    if (counts.of(ofKey(owner)) >= streamsPerKey) return "streamsPerKey";
+    return counts.of(ofOrg(owner)) >= streamsPerOrganisation ? "streamsPerOrganisation" : undefined;
   }
 
   /** Counts a stream until disposed. */
-  occupy({ owner, runId }: Wanted): Occupied {
-    const open = this.#metrics.streamOpened();
+  function occupy({ owner, runId }: Wanted): Disposable & Pick<StreamSlot, "follow"> {
+    const open = metrics.streamOpened();
     const names: string[] = [];
     const count = (name: string): void => {
       names.push(name);
-      this.#add(name, 1);
+      counts.add(name, 1);
     };
     count(ofOrg(owner));
     count(ofKey(owner));
     if (runId !== undefined) count(ofRun(owner, runId));
     return {
       follow: (followed) => count(ofRun(owner, followed)),
-      [Symbol.dispose]: () => {
+      [Symbol.dispose]() {
         open[Symbol.dispose]();
-        for (const name of names.splice(0)) this.#add(name, -1);
-        for (const waiter of this.#waiters) if (!this.limitReached(waiter)) waiter.admit();
+        for (const name of names.splice(0)) counts.add(name, -1);
+        for (const waiter of waiters) if (!limitReached(waiter)) waiter.admit();
       },
     };
   }
@@ -123,37 +116,25 @@ class Slots {
    * Resolves with a slot, which is occupied as soon as it becomes free: another stream could otherwise get it before
    * the promise resolves.
    */
-  async waitFor(wanted: Wanted, signal: AbortSignal): Promise<Occupied> {
-    const { promise, resolve, reject } = Promise.withResolvers<Occupied>();
-    const leave = () => reject(signal.reason as Error);
+  async function waitFor(wanted: Wanted, signal: AbortSignal): Promise<ReturnType<typeof occupy>> {
+    const { promise, resolve } = Promise.withResolvers<ReturnType<typeof occupy>>();
     const waiter: Waiter = {
       ...wanted,
-      admit: () => {
-        this.#waiters.delete(waiter);
-        resolve(this.occupy(wanted));
+      admit() {
+        waiters.delete(waiter);
+        resolve(occupy(wanted));
       },
     };
-    using _waiting = this.#metrics.streamWaiting();
-    this.#waiters.add(waiter);
-    signal.addEventListener("abort", leave);
+    using _waiting = metrics.streamWaiting();
+    waiters.add(waiter);
     try {
-      signal.throwIfAborted();
-      return await promise;
+      return await untilAborted(promise, signal);
     } finally {
-      signal.removeEventListener("abort", leave);
-      this.#waiters.delete(waiter);
+      waiters.delete(waiter);
     }
   }
 
-  #count(name: string): number {
-    return this.#counts.get(name) ?? 0;
-  }
-
-  #add(name: string, change: 1 | -1): void {
-    const count = this.#count(name) + change;
-    if (count === 0) this.#counts.delete(name);
-    else this.#counts.set(name, count);
-  }
+  return { limitReached, occupy, waitFor };
 }
 
 const ofOrg = ({ orgId }: StreamOwner): string => `organisation ${orgId}`;
@@ -168,8 +149,4 @@ const OPEN_OF: Record<StreamLimit, (count: number) => string> = {
 
 function refused(limit: StreamLimit, count: number): ServiceError {
   return new ServiceError("rate_limited", `${OPEN_OF[limit](count)}, which is the limit. Close some, then try again.`);
-}
-
-function noAccess(): ServiceError {
-  return new ServiceError("authentication_failed", MESSAGES.authentication_failed);
 }

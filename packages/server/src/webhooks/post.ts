@@ -1,8 +1,10 @@
 import { Resolver } from "node:dns/promises";
+import { addAbortListener } from "node:events";
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { isOutOfFiles, trueCause } from "@patchbay/engine/ports/open-files";
+import { untilAborted } from "@patchbay/engine/ports/until-aborted";
 import type { Networks } from "./networks.ts";
 
 /** Response bytes to read, so that the receiver can end it normally. They are not kept. */
@@ -70,25 +72,12 @@ function check({ protocol, port }: URL, addresses: readonly string[], { networks
  */
 async function resolveHost(host: string, signal: AbortSignal): Promise<string[]> {
   const resolver = new Resolver(RESOLVE);
-  const cancel = (): void => resolver.cancel();
-  signal.addEventListener("abort", cancel, { once: true });
-  try {
-    const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
-    const failed = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason] : []));
-    const cause = failed.length === answers.length ? await trueCause(failed[0]) : undefined;
-    if (isOutOfFiles(cause)) throw cause;
-    return answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
-  } finally {
-    signal.removeEventListener("abort", cancel);
-  }
-}
-
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const abort = (): void => aborted.reject(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  return Promise.race([work, aborted.promise]).finally(() => signal.removeEventListener("abort", abort));
+  using _ = addAbortListener(signal, () => resolver.cancel());
+  const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+  const failed = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason] : []));
+  const cause = failed.length === answers.length ? await trueCause(failed[0]) : undefined;
+  if (isOutOfFiles(cause)) throw cause;
+  return answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
 }
 
 function responseTo(request: ClientRequest, body: string): Promise<IncomingMessage> {

@@ -1,3 +1,5 @@
+import { createCounts } from "@patchbay/engine/ports/by-key";
+
 /** An agent with due deliveries, whose webhook is a receiver. */
 export interface DueAgent {
   orgId: string;
@@ -13,13 +15,11 @@ const SHARE = 3;
  */
 export function createTurns(slots: number) {
   const waiting = new Map<string, Set<string>>();
-  const held = new Map<string, number>();
+  const held = createCounts();
   let free = slots;
   const hold = (orgId: string, change: 1 | -1): void => {
     free -= change;
-    const now = (held.get(orgId) ?? 0) + change;
-    if (now === 0) held.delete(orgId);
-    else held.set(orgId, now);
+    held.add(orgId, change);
   };
   return {
     /** Does nothing for an agent that already waits. */
@@ -35,7 +35,7 @@ export function createTurns(slots: number) {
       let fewest = SHARE * free;
       let next: string | undefined;
       for (const orgId of waiting.keys()) {
-        const slots = held.get(orgId) ?? 0;
+        const slots = held.of(orgId);
         if (slots < fewest) [fewest, next] = [slots, orgId];
       }
       if (next === undefined) return undefined;

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { unlimited } from "@patchbay/engine/ports/budget";
+import { unlimited } from "@patchbay/engine/ports/store/upkeep";
 import type { AuditSealStore } from "@patchbay/engine/ports/store/audit-seals";
 import { contentOf, digestOf, headOf, keptDigests, noChain } from "./audit-chain.ts";
 import { noteHeads } from "./audit-heads.ts";

@@ -1,8 +1,6 @@
 import { sql } from "kysely";
-import { unlimited } from "@patchbay/engine/ports/budget";
-import type { RunIndex } from "@patchbay/engine/ports/store/run-index";
+import { type RunIndex, unlimited, type Upkeep } from "@patchbay/engine/ports/store/upkeep";
 import type { RunStore } from "@patchbay/engine/ports/store/run-store";
-import type { Upkeep } from "@patchbay/engine/ports/store/upkeep";
 import { fromJson } from "../columns.ts";
 import type { Engine } from "../engine.ts";
 import { type Pass, passOf } from "../pass.ts";

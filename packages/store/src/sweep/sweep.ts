@@ -1,5 +1,4 @@
-import type { Share } from "@patchbay/engine/ports/budget";
-import type { Retention, SweepOptions } from "@patchbay/engine/ports/store/retention";
+import type { Retention, Share, SweepOptions } from "@patchbay/engine/ports/store/upkeep";
 import type { Engine } from "../engine.ts";
 import { createBudget, meterOf } from "../budget.ts";
 import { once, type Pass, passOf } from "../pass.ts";

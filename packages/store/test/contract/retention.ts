@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Budget } from "@patchbay/engine/ports/budget";
+import type { Budget } from "@patchbay/engine/ports/store/upkeep";
 import { waiting } from "./asking-runs.ts";
 import {
   consoleOf,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Budget } from "@patchbay/engine/ports/budget";
+import type { Budget } from "@patchbay/engine/ports/store/upkeep";
 import { indexedTo } from "../../src/runs/run-index.ts";
 import { found, run } from "./run-facts.ts";
 import { ending, type MakePlace, openWorld, type World } from "./world.ts";

@@ -1,4 +1,4 @@
-import type { Budget } from "../budget.ts";
+import type { Budget } from "./upkeep.ts";
 
 /** An organisation's audit chain. Heads are SHA-256, hexadecimal. */
 export interface AuditChain {

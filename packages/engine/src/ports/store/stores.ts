@@ -17,8 +17,7 @@ import type { MemberStore, ServiceAddress, SignInStore } from "./members.ts";
 import type { VisibleTo } from "../callers.ts";
 import type { ClientTokenStore } from "./client-tokens.ts";
 import type { PageAsked } from "./page.ts";
-import type { RunIndex } from "./run-index.ts";
-import type { Upkeep } from "./upkeep.ts";
+import type { Retention, RunIndex, SweepOptions, Upkeep } from "./upkeep.ts";
 import type { ThreadKey } from "../records.ts";
 import type { CallStore } from "./call-store.ts";
 import type { Credential, CredentialKind, ListedCredential, NewCredential, RotatedCredential } from "./credentials.ts";
@@ -29,7 +28,6 @@ import type { FirstStartStore } from "./first-start.ts";
 import type { ServiceTimes } from "../service-times.ts";
 import type { ServiceTokenStore } from "./service-tokens.ts";
 import type { PermitStore } from "./permit-store.ts";
-import type { Retention, SweepOptions } from "./retention.ts";
 import type { WebhookStore } from "./webhooks.ts";
 
 export type {

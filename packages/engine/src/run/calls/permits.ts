@@ -5,6 +5,7 @@ import { type Delivery, RunMoved } from "../../ports/function-gateway.ts";
 import type { Log } from "@patchbay/kit";
 import type { PermitId, PermitStore } from "../../ports/store/permit-store.ts";
 import { type CallRecord, type RunRecord, startedBefore } from "../../ports/records.ts";
+import { untilAborted } from "../../ports/until-aborted.ts";
 
 /** How often a waiting call asks the store, because a message over the bus may be lost, and a process may have died. */
 const POLL_MS = 1_000;
@@ -29,14 +30,14 @@ export function createPermits(
   const queues = new Map<string, Promise<void>>();
 
   async function inTurn(key: string, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
-    const before = queues.get(key);
+    const before = queues.get(key) ?? Promise.resolve();
     const turn = Promise.withResolvers<void>();
     const end = Promise.all([before, turn.promise]).then(() => {
       if (queues.get(key) === end) queues.delete(key);
     });
     queues.set(key, end);
     try {
-      await unlessAborted(before, signal);
+      await untilAborted(before, signal);
       await work();
     } finally {
       turn.resolve();
@@ -107,19 +108,6 @@ export function createPermits(
 export type Permits = ReturnType<typeof createPermits>;
 
 const subjectOf = (agentId: string): string => `permits.${agentId}`;
-
-async function unlessAborted(before: Promise<void> | undefined, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  if (!before) return;
-  const stop = Promise.withResolvers<never>();
-  const abort = (): void => stop.reject(signal.reason as Error);
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    await Promise.race([before, stop.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
-}
 
 /**
  * Delivers one call's attempts, each while it has a permit. For a function without `concurrency`, costs nothing.

@@ -1,7 +1,7 @@
 import type { JsonValue } from "@patchbay/kit";
 import type { LiveEvent } from "@patchbay/protocol";
 import { type Bus, MAX_BODY_BYTES } from "../../ports/bus.ts";
-import { createKeyedSets } from "../../ports/keyed-sets.ts";
+import { createKeyedSets } from "../../ports/by-key.ts";
 import { ends, type StoredEvent } from "../../ports/store/run-store.ts";
 
 /**

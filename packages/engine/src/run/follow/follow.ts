@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { addAbortListener } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../../ports/clock.ts";
-import { createKeyedSets } from "../../ports/keyed-sets.ts";
+import { createKeyedSets } from "../../ports/by-key.ts";
 import type { Log } from "@patchbay/kit";
 import { ends, type RunHead, type RunStore, StoreUnavailable } from "../../ports/store/run-store.ts";
 import type { Followed, RunHandle } from "../api.ts";
@@ -75,7 +76,7 @@ async function* readLog(
   // Subscribe before reading: an event that is stored between the two would otherwise be missed.
   using _subscription = feed.subscribe(runId, inbox.receive, { live: deltas });
   using _polling = poller.add(runId, inbox.check);
-  using _aborting = onAbort(signal, inbox.notify);
+  using _aborting = addAbortListener(signal, inbox.notify);
   // A run that has just begun here has an empty log, and all its events will arrive in the inbox.
   let behind = after > 0 || feed.lastPublished(runId) !== 0;
   /** True when the run may wait for an approval. Other runs are never asked for their state. */
@@ -193,11 +194,6 @@ function createInbox(after: number, { pauses, statuses }: { pauses: boolean; sta
     },
   };
   return inbox;
-}
-
-function onAbort(signal: AbortSignal, notify: () => void): Disposable {
-  signal.addEventListener("abort", notify);
-  return { [Symbol.dispose]: () => signal.removeEventListener("abort", notify) };
 }
 
 /**

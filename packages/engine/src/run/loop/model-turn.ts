@@ -1,3 +1,4 @@
+import { addAbortListener } from "node:events";
 import {
   type ChosenModel,
   type ModelDelta,
@@ -122,7 +123,6 @@ async function attemptTurn(
   observer: Pick<AttemptObserver, "text" | "thought" | "cut" | "silent">,
 ): Promise<ModelTurn> {
   const turn = new AbortController();
-  const abort = (): void => turn.abort(signal.reason);
   // Without this limit a connection that died without a reset would block the run until its deadline.
   let silent: ModelError | undefined;
   const timer = setTimeout(() => {
@@ -132,7 +132,7 @@ async function attemptTurn(
   const quiet = setTimeout(observer.silent, SILENT_MS);
   try {
     signal.throwIfAborted();
-    signal.addEventListener("abort", abort);
+    using _ = addAbortListener(signal, () => turn.abort(signal.reason));
     for await (const event of model.provider.stream(request, { signal: turn.signal })) {
       timer.refresh();
       if (event.type === "end") return event.turn;
@@ -152,7 +152,6 @@ async function attemptTurn(
   } finally {
     clearTimeout(timer);
     clearTimeout(quiet);
-    signal.removeEventListener("abort", abort);
   }
 }
 

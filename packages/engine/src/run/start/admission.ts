@@ -2,7 +2,7 @@ import { type Fault, type Manifest, MESSAGES } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import type { RunRecord } from "../../ports/records.ts";
 import { type NewRun, NO_HISTORY } from "../../ports/store/run-store.ts";
-import { invalid, ServiceError } from "../../ports/service-error.ts";
+import { invalid, ServiceError, standardError } from "../../ports/service-error.ts";
 import type { Segment } from "../../ports/tracing.ts";
 import { failed } from "../answer.ts";
 import type { Principal, Query, RetryOptions, RunHandle } from "../api.ts";
@@ -233,7 +233,7 @@ export class Admission {
   async requireRole(principal: Principal, role: string | undefined): Promise<void> {
     if (mayState(principal, role)) return;
     await this.#audit(refusedQuery(principal, role, "role_not_allowed"));
-    throw new ServiceError("role_not_allowed", MESSAGES.role_not_allowed);
+    throw standardError("role_not_allowed");
   }
 
   /** The query is rejected even when the audit entry cannot be stored. */

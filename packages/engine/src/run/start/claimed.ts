@@ -1,7 +1,7 @@
 import { canonicalJson, type JsonObject, present } from "@patchbay/kit";
-import { type Fault, MESSAGES } from "@patchbay/protocol";
+import type { Fault } from "@patchbay/protocol";
 import type { ProvenCaller } from "../../ports/callers.ts";
-import { invalid, ServiceError } from "../../ports/service-error.ts";
+import { invalid, type ServiceError, standardError } from "../../ports/service-error.ts";
 
 /** The part of a principal that decides on roles and contexts. */
 interface Holder {
@@ -64,5 +64,4 @@ function contextOf({ context: claimed = {} }: Claimed, { context, members }: Pro
 const isProven = (member: string, claimed: JsonObject, context: JsonObject): boolean =>
   Object.hasOwn(context, member) && canonicalJson(claimed[member]!) === canonicalJson(context[member]!);
 
-const notOfCaller = (why: string): ServiceError =>
-  new ServiceError("role_not_allowed", `${MESSAGES.role_not_allowed}: ${why}.`);
+const notOfCaller = (why: string): ServiceError => standardError("role_not_allowed", `${why}.`);

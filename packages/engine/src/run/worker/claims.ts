@@ -1,3 +1,4 @@
+import { createCounts } from "../../ports/by-key.ts";
 import type { RunRecord } from "../../ports/records.ts";
 import type { RunContext } from "../run-context.ts";
 import { LEASE_MS } from "./leases.ts";
@@ -104,17 +105,12 @@ export function createClaims(host: ClaimHost, context: RunContext) {
 
 /** How many runs this process works on per organisation, and which organisations have more runs waiting. */
 function createSlots(perOrganisation: number) {
-  const taken = new Map<string, number>();
+  const taken = createCounts();
   const waiting = new Set<string>();
-  const add = (orgId: string, count: number): void => {
-    const now = (taken.get(orgId) ?? 0) + count;
-    if (now > 0) taken.set(orgId, now);
-    else taken.delete(orgId);
-  };
   /** Takes up to `limit` free slots; returns their number. */
   function reserve(orgId: string, limit: number): number {
-    const count = Math.min(limit, Math.max(0, perOrganisation - (taken.get(orgId) ?? 0)));
-    add(orgId, count);
+    const count = Math.min(limit, Math.max(0, perOrganisation - taken.of(orgId)));
+    taken.add(orgId, count);
     return count;
   }
   return {
@@ -127,8 +123,8 @@ function createSlots(perOrganisation: number) {
       return false;
     },
     /** Takes a slot even when none is free. */
-    force: (orgId: string) => add(orgId, 1),
-    free: (orgId: string, count = 1) => add(orgId, -count),
+    force: (orgId: string) => taken.add(orgId, 1),
+    free: (orgId: string, count = 1) => taken.add(orgId, -count),
     noteWaiting(orgId: string, waits: boolean): void {
       if (waits) waiting.add(orgId);
       else waiting.delete(orgId);

@@ -1,3 +1,4 @@
+import { addAbortListener } from "node:events";
 import {
   type CallToolResult,
   inputRequired,
@@ -195,9 +196,7 @@ function attach({ request: { deps, facts, gone, caller } }: Call, run: RunHandle
     void within(caller.principal.orgId, () => runs.cancel(caller.principal, runId)).catch((cause: unknown) =>
       log.warn("a run could not be cancelled", { runId, cause }),
     );
-  if (gone.aborted) return cancel();
-  gone.addEventListener("abort", cancel, { once: true });
-  open.defer(() => gone.removeEventListener("abort", cancel));
+  open.use(addAbortListener(gone, cancel));
 }
 
 /**

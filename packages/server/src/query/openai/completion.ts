@@ -92,92 +92,76 @@ export interface StreamedRun {
 }
 
 /** Writes one run's events as completion chunks. Never asks the client to call a function. */
-export class ChunkTranslator implements Translator {
-  readonly #form: ChatForm;
-  readonly #ids: Ids;
-  readonly #transcript: Transcript;
-  readonly #run: StreamedRun;
-  #ended = false;
-  #waits = false;
+export function chunkTranslator(form: ChatForm, ids: Ids, run: StreamedRun): Translator {
+  const transcript = new Transcript(form);
+  let ended = false;
+  let waits = false;
 
-  constructor(form: ChatForm, ids: Ids, run: StreamedRun) {
-    this.#form = form;
-    this.#ids = ids;
-    this.#transcript = new Transcript(form);
-    this.#run = run;
-  }
-
-  open(): string {
-    return this.#delta({ role: "assistant", content: "" });
-  }
-
-  event({ body }: Followed): string | Promise<string> {
-    const event = JSON.parse(body) as RunEvent | LiveEvent;
-    if (event.type === "modelStatus") return `: ${body}\n\n`;
-    const added = this.#additions(this.#transcript.add(event));
-    if (event.type === "approvalRequest") this.#waits = true;
-    if (event.type === "approvalDecision") this.#waits = false;
-    if (event.type === "finalResponse") {
-      const { warnings, usage } = event;
-      return added + this.#finish(answerFinish(warnings), { usage, ...present({ warnings }) });
-    }
-    if (event.type !== "error") return added;
-    return this.#form.includeUsage ? this.#run.usage().then((usage) => this.#fail(event, usage)) : this.#fail(event);
-  }
-
-  close(): string {
-    if (this.#ended) return "";
-    this.#run.interrupted();
-    const failure = this.#waits
-      ? ({ code: "approval_required", message: WAITING } as const)
-      : ({ code: "internal", message: INTERRUPTED } as const);
-    return frame(runError(failure)) + DONE;
-  }
-
-  #fail({ code, errorMessage }: Extract<RunEvent, { type: "error" }>, usage?: Usage): string {
-    const finish = FINISHES[code];
-    if (finish) {
-      const content = this.#transcript.finish(refusalText(finish, errorMessage));
-      return this.#additions({ content }) + this.#finish(finish, present({ usage }));
-    }
-    this.#ended = true;
-    // A client that counts tokens also pays for a failed run. It reads nothing after an error.
-    return this.#usage(usage) + frame(runError({ code, message: errorMessage })) + DONE;
-  }
-
-  #finish(reason: FinishReason, { usage, warnings }: { usage?: Usage; warnings?: string[] }): string {
-    this.#ended = true;
-    const last = this.#chunk([{ index: 0, delta: {}, logprobs: null, finish_reason: reason }], present({ warnings }));
-    return last + this.#usage(usage) + DONE;
-  }
-
-  #usage(usage: Usage | undefined): string {
-    return this.#form.includeUsage && usage ? this.#chunk([], { usage: usageOf(usage) }) : "";
-  }
-
-  #additions({ content = "", reasoning = "" }: Addition): string {
-    return (
-      (reasoning === "" ? "" : this.#delta({ reasoning_content: reasoning })) +
-      (content === "" ? "" : this.#delta({ content }))
-    );
-  }
-
-  #delta(delta: ChatCompletionChunk["choices"][number]["delta"]): string {
-    return this.#chunk([{ index: 0, delta, logprobs: null, finish_reason: null }]);
-  }
-
-  #chunk(choices: ChatCompletionChunk["choices"], more: Pick<ChatCompletionChunk, "usage" | "warnings"> = {}): string {
-    return frame({
-      id: idOf(this.#ids),
+  const chunk = (
+    choices: ChatCompletionChunk["choices"],
+    more: Pick<ChatCompletionChunk, "usage" | "warnings"> = {},
+  ): string =>
+    frame({
+      id: idOf(ids),
       object: "chat.completion.chunk",
-      created: this.#ids.created,
-      model: this.#form.model,
+      created: ids.created,
+      model: form.model,
       choices,
       // With the option, every chunk has the member, and only the last one has a value.
-      ...(this.#form.includeUsage && { usage: null }),
+      ...(form.includeUsage && { usage: null }),
       ...more,
     });
+
+  const delta = (delta: ChatCompletionChunk["choices"][number]["delta"]): string =>
+    chunk([{ index: 0, delta, logprobs: null, finish_reason: null }]);
+
+  const additions = ({ content = "", reasoning = "" }: Addition): string =>
+    (reasoning === "" ? "" : delta({ reasoning_content: reasoning })) + (content === "" ? "" : delta({ content }));
+
+  const usageChunk = (usage: Usage | undefined): string =>
+    form.includeUsage && usage ? chunk([], { usage: usageOf(usage) }) : "";
+
+  function finish(reason: FinishReason, { usage, warnings }: { usage?: Usage; warnings?: string[] }): string {
+    ended = true;
+    const last = chunk([{ index: 0, delta: {}, logprobs: null, finish_reason: reason }], present({ warnings }));
+    return last + usageChunk(usage) + DONE;
   }
+
+  function fail({ code, errorMessage }: Extract<RunEvent, { type: "error" }>, usage?: Usage): string {
+    const reason = FINISHES[code];
+    if (reason) {
+      const content = transcript.finish(refusalText(reason, errorMessage));
+      return additions({ content }) + finish(reason, present({ usage }));
+    }
+    ended = true;
+    // A client that counts tokens also pays for a failed run. It reads nothing after an error.
+    return usageChunk(usage) + frame(runError({ code, message: errorMessage })) + DONE;
+  }
+
+  return {
+    open: () => delta({ role: "assistant", content: "" }),
+
+    event({ body }) {
+      const event = JSON.parse(body) as RunEvent | LiveEvent;
+      if (event.type === "modelStatus") return `: ${body}\n\n`;
+      const added = additions(transcript.add(event));
+      if (event.type === "approvalRequest") waits = true;
+      if (event.type === "approvalDecision") waits = false;
+      if (event.type === "finalResponse") {
+        const { warnings, usage } = event;
+        return added + finish(answerFinish(warnings), { usage, ...present({ warnings }) });
+      }
+      if (event.type !== "error") return added;
+      return form.includeUsage ? run.usage().then((usage) => fail(event, usage)) : fail(event);
+    },
+
+    close() {
+      if (ended) return "";
+      run.interrupted();
+      const [code, message] = waits ? (["approval_required", WAITING] as const) : (["internal", INTERRUPTED] as const);
+      return frame(runError({ code, message })) + DONE;
+    },
+  };
 }
 
 const WAITING =

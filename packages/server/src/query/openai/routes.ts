@@ -8,7 +8,7 @@ import { asAdapterCaller, type AdapterCaller, threadKeyOf } from "../caller.ts";
 import { begin, counted, countQuery, handedOver, type QueryDeps, receive, streamQuery } from "../query-routes.ts";
 import { nameRun } from "../stream-run.ts";
 import { type ChatAsked, type Conversation, parseChat, TASKS, UnknownModel } from "./chat-request.ts";
-import { ChunkTranslator, completionOf } from "./completion.ts";
+import { chunkTranslator, completionOf } from "./completion.ts";
 import { inChatNames, openAiFailure } from "./errors.ts";
 import type { ModelList } from "./wire.ts";
 
@@ -70,7 +70,7 @@ export function openAiRoutes(deps: QueryDeps): Record<"listModels" | "createChat
               return await streamQuery(deps, exchange, holder, { ...asked, deltas: true }, begun, {
                 cancelWhenGone: true,
                 translate: (run, reader) =>
-                  new ChunkTranslator(
+                  chunkTranslator(
                     form,
                     { runId: run.runId, created },
                     // The stream is written after this handler has returned.

@@ -14,7 +14,7 @@ import { pageOf } from "../run-routes.ts";
 import { withStreamSlot, ownerOf, streamRun, type StreamView, waitsForSlot } from "../stream-run.ts";
 import { answerMessage, askedMessage, type UiMessage } from "./messages.ts";
 import { ChatId, parseUiRequest, type UiDecision } from "./request.ts";
-import { type Beginning, UiTranslator } from "./translator.ts";
+import { type Beginning, uiTranslator } from "./translator.ts";
 
 const MESSAGES = 50;
 /** Event characters after which a page ends. A client shows a few screens at once, and each page is in memory whole. */
@@ -132,7 +132,7 @@ const inMessages = (beginning?: Beginning): Omit<StreamView, "after" | "deltas">
   // A client accepts a stream without its last frame as complete, and resumes only one that was cut.
   cutsShort: true,
   headers: MARK,
-  translate: (run) => new UiTranslator(run, beginning),
+  translate: (run) => uiTranslator(run, beginning),
 });
 
 const viewOf = (beginning: Beginning): StreamView => ({ ...inMessages(beginning), after: 0, deltas: true });

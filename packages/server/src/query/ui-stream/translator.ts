@@ -1,5 +1,5 @@
 import type { LiveEvent, RunEvent } from "@patchbay/protocol";
-import type { Followed, RunHandle } from "@patchbay/engine/run/api";
+import type { RunHandle } from "@patchbay/engine/run/api";
 import { RETRY, type Translator } from "../../kernel/event-stream.ts";
 import type { Chunk } from "./chunks.ts";
 import { RunChunks } from "./run-chunks.ts";
@@ -17,55 +17,47 @@ export interface Beginning {
 }
 
 /** The AI SDK's form: a run is one message's stream. */
-export class UiTranslator implements Translator {
-  readonly #chunks: RunChunks;
+export function uiTranslator(
+  run: Pick<RunHandle, "runId" | "threadId">,
+  { joinedAt, decided, waits = false }: Beginning = {},
+): Translator {
+  const chunks = new RunChunks(run);
   /** Approvals that the client has decided and whose requests have not arrived. */
-  readonly #decided: Set<string>;
-  readonly #joinedAt: number;
-  readonly #waits: boolean;
-  #isMuted: boolean;
-  #isLive: boolean;
+  const awaited = new Set(decided);
+  let isMuted = decided !== undefined;
+  let isLive = joinedAt === undefined && !isMuted;
+  const hasEnded = (): boolean => waits || chunks.ended;
+  return {
+    get ended() {
+      return hasEnded();
+    },
 
-  constructor(run: Pick<RunHandle, "runId" | "threadId">, { joinedAt, decided, waits = false }: Beginning = {}) {
-    this.#chunks = new RunChunks(run);
-    this.#decided = new Set(decided);
-    this.#joinedAt = joinedAt ?? 0;
-    this.#waits = waits;
-    this.#isMuted = decided !== undefined;
-    this.#isLive = joinedAt === undefined && !this.#isMuted;
-  }
+    open() {
+      const start = chunks.start();
+      // The decided calls are in the client's last step.
+      if (!isMuted) return framesOf([start, { type: "start-step" }]);
+      return framesOf(waits ? [start, { type: "finish", finishReason: "tool-calls" }] : [start]);
+    },
 
-  get ended(): boolean {
-    return this.#waits || this.#chunks.ended;
-  }
+    event({ id, body }) {
+      if (waits) return "";
+      const event = JSON.parse(body) as RunEvent | LiveEvent;
+      if (id === undefined) return isLive ? framesOf(chunks.of(event)) : "";
+      if (event.type === "approvalRequest") awaited.delete(event.approvalId);
+      if (awaited.size === 0 && event.type === "approvalDecision") isMuted = false;
+      if (event.type === "finalResponse" || event.type === "error") isMuted = false;
+      const made = chunks.of(event);
+      if (isMuted) {
+        chunks.resume();
+        return "";
+      }
+      isLive = id > (joinedAt ?? 0);
+      return framesOf(made);
+    },
 
-  open(): string {
-    const start = this.#chunks.start();
-    // The decided calls are in the client's last step.
-    if (!this.#isMuted) return framesOf([start, { type: "start-step" }]);
-    return framesOf(this.#waits ? [start, { type: "finish", finishReason: "tool-calls" }] : [start]);
-  }
-
-  event({ id, body }: Followed): string {
-    if (this.#waits) return "";
-    const event = JSON.parse(body) as RunEvent | LiveEvent;
-    if (id === undefined) return this.#isLive ? framesOf(this.#chunks.of(event)) : "";
-    if (event.type === "approvalRequest") this.#decided.delete(event.approvalId);
-    if (this.#decided.size === 0 && event.type === "approvalDecision") this.#isMuted = false;
-    if (event.type === "finalResponse" || event.type === "error") this.#isMuted = false;
-    const chunks = this.#chunks.of(event);
-    if (this.#isMuted) {
-      this.#chunks.resume();
-      return "";
-    }
-    this.#isLive = id > this.#joinedAt;
-    return framesOf(chunks);
-  }
-
-  /** Without its last frame the client returns for the rest. */
-  close(): string {
-    return this.ended ? DONE : RETRY;
-  }
+    /** Without its last frame the client returns for the rest. */
+    close: () => (hasEnded() ? DONE : RETRY),
+  };
 }
 
 const framesOf = (chunks: readonly Chunk[]): string =>

@@ -3,7 +3,7 @@ import type OpenAI from "openai";
 import { Stream } from "openai/streaming";
 import { describe, expect, test } from "vitest";
 import { assert, asyncProperty } from "../../../../../test/support/properties.ts";
-import { ChunkTranslator, completionOf } from "../../../src/query/openai/completion.ts";
+import { chunkTranslator, completionOf } from "../../../src/query/openai/completion.ts";
 import { sampleAnswer } from "../../../../control-plane/test/sample-answer.ts";
 import { finalResponse, writtenRun } from "./runs.ts";
 
@@ -13,7 +13,7 @@ type Chunk = OpenAI.ChatCompletionChunk;
 
 function translate(events: readonly (RunEvent | LiveEvent)[], form: Partial<typeof FORM> = {}) {
   const interrupted: true[] = [];
-  const translator = new ChunkTranslator({ ...FORM, ...form }, IDS, {
+  const translator = chunkTranslator({ ...FORM, ...form }, IDS, {
     interrupted: () => void interrupted.push(true),
     usage: async () => undefined,
   });

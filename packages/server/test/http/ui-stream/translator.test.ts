@@ -8,13 +8,13 @@ import {
 import { describe, expect, test } from "vitest";
 import * as fc from "../../../../../test/support/properties.ts";
 import { answerMessage } from "../../../src/query/ui-stream/messages.ts";
-import { type Beginning, UiTranslator } from "../../../src/query/ui-stream/translator.ts";
+import { type Beginning, uiTranslator } from "../../../src/query/ui-stream/translator.ts";
 import type { Followed } from "@patchbay/engine/run/api";
 import { anyRun, RUN, typeOf } from "./run-logs.ts";
 
 /** What a client gets of these events, until the run waits or ends, and the events after that. */
 function translate(events: readonly Followed[], beginning: Beginning = {}): { text: string; rest: Followed[] } {
-  const translator = new UiTranslator(RUN, beginning);
+  const translator = uiTranslator(RUN, beginning);
   let text = translator.open();
   for (const [i, event] of events.entries()) {
     text += translator.event(event);

@@ -19,3 +19,17 @@ export function createKeyedSets<Item>() {
     },
   };
 }
+
+/** Counts by key. A key is forgotten at 0. */
+export function createCounts() {
+  const counts = new Map<string, number>();
+  const of = (key: string): number => counts.get(key) ?? 0;
+  return {
+    of,
+    add(key: string, change: number): void {
+      const now = of(key) + change;
+      if (now > 0) counts.set(key, now);
+      else counts.delete(key);
+    },
+  };
+}
