@@ -1,6 +1,6 @@
 import type { JsonValue } from "@patchbay/kit";
 import { WAIT_MS } from "../../../test/support/patience.ts";
-import { withTimeout } from "../src/bus/request-timeout.ts";
+import { withTimeout } from "../src/bus/memory-bus.ts";
 import { createMemoryBus } from "../src/bus/memory-bus.ts";
 import { type Bus, NoResponders, RequestLost } from "@patchbay/engine/ports/bus";
 

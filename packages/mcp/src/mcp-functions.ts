@@ -9,10 +9,9 @@ import {
   type Schema,
 } from "@patchbay/functions";
 import { addFunctionSource, defaultLog, readForeignSchema } from "@patchbay/functions/sources";
-import { NotRunningError } from "./failures.ts";
 import { compare, lockPath, ownTool, type Pinned, readPinned, writePinned } from "./lock.ts";
 import { checkOptions, type McpOptions, type ToolOverride } from "./options.ts";
-import { toResult } from "./results.ts";
+import { NotRunningError, toResult } from "./results.ts";
 import { type Server, startServer } from "./server.ts";
 import { isSameDefinition, type ToolDefinition, visibleText } from "./tool.ts";
 

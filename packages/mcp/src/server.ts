@@ -9,7 +9,7 @@ import {
 import { type CallContext, FunctionError, type JsonObject, type Log, type LogFields } from "@patchbay/functions";
 import { createBackoff } from "@patchbay/functions/sources";
 import { currentCall, open, type Opened } from "./connection.ts";
-import { explain, NotRunningError } from "./failures.ts";
+import { explain, NotRunningError } from "./results.ts";
 import type { McpOptions } from "./options.ts";
 import { createSlots } from "./slots.ts";
 import { definitionOf, isSameDefinition, type ToolDefinition } from "./tool.ts";

@@ -17,8 +17,7 @@ import type {
 import type { JsonObject } from "@patchbay/kit";
 import type { ClientToken } from "../ports/store/client-tokens.ts";
 import type { ProvenCaller } from "../ports/callers.ts";
-import type { PageAsked } from "../ports/store/page.ts";
-import type { RunsAsked } from "../ports/store/run-page.ts";
+import type { PageAsked, RunsAsked } from "../ports/store/page.ts";
 import type { CredentialRight } from "../ports/store/stores.ts";
 import type { QuotedText, RunRecord, TestCall, ThreadKey } from "../ports/records.ts";
 

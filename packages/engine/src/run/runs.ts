@@ -17,15 +17,13 @@ import { effectiveRole, visibleFunctions } from "./role-check.ts";
 import { isVisible, visibleTo } from "./visibility.ts";
 import { type RunContext, withRetry } from "./run-context.ts";
 import { Admission } from "./start/admission.ts";
-import { recallRun } from "./start/retry.ts";
+import { isOpen, recallRun } from "./start/retry.ts";
 import { Executor } from "./worker/executor.ts";
 
 /** How long thread erasure waits for cancelled runs to end. */
 const ERASE_WAIT_MS = 5_000;
 /** Pause before a response reads the run's state again after its approvals were decided. */
 const CONTINUES_MS = 50;
-const OPEN: ReadonlySet<RunStatus> = new Set(["queued", "running", "waiting"]);
-const hasEnded = (status: RunStatus): boolean => !OPEN.has(status);
 
 /** Creates one replica's run layer. */
 export function createRuns(
@@ -50,8 +48,16 @@ export function createRuns(
   async function requestCancel(agentId: string, runId: string): Promise<RunStatus | undefined> {
     const status = await runs.requestCancel(agentId, runId);
     // The mark in the store ends the run at its next renewal at the latest; the bus ends it immediately.
-    if (status && !hasEnded(status)) executor.cancel(runId);
+    if (status && isOpen(status)) executor.cancel(runId);
     return status;
+  }
+
+  type Rated = Parameters<typeof runs.deleteFeedback>[0];
+
+  async function changeFeedback(principal: Principal, runId: string, change: (of: Rated) => Promise<void>) {
+    const found = await reads.find(principal, runId);
+    if (found) await change({ runId, orgId: principal.orgId, keyId: principal.keyId });
+    return found !== undefined;
   }
 
   return {
@@ -75,18 +81,9 @@ export function createRuns(
       const failed = (await reads.find(principal, runId)) && (await runs.get(principal.agentId, runId));
       return failed && (await admission.retry(principal, failed, options));
     },
-    async recordFeedback(principal, runId, feedback) {
-      if (!(await reads.find(principal, runId))) return false;
-      const { orgId, keyId } = principal;
-      await runs.recordFeedback({ runId, orgId, keyId }, feedback);
-      return true;
-    },
-    async deleteFeedback(principal, runId) {
-      if (!(await reads.find(principal, runId))) return false;
-      const { orgId, keyId } = principal;
-      await runs.deleteFeedback({ runId, orgId, keyId });
-      return true;
-    },
+    recordFeedback: (principal, runId, feedback) =>
+      changeFeedback(principal, runId, (of) => runs.recordFeedback(of, feedback)),
+    deleteFeedback: (principal, runId) => changeFeedback(principal, runId, (of) => runs.deleteFeedback(of)),
     async eraseThread(principal, threadId) {
       const readable = await threads.readable(principal.agentId, threadId, visibleTo(principal));
       if (readable === "none") return false;
@@ -223,7 +220,7 @@ async function lastEvent(followed: AsyncIterable<readonly Followed[]>): Promise<
 
 async function detailOf(run: RunRecord, runs: RunContext["runs"]): Promise<RunDetail> {
   const { runId, threadId, status, startedAt, finishedAt, requestId, result, request } = run;
-  const retriedBy = OPEN.has(status) ? undefined : await runs.retriedBy(runId);
+  const retriedBy = isOpen(status) ? undefined : await runs.retriedBy(runId);
   return {
     runId,
     threadId,

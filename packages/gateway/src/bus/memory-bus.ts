@@ -1,6 +1,5 @@
 import { type JsonValue, type Log, silentLog } from "@patchbay/kit";
 import { NoResponders, RequestLost, type Bus } from "@patchbay/engine/ports/bus";
-import { withTimeout } from "./request-timeout.ts";
 
 type Receive = (body: JsonValue) => void;
 type Answer = (body: JsonValue) => Promise<JsonValue>;
@@ -124,4 +123,30 @@ export function checkSubject(subject: string): void {
   throw new TypeError(
     `${JSON.stringify(subject)} is not a valid bus subject: join tokens with dots; a token is not empty and has no space, "*" or ">". Hash free text.`,
   );
+}
+
+/** How long a request may take, and what ends it early. */
+export interface RequestLimits {
+  timeoutMs: number;
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * Settles with the first call to `answered` or `failed`. Rejects with `RequestLost` after `timeoutMs` and with
+ * `signal.reason` on abort. Does not call `send` when the signal is already aborted.
+ */
+export function withTimeout(
+  { timeoutMs, signal }: RequestLimits,
+  send: (answered: (body: JsonValue) => void, failed: (error: Error) => void) => void,
+): Promise<JsonValue> {
+  if (signal?.aborted) return Promise.reject(signal.reason as Error);
+  const { promise, resolve, reject } = Promise.withResolvers<JsonValue>();
+  const late = setTimeout(() => reject(new RequestLost(`no answer within ${timeoutMs} ms`)), timeoutMs);
+  const abort = (): void => reject(signal?.reason as Error);
+  signal?.addEventListener("abort", abort, { once: true });
+  send(resolve, reject);
+  return promise.finally(() => {
+    clearTimeout(late);
+    signal?.removeEventListener("abort", abort);
+  });
 }

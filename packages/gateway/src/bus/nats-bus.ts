@@ -2,13 +2,11 @@ import { setTimeout as wait } from "node:timers/promises";
 import { type JsonValue, type Log, silentLog } from "@patchbay/kit";
 import type { Msg } from "@nats-io/transport-node";
 import { NoResponders, type Bus } from "@patchbay/engine/ports/bus";
-import { checkSubject, createMemoryBus } from "./memory-bus.ts";
+import { checkSubject, createMemoryBus, type RequestLimits } from "./memory-bus.ts";
 import { keepConnected, type KeptConnection } from "./nats-connection.ts";
-import { createRequestServer, requestRemote } from "./nats-requests.ts";
+import { createRequestServer, decodeBody, encodeBody, requestRemote } from "./nats-requests.ts";
 import { parseNatsAddresses } from "./nats-server.ts";
 import { createSubscriptions } from "./nats-subscriptions.ts";
-import { decodeBody, encodeBody } from "./nats-wire.ts";
-import type { RequestLimits } from "./request-timeout.ts";
 
 const START_MS = 5_000;
 const DRAIN_MS = 2_000;

@@ -210,14 +210,7 @@ function warnOfWidenings(
 ): void {
   metrics.accessWidened();
   const { service, deployment, manifestHash, replaces } = set;
-  log.warn("a function set widens access", {
-    agentId,
-    service,
-    deployment,
-    manifestHash,
-    replaces,
-    confirmation,
-    widenings: widenings.slice(0, LOGGED_WIDENINGS).map(({ text }) => text),
-    count: widenings.length,
-  });
+  const about = { agentId, service, deployment, manifestHash, replaces, confirmation };
+  const texts = widenings.slice(0, LOGGED_WIDENINGS).map(({ text }) => text);
+  log.warn("a function set widens access", { ...about, widenings: texts, count: widenings.length });
 }

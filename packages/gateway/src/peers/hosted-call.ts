@@ -2,15 +2,28 @@ import type { QueuedCall } from "../channel.ts";
 import type { RuntimeConnection } from "../local/runtime-connection.ts";
 import type { TakenReply } from "./messages.ts";
 
+interface HostedCallInput {
+  callId: string;
+  attempt: number;
+  /** Time after sending at which the runtime no longer works on it. */
+  endsInMs: number;
+  replyTo: string;
+  /** The database's clock. */
+  now: () => number;
+  /** Called when the call is sent after it was queued: the answer to the request could not say so. */
+  sentLate: () => void;
+}
+
 /**
  * A call from another replica's run on this replica's connection. `claiming`: the store is asked whether this replica
  * may take it. `queued`: it waits for a free slot. `sent`: it is at the runtime, or the runtime was asked about it.
  * `dropped`: it will not be sent.
  */
 export class HostedCall implements QueuedCall {
-  readonly id: { callId: string; attempt: number };
   phase: "claiming" | "queued" | "sent" | "dropped" = "claiming";
   text = "";
+  readonly callId: string;
+  readonly attempt: number;
   /** The replica that waits for the call. */
   replyTo: string;
   /** The answer to the request for this attempt; undefined for a call that was only asked about. */
@@ -20,36 +33,19 @@ export class HostedCall implements QueuedCall {
   endsAt: number;
   /** When its frame was sent, by the database's clock. */
   sentAt: number | undefined;
-  readonly #now: () => number;
-  readonly #endsInMs: number;
-  readonly #sentLate: () => void;
+  readonly #input: HostedCallInput;
   #entering = false;
 
-  constructor(input: {
-    callId: string;
-    attempt: number;
-    /** Time after sending at which the runtime no longer works on it. */
-    endsInMs: number;
-    replyTo: string;
-    /** The database's clock. */
-    now: () => number;
-    /** Called when the call is sent after it was queued: the answer to the request could not say so. */
-    sentLate: () => void;
-  }) {
-    this.id = { callId: input.callId, attempt: input.attempt };
+  constructor(input: HostedCallInput) {
+    this.callId = input.callId;
+    this.attempt = input.attempt;
     this.replyTo = input.replyTo;
-    this.#now = input.now;
-    this.#endsInMs = input.endsInMs;
     this.endsAt = performance.now() + input.endsInMs;
-    this.#sentLate = input.sentLate;
+    this.#input = input;
   }
 
-  get callId(): string {
-    return this.id.callId;
-  }
-
-  get attempt(): number {
-    return this.id.attempt;
+  get id(): Pick<HostedCallInput, "callId" | "attempt"> {
+    return { callId: this.callId, attempt: this.attempt };
   }
 
   get isSent(): boolean {
@@ -72,9 +68,9 @@ export class HostedCall implements QueuedCall {
 
   sent(): void {
     this.phase = "sent";
-    this.sentAt = this.#now();
-    this.endsAt = performance.now() + this.#endsInMs;
-    if (!this.#entering) this.#sentLate();
+    this.sentAt = this.#input.now();
+    this.endsAt = performance.now() + this.#input.endsInMs;
+    if (!this.#entering) this.#input.sentLate();
   }
 
   /** The waiting replica asked about the call; after a failover it is another one. */

@@ -99,11 +99,7 @@ interface Context extends Pick<Store, "members" | "signIn" | "accounts"> {
   record(action: string, member: MemberRecord): Promise<void>;
 }
 
-function memberChanges({
-  members,
-  memberOf,
-  record,
-}: Context): Pick<Members, "list" | "changeRole" | "remove" | "orgOf"> {
+function memberChanges({ members, memberOf, record }: Context) {
   return {
     async list(orgId, { limit = 100, cursor } = {}) {
       const page = await members.list(orgId, { limit, cursor });
@@ -129,12 +125,10 @@ function memberChanges({
     async orgOf(memberId) {
       return found(await members.byId(memberId), "member", memberId, "members list").orgId;
     },
-  };
+  } satisfies Partial<Members>;
 }
 
-type LinkMethod = "invite" | "link" | "pendingLinks" | "withdrawLink";
-
-function memberLinks(context: Context): Pick<Members, LinkMethod> {
+function memberLinks(context: Context) {
   const { signIn, by, memberOf, record } = context;
   return {
     async invite({ orgId, email, name, role }) {
@@ -179,7 +173,7 @@ function memberLinks(context: Context): Pick<Members, LinkMethod> {
       await record("member.link_withdrawn", member);
       return { memberId };
     },
-  };
+  } satisfies Partial<Members>;
 }
 
 /** Links for members who cannot be invited: the first owner, and the developer on a local machine. */

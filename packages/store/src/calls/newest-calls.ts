@@ -1,6 +1,6 @@
 import type { StoredCall } from "@patchbay/protocol";
 import { decisionOf, ruleOf } from "@patchbay/engine/ports/refusal";
-import type { StoredCalls } from "@patchbay/engine/ports/store/stored-calls";
+import type { StoredCalls } from "@patchbay/engine/ports/store/call-store";
 import { fromJson, inBatches } from "../columns.ts";
 import type { Engine } from "../engine.ts";
 import { newestPage } from "../page-cursor.ts";

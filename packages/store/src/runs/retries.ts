@@ -1,5 +1,5 @@
 import { type ExpressionBuilder, sql } from "kysely";
-import type { RetryStore } from "@patchbay/engine/ports/store/retry-store";
+import type { RetryStore } from "@patchbay/engine/ports/store/run-notes";
 import { type Lease, LeaseLost, type NewRun } from "@patchbay/engine/ports/store/run-store";
 import { insertAudit } from "../audit/audit.ts";
 import { toJson, withoutNulls } from "../columns.ts";

@@ -1,7 +1,7 @@
 import { isoTime, isoTimeOrNull } from "@patchbay/kit";
 import type { RunEntry, RunErrorCode } from "@patchbay/protocol";
 import { sql } from "kysely";
-import type { RunPages, RunsAsked } from "@patchbay/engine/ports/store/run-page";
+import type { RunPages, RunsAsked } from "@patchbay/engine/ports/store/page";
 import { fromJson } from "../columns.ts";
 import type { Engine } from "../engine.ts";
 import { olderThan, toCursor } from "../page-cursor.ts";

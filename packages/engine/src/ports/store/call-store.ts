@@ -1,5 +1,6 @@
-import type { CallOutcome, ErrorReport } from "@patchbay/protocol";
+import type { CallOutcome, ErrorReport, StoredCall } from "@patchbay/protocol";
 import type { CallAddress, CallOrder } from "../function-gateway.ts";
+import type { Page, PageAsked } from "./page.ts";
 
 /** A stored call for the replica with its runtime's connection: its order without the timeout. */
 export type AcceptedCall = Omit<CallOrder, "timeoutMs">;
@@ -46,4 +47,10 @@ export interface CallStore {
   recordError(call: CallAddress, error: ErrorReport): Promise<void>;
   /** Arrived outcomes that are not yet stored with these calls. */
   arrivals(callIds: readonly string[]): Promise<ArrivedOutcome[]>;
+}
+
+/** Reads ended calls to compare them with another function set. */
+export interface StoredCalls {
+  /** One page with an agent's ended calls, newest first. */
+  newest(agentId: string, page: PageAsked): Promise<Page<StoredCall>>;
 }

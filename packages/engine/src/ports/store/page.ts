@@ -1,3 +1,6 @@
+import type { RunEntry, RunErrorCode, RunStatus } from "@patchbay/protocol";
+import type { VisibleTo } from "../callers.ts";
+
 /** One page of a list. */
 export interface Page<Item> {
   items: Item[];
@@ -8,4 +11,22 @@ export interface Page<Item> {
 export interface PageAsked {
   limit: number;
   cursor?: string | undefined;
+}
+
+/** Filters a run list. All given properties must match. */
+export interface RunsAsked extends PageAsked {
+  status?: RunStatus;
+  code?: RunErrorCode;
+  endedAfterWrites?: boolean;
+  sessionId?: string;
+  threadId?: string;
+}
+
+/** Run lists for clients. */
+export interface RunPages {
+  /**
+   * One page with an agent's runs that the reader may see, newest first. A page reads a limited number of runs, so that
+   * it can be short, or even empty, and still have a `nextCursor`. Throws `invalid_request` for an invalid cursor.
+   */
+  page(agentId: string, asked: RunsAsked & VisibleTo): Promise<Page<RunEntry>>;
 }

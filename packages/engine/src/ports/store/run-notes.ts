@@ -1,6 +1,6 @@
 import type { Feedback } from "@patchbay/protocol";
 import type { VisibleTo } from "../callers.ts";
-import type { RunRecord, RunTrace } from "../records.ts";
+import type { AuditEntry, RunRecord, RunTrace } from "../records.ts";
 
 /** Notes about runs, outside their logs. */
 export interface RunNotes {
@@ -31,4 +31,19 @@ export interface RunNotes {
 
   /** Deletes a key's or a member's feedback about a run, if any. */
   deleteFeedback(of: { runId: string; orgId: string; keyId: string }): Promise<void>;
+}
+
+/** What a retry receives before its first turn. */
+type Equipment = Required<Pick<RunRecord, "manifestHash" | "request">> & { audit: AuditEntry[] };
+
+/** Runs that continue failed ones. `RunStore.start` stores them. */
+export interface RetryStore {
+  /** The thread's newest run. */
+  newestOf(agentId: string, threadId: string): Promise<RunRecord | undefined>;
+
+  /** Id of the newest run that retries this one. */
+  retriedBy(runId: string): Promise<string | undefined>;
+
+  /** Stores what a retry works with. Throws `LeaseLost` when the fence is old. */
+  equip(lease: { runId: string; fence: number }, equipment: Equipment): Promise<void>;
 }

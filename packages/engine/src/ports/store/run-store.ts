@@ -3,10 +3,9 @@ import { type RunErrorCode, type RunStatus } from "@patchbay/protocol";
 import { RunMoved } from "../function-gateway.ts";
 import type { Message } from "../model-provider.ts";
 import type { NewApproval } from "./approvals.ts";
-import type { RetryStore } from "./retry-store.ts";
 import type { QuarantineStore } from "../quarantine.ts";
-import type { RunNotes } from "./run-notes.ts";
-import type { RunPages } from "./run-page.ts";
+import type { RetryStore, RunNotes } from "./run-notes.ts";
+import type { RunPages } from "./page.ts";
 import type { NewDelivery } from "./webhooks.ts";
 import {
   ACCEPTED,

@@ -1,5 +1,4 @@
 import type { ShadowStore } from "./shadow-store.ts";
-import type { StoredCalls } from "./stored-calls.ts";
 import type {
   AccessChanges,
   AgentSettings,
@@ -19,7 +18,7 @@ import type { ClientTokenStore } from "./client-tokens.ts";
 import type { PageAsked } from "./page.ts";
 import type { Retention, RunIndex, SweepOptions, Upkeep } from "./upkeep.ts";
 import type { ThreadKey } from "../records.ts";
-import type { CallStore } from "./call-store.ts";
+import type { CallStore, StoredCalls } from "./call-store.ts";
 import type { Credential, CredentialKind, ListedCredential, NewCredential, RotatedCredential } from "./credentials.ts";
 import type { RunStore } from "./run-store.ts";
 import type { RequestKeyStore } from "./request-keys.ts";

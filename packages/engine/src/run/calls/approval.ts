@@ -86,11 +86,7 @@ export function requestOf(approval: ApprovalRecord): ApprovalRequest {
  * Reads the decisions on calls in a run that continues after it waited. Throws `cancelled` when the query's key was
  * revoked meanwhile, or may no longer state the run's role, and when the agent was deleted.
  */
-export async function readDecisions(
-  { run }: RunState,
-  calls: readonly CallRecord[],
-  active: Pick<ActiveRun, "accounts" | "approvals" | "clock" | "log" | "signal">,
-): Promise<void> {
+export async function readDecisions({ run }: RunState, calls: readonly CallRecord[], active: ActiveRun): Promise<void> {
   const asked = calls.filter(({ outcome, approval }) => !outcome && approval && !approval.reported);
   if (asked.length === 0) return;
   if (!(await withRetry(() => active.accounts.mayContinue(run), active))) throw cancelled();

@@ -61,15 +61,11 @@ export async function plan(state: RunState, calls: readonly ModelCall[], active:
 }
 
 /** Records the calls in a turn that gave its answer. They never run. */
-export function planNone(
-  state: RunState,
-  calls: readonly ModelCall[],
-  active: Pick<ActiveRun, "limits">,
-): CallRecord[] {
+export function planNone(state: RunState, calls: readonly ModelCall[], active: ActiveRun): CallRecord[] {
   return checkCalls(state, calls, active).map((record) => ({ outcome: ANSWERED, ...record }));
 }
 
-function checkCalls(state: RunState, calls: readonly ModelCall[], { limits }: Pick<ActiveRun, "limits">): CallRecord[] {
+function checkCalls(state: RunState, calls: readonly ModelCall[], { limits }: ActiveRun): CallRecord[] {
   const records: CallRecord[] = [];
   const counter = createCallCounter(state, limits);
   for (const [position, call] of calls.entries()) {
@@ -103,11 +99,7 @@ function refuse(state: RunState, name: string, parsed: ReturnType<typeof parseJs
 }
 
 /** Assigns the call to a runtime. Without a connected runtime the call ends here, and `lostSession` detects it. */
-async function assign(
-  call: CallRecord,
-  run: RunRecord,
-  { gateway, signal }: Pick<ActiveRun, "gateway" | "signal">,
-): Promise<void> {
+async function assign(call: CallRecord, run: RunRecord, { gateway, signal }: ActiveRun): Promise<void> {
   const instanceId = await gateway.assign(run.agentId, run.manifestHash!, call.functionName, { signal });
   if (instanceId === undefined) call.outcome = outcomeSoFar(call) ?? NO_RUNTIME;
   else call.instanceId = instanceId;

@@ -15,7 +15,8 @@ const RETRYABLE: ReadonlySet<RunErrorCode | undefined> = new Set([
   "deadline_exceeded",
   "agent_session_not_found",
 ]);
-const OPEN: ReadonlySet<RunStatus> = new Set(["queued", "running", "waiting"]);
+/** True for a run that has not ended. */
+export const isOpen = (status: RunStatus): boolean => ["queued", "running", "waiting"].includes(status);
 
 /**
  * The run that retries a failed one. It continues the newest run among the failed one and its retries, and repeats no
@@ -72,12 +73,12 @@ export async function planRetry(
 function refuse(failed: RunRecord, newest: RunRecord, byMember: boolean): void {
   const { kind, runId, status } = failed;
   const code = codeOf(failed);
-  if (OPEN.has(status)) throw conflict(failed, "it has not ended");
+  if (isOpen(status)) throw conflict(failed, "it has not ended");
   if (kind !== "query") throw conflict(failed, "it has no turns of a model");
   if (code !== "crash_loop" && !RETRYABLE.has(code)) throw conflict(failed, `it ended with ${code ?? status}`);
   const isRetry = newest.runId === runId || newest.request.retryOf?.continues.includes(runId);
   if (!isRetry) throw conflict(failed, `its thread continued with run ${newest.runId}`);
-  if (OPEN.has(newest.status)) throw conflict(failed, `its retry ${newest.runId} has not ended`);
+  if (isOpen(newest.status)) throw conflict(failed, `its retry ${newest.runId} has not ended`);
   if (newest.status === "succeeded") throw conflict(failed, `its retry ${newest.runId} succeeded`);
   if (code !== "crash_loop" && codeOf(newest) !== "crash_loop") return;
   if (!byMember) throw conflict(failed, "it ended its process repeatedly, so that only a member may retry it");

@@ -20,7 +20,7 @@ export interface Beginning {
 export function uiTranslator(
   run: Pick<RunHandle, "runId" | "threadId">,
   { joinedAt, decided, waits = false }: Beginning = {},
-): Translator {
+) {
   const chunks = new RunChunks(run);
   /** Approvals that the client has decided and whose requests have not arrived. */
   const awaited = new Set(decided);
@@ -57,7 +57,7 @@ export function uiTranslator(
 
     /** Without its last frame the client returns for the rest. */
     close: () => (hasEnded() ? DONE : RETRY),
-  };
+  } satisfies Translator;
 }
 
 const framesOf = (chunks: readonly Chunk[]): string =>
