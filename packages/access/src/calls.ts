@@ -1,5 +1,5 @@
 import type { LockedFunction } from "@patchbay/protocol";
-import { at, narrowed, shortened } from "./places.ts";
+import { at, narrowed, shortened } from "./paths.ts";
 import { type AccessChange, approvalBy, change, quote, who } from "./sentences.ts";
 import { compareSchemas } from "@patchbay/schema";
 import type { Steps } from "@patchbay/kit";
@@ -19,22 +19,13 @@ export function compareCode({ name, before, after }: Calls, decisions: readonly 
   if (before.code === undefined || after.code === undefined) return [];
   const isShown = decisions.some(({ kind, about }) => kind === "widening" && about === "authorize");
   return Object.keys({ ...before.code, ...after.code }).flatMap((part) => {
-    const [was, is] = [before.code?.[part], after.code?.[part]];
     const isCall = part === "authorize" || part === "approval";
-    if (is === was || (isCall && isShown)) return [];
-    const about = part as AccessChange["about"];
+    if (after.code?.[part] === before.code?.[part] || (isCall && isShown)) return [];
     const what = part === "approval" ? "when of the approval" : "authorize";
-    if (isCall)
-      return [
-        change(
-          "unproven",
-          about,
-          `${what} of ${name}, or code that it uses, changed, and no case shows whether it allows more`,
-        ),
-      ];
-    return [
-      change("unproven", about, `code in the ${part} schema of ${name} changed, which the comparison cannot judge`),
-    ];
+    const sentence = isCall
+      ? `${what} of ${name}, or code that it uses, changed, and no case shows whether it allows more`
+      : `code in the ${part} schema of ${name} changed, which the comparison cannot judge`;
+    return [change("unproven", part as AccessChange["about"], sentence)];
   });
 }
 
@@ -47,7 +38,7 @@ export function compareApproval({ name, before, after }: Calls): AccessChange[] 
     return [say("narrowing", `${is.conditional ? "some calls" : "calls"} of ${name} need ${approvalBy(is)}`)];
   const differences = (old: readonly string[] = [], now: readonly string[] = []) => {
     const [were, are] = [new Set(old), new Set(now)];
-    return [now.filter((one) => !were.has(one)), old.filter((one) => !are.has(one))];
+    return [now.filter((item) => !were.has(item)), old.filter((item) => !are.has(item))];
   };
   const [by = [], notBy = []] = differences(was.by, is.by);
   const [edit = [], notEdit = []] = differences(was.edit, is.edit);
@@ -83,24 +74,17 @@ const EFFECTS = ["read", "write", "destructive"];
 
 /** A weaker effect lets equal calls repeat more often, and an idempotent call may run twice. */
 export function compareEffect({ name, before, after }: Calls): AccessChange[] {
-  const found: AccessChange[] = [];
-  if (before.effect !== undefined && after.effect !== undefined && before.effect !== after.effect) {
-    const isWeaker = EFFECTS.indexOf(after.effect) < EFFECTS.indexOf(before.effect);
-    found.push(
-      change(
-        isWeaker ? "widening" : "narrowing",
-        "effect",
-        `${name} is declared ${after.effect} instead of ${before.effect}`,
-      ),
-    );
-  }
-  if (before.idempotent !== undefined && after.idempotent !== undefined && before.idempotent !== after.idempotent)
-    found.push(
-      after.idempotent
-        ? change("widening", "effect", `a call of ${name} may run twice: it is declared idempotent`)
-        : change("narrowing", "effect", `a call of ${name} does not run twice: it is not declared idempotent any more`),
-    );
-  return found;
+  const say = (isMore: boolean, sentence: string) => change(isMore ? "widening" : "narrowing", "effect", sentence);
+  const differs = (key: "effect" | "idempotent") =>
+    before[key] !== undefined && after[key] !== undefined && before[key] !== after[key];
+  const isWeaker = EFFECTS.indexOf(after.effect!) < EFFECTS.indexOf(before.effect!);
+  const runs = after.idempotent
+    ? `a call of ${name} may run twice: it is declared idempotent`
+    : `a call of ${name} does not run twice: it is not declared idempotent any more`;
+  return [
+    ...(differs("effect") ? [say(isWeaker, `${name} is declared ${after.effect} instead of ${before.effect}`)] : []),
+    ...(differs("idempotent") ? [say(after.idempotent!, runs)] : []),
+  ];
 }
 
 export function compareInput({ name, before, after, callers, steps }: Calls): AccessChange[] {

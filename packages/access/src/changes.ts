@@ -72,7 +72,7 @@ function* compareLocks(before: AccessLock, after: AccessLock, steps: Steps): Gen
     yield;
     const [was, is] = [own(before.functions, name), own(after.functions, name)];
     const found = yield* compareFunction(name, was, is, steps);
-    changes.push(...found.map((one) => ({ ...one, functionName: name })));
+    changes.push(...found.map((difference) => ({ ...difference, functionName: name })));
   }
   return changes;
 }
@@ -108,54 +108,45 @@ const wideningsAmong = (changes: readonly AccessChange[]): Widening[] =>
 function compareContext(before: AccessLock, after: AccessLock, steps: Steps): AccessChange[] {
   const [was, is] = [before.context, after.context];
   if (was === undefined || was === is) return [];
-  if (was === true)
-    return is === undefined ? [] : [change("narrowing", "context", "the context of a query has a schema")];
+  const say = (kind: AccessChange["kind"], sentence: string) => [change(kind, "context", sentence)];
+  if (was === true) return is === undefined ? [] : say("narrowing", "the context of a query has a schema");
   if (is === undefined || is === true)
-    return [change("widening", "context", "the context of a query has no schema, so it may be any object")];
+    return say("widening", "the context of a query has no schema, so it may be any object");
   const { wider, narrower } = compareSchemas(was, is, { steps });
   const where = (path: string) => (path === "" ? "" : ` at ${quote(path)}`);
   const isRecoded = before.contextCode !== after.contextCode && after.contextCode !== undefined;
   if (isRecoded && before.contextCode !== undefined && wider.length === 0)
-    return [
-      change("unproven", "context", "code in the schema of the context changed, which the comparison cannot judge"),
-    ];
+    return say("unproven", "code in the schema of the context changed, which the comparison cannot judge");
   if (wider.length === 0)
-    return narrower
-      .slice(0, 1)
-      .map(({ path }) => change("narrowing", "context", `a query may carry less context${where(path)}`));
-  return wider.map(({ path, reason, witness }) =>
+    return narrower.slice(0, 1).flatMap(({ path }) => say("narrowing", `a query may carry less context${where(path)}`));
+  return wider.flatMap(({ path, reason, witness }) =>
     witness === undefined
-      ? change("unproven", "context", `the context of a query changed${where(path)}: ${reason}`)
-      : change("widening", "context", `a query may carry more context${where(path)}: ${reason}`),
+      ? say("unproven", `the context of a query changed${where(path)}: ${reason}`)
+      : say("widening", `a query may carry more context${where(path)}: ${reason}`),
   );
 }
 
 function compareSubject(was: AccessLock["subject"], is: AccessLock["subject"]): AccessChange[] {
   if (was === undefined || was === is) return [];
+  const say = (kind: AccessChange["kind"], sentence: string) => [change(kind, "subject", sentence)];
   if (is === undefined || is === false)
-    return [
-      change(
-        "widening",
-        "subject",
-        "the service no longer names a subject, so earlier turns about one subject are shown in queries about another",
-      ),
-    ];
-  if (was === false) return [change("narrowing", "subject", "the service names the subject of a query")];
+    return say(
+      "widening",
+      "the service no longer names a subject, so earlier turns about one subject are shown in queries about another",
+    );
+  if (was === false) return say("narrowing", "the service names the subject of a query");
   const first = new Map<string, string>();
-  for (const name of Object.keys(was.cases).filter((one) => Object.hasOwn(is.cases, one))) {
+  for (const name of Object.keys(was.cases).filter((caseName) => Object.hasOwn(is.cases, caseName))) {
     const known = first.get(is.cases[name]!);
     if (known === undefined) first.set(is.cases[name]!, name);
     else if (was.cases[known] !== was.cases[name])
-      return [
-        change(
-          "widening",
-          "subject",
-          `cases ${known} and ${name} have the same subject, so each sees earlier turns of the other`,
-        ),
-      ];
+      return say(
+        "widening",
+        `cases ${known} and ${name} have the same subject, so each sees earlier turns of the other`,
+      );
   }
   if (was.code === undefined || is.code === undefined || was.code === is.code) return [];
-  return [change("unproven", "subject", "subject changed, and no case shows a difference")];
+  return say("unproven", "subject changed, and no case shows a difference");
 }
 
 function compareHooks(before: AccessLock["hooks"] = {}, after: AccessLock["hooks"] = {}): AccessChange[] {
@@ -223,11 +214,11 @@ function* compareFunction(
   return [...changes, ...compareOutput(calls)];
 }
 
-function newFunction(name: string, one: LockedFunction): AccessChange[] {
-  const { roles } = one;
+function newFunction(name: string, added: LockedFunction): AccessChange[] {
+  const { roles } = added;
   const open = Object.keys(roles).filter((role) => !isHidden(roles[role]!));
   if (open.length === 0) return [change("narrowing", "function", `function ${name} is new: open to no role`)];
   const decided = open.some((role) => typeof roles[role] === "object" && roles[role].access === "conditional");
-  const sentence = `function ${name} is new: open to ${who(open)}${decided ? ", decided call by call" : ""}${asks(one)}`;
+  const sentence = `function ${name} is new: open to ${who(open)}${decided ? ", decided call by call" : ""}${asks(added)}`;
   return [change("widening", "function", sentence)];
 }

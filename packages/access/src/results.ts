@@ -1,6 +1,6 @@
 import type { Calls } from "./calls.ts";
 import type { LockedFunction } from "@patchbay/protocol";
-import { at, narrowed, shortened } from "./places.ts";
+import { at, narrowed, shortened } from "./paths.ts";
 import {
   type AccessChange,
   cellFor,

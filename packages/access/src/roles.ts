@@ -73,13 +73,17 @@ type Verdicts = Record<string, CaseDecision>;
 
 /** Changed verdicts for cases on both sides. */
 function compareCases(name: string, was: Verdicts, is: Verdicts): RoleChange[] {
-  return Object.keys(is).flatMap((one): RoleChange[] => {
-    if (!Object.hasOwn(was, one) || was[one] === is[one]) return [];
-    const isMore = RANK[is[one]!] > RANK[was[one]!];
+  return Object.keys(is).flatMap((caseName): RoleChange[] => {
+    if (!Object.hasOwn(was, caseName) || was[caseName] === is[caseName]) return [];
+    const isMore = RANK[is[caseName]!] > RANK[was[caseName]!];
     const how =
-      is[one] === "approval" ? ", after an approval" : was[one] === "approval" && isMore ? ", without an approval" : "";
+      is[caseName] === "approval"
+        ? ", after an approval"
+        : was[caseName] === "approval" && isMore
+          ? ", without an approval"
+          : "";
     const says = (roles: readonly string[]) =>
-      `${subject(roles)} ${isMore ? "gained" : "lost"} case ${one} of ${name}${how}`;
+      `${subject(roles)} ${isMore ? "gained" : "lost"} case ${caseName} of ${name}${how}`;
     return [{ kind: isMore ? "widening" : "narrowing", about: "authorize", says }];
   });
 }
@@ -89,17 +93,17 @@ function compareCaseNames({ name, before, after }: Roles, role: string): RoleCha
   const [was, is] = [cellFor(before, role), cellFor(after, role)];
   if (accessOf(was) !== "conditional" || accessOf(is) !== "conditional") return [];
   const only = (some: Verdicts, others: Verdicts) =>
-    Object.entries(some).filter(([one]) => !Object.hasOwn(others, one));
+    Object.entries(some).filter(([caseName]) => !Object.hasOwn(others, caseName));
   return [
-    ...only(casesOf(is), casesOf(was)).map(([one, verdict]): RoleChange => ({
+    ...only(casesOf(is), casesOf(was)).map(([caseName, verdict]): RoleChange => ({
       kind: "narrowing",
       about: "cases",
-      says: (roles) => `case ${one} of ${name} is new for ${subject(roles)}: ${verdict}`,
+      says: (roles) => `case ${caseName} of ${name} is new for ${subject(roles)}: ${verdict}`,
     })),
-    ...only(casesOf(was), casesOf(is)).map(([one, verdict]): RoleChange => ({
+    ...only(casesOf(was), casesOf(is)).map(([caseName, verdict]): RoleChange => ({
       kind: verdict === "allowed" ? "narrowing" : "widening",
       about: "cases",
-      says: (roles) => `case ${one} of ${name} is gone for ${subject(roles)}: it was ${verdict}`,
+      says: (roles) => `case ${caseName} of ${name} is gone for ${subject(roles)}: it was ${verdict}`,
     })),
   ];
 }

@@ -22,10 +22,10 @@ export interface Module {
 type Position = { start: number; end: number };
 
 /** An acorn node's position. */
-export const placeOf = (node: Node): Position => node as unknown as Position;
+export const positionOf = (node: Node): Position => node as unknown as Position;
 
 export const isWithin = (inner: Node, outer: Node): boolean =>
-  placeOf(inner).start >= placeOf(outer).start && placeOf(inner).end <= placeOf(outer).end;
+  positionOf(inner).start >= positionOf(outer).start && positionOf(inner).end <= positionOf(outer).end;
 
 /** True for a file with the owner's code. */
 export const isCode = (path: string): boolean => isOwners(path) && CODE.test(path);
@@ -67,11 +67,11 @@ function parseModule(path: string): Module | undefined {
   }
 }
 
-const startOf = ({ identifier }: Reference): number => placeOf(identifier as Node).start;
+const startOf = ({ identifier }: Reference): number => positionOf(identifier as Node).start;
 
 /** The references within a node. A module has thousands. */
 export function* referencesIn({ references }: Module, node: Node): Iterable<Reference> {
-  const { start, end } = placeOf(node);
+  const { start, end } = positionOf(node);
   let [low, high] = [0, references.length];
   while (low < high) {
     const middle = (low + high) >> 1;

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import type { Node, ObjectExpression, Property } from "estree";
 import type { JsonValue } from "@patchbay/kit";
-import { type Module, nodesIn, parseModules, placeOf } from "../code/modules.ts";
+import { type Module, nodesIn, parseModules, positionOf } from "../code/modules.ts";
 import { placeInSource } from "@patchbay/loading/compile";
 import type { Call } from "./judge.ts";
 
@@ -21,7 +21,7 @@ export async function adoptCases(
   const left: NewCase[] = [];
   const byFunction = Map.groupBy(cases, ({ functionName }) => functionName);
   for (const [functionName, some] of byFunction) {
-    const found = await placeFor(modules, functionName);
+    const found = await insertionFor(modules, functionName);
     if (found === undefined) left.push(...some);
     else {
       const names = freshNames(found.taken, some.length);
@@ -42,7 +42,7 @@ export async function adoptCases(
 }
 
 /** Where a function's cases begin: within `cases: { ... }`, or before its handler if it has none. */
-async function placeFor(modules: readonly Module[], functionName: string) {
+async function insertionFor(modules: readonly Module[], functionName: string) {
   for (const module of modules)
     for (const node of nodesIn(module.ast)) {
       if (node.type !== "ObjectExpression" || !isDefinition(node, functionName)) continue;
@@ -52,7 +52,7 @@ async function placeFor(modules: readonly Module[], functionName: string) {
       const at = cases?.value ?? handler;
       if (at === undefined) return undefined;
       const text = await readFile(module.path, "utf8");
-      const offset = offsetOf(text, placeInSource(module.path, placeOf(at).start));
+      const offset = offsetOf(text, placeInSource(module.path, positionOf(at).start));
       if (cases && text[offset] !== "{") return undefined;
       const indent = /^[ \t]*/.exec(text.slice(text.lastIndexOf("\n", offset) + 1))![0];
       const inside = (lines: string[]) => lines.map((line) => `\n${indent}  ${line}`).join("");

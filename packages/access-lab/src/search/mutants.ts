@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Node } from "estree";
 import type { Service } from "@patchbay/functions";
 import { slicesOf } from "../code/fingerprint.ts";
-import { isFunction, type Module, nodesIn, placeOf } from "../code/modules.ts";
+import { isFunction, type Module, nodesIn, positionOf } from "../code/modules.ts";
 import { javaScriptOf, placeInSource } from "@patchbay/loading/compile";
 
 /** One change in the code that decides. */
@@ -80,7 +80,7 @@ function addPoint(
   points: Map<string, Point>,
   { module, node, after, functionName }: { module: Module; node: Node; after: string; functionName: string },
 ): void {
-  const { start, end } = placeOf(node);
+  const { start, end } = positionOf(node);
   const key = `${module.path} ${start} ${end} ${after}`;
   const known = points.get(key);
   if (known && !known.mutant.functionNames.includes(functionName)) known.mutant.functionNames.push(functionName);
@@ -108,7 +108,7 @@ function isIgnored(module: Module, node: Node): boolean {
   const lines = linesOf(module.path);
   if (!lines.some((line) => line.includes(IGNORE))) return false;
   for (let outer: Node | undefined = node; outer; outer = module.parents.get(outer)) {
-    const { line } = placeInSource(module.path, placeOf(outer).start);
+    const { line } = placeInSource(module.path, positionOf(outer).start);
     if (outer.type !== "Program" && lines[line - 2]?.includes(IGNORE)) return true;
   }
   return false;
@@ -135,7 +135,7 @@ const COMPARISONS: Readonly<Record<string, readonly string[]>> = {
 
 /** What may replace an expression: the expression with an operand omitted, other comparisons, and the opposite decision. */
 function alternatives(module: Module, node: Node): string[] {
-  const text = (one: Node) => javaScriptOf(module.path).slice(placeOf(one).start, placeOf(one).end);
+  const text = (one: Node) => javaScriptOf(module.path).slice(positionOf(one).start, positionOf(one).end);
   const constants = isDecision(module, node) ? ["true", "false"].filter((one) => one !== text(node)) : [];
   if (node.type === "LogicalExpression" && node.operator !== "??") {
     // `isOwn(order) || "Only your own orders."`: the text is a reason to refuse, so leaving it out decides the same.

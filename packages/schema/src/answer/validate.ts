@@ -30,7 +30,7 @@ interface Seen {
   /** Number of items from the start of the array. */
   items: number;
   /** Indexes of further items, which `contains` evaluated. */
-  places: Set<number>;
+  indexes: Set<number>;
 }
 
 /** One fault in a value: its path, and what is wrong there. */
@@ -92,7 +92,7 @@ function apply(schema: JsonValue, value: JsonValue, at: At, faults: Faults, chec
     faults?.push({ path: (member === undefined ? at : [...at, member]).join("."), message });
     if (!faults || faults.length >= MOST_FAULTS) throw ENOUGH;
   };
-  const seen: Seen = { properties: new Set(), items: 0, places: new Set() };
+  const seen: Seen = { properties: new Set(), items: 0, indexes: new Set() };
   if (schema === false) fault("is not allowed");
   if (!isJsonObject(schema)) return faults?.length === before ? seen : undefined;
 
@@ -133,9 +133,9 @@ function tryApply(schema: JsonValue, value: JsonValue, check: Check): Seen | und
 
 function absorb({ seen, check }: Visit, other: Seen | undefined): void {
   if (!other) return;
-  takeSteps(check.steps, STEPS_OF_SEEN * (other.properties.size + other.places.size));
+  takeSteps(check.steps, STEPS_OF_SEEN * (other.properties.size + other.indexes.size));
   for (const name of other.properties) seen.properties.add(name);
-  for (const place of other.places) seen.places.add(place);
+  for (const index of other.indexes) seen.indexes.add(index);
   seen.items = Math.max(seen.items, other.items);
 }
 
@@ -253,15 +253,15 @@ function checkItems({ schema, at, faults, check, fault, seen }: Visit, value: re
     seen.items = value.length;
   }
   if (contains !== undefined) {
-    const places = value.flatMap((item, i) => (tryApply(contains, item, check) ? [i] : []));
-    for (const place of places) seen.places.add(place);
-    requireSize(fault, places.length, [minContains, maxContains], "items that match the schema of contains");
+    const indexes = value.flatMap((item, i) => (tryApply(contains, item, check) ? [i] : []));
+    for (const index of indexes) seen.indexes.add(index);
+    requireSize(fault, indexes.length, [minContains, maxContains], "items that match the schema of contains");
   }
   if (uniqueItems === true && new Set(value.map((item) => canonicalText(item, check))).size < value.length)
     fault("must not repeat an item");
   const { unevaluatedItems } = schema;
   if (unevaluatedItems === undefined) return;
-  for (let i = seen.items; i < value.length; i++) if (!seen.places.has(i)) into(unevaluatedItems, i);
+  for (let i = seen.items; i < value.length; i++) if (!seen.indexes.has(i)) into(unevaluatedItems, i);
   seen.items = value.length;
 }
 

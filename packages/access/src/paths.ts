@@ -2,13 +2,13 @@ import { quote } from "./sentences.ts";
 import type { JsonValue } from "@patchbay/kit";
 import { show, type SchemaChange, type Wider } from "@patchbay/schema";
 
-/** Most places that sentences name for one schema. */
-const PLACES = 10;
+/** Most paths that sentences name for one schema. */
+const MOST_PATHS = 10;
 
-/** The narrower places, if the comparison could decide. */
+/** The narrower paths, if the comparison could decide. */
 export function narrowed({ verdict, narrower }: SchemaChange): Wider[] {
-  if (verdict === "narrower") return narrower.slice(0, PLACES);
-  return verdict === "incomparable" ? narrower.filter(({ witness }) => witness !== undefined).slice(0, PLACES) : [];
+  if (verdict === "narrower") return narrower.slice(0, MOST_PATHS);
+  return verdict === "incomparable" ? narrower.filter(({ witness }) => witness !== undefined).slice(0, MOST_PATHS) : [];
 }
 
 interface Sentence {
@@ -19,11 +19,11 @@ interface Sentence {
   kind: "widening" | "unproven";
 }
 
-/** Places for sentences: each one with a witness is a widening. The last sentence counts the omitted places. */
+/** Paths for sentences: each one with a witness is a widening. The last sentence counts the omitted paths. */
 export function shortened(wider: readonly Wider[]): Sentence[] {
   const shown = wider
     .toSorted((a, b) => Number(b.witness !== undefined) - Number(a.witness !== undefined))
-    .slice(0, PLACES);
+    .slice(0, MOST_PATHS);
   const sentences = shown.map(({ path, reason, witness }): Sentence => ({
     path,
     reason,
