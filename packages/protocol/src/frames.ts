@@ -6,7 +6,7 @@ import { Manifest } from "./manifest.ts";
 import { CallOutcome, ErrorReport } from "./outcome.ts";
 import { JudgedFrame, JudgeFrame, ShadowFrame } from "./shadow-frames.ts";
 import { TraceContext } from "./tracing/context.ts";
-import { json, jsonObject, optionalFlag, optionalText, optionalTexts, text } from "./members.ts";
+import { fault, json, jsonObject, optionalFlag, optionalText, optionalTexts, text } from "./members.ts";
 
 const id = z.string().min(1).max(128);
 
@@ -27,12 +27,7 @@ export const PreparedContext = z.discriminatedUnion("ok", [
   z.object({
     ok: z.literal(false),
     faults: z
-      .array(
-        z.object({
-          path: text("The place in the query, such as `contextJson.customerId`."),
-          message: text("What is wrong at this place."),
-        }),
-      )
+      .array(fault("The place in the query, such as `contextJson.customerId`."))
       .describe("Why the context does not match the schema. The query is answered with 400."),
   }),
 ]);

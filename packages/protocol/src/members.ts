@@ -13,3 +13,4 @@ export const texts = (description: string) => z.array(z.string()).describe(descr
 export const optionalTexts = (description: string) => z.array(z.string()).optional().describe(description);
 export const flag = (description: string) => z.boolean().describe(description);
 export const optionalFlag = (description: string) => z.boolean().optional().describe(description);
+export const fault = (path: string) => z.object({ path: text(path), message: text("What is wrong at this place.") });

@@ -167,23 +167,12 @@ export const AgentSettings = z.strictObject({
 });
 export type AgentSettings = z.infer<typeof AgentSettings>;
 
-const { shape } = AgentSettings;
+type Shape = typeof AgentSettings.shape;
+type Clearable = { [Name in keyof Shape]: z.ZodNullable<Shape[Name]> };
+const clearable = Object.entries(AgentSettings.shape).map(([name, schema]) => [name, schema.nullable()]);
 
 /** A settings change. `null` clears a property, and an absent property keeps its value. */
-export const AgentSettingsChange = z.strictObject({
-  provider: shape.provider.nullable(),
-  model: shape.model.nullable(),
-  temperature: shape.temperature.nullable(),
-  maxTokens: shape.maxTokens.nullable(),
-  steps: shape.steps.nullable(),
-  fallback: shape.fallback.nullable(),
-  historyTokens: shape.historyTokens.nullable(),
-  responseSchema: shape.responseSchema.nullable(),
-  maxCostUsd: shape.maxCostUsd.nullable(),
-  locked: shape.locked.nullable(),
-  callers: shape.callers.nullable(),
-  retentionDays: shape.retentionDays.nullable(),
-} satisfies Record<keyof AgentSettings, z.ZodType>);
+export const AgentSettingsChange = z.strictObject(Object.fromEntries(clearable) as Clearable);
 export type AgentSettingsChange = z.infer<typeof AgentSettingsChange>;
 
 /** Applies a change to settings. An empty list clears a property. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ApprovalRequest, ApprovalStatus } from "./approval.ts";
 import { CALL_ERROR_CODES, HTTP_ERROR_CODES, RUN_ERROR_CODES } from "./codes.ts";
-import { flag, json, nullableText, optionalText, optionalTexts, text } from "./members.ts";
+import { fault, flag, json, nullableText, optionalText, optionalTexts, text } from "./members.ts";
 
 /** One executed (or refused) function call. */
 export const ToolCall = z.object({
@@ -78,12 +78,7 @@ export const ErrorBody = z.object({
     .optional()
     .describe("The approval's present state, or the state of a run that cannot be retried. Only with `conflict`."),
   details: z
-    .array(
-      z.object({
-        path: text("The place in the body, such as `llmConfig.model`."),
-        message: text("What is wrong at this place."),
-      }),
-    )
+    .array(fault("The place in the body, such as `llmConfig.model`."))
     .optional()
     .describe("Every fault in an invalid request."),
 });

@@ -20,14 +20,6 @@ export interface GateSetup {
   parseContext: Parse | undefined;
 }
 
-/** The only access to handlers. */
-export interface Gate {
-  /** Checks and runs a call. Never rejects. */
-  invoke(invocation: Invocation, options: InvokeOptions): Promise<CallOutcome>;
-  /** Runs the same checks without the handler. Never rejects. */
-  check(request: AccessRequest, options: { log: Log }): Promise<{ ok: true } | Refusal>;
-}
-
 /** One attempt at a call in the gate. */
 interface CallAttempt {
   definition: FunctionDefinition<never>;
@@ -41,13 +33,14 @@ interface CallAttempt {
 }
 
 /**
- * Creates the gate before the handlers. It checks, in this order: the function exists, the role list, the approver's
+ * Creates the gate before the handlers, the only access to them. It checks, in this order: the function exists, the role list, the approver's
  * decision if the delivery has one, the context, the input schema, `authorize`, and whether the call needs an approval.
  * After the handler: the result schema, restricted fields, and the result size.
  */
-export function createGate({ functions, parseContext }: GateSetup): Gate {
+export function createGate({ functions, parseContext }: GateSetup) {
   return {
-    async invoke(invocation, options) {
+    /** Checks and runs a call. Never rejects. */
+    async invoke(invocation: Invocation, options: InvokeOptions): Promise<CallOutcome> {
       const { functionName, runId, callId, timeoutMs } = invocation;
       // Any other name may be a text from the model.
       const name = functions.has(functionName) ? { functionName } : {};
@@ -83,7 +76,8 @@ export function createGate({ functions, parseContext }: GateSetup): Gate {
       );
     },
 
-    async check(request, { log }) {
+    /** Runs the same checks without the handler. Never rejects. */
+    async check(request: AccessRequest, { log }: { log: Log }): Promise<{ ok: true } | Refusal> {
       const found = findFunction(functions, request, log);
       if (!found.ok) return found;
       const { definition } = found;

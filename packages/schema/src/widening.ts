@@ -10,7 +10,7 @@ import {
   type Typed,
 } from "./alternatives.ts";
 import { ownDifferences, show } from "./bounds.ts";
-import { type Found, witnessSearch, type WitnessSearch } from "./witness.ts";
+import { type Found, witnessSearch } from "./witness.ts";
 import { isSame, takeSchema, withoutAnnotations } from "./subschemas.ts";
 
 /** One place where a schema accepts more than its predecessor, such as `items[].price`. The root has an empty path. */
@@ -114,7 +114,7 @@ class Comparison {
   readonly #after: ReturnType<typeof alternativesIn>;
   /** Pairs between the root and the current place. A recursive pair is compared once: if the outer one holds, so do inner ones. */
   readonly #open = new Map<JsonValue, Set<JsonValue>>();
-  readonly #witnesses: WitnessSearch;
+  readonly #witnesses: ReturnType<typeof witnessSearch>;
   #found: readonly Difference[] = [];
   #depth = 0;
 

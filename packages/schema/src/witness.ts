@@ -10,15 +10,6 @@ export interface Found {
   isComplete: boolean;
 }
 
-/** Finds a value that one schema accepts and another one refuses. */
-export interface WitnessSearch {
-  /**
-   * A value that `after` accepts and `before` does not. `scalarsOnly`: for schemas in which it depends on a union or a condition which
-   * properties pass.
-   */
-  find(before: JsonValue, after: JsonValue, options?: { scalarsOnly?: boolean }): Found;
-}
-
 /** The share that one search may take of the steps: many places need them. */
 const SHARE = 1 / 8;
 /** Steps for one value check. A schema that needs more has no witness. */
@@ -36,7 +27,7 @@ type Accepts = (schema: JsonValue, value: JsonValue) => boolean | undefined;
 export function witnessSearch(
   roots: { before: JsonObject; after: JsonObject },
   { results, steps }: { results: boolean; steps: Steps },
-): WitnessSearch {
+) {
   const close = (own: Steps) => ({
     before: closedSchemas(roots.before, results, own),
     after: closedSchemas(roots.after, results, own),
@@ -58,7 +49,11 @@ export function witnessSearch(
     return undefined;
   };
   return {
-    find(was, is, { scalarsOnly = false } = {}) {
+    /**
+     * A value that `is` accepts and `was` does not. `scalarsOnly`: for schemas in which it depends on a union or a
+     * condition which properties pass.
+     */
+    find(was: JsonValue, is: JsonValue, { scalarsOnly = false } = {}): Found {
       const look = (own: Steps): Found => {
         const witness = search(was, is, scalarsOnly, own);
         return witness === undefined ? { isComplete: true } : { witness, isComplete: true };

@@ -7,18 +7,10 @@ import { CommandFailure, reasonOf } from "@patchbay/loading/failure";
 
 const SUMS = "SHA256SUMS";
 
-/** A new folder whose files are listed with their checksums. */
-export interface EvidenceFolder {
-  /** JSON for values other than texts. */
-  write(name: string, content: unknown): Promise<void>;
-  /** Writes values as they come, each as JSON on a line, to several files. */
-  writeLines(lines: AsyncIterable<readonly [name: string, value: object]>, names: readonly string[]): Promise<void>;
-  /** Writes the checksums, as `sha256sum -c` reads them, and returns all file names. */
-  seal(): Promise<string[]>;
-}
+export type EvidenceFolder = Awaited<ReturnType<typeof createFolder>>;
 
-/** Throws if the folder has files: earlier evidence could pass for a part of the new one. */
-export async function createFolder(path: string): Promise<EvidenceFolder> {
+/** A new folder whose files are listed with their checksums. Throws if it has files: earlier evidence could pass for a part of the new one. */
+export async function createFolder(path: string) {
   try {
     await mkdir(path, { recursive: true });
   } catch (error) {
@@ -28,7 +20,8 @@ export async function createFolder(path: string): Promise<EvidenceFolder> {
     throw new CommandFailure(`--evidence ${path} is not empty. Give a new folder, so that no file is of another day.`);
   const names: string[] = [];
   return {
-    async write(name, content) {
+    /** JSON for values other than texts. */
+    async write(name: string, content: unknown): Promise<void> {
       names.push(name);
       await writeFile(
         join(path, name),
@@ -36,7 +29,11 @@ export async function createFolder(path: string): Promise<EvidenceFolder> {
       );
     },
 
-    async writeLines(lines, written) {
+    /** Writes values as they come, each as JSON on a line, to several files. */
+    async writeLines(
+      lines: AsyncIterable<readonly [name: string, value: object]>,
+      written: readonly string[],
+    ): Promise<void> {
       names.push(...written);
       await using opened = new AsyncDisposableStack();
       const handles = new Map(
@@ -45,7 +42,8 @@ export async function createFolder(path: string): Promise<EvidenceFolder> {
       for await (const [name, value] of lines) await handles.get(name)!.write(`${JSON.stringify(value)}\n`);
     },
 
-    async seal() {
+    /** Writes the checksums, as `sha256sum -c` reads them, and returns all file names. */
+    async seal(): Promise<string[]> {
       const sums: string[] = [];
       for (const name of names.toSorted()) sums.push(`${await sha256Of(join(path, name))}  ${name}\n`);
       await writeFile(join(path, SUMS), sums.join(""));

@@ -1,7 +1,6 @@
 import { CommandFailure } from "@patchbay/loading/failure";
 import { NoAnswer, type JudgeChild } from "./judge-process.ts";
-import type { Call, Decisions, Judge } from "./judge.ts";
-import { wordOf } from "./judge.ts";
+import { type Call, type Decisions, type Judge, wordOf } from "./judge.ts";
 import type { Mutant } from "./mutants.ts";
 import { inTime, planOf, type SearchOptions } from "./search.ts";
 import { shrink } from "./shrink.ts";
@@ -74,9 +73,7 @@ export async function measureAdequacy(
     }
     try {
       const verdict = await judgeMutant(mutant, { child: state.child, baselines, endsAt });
-      if (verdict === "killed") found.killed++;
-      else if (verdict === "equivalent") found.equivalent++;
-      else if (verdict === "undecided") found.undecided++;
+      if (typeof verdict === "string") found[verdict]++;
       else found.survivors.push(verdict);
     } catch (error) {
       if (!(error instanceof NoAnswer)) throw error;

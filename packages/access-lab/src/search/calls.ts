@@ -54,11 +54,11 @@ const REPEATS = 2_000;
 
 function* candidates(sides: readonly Side[], random: Random): Iterable<Call> {
   const inputs = distinct(sides.flatMap(({ facts }) => facts.inputs.map(({ value }) => value)));
-  const contexts = distinct(sides.flatMap(({ service }) => service.contexts.map(({ value }) => value))) as JsonObject[];
+  const contexts = distinct(sides.flatMap(({ service }) => service.contexts.map(({ value }) => value)));
   const makers = sides.map((side) => makersOf(side, { inputs, contexts, random }));
-  const declared = distinct(
+  const declared = distinct<Call>(
     sides.flatMap(({ facts }) => facts.cases.map(({ input, context }) => ({ input, context }))),
-  ) as unknown as Call[];
+  );
   yield* declared;
   for (const input of inputs) for (const context of contexts) yield { input, context };
   yield* inTurns(
@@ -116,9 +116,9 @@ function varied({ input, context }: Call, makers: Makers, random: Random): Call 
 
 const asContext = (value: JsonValue): JsonObject => (isJsonObject(value) ? value : {});
 
-function distinct(values: readonly unknown[]): JsonValue[] {
-  return [...new Map((values as JsonValue[]).map((one) => [canonicalJson(one), one])).values()];
-}
+const distinct = <T>(values: readonly T[]): T[] => [
+  ...new Map(values.map((value) => [canonicalJson(value), value])).values(),
+];
 
 /** Takes one item from each list in turn, so that a limit omits no list. */
 function* inTurns<T>(lists: Iterable<T>[]): Iterable<T> {

@@ -43,8 +43,8 @@ export function factsOf(service: Service, files: ReadonlySet<string>): ServiceFa
   };
   for (const [name, { cases }] of service.access)
     for (const [one, { context }] of cases) add(`${name}.${one}`, context);
-  for (const { role, context } of exampleQueries(service))
-    if (isJsonObject(context)) add(`query as ${role ?? "none"}`, context);
+  for (const { role = "none", context } of service.manifest.exampleQueries ?? [])
+    if (context) add(`query as ${role}`, context);
   add("empty", {});
   const isChecked = (service.code()["context"] ?? []).length > 0;
   const { context } = surface;
@@ -81,8 +81,4 @@ export function factsOf(service: Service, files: ReadonlySet<string>): ServiceFa
       }),
     ),
   };
-}
-
-function exampleQueries({ manifest }: Service): { role?: string; context?: unknown }[] {
-  return (manifest.exampleQueries ?? []) as { role?: string; context?: unknown }[];
 }

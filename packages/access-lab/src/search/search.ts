@@ -50,18 +50,14 @@ export interface Comparison {
 }
 
 /** Searches calls that two service versions decide differently. */
-export async function compareVersions(
-  before: Version,
-  after: Version,
-  options: SearchOptions,
-): Promise<{ comparisons: Comparison[] }> {
+export async function compareVersions(before: Version, after: Version, options: SearchOptions): Promise<Comparison[]> {
   const columns = [...new Set([...before.facts.columns, ...after.facts.columns])];
   const all = new Set([...Object.keys(before.facts.functions), ...Object.keys(after.facts.functions)]);
   const names = [...all].filter((name) => options.only?.includes(name) ?? true).sort();
   const comparisons: Comparison[] = [];
   for (const { item: functionName, endsAt } of inTime(names, options.timeMs))
     comparisons.push(await compareFunction(functionName, { before, after, columns }, { ...options, endsAt }));
-  return { comparisons };
+  return comparisons;
 }
 
 interface Pair {
@@ -75,11 +71,8 @@ async function compareFunction(
   { before, after, columns }: Pair,
   options: SearchOptions & { endsAt: number },
 ): Promise<Comparison> {
-  const ask = async (calls: readonly Call[]) => {
-    const both = [before, after].map(({ judge }) => judge(functionName, columns, calls));
-    const [old = [], now = []] = await Promise.all(both);
-    return { old, now };
-  };
+  const ask = (calls: readonly Call[]) =>
+    Promise.all([before, after].map(({ judge }) => judge(functionName, columns, calls)));
   const found: Comparison = {
     functionName,
     word: "tested",
@@ -93,27 +86,21 @@ async function compareFunction(
   const open = { widenings: new Set(columns), narrowings: new Set(columns) };
   const search = planOf(sidesOf(functionName, [before, after]), columns.length, options);
   for (const calls of search.batches) {
-    const { old, now } = await ask(calls);
+    const [old = [], now = []] = await ask(calls);
     found.calls += calls.length;
     found.isAccepted ||= calls.some((_, i) => !old[i]!.includes("i") && !now[i]!.includes("i"));
-    if (search.isComplete) found.isUnsteady ||= !isEqual(await ask(calls), { old, now });
+    if (search.isComplete) found.isUnsteady ||= !isEqual(await ask(calls), [old, now]);
     for (const [i, call] of calls.entries())
       for (const [c, column] of columns.entries()) {
         const rise = rankOf(now[i]![c]) - rankOf(old[i]![c]);
         const kind = rise > 0 ? "widenings" : "narrowings";
         if (rise === 0 || !open[kind].has(column)) continue;
-        const isSame = async (one: Call) => {
-          const {
-            old: [was = ""],
-            now: [is = ""],
-          } = await ask([one]);
+        const isSame = async (shorter: Call) => {
+          const [[was = ""] = [], [is = ""] = []] = await ask([shorter]);
           return Math.sign(rankOf(is[c]) - rankOf(was[c])) === Math.sign(rise);
         };
         const short = await shrink(call, isSame);
-        const {
-          old: [was = ""],
-          now: [is = ""],
-        } = await ask([short]);
+        const [[was = ""] = [], [is = ""] = []] = await ask([short]);
         if (wordOf(was[c]) === wordOf(is[c])) {
           found.isUnsteady = true;
           continue;
@@ -195,7 +182,10 @@ async function exploreFunction(
       if (decisions.includes("i")) continue;
       for (const [c, seen] of letters.entries()) seen.add(decisions[c]!);
       if (known.has(decisions) || found.length >= MOST_FOUND) continue;
-      const short = await shrink(call, async (one) => (await judge(functionName, columns, [one]))[0] === decisions);
+      const short = await shrink(
+        call,
+        async (shorter) => (await judge(functionName, columns, [shorter]))[0] === decisions,
+      );
       known.add(decisions);
       found.push({ call: short, decisions: wordsOf(columns, decisions) });
     }

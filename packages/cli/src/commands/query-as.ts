@@ -17,31 +17,10 @@ interface QueryAsOptions extends DatabaseOptions {
   json?: true;
 }
 
-interface ComparedCall {
-  toolName: string;
-  success: boolean;
-  code: string | null;
-  /** The rule that refused it; null when it was not refused or without access to the database. */
-  rule: string | null;
-  errorMessage: string | null;
-  /** Fields removed from the result for this role; null without access to the database. */
-  redacted: string[] | null;
-}
-
-/** The query as one role. `visible` and `hidden` are null without access to the service's database. */
-interface ComparedRole {
-  role: string;
-  success: boolean;
-  visible: string[] | null;
-  hidden: string[] | null;
-  calls: ComparedCall[];
-  response: string;
-  errorMessage: string;
-  threadId: string | null;
-  runId: string | null;
-}
-
 type Access = Awaited<ReturnType<Admin["runAccess"]>>;
+/** The query as one role. `visible` and `hidden` are null without access to the service's database. */
+type ComparedRole = Awaited<ReturnType<typeof askAs>>;
+type ComparedCall = ReturnType<typeof comparedCall>;
 
 /** Sends the query as each role, one after the other and each on its own thread, and compares the answers. */
 export async function queryAs(query: string, named: readonly string[], options: QueryAsOptions): Promise<void> {
@@ -78,7 +57,7 @@ async function askAs(
   role: string,
   { client, context }: QueryAsOptions,
   accessOf: (runId: string) => Promise<Access>,
-): Promise<ComparedRole> {
+) {
   const more = context === undefined ? {} : { contextJson: context };
   try {
     const answer = await client.query({ query, ...more, ...(role !== NO_ROLE && { role }) });
@@ -92,14 +71,15 @@ async function askAs(
   }
 }
 
-function comparedRole(role: string, answer: QueryResponse, access: Access): ComparedRole {
+function comparedRole(role: string, answer: QueryResponse, access: Access) {
   const { success, response, errorMessage, threadId, runId, toolInteractions } = answer;
   const { visible = null, hidden = null } = access ?? {};
   const calls = toolInteractions.map((call, index) => comparedCall(call, access?.calls[index]));
   return { role, success, visible, hidden, calls, response, errorMessage, threadId, runId };
 }
 
-function comparedCall(call: ToolCall, recorded: NonNullable<Access>["calls"][number] | undefined): ComparedCall {
+/** `rule` refused the call, and `redacted` fields are removed for the role; null without access to the database. */
+function comparedCall(call: ToolCall, recorded: NonNullable<Access>["calls"][number] | undefined) {
   const { toolName, success, code = null, errorMessage = null } = call;
   return { toolName, success, code, rule: recorded?.rule ?? null, errorMessage, redacted: recorded?.redacted ?? null };
 }

@@ -20,7 +20,7 @@ for (const edit of edits) {
     const functions = Object.entries(facts.functions).filter(([name]) => changed.has(name));
     return { facts: { ...facts, functions: Object.fromEntries(functions) }, judge };
   });
-  const { comparisons } = await compareVersions(was!, is!, { seed: 1, checks: 4_000, timeMs: 600_000 });
+  const comparisons = await compareVersions(was!, is!, { seed: 1, checks: 4_000, timeMs: 600_000 });
   console.log(JSON.stringify(comparisons.flatMap(({ widenings }) => widenings)));
 }
 

@@ -14,7 +14,7 @@ import type { ControlPlaneConnection } from "./connection.ts";
 import { CANCELLED, type Claim, claimOf, FORGOTTEN, forgeryOf, MAY_BE_FORGOTTEN, TIMED_OUT } from "./claim.ts";
 import { reportOf } from "./error-report.ts";
 import { encodeFrame, encodeResult } from "./frames.ts";
-import { type ApprovalNotice, createNotices, type Notices } from "./notices.ts";
+import { type ApprovalNotice, createNotices } from "./notices.ts";
 import { type Ended, logEnd, type OpenCall, toInvocation } from "./open-call.ts";
 import { overrunEnds, returnsSoon, RunningHandlers, whileRunning } from "./running.ts";
 import { createLedger } from "./ledger.ts";
@@ -46,7 +46,7 @@ export class Calls {
   readonly #options: CallsOptions;
   readonly #functionOf: (name: string) => FunctionManifest | undefined;
   readonly #ledger = createLedger<ControlPlaneConnection, Claim>();
-  readonly #notices: Notices;
+  readonly #notices: ReturnType<typeof createNotices>;
   readonly #open = new Map<string, OpenCall>();
   readonly #waiting: OpenCall[] = [];
   readonly #running: RunningHandlers;

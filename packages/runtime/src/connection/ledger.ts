@@ -7,28 +7,6 @@ const LATE_MS = 60_000;
 const SWEEP_MS = 1_000;
 const SWEEP_COUNT = 500;
 
-/** Remembers the calls that ended in this runtime, and the attempts promised not to run. */
-export interface Ledger<Sender, Claim> {
-  /** Keeps a result's frame until it is acknowledged, with no limit, and the claim as long as the id. */
-  keep(callId: string, result: KeptResult<Sender>, claim: Claim): void;
-  kept(callId: string): KeptResult<Sender> | undefined;
-  /** Results without an acknowledgement, oldest first. */
-  unacknowledged(): Iterable<KeptResult<Sender>>;
-  readonly unacknowledgedCount: number;
-  /** `attempt`: the newest one with a stored result. False if a later attempt's result is kept, which stays. */
-  acknowledge(callId: string, attempt?: number): boolean;
-  /** The claim for a call that ended here, acknowledged or not. Undefined for any other call. */
-  finished(callId: string): Claim | undefined;
-  /**
-   * True if the attempt may have run here: this id, or a newer one, was forgotten. Ids begin with their time. `ageMs`: since the
-   * attempt could begin, if that is later than its id says.
-   */
-  mayHaveForgotten(callId: string, ageMs?: number): boolean;
-  /** Promises that this attempt, and older ones, will never run here. */
-  refuse(callId: string, attempt: number): void;
-  refuses(callId: string, attempt: number): boolean;
-}
-
 /** A result that the control plane has not acknowledged. */
 export interface KeptResult<Sender> {
   readonly frame: string;
@@ -37,7 +15,8 @@ export interface KeptResult<Sender> {
   sender: Sender | undefined;
 }
 
-export function createLedger<Sender, Claim>(now: () => number = () => performance.now()): Ledger<Sender, Claim> {
+/** Remembers the calls that ended in this runtime, and the attempts promised not to run. */
+export function createLedger<Sender, Claim>(now: () => number = () => performance.now()) {
   const results = new Map<string, { result: KeptResult<Sender>; claim: Claim }>();
   const acknowledged = new Map<string, { claim: Claim; at: number }>();
   const refused = new Map<string, { attempt: number; at: number }>();
@@ -63,19 +42,22 @@ export function createLedger<Sender, Claim>(now: () => number = () => performanc
   }
 
   return {
-    keep(callId, result, claim) {
+    /** Keeps a result's frame until it is acknowledged, with no limit, and the claim as long as the id. */
+    keep(callId: string, result: KeptResult<Sender>, claim: Claim): void {
       results.set(callId, { result, claim });
       // An earlier attempt may have ended here too. Its place in the map follows its older time.
       acknowledged.delete(callId);
       refused.delete(callId);
       forgetOld();
     },
-    kept: (callId) => results.get(callId)?.result,
+    kept: (callId: string) => results.get(callId)?.result,
+    /** Results without an acknowledgement, oldest first. */
     unacknowledged: () => results.values().map(({ result }) => result),
-    get unacknowledgedCount() {
+    get unacknowledgedCount(): number {
       return results.size;
     },
-    acknowledge(callId, attempt = Infinity) {
+    /** `attempt`: the newest one with a stored result. False if a later attempt's result is kept, which stays. */
+    acknowledge(callId: string, attempt = Infinity): boolean {
       const kept = results.get(callId);
       if (!kept) return true;
       if (kept.result.attempt > attempt) return false;
@@ -84,16 +66,22 @@ export function createLedger<Sender, Claim>(now: () => number = () => performanc
       forgetOld();
       return true;
     },
-    finished: (callId) => (results.get(callId) ?? acknowledged.get(callId))?.claim,
-    mayHaveForgotten: (callId, ageMs = Infinity) =>
+    /** The claim for a call that ended here, acknowledged or not. Undefined for any other call. */
+    finished: (callId: string) => (results.get(callId) ?? acknowledged.get(callId))?.claim,
+    /**
+     * True if the attempt may have run here: this id, or a newer one, was forgotten. Ids begin with their time. `ageMs`:
+     * since the attempt could begin, if that is later than its id says.
+     */
+    mayHaveForgotten: (callId: string, ageMs = Infinity): boolean =>
       callId <= forgotten && !refused.has(callId) && now() - ageMs - LATE_MS <= forgottenAt,
-    refuse(callId, attempt) {
+    /** Promises that this attempt, and older ones, will never run here. */
+    refuse(callId: string, attempt: number): void {
       const older = refused.get(callId)?.attempt ?? 0;
       refused.delete(callId);
       refused.set(callId, { attempt: Math.max(attempt, older), at: now() });
       forgetOld();
     },
-    refuses: (callId, attempt) => attempt <= (refused.get(callId)?.attempt ?? 0),
+    refuses: (callId: string, attempt: number): boolean => attempt <= (refused.get(callId)?.attempt ?? 0),
   };
 }
 

@@ -28,28 +28,22 @@ export interface ApprovalNotice {
 }
 
 /** Approval requests that the control plane has not stored yet, as far as this runtime knows. */
-export interface Notices {
-  /** Keeps the notice for an outcome that asks for an approval. Ignores any other outcome. */
-  add(service: Service, call: Invocation, outcome: CallOutcome): void;
-  /** The control plane has stored the request: notifies the owner, once. */
-  send(callId: string): void;
-  /** The run has ended before its request was stored. */
-  drop(callId: string): void;
-}
-
-export function createNotices(notify: ((notice: ApprovalNotice) => void) | undefined): Notices {
+export function createNotices(notify: ((notice: ApprovalNotice) => void) | undefined) {
   const open = new Map<string, ApprovalNotice>();
   return {
-    add(service, call, outcome) {
+    /** Keeps the notice for an outcome that asks for an approval. Ignores any other outcome. */
+    add(service: Service, call: Invocation, outcome: CallOutcome): void {
       const notice = notify && noticeOf(service, call, outcome);
       if (notice) open.set(call.callId, notice);
     },
-    send(callId) {
+    /** The control plane has stored the request: notifies the owner, once. */
+    send(callId: string): void {
       const notice = open.get(callId);
       open.delete(callId);
       if (notice) notify?.(notice);
     },
-    drop: (callId) => void open.delete(callId),
+    /** The run has ended before its request was stored. */
+    drop: (callId: string): void => void open.delete(callId),
   };
 }
 

@@ -4,7 +4,7 @@ import { callFrame } from "../../../../test/support/fake-control-plane.ts";
 import { fakeService } from "../../../../test/support/fake-service.ts";
 import { until } from "../../../../test/support/inbox.ts";
 import { Calls } from "../../src/connection/calls.ts";
-import { createLedger, type Ledger } from "../../src/connection/ledger.ts";
+import { createLedger } from "../../src/connection/ledger.ts";
 
 const MINUTE = 60_000;
 
@@ -35,7 +35,7 @@ test("the acknowledgement of an earlier attempt leaves the result of a later one
 });
 
 /** Adds a call that ended and was acknowledged. */
-function acknowledged(ledger: Ledger<string, string>, callId: string): void {
+function acknowledged(ledger: ReturnType<typeof createLedger<string, string>>, callId: string): void {
   ledger.keep(callId, { frame: "", attempt: 1, sender: undefined }, "claim");
   ledger.acknowledge(callId);
 }

@@ -93,7 +93,7 @@ async function showComparison(
   await using revision = await openRevision(against, path);
   using before = await launchJudge(revision.file, { name: `the service of ${against}` });
   const after = { facts: factsOf(service, files), judge: judgeOf(service) };
-  const { comparisons } = await compareVersions(before, after, { ...DEFAULTS, seed });
+  const comparisons = await compareVersions(before, after, { ...DEFAULTS, seed });
   const cases = comparisons.flatMap(({ functionName, widenings }) =>
     widenings.map(({ call }) => ({ functionName, call })),
   );
@@ -127,7 +127,7 @@ export async function searchChangedCode(
     );
   using before = await launchJudge(revision.file, { name: `the service of ${against}` });
   const after = { facts: factsOf(service, files), judge: judgeOf(service) };
-  const { comparisons } = await compareVersions(before, after, { ...DEFAULTS, seed, only: names });
+  const comparisons = await compareVersions(before, after, { ...DEFAULTS, seed, only: names });
   const passed = comparisons.filter(
     ({ widenings, isUnsteady, isAccepted }) => widenings.length === 0 && !isUnsteady && isAccepted,
   );
