@@ -1,23 +1,13 @@
 import type { ConsoleFunction, FunctionSet } from "@patchbay/protocol/console";
+import { useHasRole } from "../../api/api.ts";
 import { Icon } from "../../ui/icon.tsx";
-import type { Settings } from "../../parts/playground/settings.ts";
-
-/** A query to start with, and the settings that it changes. */
-export interface Example {
-  query: string;
-  settings: Partial<Settings>;
-}
-
-interface EmptyPlaygroundProps {
-  set: FunctionSet | undefined;
-  role: string;
-  /** Undefined for members who may not send queries. */
-  onPick: ((example: Example) => void) | undefined;
-}
+import { BLANK, type Example, type PlaygroundState } from "./use-playground.ts";
 
 /** Shown before the first query, with example queries. */
-export function EmptyPlayground({ set, role, onPick }: EmptyPlaygroundProps) {
-  const examples = set && onPick ? examplesOf(set, role) : [];
+export function EmptyPlayground({ playground }: { playground: PlaygroundState }) {
+  const { functions, settings, pickExample } = playground;
+  const maySend = useHasRole("developer");
+  const examples = functions.data && maySend ? examplesOf(functions.data, settings.role) : [];
   return (
     <div className="mx-auto grid w-full max-w-2xl gap-4 py-8 sm:py-14">
       <div className="text-center">
@@ -32,7 +22,7 @@ export function EmptyPlayground({ set, role, onPick }: EmptyPlaygroundProps) {
             <li key={index} className="min-w-0">
               <button
                 type="button"
-                onClick={() => onPick?.(example)}
+                onClick={() => pickExample(example)}
                 className="border-line bg-surface hover:border-edge shadow-card flex h-full w-full items-center justify-between gap-3 rounded-lg border px-3 py-2.5 text-left text-sm transition-colors"
               >
                 <span className="min-w-0">
@@ -50,9 +40,6 @@ export function EmptyPlayground({ set, role, onPick }: EmptyPlaygroundProps) {
     </div>
   );
 }
-
-/** The placeholder for what the member fills in. */
-export const BLANK = "…";
 
 const MAX_EXAMPLES = 4;
 const MAX_OWN_EXAMPLES = 6;

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { useHasRole } from "../../api/api.ts";
+import { resource, useHasRole } from "../../api/api.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { classNames, controlClass } from "../../ui/class-names.ts";
 import { Icon } from "../../ui/icon.tsx";
@@ -9,9 +9,8 @@ import { QueryText, TranscriptView, WaitsForApproval } from "../../parts/convers
 import { awaitsApproval, callsOf, recordedTranscript, type Transcript } from "../../parts/conversation/exchange.ts";
 import { callDifferences } from "../../parts/conversation/call-differences.ts";
 import { PastAnswer, RunFigures } from "../../parts/conversation/past-exchange.tsx";
-import { LaneHead } from "./lane-head.tsx";
 import { isRunning, queryOf, roleOf, runIdOf, type ShownExchange, stateOf } from "./lane.ts";
-import type { PlaygroundState, SendOptions } from "./use-playground.ts";
+import type { PlaygroundState } from "./use-playground.ts";
 
 interface ExchangeListProps {
   playground: PlaygroundState;
@@ -21,7 +20,7 @@ interface ExchangeListProps {
 
 /** Queries with their answers; two conversations' answers are shown side by side. */
 export function ExchangeList({ playground, selected }: ExchangeListProps) {
-  const { lanes, running, send } = playground;
+  const { lanes } = playground;
   const maySend = useHasRole("developer");
   const length = Math.max(...lanes.map(({ exchanges }) => exchanges.length));
   return (
@@ -36,8 +35,7 @@ export function ExchangeList({ playground, selected }: ExchangeListProps) {
               <EditableQuery
                 text={query}
                 runIds={row.flatMap((shown) => (shown && runIdOf(shown)) ?? [])}
-                disabled={running}
-                onSend={send}
+                playground={playground}
               />
             ) : (
               <QueryText text={query} />
@@ -54,7 +52,6 @@ type AnswersProps = ExchangeListProps & { row: readonly (ShownExchange | undefin
 
 /** The answers to one query; with two lanes side by side, with their differences once both have ended. */
 function Answers({ playground, selected, row }: AnswersProps) {
-  const { agentId, settings } = playground;
   const compared = row.length > 1;
   const remarks = useDifferences(row);
   return (
@@ -68,14 +65,7 @@ function Answers({ playground, selected, row }: AnswersProps) {
               compared && "border-line bg-surface top-16 rounded-lg border p-3 md:sticky",
             )}
           >
-            {compared && (
-              <LaneHead
-                agentId={agentId}
-                letter={lane === 0 ? "A" : "B"}
-                shown={shown}
-                role={lane === 0 ? settings.role : settings.role2}
-              />
-            )}
+            {compared && <LaneHead playground={playground} lane={lane} shown={shown} />}
             {shown && <OneAnswer {...{ playground, selected, shown, compared, remarks }} />}
           </div>
         ))}
@@ -83,6 +73,50 @@ function Answers({ playground, selected, row }: AnswersProps) {
       {remarks && <ComparisonNote differing={remarks.size} />}
     </>
   );
+}
+
+interface LaneHeadProps {
+  playground: PlaygroundState;
+  lane: number;
+  shown: ShownExchange | undefined;
+}
+
+/** An answer's head in a comparison: its lane, its role and what else it was sent with. */
+function LaneHead({ playground, lane, shown }: LaneHeadProps) {
+  const { agentId, settings } = playground;
+  const name = shown ? roleOf(shown) : settings[lane === 0 ? "role" : "role2"];
+  const { model, instructions, context } = useSent(agentId, shown);
+  return (
+    <h3 className="text-muted mb-2 flex flex-wrap items-center gap-x-2 gap-y-1 text-xs font-medium">
+      <span className="bg-accent-soft text-accent inline-flex size-5 items-center justify-center rounded">
+        {lane === 0 ? "A" : "B"}
+      </span>
+      {name ? <code className="text-text max-w-full truncate font-mono">{name}</code> : <span>no role</span>}
+      {model !== undefined && <code className="max-w-full truncate font-mono">{model}</code>}
+      {instructions && <span>own instructions</span>}
+      {context && <span>with context</span>}
+    </h3>
+  );
+}
+
+/** What an exchange was sent with: from its body, or after a reload from its run. */
+function useSent(agentId: string, shown: ShownExchange | undefined) {
+  const body = shown?.live?.sent;
+  const runId = shown && runIdOf(shown);
+  const run = useQuery({
+    ...resource("/agents/:agent_id/runs/:run_id", { params: { agentId, runId: runId ?? "" } }),
+    enabled: body === undefined && runId !== undefined,
+  }).data;
+  if (body) {
+    const { llmConfig, instructions, contextJson = "{}" } = body;
+    const model = llmConfig?.model ?? llmConfig?.provider;
+    return { model, instructions: instructions !== undefined, context: contextJson !== "{}" };
+  }
+  return {
+    model: run?.model || undefined,
+    instructions: typeof run?.instructions === "string",
+    context: Object.keys(run?.context ?? {}).length > 0,
+  };
 }
 
 const ComparisonNote = ({ differing }: { differing: number }) => (
@@ -150,15 +184,14 @@ function OneAnswer({ playground, shown, compared, remarks, selected }: OneAnswer
 const progressOf = ({ steps }: Transcript): string => (steps.length === 0 ? "Waiting for the model…" : "Working…");
 
 interface EditableQueryProps {
+  playground: PlaygroundState;
   text: string;
   /** The query's runs. */
   runIds: readonly string[];
-  disabled: boolean;
-  onSend: (sent: SendOptions) => void;
 }
 
 /** A sent query that can be edited and sent again, in its thread or in a new one. */
-function EditableQuery({ text, runIds, disabled, onSend }: EditableQueryProps) {
+function EditableQuery({ playground, text, runIds }: EditableQueryProps) {
   const [draft, setDraft] = useState<string>();
   if (draft === undefined)
     return (
@@ -173,8 +206,8 @@ function EditableQuery({ text, runIds, disabled, onSend }: EditableQueryProps) {
       </QueryText>
     );
   const send = (where: "new" | "same"): void =>
-    onSend({ query: draft, where, again: runIds, onSend: () => setDraft(undefined) });
-  const empty = draft.trim() === "";
+    playground.send({ query: draft, where, again: runIds, onSend: () => setDraft(undefined) });
+  const disabled = draft.trim() === "" || playground.running;
   return (
     <form
       className="border-line bg-surface grid gap-2 rounded-lg border p-2.5"
@@ -184,7 +217,7 @@ function EditableQuery({ text, runIds, disabled, onSend }: EditableQueryProps) {
       }}
       onKeyDown={(event) => {
         if (event.key === "Escape") setDraft(undefined);
-        if (event.key !== "Enter" || !(event.metaKey || event.ctrlKey) || empty || disabled) return;
+        if (event.key !== "Enter" || !(event.metaKey || event.ctrlKey) || disabled) return;
         event.preventDefault();
         send("new");
       }}
@@ -202,10 +235,10 @@ function EditableQuery({ text, runIds, disabled, onSend }: EditableQueryProps) {
         <Button size="small" look="ghost" onClick={() => setDraft(undefined)}>
           Cancel
         </Button>
-        <Button size="small" disabled={empty || disabled} onClick={() => send("same")}>
+        <Button size="small" disabled={disabled} onClick={() => send("same")}>
           Send in this thread
         </Button>
-        <Button size="small" type="submit" look="primary" disabled={empty || disabled}>
+        <Button size="small" type="submit" look="primary" disabled={disabled}>
           Send in new thread
         </Button>
       </div>

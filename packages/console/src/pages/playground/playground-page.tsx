@@ -100,7 +100,7 @@ function Actions({ playground, wide }: { playground: PlaygroundState; wide: bool
 
 /** The conversation, and the form that sends the next query. `eventsShown`: the panel next to it shows events. */
 function Main({ playground, eventsShown }: { playground: PlaygroundState; eventsShown: boolean }) {
-  const { functions, repeated, settings, running, shown } = playground;
+  const { repeated, running, shown } = playground;
   const maySend = useHasRole("developer");
   const end = useFollowEnd<HTMLDivElement>(running);
   return (
@@ -112,11 +112,7 @@ function Main({ playground, eventsShown }: { playground: PlaygroundState; events
           ) : repeated ? (
             <OriginalRun run={repeated} />
           ) : (
-            <EmptyPlayground
-              set={functions.data}
-              role={settings.role}
-              onPick={maySend ? playground.pickExample : undefined}
-            />
+            <EmptyPlayground playground={playground} />
           )}
         </Conversation>
       </div>

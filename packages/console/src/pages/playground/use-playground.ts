@@ -8,7 +8,6 @@ import { useSearchChange } from "../../state/page-search.ts";
 import { focusOnArrival } from "../../ui/focus.ts";
 import { showError } from "../../ui/toast.tsx";
 import { useAskFirst } from "../../parts/run/ask-first.tsx";
-import { BLANK, type Example } from "./empty-playground.tsx";
 import { runIdOf, useLane } from "./lane.ts";
 import {
   memberBodyOf,
@@ -32,6 +31,15 @@ export interface SendOptions {
   /** Called before it is sent, unless the member decides not to. */
   onSend: () => void;
 }
+
+/** A query to start with, and the settings that it changes. */
+export interface Example {
+  query: string;
+  settings: Partial<Settings>;
+}
+
+/** The placeholder in an example for what the member fills in. */
+export const BLANK = "…";
 
 export type PlaygroundState = ReturnType<typeof usePlayground>;
 
