@@ -81,24 +81,24 @@ function By({ entry: { member, keyLabel, keyId, agentId } }: { entry: AuditItem 
 }
 
 /** Filter choices: an action, or the prefix for several. */
-export const ACTION_GROUPS: readonly Option[] = [
-  { value: "run", label: "Queries" },
+export const ACTION_GROUPS: readonly (Option & { icon?: IconName })[] = [
+  { value: "run", label: "Queries", icon: "run" },
   { value: "query", label: "Rejected requests" },
-  { value: "call", label: "Calls" },
+  { value: "call", label: "Calls", icon: "function" },
   { value: "call.denied", label: "Denied calls" },
   { value: "call.redacted", label: "Removed fields" },
   { value: "call.deprecated", label: "Deprecated functions" },
   { value: "approval", label: "Approvals" },
   { value: "access", label: "Policy mismatches" },
-  { value: "key", label: "API keys" },
-  { value: "runtime_key", label: "Runtime keys" },
-  { value: "token", label: "Access tokens" },
+  { value: "key", label: "API keys", icon: "key" },
+  { value: "runtime_key", label: "Runtime keys", icon: "key" },
+  { value: "token", label: "Access tokens", icon: "key" },
   { value: "service_token", label: "Service tokens" },
-  { value: "agent", label: "Agents" },
-  { value: "thread", label: "Threads" },
-  { value: "member", label: "Members" },
-  { value: "org", label: "Organisation" },
-  { value: "credits", label: "Credits" },
+  { value: "agent", label: "Agents", icon: "agent" },
+  { value: "thread", label: "Threads", icon: "thread" },
+  { value: "member", label: "Members", icon: "members" },
+  { value: "org", label: "Organisation", icon: "organisation" },
+  { value: "credits", label: "Credits", icon: "credit" },
 ];
 
 interface Look {
@@ -122,19 +122,6 @@ const LOOKS_BY_OUTCOME: Record<string, Look> = {
   succeeded: { tone: "ok", icon: "succeeded" },
 };
 
-const ICONS_BY_SUBJECT: Record<string, IconName> = {
-  run: "run",
-  call: "function",
-  key: "key",
-  runtime_key: "key",
-  token: "key",
-  agent: "agent",
-  thread: "thread",
-  member: "members",
-  org: "organisation",
-  credits: "credit",
-};
-
 /** An entry's action. A cancelled run or call is stored as failed, with the rule `cancelled`. */
 export function Action({ action, rule }: Pick<AuditItem, "action" | "rule">) {
   const shown = rule === "cancelled" ? action.replace(/\.failed$/, ".cancelled") : action;
@@ -144,6 +131,6 @@ export function Action({ action, rule }: Pick<AuditItem, "action" | "rule">) {
 /** An action's icon and tone; neutral for actions from later versions. */
 function lookOf(action: string): Look {
   const dot = action.indexOf(".");
-  const look = LOOKS_BY_OUTCOME[action.slice(dot + 1)];
-  return look ?? { tone: "idle", icon: ICONS_BY_SUBJECT[action.slice(0, Math.max(dot, 0))] ?? "audit" };
+  const subject = ACTION_GROUPS.find(({ value }) => value === action.slice(0, Math.max(dot, 0)));
+  return LOOKS_BY_OUTCOME[action.slice(dot + 1)] ?? { tone: "idle", icon: subject?.icon ?? "audit" };
 }

@@ -12,17 +12,8 @@ export function SetComparison({ agentId, before, after }: { agentId: string; bef
     resource("/agents/:agent_id/functions", { params: { agentId }, query: { manifestHash } });
   const old = useQuery(setOf(before));
   const now = useQuery(setOf(after));
-  const error = old.error ?? now.error;
-  if (error)
-    return (
-      <ErrorState
-        error={error}
-        onRetry={() => {
-          void old.refetch();
-          void now.refetch();
-        }}
-      />
-    );
+  const failed = [old, now].find(({ error }) => error);
+  if (failed) return <ErrorState error={failed.error} onRetry={() => void failed.refetch()} />;
   if (!old.data || !now.data) return <Loading block="h-24" />;
   const { service, functions } = changesOf(old.data, now.data);
   if (service.length + functions.length === 0) return <p className="text-muted text-sm">No differences</p>;

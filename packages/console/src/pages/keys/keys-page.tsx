@@ -18,7 +18,7 @@ const CreateKey = lazy(async () => ({ default: (await import("./create-key.tsx")
 const KeyPanel = lazy(async () => ({ default: (await import("./key-panel.tsx")).KeyPanel }));
 
 const route = getRouteApi("/shell/agents/$agentId/keys");
-const ORDER: CredentialKind[] = ["api", "runtime", "access"];
+const ORDER = Object.keys(KINDS) as CredentialKind[];
 
 /** An agent's keys and tokens, by kind. */
 export function KeysPage() {

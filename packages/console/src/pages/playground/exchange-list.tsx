@@ -9,7 +9,7 @@ import { QueryText, TranscriptView, WaitsForApproval } from "../../parts/convers
 import { awaitsApproval, callsOf, recordedTranscript, type Transcript } from "../../parts/conversation/exchange.ts";
 import { callDifferences } from "../../parts/conversation/call-differences.ts";
 import { PastAnswer, RunFigures } from "../../parts/conversation/past-exchange.tsx";
-import { isRunning, queryOf, roleOf, runIdOf, type ShownExchange, stateOf } from "./lane.ts";
+import { isRunning, type ShownExchange, stateOf } from "./lane.ts";
 import type { PlaygroundState } from "./use-playground.ts";
 
 interface ExchangeListProps {
@@ -27,16 +27,12 @@ export function ExchangeList({ playground, selected }: ExchangeListProps) {
     <ol aria-label="Conversation" className="grid min-w-0 gap-6">
       {Array.from({ length }, (_, index) => {
         const row = lanes.map(({ exchanges }) => exchanges[index]);
-        const query = row.map((shown) => shown && queryOf(shown)).find((text) => text !== undefined) ?? "";
+        const query = row.find((shown) => shown !== undefined)?.query ?? "";
         return (
           // The index is a stable key: exchanges are only appended.
           <li key={index} className="grid min-w-0 gap-3">
             {maySend ? (
-              <EditableQuery
-                text={query}
-                runIds={row.flatMap((shown) => (shown && runIdOf(shown)) ?? [])}
-                playground={playground}
-              />
+              <EditableQuery text={query} runIds={row.flatMap((shown) => shown?.runId ?? [])} playground={playground} />
             ) : (
               <QueryText text={query} />
             )}
@@ -84,7 +80,7 @@ interface LaneHeadProps {
 /** An answer's head in a comparison: its lane, its role and what else it was sent with. */
 function LaneHead({ playground, lane, shown }: LaneHeadProps) {
   const { agentId, settings } = playground;
-  const name = shown ? roleOf(shown) : settings[lane === 0 ? "role" : "role2"];
+  const name = shown?.role ?? settings[lane === 0 ? "role" : "role2"];
   const { model, instructions, context } = useSent(agentId, shown);
   return (
     <h3 className="text-muted mb-2 flex flex-wrap items-center gap-x-2 gap-y-1 text-xs font-medium">
@@ -102,7 +98,7 @@ function LaneHead({ playground, lane, shown }: LaneHeadProps) {
 /** What an exchange was sent with: from its body, or after a reload from its run. */
 function useSent(agentId: string, shown: ShownExchange | undefined) {
   const body = shown?.live?.sent;
-  const runId = shown && runIdOf(shown);
+  const runId = shown?.runId;
   const run = useQuery({
     ...resource("/agents/:agent_id/runs/:run_id", { params: { agentId, runId: runId ?? "" } }),
     enabled: body === undefined && runId !== undefined,
@@ -134,7 +130,7 @@ interface OneAnswerProps extends ExchangeListProps {
 }
 
 function OneAnswer({ playground, shown, compared, remarks, selected }: OneAnswerProps) {
-  const runId = runIdOf(shown);
+  const { runId } = shown;
   const events = runId !== undefined && (
     <Button
       size="small"
@@ -251,10 +247,10 @@ function useDifferences([a, b]: readonly (ShownExchange | undefined)[]): Map<str
   const first = useEnded(a, b);
   const second = useEnded(b, a);
   if (!a || !b || !first || !second) return undefined;
-  const name = (letter: string, role: string) => (roleOf(a) === roleOf(b) ? letter : `as ${role || "no role"}`);
+  const name = (letter: string, role: string) => (a.role === b.role ? letter : `as ${role || "no role"}`);
   return callDifferences(
-    { calls: callsOf(first), name: name("A", roleOf(a)) },
-    { calls: callsOf(second), name: name("B", roleOf(b)) },
+    { calls: callsOf(first), name: name("A", a.role) },
+    { calls: callsOf(second), name: name("B", b.role) },
   );
 }
 

@@ -177,7 +177,8 @@ export function stateOf({ transcript, error }: LiveExchange): string {
 const route = getRouteApi("/shell/agents/$agentId/playground");
 
 /** A conversation's exchange: stored, or followed by this page. */
-export type ShownExchange = { past: PastExchange; live?: undefined } | { live: LiveExchange; past?: undefined };
+export type ShownExchange = Pick<LiveExchange, "query" | "role" | "runId"> &
+  ({ past: PastExchange; live?: undefined } | { live: LiveExchange; past?: undefined });
 
 /** A conversation and its thread; the search parameter `param` and the conversation follow each other. */
 export function useLane(agentId: string, param: "thread" | "thread2") {
@@ -190,8 +191,8 @@ export function useLane(agentId: string, param: "thread" | "thread2") {
   const past = thread.data ? exchangesOf(thread.data).filter(({ run }) => !followed.has(run.runId)) : [];
   const running = past.filter(({ run }) => run.finishedAt === null);
   const shown: ShownExchange[] = [
-    ...past.map((exchange) => ({ past: exchange })),
-    ...exchanges.map((live) => ({ live })),
+    ...past.map((entry) => ({ past: entry, query: entry.query, role: entry.run.role ?? "", runId: entry.run.runId })),
+    ...exchanges.map((live) => ({ live, query: live.query, role: live.role, runId: live.runId })),
   ];
 
   useEffect(() => () => lane.close(), [lane]);
@@ -220,7 +221,3 @@ export function useLane(agentId: string, param: "thread" | "thread2") {
 
 const cancelRun = (agentId: string, runId: string) =>
   api.post("/agents/:agent_id/runs/:run_id/cancel", { params: { agentId, runId } });
-
-export const queryOf = ({ past, live }: ShownExchange): string => (past ?? live).query;
-export const runIdOf = ({ past, live }: ShownExchange): string | undefined => (past ? past.run.runId : live.runId);
-export const roleOf = ({ past, live }: ShownExchange): string => (past ? past.run.role : live.role) ?? "";

@@ -17,7 +17,6 @@ import { panelWidth, Resizable } from "../../ui/resizable.tsx";
 import { Announcer, Composer } from "./composer.tsx";
 import { EmptyPlayground } from "./empty-playground.tsx";
 import { ExchangeList } from "./exchange-list.tsx";
-import { runIdOf } from "./lane.ts";
 import { SidePanel } from "./side-panel.tsx";
 import { type PlaygroundState, useFollowEnd, usePlayground } from "./use-playground.ts";
 
@@ -108,7 +107,7 @@ function Main({ playground, eventsShown }: { playground: PlaygroundState; events
       <div ref={end} className="min-w-0 flex-1 pb-6">
         <Conversation playground={playground}>
           {playground.started ? (
-            <ExchangeList playground={playground} selected={eventsShown && shown ? runIdOf(shown) : undefined} />
+            <ExchangeList playground={playground} selected={eventsShown ? shown?.runId : undefined} />
           ) : repeated ? (
             <OriginalRun run={repeated} />
           ) : (

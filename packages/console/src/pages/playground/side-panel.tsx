@@ -8,7 +8,7 @@ import { EmptyState, ErrorState, Loading } from "../../ui/page.tsx";
 import { Snippets } from "../../ui/text/snippet.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { type EventEntry, recordedTranscript } from "../../parts/conversation/exchange.ts";
-import { type LiveExchange, queryOf, roleOf, type ShownExchange } from "./lane.ts";
+import type { LiveExchange, ShownExchange } from "./lane.ts";
 import { SettingsForm } from "./settings-form.tsx";
 import type { PlaygroundState } from "./use-playground.ts";
 import { bodyOf } from "../../parts/playground/settings.ts";
@@ -36,8 +36,8 @@ function Events({ playground: { agentId, shown } }: { playground: PlaygroundStat
   return (
     <div className="grid min-w-0 gap-2">
       <p className="line-clamp-2 text-sm">
-        <span className="font-medium">{queryOf(shown)}</span>
-        <span className="text-muted"> {roleOf(shown) === "" ? "without a role" : `as ${roleOf(shown)}`}</span>
+        <span className="font-medium">{shown.query}</span>
+        <span className="text-muted"> {shown.role === "" ? "without a role" : `as ${shown.role}`}</span>
       </p>
       {shown.past ? <PastEvents past={shown.past} /> : <LiveEvents agentId={agentId} live={shown.live} />}
     </div>
@@ -71,7 +71,7 @@ function Code({ playground }: { playground: PlaygroundState }) {
         Fix the settings to see the code.
       </EmptyState>
     );
-  const query = (draft || (shown ? queryOf(shown) : "")).trim() || "What can you do?";
+  const query = (draft || shown?.query || "").trim() || "What can you do?";
   const body = bodyOf(settings, { query, role: settings.role, threadId });
   return (
     <div className="grid gap-3">

@@ -8,7 +8,7 @@ import { useSearchChange } from "../../state/page-search.ts";
 import { focusOnArrival } from "../../ui/focus.ts";
 import { showError } from "../../ui/toast.tsx";
 import { useAskFirst } from "../../parts/run/ask-first.tsx";
-import { runIdOf, useLane } from "./lane.ts";
+import { useLane } from "./lane.ts";
 import {
   memberBodyOf,
   type PlaygroundSearch,
@@ -63,7 +63,7 @@ export function usePlayground(opened: RunTrace | undefined) {
   const lanes = settings.compare ? [first, second] : [first];
   const selected = lanes
     .flatMap(({ exchanges }) => exchanges)
-    .find((exchange) => search.run !== undefined && runIdOf(exchange) === search.run);
+    .find(({ runId }) => search.run !== undefined && runId === search.run);
   const started = lanes.some(({ exchanges }) => exchanges.length > 0);
 
   const startThreads = (): void => {
