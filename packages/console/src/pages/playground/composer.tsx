@@ -72,15 +72,13 @@ export function Composer({ playground }: { playground: PlaygroundState }) {
   );
 }
 
-function RoleField({
-  playground,
-  name,
-  label,
-}: {
+interface RoleFieldProps {
   playground: PlaygroundState;
   name: "role" | "role2";
   label: string;
-}) {
+}
+
+function RoleField({ playground, name, label }: RoleFieldProps) {
   const { settings, errors, changeSettings, functions } = playground;
   const { roles = [], defaultRole = null } = functions.data ?? {};
   return (
