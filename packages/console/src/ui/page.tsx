@@ -54,12 +54,13 @@ export interface CardProps {
   description?: ReactNode;
   actions?: ReactNode;
   flush?: boolean;
+  stacked?: boolean;
   className?: string;
   children: ReactNode;
 }
 
-/** A page section with a title. `flush` omits the padding, for tables and charts with their own. */
-export function Card({ title, description, actions, flush = false, className, children }: CardProps) {
+/** A page section with a title. `flush` omits the padding, for tables and charts with their own; `stacked` separates its parts. */
+export function Card({ title, description, actions, flush = false, stacked = false, className, children }: CardProps) {
   const id = useId();
   return (
     <section
@@ -77,7 +78,7 @@ export function Card({ title, description, actions, flush = false, className, ch
           {actions}
         </header>
       )}
-      <div className={flush ? "min-w-0" : "p-4"}>{children}</div>
+      <div className={classNames(flush ? "min-w-0" : "p-4", stacked && "grid gap-4 *:min-w-0")}>{children}</div>
     </section>
   );
 }

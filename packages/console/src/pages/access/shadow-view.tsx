@@ -46,28 +46,27 @@ function Comparison({ agentId, shadow }: { agentId: string; shadow: ShadowCompar
       title={`Candidate ${manifestHash.slice(0, 8)} of ${service}`}
       description="Calls that the candidate would have decided differently. It receives no calls."
       actions={connected ? <Badge tone="ok">connected</Badge> : <Badge tone="idle">not connected</Badge>}
+      stacked
     >
-      <div className="grid gap-4">
-        <Facts
-          items={[
-            ["Compared since", <Time at={since} />],
-            ["Calls compared", <Count value={judged} />],
-            unanswered > 0 && ["Not decided in time", <Count value={unanswered} />],
-            dropped > 0 && ["Skipped, because the candidate was too slow", <Count value={dropped} />],
-          ]}
-        />
-        {changes.length === 0 ? (
-          <p className="text-muted text-sm">The candidate decides each compared call in the same way.</p>
-        ) : (
-          <ul aria-label="Differences" className="divide-line divide-y text-sm">
-            {changes.map((change) => (
-              <li key={JSON.stringify([change.functionName, change.role, change.was, change.is])} className="py-2">
-                <Difference agentId={agentId} {...change} />
-              </li>
-            ))}
-          </ul>
-        )}
-      </div>
+      <Facts
+        items={[
+          ["Compared since", <Time at={since} />],
+          ["Calls compared", <Count value={judged} />],
+          unanswered > 0 && ["Not decided in time", <Count value={unanswered} />],
+          dropped > 0 && ["Skipped, because the candidate was too slow", <Count value={dropped} />],
+        ]}
+      />
+      {changes.length === 0 ? (
+        <p className="text-muted text-sm">The candidate decides each compared call in the same way.</p>
+      ) : (
+        <ul aria-label="Differences" className="divide-line divide-y text-sm">
+          {changes.map((change) => (
+            <li key={JSON.stringify([change.functionName, change.role, change.was, change.is])} className="py-2">
+              <Difference agentId={agentId} {...change} />
+            </li>
+          ))}
+        </ul>
+      )}
     </Card>
   );
 }

@@ -15,17 +15,15 @@ export function AccountPage() {
     <>
       <PageHeader title="Account" />
       <div className="grid max-w-2xl gap-5">
-        <Card title="Profile">
-          <div className="grid gap-5">
-            <Facts
-              items={[
-                ["E-mail", member.email ?? "None: you sign in with a link"],
-                ["Role", `${member.role} in ${organisation.name}`],
-                ["Session ends", <Time at={expiresAt} exact />],
-              ]}
-            />
-            <Name name={member.name} />
-          </div>
+        <Card title="Profile" stacked>
+          <Facts
+            items={[
+              ["E-mail", member.email ?? "None: you sign in with a link"],
+              ["Role", `${member.role} in ${organisation.name}`],
+              ["Session ends", <Time at={expiresAt} exact />],
+            ]}
+          />
+          <Name name={member.name} />
         </Card>
         {member.hasPassword && (
           <Card title="Password">

@@ -87,13 +87,11 @@ function NotCharged() {
 function NoCredits() {
   const { organisation, databaseOption } = useSession();
   return (
-    <Card>
-      <div className="grid gap-3">
-        <Remark icon="alert" tone="text-bad" title="No credits left.">
-          Queries fail with “insufficient_credits”. The operator adds credits with:
-        </Remark>
-        <Command text={operatorCommand(`credits grant --org ${shellQuote(organisation.orgId)} 50`, databaseOption)} />
-      </div>
+    <Card stacked>
+      <Remark icon="alert" tone="text-bad" title="No credits left.">
+        Queries fail with “insufficient_credits”. The operator adds credits with:
+      </Remark>
+      <Command text={operatorCommand(`credits grant --org ${shellQuote(organisation.orgId)} 50`, databaseOption)} />
     </Card>
   );
 }

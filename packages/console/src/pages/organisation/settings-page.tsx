@@ -42,18 +42,16 @@ export function SettingsPage() {
 }
 
 const General = ({ name, orgId, agents, members, createdAt }: Organisation) => (
-  <Card title="General">
-    <div className="grid gap-5">
-      <Name key={name} name={name} />
-      <Facts
-        items={[
-          ["ID", <CopyableText text={orgId} label="Copy organisation ID" />],
-          ["Agents", <TextLink to="/agents">{countOf(agents, "agent")}</TextLink>],
-          ["Members", <TextLink to="/members">{countOf(members, "member")}</TextLink>],
-          ["Created", <Time at={createdAt} />],
-        ]}
-      />
-    </div>
+  <Card title="General" stacked>
+    <Name key={name} name={name} />
+    <Facts
+      items={[
+        ["ID", <CopyableText text={orgId} label="Copy organisation ID" />],
+        ["Agents", <TextLink to="/agents">{countOf(agents, "agent")}</TextLink>],
+        ["Members", <TextLink to="/members">{countOf(members, "member")}</TextLink>],
+        ["Created", <Time at={createdAt} />],
+      ]}
+    />
   </Card>
 );
 
@@ -70,63 +68,57 @@ function Name({ name }: { name: string }) {
 }
 
 const TierCard = ({ tier, queriesPerMinute, charged, balanceUsd }: Organisation) => (
-  <Card title="Tier" actions={<Badge tone="accent">{tier}</Badge>}>
-    <div className="grid gap-4">
-      <Facts
-        items={[
-          ["Queries", queriesPerMinute === null ? "no limit" : `up to ${formatCount(queriesPerMinute)} per minute`],
-          ["Model turns", charged ? "paid from credits" : "free of charge"],
-          [
-            "Balance",
-            <TextLink to="/credits">
-              <Money usd={balanceUsd} />
-            </TextLink>,
-          ],
-        ]}
-      />
-      <Note>The operator sets tiers and limits. Queries above the limit fail with 429 and a Retry-After header.</Note>
-    </div>
+  <Card title="Tier" actions={<Badge tone="accent">{tier}</Badge>} stacked>
+    <Facts
+      items={[
+        ["Queries", queriesPerMinute === null ? "no limit" : `up to ${formatCount(queriesPerMinute)} per minute`],
+        ["Model turns", charged ? "paid from credits" : "free of charge"],
+        [
+          "Balance",
+          <TextLink to="/credits">
+            <Money usd={balanceUsd} />
+          </TextLink>,
+        ],
+      ]}
+    />
+    <Note>The operator sets tiers and limits. Queries above the limit fail with 429 and a Retry-After header.</Note>
   </Card>
 );
 
 const Retention = ({ retentionDays, auditDays, usageDays }: Organisation) => (
-  <Card title="Retention">
-    <div className="grid gap-4">
-      <Facts
-        items={[
-          ["Ended runs", countOf(retentionDays, "day")],
-          ["Audit entries", countOf(auditDays, "day")],
-          ["Usage by turn", countOf(usageDays, "day")],
-        ]}
-      />
-      <Note>
-        The operator sets these times. Expired runs are deleted with their messages, events and calls; older usage and
-        credits are kept as daily sums.
-      </Note>
-    </div>
+  <Card title="Retention" stacked>
+    <Facts
+      items={[
+        ["Ended runs", countOf(retentionDays, "day")],
+        ["Audit entries", countOf(auditDays, "day")],
+        ["Usage by turn", countOf(usageDays, "day")],
+      ]}
+    />
+    <Note>
+      The operator sets these times. Expired runs are deleted with their messages, events and calls; older usage and
+      credits are kept as daily sums.
+    </Note>
   </Card>
 );
 
 function Api() {
   const { baseUrl, version } = useSession();
   return (
-    <Card title="API">
-      <div className="grid gap-4">
-        <Facts
-          items={[
-            ["Address", <CopyableText text={baseUrl} label="Copy address" />],
-            ["Version", version],
-          ]}
-        />
-        <Note>
-          This console uses only the API under <code className="font-mono text-xs">/api</code>. Programs use it with a
-          service token.
-        </Note>
-        <a href="/api/openapi.json" target="_blank" rel="noreferrer" className={`${buttonClass()} justify-self-start`}>
-          <Icon name="external" className="size-3.5" />
-          Open OpenAPI document
-        </a>
-      </div>
+    <Card title="API" stacked>
+      <Facts
+        items={[
+          ["Address", <CopyableText text={baseUrl} label="Copy address" />],
+          ["Version", version],
+        ]}
+      />
+      <Note>
+        This console uses only the API under <code className="font-mono text-xs">/api</code>. Programs use it with a
+        service token.
+      </Note>
+      <a href="/api/openapi.json" target="_blank" rel="noreferrer" className={`${buttonClass()} justify-self-start`}>
+        <Icon name="external" className="size-3.5" />
+        Open OpenAPI document
+      </a>
     </Card>
   );
 }

@@ -63,28 +63,26 @@ function activityOf({ spans }: RunTrace, progress: Progress): string {
 export function RunRequest({ run }: { run: RunTrace }) {
   const cut = run.fullQuery !== run.query;
   return (
-    <Card title="Request">
-      <div className="grid gap-4">
-        {cut && <p className="max-h-60 overflow-y-auto text-sm whitespace-pre-wrap">{run.fullQuery}</p>}
-        <Facts
-          items={[
-            ["Analysis mode", run.analysisMode ? "on" : "off"],
-            [run.keyId.startsWith("mem_") ? "Member" : "Key", <Sender run={run} />],
-            [
-              "Request ID",
-              run.requestId === null ? "none" : <CopyableText text={run.requestId} label="Copy request ID" />,
-            ],
-            ["Accepted", <Time at={run.createdAt} exact />],
-            ["Deadline", <Time at={run.deadlineAt} exact />],
-            ["Function set", <ShortId id={run.manifestHash} units={12} none="none" />],
-          ]}
-        />
-        {Object.keys(run.context).length > 0 && (
-          <Section small title="Context">
-            <Json value={run.context} name="Context" />
-          </Section>
-        )}
-      </div>
+    <Card title="Request" stacked>
+      {cut && <p className="max-h-60 overflow-y-auto text-sm whitespace-pre-wrap">{run.fullQuery}</p>}
+      <Facts
+        items={[
+          ["Analysis mode", run.analysisMode ? "on" : "off"],
+          [run.keyId.startsWith("mem_") ? "Member" : "Key", <Sender run={run} />],
+          [
+            "Request ID",
+            run.requestId === null ? "none" : <CopyableText text={run.requestId} label="Copy request ID" />,
+          ],
+          ["Accepted", <Time at={run.createdAt} exact />],
+          ["Deadline", <Time at={run.deadlineAt} exact />],
+          ["Function set", <ShortId id={run.manifestHash} units={12} none="none" />],
+        ]}
+      />
+      {Object.keys(run.context).length > 0 && (
+        <Section small title="Context">
+          <Json value={run.context} name="Context" />
+        </Section>
+      )}
     </Card>
   );
 }

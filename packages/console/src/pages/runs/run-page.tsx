@@ -170,11 +170,10 @@ function RunFunctions({ run }: { run: RunTrace }) {
           Open access matrix
         </TextLink>
       }
+      stacked
     >
-      <div className="grid gap-4">
-        <Names run={run} />
-        <Names run={run} hidden />
-      </div>
+      <Names run={run} />
+      <Names run={run} hidden />
     </Card>
   );
 }

@@ -94,32 +94,30 @@ export function WebhookPage() {
 function WebhookCard({ webhook, onOpen }: { webhook: ConsoleWebhook; onOpen: (dialog: WebhookDialog) => void }) {
   const { url, hint, previousEndsAt, createdAt } = webhook;
   return (
-    <Card title="Receiver" className="max-w-4xl">
-      <div className="grid gap-4">
-        <Facts
-          items={[
-            ["Address", <code className="font-mono text-xs break-all">{url}</code>],
-            ["Secret", <code className="font-mono text-xs">{hint}</code>],
-            previousEndsAt !== null && [
-              "Old secret",
-              <>
-                signs too until <Time at={previousEndsAt} exact />
-              </>,
-            ],
-            ["Added", <Time at={createdAt} exact />],
-          ]}
-        />
-        <div className="flex flex-wrap gap-2">
-          <GuardedButton needs="developer" icon="edit" onClick={() => onOpen("url")}>
-            Change address
-          </GuardedButton>
-          <GuardedButton needs="developer" icon="retry" onClick={() => onOpen("rotate")}>
-            Rotate secret
-          </GuardedButton>
-          <GuardedButton needs="developer" look="danger" icon="trash" onClick={() => onOpen("remove")}>
-            Remove
-          </GuardedButton>
-        </div>
+    <Card title="Receiver" className="max-w-4xl" stacked>
+      <Facts
+        items={[
+          ["Address", <code className="font-mono text-xs break-all">{url}</code>],
+          ["Secret", <code className="font-mono text-xs">{hint}</code>],
+          previousEndsAt !== null && [
+            "Old secret",
+            <>
+              signs too until <Time at={previousEndsAt} exact />
+            </>,
+          ],
+          ["Added", <Time at={createdAt} exact />],
+        ]}
+      />
+      <div className="flex flex-wrap gap-2">
+        <GuardedButton needs="developer" icon="edit" onClick={() => onOpen("url")}>
+          Change address
+        </GuardedButton>
+        <GuardedButton needs="developer" icon="retry" onClick={() => onOpen("rotate")}>
+          Rotate secret
+        </GuardedButton>
+        <GuardedButton needs="developer" look="danger" icon="trash" onClick={() => onOpen("remove")}>
+          Remove
+        </GuardedButton>
       </div>
     </Card>
   );
