@@ -2,7 +2,7 @@ import type { Engine } from "@patchbay/store/engine";
 import { readHistory } from "@patchbay/store/runs/history";
 import { accessQueries } from "./access/queries.ts";
 import { agentQueries, credentialQueries, runtimeQueries } from "./agents/queries.ts";
-import { analyticsFigures } from "./analytics/queries.ts";
+import { analyticsFigures } from "./analytics/tally.ts";
 import { auditItems } from "./audit/queries.ts";
 import { creditQueries } from "./credits/queries.ts";
 import { functionQueries } from "./functions/queries.ts";

@@ -78,7 +78,7 @@ export function accessQueries(engine: Engine) {
       if (functions.length === 0) return { items: [], cut };
       await inParts(range, async (part) => {
         const rows = await callsOf(engine, scope, part)
-          .select("role")
+          .select((eb) => ["role", eb.fn.countAll<number>().as("count")])
           .where("function_name", "in", functions)
           .where((eb) => eb.or([eb("role", "is", null), ...(roles.length > 0 ? [eb("role", "in", roles)] : [])]))
           .groupBy(["function_name", "role", "state"])

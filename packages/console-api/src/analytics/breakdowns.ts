@@ -4,8 +4,7 @@ import type { Engine } from "@patchbay/store/engine";
 import { sum } from "@patchbay/store/runs/run-facts";
 import { namesOf } from "../names.ts";
 import { PRODUCTION } from "../runs/filter.ts";
-import { getOrCreate } from "./tally.ts";
-import { type Buckets, type FiguresOf, inSlices, within } from "./time-range.ts";
+import { type Buckets, type FiguresOf, getOrCreate, inSlices, within } from "./time-range.ts";
 
 const SHOWN = 50;
 

@@ -1,51 +1,86 @@
-import { FUNCTION_NAME, type RunStatus } from "@patchbay/protocol";
+import { FUNCTION_NAME } from "@patchbay/protocol";
 import type { Analytics } from "@patchbay/protocol/console";
 import { usdOf } from "@patchbay/server/accounts/admin-accounts";
-import { addToBin, type Bin, type Buckets, bucketTime, type Histogram, percentile } from "./time-range.ts";
+import type { Engine } from "@patchbay/store/engine";
 import type { CallRow } from "@patchbay/store/tables/calls";
+import { completeness } from "../lists.ts";
+import { breakdowns } from "./breakdowns.ts";
+import { endedCalls, endedQueries, spentOnTurns, timesToFirstToken } from "./queries.ts";
+import {
+  addToBin,
+  type Bin,
+  type Buckets,
+  bucketTime,
+  type FiguresOf,
+  getOrCreate,
+  type Histogram,
+  inSlices,
+  percentile,
+  withPercentiles,
+} from "./time-range.ts";
 
 const FUNCTIONS_SHOWN = 50;
 
+type Rows<Query extends (...asked: never[]) => Promise<unknown>> = Awaited<ReturnType<Query>>;
+
 /** Rows with counts, as the database groups them. */
-export interface Counts {
-  ended: (Bin & { status: RunStatus; role: string | null; bucket: number })[];
-  spent: (Omit<Model, "costsMicros" | "firstTokens"> & { role: string | null; bucket: number })[];
-  firstTokens: (Bin & { provider: string; model: string; bucket: number })[];
-  calls: CallCount[];
+interface Counts {
+  ended: Rows<typeof endedQueries>;
+  spent: Rows<typeof spentOnTurns>;
+  firstTokens: Rows<typeof timesToFirstToken>;
+  calls: Rows<typeof endedCalls>;
 }
 
-/** One function's calls with the same state and similar duration. */
-interface CallCount extends Bin {
-  name: string;
-  state: CallRow["state"];
-  ms: number;
-}
-
-interface Model {
-  provider: string;
-  model: string;
-  turns: number;
-  inputTokens: number;
-  cachedInputTokens: number;
-  cacheWriteInputTokens: number;
-  outputTokens: number;
-  costMicros: number;
+type Model = Omit<Counts["spent"][number], "role" | "bucket"> & {
   /** Cost per bucket. */
   costsMicros: number[];
   firstTokens: Histogram;
-}
+};
 
-interface Totals {
-  ended: Record<"succeeded" | "failed" | "cancelled", number>;
-  times: Histogram;
-  firstTokens: Histogram;
-  spent: { inputTokens: number; cachedInputTokens: number; outputTokens: number; costMicros: number };
+/** Sums of usage. */
+const UNSPENT = {
+  turns: 0,
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteInputTokens: 0,
+  outputTokens: 0,
+  costMicros: 0,
+};
+const SPENT = Object.keys(UNSPENT) as (keyof typeof UNSPENT)[];
+
+/**
+ * Figures over a range. The database groups and counts, so the number of rows read does not grow with the number of
+ * queries. Without a source, indexes contain all run and call columns that the statements read; with one, each run is
+ * read for its key.
+ * A query counts at its acceptance, its tokens at the end of their turns, a call at its end.
+ */
+export async function analyticsFigures(
+  engine: Engine,
+  of: FiguresOf,
+  buckets: Buckets,
+): Promise<Omit<Analytics, "from" | "to" | "bucketMs">> {
+  const tally = createTally(buckets);
+  await inSlices(of, buckets, async (slice) => {
+    const part = { ...of, ...slice };
+    const [ended, spent, firstTokens, calls] = await Promise.all([
+      endedQueries(engine, part, buckets),
+      spentOnTurns(engine, part, buckets),
+      timesToFirstToken(engine, part, buckets),
+      endedCalls(engine, part),
+    ]);
+    tally.add({ ended, spent, firstTokens, calls });
+  });
+  return {
+    ...tally.figures(),
+    ...(await breakdowns(engine, of, buckets)),
+    ...(await completeness(engine, of.orgId)),
+  };
 }
 
 /**
  * Adds up rows with counts, including empty buckets. Sums are micro-USD until the end, so that none is rounded twice.
  */
-export function createTally(buckets: Buckets) {
+function createTally(buckets: Buckets) {
   const all = newTotals();
   const each = Array.from({ length: buckets.count }, newTotals);
   const models = new Map<string, Model>();
@@ -67,21 +102,19 @@ export function createTally(buckets: Buckets) {
   }
 
   const modelOf = ({ provider, model }: Pick<Model, "provider" | "model">) =>
-    getOrCreate(models, JSON.stringify([provider, model]), () => newModel(provider, model, buckets.count));
+    getOrCreate(models, JSON.stringify([provider, model]), () => ({
+      provider,
+      model,
+      ...UNSPENT,
+      firstTokens: new Map(),
+      costsMicros: each.map(() => 0),
+    }));
 
   function addSpent({ role, bucket, ...row }: Counts["spent"][number]): void {
-    const { costMicros } = row;
     const ofModel = modelOf(row);
-    for (const sums of [all.spent, each[bucket]!.spent, ofModel]) {
-      sums.inputTokens += row.inputTokens;
-      sums.cachedInputTokens += row.cachedInputTokens;
-      sums.outputTokens += row.outputTokens;
-      sums.costMicros += costMicros;
-    }
-    ofModel.turns += row.turns;
-    ofModel.cacheWriteInputTokens += row.cacheWriteInputTokens;
-    ofModel.costsMicros[bucket]! += costMicros;
-    roleOf(role).costMicros += costMicros;
+    for (const sums of [all.spent, each[bucket]!.spent, ofModel]) for (const name of SPENT) sums[name] += row[name];
+    ofModel.costsMicros[bucket]! += row.costMicros;
+    roleOf(role).costMicros += row.costMicros;
   }
 
   return {
@@ -113,7 +146,7 @@ export function createTally(buckets: Buckets) {
       functions: [...calls.values()]
         .toSorted((a, b) => b.calls - a.calls || (a.name < b.name ? -1 : 1))
         .slice(0, FUNCTIONS_SHOWN)
-        .map(({ times, ...sums }) => ({ ...sums, p50Ms: percentile(times, 0.5), p95Ms: percentile(times, 0.95) })),
+        .map(withPercentiles),
       roles: [...roles.values()]
         .toSorted((a, b) => b.queries - a.queries || b.costMicros - a.costMicros)
         .map(({ costMicros, ...role }) => ({ ...role, costUsd: usdOf(costMicros) })),
@@ -121,35 +154,22 @@ export function createTally(buckets: Buckets) {
   };
 }
 
-const newTotals = (): Totals => ({
+const newTotals = () => ({
   ended: { succeeded: 0, failed: 0, cancelled: 0 },
-  times: new Map(),
-  firstTokens: new Map(),
-  spent: { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, costMicros: 0 },
+  times: new Map() as Histogram,
+  firstTokens: new Map() as Histogram,
+  spent: { ...UNSPENT },
 });
 
-const newModel = (provider: string, model: string, buckets: number): Model => ({
-  provider,
-  model,
-  turns: 0,
-  inputTokens: 0,
-  cachedInputTokens: 0,
-  cacheWriteInputTokens: 0,
-  outputTokens: 0,
-  costMicros: 0,
-  firstTokens: new Map(),
-  costsMicros: Array.from({ length: buckets }, () => 0),
-});
-
-const figuresOf = ({ ended, times, firstTokens, spent: { costMicros, ...tokens } }: Totals): Analytics["totals"] => ({
-  ...ended,
-  p50Ms: percentile(times, 0.5),
-  p95Ms: percentile(times, 0.95),
+const figuresOf = ({ ended, times, firstTokens, spent }: ReturnType<typeof newTotals>): Analytics["totals"] => ({
+  ...withPercentiles({ ...ended, times }),
   p99Ms: percentile(times, 0.99),
   firstTokenP50Ms: percentile(firstTokens, 0.5),
   firstTokenP95Ms: percentile(firstTokens, 0.95),
-  ...tokens,
-  costUsd: usdOf(costMicros),
+  inputTokens: spent.inputTokens,
+  cachedInputTokens: spent.cachedInputTokens,
+  outputTokens: spent.outputTokens,
+  costUsd: usdOf(spent.costMicros),
 });
 
 /** One function's calls. Durations exclude denied calls. */
@@ -162,7 +182,7 @@ export interface CallSums {
 
 export const noCalls = (): CallSums => ({ calls: 0, failed: 0, denied: 0, times: new Map() });
 
-export function addCalls(sums: CallSums, { state, ...bin }: Pick<CallCount, "state"> & Bin): void {
+export function addCalls(sums: CallSums, { state, ...bin }: Pick<CallRow, "state"> & Bin): void {
   sums.calls += bin.count;
   if (state === "denied") {
     sums.denied += bin.count;
@@ -170,12 +190,4 @@ export function addCalls(sums: CallSums, { state, ...bin }: Pick<CallCount, "sta
   }
   if (state === "failed") sums.failed += bin.count;
   addToBin(sums.times, bin);
-}
-
-export function getOrCreate<K, V>(map: Map<K, V>, key: K, create: () => V): V {
-  const known = map.get(key);
-  if (known !== undefined) return known;
-  const fresh = create();
-  map.set(key, fresh);
-  return fresh;
 }

@@ -122,14 +122,15 @@ export interface Bin {
 
 export type Histogram = Map<number, Bin>;
 
-/** SQL for a duration's bin, in whole milliseconds. */
-export const binOf = (ms: Expression<number>) =>
-  sql<number>`case when ${ms} < 1 then ${sql.lit(BELOW_ONE)}
-    else cast(floor(ln(cast(${ms} as double precision)) / ${sql.lit(Math.log(GROWTH))}) as integer) end`;
-
-/** SQL for the extreme durations in a bin. */
-export const extremesOf = (ms: Expression<number>) =>
-  [sql<number>`min(${ms})`.as("minMs"), sql<number>`max(${ms})`.as("maxMs")] as const;
+/** SQL for the bins of durations, in whole milliseconds. */
+export const binned = (ms: Expression<number>) =>
+  [
+    sql<number>`case when ${ms} < 1 then ${sql.lit(BELOW_ONE)}
+    else cast(floor(ln(cast(${ms} as double precision)) / ${sql.lit(Math.log(GROWTH))}) as integer) end`.as("bin"),
+    sql<number>`count(*)`.as("count"),
+    sql<number>`min(${ms})`.as("minMs"),
+    sql<number>`max(${ms})`.as("maxMs"),
+  ] as const;
 
 export function addToBin(histogram: Histogram, { bin, count, minMs, maxMs }: Bin): void {
   const known = histogram.get(bin);
@@ -153,5 +154,20 @@ export function percentile(histogram: Histogram, share: number): number | null {
   return null;
 }
 
+/** Sums with the percentiles of their durations. */
+export const withPercentiles = <Sums extends { times: Histogram }>({ times, ...sums }: Sums) => ({
+  ...sums,
+  p50Ms: percentile(times, 0.5),
+  p95Ms: percentile(times, 0.95),
+});
+
 /** The bin's middle to three digits. */
 const middleOf = (bin: number): number => (bin === BELOW_ONE ? 0 : Number((GROWTH ** (bin + 0.5)).toPrecision(3)));
+
+export function getOrCreate<K, V>(map: Map<K, V>, key: K, create: () => V): V {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const fresh = create();
+  map.set(key, fresh);
+  return fresh;
+}

@@ -10,21 +10,20 @@ import { tookMs } from "@patchbay/store/runs/run-facts";
 import type { Schema } from "@patchbay/store/tables/schema";
 import {
   addToBin,
-  binOf,
+  binned,
   bucketIn,
   type Buckets,
   bucketTime,
-  extremesOf,
+  getOrCreate,
   type Histogram,
   inSlices,
-  percentile,
   type TimeRange,
+  withPercentiles,
 } from "../analytics/time-range.ts";
-import { addCalls, type CallSums, getOrCreate, noCalls } from "../analytics/tally.ts";
+import { addCalls, type CallSums, noCalls } from "../analytics/tally.ts";
 import type { AgentScope } from "../lists.ts";
 import { is } from "@patchbay/store/statement";
 
-const TIMED = [binOf(tookMs).as("bin"), ...extremesOf(tookMs)] as const;
 const FIRST_SEEN = sql<number>`coalesce(manifests.first_seen_at, manifests.created_at)`;
 
 /** A function set as connected. */
@@ -51,7 +50,7 @@ export function functionQueries(engine: Engine) {
       const sums = new Map<string, CallSums & { lastAt: number }>();
       await inParts(range, async (part) => {
         const rows = await callsOf(engine, scope, part)
-          .select(TIMED)
+          .select(binned(tookMs))
           .groupBy(["function_name", "state", "bin"])
           .execute();
         for (const { function_name: name, last_at, ...row } of rows) {
@@ -60,10 +59,8 @@ export function functionQueries(engine: Engine) {
           ofFunction.lastAt = Math.max(ofFunction.lastAt, last_at);
         }
       });
-      const figuresOf = ({ times, lastAt, ...counts }: CallSums & { lastAt: number }): FunctionFigures => ({
-        ...counts,
-        p50Ms: percentile(times, 0.5),
-        p95Ms: percentile(times, 0.95),
+      const figuresOf = ({ lastAt, ...sums }: CallSums & { lastAt: number }): FunctionFigures => ({
+        ...withPercentiles(sums),
         lastCalledAt: isoTime(lastAt),
       });
       return new Map([...sums].map(([name, ofFunction]) => [name, figuresOf(ofFunction)]));
@@ -80,8 +77,7 @@ export function functionQueries(engine: Engine) {
       await inSlices(range, buckets, async (part) => {
         const rows = await callsOf(engine, scope, part)
           .where("function_name", "=", functionName)
-          .select(bucketIn(buckets, "finished_at").as("bucket"))
-          .select(TIMED)
+          .select([bucketIn(buckets, "finished_at").as("bucket"), ...binned(tookMs)])
           .groupBy(["function_name", "state", "bucket", "bin"])
           .execute();
         for (const { state, bucket, ...bin } of rows) {
@@ -91,12 +87,7 @@ export function functionQueries(engine: Engine) {
           if (state !== "denied") addToBin(sum.times, bin);
         }
       });
-      return each.map(({ times, ...counts }, i) => ({
-        at: bucketTime(buckets, i),
-        ...counts,
-        p50Ms: percentile(times, 0.5),
-        p95Ms: percentile(times, 0.95),
-      }));
+      return each.map((sums, i) => ({ at: bucketTime(buckets, i), ...withPercentiles(sums) }));
     },
   };
 }
@@ -204,8 +195,7 @@ async function toVersion(row: Row): Promise<FunctionSetVersion> {
 export const callsOf = ({ db }: Engine, { orgId, agentId }: AgentScope, { from, to }: TimeRange) =>
   db
     .selectFrom("calls")
-    .select((eb) => ["function_name", "state", eb.fn.countAll<number>().as("count")])
-    .select((eb) => eb.fn.max("finished_at").as("last_at"))
+    .select((eb) => ["function_name", "state", eb.fn.max("finished_at").as("last_at")])
     .$narrowType<{ last_at: number }>()
     .where(is({ org_id: orgId, agent_id: agentId }))
     .where("finished_at", "is not", null)
