@@ -14,12 +14,6 @@ import type { Actor } from "./actors.ts";
 const WAIT_MS = 10_000;
 const PAUSE_MS = 50;
 
-interface Asked {
-  by: Actor;
-  params: object;
-  body: unknown;
-}
-
 /**
  * Handles a POST request once per `Idempotency-Key`. A repetition gets the stored response; if the response has a
  * secret, which is not stored, it gets `conflict` with the id of the existing object. Throws `idempotency_mismatch` for
@@ -41,10 +35,10 @@ export function createRepeats({ keys, clock, log }: { keys: RequestKeyStore; clo
 
   return async function once(
     exchange: Exchange,
-    { name, route, ...asked }: Asked & { name: ConsoleRouteName; route: ConsoleRoute },
+    asked: { name: ConsoleRouteName; route: ConsoleRoute; by: Actor; params: object; body: unknown },
     work: (again: boolean) => Promise<unknown>,
   ): Promise<unknown> {
-    const { by, params, body } = asked;
+    const { name, route, by, params, body } = asked;
     const key = name.startsWith("POST ") && route.idempotency === undefined ? keyOf(exchange) : undefined;
     if (key === undefined) return work(false);
     const { orgId, actorId } = by;

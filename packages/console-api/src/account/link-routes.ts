@@ -4,19 +4,14 @@ import { hashSecret, randomBase62 } from "@patchbay/server/accounts/secret";
 import type { Exchange } from "@patchbay/server/kernel/exchange";
 import type { LinkRecord } from "@patchbay/engine/ports/store/members";
 import { invalid, ServiceError } from "@patchbay/engine/ports/service-error";
-import type { Handlers } from "../handler.ts";
+import type { ConsoleRequest, Handlers } from "../handler.ts";
 import { shownSession, type SignIn, type SignInDeps } from "./routes.ts";
 import { requireTransport } from "./transport.ts";
 
 /** Also the default in `patchbay orgs create`. */
 const TIER = "sandbox";
 
-interface Accepted {
-  name: string;
-  email: string | undefined;
-  organisation: string | undefined;
-  passwordHash: string;
-}
+type Accepted = Omit<ConsoleRequest<"POST /links/accept">["body"], "link" | "password"> & { passwordHash: string };
 
 /** One-time links: set-up by the first owner, invitations, and sign-in without a password in development. */
 export function linkRoutes(deps: SignInDeps, signIn: SignIn) {

@@ -1,14 +1,13 @@
 import { isoTime, isoTimeOrNull } from "@patchbay/kit";
 import type { Agent, AgentDetail, Credential, Runtime } from "@patchbay/protocol/console";
-import { type Selectable, sql, type SqlBool } from "kysely";
+import { type InferResult, sql, type SqlBool } from "kysely";
 import type { CredentialKind } from "@patchbay/engine/ports/store/stores";
 import { fromJson, manifestIn } from "@patchbay/store/columns";
 import { connectedNow } from "@patchbay/store/function-sets/connected";
 import { ago } from "@patchbay/store/moments";
 import type { Engine } from "@patchbay/store/engine";
 import { lineageIn, makersOf } from "@patchbay/store/accounts/holders";
-import { newestPage, type PageAsked, type PageOf, parseCursor, toCursor } from "@patchbay/store/page-cursor";
-import type { Schema } from "@patchbay/store/tables/schema";
+import { newestPage, type PageAsked, pageFrom, type PageOf, parseCursor } from "@patchbay/store/page-cursor";
 import type { CredentialRow } from "@patchbay/store/tables/credentials";
 import { isSetOfRuntime } from "@patchbay/store/function-sets/set-order";
 import { namesOf } from "../names.ts";
@@ -19,47 +18,40 @@ const AGENT_ORDER = { at: "agents.created_at", id: "agents.id" } as const;
 const DAY_MS = 86_400_000;
 
 /** All agents except deleted ones. */
+const figured = (engine: Engine, orgId: string) =>
+  engine.db
+    .selectFrom("agents")
+    .selectAll("agents")
+    .select([
+      runtimesOf(engine).as("runtimes"),
+      queriesOf(engine, sql``).as("queries"),
+      queriesOf(
+        engine,
+        sql`and runs.org_id = agents.org_id and runs.status = 'failed' and runs.finished_at is not null`,
+      ).as("failed"),
+      sql<number | null>`(select max(runs.created_at) from runs where runs.agent_id = agents.id)`.as("last_query_at"),
+      newestSetOf(engine).as("manifest_hash"),
+    ])
+    .where("agents.org_id", "=", orgId)
+    .where("agents.deleted_at", "is", null);
+
 export function agentQueries(engine: Engine) {
-  const { db } = engine;
-  const figured = (orgId: string) =>
-    db
-      .selectFrom("agents")
-      .selectAll("agents")
-      .select([
-        runtimesOf(engine).as("runtimes"),
-        queriesOf(engine, sql``).as("queries"),
-        queriesOf(
-          engine,
-          sql`and runs.org_id = agents.org_id and runs.status = 'failed' and runs.finished_at is not null`,
-        ).as("failed"),
-        sql<number | null>`(select max(runs.created_at) from runs where runs.agent_id = agents.id)`.as("last_query_at"),
-        newestSetOf(engine).as("manifest_hash"),
-      ])
-      .where("agents.org_id", "=", orgId)
-      .where("agents.deleted_at", "is", null);
   return {
     /** Newest first. `q` matches part of the name, or the start of an id. */
     async list(orgId: string, { q, ...asked }: { q?: string | undefined } & PageAsked): Promise<PageOf<Agent>> {
-      const named = q === undefined ? figured(orgId) : figured(orgId).where(called(q));
+      const all = figured(engine, orgId);
+      const named = q === undefined ? all : all.where(called(q));
       const { items, nextCursor } = await newestPage(named, asked, AGENT_ORDER);
       return { items: await withFunctions(engine, items), nextCursor };
     },
 
     async get({ orgId, agentId }: AgentScope): Promise<AgentDetail | undefined> {
-      const rows = await figured(orgId).where("agents.id", "=", agentId).execute();
+      const rows = await figured(engine, orgId).where("agents.id", "=", agentId).execute();
       const [agent] = await withFunctions(engine, rows);
       return agent && { ...agent, settings: fromJson(rows[0]!.settings) };
     },
   };
 }
-
-type Row = Selectable<Schema["agents"]> & {
-  runtimes: number;
-  queries: number;
-  failed: number;
-  last_query_at: number | null;
-  manifest_hash: string | null;
-};
 
 const runtimesOf = (engine: Engine) =>
   sql<number>`(select count(*) from runtimes where runtimes.agent_id = agents.id and ${connectedNow(engine, "runtimes")})`;
@@ -79,7 +71,7 @@ function called(q: string) {
 }
 
 /** A page's agents with the number of functions in their newest sets. */
-async function withFunctions({ db }: Engine, rows: readonly Row[]): Promise<Agent[]> {
+async function withFunctions({ db }: Engine, rows: InferResult<ReturnType<typeof figured>>): Promise<Agent[]> {
   const sets = rows.flatMap(({ id, manifest_hash }) => (manifest_hash === null ? [] : [{ id, manifest_hash }]));
   const bodies =
     sets.length === 0
@@ -111,29 +103,26 @@ const SHOWN_MS = 7 * 86_400_000;
 export function runtimeQueries(engine: Engine) {
   const { db, dialect } = engine;
   const open = sql<number>`case when ${connectedNow(engine, "runtimes")} then 1 else 0 end`;
-
-  /** An agent has few runtimes, so sorting by a computed value is cheap. */
-  const listed = ({ orgId, agentId }: AgentScope) =>
-    db
-      .selectFrom("runtimes")
-      .selectAll()
-      .select([open.as("open"), "opened_at as opened", sql<number>`${dialect.now} - last_seen_at`.as("silent_ms")])
-      .select((eb) => {
-        const waiting = eb
-          .selectFrom("function_sets as sets")
-          .select("sets.position")
-          .where(isSetOfRuntime)
-          .where("sets.confirmation", "=", "pending");
-        return eb.case().when(eb.exists(waiting)).then(1).else(0).end().as("pending");
-      })
-      .where(is({ org_id: orgId, agent_id: agentId }))
-      .where("last_seen_at", ">", ago(engine, SHOWN_MS));
-
   return {
     /** Connected runtimes first, then those seen in the last 7 days; within each group the newest connection first. */
     async list(scope: AgentScope, { limit, cursor }: PageAsked): Promise<PageOf<Runtime>> {
+      // An agent has few runtimes, so sorting by a computed value is cheap.
+      const listed = db
+        .selectFrom("runtimes")
+        .selectAll()
+        .select([open.as("open"), "opened_at as opened", sql<number>`${dialect.now} - last_seen_at`.as("silent_ms")])
+        .select((eb) => {
+          const waiting = eb
+            .selectFrom("function_sets as sets")
+            .select("sets.position")
+            .where(isSetOfRuntime)
+            .where("sets.confirmation", "=", "pending");
+          return eb.case().when(eb.exists(waiting)).then(1).else(0).end().as("pending");
+        })
+        .where(is({ org_id: scope.orgId, agent_id: scope.agentId }))
+        .where("last_seen_at", ">", ago(engine, SHOWN_MS));
       const rows = await db
-        .selectFrom(listed(scope).as("listed"))
+        .selectFrom(listed.as("listed"))
         .selectAll()
         .$if(cursor !== undefined, (narrowed) => narrowed.where(after(cursor!)))
         .orderBy("open", "desc")
@@ -141,14 +130,30 @@ export function runtimeQueries(engine: Engine) {
         .orderBy("instance_id", "desc")
         .limit(limit + 1)
         .execute();
-      const page = rows.slice(0, limit);
-      const last = page.at(-1);
+      const endOf = (row: (typeof rows)[number]) => ({ at: row.opened, id: `${row.open}${row.instance_id}` });
+      const page = pageFrom(rows, { limit, floor: undefined, endOf });
       const calls = await callsInFlight(engine, scope);
-      return {
-        items: page.map((row) => toRuntime(row, calls.get(row.instance_id) ?? 0)),
-        nextCursor:
-          rows.length > limit && last ? toCursor({ at: last.opened, id: `${last.open}${last.instance_id}` }) : null,
-      };
+      const items = page.rows.map((row) => {
+        const connected = row.open === 1;
+        return {
+          instanceId: row.instance_id,
+          connected,
+          draining: connected && row.draining === 1,
+          replicaId: connected ? row.replica_id : null,
+          host: row.host,
+          service: row.service,
+          deployment: row.deployment,
+          sdk: row.sdk,
+          manifestHash: row.manifest_hash,
+          pending: row.pending === 1,
+          concurrency: row.concurrency,
+          inFlight: calls.get(row.instance_id) ?? 0,
+          connectedAt: connected ? isoTime(row.opened_at) : null,
+          lastSeenAt: isoTime(row.last_seen_at),
+          silentMs: Math.max(0, row.silent_ms),
+        };
+      });
+      return { items, nextCursor: page.nextCursor };
     },
   };
 }
@@ -179,35 +184,6 @@ async function callsInFlight({ db }: Engine, { orgId, agentId }: AgentScope): Pr
     .groupBy("calls.instance_id")
     .execute();
   return new Map(rows.map(({ instance_id, count }) => [instance_id, count]));
-}
-
-type RuntimeRow = Omit<Schema["runtimes"], "draining"> & {
-  draining: number;
-  open: number;
-  opened: number;
-  pending: number;
-  silent_ms: number;
-};
-
-function toRuntime(row: RuntimeRow, inFlight: number): Runtime {
-  const connected = row.open === 1;
-  return {
-    instanceId: row.instance_id,
-    connected,
-    draining: connected && row.draining === 1,
-    replicaId: connected ? row.replica_id : null,
-    host: row.host,
-    service: row.service,
-    deployment: row.deployment,
-    sdk: row.sdk,
-    manifestHash: row.manifest_hash,
-    pending: row.pending === 1,
-    concurrency: row.concurrency,
-    inFlight,
-    connectedAt: connected ? isoTime(row.opened_at) : null,
-    lastSeenAt: isoTime(row.last_seen_at),
-    silentMs: Math.max(0, row.silent_ms),
-  };
 }
 
 const CREDENTIAL_ORDER = { at: "created_at", id: "id" } as const;

@@ -209,9 +209,7 @@ async function matching(
   const unstored = db
     .selectFrom(dialect.rowsOf(JSON.stringify(others.facts), recordedColumns).$castTo<FactsRow>().as("others"))
     // A run's facts may have been stored since it was read.
-    .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom("run_facts").select("run_facts.id").whereRef("run_facts.run_id", "=", "others.run_id"))),
-    )
+    .where(lacksFacts("others.run_id"))
     .select(recordedColumns.names.map((column) => `others.${column}` as const));
   const runs = db
     .selectFrom((others.facts.length === 0 ? read : read.unionAll(unstored as never)).as("run_facts"))
@@ -219,6 +217,9 @@ async function matching(
     .where((eb) => eb.and(factConditions(eb as never, scope.orgId, filter)));
   return { runs, floor };
 }
+
+const lacksFacts = (runId: string) =>
+  sql<boolean>`not exists (select 1 from run_facts where run_facts.run_id = ${sql.ref(runId)})`;
 
 /**
  * Facts for runs without stored facts. A search finds them only by their query's words. `floor`: the creation time of
@@ -255,9 +256,7 @@ async function unrecorded(
   // After the open ones: a run that ends between the two is in both, not in neither.
   const ended = await some
     .where("runs.finished_at", ">=", sql<number>`(select ${dialect.now} - ${sql.lit(UNRECORDED_MS)})`)
-    .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom("run_facts").select("run_facts.id").whereRef("run_facts.run_id", "=", "runs.id"))),
-    )
+    .where(lacksFacts("runs.id"))
     .select(FACTS_FROM)
     .select(dialect.now.as("now"))
     .orderBy("runs.finished_at", "desc")
