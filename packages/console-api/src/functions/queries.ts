@@ -1,5 +1,4 @@
 import { isoTime } from "@patchbay/kit";
-import type { Manifest } from "@patchbay/protocol";
 import type { FunctionCase, FunctionFigures, FunctionHistory, FunctionSetVersion } from "@patchbay/protocol/console";
 import { sql } from "kysely";
 import { fromJson, manifestIn } from "@patchbay/store/columns";
@@ -27,18 +26,7 @@ import { is } from "@patchbay/store/statement";
 const FIRST_SEEN = sql<number>`coalesce(manifests.first_seen_at, manifests.created_at)`;
 
 /** A function set as connected. */
-export interface StoredFunctionSet {
-  manifestHash: string;
-  manifest: Manifest;
-  firstSeenAt: string;
-  /** True if a runtime with the set is connected now. */
-  connected: boolean;
-}
-
-export interface FunctionOfSet {
-  manifestHash: string;
-  functionName: string;
-}
+export type StoredFunctionSet = Awaited<ReturnType<typeof toSet>>;
 
 /** An agent's function sets, and the calls of their functions. */
 export function functionQueries(engine: Engine) {
@@ -133,7 +121,7 @@ function setQueries(engine: Engine) {
     /** A function's cases as the set's newest runtime reported them. */
     async reportedCases(
       { orgId, agentId }: AgentScope,
-      { manifestHash, functionName }: FunctionOfSet,
+      { manifestHash, functionName }: { manifestHash: string; functionName: string },
     ): Promise<FunctionCase[]> {
       const row = await db
         .selectFrom("manifests")
@@ -169,7 +157,10 @@ function setQueries(engine: Engine) {
       const listed = db.selectFrom(ofAgent(scope).as("listed")).selectAll();
       const { items: rows, nextCursor } = await newestPage(listed, asked, { at: "first_seen", id: "hash" });
       const items: FunctionSetVersion[] = [];
-      for (const row of rows) items.push(await toVersion(row));
+      for (const row of rows) {
+        const { manifest, ...set } = await toSet(row);
+        items.push({ ...set, functions: manifest.functions.map(({ name }) => name) });
+      }
       return { items, nextCursor };
     },
   };
@@ -177,19 +168,13 @@ function setQueries(engine: Engine) {
 
 type Row = Pick<Schema["manifests"], "hash" | "body"> & { first_seen: number; connected: number };
 
-async function toSet({ hash, body, first_seen, connected }: Row): Promise<StoredFunctionSet> {
-  return {
-    manifestHash: hash,
-    manifest: await manifestIn(body),
-    firstSeenAt: isoTime(first_seen),
-    connected: connected === 1,
-  };
-}
-
-async function toVersion(row: Row): Promise<FunctionSetVersion> {
-  const { manifest, ...set } = await toSet(row);
-  return { ...set, functions: manifest.functions.map(({ name }) => name) };
-}
+const toSet = async ({ hash, body, first_seen, connected }: Row) => ({
+  manifestHash: hash,
+  manifest: await manifestIn(body),
+  firstSeenAt: isoTime(first_seen),
+  /** True if a runtime with the set is connected now. */
+  connected: connected === 1,
+});
 
 /** Counts for calls that ended in the range; the index on ended calls contains all columns that these queries read. */
 export const callsOf = ({ db }: Engine, { orgId, agentId }: AgentScope, { from, to }: TimeRange) =>

@@ -1,5 +1,5 @@
 import type { Change } from "@patchbay/protocol/console";
-import { sql } from "kysely";
+import { type InferResult, sql } from "kysely";
 import { connectedNow } from "@patchbay/store/function-sets/connected";
 import type { Engine } from "@patchbay/store/engine";
 
@@ -7,17 +7,11 @@ type Topic = Change["topics"][number];
 
 export const TOPICS: readonly Topic[] = ["agents", "runtimes", "runs", "credentials", "credits", "members"];
 
-/** One value in a list's version: the list may have changed when one of its values did. */
-interface VersionRow {
-  topic: Topic;
-  /** '' for organisation lists. */
-  agent_id: string;
-  part: string;
-  value: string;
-}
-
-/** Versions for an organisation's lists, by list and part. */
-export type Versions = ReadonlyMap<string, VersionRow>;
+/**
+ * Versions for an organisation's lists, by list and part: a list may have changed when one of its values did. The agent's
+ * id is '' for organisation lists.
+ */
+export type Versions = ReadonlyMap<string, InferResult<ReturnType<typeof changes>>[number]>;
 
 /** A few index look-ups, however many runs there are. */
 export async function versionsOf(engine: Engine, orgId: string): Promise<Versions> {

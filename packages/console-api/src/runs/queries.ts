@@ -1,8 +1,7 @@
-import { type ErrorReport } from "@patchbay/protocol";
 import { isoTime, present } from "@patchbay/kit";
-import type { RunFeedback, LogEvent, RunSummary } from "@patchbay/protocol/console";
+import type { LogEvent, RunSummary } from "@patchbay/protocol/console";
 import { sql } from "kysely";
-import type { CallRecord, RunEnding, RunRecord, TurnRecord, TurnTiming } from "@patchbay/engine/ports/records";
+import type { RunEnding, RunRecord } from "@patchbay/engine/ports/records";
 import { errorsOf } from "@patchbay/store/calls/call-errors";
 import { fromJson, withoutNulls } from "@patchbay/store/columns";
 import type { Engine } from "@patchbay/store/engine";
@@ -24,41 +23,9 @@ import { is } from "@patchbay/store/statement";
 /** Characters of events per page; an event may have 256 KiB. */
 const LOG_UNITS = 1_048_576;
 
-export interface TimedTurn extends TurnRecord {
-  /** When the turn was stored, at its end. */
-  endedAt: number;
-  /** Absent if the turn has no timing. */
-  timing?: TurnTiming;
-}
-
-export interface TimedCall extends CallRecord {
-  /** When the call was stored, before it was sent. */
-  createdAt: number;
-  finishedAt?: number;
-}
-
-/** Everything stored about a run except its events, at one time on the database's clock. */
-export interface RunParts {
-  now: number;
-  run: Omit<RunRecord, "result"> & { result?: RunEnding };
-  summary: RunSummary;
-  turns: TimedTurn[];
-  calls: TimedCall[];
-  /** The requested turn that had not arrived when the run ended. */
-  unanswered?: TurnTiming;
-  /** Ids of its repetitions, newest first. */
-  reruns: string[];
-  retriedBy?: string;
-  feedback: RunFeedback[];
-  /** The sender's member name or key label. */
-  sender?: string;
-  /** Runtime names by id. */
-  runtimes: ReadonlyMap<string, string>;
-  /** Errors thrown by the owner's code, by call. */
-  errors: ReadonlyMap<string, ErrorReport>;
-  /** When each replica that resumed the run stored its first step. */
-  resumedAt: number[];
-}
+export type RunParts = NonNullable<Awaited<ReturnType<typeof runParts>>>;
+export type TimedTurn = RunParts["turns"][number];
+export type TimedCall = RunParts["calls"][number];
 
 /** An agent's runs, newest first or in `sort` order. */
 export async function listRuns(
@@ -73,7 +40,8 @@ export async function listRuns(
   return { items: await toSummaries(engine, items), nextCursor };
 }
 
-export async function runParts(engine: Engine, scope: AgentScope, runId: string): Promise<RunParts | undefined> {
+/** Everything stored about a run except its events, at one time on the database's clock. Undefined for an unknown run. */
+export async function runParts(engine: Engine, scope: AgentScope, runId: string) {
   const { db } = engine;
   const row = await summarised(engine)
     .select(runColumns.names.filter((column) => column !== "result"))
@@ -105,15 +73,17 @@ export async function runParts(engine: Engine, scope: AgentScope, runId: string)
       .orderBy("created_at")
       .execute(),
   ]);
+  const run: Omit<RunRecord, "result"> & { result?: RunEnding } = {
+    ...runColumns.recordOf({ ...row, result: null }),
+    ...(row.ending !== null && { result: fromJson(row.ending) }),
+  };
   return {
     now: row.now,
-    run: {
-      ...runColumns.recordOf({ ...row, result: null }),
-      ...(row.ending !== null && { result: fromJson(row.ending) }),
-    },
+    run,
     summary: summaries[0]!,
     turns: turns.map((turn) => ({
       ...turnOf(turn),
+      /** When the turn was stored, at its end. */
       endedAt: turn.created_at,
       ...(turn.began_at !== null && {
         timing: {
@@ -125,16 +95,23 @@ export async function runParts(engine: Engine, scope: AgentScope, runId: string)
     })),
     calls: calls.map((call) => ({
       ...callColumns.recordOf(call),
+      /** When the call was stored, before it was sent. */
       createdAt: call.created_at,
       ...withoutNulls({ finishedAt: call.finished_at }),
     })),
+    /** Errors thrown by the owner's code, by call. */
     errors,
+    /** Ids of its repetitions, newest first. */
     reruns,
     ...present({ retriedBy }),
     feedback,
+    /** The sender's member name or key label. */
     ...withoutNulls({ sender: names.get(row.key_id) }),
+    /** Runtime names by id. */
     runtimes,
+    /** When each replica that resumed the run stored its first step. */
     resumedAt: resumed.map((entry) => entry.created_at),
+    /** The requested turn that had not arrived when the run ended. */
     ...(row.unanswered !== null && { unanswered: fromJson(row.unanswered) }),
   };
 }

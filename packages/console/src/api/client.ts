@@ -26,44 +26,32 @@ type Send<M extends Method> = <Path extends PathOf<M>>(
   ...request: Request<M, Path>
 ) => Promise<AnswerOf<M, Path>>;
 
-/** The console's API. Every method throws `ApiError`, or the signal's reason when aborted. */
-export interface Client {
-  get: Send<"GET">;
-  post: Send<"POST">;
-  put: Send<"PUT">;
-  patch: Send<"PATCH">;
-  delete: Send<"DELETE">;
-  /** Opens an event stream; the caller reads the body. Undefined when the stream has ended (204). */
-  open(method: "GET" | "POST", path: string, request: AnyRequest): Promise<Response | undefined>;
-}
+export type Client = ReturnType<typeof createClient>;
 
 /** Requests for which a 401 means a wrong password or link, not an ended session. */
 const SIGN_IN = /^\/(session|links)/;
 
-export function createClient({ fetch, onSignedOut, confirm }: ClientOptions): Client {
+/** The console's API. Every method throws `ApiError`, or the signal's reason when aborted. */
+export function createClient({ fetch, onSignedOut, confirm }: ClientOptions) {
   const keys = createKeys();
-  async function request(method: Method, path: string, options: AnyRequest = {}, accept = "application/json") {
-    const send = () => sendOnce(fetch, method, path, options, accept);
-    let response = await send();
-    if (response.ok) return response;
-    let problem = await readProblem(response);
-    if (problem.code === "confirmation_required" && (await confirm())) {
-      response = await send();
-      if (response.ok) return response;
-      problem = await readProblem(response);
-    }
-    if (problem.status === 401 && !(method !== "GET" && SIGN_IN.test(path))) onSignedOut();
-    throw problem;
-  }
 
-  /** As `request`; a POST request has a key, with which the control plane does it once. */
-  async function keyed(method: Method, path: string, options: AnyRequest = {}, accept?: string) {
-    if (method !== "POST") return request(method, path, options, accept);
-    const deed = keys.of(path, options);
+  /** A POST request has a key, with which the control plane does it once. */
+  async function request(method: Method, path: string, options: AnyRequest = {}, accept = "application/json") {
+    const deed = method === "POST" ? keys.of(path, options) : undefined;
+    const keyed = deed ? { ...options, headers: { "idempotency-key": deed.key } } : options;
     try {
-      return await request(method, path, { ...options, headers: { "idempotency-key": deed.key } }, accept);
+      const response = await sendOnce(fetch, method, path, keyed, accept);
+      if (response.ok) return response;
+      let problem = await readProblem(response);
+      if (problem.code === "confirmation_required" && (await confirm())) {
+        const repeated = await sendOnce(fetch, method, path, keyed, accept);
+        if (repeated.ok) return repeated;
+        problem = await readProblem(repeated);
+      }
+      if (problem.status === 401 && !(method !== "GET" && SIGN_IN.test(path))) onSignedOut();
+      throw problem;
     } catch (error) {
-      if (error instanceof ApiError && error.transient) deed.keep();
+      if (error instanceof ApiError && error.transient) deed?.keep();
       throw error;
     }
   }
@@ -71,7 +59,7 @@ export function createClient({ fetch, onSignedOut, confirm }: ClientOptions): Cl
   const sender =
     <M extends Method>(method: M): Send<M> =>
     async (path, ...[options]) => {
-      const response = await keyed(method, path, options as AnyRequest | undefined);
+      const response = await request(method, path, options as AnyRequest | undefined);
       const answer: unknown = response.status === 204 ? undefined : await readJson(response);
       return answer as never;
     };
@@ -82,8 +70,9 @@ export function createClient({ fetch, onSignedOut, confirm }: ClientOptions): Cl
     put: sender("PUT"),
     patch: sender("PATCH"),
     delete: sender("DELETE"),
-    async open(method, path, options) {
-      const response = await keyed(method, path, options, "text/event-stream");
+    /** Opens an event stream; the caller reads the body. Undefined when the stream has ended (204). */
+    async open(method: "GET" | "POST", path: string, options: AnyRequest): Promise<Response | undefined> {
+      const response = await request(method, path, options, "text/event-stream");
       return response.status === 204 ? undefined : response;
     },
   };
