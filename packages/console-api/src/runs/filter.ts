@@ -69,45 +69,41 @@ export function isIndexed({ from: _from, to: _to, sessionId: _session, threadId:
   return (q === undefined || isWholeId(q)) && Object.values(others).every((value) => value === undefined);
 }
 
+/** The columns of runs and of their facts that filters compare. */
+const COMPARED = {
+  status: "status",
+  role: "role",
+  keyId: "key_id",
+  requestId: "request_id",
+  sessionId: "session_id",
+  threadId: "thread_id",
+} as const;
+
+/** Conditions on the columns whose filter has a value; an empty role has none. */
+function compared(
+  { role, ...filter }: RunFilter,
+  columns: { [Name in keyof RunFilter]?: string },
+  condition: (column: string, value: unknown) => Where,
+): Where[] {
+  const values = { ...filter, role: role || undefined };
+  const named = Object.entries(columns) as [keyof RunFilter, string][];
+  return named.flatMap(([name, column]) => (values[name] === undefined ? [] : [condition(column, values[name])]));
+}
+
 /** Conditions on a run itself, without an index: few runs that are read lack facts. */
 export function runConditions(eb: Runs, filter: RunFilter): Where[] {
-  const { status, role, keyId, requestId, sessionId, threadId, source } = filter;
-  const equal = {
-    "runs.status": status,
-    "runs.role": role === "" ? undefined : role,
-    "runs.key_id": keyId,
-    "runs.request_id": requestId,
-    "runs.session_id": sessionId,
-    "runs.thread_id": threadId,
-  } as const;
-  const all = given(equal, (column, value) => sql<SqlBool>`${sql.ref(column)} || '' = ${value}`);
+  const { role, source } = filter;
+  const all = compared(filter, COMPARED, (column, value) => sql`${sql.ref(`runs.${column}`)} || '' = ${value}`);
   if (role === "") all.push(eb("runs.role", "is", null));
   if (source !== undefined) all.push(from(eb, source));
   return all;
 }
 
-/** Conditions on the columns that have a value. */
-const given = (
-  values: Readonly<Record<string, string | undefined>>,
-  condition: (name: string, value: string) => Where,
-) => Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [condition(name, value)]));
-
 /** Conditions on run facts. Only stored facts have words: `words` are those in `q`. */
 export function factConditions(eb: Facts, orgId: string, filter: RunFilter): Where[] {
-  const { status, role, model, code, functionName, trouble, source, keyId, requestId, q } = filter;
-  const { sessionId, threadId, minDurationMs, minCostUsd, feedback, tag } = filter;
-  const equal = {
-    "run_facts.status": status,
-    "run_facts.role": role === "" ? undefined : role,
-    "run_facts.model": model,
-    "run_facts.code": code,
-    "run_facts.source": source === "production" ? undefined : source,
-    "run_facts.key_id": keyId,
-    "run_facts.request_id": requestId,
-    "run_facts.session_id": sessionId,
-    "run_facts.thread_id": threadId,
-  } as const;
-  const all = given(equal, (column, value) => sql<SqlBool>`${sql.ref(column)} = ${value}`);
+  const { role, functionName, trouble, source, q, minDurationMs, minCostUsd, feedback, tag } = filter;
+  const columns = { ...COMPARED, model: "model", code: "code", ...(source !== "production" && { source: "source" }) };
+  const all = compared(filter, columns, (column, value) => sql`${sql.ref(`run_facts.${column}`)} = ${value}`);
   if (role === "") all.push(eb("run_facts.role", "is", null));
   const said = eb.selectFrom("feedback").select("feedback.key_id").whereRef("feedback.run_id", "=", "run_facts.run_id");
   if (feedback === "any") all.push(eb.exists(said));
