@@ -1,3 +1,4 @@
+import { sql } from "kysely";
 import type { Engine } from "@patchbay/store/engine";
 import { SERVICE_TOKEN_ID } from "@patchbay/store/accounts/service-tokens";
 
@@ -12,34 +13,23 @@ export async function namesOf(
   ids: readonly string[],
   unlabelled?: "hint",
 ): Promise<Map<string, string>> {
-  const byTable = Map.groupBy(ids, tableOf);
-  const rowsOf = async <Row>(table: Table, read: (ids: string[]) => { execute(): Promise<Row[]> }): Promise<Row[]> => {
-    const among = byTable.get(table);
-    return among ? await read(among).execute() : [];
+  const label = sql<string | null>`${sql.raw(unlabelled ? "coalesce(label, hint)" : "label")}`;
+  const names = {
+    members: sql<string | null>`coalesce(nullif(name, ''), email, id)`,
+    agents: sql<string | null>`name`,
+    service_tokens: label,
+    credentials: label,
   };
-  const labelled = (table: "credentials" | "service_tokens") =>
-    rowsOf(table, (among) =>
-      db.selectFrom(table).select(["id", "label", "hint"]).where("org_id", "=", orgId).where("id", "in", among),
-    );
-  const [members, agents, tokens, keys] = await Promise.all([
-    rowsOf("members", (among) =>
-      db.selectFrom("members").select(["id", "name", "email"]).where("org_id", "=", orgId).where("id", "in", among),
-    ),
-    rowsOf("agents", (among) =>
-      db.selectFrom("agents").select(["id", "name"]).where("org_id", "=", orgId).where("id", "in", among),
-    ),
-    labelled("service_tokens"),
-    labelled("credentials"),
-  ]);
-  const names: [id: string, name: string | null][] = [
-    ...members.map(({ id, name, email }): [string, string] => [id, name || (email ?? id)]),
-    ...agents.map(({ id, name }): [string, string] => [id, name]),
-    ...[...tokens, ...keys].map(({ id, label, hint }): [string, string | null] => [
-      id,
-      label ?? (unlabelled ? hint : null),
-    ]),
-  ];
-  return new Map(names.filter((named): named is [string, string] => named[1] !== null));
+  const reads = [...Map.groupBy(ids, tableOf)].map(([table, among]) =>
+    db
+      .selectFrom(table)
+      .select(["id", names[table].as("name")])
+      .where("org_id", "=", orgId)
+      .where("id", "in", among)
+      .execute(),
+  );
+  const rows = (await Promise.all(reads)).flat();
+  return new Map(rows.flatMap(({ id, name }) => (name === null ? [] : [[id, name]])));
 }
 
 type Table = "members" | "agents" | "service_tokens" | "credentials";

@@ -89,30 +89,25 @@ function overlapOf(entry: NamedAuditRow): string {
   return seconds === "0" ? "which ended immediately" : `which stayed valid for up to ${seconds} s`;
 }
 
-function credential(word: string, what: string): Record<string, Sentence> {
+function credential(word: string, what: string, idMember = "credentialId"): Record<string, Sentence> {
   const nameIn = (entry: NamedAuditRow) => {
     const own = actorOf(entry) === undefined && entry.keyId !== undefined ? nameOf(entry, entry.keyId) : undefined;
-    return named(entry, "credentialId") ?? own;
+    return named(entry, idMember) ?? own;
   };
   const which = (entry: NamedAuditRow) => [what, nameIn(entry)].filter(Boolean).join(" ");
-  const pin = (entry: NamedAuditRow) => {
-    const roles = texts(entry.detail?.["roles"]);
+  const limits = ({ detail }: NamedAuditRow) => {
+    const [roles, scopes] = [texts(detail?.["roles"]), texts(detail?.["scopes"])];
+    if (scopes.length > 0) return ` with the scopes ${list(scopes)}`;
     return roles.length > 0 ? `, pinned to ${list(roles)}` : "";
   };
   return {
-    [`${word}.created`]: done((entry) => `created ${which(entry)}${pin(entry)}`),
+    [`${word}.created`]: done((entry) => `created ${which(entry)}${limits(entry)}`),
     [`${word}.rotated`]: done(
       (entry) => `replaced ${which(entry)}, ${overlapOf(entry)}, by ${replacementOf(entry, nameIn(entry))}`,
     ),
     [`${word}.revoked`]: done((entry) => `revoked ${which(entry)}`),
   };
 }
-
-const tokenIn = (entry: NamedAuditRow) => ["service token", named(entry, "tokenId")].filter(Boolean).join(" ");
-const scopesIn = (entry: NamedAuditRow) => {
-  const scopes = texts(entry.detail?.["scopes"]);
-  return scopes.length > 0 ? ` with the scopes ${list(scopes)}` : "";
-};
 
 const agentIn = (entry: NamedAuditRow) =>
   entry.agentId === undefined ? "an agent" : `agent ${nameOf(entry, entry.agentId)}`;
@@ -179,12 +174,7 @@ export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
   ...credential("key", "API key"),
   ...credential("runtime_key", "runtime key"),
   ...credential("token", "access token"),
-
-  "service_token.created": done((entry) => `created ${tokenIn(entry)}${scopesIn(entry)}`),
-  "service_token.rotated": done(
-    (entry) => `replaced ${tokenIn(entry)}, ${overlapOf(entry)}, by ${replacementOf(entry, named(entry, "tokenId"))}`,
-  ),
-  "service_token.revoked": done((entry) => `revoked ${tokenIn(entry)}`),
+  ...credential("service_token", "service token", "tokenId"),
 
   "webhook.added": done((entry) => `added a webhook to ${detail(entry, "host") ?? "an address"}`),
   "webhook.changed": done((entry) => `changed the address of the webhook to ${detail(entry, "host") ?? "another one"}`),

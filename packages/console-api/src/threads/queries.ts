@@ -2,6 +2,7 @@ import { isoTime } from "@patchbay/kit";
 import type { ConsoleSession, ConsoleThread, ConsoleThreadDetail } from "@patchbay/protocol/console";
 import { type ExpressionBuilder, sql } from "kysely";
 import { fromJson } from "@patchbay/store/columns";
+import { usdOf } from "@patchbay/server/accounts/admin-accounts";
 import type { Engine } from "@patchbay/store/engine";
 import { newestPage, type PageAsked, type PageOf } from "@patchbay/store/page-cursor";
 import type { Schema } from "@patchbay/store/tables/schema";
@@ -32,13 +33,13 @@ export function threadQueries(engine: Engine) {
       const ids = rows.map(({ id }) => id);
       const figures = await figuresOf(db, ids);
       const items = rows.map((row) => {
-        const { runs = 0, micros = 0 } = figures.get(row.id) ?? {};
+        const { queries = 0, costUsd = 0 } = figures.get(row.id) ?? {};
         return {
           threadId: row.id,
           sessionId: row.session_id,
           title: row.title,
-          runs,
-          costUsd: micros / 1_000_000,
+          runs: queries,
+          costUsd,
           createdAt: isoTime(row.created_at),
           updatedAt: isoTime(row.updated_at),
         };
@@ -59,26 +60,29 @@ function called(eb: Threads, q: string) {
 }
 
 /**
- * Runs and cost by thread. One join over all threads: with one subquery per thread, Postgres without table statistics
- * read the usage of all runs for each of them.
+ * Sums over the runs of each thread. One join over all threads: with one subquery per thread, Postgres without table
+ * statistics read the usage of all runs for each of them.
  */
 async function figuresOf(
   db: Engine["db"],
   threadIds: readonly string[],
-): Promise<Map<string, { runs: number; micros: number }>> {
+): Promise<Map<string, ConsoleThreadDetail["figures"]>> {
   if (threadIds.length === 0) return new Map();
+  const usage = (column: string) => sum(sql<number>`coalesce(${sql.ref(column)}, 0)`);
   const rows = await db
     .selectFrom("runs")
     .leftJoin("usage", "usage.run_id", "runs.id")
     .select((eb) => [
       "runs.thread_id as id",
-      eb.fn.count<number>("runs.id").distinct().as("runs"),
-      sum(eb.fn.coalesce("usage.cost_micros", sql.lit(0))).as("micros"),
+      eb.fn.count<number>("runs.id").distinct().as("queries"),
+      usage("usage.input_tokens").as("inputTokens"),
+      usage("usage.output_tokens").as("outputTokens"),
+      usage("usage.cost_micros").as("costMicros"),
     ])
     .where("runs.thread_id", "in", threadIds)
     .groupBy("runs.thread_id")
     .execute();
-  return new Map(rows.map(({ id, runs, micros }) => [id, { runs, micros }]));
+  return new Map(rows.map(({ id, costMicros, ...sums }) => [id, { ...sums, costUsd: usdOf(costMicros) }]));
 }
 
 /** A thread's page, newest queries first, each page in the thread's order. */
@@ -104,35 +108,8 @@ async function threadPage(
     ...toSummary(thread),
     messages: runs.flatMap(toMessages),
     runs: await toSummaries(engine, runs),
-    figures: await totalsOf(engine, threadId),
+    figures: (await figuresOf(engine.db, [threadId])).get(threadId)!,
     nextCursor,
-  };
-}
-
-/** Sums over all runs in a thread. */
-async function totalsOf({ db }: Engine, threadId: string): Promise<ConsoleThreadDetail["figures"]> {
-  const [counted, spent] = await Promise.all([
-    db
-      .selectFrom("runs")
-      .select((eb) => eb.fn.countAll<number>().as("queries"))
-      .where("thread_id", "=", threadId)
-      .executeTakeFirstOrThrow(),
-    db
-      .selectFrom("runs")
-      .innerJoin("usage", "usage.run_id", "runs.id")
-      .select((eb) => [
-        sum(eb.ref("usage.input_tokens")).as("input"),
-        sum(eb.ref("usage.output_tokens")).as("output"),
-        sum(eb.fn.coalesce("usage.cost_micros", sql.lit(0))).as("micros"),
-      ])
-      .where("runs.thread_id", "=", threadId)
-      .executeTakeFirstOrThrow(),
-  ]);
-  return {
-    queries: counted.queries,
-    inputTokens: spent.input,
-    outputTokens: spent.output,
-    costUsd: spent.micros / 1_000_000,
   };
 }
 
@@ -237,7 +214,7 @@ async function sessionFiguresOf(
         firstQuery: request === null ? "" : shownQuery(fromJson(request).query),
         queries: Number(queries),
         failed: Number(failed),
-        costUsd: Number(micros) / 1_000_000,
+        costUsd: usdOf(Number(micros)),
       },
     ]),
   );
