@@ -24,6 +24,9 @@ export interface PageEnd {
   id: string;
 }
 
+/** Compares the ends of pages in a list with the newest first. */
+export const byNewest = (a: PageEnd, b: PageEnd): number => b.at - a.at || (a.id < b.id ? 1 : -1);
+
 /** Encodes a page's end. Clients must treat a cursor as opaque. */
 export function toCursor({ at, id }: PageEnd): string {
   return Buffer.from(JSON.stringify({ u: at, id })).toString("base64url");
@@ -63,7 +66,7 @@ export const newerThan = (end: PageEnd, { at, id }: Order = BY_CREATION) =>
 /** The rows after a cursor, newest first. */
 export const newestFirst = <DB, Tables extends keyof DB, Row>(
   query: SelectQueryBuilder<DB, Tables, Row>,
-  cursor: string | undefined,
+  cursor?: string,
   order: Order = BY_CREATION,
 ) =>
   query

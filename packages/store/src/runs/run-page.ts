@@ -1,10 +1,10 @@
-import { isoTime, isoTimeOrNull } from "@patchbay/kit";
+import { isoTime, isoTimeOrNull, present } from "@patchbay/kit";
 import type { RunEntry, RunErrorCode } from "@patchbay/protocol";
 import { sql } from "kysely";
 import type { RunPages, RunsAsked } from "@patchbay/engine/ports/store/page";
 import { fromJson } from "../columns.ts";
 import type { Engine } from "../engine.ts";
-import { olderThan, toCursor } from "../page-cursor.ts";
+import { byNewest, newestFirst, type PageEnd, toCursor } from "../page-cursor.ts";
 import type { RunRow } from "../tables/runs.ts";
 import { afterWrites } from "./run-writes.ts";
 
@@ -23,7 +23,7 @@ export function runPages(engine: Engine): RunPages {
       const found: { row: Row; entry: RunEntry }[] = [];
       let end = asked.cursor;
       for (let read = 0; read < MOST_READ; read += BATCH) {
-        const rows = await candidates(engine, agentId, { ...asked, ...(end !== undefined && { cursor: end }) });
+        const rows = await candidates(engine, agentId, { ...asked, ...present({ cursor: end }) });
         found.push(...(await matching(engine, rows, asked)));
         const next = found[asked.limit - 1];
         if (next && (found.length > asked.limit || rows.length === BATCH))
@@ -39,18 +39,19 @@ export function runPages(engine: Engine): RunPages {
 const entriesOf = (found: readonly { entry: RunEntry }[], { limit }: Asked): RunEntry[] =>
   found.slice(0, limit).map(({ entry }) => entry);
 
-const endAt = ({ created_at, id }: Row): string => toCursor({ at: created_at, id });
+const endOf = ({ created_at: at, id }: { created_at: number; id: string }): PageEnd => ({ at, id });
+const endAt = (row: Row): string => toCursor(endOf(row));
 
 /** The next rows, newest first: one index range per caller id, merged. */
 async function candidates(engine: Engine, agentId: string, asked: Asked) {
   const { callers } = asked;
   if (!callers) return await candidatesOf(engine, agentId, asked);
   const ofCaller = await Promise.all(callers.map((caller) => candidatesOf(engine, agentId, asked, caller)));
-  return ofCaller.flat().toSorted(newestFirst).slice(0, BATCH);
+  return ofCaller
+    .flat()
+    .toSorted((a, b) => byNewest(endOf(a), endOf(b)))
+    .slice(0, BATCH);
 }
-
-const newestFirst = (a: { created_at: number; id: string }, b: { created_at: number; id: string }): number =>
-  b.created_at - a.created_at || (a.id < b.id ? 1 : -1);
 
 /** The conditions that an index answers. `isAsked` conditions are checked on the resulting rows. */
 function candidatesOf({ reads: db }: Engine, agentId: string, asked: Asked, caller?: string) {
@@ -61,8 +62,8 @@ function candidatesOf({ reads: db }: Engine, agentId: string, asked: Asked, call
     threadId !== undefined || isOpen
       ? sql<boolean>`runs.agent_id || '' = ${agentId}`
       : sql<boolean>`runs.agent_id = ${agentId}`;
-  return db
-    .selectFrom("runs")
+  const newest = newestFirst(db.selectFrom("runs"), cursor);
+  return newest
     .select(["id", "agent_id", "thread_id", "session_id", "status", "role", "created_at", "started_at", "finished_at"])
     .select(["manifest_hash", "retry_of"])
     .select(sql<RunRow["ending"]>`case when ${isUnsuccessful} then ending end`.as("ending"))
@@ -72,9 +73,6 @@ function candidatesOf({ reads: db }: Engine, agentId: string, asked: Asked, call
     .$if(sessionId !== undefined, (some) => some.where("session_id", "=", sessionId!))
     .$if(isOpen, (some) => some.where("finished_at", "is", null))
     .$if(mustBeUnsuccessful(asked), (some) => some.where(isUnsuccessful))
-    .$if(cursor !== undefined, (page) => page.where(olderThan(cursor!, { at: "created_at", id: "id" })))
-    .orderBy("created_at", "desc")
-    .orderBy("id", "desc")
     .limit(BATCH)
     .execute();
 }

@@ -3,6 +3,7 @@ import type { RunStore } from "@patchbay/engine/ports/store/run-store";
 import { fromJson, inBatches, withoutNulls } from "../columns.ts";
 import type { Engine } from "../engine.ts";
 import { approvalsOf } from "../calls/approvals.ts";
+import { newestFirst } from "../page-cursor.ts";
 import { readHistory } from "./history.ts";
 import { startedBy } from "./run-requests.ts";
 import { is, statement } from "../statement.ts";
@@ -17,6 +18,7 @@ export function runReads(engine: Engine) {
 }
 
 function runRecords(engine: Engine) {
+  const newest = newestFirst(engine.db.selectFrom("runs").select(runColumns.names));
   return {
     async get(agentId, runId) {
       const [row] = await runById(engine, { agentId, runId });
@@ -39,14 +41,7 @@ function runRecords(engine: Engine) {
     history: (threadId, scope) => readHistory(engine, { threadId, ...scope }),
 
     async list(agentId, { limit }) {
-      const rows = await engine.db
-        .selectFrom("runs")
-        .select(runColumns.names)
-        .where("agent_id", "=", agentId)
-        .orderBy("created_at", "desc")
-        .orderBy("id", "desc")
-        .limit(limit)
-        .execute();
+      const rows = await newest.where("agent_id", "=", agentId).limit(limit).execute();
       return rows.map(runColumns.recordOf);
     },
 
@@ -66,13 +61,9 @@ function runRecords(engine: Engine) {
     },
 
     async ofRequest(requestId, { limit, agentId }) {
-      const rows = await engine.db
-        .selectFrom("runs")
-        .select(runColumns.names)
+      const rows = await newest
         .where("id", "in", startedBy(requestId, { agentId }, engine))
         .$if(agentId !== undefined, (some) => some.where("agent_id", "=", agentId!))
-        .orderBy("created_at", "desc")
-        .orderBy("id", "desc")
         .limit(limit)
         .execute();
       return rows.map(runColumns.recordOf);

@@ -3,7 +3,7 @@ import type { ThreadPage } from "@patchbay/protocol";
 import { expressionBuilder, type ExpressionBuilder, type Insertable, sql } from "kysely";
 import type { VisibleTo } from "@patchbay/engine/ports/callers";
 import type { NewRun } from "@patchbay/engine/ports/store/run-store";
-import { olderThan, type PageEnd, toCursor } from "../page-cursor.ts";
+import { byNewest, olderThan, type PageEnd, pageFrom, toCursor } from "../page-cursor.ts";
 import type { Engine, StoreDialect } from "../engine.ts";
 import type { Schema, ThreadRow } from "../tables/schema.ts";
 import { statement } from "../statement.ts";
@@ -85,30 +85,21 @@ export async function threadsOfRoles(
   let next = cursor;
   let more = true;
   for (let pages = 0; more && pages < MAX_PAGES && found.length < wanted; pages++) {
-    const candidates = await newest(engine, agentId, {
-      ...asked,
-      limit: wanted,
-      ...(next !== undefined && { cursor: next }),
-    });
+    const candidates = await newest(engine, agentId, { ...asked, limit: wanted, cursor: next });
     more = candidates.length === wanted;
     const end = candidates.at(-1);
     if (end) next = toCursor(end);
     const summaries = await summariesOf(engine, [...new Set(candidates.map(({ id }) => id))], asked);
     // A thread has a row per role but is listed once, at its newest visible run. Its other rows are skipped.
     const inPlace = new Set(candidates.map(({ at, id }) => `${isoTime(at)} ${id}`));
-    found.push(
-      ...summaries.filter(({ updatedAt, threadId }) => inPlace.has(`${updatedAt} ${threadId}`)).toSorted(byUpdate),
-    );
+    const newestOfEach = summaries.filter(({ updatedAt, threadId }) => inPlace.has(`${updatedAt} ${threadId}`));
+    found.push(...newestOfEach.toSorted((a, b) => byNewest(endOf(a), endOf(b))));
   }
-  const items = found.slice(0, limit);
-  const last = items.at(-1);
-  if (found.length > limit && last)
-    return { items, nextCursor: toCursor({ at: Date.parse(last.updatedAt), id: last.threadId }) };
-  return { items, nextCursor: more && next !== undefined ? next : null };
+  const { rows: items, nextCursor } = pageFrom(found, { limit, endOf });
+  return { items, nextCursor: nextCursor ?? (more ? (next ?? null) : null) };
 }
 
-const byUpdate = (a: ThreadSummary, b: ThreadSummary): number =>
-  Date.parse(b.updatedAt) - Date.parse(a.updatedAt) || (a.threadId < b.threadId ? 1 : -1);
+const endOf = ({ updatedAt, threadId: id }: ThreadSummary): PageEnd => ({ at: Date.parse(updatedAt), id });
 
 /** The newest rows for these roles: one index range per role and caller id, merged. */
 async function newest(

@@ -1,11 +1,11 @@
 import { isoTime } from "@patchbay/kit";
 import type { ThreadDetail, ThreadSummary } from "@patchbay/protocol";
-import type { ExpressionBuilder } from "kysely";
+import { type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import type { VisibleTo } from "@patchbay/engine/ports/callers";
 import type { ThreadStore } from "@patchbay/engine/ports/store/stores";
 import { fromJson } from "../columns.ts";
 import { releaseReservations } from "../runs/credits.ts";
-import { parseCursor, toCursor, olderThan } from "../page-cursor.ts";
+import { byNewest, newestFirst, pageFrom, parseCursor, toCursor } from "../page-cursor.ts";
 import { type Engine, transact } from "../engine.ts";
 import type { Schema, ThreadRow } from "../tables/schema.ts";
 import { summariesOf, threadsOfRoles } from "./thread-roles.ts";
@@ -45,22 +45,15 @@ export function threadStore(engine: Engine): ThreadStore {
       if (roles) return threadsOfRoles(engine, agentId, { ...asked, roles });
       const { limit, cursor, sessionId, callers } = asked;
       const newest = (caller?: string) =>
-        engine.reads
-          .selectFrom("threads")
-          .selectAll()
-          .where(is({ agent_id: agentId, listed: 1 }))
-          .$if(caller !== undefined, (own) => own.where("caller_id", "=", caller!))
+        newestFirst(engine.reads.selectFrom("threads").selectAll(), cursor, { at: "updated_at", id: "id" })
+          .where(is({ agent_id: agentId, listed: 1, ...(caller !== undefined && { caller_id: caller }) }))
           .$if(sessionId !== undefined, (some) => some.where((eb) => ofSession(eb, agentId, sessionId!, { callers })))
-          .$if(cursor !== undefined, (some) => some.where(olderThan(cursor!, { at: "updated_at", id: "id" })))
-          .orderBy("updated_at", "desc")
-          .orderBy("id", "desc")
           .limit(limit + 1)
           .execute();
-      const rows = callers ? (await Promise.all(callers.map(newest))).flat().toSorted(newestFirst) : await newest();
-      const page = rows.slice(0, limit);
-      const last = page.at(-1);
-      const items = page.map(toSummary);
-      return { items, nextCursor: rows.length > limit && last ? toCursor({ at: last.updated_at, id: last.id }) : null };
+      const found = callers ? (await Promise.all(callers.map(newest))).flat() : await newest();
+      const sorted = found.toSorted((a, b) => byNewest(endOf(a), endOf(b)));
+      const { rows, nextCursor } = pageFrom(sorted, { limit, endOf });
+      return { items: rows.map(toSummary), nextCursor };
     },
 
     async get(agentId, threadId, page) {
@@ -96,7 +89,7 @@ export function threadStore(engine: Engine): ThreadStore {
   };
 }
 
-const newestFirst = (a: ThreadRow, b: ThreadRow): number => b.updated_at - a.updated_at || (a.id < b.id ? 1 : -1);
+const endOf = ({ updated_at: at, id }: ThreadRow) => ({ at, id });
 
 function findThread(
   { db }: Engine,
@@ -158,8 +151,7 @@ export const ofSession = (
     eb
       .selectFrom("runs")
       .select("runs.thread_id")
-      .where("runs.agent_id", "=", agentId)
-      .where("runs.session_id", "=", sessionId)
+      .where(is({ "runs.agent_id": agentId, "runs.session_id": sessionId }))
       .where((runs) => visibleRuns(runs, visibleTo)),
   );
 
@@ -196,16 +188,8 @@ async function messagesOf(
 }
 
 /** A retry repeats the previous run's query. */
-const isNotRetried = ({ not, exists, selectFrom }: ExpressionBuilder<Schema, "runs">) =>
-  not(
-    exists(
-      selectFrom("runs as retry")
-        .select("retry.id")
-        .whereRef("retry.thread_id", "=", "runs.thread_id")
-        .whereRef("retry.position", "=", (eb) => eb("runs.position", "+", 1))
-        .where("retry.retry_of", "is not", null),
-    ),
-  );
+const isNotRetried = sql<SqlBool>`not exists (select 1 from runs as retry
+  where retry.thread_id = runs.thread_id and retry.position = runs.position + 1 and retry.retry_of is not null)`;
 
 /** The column's maximum. A cursor from another list may contain a larger value, which Postgres would reject. */
 const LAST_POSITION = 2 ** 31 - 1;
