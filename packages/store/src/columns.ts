@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Manifest } from "@patchbay/protocol";
-import type { AliasableExpression } from "kysely";
+import { type AliasableExpression, type RawBuilder, sql } from "kysely";
 import { ownTurn } from "@patchbay/engine/ports/own-turn";
 
 /** Omits the properties that are null or undefined: columns use null, records omit optional properties. */
@@ -32,6 +32,12 @@ export const selected = <Values extends Record<string, AliasableExpression<unkno
   columns: Object.keys(values) as (keyof Values & string)[],
   selections: Object.entries(values).map(([name, value]) => value.as(name)),
 });
+
+/** In an upsert, the values of the rejected row in these columns. */
+export const excluded = <Column extends string>(...columns: Column[]) =>
+  Object.fromEntries(columns.map((column) => [column, sql.ref(`excluded.${column}`)])) as {
+    [Name in Column]: RawBuilder<never>;
+  };
 
 /** Ids per statement. SQLite allows 32,766 values per statement, Postgres twice as many. */
 const IDS = 8192;

@@ -53,14 +53,10 @@ async function withoutTimeouts<T>(
   { patient, target }: PostgresStoreDialect,
   work: (db: Kysely<Schema>) => Promise<T>,
 ): Promise<T> {
-  const db = new Kysely<Schema>({ dialect: patient });
-  try {
-    return await work(db);
-  } catch (error) {
+  await using db = new Kysely<Schema>({ dialect: patient });
+  return await work(db).catch((error: unknown) => {
     throw explainConnectError(error, target);
-  } finally {
-    await db.destroy();
-  }
+  });
 }
 
 /** Row-level security does not apply to superusers, nor to roles with `bypassrls`: then only queries separate organisations. */

@@ -37,6 +37,7 @@ import { clientTokenStore } from "./accounts/client-tokens.ts";
 import { webhookStore } from "./webhooks.ts";
 import { runStarts } from "./runs/runs-start.ts";
 import { runtimeStore } from "./function-sets/runtimes.ts";
+import { nowOf } from "./moments.ts";
 import type { Schema } from "./tables/schema.ts";
 import { serviceTokenStore } from "./accounts/service-tokens.ts";
 import { shadowStore } from "./calls/shadows.ts";
@@ -99,12 +100,8 @@ export async function inspectStore(url: string): Promise<SchemaStatus> {
     const { inspectPostgres } = await import("./open-postgres.ts");
     return inspectPostgres(url);
   }
-  const db = new Kysely<Schema>({ dialect: sqliteDialect(sqlitePath(url)).kysely });
-  try {
-    return await schemaStatus(db, { location: sqlitePath(url), rowLevelSecurity: false, log: silentLog });
-  } finally {
-    await db.destroy();
-  }
+  await using db = new Kysely<Schema>({ dialect: sqliteDialect(sqlitePath(url)).kysely });
+  return await schemaStatus(db, { location: sqlitePath(url), rowLevelSecurity: false, log: silentLog });
 }
 
 /** An embedded database's file; undefined for a database in memory or on a server. */
@@ -169,10 +166,7 @@ function assemble(engine: Engine): OpenStore {
     signIn: signInStore(engine),
     ping: () => ping(engine),
     failedGroups: () => engine.health.failedGroups,
-    async now() {
-      const row = await engine.db.selectNoFrom(engine.dialect.now.as("now")).executeTakeFirstOrThrow();
-      return row.now;
-    },
+    now: () => nowOf(engine),
     async address() {
       const row = await engine.db.selectFrom("service").select("address").executeTakeFirst();
       return row?.address;

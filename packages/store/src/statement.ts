@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Compilable, Expression, ExpressionBuilder, FilterObject, QueryResult, SqlBool } from "kysely";
+import type { Compilable, Expression, ExpressionBuilder, FilterObject, QueryResult, RawBuilder, SqlBool } from "kysely";
 import type { NamedQuery } from "@patchbay/database/postgres-connection";
 import type { Engine, StoreDialect } from "./engine.ts";
 import type { Schema } from "./tables/schema.ts";
@@ -30,7 +30,7 @@ class Placeholder {
  * but must not inspect them. The values must have the same properties every time.
  */
 export function statement<Values extends object, Row>(
-  build: (values: Values, engine: Engine) => Compilable<Row>,
+  build: (values: Values, engine: Engine) => Built<Row>,
 ): (engine: Engine, values: Values) => Promise<Row[]> {
   const compiled = compiledOnce<Values, Row>(([values], engine) => build(values!, engine));
   return async (engine, values) => (await execute(engine, compiled, [values])).rows;
@@ -58,17 +58,19 @@ export function insertion<Values extends object>(
   };
 }
 
+/** A query, or raw SQL. */
+type Built<Row> = Compilable<Row> | RawBuilder<Row>;
 type Compiled<Values, Row> = (engine: Engine, rows: readonly Values[]) => NamedQuery<Row>;
 
 /** Compiles once per dialect: the databases write the clock and locks differently. */
 function compiledOnce<Values extends object, Row>(
-  build: (rows: Values[], engine: Engine) => Compilable<Row>,
+  build: (rows: Values[], engine: Engine) => Built<Row>,
 ): Compiled<Values, Row> {
   const known = new WeakMap<StoreDialect, NamedQuery<Row>>();
   return (engine, rows) => {
     let named = known.get(engine.dialect);
     if (!named) {
-      const compiled = build(rows.map(placeholdersOf), engine).compile();
+      const compiled = build(rows.map(placeholdersOf), engine).compile(engine.db);
       named = { ...compiled, name: nameOf(compiled.sql) };
       known.set(engine.dialect, named);
     }

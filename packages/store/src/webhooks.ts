@@ -1,4 +1,5 @@
-import { sql } from "kysely";
+import { present } from "@patchbay/kit";
+import { sql, type SqlBool } from "kysely";
 import {
   DELIVERY_ATTEMPTS,
   DELIVERY_MS,
@@ -120,8 +121,10 @@ function deliveryLists(engine: Engine): Pick<WebhookStore, "add" | "deliveries" 
     },
 
     async deliveries({ agentId, status, ...asked }) {
-      const all = reads.selectFrom("webhook_deliveries").selectAll().where("agent_id", "=", agentId);
-      const some = all.$if(status !== undefined, (those) => those.where("status", "=", status!));
+      const some = reads
+        .selectFrom("webhook_deliveries")
+        .selectAll()
+        .where(is({ agent_id: agentId, ...present({ status }) }));
       const page = await newestPage(some, asked, { at: "created_at", id: "id" });
       return { ...page, items: page.items.map(toDelivery) };
     },
@@ -170,8 +173,7 @@ function sending(engine: Engine): Pick<WebhookStore, "due" | "claim" | "settle">
             selectFrom("webhook_deliveries")
               .select("webhook_deliveries.id")
               .whereRef("webhook_deliveries.agent_id", "=", "webhooks.agent_id")
-              .where("webhook_deliveries.status", "=", "pending")
-              .where("webhook_deliveries.next_attempt_at", "<=", dialect.now),
+              .where(isDue(engine)),
           ),
         )
         .execute();
@@ -227,14 +229,16 @@ function sending(engine: Engine): Pick<WebhookStore, "due" | "claim" | "settle">
   };
 }
 
+const isDue = ({ dialect }: Pick<Engine, "dialect">) =>
+  sql<SqlBool>`(webhook_deliveries.status = 'pending' and webhook_deliveries.next_attempt_at <= ${dialect.now})`;
+
 /** The lease is in `next_attempt_at`: after a replica crashes, its delivery becomes due again without a release. */
 function take({ db, dialect }: Engine, agentId: string, { limit, leaseMs }: { limit: number; leaseMs: number }) {
   const due = db
     .selectFrom("webhook_deliveries")
     .select("webhook_deliveries.id")
     .where("webhook_deliveries.agent_id", "=", agentId)
-    .where("webhook_deliveries.status", "=", "pending")
-    .where("webhook_deliveries.next_attempt_at", "<=", dialect.now)
+    .where(isDue({ dialect }))
     .orderBy("webhook_deliveries.next_attempt_at")
     .limit(limit);
   return db

@@ -1,11 +1,12 @@
 import { applySettingsChange } from "@patchbay/protocol";
 import { type Selectable, sql } from "kysely";
-import type { AccountStore, Agent, Org } from "@patchbay/engine/ports/store/stores";
+import type { AccountStore, Agent } from "@patchbay/engine/ports/store/stores";
 import { fromJson, toJson } from "../columns.ts";
 import { credentialStore } from "./credentials.ts";
 import { balanceOf } from "../runs/credits.ts";
 import { makeDue } from "../calls/approvals.ts";
 import { type Engine, transact } from "../engine.ts";
+import { oldestFirst } from "../page-cursor.ts";
 import type { Schema } from "../tables/schema.ts";
 import { sharedRead } from "../shared-reads.ts";
 import { is, statement } from "../statement.ts";
@@ -19,19 +20,14 @@ export function accountStore(engine: Engine): Accounts {
 }
 
 function orgs({ db, dialect }: Engine) {
+  const all = db.selectFrom("orgs").select(["id as orgId", "name", "tier"]);
   return {
     async createOrg({ orgId, name, tier }) {
       const row = { id: orgId, name, tier, created_at: dialect.now };
       await db.insertInto("orgs").values(row).execute();
     },
-    async listOrgs() {
-      const rows = await db.selectFrom("orgs").selectAll().orderBy("created_at").orderBy("id").execute();
-      return rows.map(toOrg);
-    },
-    async getOrg(orgId) {
-      const row = await db.selectFrom("orgs").selectAll().where("id", "=", orgId).executeTakeFirst();
-      return row && toOrg(row);
-    },
+    listOrgs: () => oldestFirst(all).execute(),
+    getOrg: (orgId) => all.where("id", "=", orgId).executeTakeFirst(),
     async renameOrg(orgId, name) {
       await db.updateTable("orgs").set({ name }).where("id", "=", orgId).execute();
     },
@@ -63,7 +59,7 @@ function agents(engine: Engine) {
     },
     async listAgents(orgId) {
       const query = orgId === undefined ? living() : living().where("org_id", "=", orgId);
-      const rows = await query.orderBy("created_at").orderBy("id").execute();
+      const rows = await oldestFirst(query).execute();
       return rows.map(toAgent);
     },
     async getAgent(agentId) {
@@ -108,10 +104,6 @@ function agents(engine: Engine) {
         return deleted !== undefined;
       }),
   } satisfies Partial<Accounts>;
-}
-
-function toOrg(row: Schema["orgs"]): Org {
-  return { orgId: row.id, name: row.name, tier: row.tier };
 }
 
 function toAgent(row: Selectable<Schema["agents"]>): Agent {

@@ -1,6 +1,7 @@
 import { timeText } from "@patchbay/kit";
 import { sql } from "kysely";
 import type { NotedHead } from "@patchbay/engine/ports/store/audit-seals";
+import { excluded } from "../columns.ts";
 import { type Engine, transact } from "../engine.ts";
 import type { AuditHeadRow } from "../tables/audit.ts";
 import { DAY_MS, nowOf } from "../moments.ts";
@@ -54,11 +55,7 @@ function noteSome(engine: Engine, due: readonly DueHead[]): Promise<NotedHead[]>
       .onConflict((conflict) =>
         conflict
           .column("org_id")
-          .doUpdateSet((eb) => ({
-            day: eb.ref("excluded.day"),
-            seq: eb.ref("excluded.seq"),
-            head: eb.ref("excluded.head"),
-          }))
+          .doUpdateSet(excluded("day", "seq", "head"))
           .whereRef("audit_heads.day", "<>", "excluded.day"),
       )
       .returning("org_id")

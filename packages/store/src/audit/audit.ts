@@ -7,8 +7,8 @@ import { type Engine, transact } from "../engine.ts";
 import type { Schema } from "../tables/schema.ts";
 import { auditColumns, type AuditTableRow, entryColumns } from "../tables/audit.ts";
 import { sortableId } from "../columns.ts";
-
-import { insertion } from "../statement.ts";
+import { present } from "@patchbay/kit";
+import { insertion, is } from "../statement.ts";
 
 const NEWEST = { at: "created_at", id: "id" } as const;
 /** The frequent actions. A partial index contains all other entries, so that a search for a rare one is fast. */
@@ -61,18 +61,16 @@ function conditions({ agentId, orgId, runId, role, functionName, action, since, 
   found: Where;
   checked: Where | undefined;
 } {
-  const found: Where[] = [];
+  const found: Where[] = [is(present({ agent_id: agentId, run_id: runId }))];
   const checked: Where[] = [];
-  if (agentId !== undefined) found.push((eb) => eb("agent_id", "=", agentId));
   if (orgId !== undefined) {
-    found.push((eb) => eb.and([eb("org_id", "=", orgId), eb("run_id", "is", null)]));
+    found.push(is({ org_id: orgId, run_id: null }));
     checked.push((eb) => eb("action", "not like", "query.%"));
   }
-  if (runId !== undefined) found.push((eb) => eb("run_id", "=", runId));
   if (since !== undefined) found.push((eb) => eb("created_at", ">=", since));
   if (until !== undefined) found.push((eb) => eb("created_at", "<", until));
-  if (role !== undefined) checked.push((eb) => eb("role", "=", role));
-  if (functionName !== undefined) checked.push((eb) => eb("function_name", "=", functionName));
+  if (role !== undefined) checked.push(is({ role }));
+  if (functionName !== undefined) checked.push(is({ function_name: functionName }));
   if (action !== undefined) checked.push((eb) => eb.or([eb("action", "=", action), beginsWith(`${action}.`)]));
   const all =
     (some: Where[]): Where =>

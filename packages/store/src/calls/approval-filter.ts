@@ -1,3 +1,4 @@
+import { present } from "@patchbay/kit";
 import { CALLER } from "@patchbay/protocol";
 import { type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import type { ApprovalFilter } from "@patchbay/engine/ports/store/approvals";
@@ -32,11 +33,7 @@ export function matches(
   { orgId, agentId, runId, approvalId, status, visibleTo, orDecidedBy }: ApprovalFilter,
 ) {
   const { dialect } = engine;
-  const all = [];
-  if (orgId !== undefined) all.push(eb("org_id", "=", orgId));
-  if (agentId !== undefined) all.push(eb("agent_id", "=", agentId));
-  if (runId !== undefined) all.push(eb("run_id", "=", runId));
-  if (approvalId !== undefined) all.push(eb("id", "=", approvalId));
+  const all = [eb.and(present({ org_id: orgId, agent_id: agentId, run_id: runId, id: approvalId }))];
   if (visibleTo) {
     const { roles, callers } = visibleTo;
     const seen = [ofRoles(eb, roles), ...(callers ? [eb(callerId, "in", callers)] : [])];
@@ -46,6 +43,6 @@ export function matches(
   if (status === "pending") all.push(open, eb("expires_at", ">", dialect.now));
   else if (status === "expired")
     all.push(eb.or([eb("status", "=", "expired"), eb.and([open, eb("expires_at", "<=", dialect.now)])]));
-  else if (status !== undefined) all.push(eb("status", "=", status));
+  else all.push(eb.and(present({ status })));
   return eb.and(all);
 }

@@ -1,8 +1,9 @@
 import type { ErrorReport } from "@patchbay/protocol";
 import { sql } from "kysely";
 import type { CallStore } from "@patchbay/engine/ports/store/call-store";
-import { fromJson, toJson } from "../columns.ts";
+import { excluded, fromJson, toJson } from "../columns.ts";
 import type { Engine } from "../engine.ts";
+import { is } from "../statement.ts";
 
 /** The errors that runtimes report for open calls. A redelivered result replaces the previous attempt's report. */
 export function callErrors({ db }: Engine): Pick<CallStore, "recordError"> {
@@ -15,20 +16,12 @@ export function callErrors({ db }: Engine): Pick<CallStore, "recordError"> {
           eb
             .selectFrom("calls")
             .innerJoin("runs", "runs.id", "calls.run_id")
-            .select([
-              "calls.run_id",
-              "calls.id",
-              "calls.org_id",
-              sql<string>`cast(${toJson(error)} as text)`.as("body"),
-            ])
-            .where("calls.id", "=", callId)
-            .where("calls.instance_id", "=", instanceId)
-            .where("calls.outcome", "is", null)
+            .select(["calls.run_id", "calls.id", "calls.org_id"])
+            .select(sql<string>`cast(${toJson(error)} as text)`.as("body"))
+            .where(is({ "calls.id": callId, "calls.instance_id": instanceId, "calls.outcome": null }))
             .where("runs.agent_id", "=", agentId),
         )
-        .onConflict((conflict) =>
-          conflict.columns(["run_id", "call_id"]).doUpdateSet((eb) => ({ body: eb.ref("excluded.body") })),
-        )
+        .onConflict((conflict) => conflict.columns(["run_id", "call_id"]).doUpdateSet(excluded("body")))
         .execute();
     },
   };

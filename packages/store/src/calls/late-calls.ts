@@ -12,19 +12,10 @@ export function findCall({ db }: Engine, { agentId, callId, instanceId }: CallAd
   return db
     .selectFrom("calls")
     .innerJoin("runs", "runs.id", "calls.run_id")
-    .select([
-      "calls.id",
-      "calls.run_id",
-      "calls.org_id",
-      "calls.function_name",
-      "calls.outcome",
-      "calls.late",
-      "calls.attempt",
-    ])
+    .select(["calls.id", "calls.run_id", "calls.org_id", "calls.function_name"])
+    .select(["calls.outcome", "calls.late", "calls.attempt"])
     .select(["runs.agent_id", "runs.key_id", "runs.role", "runs.owner", "runs.status"])
-    .where("calls.id", "=", callId)
-    .where("calls.instance_id", "=", instanceId)
-    .where("runs.agent_id", "=", agentId)
+    .where(is({ "calls.id": callId, "calls.instance_id": instanceId, "runs.agent_id": agentId }))
     .executeTakeFirst();
 }
 

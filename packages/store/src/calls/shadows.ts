@@ -1,6 +1,6 @@
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import type { Candidate, Difference, Position, ShadowStore } from "@patchbay/engine/ports/store/shadow-store";
-import { fromJson, toJson } from "../columns.ts";
+import { excluded, fromJson, toJson } from "../columns.ts";
 import { type Engine, transact } from "../engine.ts";
 import { ago, inMs } from "../moments.ts";
 import { endedCalls, withCallers } from "./newest-calls.ts";
@@ -140,38 +140,31 @@ async function addDifferences(
   differences: readonly Difference[],
 ): Promise<void> {
   const stored = await db.selectFrom("shadow_changes").selectAll().where("agent_id", "=", agentId).execute();
-  const keyOf = (one: { function_name: string; role: string; was: string; decision: string }) =>
-    JSON.stringify([one.function_name, one.role, one.was, one.decision]);
-  const found = new Map(stored.map((row) => [keyOf(row), { ...row, examples: fromJson(row.examples), isNew: false }]));
-  for (const { functionName, role, was, is, runId } of differences) {
-    const key = { function_name: functionName, role: toJson(role ?? null), was, decision: is };
-    const one = found.get(keyOf(key)) ?? { ...key, calls: 0, examples: [], isNew: true };
-    if (found.size >= MOST_CHANGES && one.isNew && one.calls === 0) continue;
-    found.set(keyOf(key), {
-      ...one,
-      calls: one.calls + 1,
-      examples: [runId, ...one.examples].slice(0, EXAMPLES),
-      agent_id: agentId,
-      org_id: orgId,
-      last_at: 0,
-    });
+  const known = new Map(stored.map((row) => [keyOf(row), row]));
+  let kinds = known.size;
+  for (const [key, same] of Map.groupBy(differences, (one) => keyOf(kindOf(one)))) {
+    const earlier = known.get(key);
+    if (!earlier && kinds++ >= MOST_CHANGES) continue;
+    const runIds = [...same.map(({ runId }) => runId).toReversed(), ...(earlier ? fromJson(earlier.examples) : [])];
+    const sums = { calls: (earlier?.calls ?? 0) + same.length, examples: toJson(runIds.slice(0, EXAMPLES)) };
+    await db
+      .insertInto("shadow_changes")
+      .values({ ...kindOf(same[0]!), ...sums, agent_id: agentId, org_id: orgId, last_at: dialect.now })
+      .onConflict((conflict) =>
+        conflict
+          .columns(["agent_id", "function_name", "role", "was", "decision"])
+          .doUpdateSet(excluded("calls", "examples", "last_at")),
+      )
+      .execute();
   }
-  const changed = new Set(
-    differences.map(({ functionName, role, was, is }) =>
-      keyOf({ function_name: functionName, role: toJson(role ?? null), was, decision: is }),
-    ),
-  );
-  for (const [key, { isNew: _, ...row }] of found)
-    if (changed.has(key))
-      await db
-        .insertInto("shadow_changes")
-        .values({ ...row, examples: toJson(row.examples), last_at: dialect.now })
-        .onConflict((conflict) =>
-          conflict.columns(["agent_id", "function_name", "role", "was", "decision"]).doUpdateSet(({ ref }) => ({
-            calls: ref("excluded.calls"),
-            examples: ref("excluded.examples"),
-            last_at: ref("excluded.last_at"),
-          })),
-        )
-        .execute();
 }
+
+const kindOf = ({ functionName, role, was, is: decision }: Difference) => ({
+  function_name: functionName,
+  role: toJson(role ?? null),
+  was,
+  decision,
+});
+
+const keyOf = ({ function_name, role, was, decision }: ReturnType<typeof kindOf>): string =>
+  JSON.stringify([function_name, role, was, decision]);

@@ -30,9 +30,8 @@ async function acceptAll(engine: Engine, attempts: readonly Attempt[]): Promise<
  * The lock on the runs excludes a claim, as in `acceptOpen`. Both locks follow the common transaction order: the run,
  * then the call. The range of `fence` is always true: see `storeRows`.
  */
-const acceptRows = statement((p: { attempts: string }, engine: Engine) => ({
-  compile: () =>
-    sql<Accepted & { at: number }>`
+const acceptRows = statement(
+  (p: { attempts: string }) => sql<Accepted & { at: number }>`
 with attempts as materialized (
   select * from json_to_recordset(cast(${p.attempts} as json)) as x(
     at int, "callId" text, attempt int, fence int, "replicaId" text)
@@ -48,5 +47,5 @@ own as materialized (
 update calls set accepted_by = own."replicaId" from own
 where calls.id = own."callId" and calls.attempt = own.attempt and calls.accepted_by is null and calls.outcome is null
   and calls.arrived is null
-returning own.at, ${listed(OF_CALL, "calls")}, ${listed(OF_RUN, "own")}`.compile(engine.db),
-}));
+returning own.at, ${listed(OF_CALL, "calls")}, ${listed(OF_RUN, "own")}`,
+);

@@ -105,10 +105,9 @@ new_runs as (
  * run, its foreign key, checked at the commit, undoes the statement.
  * The range of `timeout_ms` is always true: see `storeRows`.
  */
-const storeStarts = statement((p: { starts: string; audit: string }, engine: Engine) => ({
-  compile: () =>
-    sql<Started & { id: string }>`
-with clock as materialized (select ${engine.dialect.now} as now),
+const storeStarts = statement(
+  (p: { starts: string; audit: string }, { dialect }: Engine) => sql<Started & { id: string }>`
+with clock as materialized (select ${dialect.now} as now),
 starts as materialized (
   select x.*, clock.now from clock, json_to_recordset(cast(${p.starts} as json)) as x(
     ${sql.raw(acceptedColumns.types)}, timeout_ms bigint, owner text, lease_ms bigint, new_thread boolean, title text,
@@ -156,5 +155,5 @@ moved as materialized (select org_id, run_id, step, entry, 'reserve' as kind, mi
 ${MOVE_CREDITS}
 select placed.id, placed.now as created_at, placed.now + timeout_ms as deadline_at,
   coalesce(granted.micros, 0) as reserved
-from placed left join granted on granted.run_id = placed.id`.compile(engine.db),
-}));
+from placed left join granted on granted.run_id = placed.id`,
+);

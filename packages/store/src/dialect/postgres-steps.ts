@@ -216,10 +216,9 @@ wanted as materialized (
  * The range of `fence` is always true. With it, the planner expects one step instead of a hundred, and so uses indexes
  * even if the tables are small when it plans.
  */
-const storeRows = statement((p: Values, engine: Engine) => ({
-  compile: () =>
-    sql<{ run_id: string; reserved: number }>`
-with clock as materialized (select ${engine.dialect.now} as now),
+const storeRows = statement(
+  (p: Values, { dialect }: Engine) => sql<{ run_id: string; reserved: number }>`
+with clock as materialized (select ${dialect.now} as now),
 steps as materialized (
   select * from json_to_recordset(cast(${p.steps} as json)) as x(
     run_id text, fence int, events int, first_seq int, status text, result text, ending text, history text,
@@ -237,5 +236,5 @@ ${addRows(p)}
 ${CREDITS}
 ${MOVE_CREDITS}
 select advanced.id as run_id, coalesce(granted.micros, 0) as reserved
-from advanced left join granted on granted.run_id = advanced.id`.compile(engine.db),
-}));
+from advanced left join granted on granted.run_id = advanced.id`,
+);

@@ -1,6 +1,6 @@
 import { sql, type SqlBool } from "kysely";
 import type { RuntimeStore } from "@patchbay/engine/ports/store/stores";
-import { fromJson, toJson } from "../columns.ts";
+import { excluded, fromJson, toJson } from "../columns.ts";
 import { connectedNow } from "./connected.ts";
 import { ago } from "../moments.ts";
 import { newestSets } from "./set-order.ts";
@@ -34,16 +34,11 @@ export function manifestStore(engine: Engine) {
             // `trimManifests` deletes the oldest first. Renewing the time protects a set that a runtime offers again
             // until its connection is stored, which then refers to the set. The cases, their verdicts and the lock are
             // not part of the hash; the newest runtime's are kept.
-            .doUpdateSet(({ ref }) => ({
-              created_at: now,
-              body: ref("excluded.body"),
-              reported_cases: ref("excluded.reported_cases"),
-              access_lock: ref("excluded.access_lock"),
-              lock_since: sql<
-                number | null
-              >`case when manifests.access_lock = excluded.access_lock then manifests.lock_since
+            .doUpdateSet({
+              ...excluded("created_at", "body", "reported_cases", "access_lock"),
+              lock_since: sql`case when manifests.access_lock = excluded.access_lock then manifests.lock_since
                 else excluded.lock_since end`,
-            }))
+            })
             .where(({ eb, or }) =>
               or([
                 eb("manifests.created_at", "<", ago(engine, MINUTE_MS)),
@@ -120,7 +115,9 @@ const importance = (engine: Engine, agentId: string) => sql<number>`case
   else 0 end`;
 
 /** True when a row in the table refers to the manifest. */
-const namedIn = (table: "runs" | "runtimes" | "audit") => sql<SqlBool>`exists (select 1 from ${sql.table(table)}
+export const namedIn = (
+  table: "runs" | "runtimes" | "function_sets" | "audit",
+) => sql<SqlBool>`exists (select 1 from ${sql.table(table)}
   where ${sql.ref(`${table}.agent_id`)} = manifests.agent_id
   and ${sql.ref(`${table}.manifest_hash`)} = manifests.hash
   and ${sql.ref(`${table}.manifest_hash`)} is not null)`;

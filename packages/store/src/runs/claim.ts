@@ -2,6 +2,7 @@ import { type Expression, type ExpressionBuilder, type RawBuilder, sql, type Sql
 import type { RunRecord } from "@patchbay/engine/ports/records";
 import { SUSPECT_CRASHES } from "@patchbay/engine/ports/quarantine";
 import type { Engine } from "../engine.ts";
+import { is } from "../statement.ts";
 import { inMs } from "../moments.ts";
 import type { Schema } from "../tables/schema.ts";
 import { runColumns } from "../tables/runs.ts";
@@ -35,9 +36,7 @@ export async function take(
   const candidates = db
     .selectFrom("runs")
     .select("runs.id")
-    .where("runs.finished_at", "is", null)
-    .where("runs.owner", "is", null)
-    .where("runs.wake_at", "is", null)
+    .where(is({ "runs.finished_at": null, "runs.owner": null, "runs.wake_at": null }))
     .where(which)
     .orderBy("runs.created_at")
     .orderBy("runs.id")
@@ -68,25 +67,6 @@ export const isTrusted: RunWhere = (eb) => eb("runs.crashes", "<", SUSPECT_CRASH
  * A queued run that is next in its thread: no run in the thread is running or waits for an approval, and no older one
  * is queued. A thread's runs never overlap, because each continues the previous one's conversation.
  */
-export const nextInThread: RunWhere = (eb) =>
-  eb.and([
-    eb("runs.status", "=", "queued"),
-    eb.not(
-      eb.exists(
-        eb
-          .selectFrom("runs as other")
-          .select("other.id")
-          .whereRef("other.thread_id", "=", "runs.thread_id")
-          .where("other.finished_at", "is", null)
-          .where((other) =>
-            other.or([
-              other("other.status", "in", ["running", "waiting"]),
-              other.and([
-                other("other.status", "=", "queued"),
-                other("other.position", "<", other.ref("runs.position")),
-              ]),
-            ]),
-          ),
-      ),
-    ),
-  ]);
+export const nextInThread = sql<SqlBool>`(runs.status = 'queued' and not exists (
+  select 1 from runs as other where other.thread_id = runs.thread_id and other.finished_at is null
+    and (other.status in ('running', 'waiting') or (other.status = 'queued' and other.position < runs.position))))`;

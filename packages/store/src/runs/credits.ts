@@ -1,4 +1,4 @@
-import { type Expression, type ExpressionBuilder, sql } from "kysely";
+import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import { LeaseLost, type RunStore } from "@patchbay/engine/ports/store/run-store";
 import type { AccountStore } from "@patchbay/engine/ports/store/stores";
 import { sortableId } from "../columns.ts";
@@ -187,18 +187,10 @@ const readReservation = statement((p: Step, { db }) =>
 const openOf = ({ db }: Engine, runId: string) =>
   db
     .selectFrom("ledger as reserved")
-    .where("reserved.run_id", "=", runId)
-    .where("reserved.kind", "=", "reserve")
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom("ledger as end")
-            .select("end.id")
-            .where("end.run_id", "=", runId)
-            .whereRef("end.step", "=", "reserved.step")
-            .where("end.kind", "in", ["settle", "release"]),
-        ),
-      ),
+    .where((eb) => eb.and({ "reserved.run_id": runId, "reserved.kind": "reserve" }))
+    .where(
+      sql<SqlBool>`not exists (select 1 from ledger as done
+        where done.run_id = ${runId} and done.step = reserved.step and done.kind in ('settle', 'release'))`,
     );
 
 const openReservations = statement((p: { runId: string }, engine) =>

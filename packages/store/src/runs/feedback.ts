@@ -2,7 +2,7 @@ import { isoTime } from "@patchbay/kit";
 import type { RunFeedback } from "@patchbay/protocol/console";
 import { sql } from "kysely";
 import type { RunNotes } from "@patchbay/engine/ports/store/run-notes";
-import { fromJson, selected, toJson } from "../columns.ts";
+import { excluded, fromJson, selected, toJson } from "../columns.ts";
 import type { Engine } from "../engine.ts";
 import { is } from "../statement.ts";
 
@@ -28,12 +28,7 @@ export function feedbackStore({ db, dialect }: Engine): Pick<RunNotes, "recordFe
           eb.selectFrom("runs").select(selections).where("runs.id", "=", runId).where("runs.org_id", "=", orgId),
         )
         .onConflict((conflict) =>
-          conflict.columns(["run_id", "key_id"]).doUpdateSet(({ ref }) => ({
-            score: ref("excluded.score"),
-            tags: ref("excluded.tags"),
-            comment: ref("excluded.comment"),
-            created_at: ref("excluded.created_at"),
-          })),
+          conflict.columns(["run_id", "key_id"]).doUpdateSet(excluded("score", "tags", "comment", "created_at")),
         )
         .execute();
     },

@@ -1,4 +1,4 @@
-import { type ExpressionBuilder, sql } from "kysely";
+import { type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import type { RetryStore } from "@patchbay/engine/ports/store/run-notes";
 import { type Lease, LeaseLost, type NewRun } from "@patchbay/engine/ports/store/run-store";
 import { insertAudit } from "../audit/audit.ts";
@@ -114,14 +114,9 @@ export async function dropHistories(
     .updateTable("runs")
     .set({ history: null })
     .where("id", "in", replaced)
-    .where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom("runs as own")
-          .select("own.id")
-          .where("own.id", "=", runId)
-          .where("own.fence", "=", fence)
-          .where("own.status", "=", "running"),
-      ),
+    .where(
+      sql<SqlBool>`exists (select 1 from runs as own
+        where own.id = ${runId} and own.fence = ${fence} and own.status = 'running')`,
     )
     .execute();
 }

@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { sql, type SqlBool } from "kysely";
 import { type RunIndex, unlimited, type Upkeep } from "@patchbay/engine/ports/store/upkeep";
 import type { RunStore } from "@patchbay/engine/ports/store/run-store";
 import { fromJson } from "../columns.ts";
@@ -123,15 +123,9 @@ export async function indexedTo(engine: Engine, orgId: string): Promise<number |
     .where("finished_at", "<", ago(engine, MOMENT_MS))
     // By the time, not by an organisation index, which has 100,000 runs.
     .where(sql<boolean>`runs.org_id || '' = ${orgId}`)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom("run_facts")
-            .innerJoin("run_texts", "run_texts.id", "run_facts.id")
-            .select("run_facts.id")
-            .whereRef("run_facts.run_id", "=", "runs.id"),
-        ),
-      ),
+    .where(
+      sql<SqlBool>`not exists (select 1 from run_facts join run_texts on run_texts.id = run_facts.id
+        where run_facts.run_id = runs.id)`,
     )
     .orderBy("finished_at")
     .limit(1)
@@ -171,9 +165,7 @@ async function storeFacts(engine: Engine, runIds: string[]): Promise<void> {
     .select(FACTS_FROM)
     .where("id", "in", runIds)
     .where("finished_at", "is not", null)
-    .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom("run_facts").select("run_facts.id").whereRef("run_facts.run_id", "=", "runs.id"))),
-    )
+    .where(sql<SqlBool>`not exists (select 1 from run_facts where run_facts.run_id = runs.id)`)
     .execute();
   await insertFacts(engine, await factsOf(engine, runs, 0));
 }
@@ -196,9 +188,7 @@ async function storeWords(engine: Engine, runIds: string[]): Promise<void> {
     .innerJoin("runs", "runs.id", "run_facts.run_id")
     .select(["run_facts.id", "run_facts.run_id", "run_facts.org_id", "runs.request", "runs.ending"])
     .where("run_facts.run_id", "in", runIds)
-    .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom("run_texts").select("run_texts.id").whereRef("run_texts.id", "=", "run_facts.id"))),
-    )
+    .where(sql<SqlBool>`not exists (select 1 from run_texts where run_texts.id = run_facts.id)`)
     .execute();
   if (runs.length === 0) return;
   const failures = await db

@@ -5,6 +5,7 @@ import type { RunPages, RunsAsked } from "@patchbay/engine/ports/store/page";
 import { fromJson } from "../columns.ts";
 import type { Engine } from "../engine.ts";
 import { byNewest, newestFirst, type PageEnd, toCursor } from "../page-cursor.ts";
+import { is } from "../statement.ts";
 import type { RunRow } from "../tables/runs.ts";
 import { afterWrites } from "./run-writes.ts";
 
@@ -67,10 +68,8 @@ function candidatesOf({ reads: db }: Engine, agentId: string, asked: Asked, call
     .select(["id", "agent_id", "thread_id", "session_id", "status", "role", "created_at", "started_at", "finished_at"])
     .select(["manifest_hash", "retry_of"])
     .select(sql<RunRow["ending"]>`case when ${isUnsuccessful} then ending end`.as("ending"))
-    .$if(caller !== undefined, (own) => own.where("caller_id", "=", caller!))
     .where(ofAgent)
-    .$if(threadId !== undefined, (some) => some.where("thread_id", "=", threadId!))
-    .$if(sessionId !== undefined, (some) => some.where("session_id", "=", sessionId!))
+    .where(is(present({ caller_id: caller, thread_id: threadId, session_id: sessionId })))
     .$if(isOpen, (some) => some.where("finished_at", "is", null))
     .$if(mustBeUnsuccessful(asked), (some) => some.where(isUnsuccessful))
     .limit(BATCH)

@@ -1,5 +1,7 @@
 import { type SelectQueryBuilder, sql } from "kysely";
+import { present } from "@patchbay/kit";
 import type { Engine } from "../engine.ts";
+import { is } from "../statement.ts";
 import type { Schema } from "../tables/schema.ts";
 
 /** Ended runs get their facts within a second, if queries leave the time. */
@@ -19,9 +21,7 @@ export function startedBy(
   const facts = db
     .selectFrom("run_facts")
     .select("run_facts.run_id as id")
-    .where("run_facts.request_id", "=", requestId)
-    .$if(of.orgId !== undefined, (own) => own.where("run_facts.org_id", "=", of.orgId!))
-    .$if(of.agentId !== undefined, (own) => own.where("run_facts.agent_id", "=", of.agentId!))
+    .where(is({ request_id: requestId, ...present({ org_id: of.orgId, agent_id: of.agentId }) }))
     .orderBy("run_facts.id", "desc")
     .limit(MOST);
   const some = db.selectFrom("runs").select("runs.id").where("runs.request_id", "=", requestId);

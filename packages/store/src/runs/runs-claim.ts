@@ -1,3 +1,4 @@
+import { present } from "@patchbay/kit";
 import { sql, type UpdateObject } from "kysely";
 import type { RunStatus } from "@patchbay/protocol";
 import { QUARANTINE_CLAIMS } from "@patchbay/engine/ports/quarantine";
@@ -27,13 +28,10 @@ function claims(engine: Engine): Pick<RunStore, "claim" | "claimExpired" | "wake
   return {
     claim({ orgId, threadId, runId, ...claim }) {
       const started = { started_at: sql<number>`coalesce(started_at, ${dialect.now})` };
-      return take(engine, claim, started, (eb) => {
-        const which = [isTrusted(eb), eb.or([eb("runs.status", "=", "running"), nextInThread(eb)])];
-        if (orgId !== undefined) which.push(eb("runs.org_id", "=", orgId));
-        if (threadId !== undefined) which.push(eb("runs.thread_id", "=", threadId));
-        if (runId !== undefined) which.push(eb("runs.id", "=", runId));
-        return eb.and(which);
-      });
+      const which = present({ "runs.org_id": orgId, "runs.thread_id": threadId, "runs.id": runId });
+      return take(engine, claim, started, (eb) =>
+        eb.and([isTrusted(eb), eb.or([eb("runs.status", "=", "running"), nextInThread]), eb.and(which)]),
+      );
     },
 
     claimExpired: (claim) => {

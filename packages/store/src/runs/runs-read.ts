@@ -1,3 +1,4 @@
+import { present } from "@patchbay/kit";
 import type { QueryResponse } from "@patchbay/protocol";
 import type { RunStore } from "@patchbay/engine/ports/store/run-store";
 import { fromJson, inBatches, withoutNulls } from "../columns.ts";
@@ -63,7 +64,7 @@ function runRecords(engine: Engine) {
     async ofRequest(requestId, { limit, agentId }) {
       const rows = await newest
         .where("id", "in", startedBy(requestId, { agentId }, engine))
-        .$if(agentId !== undefined, (some) => some.where("agent_id", "=", agentId!))
+        .where(is(present({ agent_id: agentId })))
         .limit(limit)
         .execute();
       return rows.map(runColumns.recordOf);

@@ -1,7 +1,8 @@
-import { sql } from "kysely";
+import { sql, type SqlBool } from "kysely";
 import { type Engine, repeat } from "../engine.ts";
 import { oldestFirst } from "../page-cursor.ts";
 import { once, type Pass } from "../pass.ts";
+import { namedIn } from "../function-sets/manifests.ts";
 import { passedMs } from "../function-sets/served.ts";
 import { NO_ROLE } from "../threads/thread-roles.ts";
 import { ago, DAY_MS } from "../moments.ts";
@@ -37,16 +38,9 @@ async function sweepSomeRuns(engine: Engine, days: number, agentId: string | und
     .select("id")
     .where("finished_at", "<", cutoff)
     // An open retry reads the turns from the runs that it continues.
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom("runs as retry")
-            .select("retry.id")
-            .whereRef("retry.thread_id", "=", "runs.thread_id")
-            .where("retry.finished_at", "is", null)
-            .where("retry.retry_of", "is not", null),
-        ),
-      ),
+    .where(
+      sql<SqlBool>`not exists (select 1 from runs as retry
+        where retry.thread_id = runs.thread_id and retry.finished_at is null and retry.retry_of is not null)`,
     )
     .limit(RUNS_AT_ONCE);
   // An agent's runs are indexed by their start, and none ended before it: few that started before the cutoff are kept.
@@ -73,15 +67,9 @@ async function sweepRoles(engine: Engine, days: number, threadIds: string[]): Pr
     .deleteFrom("thread_roles")
     .where("thread_id", "in", threadIds)
     .where("updated_at", "<", ago(engine, days * DAY_MS))
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom("runs")
-            .select("runs.id")
-            .whereRef("runs.thread_id", "=", "thread_roles.thread_id")
-            .where((eb) => eb(eb.fn.coalesce("runs.role", eb.val(NO_ROLE)), "=", eb.ref("thread_roles.role"))),
-        ),
-      ),
+    .where(
+      sql<SqlBool>`not exists (select 1 from runs
+        where runs.thread_id = thread_roles.thread_id and coalesce(runs.role, ${NO_ROLE}) = thread_roles.role)`,
     )
     .execute();
 }
@@ -94,9 +82,7 @@ export async function sweepThreads(engine: Engine, days: number, pass: Pass): Pr
       .deleteFrom("threads")
       .where("id", "in", ids)
       .where("updated_at", "<", cutoff)
-      .where(({ not, exists, selectFrom }) =>
-        not(exists(selectFrom("runs").select("runs.id").whereRef("runs.thread_id", "=", "threads.id"))),
-      );
+      .where(sql<SqlBool>`not exists (select 1 from runs where runs.thread_id = threads.id)`);
   const sweepOf = (agentId: string, listed: 0 | 1, cutoff: Cutoff) =>
     eachPage(pass, async (after) => {
       const old = db
@@ -146,18 +132,7 @@ export async function sweepManifests(engine: Engine, days: number, pass: Pass): 
   await forEachAgent(engine, pass, async ({ id }) => {
     const old = engine.db.deleteFrom("manifests").where("agent_id", "=", id).where("created_at", "<", cutoff);
     const unused = (["runs", "runtimes", "function_sets", "audit"] as const).reduce(
-      (query, table) =>
-        query.where(({ not, exists, selectFrom }) =>
-          not(
-            exists(
-              selectFrom(table)
-                .select(`${table}.agent_id`)
-                .where(`${table}.agent_id`, "=", id)
-                .whereRef(`${table}.manifest_hash`, "=", "manifests.hash")
-                .where(`${table}.manifest_hash`, "is not", null),
-            ),
-          ),
-        ),
+      (query, table) => query.where(({ not }) => not(namedIn(table))),
       old,
     );
     await once(pass, () => repeat(engine, () => unused.execute()));

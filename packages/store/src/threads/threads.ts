@@ -1,4 +1,4 @@
-import { isoTime } from "@patchbay/kit";
+import { isoTime, present } from "@patchbay/kit";
 import type { ThreadDetail, ThreadSummary } from "@patchbay/protocol";
 import { type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import type { VisibleTo } from "@patchbay/engine/ports/callers";
@@ -46,7 +46,7 @@ export function threadStore(engine: Engine): ThreadStore {
       const { limit, cursor, sessionId, callers } = asked;
       const newest = (caller?: string) =>
         newestFirst(engine.reads.selectFrom("threads").selectAll(), cursor, { at: "updated_at", id: "id" })
-          .where(is({ agent_id: agentId, listed: 1, ...(caller !== undefined && { caller_id: caller }) }))
+          .where(is({ agent_id: agentId, listed: 1, ...present({ caller_id: caller }) }))
           .$if(sessionId !== undefined, (some) => some.where((eb) => ofSession(eb, agentId, sessionId!, { callers })))
           .limit(limit + 1)
           .execute();
