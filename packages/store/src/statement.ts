@@ -44,6 +44,12 @@ export function change<Values extends object>(
   return async (engine, values) => (await execute(engine, compiled, [values])).numAffectedRows === 1n;
 }
 
+/** Executes a statement. True if it changed, added or deleted a row. */
+export async function affects({ db }: Pick<Engine, "db">, query: Compilable): Promise<boolean> {
+  const { numAffectedRows = 0n } = await db.executeQuery(query);
+  return numAffectedRows > 0n;
+}
+
 /** As `statement`, to insert any number of rows. Batches are powers of two: few different statements are compiled. */
 export function insertion<Values extends object>(
   build: (rows: Values[], engine: Engine) => Compilable,

@@ -3,6 +3,7 @@ import type { Upkeep, UpkeepName } from "@patchbay/engine/ports/store/upkeep";
 import { createBudget, meterOf } from "./budget.ts";
 import { type Engine, repeat } from "./engine.ts";
 import { inMs } from "./moments.ts";
+import { affects, is } from "./statement.ts";
 
 /** A silent replica loses its claim after this time. */
 const CLAIM_MS = 60_000;
@@ -29,27 +30,22 @@ export function upkeep(engine: Engine): Upkeep {
 }
 
 /** False while another replica has the claim. */
-async function claim(engine: Engine, name: UpkeepName, owner: string): Promise<boolean> {
+function claim(engine: Engine, name: UpkeepName, owner: string): Promise<boolean> {
   const { urgent, dialect } = engine;
   const until = inMs(engine, CLAIM_MS);
-  const claimed = await repeat(engine, () =>
-    urgent
-      .insertInto("upkeep")
-      .values({ name, owner, until })
-      .onConflict((conflict) =>
-        conflict
-          .column("name")
-          .doUpdateSet({ owner, until })
-          .where((eb) => eb.or([eb("upkeep.owner", "=", owner), eb("upkeep.until", "<", dialect.now)])),
-      )
-      .returning("name")
-      .executeTakeFirst(),
-  );
-  return claimed !== undefined;
+  const claimed = urgent
+    .insertInto("upkeep")
+    .values({ name, owner, until })
+    .onConflict((conflict) =>
+      conflict
+        .column("name")
+        .doUpdateSet({ owner, until })
+        .where((eb) => eb.or([eb("upkeep.owner", "=", owner), eb("upkeep.until", "<", dialect.now)])),
+    );
+  return repeat(engine, () => affects({ db: urgent }, claimed));
 }
 
 async function leave(engine: Engine, name: UpkeepName, owner: string): Promise<void> {
-  await repeat(engine, () =>
-    engine.urgent.updateTable("upkeep").set({ until: 0 }).where("name", "=", name).where("owner", "=", owner).execute(),
-  );
+  const own = engine.urgent.updateTable("upkeep").where(is({ name, owner }));
+  await repeat(engine, () => own.set({ until: 0 }).execute());
 }

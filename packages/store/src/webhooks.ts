@@ -11,7 +11,7 @@ import { type Engine, repeat, transact } from "./engine.ts";
 import { inMs } from "./moments.ts";
 import { newestPage } from "./page-cursor.ts";
 import { toDelivery, toWebhook } from "./tables/webhooks.ts";
-import { is } from "./statement.ts";
+import { affects, is } from "./statement.ts";
 
 export function webhookStore(engine: Engine): WebhookStore {
   return { ...configuration(engine), ...deliveryLists(engine), ...sending(engine) };
@@ -39,19 +39,13 @@ function configuration(engine: Engine) {
         return { added };
       }),
 
-    async rotate(agentId, secret, overlapMs) {
-      const rotated = await db
-        .updateTable("webhooks")
-        .set((eb) => ({
-          secret,
-          previous_secret: overlapMs > 0 ? eb.ref("secret") : null,
-          previous_until: overlapMs > 0 ? inMs(engine, overlapMs) : null,
-          updated_at: dialect.now,
-        }))
-        .where("agent_id", "=", agentId)
-        .returning("agent_id")
-        .executeTakeFirst();
-      return rotated !== undefined;
+    rotate(agentId, secret, overlapMs) {
+      const previous = {
+        previous_secret: overlapMs > 0 ? sql.ref<string>("secret") : null,
+        previous_until: overlapMs > 0 ? inMs(engine, overlapMs) : null,
+      };
+      const rotated = { secret, ...previous, updated_at: dialect.now };
+      return affects(engine, db.updateTable("webhooks").set(rotated).where("agent_id", "=", agentId));
     },
 
     remove: (agentId) => transact(engine, (trx) => removeWebhook(trx, agentId)),
@@ -60,13 +54,9 @@ function configuration(engine: Engine) {
 
 /** Deletes an agent's webhook and drops its waiting deliveries. */
 export async function removeWebhook({ db }: Engine, agentId: string): Promise<boolean> {
-  const removed = await db
-    .deleteFrom("webhooks")
-    .where("agent_id", "=", agentId)
-    .returning("agent_id")
-    .executeTakeFirst();
+  const removed = await affects({ db }, db.deleteFrom("webhooks").where("agent_id", "=", agentId));
   await giveUpDeliveries({ db }, agentId);
-  return removed !== undefined;
+  return removed;
 }
 
 async function giveUpDeliveries({ db }: Pick<Engine, "db">, agentId: string): Promise<void> {
@@ -138,23 +128,14 @@ function deliveryLists(engine: Engine): Pick<WebhookStore, "add" | "deliveries" 
       return row && toDelivery(row);
     },
 
-    async sendAgain(agentId, deliveryId) {
-      const again = await db
+    sendAgain(agentId, deliveryId) {
+      const ended = db
         .updateTable("webhook_deliveries")
-        .set({
-          status: "pending",
-          attempts_left: DELIVERY_ATTEMPTS,
-          queued_at: dialect.now,
-          next_attempt_at: dialect.now,
-        })
         .where(is({ id: deliveryId, agent_id: agentId }))
         .where("status", "<>", "pending")
-        .where(({ exists, selectFrom }) =>
-          exists(selectFrom("webhooks").select("webhooks.agent_id").where("webhooks.agent_id", "=", agentId)),
-        )
-        .returning("id")
-        .executeTakeFirst();
-      return again !== undefined;
+        .where(sql<SqlBool>`exists (select 1 from webhooks where webhooks.agent_id = ${agentId})`);
+      const due = { attempts_left: DELIVERY_ATTEMPTS, queued_at: dialect.now, next_attempt_at: dialect.now };
+      return affects(engine, ended.set({ status: "pending", ...due }));
     },
   };
 }

@@ -9,7 +9,7 @@ import { type Engine, transact } from "../engine.ts";
 import { oldestFirst } from "../page-cursor.ts";
 import type { Schema } from "../tables/schema.ts";
 import { sharedRead } from "../shared-reads.ts";
-import { is, statement } from "../statement.ts";
+import { affects, is, statement } from "../statement.ts";
 import { removeWebhook } from "../webhooks.ts";
 
 type Accounts = Omit<AccountStore, "grant" | "balance">;
@@ -93,15 +93,11 @@ function agents(engine: Engine) {
     },
     deleteAgent: (agentId) =>
       transact(engine, async (trx) => {
-        const deleted = await trx.db
-          .updateTable("agents")
-          .set({ deleted_at: dialect.now })
-          .where(is({ id: agentId, deleted_at: null }))
-          .returning("id")
-          .executeTakeFirst();
+        const existing = trx.db.updateTable("agents").where(is({ id: agentId, deleted_at: null }));
+        const deleted = await affects(trx, existing.set({ deleted_at: dialect.now }));
         await makeDue(trx, (eb) => eb("agent_id", "=", agentId));
         await removeWebhook(trx, agentId);
-        return deleted !== undefined;
+        return deleted;
       }),
   } satisfies Partial<Accounts>;
 }

@@ -4,6 +4,7 @@ import { accountStore } from "./accounts.ts";
 import { insertAudit } from "../audit/audit.ts";
 import { withoutNulls } from "../columns.ts";
 import { type Engine, transact } from "../engine.ts";
+import { affects } from "../statement.ts";
 import { insertMember } from "./members.ts";
 import { serviceTokenStore } from "./service-tokens.ts";
 
@@ -59,13 +60,9 @@ async function store(trx: Engine, plan: FirstStartPlan): Promise<void> {
   for (const name of FIRST_START_NAMES) {
     const value = chosen[name];
     if (value === undefined) continue;
-    const added = await trx.db
-      .insertInto("first_start")
-      .values({ name, org_id: orgId, value })
-      .onConflict((conflict) => conflict.column("name").doNothing())
-      .returning("name")
-      .executeTakeFirst();
-    if (!added) throw new Undone("recorded");
+    const added = trx.db.insertInto("first_start").values({ name, org_id: orgId, value });
+    const once = added.onConflict((conflict) => conflict.column("name").doNothing());
+    if (!(await affects(trx, once))) throw new Undone("recorded");
   }
   if (org) await createOrg(org);
   if (agent) await createAgent(agent);

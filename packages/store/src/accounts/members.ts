@@ -3,7 +3,7 @@ import { type Engine, transact } from "../engine.ts";
 import type { MemberChanged, MemberRecord, MemberStore, NewMember } from "@patchbay/engine/ports/store/members";
 import { oldestFirst, pageFrom, parseCursor } from "../page-cursor.ts";
 import { type LinkTableRow, memberColumns, type MemberTableRow } from "../tables/schema.ts";
-import { is } from "../statement.ts";
+import { affects, is } from "../statement.ts";
 
 /** Members of organisations. A removed member's row stays, because audit entries refer to it. */
 export function memberStore(engine: Engine): MemberStore {
@@ -56,14 +56,12 @@ export function memberStore(engine: Engine): MemberStore {
 }
 
 /** False when another member in the organisation has the address. */
-export async function insertMember({ db, dialect }: Engine, member: NewMember): Promise<boolean> {
-  const made = await db
-    .insertInto("members")
-    .values({ ...memberColumns.someOf(member), created_at: dialect.now })
-    .onConflict((conflict) => conflict.doNothing())
-    .returning("id")
-    .executeTakeFirst();
-  return made !== undefined;
+export function insertMember({ db, dialect }: Engine, member: NewMember): Promise<boolean> {
+  const made = db.insertInto("members").values({ ...memberColumns.someOf(member), created_at: dialect.now });
+  return affects(
+    { db },
+    made.onConflict((conflict) => conflict.doNothing()),
+  );
 }
 
 export async function setAccount(
@@ -139,10 +137,8 @@ async function endAccess(trx: Engine, memberId: string): Promise<void> {
 }
 
 /** Deletes the unused links with these columns. False without one. */
-export async function endLinks(trx: Engine, which: Partial<LinkTableRow>): Promise<boolean> {
-  const { numDeletedRows } = await unusedLinks(trx, which).executeTakeFirstOrThrow();
-  return numDeletedRows > 0n;
-}
+export const endLinks = (trx: Engine, which: Partial<LinkTableRow>): Promise<boolean> =>
+  affects(trx, unusedLinks(trx, which));
 
 export const unusedLinks = ({ db }: Engine, which: Partial<LinkTableRow>) =>
   db.deleteFrom("sign_in_links").where(is({ ...which, used_at: null }));

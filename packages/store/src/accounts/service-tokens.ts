@@ -6,7 +6,7 @@ import { earliest, endOfMaker, replace, touch } from "./holders.ts";
 import { endLinks, lockMembers } from "./members.ts";
 import { newestPage } from "../page-cursor.ts";
 import { serviceTokenColumns, type ServiceTokenRow } from "../tables/credentials.ts";
-import { is } from "../statement.ts";
+import { affects, is } from "../statement.ts";
 
 /** Service tokens. Secrets are stored only as hashes. */
 export function serviceTokenStore(engine: Engine): ServiceTokenStore {
@@ -43,14 +43,11 @@ export function serviceTokenStore(engine: Engine): ServiceTokenStore {
       transact(engine, async (trx) => {
         // Links are created under this lock: none appears after the deletion below.
         await lockMembers(trx, orgId);
-        const revoked = await trx.db
-          .updateTable("service_tokens")
-          .set({ revoked_at: sql<number>`coalesce(revoked_at, ${dialect.now})` })
-          .where(is({ id: tokenId, org_id: orgId }))
-          .returning("id")
-          .executeTakeFirst();
-        if (revoked) await endLinks(trx, { created_by_token: tokenId });
-        return revoked !== undefined;
+        const token = trx.db.updateTable("service_tokens").where(is({ id: tokenId, org_id: orgId }));
+        const revoked = token.set({ revoked_at: sql<number>`coalesce(revoked_at, ${dialect.now})` });
+        if (!(await affects(trx, revoked))) return false;
+        await endLinks(trx, { created_by_token: tokenId });
+        return true;
       }),
 
     touch: (tokenId) => touch(engine, "service_tokens", tokenId),

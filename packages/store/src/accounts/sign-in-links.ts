@@ -8,7 +8,7 @@ import { inMs } from "../moments.ts";
 import { newestFirst, type PageAsked, pageFrom } from "../page-cursor.ts";
 import { endLinks, insertMember, lockMembers, lockMembersWith } from "./members.ts";
 import { markRemoved, setAccount, toMember, unusedLinks } from "./members.ts";
-import { is } from "../statement.ts";
+import { affects, is } from "../statement.ts";
 
 /** One-time links. All transactions lock the organisation before the link, so they cannot deadlock. */
 export function links(engine: Engine) {
@@ -77,9 +77,11 @@ export function links(engine: Engine) {
       transact(engine, async (trx) => {
         if ((await hasMembers(trx)) || !(await takeLink(trx, hash))) return false;
         if (org) {
-          const { orgId, name, tier } = org;
-          const row = { id: orgId, name, tier, created_at: dialect.now };
-          await trx.db.insertInto("orgs").values(row).execute();
+          const { orgId: id, ...named } = org;
+          await trx.db
+            .insertInto("orgs")
+            .values({ id, ...named, created_at: dialect.now })
+            .execute();
         }
         await insertMember(trx, owner);
         return true;
@@ -226,13 +228,7 @@ async function hasMembers({ db }: Engine): Promise<boolean> {
 }
 
 /** Marks a link as used. One statement, so that when two people use the same link only the first succeeds. */
-async function takeLink({ db, dialect }: Engine, hash: string): Promise<boolean> {
-  const taken = await db
-    .updateTable("sign_in_links")
-    .set({ used_at: dialect.now })
-    .where(is({ hash, used_at: null }))
-    .where("expires_at", ">", dialect.now)
-    .returning("hash")
-    .executeTakeFirst();
-  return taken !== undefined;
+function takeLink({ db, dialect }: Engine, hash: string): Promise<boolean> {
+  const unused = db.updateTable("sign_in_links").where(is({ hash, used_at: null }));
+  return affects({ db }, unused.where("expires_at", ">", dialect.now).set({ used_at: dialect.now }));
 }

@@ -1,6 +1,7 @@
 import type { SignInStore } from "@patchbay/engine/ports/store/members";
 import { inBatches } from "../columns.ts";
 import type { Engine } from "../engine.ts";
+import { affects } from "../statement.ts";
 import { ago, inMs } from "../moments.ts";
 import { toMember } from "./members.ts";
 import { links } from "./sign-in-links.ts";
@@ -96,14 +97,9 @@ function sessionChanges(engine: Engine) {
         .execute();
     },
 
-    async rotateSession({ hash, next }) {
-      const rotated = await db
-        .updateTable("console_sessions")
-        .set({ hash: next, last_seen_at: dialect.now, confirmed_until: inMs(engine, CONFIRMED_MS) })
-        .where("hash", "=", hash)
-        .returning("hash")
-        .executeTakeFirst();
-      return rotated !== undefined;
+    rotateSession({ hash, next }) {
+      const rotated = { hash: next, last_seen_at: dialect.now, confirmed_until: inMs(engine, CONFIRMED_MS) };
+      return affects(engine, db.updateTable("console_sessions").set(rotated).where("hash", "=", hash));
     },
 
     async closeSession(hash) {

@@ -11,7 +11,7 @@ import { type Engine, transact } from "../engine.ts";
 import { newestPage } from "../page-cursor.ts";
 import type { Schema } from "../tables/schema.ts";
 import { storeDeliveries } from "../webhooks.ts";
-import { is } from "../statement.ts";
+import { affects, is } from "../statement.ts";
 
 /**
  * Each transition locks the run first and is one update on the pending row: of simultaneous decisions, expiries and
@@ -145,25 +145,13 @@ const lockRun = ({ db }: Engine, runId: string) =>
     .returning("cancel_requested")
     .executeTakeFirst();
 
-async function store({ db, dialect }: Engine, approvalId: string, decision: NewDecision): Promise<boolean> {
+function store({ db, dialect }: Engine, approvalId: string, decision: NewDecision): Promise<boolean> {
   const { approved, by, as, reason, edited } = decision;
-  const decided = await db
-    .updateTable("approvals")
-    .set({
-      ...approvalColumns.someOf({
-        status: approved ? "approved" : "rejected",
-        decidedBy: by,
-        decidedAs: as,
-        decisionReason: reason,
-        edited,
-      }),
-      decided_at: dialect.now,
-    })
-    .where(is({ id: approvalId, status: "pending" }))
-    .where("expires_at", ">", dialect.now)
-    .returning("id")
-    .executeTakeFirst();
-  return decided !== undefined;
+  const status = approved ? "approved" : "rejected";
+  const made = approvalColumns.someOf({ status, decidedBy: by, decidedAs: as, decisionReason: reason, edited });
+  const pending = db.updateTable("approvals").where(is({ id: approvalId, status: "pending" }));
+  const open = pending.where("expires_at", ">", dialect.now);
+  return affects({ db }, open.set({ ...made, decided_at: dialect.now }));
 }
 
 const about = ({ callId, functionName, approvalId }: ApprovalRecord) => ({

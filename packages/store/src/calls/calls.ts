@@ -7,7 +7,7 @@ import { approvalsOf } from "./approvals.ts";
 import { fromJson, inBatches, withoutNulls, toJson } from "../columns.ts";
 import { type AcceptedInGroup, type Engine, OF_CALL, OF_RUN } from "../engine.ts";
 import { type CallingRun, findCall, isLateResult, noteLate, noteUnusedResults } from "./late-calls.ts";
-import { is, insertion, statement } from "../statement.ts";
+import { affects, is, insertion, statement } from "../statement.ts";
 import { callRowOf, type CallRow } from "../tables/calls.ts";
 
 /**
@@ -74,14 +74,15 @@ function assignments(engine: Engine): Pick<CallStore, "accept" | "withdraw"> {
       };
     },
 
-    async withdraw({ callId, attempt }) {
-      const withdrawn = await db
-        .updateTable("calls")
-        .set({ attempt: attempt + 1 })
-        .where(is({ id: callId, attempt, accepted_by: null, outcome: null, arrived: null }))
-        .returning("id")
-        .executeTakeFirst();
-      return withdrawn !== undefined;
+    withdraw({ callId, attempt }) {
+      const unsent = { id: callId, attempt, accepted_by: null, outcome: null, arrived: null };
+      return affects(
+        engine,
+        db
+          .updateTable("calls")
+          .set({ attempt: attempt + 1 })
+          .where(is(unsent)),
+      );
     },
   };
 }

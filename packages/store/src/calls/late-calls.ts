@@ -5,7 +5,7 @@ import type { CallRecord } from "@patchbay/engine/ports/records";
 import { insertAudit } from "../audit/audit.ts";
 import { fromJson, withoutNulls } from "../columns.ts";
 import { type Engine, transact } from "../engine.ts";
-import { is } from "../statement.ts";
+import { affects, is } from "../statement.ts";
 
 /** The call with its run; undefined unless the call was sent to this runtime. */
 export function findCall({ db }: Engine, { agentId, callId, instanceId }: CallAddress) {
@@ -76,13 +76,8 @@ export async function noteUnusedResults(trx: Engine, run: CallingRun, calls: rea
 /** Audits once, without the result, that a call was answered after it had been given up. */
 export function noteLate(engine: Engine, call: FoundCall): Promise<void> {
   return transact(engine, async (trx) => {
-    const first = await trx.db
-      .updateTable("calls")
-      .set({ late: 1 })
-      .where(is({ id: call.id, late: 0 }))
-      .returning("id")
-      .executeTakeFirst();
-    if (!first) return;
+    const unnoted = trx.db.updateTable("calls").where(is({ id: call.id, late: 0 }));
+    if (!(await affects(trx, unnoted.set({ late: 1 })))) return;
     const author = { orgId: call.org_id, agentId: call.agent_id, runId: call.run_id, keyId: call.key_id };
     const entry = { action: "call.late", callId: call.id, functionName: call.function_name };
     await insertAudit(trx, [entry], { ...author, ...withoutNulls({ role: call.role }) });

@@ -6,7 +6,7 @@ import { ago, inMs } from "../moments.ts";
 import { endedCalls, withCallers } from "./newest-calls.ts";
 import type { Schema } from "../tables/schema.ts";
 import { passedMs } from "../function-sets/served.ts";
-import { is } from "../statement.ts";
+import { affects, is } from "../statement.ts";
 
 /** Kinds of differences kept per candidate: a model may write any function name. */
 const MOST_CHANGES = 500;
@@ -80,18 +80,14 @@ export function shadowStore(engine: Engine): ShadowStore {
       transact(engine, async (trx) => {
         const { judged, unanswered, position, differences } = step;
         const { agentId, connectionId } = candidate;
-        const stored = await trx.db
-          .updateTable("shadows")
-          .set({
-            position_at: position.at,
-            position_id: position.id,
-            judged: sql<number>`judged + cast(${judged} as bigint)`,
-            unanswered: sql<number>`unanswered + cast(${unanswered} as bigint)`,
-          })
-          .where(is({ agent_id: agentId, connection_id: connectionId }))
-          .returning("agent_id")
-          .executeTakeFirst();
-        if (stored && differences.length > 0) await addDifferences(trx, candidate, differences);
+        const own = trx.db.updateTable("shadows").where(is({ agent_id: agentId, connection_id: connectionId }));
+        const moved = own.set({
+          position_at: position.at,
+          position_id: position.id,
+          judged: sql<number>`judged + cast(${judged} as bigint)`,
+          unanswered: sql<number>`unanswered + cast(${unanswered} as bigint)`,
+        });
+        if ((await affects(trx, moved)) && differences.length > 0) await addDifferences(trx, candidate, differences);
       }),
   };
 }

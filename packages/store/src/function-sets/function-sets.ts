@@ -7,7 +7,7 @@ import { toJson } from "../columns.ts";
 import { type Engine, transact } from "../engine.ts";
 import { type FunctionSetRow, identityColumns, setColumns } from "../tables/schema.ts";
 import { compareSet, connectedSets, newestSets, rankedSets, setsInUse, setsOf } from "./set-order.ts";
-import { is } from "../statement.ts";
+import { affects, is } from "../statement.ts";
 
 /** Widenings stored with a set, and in its audit entry. */
 const KEPT_WIDENINGS = 200;
@@ -58,13 +58,10 @@ export function functionSetStore(engine: Engine) {
       });
     },
 
-    async confirmSet(agentId, manifestHash, { by }) {
-      const { numUpdatedRows } = await db
-        .updateTable("function_sets")
-        .set({ confirmation: "confirmed", confirmed_by: by, confirmed_at: dialect.now })
-        .where(is({ agent_id: agentId, confirmation: "pending", manifest_hash: manifestHash }))
-        .executeTakeFirstOrThrow();
-      return numUpdatedRows > 0n;
+    confirmSet(agentId, manifestHash, { by }) {
+      const pending = { agent_id: agentId, confirmation: "pending", manifest_hash: manifestHash } as const;
+      const confirmed = { confirmation: "confirmed", confirmed_by: by, confirmed_at: dialect.now } as const;
+      return affects(engine, db.updateTable("function_sets").set(confirmed).where(is(pending)));
     },
   } satisfies Partial<RuntimeStore>;
 }

@@ -1,14 +1,14 @@
 import type { ViewStore } from "@patchbay/engine/ports/store/run-views";
 import type { Engine } from "../engine.ts";
 import { viewColumns } from "../tables/run-tables.ts";
-import { is } from "../statement.ts";
+import { affects, is } from "../statement.ts";
 
 /** Private views of one member, and shared ones of all members. */
 const MOST_VIEWS = 200;
 
 export function viewStore({ db, dialect }: Engine): ViewStore {
   const ofAgent = (orgId: string, agentId: string) =>
-    db.selectFrom("run_views").where("org_id", "=", orgId).where("agent_id", "=", agentId);
+    db.selectFrom("run_views").where(is({ org_id: orgId, agent_id: agentId }));
   return {
     async list(orgId, agentId, memberId) {
       const rows = await ofAgent(orgId, agentId)
@@ -35,14 +35,13 @@ export function viewStore({ db, dialect }: Engine): ViewStore {
       return true;
     },
 
-    async remove({ orgId, agentId, viewId, memberId, anyShared }) {
-      const removed = await db
-        .deleteFrom("run_views")
-        .where(is({ id: viewId, org_id: orgId, agent_id: agentId }))
-        .where((eb) => eb.or([eb("member_id", "=", memberId), ...(anyShared ? [eb("shared", "=", 1)] : [])]))
-        .returning("id")
-        .executeTakeFirst();
-      return removed !== undefined;
+    remove({ orgId, agentId, viewId, memberId, anyShared }) {
+      const view = db.deleteFrom("run_views").where(is({ id: viewId, org_id: orgId, agent_id: agentId }));
+      const own = is({ member_id: memberId });
+      return affects(
+        { db },
+        view.where((eb) => (anyShared ? eb.or([own(eb), eb("shared", "=", 1)]) : own(eb))),
+      );
     },
   };
 }

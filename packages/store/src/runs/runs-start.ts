@@ -8,7 +8,7 @@ import { insertEvents } from "./runs-commit.ts";
 import { type Engine, transact } from "../engine.ts";
 import { inMs } from "../moments.ts";
 import type { ThreadRow } from "../tables/schema.ts";
-import { is, statement } from "../statement.ts";
+import { affects, is, statement } from "../statement.ts";
 import { newRowOf, resultColumns, type RunRow } from "../tables/runs.ts";
 import { isListed, roleRowOf, storeRole, titleOf } from "../threads/thread-roles.ts";
 import { storeDeliveries } from "../webhooks.ts";
@@ -133,26 +133,15 @@ async function assignPosition(trx: Engine, run: NewRun): Promise<number | undefi
  * Sets the new thread's key. False if another thread has it. When two runs bring the same new key, the second waits
  * here until the first has its thread.
  */
-async function takeThreadKey(
-  { db, dialect }: Engine,
-  { orgId, agentId, threadId, threadKey }: NewRun,
-): Promise<boolean> {
-  if (!threadKey) return true;
-  const { scope, id } = threadKey;
-  const taken = await db
-    .insertInto("thread_keys")
-    .values({
-      agent_id: agentId,
-      scope,
-      external_id: id,
-      thread_id: threadId,
-      org_id: orgId,
-      created_at: dialect.now,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .returning("thread_id")
-    .executeTakeFirst();
-  return taken !== undefined;
+async function takeThreadKey({ db, dialect }: Engine, run: NewRun): Promise<boolean> {
+  if (!run.threadKey) return true;
+  const { scope, id } = run.threadKey;
+  const thread = { agent_id: run.agentId, thread_id: run.threadId, org_id: run.orgId, created_at: dialect.now };
+  const key = db.insertInto("thread_keys").values({ ...thread, scope, external_id: id });
+  return affects(
+    { db },
+    key.onConflict((conflict) => conflict.doNothing()),
+  );
 }
 
 const insertThread = statement((row: Omit<ThreadRow, "created_at" | "updated_at">, { db, dialect }) =>
