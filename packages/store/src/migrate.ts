@@ -106,27 +106,29 @@ async function whileBlocked<T>(work: () => Promise<T>, { log }: MigrationOptions
 }
 
 /** Changes nothing. Throws for the database of a version that this one cannot continue. */
-export async function schemaStatus(db: Kysely<Schema>, options: MigrationOptions): Promise<SchemaStatus> {
-  const executed = await executedMigrations(db);
+export const schemaStatus = async (db: Kysely<Schema>, options: MigrationOptions): Promise<SchemaStatus> =>
+  statusOf(await executedMigrations(db), options);
+
+function statusOf(executed: readonly string[], options: MigrationOptions): SchemaStatus {
   requireReadable(executed, options);
   const known = Object.keys(migrations(options)).toSorted();
   return {
     database: options.location,
     applied: executed.toSorted(),
     pending: known.filter((name) => !executed.includes(name)),
-    unknown: unknownOf(executed, options),
+    // Names before `SQUASHED` are those of migrations that the initial schema contains.
+    unknown: executed.filter((name) => name > SQUASHED && !known.includes(name)),
   };
 }
 
 /** Migrations that this version would run, in order. Throws if it cannot use the database. */
 function pendingOf(executed: readonly string[], options: MigrationOptions): string[] {
-  requireReadable(executed, options);
-  if (unknownOf(executed, options).length > 0)
+  const { pending, unknown } = statusOf(executed, options);
+  if (unknown.length > 0)
     throw new Error(
       "A newer version of Patchbay has used this database. Start that version, or restore a backup made before it.",
     );
-  const known = Object.keys(migrations(options)).toSorted();
-  return known.filter((name) => !executed.includes(name));
+  return pending;
 }
 
 function requireReadable(executed: readonly string[], { location }: MigrationOptions): void {
@@ -143,12 +145,6 @@ function requireReadable(executed: readonly string[], { location }: MigrationOpt
     throw new Error(
       `The last migration of the database ${location} is ${last}. This version continues only after ${LAST_RELEASED} or ${LAST_SEPARATE}, and has no migrations before them. Run \`patchbay db migrate\` of an earlier version that ends with one of these two, then start this version.`,
     );
-}
-
-/** Names before `SQUASHED` are those of migrations that the initial schema contains. */
-function unknownOf(executed: readonly string[], options: MigrationOptions): string[] {
-  const known = migrations(options);
-  return executed.filter((name) => name > SQUASHED && !Object.hasOwn(known, name));
 }
 
 /** Names of the migrations that the database has run; none for an empty database. */

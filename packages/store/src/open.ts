@@ -20,13 +20,11 @@ import { memberStore } from "./accounts/members.ts";
 import type { SchemaStatus } from "@patchbay/engine/ports/store/schema-status";
 import { migrate, schemaStatus } from "./migrate.ts";
 import { firstStartStore } from "./accounts/first-start.ts";
-import { feedbackStore } from "./runs/feedback.ts";
-import { detachedRuns } from "./runs/detached-runs.ts";
+import { runNotes } from "./runs/run-notes.ts";
 import { newestCalls } from "./calls/newest-calls.ts";
 import { permitStore } from "./calls/permits.ts";
 import { runPages } from "./runs/run-page.ts";
 import { retryStore } from "./runs/retries.ts";
-import { rerunStore } from "./runs/reruns.ts";
 import { runIndex } from "./runs/run-index.ts";
 import { runClaims } from "./runs/runs-claim.ts";
 import { runCommits } from "./runs/runs-commit.ts";
@@ -145,9 +143,7 @@ function assemble(engine: Engine): OpenStore {
       ...runReads(engine),
       ...retryStore(engine),
       ...runPages(engine),
-      ...rerunStore(engine),
-      ...feedbackStore(engine),
-      ...detachedRuns(engine),
+      ...runNotes(engine),
       reserve,
     },
     permits: permitStore(engine),

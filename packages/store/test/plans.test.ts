@@ -5,7 +5,7 @@ import { auditStore } from "../src/audit/audit.ts";
 import type { RunFilter } from "../../console-api/src/runs/filter.ts";
 import { createConsoleQueries } from "../../console-api/src/queries.ts";
 import type { Engine } from "../src/engine.ts";
-import { detachedRuns } from "../src/runs/detached-runs.ts";
+import { runNotes } from "../src/runs/run-notes.ts";
 import { toCursor } from "../src/page-cursor.ts";
 import { runIndex } from "../src/runs/run-index.ts";
 import { upkeep } from "../src/upkeep.ts";
@@ -193,7 +193,7 @@ for (const [name, { open, unbounded }] of Object.entries(ENGINES))
       const page = { limit: 5, cursor: toCursor({ at: 5, id: "apr_5" }) };
       const { wake, waiting, claimSuspects } = runClaims(planned.engine);
       const group = { owner: "replica-a", leaseMs: 1_000, limit: 5 };
-      const { reattach } = detachedRuns(planned.engine);
+      const { reattach } = runNotes(planned.engine);
       const found = await planned.plansOf(async () => [await wake(), await waiting(), await reattach("agt_1", "call")]);
       expect((await planned.plansOf(() => claimSuspects(group))).join()).toContain("runs_unowned");
       const pending = await planned.plansOf(() => list({ orgId: "org_1", status: "pending", ...page }));

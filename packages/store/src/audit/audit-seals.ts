@@ -1,19 +1,22 @@
+import { timeText } from "@patchbay/kit";
 import { sql } from "kysely";
 import { unlimited } from "@patchbay/engine/ports/store/upkeep";
-import type { AuditSealStore } from "@patchbay/engine/ports/store/audit-seals";
+import type { AuditSealStore, NotedHead } from "@patchbay/engine/ports/store/audit-seals";
 import { contentOf, digestOf, headOf, keptDigests, noChain } from "./audit-chain.ts";
-import { noteHeads } from "./audit-heads.ts";
 import { addUse, useOf } from "./audit-use.ts";
 import { chainOf, chainRow, checkChain, hasSeals } from "./audit-check.ts";
+import { excluded } from "../columns.ts";
 import { type Engine, transact } from "../engine.ts";
-import type { AuditChainRow } from "../tables/audit.ts";
+import type { AuditChainRow, AuditHeadRow } from "../tables/audit.ts";
 import { type Pass, passOf } from "../pass.ts";
-import { startOfDay } from "../moments.ts";
+import { DAY_MS, nowOf, startOfDay } from "../moments.ts";
 import { oldestFirst } from "../page-cursor.ts";
 import { is } from "../statement.ts";
+import { storeDeliveries } from "../webhooks.ts";
 
 /** Entries per seal: hashing them takes some milliseconds, during which the event loop is busy. */
 const ENTRIES = 500;
+/** Organisations per statement or transaction. */
 const ORGS = 100;
 /** The database's clock may be set back by this much, as a time server does. */
 const SETTLE_MS = 10_000;
@@ -141,4 +144,72 @@ async function moveChain({ db }: Engine, chain: AuditChainRow, next: Moved): Pro
           .where(is({ org_id: chain.org_id, seq: chain.seq }))
           .executeTakeFirst();
   return ("numUpdatedRows" in moved ? moved.numUpdatedRows : moved.numInsertedOrUpdatedRows) === 1n;
+}
+
+/**
+ * Implements `AuditSealStore.noteHeads`. The day's row is the claim: replicas that note at the same time wait for it,
+ * and all but the first see today's row. A chain that became shorter is not noted, so that the longer head stays.
+ */
+async function noteHeads(engine: Engine): Promise<NotedHead[]> {
+  const day = Math.floor((await nowOf(engine)) / DAY_MS);
+  const noted: NotedHead[] = [];
+  for (let after = ""; ;) {
+    const due = await dueHeads(engine, day, after);
+    if (due.length > 0) noted.push(...(await noteSome(engine, due)));
+    if (due.length < ORGS) return noted;
+    after = due.at(-1)!.org_id;
+  }
+}
+
+type DueHead = AuditHeadRow & { entries: number; to_at: number };
+
+function dueHeads({ db }: Engine, day: number, after: string): Promise<DueHead[]> {
+  return db
+    .selectFrom("audit_chains")
+    .leftJoin("audit_heads", "audit_heads.org_id", "audit_chains.org_id")
+    .select(["audit_chains.org_id", "audit_chains.seq", "audit_chains.head", "audit_chains.entries", "to_at"])
+    .select(sql.lit(day).as("day"))
+    .where("audit_chains.org_id", ">", after)
+    .where("audit_chains.seq", ">", 0)
+    .where((eb) =>
+      eb.or([
+        eb("audit_heads.day", "is", null),
+        eb.and([eb("audit_heads.day", "<>", day), eb("audit_heads.seq", "<=", eb.ref("audit_chains.seq"))]),
+      ]),
+    )
+    .orderBy("audit_chains.org_id")
+    .limit(ORGS)
+    .execute();
+}
+
+function noteSome(engine: Engine, due: readonly DueHead[]): Promise<NotedHead[]> {
+  return transact(engine, async (trx) => {
+    const rows = due.map(({ org_id, day, seq, head }) => ({ org_id, day, seq, head }));
+    const claimed = await trx.db
+      .insertInto("audit_heads")
+      .values(rows)
+      .onConflict((conflict) =>
+        conflict
+          .column("org_id")
+          .doUpdateSet(excluded("day", "seq", "head"))
+          .whereRef("audit_heads.day", "<>", "excluded.day"),
+      )
+      .returning("org_id")
+      .execute();
+    const mine = new Set(claimed.map(({ org_id }) => org_id));
+    const noted = due
+      .filter(({ org_id }) => mine.has(org_id))
+      .map(({ org_id: orgId, seq, head, entries, to_at }) => ({
+        orgId,
+        head: `${seq}:${head}`,
+        entries,
+        sealedTo: timeText(to_at),
+      }));
+    for (const { orgId, ...data } of noted) {
+      const webhooks = await trx.db.selectFrom("webhooks").select("agent_id").where("org_id", "=", orgId).execute();
+      for (const { agent_id: agentId } of webhooks)
+        await storeDeliveries(trx, { agentId }, [{ type: "audit.head", data }]);
+    }
+    return noted;
+  });
 }

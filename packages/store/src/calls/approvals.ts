@@ -1,8 +1,9 @@
+import { isoTime } from "@patchbay/kit";
 import type { ApprovalStatus } from "@patchbay/protocol";
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from "kysely";
 import type { ApprovalRecord, ApprovalStore, NewApproval, NewDecision } from "@patchbay/engine/ports/store/approvals";
+import type { NewDelivery } from "@patchbay/engine/ports/store/webhooks";
 import type { AuditEntry } from "@patchbay/engine/ports/records";
-import { decided, requested } from "./approval-reports.ts";
 import { callerId, matches } from "./approval-filter.ts";
 import { approvalColumns, type ApprovalRow } from "../tables/approvals.ts";
 import { insertAudit } from "../audit/audit.ts";
@@ -103,6 +104,31 @@ export async function storeApprovals(
     .set({ waited_ms: sql<number>`${dialect.now} - ${requestedAt}` })
     .where("id", "in", (eb) => eb.selectFrom("approvals").select("call_id").where("id", "in", reported))
     .execute();
+}
+
+type Run = Pick<ApprovalRecord, "runId" | "threadId">;
+
+/** What webhooks report about a call: neither its arguments nor the request's reason, which may repeat them. */
+const ofCall = ({ runId, threadId }: Run, { approvalId, functionName }: NewApproval) => ({
+  runId,
+  threadId,
+  approvalId,
+  toolName: functionName,
+});
+
+function requested(approval: NewApproval, run: Run): NewDelivery {
+  const { by, expiresAt } = approval;
+  return {
+    type: "approval.requested",
+    data: { ...ofCall(run, approval), by: [...by], expiresAt: isoTime(expiresAt) },
+  };
+}
+
+/** For an approval that is no longer pending. */
+function decided(approval: ApprovalRecord): NewDelivery {
+  const { status } = approval;
+  if (status === "pending") throw new Error(`approval ${approval.approvalId} is pending`);
+  return { type: "approval.decided", data: { ...ofCall(approval, approval), decision: status } };
 }
 
 /** When a waiting run is due: when its first pending approval expires; at once if it has none or is cancelled. */

@@ -9,14 +9,14 @@ import { jsonRows } from "@patchbay/database/postgres-rows";
 type Attempt = Parameters<CallStore["accept"]>[0];
 
 /** A turn's calls arrive together, and the steps that store them are grouped, so their acceptances are too. */
-export function groupedAccepts(engine: Engine, orgOf: () => string) {
+export function groupedAccepts(engine: Engine) {
   const accept = grouped<Attempt, Accepted | undefined>({
     keysOf: ({ callId }) => [callId],
     charsOf: ({ callId }) => callId.length,
     store: (attempts) => acceptAll(engine, attempts),
     failed: (error) => engine.health.groupFailed("accepts", error),
   });
-  return (attempt: Attempt): Promise<Accepted | undefined> => accept(orgOf(), attempt);
+  return (attempt: Attempt): Promise<Accepted | undefined> => accept(engine.dialect.scope(), attempt);
 }
 
 async function acceptAll(engine: Engine, attempts: readonly Attempt[]): Promise<(Accepted | undefined)[]> {

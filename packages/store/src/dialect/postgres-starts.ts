@@ -17,7 +17,7 @@ import { jsonRows, MOVE_CREDITS } from "@patchbay/database/postgres-rows";
  * its thread is busy, gone or in use by another transaction, or gets a key, or its run is retried, or its
  * Idempotency-Key is already used. The caller then starts it in a separate transaction.
  */
-export function groupedStarts(engine: Engine, orgOf: () => string) {
+export function groupedStarts(engine: Engine) {
   const start = grouped<NewRun, Started | undefined>({
     keysOf: ({ agentId, threadId, idempotency }) =>
       idempotency ? [threadId, JSON.stringify([agentId, idempotency.key])] : [threadId],
@@ -26,7 +26,7 @@ export function groupedStarts(engine: Engine, orgOf: () => string) {
     failed: (error) => engine.health.groupFailed("starts", error),
   });
   return (run: NewRun): Promise<Started | undefined> =>
-    run.mustWait || run.threadKey || run.retries ? Promise.resolve(undefined) : start(orgOf(), run);
+    run.mustWait || run.threadKey || run.retries ? Promise.resolve(undefined) : start(engine.dialect.scope(), run);
 }
 
 async function startRuns(engine: Engine, runs: readonly NewRun[]): Promise<(Started | undefined)[]> {

@@ -27,7 +27,7 @@ interface Step {
  * the statement did not store the step: its run has moved, or the step needs a decision between its rows. The caller
  * then stores it in a separate transaction.
  */
-export function groupedSteps(engine: Engine, orgOf: () => string) {
+export function groupedSteps(engine: Engine) {
   const store = grouped<Step, number | undefined>({
     keysOf: ({ lease }) => [lease.runId],
     // Events contain what the other rows contain: answers, arguments and results.
@@ -36,7 +36,7 @@ export function groupedSteps(engine: Engine, orgOf: () => string) {
     failed: (error) => engine.health.groupFailed("steps", error),
   });
   return (lease: Lease, change: RunCommit): Promise<number | undefined> =>
-    isPlain(change) ? store(orgOf(), { lease, change }) : Promise.resolve(undefined);
+    isPlain(change) ? store(engine.dialect.scope(), { lease, change }) : Promise.resolve(undefined);
 }
 
 /**

@@ -58,9 +58,9 @@ export async function postgresDialect(
     hasWords: (words) =>
       sql`run_facts.id in (select run_texts.id from run_texts where words @@ cast(${`${words.map((word) => `'${word}'`).join(" & ")}:*`} as tsquery))`,
     retryable: isRetryable,
-    groupAccepts: (engine) => groupedAccepts(engine, scope),
-    groupStarts: (engine) => groupedStarts(engine, scope),
-    groupSteps: (engine) => groupedSteps(engine, scope),
+    groupAccepts: groupedAccepts,
+    groupStarts: groupedStarts,
+    groupSteps: groupedSteps,
     scope,
     within(orgId, work) {
       if (orgId === EVERY_ORG || orgId === "")
