@@ -3,15 +3,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { accessTimes } from "./access.ts";
-import { countInstalled, install, ROOT } from "./build.ts";
+import { compareRevisions, installerOf } from "./against.ts";
+import { countInstalled, install, ROOT, type Installation } from "./build.ts";
 import { medians, type Figures } from "./figures.ts";
+import { counted } from "./counted.ts";
 import { directCalls } from "./direct-calls.ts";
 import { stripFloor } from "./floor.ts";
 import { canDelayFsync, delayedFsync } from "./fsync.ts";
 import { startGenerator, type Generator } from "./generator.ts";
 import { readOptions, type Options } from "./options.ts";
 import { requireLinux, start } from "./process.ts";
-import { guard, readBaseline } from "./report/guard.ts";
+import { guard, guardCounts, readBaseline } from "./report/guard.ts";
 import type { Measured } from "./report/musts.ts";
 import { jsonReport, textReport } from "./report/report.ts";
 import { pageReport, writePage } from "./report/page.ts";
@@ -28,6 +30,8 @@ import { tracingLookups } from "./tracing.ts";
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 const note = (text: string): void => void process.stderr.write(`${text}\n`);
 
+const SERVICE = here("patchbay/service.ts");
+
 /** No round starts that would probably end later. */
 const BUDGET_MS = 30 * 60_000;
 const QUICK_BUDGET_MS = 60_000;
@@ -40,19 +44,22 @@ const FSYNC_S = 20;
 const BUILD_S = 15;
 const ACCESS_S = 15;
 const TRACING_S = 5;
+const COUNTED_S = 12;
 const DIRECT_S = 20;
 
 /** Seconds that a run with these options takes on two quiet cores. */
-function plannedSeconds({ quick, fsync, retained, rounds }: Options, letters: readonly Letter[]): number {
+function plannedSeconds({ quick, fsync, retained, against, rounds }: Options, letters: readonly Letter[]): number {
   const engines = letters.filter((letter) => letter === "A" || letter === "P").length;
   if (fsync) return BUILD_S + FSYNC_S;
+  if (against !== undefined) return 4 * BUILD_S + 2 * rounds * engines * QUICK_ROUND_S;
   if (retained) return BUILD_S + engines * RETAINED_S;
-  if (quick) return BUILD_S + rounds * letters.length * QUICK_ROUND_S + TRACING_S;
+  if (quick) return BUILD_S + rounds * letters.length * QUICK_ROUND_S + TRACING_S + engines * COUNTED_S;
   const round = letters.reduce((seconds, letter) => seconds + ROUND_S[letter], 0);
   return (
     BUILD_S +
     ACCESS_S +
     TRACING_S +
+    engines * COUNTED_S +
     DIRECT_S +
     rounds * round +
     engines * RETAINED_S +
@@ -82,8 +89,9 @@ async function measure(bench: Bench): Promise<Measured> {
   const fsync = options.quick || options.retained ? {} : await measureFsync(bench);
   const access = options.quick || options.fsync || options.retained ? {} : { access: await bench.measureAccess() };
   const direct = options.quick || options.fsync || options.retained ? {} : await measureDirectCalls(bench);
-  const tracing = options.fsync || options.retained ? {} : await measureTracing(bench);
-  return { systems, rounds, packages: countInstalled("control-plane"), ...fsync, ...access, ...direct, ...tracing };
+  const others =
+    options.fsync || options.retained ? {} : { ...(await measureTracing(bench)), ...(await measureCounts(bench)) };
+  return { systems, rounds, packages: countInstalled("control-plane"), ...fsync, ...access, ...direct, ...others };
 }
 
 /** The systems in turn, so that other load of the machine affects all of them alike. */
@@ -144,6 +152,17 @@ async function measureTracing({ targets, ...bench }: Bench): Promise<Pick<Measur
   return ours ? { tracingLookups: await tracingLookups(ours, bench) } : {};
 }
 
+async function measureCounts({ targets, ...bench }: Bench): Promise<Pick<Measured, "counts">> {
+  const baseline = readBaseline();
+  const counts: Measured["counts"] = {};
+  for (const target of targets) {
+    if (target.letter !== "A" && target.letter !== "P") continue;
+    note(`${target.letter}: counts of one query`);
+    counts[target.letter] = await counted(target, bench, baseline.counts[target.letter]);
+  }
+  return { counts };
+}
+
 async function main(options: Options): Promise<void> {
   requireLinux();
   await using cleanup = new AsyncDisposableStack();
@@ -155,27 +174,49 @@ async function main(options: Options): Promise<void> {
   note(`about ${duration(plannedSeconds(options, letters))} on two quiet cores; building the packages`);
   const installation = await install(folder);
   const floorScript = stripFloor(folder);
-  const service = installation.addService(here("patchbay/service.ts"));
-  const targets = await createTargets(letters, { installation, service, folder, floorScript, cleanup, note });
+  const targetsOf = (installation: Installation, folder: string) =>
+    createTargets(letters, {
+      installation,
+      service: installation.addService(SERVICE),
+      folder,
+      floorScript,
+      cleanup,
+      note,
+    });
+  const targets = await targetsOf(installation, folder);
   const standIn = cleanup.use(await start(here("stand-in.ts"), [], { ipc: true }));
+  const provider = standIn.ready["url"] ?? "";
   const generator = cleanup.use(await startGenerator());
+  if (options.against !== undefined) {
+    const { install } = await installerOf(options.against, folder, cleanup);
+    const other = join(folder, "other");
+    const theirs = await targetsOf(await install(other), other);
+    const { rounds } = options;
+    process.stdout.write(await compareRevisions([targets, theirs], { provider, generator, rounds, note }));
+    return;
+  }
   const parts = await installation.addParts(here("round-trip/parts.ts"));
-  const trips = roundTrips({ command: installation.command, parts, service }, floorScript("functions.js"));
+  const trips = roundTrips(
+    { command: installation.command, parts, service: installation.addService(SERVICE) },
+    floorScript("functions.js"),
+  );
   const many = installation.addService(here("access/service.ts"), "many.js");
   const measureAccess = () => accessTimes(installation.command, many);
-  const provider = standIn.ready["url"] ?? "";
   const measured = await measure({ options, targets, provider, generator, trips, folder, measureAccess });
 
   process.stdout.write(options.json ? jsonReport(measured) : textReport(measured));
   if (options.write) writePage(join(ROOT, "docs/performance.md"), pageReport(measured));
-  const losses = options.quick ? guard(readBaseline(), measured.systems, letters) : [];
+  const baseline = readBaseline();
+  const losses = options.quick
+    ? [...guard(baseline, measured.systems, letters), ...guardCounts(baseline, measured.counts)]
+    : [];
   losses.forEach(note);
   if (losses.length > 0) process.exitCode = 1;
 }
 
-function lettersOf({ fsync, retained, only }: Options): readonly Letter[] {
+function lettersOf({ fsync, retained, against, only }: Options): readonly Letter[] {
   if (fsync) return ["A"];
-  return retained ? only.filter((letter) => letter === "A" || letter === "P") : only;
+  return retained || against !== undefined ? only.filter((letter) => letter === "A" || letter === "P") : only;
 }
 
 await main(readOptions(process.argv.slice(2)));

@@ -8,6 +8,8 @@ export interface Options {
   write: boolean;
   fsync: boolean;
   retained: boolean;
+  /** A commit, tag or branch to compare with. */
+  against?: string;
   /** Absolute. */
   profile?: string;
   rounds: number;
@@ -27,13 +29,15 @@ const HELP = `pnpm bench [options]: Patchbay and other systems, in one run
   C  the AI SDK                         F  the floor on Postgres
                                         L  LangGraph with its Postgres checkpointer
 
-  --quick         CPU time of a query relative to the floors, under 90 s; exit 1 when far above the recorded ratios
+  --quick         CPU time of a query relative to the floors, and counts of one query, under 2 min; exit 1 when the ratios are
+                  far above the recorded ones, or a count differs
   --json          one JSON object on standard output
   --only LETTERS  only these systems: --only A, --only PF
   --at NUMBERS    queries at the same time: --at 1,64 (default 16,1,64; quick 16)
   --rounds N      rounds of each system (default 5, quick 2)
   --fsync         only queries a second with an fsync that takes 10 ms (needs strace)
   --retained      only the cost of a query with 200,000 stored runs, on both engines
+  --against REV   only the CPU time of a query of A and P, in alternation with another revision of the repository
   --profile DIR   a CPU profile of Patchbay's server for each round, written when it stops
   --write         write the table to docs/performance.md
 `;
@@ -49,13 +53,14 @@ export function readOptions(args: string[]): Options {
       fsync: { type: "boolean", default: false },
       retained: { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false },
+      against: { type: "string" },
       profile: { type: "string" },
       rounds: { type: "string" },
       only: { type: "string" },
       at: { type: "string" },
     },
   });
-  const { help, profile, ...flags } = values;
+  const { help, against, profile, ...flags } = values;
   if (help) {
     process.stdout.write(HELP);
     process.exit(0);
@@ -75,6 +80,7 @@ export function readOptions(args: string[]): Options {
     rounds,
     only: LETTERS.filter((letter) => only.includes(letter)),
     at: CONCURRENCIES.filter((one) => at.includes(one)),
+    ...(against !== undefined && { against }),
     ...(profile !== undefined && { profile: resolve(profile) }),
   };
 }

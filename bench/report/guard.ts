@@ -5,9 +5,12 @@ import type { Measured } from "./musts.ts";
 /** A run may reach a recorded ratio times this: noise stays far below, a large regression does not. */
 const MARGIN = 2;
 
-/** Recorded ratios of the CPU time of a query to that of the floor, by engine. */
+/** What was recorded, by engine. */
 export interface Baseline {
+  /** CPU time of a query over that of the floor. */
   cpuPerQueryToFloor: Record<Engine, number>;
+  /** What one query at a time does. */
+  counts: NonNullable<Measured["counts"]>;
 }
 
 type Engine = keyof typeof PAIRS;
@@ -15,6 +18,19 @@ const PAIRS = { embedded: ["A", "B"], postgres: ["P", "F"] } as const;
 
 export function readBaseline(): Baseline {
   return JSON.parse(readFileSync(new URL("../baseline.json", import.meta.url), "utf8")) as Baseline;
+}
+
+/** What is wrong and what to do, for each count that differs from the recorded one. */
+export function guardCounts(baseline: Pick<Baseline, "counts">, measured: Measured["counts"] = {}): string[] {
+  return (Object.keys(measured) as Letter[]).flatMap((letter) => {
+    const recorded: Partial<Record<string, number>> = baseline.counts[letter] ?? {};
+    return Object.entries(measured[letter]!)
+      .filter(([name, count]) => recorded[name] !== count)
+      .map(
+        ([name, count]) =>
+          `A query of ${letter} has ${count} ${name}; recorded are ${recorded[name]}. Find the cause, or record the new count in bench/baseline.json and say why in the commit.`,
+      );
+  });
 }
 
 /** What is wrong and what to do, for each engine of the wanted systems that was not measured with its floor or is above the limit. */

@@ -1,3 +1,4 @@
+import type { Counted } from "../counted.ts";
 import type { DirectCalls } from "../direct-calls.ts";
 import type { FigureName, Figures } from "../figures.ts";
 import type { Letter } from "../system.ts";
@@ -10,6 +11,8 @@ export interface Measured {
   rounds?: number;
   packages: number;
   fsync?: { single: number; together: number };
+  /** Of one query at a time, by the letter of the system. */
+  counts?: Partial<Record<Letter, Counted>>;
   /** Of OpenTelemetry's registry, by queries without a provider. */
   tracingLookups?: number;
   /** Function calls without a model. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { medians } from "../../bench/figures.ts";
 import { quantile } from "../../bench/jobs.ts";
-import { guard } from "../../bench/report/guard.ts";
+import { guard, guardCounts } from "../../bench/report/guard.ts";
 import { judge, MUSTS, short } from "../../bench/report/musts.ts";
 import { pageReport, replaceMeasured } from "../../bench/report/page.ts";
 import { markdownTable, plainTable, tablesOf } from "../../bench/report/table.ts";
@@ -53,7 +53,7 @@ test("a second replica may add 30 %, or 2 ms of CPU per query", () => {
 const ALL = ["A", "B", "P", "F"] as const;
 
 test("the guard accepts noise and fails a large loss of either engine with both ratios", () => {
-  const baseline = { cpuPerQueryToFloor: { embedded: 1.5, postgres: 3 } };
+  const baseline = { cpuPerQueryToFloor: { embedded: 1.5, postgres: 3 }, counts: {} };
   const cpu = (at16CpuMs: number) => ({ at16CpuMs });
 
   expect(guard(baseline, { A: cpu(3), B: cpu(1), P: cpu(12), F: cpu(2) }, ALL)).toEqual([]);
@@ -66,7 +66,7 @@ test("the guard accepts noise and fails a large loss of either engine with both 
 });
 
 test("the guard fails without measurements of a wanted system, and skips an engine that is not wanted", () => {
-  const baseline = { cpuPerQueryToFloor: { embedded: 1.5, postgres: 3 } };
+  const baseline = { cpuPerQueryToFloor: { embedded: 1.5, postgres: 3 }, counts: {} };
   const embedded = { A: { at16CpuMs: 1 }, B: { at16CpuMs: 1 } };
 
   expect(guard(baseline, { A: {}, B: { at16CpuMs: 1 } }, ["A", "B"])).toHaveLength(1);
@@ -74,6 +74,22 @@ test("the guard fails without measurements of a wanted system, and skips an engi
   expect(guard(baseline, embedded, ALL)).toEqual([
     expect.stringContaining("The cost of a query (postgres) was not measured"),
   ]);
+});
+
+test("a count that differs from the recorded one is named with both, in either direction", () => {
+  const recorded = { statements: 14, commits: 5, rows: 20, writtenBytes: 8_000, frames: 3 };
+  const { rows: _rows, ...onPostgres } = recorded;
+  const baseline = { counts: { A: recorded, P: onPostgres } };
+
+  expect(guardCounts(baseline, { A: recorded, P: onPostgres })).toEqual([]);
+  expect(
+    guardCounts(baseline, { A: { ...recorded, commits: 4, frames: 4 }, P: { ...onPostgres, statements: 15 } }),
+  ).toEqual([
+    expect.stringContaining("A query of A has 4 commits; recorded are 5."),
+    expect.stringContaining("A query of A has 4 frames; recorded are 3."),
+    expect.stringContaining("A query of P has 15 statements; recorded are 14."),
+  ]);
+  expect(guardCounts(baseline, undefined)).toEqual([]);
 });
 
 test("a table has the measurements and the ratios to the floor and to the rival", () => {
