@@ -1,6 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { TEST_MS, WAIT_MS } from "./test/support/patience.ts";
+import { Stalls } from "./test/support/stalls.ts";
 
 /** Module tests that need a database server or a bus. */
 const SERVICES = [
@@ -29,7 +30,7 @@ const LONG_CONTRACTS = [
  */
 const FULL_SYSTEM = [
   "test/deploy/{nginx-console,nginx-limits,nginx-replicas,nginx-streams,prometheus}.test.ts",
-  "test/recovery/stopped-readers.test.ts",
+  "test/recovery/{slow,stopped}-readers.test.ts",
 ];
 const FULL_PACKAGES = ["test/packages/{matrix,node-versions,pack,registry,tutorial}.test.ts"];
 
@@ -101,6 +102,6 @@ export default defineConfig({
     pool: "forks",
     maxWorkers: 3,
     sequence: { sequencer: Alternating },
-    reporters: ["default"],
+    reporters: ["default", new Stalls()],
   },
 });

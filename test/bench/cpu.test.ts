@@ -13,7 +13,7 @@ const PARENT = `
 test.runIf(process.platform === "linux")(
   "the time of a process with children includes children that have ended",
   async () => {
-    const parent = spawn(process.execPath, ["-e", PARENT], { stdio: ["ignore", "pipe", "inherit"] });
+    const parent = spawn(process.execPath, ["-e", PARENT], { stdio: ["ignore", "pipe", "ignore"] });
     await once(parent.stdout, "data");
     const [own, all] = [cpuMs([parent.pid!]), cpuMsWithChildren(parent.pid!)];
     parent.kill();

@@ -13,7 +13,7 @@ async function portsOfAnother(count: number): Promise<{ ports: number[] } & Asyn
     const ports = []; for (let i = 0; i < ${count}; i++) ports.push(await freePort());
     console.log(JSON.stringify(ports)); process.stdin.resume().on("end", () => process.exit());`;
   const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
-    stdio: ["pipe", "pipe", "inherit"],
+    stdio: ["pipe", "pipe", "ignore"],
   });
   const exited = once(child, "exit");
   const [line] = (await once(createInterface(child.stdout), "line")) as [string];

@@ -19,6 +19,7 @@ test.each(["legacy", { pin: "2026-07-28" }] as const)(
       new StdioClientTransport({
         command: process.execPath,
         args: [COMMAND, "mcp", "--role", "clerk"],
+        stderr: "ignore",
         env: {
           PATH: process.env["PATH"]!,
           PATCHBAY_URL: system.url,
@@ -52,7 +53,7 @@ test("`patchbay mcp` puts the question of a call to the user of a client of 2025
   const target = ["--url", system.url, "--agent", system.agentId, "--role", "manager"];
   const env = { PATH: process.env["PATH"]!, PATCHBAY_API_KEY: apiKey };
   const args = [COMMAND, "mcp", ...target];
-  await client.connect(new StdioClientTransport({ command: process.execPath, args, env }));
+  await client.connect(new StdioClientTransport({ command: process.execPath, args, env, stderr: "ignore" }));
 
   const refunded = await client.callTool({ name: "refund", arguments: { amount: 3 } });
 

@@ -17,7 +17,7 @@ async function startReceiver(secret: string) {
   await writeFile(join(folder, "receiver.ts"), receiver);
   const child = spawn(process.execPath, [join(folder, "receiver.ts")], {
     env: { WEBHOOK_SECRET: secret, PORT: "0" },
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", "ignore"],
   });
   const exited = new Promise<void>((done) => child.once("exit", () => done()));
   let output = "";

@@ -22,7 +22,7 @@ const SCRIPT = `
 
 test("a started process frees what its start has left behind, without showing the collector", async ({ signal }) => {
   const child = spawn(process.execPath, ["--input-type=module-typescript", "--eval", SCRIPT], {
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", "ignore"],
     // A failing process would wait forever.
     signal,
   });
@@ -52,7 +52,7 @@ const HOT = `
 
 test("a function that runs often during the start is optimized after it", async ({ signal }) => {
   const child = spawn(process.execPath, ["--trace-opt", "--input-type=module-typescript", "--eval", HOT], {
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", "ignore"],
     signal,
   });
   child.on("error", () => {});

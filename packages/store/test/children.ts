@@ -19,7 +19,9 @@ export function spawnChild(
   code = `${url.slice("sqlite:".length)}.code`,
 ): Child {
   const env = { ...process.env, NODE_COMPILE_CACHE: code };
-  const child = spawn(process.execPath, [CHILD, mode, url], { env, stdio: ["ignore", "pipe", "inherit"] });
+  // Vitest waits until nothing holds its worker's stderr, so a child that a failed test leaves behind must not inherit it.
+  const child = spawn(process.execPath, [CHILD, mode, url], { env, stdio: ["ignore", "pipe", "pipe"] });
+  child.stderr.pipe(process.stderr, { end: false });
   const exit = exitOf(child);
   return {
     lines: createInterface({ input: child.stdout }),
