@@ -36,6 +36,7 @@ export function MatrixView({ matrix }: { matrix: AccessMatrix }) {
   const change = useSearchChange(route);
   const column = as === undefined ? -1 : matrix.roles.findIndex((role) => roleKey(role) === as);
   const highlighted = column === -1 ? undefined : column;
+  const ofRoles = matrix.roles.map((role) => ({ value: roleKey(role), label: roleLabel(role) }));
   const all = useMemo(() => rowsOf(matrix), [matrix]);
   const rows = findRows(all, { q, verdict, column: highlighted });
   const found = findCell(all, matrix.roles, cell);
@@ -44,12 +45,7 @@ export function MatrixView({ matrix }: { matrix: AccessMatrix }) {
       <FilterBar
         filters={[
           { kind: "search", name: "q", label: "Search functions" },
-          {
-            kind: "choice",
-            name: "as",
-            label: "Role",
-            options: matrix.roles.map((role) => ({ value: roleKey(role), label: roleLabel(role) })),
-          },
+          { kind: "choice", name: "as", label: "Role", options: ofRoles },
           { kind: "choice", name: "verdict", label: "Verdict", options: VERDICTS },
         ]}
         values={{ q, as, verdict }}

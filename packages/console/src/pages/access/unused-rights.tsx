@@ -56,10 +56,7 @@ function summaryOf({ counts, omitted, refused }: RightsInUse): string {
 const RIGHTS: Column<Right>[] = [
   { head: "Function", cell: ({ functionName }) => <code className="break-all">{functionName}</code> },
   { head: "Role", cell: ({ role }) => roleLabel(role) },
-  {
-    head: "Verdict",
-    cell: ({ verdict }) => <Badge tone={verdict === "unused" ? "warn" : "idle"}>{verdict}</Badge>,
-  },
+  { head: "Verdict", cell: ({ verdict }) => <Badge tone={verdict === "unused" ? "warn" : "idle"}>{verdict}</Badge> },
   { head: "Granted", align: "end", cell: grantedFor },
   {
     head: "Last used",

@@ -67,10 +67,7 @@ export function AgentsPage() {
 }
 
 const COLUMNS: Column<Agent>[] = [
-  {
-    head: "Name",
-    cell: ({ name, agentId }) => <TwoLines first={name} second={agentId} id />,
-  },
+  { head: "Name", cell: ({ name, agentId }) => <TwoLines first={name} second={agentId} id /> },
   {
     head: "Runtimes",
     cell: ({ runtimes }) =>

@@ -155,10 +155,7 @@ export const ModelsTable = ({ models, scope }: Pick<TableProps, "scope"> & { mod
 );
 
 const MODEL_COLUMNS: Column<Model>[] = [
-  {
-    head: "Model",
-    cell: ({ provider, model }) => <TwoLines first={model} second={provider !== model && provider} />,
-  },
+  { head: "Model", cell: ({ provider, model }) => <TwoLines first={model} second={provider !== model && provider} /> },
   { head: "Turns", align: "end", cell: ({ turns }) => <Count value={turns} /> },
   { head: "First token", align: "end", from: "md", cell: ({ firstTokenP50Ms }) => <Duration ms={firstTokenP50Ms} /> },
   { head: "Tokens in", align: "end", cell: ({ inputTokens }) => <Count value={inputTokens} short /> },

@@ -12,7 +12,7 @@ import { ApprovalPanel } from "./approval-panel.tsx";
 
 const route = getRouteApi("/shell/approvals");
 
-const STATUSES = ["pending", "approved", "rejected", "expired", "cancelled"] as const;
+const STATUSES = ["approved", "rejected", "expired", "cancelled", "all"];
 
 /** The approvals that runs wait for, and earlier ones. */
 export function ApprovalsPage() {
@@ -22,6 +22,7 @@ export function ApprovalsPage() {
   const approvals = useList("/approvals", { query: { status: shownStatus, agentId, runId } });
   const agents = useList("/agents", { query: { limit: 100 } }).data ?? [];
   const names = new Map(agents.map(({ agentId, name }) => [agentId, name]));
+  const ofAgents = agents.map(({ agentId, name }) => ({ value: agentId, label: name }));
   const listed = approvals.data?.find(({ approvalId }) => approvalId === opened);
   // A link may lead to any approval: a decided one, or one on a later list page.
   const linked = useQuery({
@@ -34,19 +35,8 @@ export function ApprovalsPage() {
       <PageHeader title="Approvals" description="Calls in all agents that wait for a person">
         <FilterBar
           filters={[
-            {
-              kind: "choice",
-              name: "status",
-              label: "Status",
-              any: "pending",
-              options: [...STATUSES.slice(1), { value: "all", label: "all" }],
-            },
-            {
-              kind: "choice",
-              name: "agentId",
-              label: "Agent",
-              options: [...names].map(([value, label]) => ({ value, label })),
-            },
+            { kind: "choice", name: "status", label: "Status", any: "pending", options: STATUSES },
+            { kind: "choice", name: "agentId", label: "Agent", options: ofAgents },
             { kind: "text", name: "runId", label: "Run ID", suggestions: [], further: true },
           ]}
           values={{ status: status === "pending" ? undefined : status, agentId, runId }}

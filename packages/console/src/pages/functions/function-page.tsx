@@ -94,6 +94,8 @@ function LoadedFunction({ fn, set, earlier, open, onBegin }: LoadedFunctionProps
   const { tab = "try", range, from, to } = route.useSearch();
   const change = useSearchChange(route);
   const found = earlier === "missing" ? undefined : earlier;
+  const notice = noticeOf(earlier);
+  const schemaName = `JSON Schema of ${fn.name}`;
   // Kept here, because the form is removed with its tab.
   const form = useState<TestForm>(() => ({
     written: argumentsDraft(shapeOf(fn.inputSchema), found?.arguments),
@@ -115,18 +117,10 @@ function LoadedFunction({ fn, set, earlier, open, onBegin }: LoadedFunctionProps
           value={tab}
           onChange={(next) => change({ tab: next === "try" ? undefined : next })}
           tabs={[
-            {
-              value: "try",
-              label: "Test call",
-              content: <TestCall {...{ fn, set, form, open, onBegin }} notice={noticeOf(earlier)} />,
-            },
+            { value: "try", label: "Test call", content: <TestCall {...{ fn, set, form, open, onBegin, notice }} /> },
             { value: "calls", label: "Calls", content: <FunctionHistory /> },
             { value: "roles", label: "Roles", content: <FunctionRoles fn={fn} manifestHash={set.manifestHash} /> },
-            {
-              value: "schema",
-              label: "Schema",
-              content: <Json value={fn.inputSchema} name={`JSON Schema of ${fn.name}`} open />,
-            },
+            { value: "schema", label: "Schema", content: <Json value={fn.inputSchema} name={schemaName} open /> },
             ...(fn.cases ? [{ value: "cases", label: "Cases", content: <Cases cases={fn.cases} /> } as const] : []),
           ]}
         />

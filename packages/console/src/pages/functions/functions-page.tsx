@@ -72,10 +72,7 @@ function FunctionList() {
         query={rowsOf(set, functions)}
         columns={COLUMNS}
         rowKey={({ name }) => name}
-        sort={{
-          by: sort,
-          onChange: (by) => change({ sort: by === "name" ? undefined : by }),
-        }}
+        sort={{ by: sort, onChange: (by) => change({ sort: by === "name" ? undefined : by }) }}
         link={({ name }, props) => (
           <Link {...toFunction(agentId, name)} search={{ ...search, manifestHash }} {...props} />
         )}

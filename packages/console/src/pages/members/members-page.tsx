@@ -128,10 +128,7 @@ const COLUMNS: Column<Member>[] = [
       <Badge tone={role === "owner" ? "accent" : role === "developer" ? "info" : "idle"}>{role}</Badge>
     ),
   },
-  {
-    head: "State",
-    cell: ({ active }) => <Status state={active ? "active" : "invited"} />,
-  },
+  { head: "State", cell: ({ active }) => <Status state={active ? "active" : "invited"} /> },
   { head: "Last seen", align: "end", cell: ({ lastSeenAt }) => <Time at={lastSeenAt} /> },
   { head: "Added", align: "end", from: "md", cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];

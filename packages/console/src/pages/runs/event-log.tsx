@@ -8,7 +8,7 @@ import { CodeBlock } from "../../ui/code.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { download } from "../../ui/download.ts";
 import { Icon } from "../../ui/icon.tsx";
-import { EmptyState, ErrorState, Loading } from "../../ui/page.tsx";
+import { Card, EmptyState, ErrorState, Loading } from "../../ui/page.tsx";
 import { Segmented } from "../../ui/form/toggle.tsx";
 import { Badge, type Tone } from "../../ui/values.tsx";
 import { type Dialect, logOf } from "./use-run-trace.ts";
@@ -37,7 +37,7 @@ export function EventLog({ run }: { run: RunTrace }) {
   const events = log.data ?? [];
   const text = () => events.map(blockOf).join("");
   return (
-    <>
+    <Card flush>
       <div className="border-line flex flex-wrap items-center justify-between gap-2 border-b px-4 py-2">
         <Segmented
           label="Event format"
@@ -75,7 +75,7 @@ export function EventLog({ run }: { run: RunTrace }) {
           </Button>
         </div>
       )}
-    </>
+    </Card>
   );
 }
 

@@ -70,6 +70,7 @@ const TROUBLES = [
   { value: "failed", label: "Has a failed call" },
   { value: "writes", label: "Ended after writes" },
 ];
+const SCORES = ["good", "neutral", "bad", { value: "any", label: "any feedback" }];
 const SOURCES = Object.entries({ production: "Production", ...SOURCE_LABELS }).map(([value, label]) => ({
   value,
   label,
@@ -86,52 +87,25 @@ function useFilters({ agentId, search, keys }: Omit<RunFiltersProps, "onChange">
   });
   const values = (all: readonly { value: string }[] = []) => all.map(({ value }) => value);
   const roles = new Set([...(set?.roles ?? []), ...values(seen?.roles)]);
+  const functions = set?.functions.map(({ name }) => name) ?? [];
+  const keyIds = new Set([...values(seen?.keyIds), ...(search.keyId === undefined ? [] : [search.keyId])]);
+  const ofKeys = [...keyIds].map((value) => ({ value, label: keys.get(value) ?? value }));
+  const durations = bounds(DURATIONS_MS, search.minDurationMs, formatDuration);
+  const costs = bounds(COSTS_USD, search.minCostUsd, formatUsd);
   return [
     { kind: "search", name: "q", label: "Search text or ID" },
     { kind: "choice", name: "status", label: "Status", options: STATUSES },
     { kind: "choice", name: "trouble", label: "Calls", options: TROUBLES },
     { kind: "choice", name: "source", label: "Source", options: SOURCES },
     { kind: "text", name: "role", label: "Role", suggestions: [NO_ROLE, ...roles] },
-    {
-      kind: "text",
-      name: "functionName",
-      label: "Function",
-      suggestions: set?.functions.map(({ name }) => name) ?? [],
-    },
-    {
-      kind: "choice",
-      name: "feedback",
-      label: "Feedback",
-      options: ["good", "neutral", "bad", { value: "any", label: "any feedback" }],
-      any: "with or without",
-      further: true,
-    },
+    { kind: "text", name: "functionName", label: "Function", suggestions: functions },
+    { kind: "choice", name: "feedback", label: "Feedback", options: SCORES, any: "with or without", further: true },
     { kind: "text", name: "tag", label: "Tag", suggestions: values(seen?.tags), further: true },
     { kind: "text", name: "model", label: "Model", suggestions: values(seen?.models), further: true },
     { kind: "text", name: "code", label: "Error code", suggestions: values(seen?.codes), further: true },
-    {
-      kind: "choice",
-      name: "minDurationMs",
-      label: "Duration",
-      options: bounds(DURATIONS_MS, search.minDurationMs, formatDuration),
-      further: true,
-    },
-    {
-      kind: "choice",
-      name: "minCostUsd",
-      label: "Cost",
-      options: bounds(COSTS_USD, search.minCostUsd, formatUsd),
-      further: true,
-    },
-    {
-      kind: "choice",
-      name: "keyId",
-      label: "Key",
-      options: [...new Set([...values(seen?.keyIds), ...(search.keyId === undefined ? [] : [search.keyId])])].map(
-        (value) => ({ value, label: keys.get(value) ?? value }),
-      ),
-      further: true,
-    },
+    { kind: "choice", name: "minDurationMs", label: "Duration", options: durations, further: true },
+    { kind: "choice", name: "minCostUsd", label: "Cost", options: costs, further: true },
+    { kind: "choice", name: "keyId", label: "Key", options: ofKeys, further: true },
     { kind: "text", name: "sessionId", label: "Session", suggestions: [], further: true },
     { kind: "text", name: "threadId", label: "Thread", suggestions: [], further: true },
     { kind: "text", name: "requestId", label: "Request ID", suggestions: [], further: true },

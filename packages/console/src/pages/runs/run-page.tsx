@@ -41,6 +41,7 @@ function Run({ run, live, knownAt }: { run: RunTrace; live: LiveRun; knownAt: nu
   const changeView = useSearchChange(route, { toTop: true });
   const nowMs = useRunClock({ running: live.running, knownMs: run.durationMs, knownAt });
   const [draft, setDraft] = useState<FeedbackDraft>();
+  const count = run.feedback.length === 0 ? "" : ` (${run.feedback.length})`;
   const view = (["events", "feedback"] as const).find((name) => name === search.view) ?? "waterfall";
   return (
     <>
@@ -52,19 +53,11 @@ function Run({ run, live, knownAt }: { run: RunTrace; live: LiveRun; knownAt: nu
         onChange={(view) => changeView({ view })}
         tabs={[
           { value: "waterfall", label: "Waterfall", content: <WaterfallView run={run} live={live} nowMs={nowMs} /> },
-          {
-            value: "events",
-            label: "Events",
-            content: (
-              <Card flush>
-                <EventLog run={run} />
-              </Card>
-            ),
-          },
+          { value: "events", label: "Events", content: <EventLog run={run} /> },
           {
             value: "feedback",
-            label: run.feedback.length === 0 ? "Feedback" : `Feedback (${run.feedback.length})`,
-            content: <RunFeedback run={run} draft={draft} onDraft={setDraft} />,
+            label: `Feedback${count}`,
+            content: <RunFeedback {...{ run, draft }} onDraft={setDraft} />,
           },
         ]}
       />

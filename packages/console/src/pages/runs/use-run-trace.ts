@@ -74,10 +74,7 @@ export type Dialect = (typeof DIALECTS)[number];
 
 /** A run's stored events in the query API's format (`hosted`) or the local API's. */
 export const logOf = (agentId: string, runId: string, dialect: Dialect) =>
-  list("/agents/:agent_id/runs/:run_id/log", {
-    params: { agentId, runId },
-    query: { dialect, limit: 100 },
-  });
+  list("/agents/:agent_id/runs/:run_id/log", { params: { agentId, runId }, query: { dialect, limit: 100 } });
 
 /** Runs a task without overlaps. A request during a run causes one more run, because the running one may have read too early. */
 function oneAtATime(task: () => Promise<void>): () => void {

@@ -89,10 +89,7 @@ const columnsOf = (fetchedAt: number): Column<Runtime>[] => [
       </span>
     ),
   },
-  {
-    head: "State",
-    cell: RuntimeState,
-  },
+  { head: "State", cell: RuntimeState },
   {
     head: "Heartbeat",
     cell: ({ connected, silentMs, lastSeenAt }) =>
@@ -110,12 +107,7 @@ const columnsOf = (fetchedAt: number): Column<Runtime>[] => [
   },
   { head: "Function set", from: "lg", cell: ({ manifestHash }) => <ShortId id={manifestHash} /> },
   { head: "Replica", from: "xl", cell: ({ replicaId }) => <ShortId id={replicaId} units={12} /> },
-  {
-    head: "Connected",
-    align: "end",
-    from: "md",
-    cell: ({ connectedAt }) => <Time at={connectedAt} none="–" />,
-  },
+  { head: "Connected", align: "end", from: "md", cell: ({ connectedAt }) => <Time at={connectedAt} none="–" /> },
 ];
 
 /** Three heartbeats at 5 seconds. */
