@@ -110,13 +110,18 @@ interface LinkLooks extends Pick<ButtonProps, "look" | "size" | "icon"> {
   children?: ReactNode;
 }
 
-/** A link that looks like a button. */
-export const LinkButton = createLink(({ look, size, icon, className, children, ...rest }: LinkLooks) => (
+const ButtonLike = ({ look, size, icon, className, children, ...rest }: LinkLooks) => (
   <a {...rest} className={classNames(buttonClass(look, size), className)}>
     {icon && <Icon name={icon} className="size-3.5" />}
     {children}
   </a>
-));
+);
+
+/** A link that looks like a button. */
+export const LinkButton = createLink(ButtonLike);
+
+/** A small link without a frame, for the head of a card and for rows. */
+export const QuietLink = createLink((props: LinkLooks) => <ButtonLike {...props} look="ghost" size="small" />);
 
 /** A link within a text. */
 export const TextLink = createLink(({ className, ...rest }: ComponentProps<"a">) => (

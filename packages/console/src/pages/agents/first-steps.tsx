@@ -6,7 +6,7 @@ import { api, refetch, resource, useSession } from "../../api/api.ts";
 import { countOf } from "../../format/numbers.ts";
 import { FIRST_SERVICE, KEY_VARIABLE, shellQuote } from "../../format/snippets.ts";
 import { toPage } from "../../state/addresses.ts";
-import { GuardedButton, LinkButton } from "../../ui/button.tsx";
+import { GuardedButton, QuietLink } from "../../ui/button.tsx";
 import { CodeBlock, Command } from "../../ui/code.tsx";
 import { Secret } from "../../ui/copy.tsx";
 import { Icon } from "../../ui/icon.tsx";
@@ -131,9 +131,7 @@ function HowToConnect({ agentId }: { agentId: string }) {
           <Icon name="running" className="animate-turn size-3.5" />
           Waiting for a runtime to connect
         </p>
-        <LinkButton {...toPage(agentId, "runtimes")} look="ghost" size="small">
-          Troubleshoot
-        </LinkButton>
+        <QuietLink {...toPage(agentId, "runtimes")}>Troubleshoot</QuietLink>
       </div>
     </div>
   );

@@ -6,7 +6,7 @@ import { resource, useList } from "../../api/api.ts";
 import { ShareBar } from "../../charts/share-bar.tsx";
 import { countOf } from "../../format/numbers.ts";
 import { toFunction, toPage, toRun } from "../../state/addresses.ts";
-import { LinkButton } from "../../ui/button.tsx";
+import { QuietLink } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
 import { CopyableText } from "../../ui/copy.tsx";
 import { Card, EmptyState, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
@@ -94,9 +94,9 @@ const HowToQuery = ({ agentId, role }: { agentId: string; role: string | undefin
   <Card
     title="Use the API"
     actions={
-      <LinkButton {...toPage(agentId, "keys")} search={{ kind: "api" }} look="ghost" size="small">
+      <QuietLink {...toPage(agentId, "keys")} search={{ kind: "api" }}>
         Keys
-      </LinkButton>
+      </QuietLink>
     }
   >
     <Snippets agentId={agentId} body={{ query: "What can you do?", ...(role !== undefined && { role }) }} />
@@ -113,11 +113,7 @@ function LatestRuns({ agentId }: { agentId: string }) {
   return (
     <DataTable
       title="Latest runs"
-      titleActions={
-        <LinkButton {...toPage(agentId, "runs")} look="ghost" size="small">
-          All runs
-        </LinkButton>
-      }
+      titleActions={<QuietLink {...toPage(agentId, "runs")}>All runs</QuietLink>}
       query={rowsOf(runs, runs.data)}
       live={{ row: "run", filter: agentId, hasMore: runs.hasNextPage }}
       columns={runColumns(longestMs, COLUMNS)}
@@ -142,11 +138,7 @@ function FunctionsCard({ agentId, functions }: { agentId: string; functions: Use
       title="Functions"
       description={set && `${countOf(set.functions.length, "function")} for ${countOf(set.roles.length, "role")}`}
       flush
-      actions={
-        <LinkButton {...toPage(agentId, "functions")} look="ghost" size="small">
-          All functions
-        </LinkButton>
-      }
+      actions={<QuietLink {...toPage(agentId, "functions")}>All functions</QuietLink>}
     >
       <Loaded query={functions} loading={<Loading block="mx-4 my-1 w-auto" blocks={FUNCTIONS_SHOWN} />}>
         {({ manifestHash, functions }) => <MostCalled key={manifestHash} agentId={agentId} functions={functions} />}
@@ -200,11 +192,7 @@ function RuntimesCard({ agentId }: { agentId: string }) {
       title="Runtimes"
       description={connected && connected.length > 0 ? `${connected.length} connected` : undefined}
       flush
-      actions={
-        <LinkButton {...toPage(agentId, "runtimes")} look="ghost" size="small">
-          All runtimes
-        </LinkButton>
-      }
+      actions={<QuietLink {...toPage(agentId, "runtimes")}>All runtimes</QuietLink>}
     >
       <Loaded query={{ ...runtimes, data: connected }} loading={<Loading block="mx-4 my-2 w-auto" blocks={2} />}>
         {(connected) =>

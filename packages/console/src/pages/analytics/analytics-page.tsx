@@ -118,11 +118,7 @@ function Content({ figures, before, agentId, search, onSearch, onInterval }: Con
     return (
       <EmptyState
         icon="chart"
-        title={
-          search.role === undefined
-            ? "No queries in this time range"
-            : `No queries as ${search.role} in this time range`
-        }
+        title={`No queries${search.role === undefined ? "" : ` as ${search.role}`} in this time range`}
         action={
           <span className="flex flex-wrap justify-center gap-2">
             {search.source === undefined && (

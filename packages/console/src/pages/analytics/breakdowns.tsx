@@ -3,7 +3,7 @@ import { type ReactNode, useState } from "react";
 import { ShareBar } from "../../charts/share-bar.tsx";
 import { formatShare } from "../../format/numbers.ts";
 import { toFunction } from "../../state/addresses.ts";
-import { Button, LinkButton } from "../../ui/button.tsx";
+import { Button, QuietLink } from "../../ui/button.tsx";
 import { allRows, DataTable } from "../../ui/table/data-table.tsx";
 import { EmptyState } from "../../ui/page.tsx";
 import type { Column } from "../../ui/table/table-rows.tsx";
@@ -198,9 +198,9 @@ export function FunctionsTable({ functions, agentId, scope }: TableProps & { fun
       link={({ name }, props) => runsLink(scope, { functionName: name }, props)}
       {...(agentId !== undefined && {
         actions: ({ name }: Row) => (
-          <LinkButton {...toFunction(agentId, name)} look="ghost" size="small">
+          <QuietLink {...toFunction(agentId, name)}>
             Function<span className="sr-only"> {name}</span>
-          </LinkButton>
+          </QuietLink>
         ),
       })}
       empty={

@@ -12,7 +12,7 @@ import { Command } from "../../ui/code.tsx";
 import { Icon, type IconName } from "../../ui/icon.tsx";
 import { Card, EmptyState, Loaded, PageHeader } from "../../ui/page.tsx";
 import { DataTable } from "../../ui/table/data-table.tsx";
-import { FilterBar } from "../../ui/table/filter-bar.tsx";
+import { type Filter, FilterBar } from "../../ui/table/filter-bar.tsx";
 import type { Column } from "../../ui/table/table-rows.tsx";
 import { Badge, Time, type Tone } from "../../ui/values.tsx";
 import { StatTilesSkeleton } from "../../ui/stat-tile.tsx";
@@ -119,6 +119,7 @@ const WORDS: Record<LedgerEntry["kind"], { label: string; meaning: string; tone:
 };
 
 const KINDS = Object.entries(WORDS).map(([value, { label }]) => ({ value, label }));
+const FILTERS: Filter<"kind">[] = [{ kind: "choice", name: "kind", label: "Kind", options: KINDS }];
 
 interface LedgerProps {
   kind: LedgerEntry["kind"] | undefined;
@@ -130,13 +131,7 @@ const Ledger = ({ kind, onChange }: LedgerProps) => (
   <DataTable
     title="Ledger"
     description="All entries, latest first"
-    titleActions={
-      <FilterBar
-        filters={[{ kind: "choice", name: "kind", label: "Kind", options: KINDS }]}
-        values={{ kind }}
-        onChange={onChange}
-      />
-    }
+    titleActions={<FilterBar filters={FILTERS} values={{ kind }} onChange={onChange} />}
     query={useList("/credits/ledger", { query: { kind } })}
     live={{ row: "entry", rows: "entries", filter: kind }}
     columns={COLUMNS}

@@ -4,7 +4,7 @@ import { useAction } from "../../api/action.ts";
 import { api } from "../../api/api.ts";
 import { formatDuration } from "../../format/times.ts";
 import { toRun } from "../../state/addresses.ts";
-import { Button, LinkButton } from "../../ui/button.tsx";
+import { Button, QuietLink } from "../../ui/button.tsx";
 import { Notice } from "../../ui/notice.tsx";
 import { Json } from "../../ui/text/json.tsx";
 import { Card, EmptyState, Fault } from "../../ui/page.tsx";
@@ -29,9 +29,9 @@ export function TestCallOutcome({ fn, run }: { fn: ConsoleFunction; run: TestRun
       className="lg:sticky lg:top-16"
       actions={
         runId !== undefined && (
-          <LinkButton {...toRun(agentId, runId)} look="ghost" size="small" icon="run">
+          <QuietLink {...toRun(agentId, runId)} icon="run">
             Open run
-          </LinkButton>
+          </QuietLink>
         )
       }
     >

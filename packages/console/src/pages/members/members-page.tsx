@@ -23,7 +23,7 @@ export function MembersPage() {
   const { create } = route.useSearch();
   const navigate = route.useNavigate();
   const mayChange = useHasRole("owner");
-  const { databaseOption } = useSession();
+  const command = operatorCommand("members invite EMAIL --role owner", useSession().databaseOption);
   const members = useList("/members", { query: { limit: 100 } });
   const [dialog, setDialog] = useState<{ member: Member; action: MemberAction }>();
   const setCreate = (open: boolean) =>
@@ -56,13 +56,7 @@ export function MembersPage() {
               onAction={(action) => setDialog({ member, action })}
             />
           )}
-          empty={
-            <EmptyState
-              icon="members"
-              title="No members"
-              command={operatorCommand("members invite EMAIL --role owner", databaseOption)}
-            />
-          }
+          empty={<EmptyState icon="members" title="No members" command={command} />}
         />
         <PendingLinks />
         <Card title="Roles" className="max-w-3xl">

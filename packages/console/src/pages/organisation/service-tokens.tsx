@@ -40,7 +40,7 @@ const nameOf = ({ label, hint }: ServiceToken): string => label ?? hint;
 /** Tokens with which programs manage the organisation. Only owners see them. */
 export function ServiceTokens() {
   const tokens = useList("/service-tokens", { query: { limit: 50 } });
-  const { databaseOption } = useSession();
+  const command = operatorCommand("service-tokens create --scopes agents:read", useSession().databaseOption);
   const [open, setOpen] = useState<Open>();
   const close = () => setOpen(undefined);
   return (
@@ -67,13 +67,7 @@ export function ServiceTokens() {
           </Menu>
         )
       }
-      empty={
-        <EmptyState
-          icon="key"
-          title="No service tokens"
-          command={operatorCommand("service-tokens create --scopes agents:read", databaseOption)}
-        />
-      }
+      empty={<EmptyState icon="key" title="No service tokens" command={command} />}
     >
       {open?.kind === "create" && <CreateToken onClose={close} />}
       {open?.kind === "rotate" && <RotateToken token={open.token} onClose={close} />}

@@ -5,7 +5,7 @@ import { formatShare } from "../../format/numbers.ts";
 import { formatDuration } from "../../format/times.ts";
 import { toFunction } from "../../state/addresses.ts";
 import { useSearchChange } from "../../state/page-search.ts";
-import { Button, LinkButton } from "../../ui/button.tsx";
+import { Button, LinkButton, QuietLink } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code.tsx";
 import { Notice } from "../../ui/notice.tsx";
 import { Json } from "../../ui/text/json.tsx";
@@ -155,9 +155,9 @@ function CallActions({ run: { agentId, runId, role, context }, span }: { run: Ru
         >
           Try with these arguments
         </LinkButton>
-        <LinkButton {...toFunction(agentId, span.name)} look="ghost" size="small" icon="function">
+        <QuietLink {...toFunction(agentId, span.name)} icon="function">
           Open {span.name}
-        </LinkButton>
+        </QuietLink>
       </div>
       {input && <SaveCase functionName={span.name} input={input} context={context} role={role ?? undefined} />}
     </div>

@@ -5,7 +5,7 @@ import { snippetsOf } from "../../format/snippets.ts";
 import { lastOf, rangeOf } from "../../format/time-range.ts";
 import { toPage } from "../../state/addresses.ts";
 import { useSearchChange } from "../../state/page-search.ts";
-import { buttonClass } from "../../ui/button.tsx";
+import { QuietLink } from "../../ui/button.tsx";
 import { DataTable } from "../../ui/table/data-table.tsx";
 import type { Column } from "../../ui/table/table-rows.tsx";
 import { EmptyState, PageHeader } from "../../ui/page.tsx";
@@ -42,14 +42,9 @@ export function SessionsPage() {
         rowKey={({ sessionId }) => sessionId}
         link={({ sessionId }, props) => <Link {...toPage(agentId, "threads")} search={{ sessionId }} {...props} />}
         actions={({ sessionId }) => (
-          <Link
-            {...toPage(agentId, "runs")}
-            search={{ sessionId }}
-            aria-label={`Runs in session ${sessionId}`}
-            className={buttonClass("ghost", "small")}
-          >
+          <QuietLink {...toPage(agentId, "runs")} search={{ sessionId }} aria-label={`Runs in session ${sessionId}`}>
             Runs
-          </Link>
+          </QuietLink>
         )}
         empty={q === undefined ? <NoSessions agentId={agentId} /> : <NothingFound />}
       />

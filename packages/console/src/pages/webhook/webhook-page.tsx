@@ -12,7 +12,7 @@ import { CopyableText } from "../../ui/copy.tsx";
 import { Drawer } from "../../ui/form/dialog.tsx";
 import { Json } from "../../ui/text/json.tsx";
 import { DataTable } from "../../ui/table/data-table.tsx";
-import { FilterBar } from "../../ui/table/filter-bar.tsx";
+import { type Filter, FilterBar } from "../../ui/table/filter-bar.tsx";
 import { rowButton } from "../../ui/table/row-button.tsx";
 import { Card, EmptyState, Facts, Fault, Loaded, Loading, PageHeader, Section } from "../../ui/page.tsx";
 import type { Column } from "../../ui/table/table-rows.tsx";
@@ -23,7 +23,8 @@ import type { WebhookDialog } from "./webhook-dialogs.tsx";
 const WebhookDialogs = lazy(async () => ({ default: (await import("./webhook-dialogs.tsx")).WebhookDialogs }));
 
 const route = getRouteApi("/shell/agents/$agentId/webhook");
-const STATUSES = ["pending", "delivered", "failed"] as const;
+const STATUSES = ["pending", "delivered", "failed"];
+const FILTERS: Filter<"status">[] = [{ kind: "choice", name: "status", label: "Status", options: STATUSES }];
 /** Pause between two requests for a list with deliveries that wait for an attempt. */
 const REFRESH_MS = 3_000;
 
@@ -135,11 +136,7 @@ function Deliveries({ agentId }: { agentId: string }) {
   const shown = deliveries.data?.find(({ deliveryId }) => deliveryId === opened);
   return (
     <section aria-label="Deliveries" className="grid gap-3">
-      <FilterBar
-        filters={[{ kind: "choice", name: "status", label: "Status", options: [...STATUSES] }]}
-        values={{ status }}
-        onChange={change}
-      />
+      <FilterBar filters={FILTERS} values={{ status }} onChange={change} />
       <DataTable
         caption="Deliveries"
         query={deliveries}
