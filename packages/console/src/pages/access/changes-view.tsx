@@ -23,10 +23,8 @@ export function SinceSet() {
   const { agentId } = route.useParams();
   const { manifestHash, base } = route.useSearch();
   const change = useSearchChange(route);
-  const changes = useFiltered("/agents/:agent_id/access/changes", {
-    params: { agentId },
-    query: { manifestHash, base },
-  });
+  const query = { manifestHash, base };
+  const changes = useFiltered("/agents/:agent_id/access/changes", { params: { agentId }, query });
   const { data: sets = [] } = useList("/agents/:agent_id/function-sets", { params: { agentId }, query: { limit: 20 } });
   const others = sets.filter((set) => set.manifestHash !== changes.data?.manifestHash);
   const known = base === undefined || others.some((set) => set.manifestHash === base);

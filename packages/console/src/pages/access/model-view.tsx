@@ -19,10 +19,8 @@ export function ModelViewOfRole({ matrix }: { matrix: AccessMatrix }) {
   const { roles, defaultRole } = matrix;
   const chosen = roles.find((role) => roleKey(role) === as);
   const role = chosen !== undefined ? chosen : (defaultRole ?? roles[1] ?? null);
-  const view = useFiltered("/agents/:agent_id/access/model-view", {
-    params: { agentId },
-    query: { manifestHash, role: role ?? undefined },
-  });
+  const query = { manifestHash, role: role ?? undefined };
+  const view = useFiltered("/agents/:agent_id/access/model-view", { params: { agentId }, query });
   return (
     <Card
       title={role === null ? "A query without a role" : `Role ${role}`}

@@ -13,10 +13,8 @@ const REFRESH_MS = 3_000;
 
 /** How a candidate, connected as a shadow, decides on the agent's calls. */
 export function ShadowView({ agentId }: { agentId: string }) {
-  const query = useQuery({
-    ...resource("/agents/:agent_id/access/shadow", { params: { agentId } }),
-    refetchInterval: REFRESH_MS,
-  });
+  const shadow = resource("/agents/:agent_id/access/shadow", { params: { agentId } });
+  const query = useQuery({ ...shadow, refetchInterval: REFRESH_MS });
   return (
     <Loaded query={query} loading={<Loading block="h-48 rounded-lg" />}>
       {({ shadow }) =>

@@ -26,15 +26,13 @@ const route = getRouteApi("/shell/agents/$agentId/");
 
 /** An agent's open steps, last day's figures, latest runs, runtimes and functions, and how to query it. */
 export function OverviewPage() {
-  const { agentId } = route.useParams();
-  const { data: agent } = useSuspenseQuery(resource("/agents/:agent_id", { params: { agentId } }));
+  const params = route.useParams();
+  const { agentId } = params;
+  const { data: agent } = useSuspenseQuery(resource("/agents/:agent_id", { params }));
   // Empty cards are omitted: they would push the first steps out of view.
   const asked = agent.lastQueryAt !== null;
   const connected = agent.functions !== null;
-  const functions = useQuery({
-    ...resource("/agents/:agent_id/functions", { params: { agentId } }),
-    enabled: connected,
-  });
+  const functions = useQuery({ ...resource("/agents/:agent_id/functions", { params }), enabled: connected });
   return (
     <>
       <PageHeader

@@ -16,13 +16,11 @@ const GRID = "grid gap-4 xl:grid-cols-2";
 
 /** Charts for a function's calls over the time range; a click on an interval opens its runs. */
 export function FunctionHistory() {
-  const { agentId, functionName } = route.useParams();
-  const { range, from, to } = route.useSearch();
+  const params = route.useParams();
+  const { agentId, functionName } = params;
+  const query = rangeOf(route.useSearch());
   const navigate = route.useNavigate();
-  const history = useFiltered("/agents/:agent_id/functions/:function_name/history", {
-    params: { agentId, functionName },
-    query: rangeOf({ range, from, to }),
-  });
+  const history = useFiltered("/agents/:agent_id/functions/:function_name/history", { params, query });
   if (history.error && !history.data)
     return <ErrorState error={history.error} onRetry={() => void history.refetch()} />;
   if (!history.data)

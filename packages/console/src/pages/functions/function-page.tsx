@@ -41,14 +41,10 @@ export function FunctionPage() {
   const ofForm = begun !== undefined && inUrl !== undefined && begun.runIds.includes(inUrl) ? begun : undefined;
   const filledBy = ofForm?.filledBy ?? { again: inUrl, call: callInUrl };
   const { again, call } = filledBy;
-  const run = useQuery({
-    ...resource("/agents/:agent_id/runs/:run_id", { params: { agentId, runId: again ?? "" } }),
-    enabled: again !== undefined,
-  });
-  const set = useFiltered("/agents/:agent_id/functions", {
-    params: { agentId },
-    query: { ...rangeOf(search), manifestHash },
-  });
+  const trace = resource("/agents/:agent_id/runs/:run_id", { params: { agentId, runId: again ?? "" } });
+  const run = useQuery({ ...trace, enabled: again !== undefined });
+  const query = { ...rangeOf(search), manifestHash };
+  const set = useFiltered("/agents/:agent_id/functions", { params: { agentId }, query });
   if (set.error && !set.data) return <ErrorState error={set.error} onRetry={() => void set.refetch()} />;
   if (!set.data || run.isLoading) return <PageSkeleton />;
   const fn = set.data.functions.find(({ name }) => name === functionName);

@@ -50,10 +50,8 @@ function FunctionList() {
   const { q, manifestHash, sort = "name", range, from, to } = route.useSearch();
   const search = { range, from, to };
   const change = useSearchChange(route, { toTop: true });
-  const set = useFiltered("/agents/:agent_id/functions", {
-    params: { agentId },
-    query: { ...rangeOf(search), manifestHash },
-  });
+  const query = { ...rangeOf(search), manifestHash };
+  const set = useFiltered("/agents/:agent_id/functions", { params: { agentId }, query });
   if (isNotFound(set.error) && manifestHash === undefined)
     return (
       <Card>

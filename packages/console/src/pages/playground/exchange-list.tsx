@@ -99,10 +99,8 @@ function LaneHead({ playground, lane, shown }: LaneHeadProps) {
 function useSent(agentId: string, shown: ShownExchange | undefined) {
   const body = shown?.live?.sent;
   const runId = shown?.runId;
-  const run = useQuery({
-    ...resource("/agents/:agent_id/runs/:run_id", { params: { agentId, runId: runId ?? "" } }),
-    enabled: body === undefined && runId !== undefined,
-  }).data;
+  const trace = resource("/agents/:agent_id/runs/:run_id", { params: { agentId, runId: runId ?? "" } });
+  const { data: run } = useQuery({ ...trace, enabled: body === undefined && runId !== undefined });
   if (body) {
     const { llmConfig, instructions, contextJson = "{}" } = body;
     const model = llmConfig?.model ?? llmConfig?.provider;

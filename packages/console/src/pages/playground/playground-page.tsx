@@ -26,10 +26,8 @@ const route = getRouteApi("/shell/agents/$agentId/playground");
 export function PlaygroundPage() {
   const { agentId } = route.useParams();
   const { again } = route.useSearch();
-  const run = useQuery({
-    ...resource("/agents/:agent_id/runs/:run_id", { params: { agentId, runId: again ?? "" } }),
-    enabled: again !== undefined,
-  });
+  const trace = resource("/agents/:agent_id/runs/:run_id", { params: { agentId, runId: again ?? "" } });
+  const run = useQuery({ ...trace, enabled: again !== undefined });
   if (again === undefined || run.data) return <Playground repeated={run.data} />;
   return run.error === null ? <PageSkeleton /> : <FailedQuery title="Playground" query={run} items="runs" />;
 }

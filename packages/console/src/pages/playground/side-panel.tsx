@@ -54,10 +54,8 @@ function PastEvents({ past }: { past: NonNullable<ShownExchange["past"]> }) {
 /** The events as they arrived. Their times come from the log once the run has ended: the browser's clock differs from the service's. */
 function LiveEvents({ agentId, live }: { agentId: string; live: LiveExchange }) {
   const { runId = "", transcript } = live;
-  const log = useQuery({
-    ...recordedTranscript({ agentId, runId }),
-    enabled: runId !== "" && transcript.end !== undefined,
-  });
+  const isEnded = runId !== "" && transcript.end !== undefined;
+  const log = useQuery({ ...recordedTranscript({ agentId, runId }), enabled: isEnded });
   const times = new Map(log.data?.entries.map(({ seq, afterMs }) => [seq, afterMs]));
   const timed = (entry: EventEntry) => (entry.seq === undefined ? entry : { ...entry, afterMs: times.get(entry.seq) });
   return <EventList entries={transcript.entries.map(timed)} />;

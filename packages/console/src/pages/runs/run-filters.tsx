@@ -81,10 +81,8 @@ type FilterName = Exclude<keyof RunsSearch, "range" | "from" | "to" | "sort" | "
 function useFilters({ agentId, search, keys }: Omit<RunFiltersProps, "onChange">): Filter<FilterName>[] {
   // Fails for an agent that never had a runtime: then nothing is suggested.
   const { data: set } = useQuery(resource("/agents/:agent_id/functions", { params: { agentId } }));
-  const { data: seen } = useFiltered("/agents/:agent_id/run-values", {
-    params: { agentId },
-    query: rangeOf(search, { preset: PRESET }),
-  });
+  const query = rangeOf(search, { preset: PRESET });
+  const { data: seen } = useFiltered("/agents/:agent_id/run-values", { params: { agentId }, query });
   const values = (all: readonly { value: string }[] = []) => all.map(({ value }) => value);
   const roles = new Set([...(set?.roles ?? []), ...values(seen?.roles)]);
   const functions = set?.functions.map(({ name }) => name) ?? [];

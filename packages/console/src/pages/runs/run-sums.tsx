@@ -23,13 +23,10 @@ interface RunSumsProps {
 
 /** The sums for all matching runs, or for the selected ones with their possible actions. Keeps its height. */
 export function RunSums({ agentId, filter, selected, onClear }: RunSumsProps) {
-  const { data: totals, isPlaceholderData } = useFiltered("/agents/:agent_id/run-totals", {
-    params: { agentId },
-    query: filter,
-  });
+  const all = useFiltered("/agents/:agent_id/run-totals", { params: { agentId }, query: filter });
   /** Another filter's sums, until this one's sums are loaded. */
-  const isOutdated = isPlaceholderData && selected.length === 0;
-  const sums = selected.length > 0 ? sumsOf(selected) : totals;
+  const isOutdated = all.isPlaceholderData && selected.length === 0;
+  const sums = selected.length > 0 ? sumsOf(selected) : all.data;
   return (
     <div
       role="group"
@@ -51,9 +48,9 @@ export function RunSums({ agentId, filter, selected, onClear }: RunSumsProps) {
           <Sum name="Cost" value={<Money usd={sums.costUsd} />} />
         </>
       )}
-      {selected.length === 0 && totals?.since != null && (
+      {selected.length === 0 && all.data?.since != null && (
         <span className="text-muted text-xs">
-          Only runs since <Time at={totals.since} />: choose a shorter time range to include all.
+          Only runs since <Time at={all.data.since} />: choose a shorter time range to include all.
         </span>
       )}
       {selected.length > 0 && (

@@ -24,10 +24,8 @@ const POLL_MS = 5_000;
 /** An agent's runtimes, and how to connect one. */
 export function RuntimesPage() {
   const { agentId } = route.useParams();
-  const runtimes = useInfiniteQuery({
-    ...list("/agents/:agent_id/runtimes", { params: { agentId } }),
-    refetchInterval: POLL_MS,
-  });
+  const listed = list("/agents/:agent_id/runtimes", { params: { agentId } });
+  const runtimes = useInfiniteQuery({ ...listed, refetchInterval: POLL_MS });
   const { data, dataUpdatedAt: fetchedAt } = runtimes;
   const connected = data?.filter((runtime) => runtime.connected).length ?? 0;
   const none = data !== undefined && connected === 0;
