@@ -1,8 +1,7 @@
-import { useState } from "react";
 import { useAction } from "../../api/action.ts";
 import { api, setSession, useSession } from "../../api/api.ts";
 import { Button } from "../../ui/button.tsx";
-import { NewPasswordField, PasswordField } from "../../ui/form/field.tsx";
+import { NewPasswordField, PasswordField, useTexts } from "../../ui/form/field.tsx";
 import { Form, NameForm } from "../../ui/form/form.tsx";
 import { Card, Facts, PageHeader } from "../../ui/page.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
@@ -47,13 +46,11 @@ function Name({ name }: { name: string }) {
 }
 
 function PasswordForm() {
-  const [current, setCurrent] = useState("");
-  const [next, setNext] = useState("");
+  const [password, field, setPassword] = useTexts({ current: "", next: "" });
   const change = useAction({
-    mutationFn: () => api.patch("/account", { body: { password: { current, next } } }),
+    mutationFn: () => api.patch("/account", { body: { password } }),
     onSuccess: () => {
-      setCurrent("");
-      setNext("");
+      setPassword({ current: "", next: "" });
       showSuccess("Password changed");
     },
   });
@@ -68,8 +65,8 @@ function PasswordForm() {
         </Button>
       }
     >
-      <PasswordField label="Current password" value={current} onChange={setCurrent} />
-      <NewPasswordField label="New password" value={next} onChange={setNext} />
+      <PasswordField {...field("current")} label="Current password" />
+      <NewPasswordField {...field("next")} label="New password" />
     </Form>
   );
 }

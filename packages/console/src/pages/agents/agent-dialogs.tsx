@@ -8,32 +8,30 @@ import { lastAgentId } from "../../state/signals.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
 import { Secret } from "../../ui/copy.tsx";
 import { Dialog, FormDialog } from "../../ui/form/dialog.tsx";
-import { TextField } from "../../ui/form/field.tsx";
+import { TextField, useTexts } from "../../ui/form/field.tsx";
 import { Snippets } from "../../ui/text/snippet.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 
 /** Creates an agent, then shows its first key and how to send a query. */
 export function CreateAgent({ onClose }: { onClose: () => void }) {
-  const [name, setName] = useState("");
-  const [instructions, setInstructions] = useState("");
+  const [body, field] = useTexts({ name: "", instructions: "" });
   return (
     <FormDialog
       title="New agent"
       sticky
       submit="Create agent"
-      send={() => api.post("/agents", { body: { name, instructions } })}
+      send={() => api.post("/agents", { body })}
       refetches={["/agents"]}
       result={(created) => <Created created={created} onClose={onClose} />}
       onClose={onClose}
     >
-      <TextField label="Name" required maxLength={200} placeholder="orders" value={name} onChange={setName} />
+      <TextField {...field("name")} label="Name" required maxLength={200} placeholder="orders" />
       <TextField
+        {...field("instructions")}
         label="Instructions"
         hint="Sent to the model with every query; do not include secrets"
         rows={4}
         maxLength={20_000}
-        value={instructions}
-        onChange={setInstructions}
       />
     </FormDialog>
   );

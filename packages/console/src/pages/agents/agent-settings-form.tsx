@@ -35,6 +35,7 @@ export function AgentSettingsForm<Draft extends object>(props: AgentSettingsForm
   const draft = { ...stored, ...edited };
   const valid = isValid(draft);
   const dirty = !valid || JSON.stringify(changeOf(draft)) !== JSON.stringify(changeOf(stored));
+  const canSave = dirty && valid;
   const params = { agentId };
   const save = useAction({
     mutationFn: () => api.patch("/agents/:agent_id", { params, body: changeOf(draft) }),
@@ -60,13 +61,7 @@ export function AgentSettingsForm<Draft extends object>(props: AgentSettingsForm
         onSubmit={save.mutate}
         submit={
           <div className="flex flex-wrap gap-2">
-            <GuardedButton
-              needs="developer"
-              type="submit"
-              look="primary"
-              busy={save.isPending}
-              disabled={!dirty || !valid}
-            >
+            <GuardedButton needs="developer" type="submit" look="primary" busy={save.isPending} disabled={!canSave}>
               {saveLabel}
             </GuardedButton>
             {dirty && (

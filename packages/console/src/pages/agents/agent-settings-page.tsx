@@ -104,65 +104,49 @@ interface GeneralFieldsProps {
 }
 
 function GeneralFields({ draft, onChange }: GeneralFieldsProps) {
-  const { name, instructions, accessChanges, callers, retentionDays } = draft;
   const readOnly = !useHasRole("developer");
+  const field = <Name extends keyof GeneralDraft>(name: Name) => ({
+    value: draft[name],
+    onChange: (value: GeneralDraft[Name]) => onChange({ [name]: value }),
+  });
   return (
     <>
+      <TextField {...field("name")} label="Name" required maxLength={200} readOnly={readOnly} />
       <TextField
-        label="Name"
-        required
-        maxLength={200}
-        readOnly={readOnly}
-        value={name}
-        onChange={(name) => onChange({ name })}
-      />
-      <TextField
+        {...field("instructions")}
         label="Instructions"
         hint={
           <span className="flex flex-wrap justify-between gap-x-4">
             <span>Sent to the model with every query; do not include secrets</span>
             <span>
-              {formatCount(instructions.length)} of {formatCount(INSTRUCTIONS_LIMIT)} characters
+              {formatCount(draft.instructions.length)} of {formatCount(INSTRUCTIONS_LIMIT)} characters
             </span>
           </span>
         }
         rows={12}
         maxLength={INSTRUCTIONS_LIMIT}
         readOnly={readOnly}
-        value={instructions}
-        onChange={(instructions) => onChange({ instructions })}
       />
       <Field
         label="Functions that widen access"
         hint="The Access page lists deployments that allow a role more than before"
       >
-        <Select
-          options={ACCESS_CHANGES}
-          disabled={readOnly}
-          value={accessChanges}
-          onChange={(next) => onChange({ accessChanges: next })}
-        />
+        <Select {...field("accessChanges")} options={ACCESS_CHANGES} disabled={readOnly} />
       </Field>
       <Field
         label="Caller tokens"
         hint="Whether requests with a key need a token of your identity provider in X-Patchbay-Caller"
       >
-        <Select
-          options={CALLERS}
-          disabled={readOnly}
-          value={callers}
-          onChange={(next) => onChange({ callers: next })}
-        />
+        <Select {...field("callers")} options={CALLERS} disabled={readOnly} />
       </Field>
       <TextField
+        {...field("retentionDays")}
         label="Retention in days"
         hint="Ended runs and their threads are deleted after this time, at most the organisation's"
         placeholder="The organisation's"
         inputMode="numeric"
         readOnly={readOnly}
         error={retentionError(draft)}
-        value={retentionDays}
-        onChange={(retentionDays) => onChange({ retentionDays })}
       />
     </>
   );

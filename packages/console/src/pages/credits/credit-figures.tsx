@@ -71,6 +71,7 @@ export function CreditCharts({ days }: { days: Credits["days"] }) {
     to: new Date().toISOString(),
   };
   const last = days.at(-1);
+  const spent = [seriesOf(days)];
   return (
     <div className="grid gap-4 xl:grid-cols-2">
       <ChartCard
@@ -91,14 +92,7 @@ export function CreditCharts({ days }: { days: Credits["days"] }) {
         kind="lines"
         filled
       />
-      <ChartCard
-        title="Spent per day"
-        description="In UTC"
-        steps={steps}
-        series={[seriesOf(days)]}
-        unit="usd"
-        kind="bars"
-      />
+      <ChartCard title="Spent per day" description="In UTC" steps={steps} series={spent} unit="usd" kind="bars" />
     </div>
   );
 }

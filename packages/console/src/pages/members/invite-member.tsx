@@ -5,14 +5,13 @@ import { useState } from "react";
 import { api } from "../../api/api.ts";
 import { NewSecret } from "../../parts/secret/secret-dialogs.tsx";
 import { FormDialog } from "../../ui/form/dialog.tsx";
-import { TextField } from "../../ui/form/field.tsx";
+import { TextField, useTexts } from "../../ui/form/field.tsx";
 import { Time } from "../../ui/values.tsx";
 import { MEMBER_PATHS, ROLES } from "./members.ts";
 
 /** Invites a member, then shows the one-time link to pass on. */
 export function InviteMember({ onClose }: { onClose: () => void }) {
-  const [email, setEmail] = useState("");
-  const [name, setName] = useState("");
+  const [{ email, name }, field] = useTexts({ email: "", name: "" });
   const [role, setRole] = useState<ConsoleRole>("viewer");
   return (
     <FormDialog
@@ -25,22 +24,20 @@ export function InviteMember({ onClose }: { onClose: () => void }) {
       onClose={onClose}
     >
       <TextField
+        {...field("email")}
         label="E-mail"
         hint="Used to sign in; no e-mail is sent"
         type="email"
         required
         maxLength={254}
         autoComplete="off"
-        value={email}
-        onChange={setEmail}
       />
       <TextField
+        {...field("name")}
         label="Name"
         hint="The member can change it when they join"
         maxLength={200}
         autoComplete="off"
-        value={name}
-        onChange={setName}
       />
       <RoleField value={role} onChange={setRole} />
     </FormDialog>

@@ -5,7 +5,7 @@ import { operatorCommand } from "../../format/snippets.ts";
 import { GuardedButton, IconButton } from "../../ui/button.tsx";
 import { DataTable } from "../../ui/table/data-table.tsx";
 import { FormDialog } from "../../ui/form/dialog.tsx";
-import { TextField } from "../../ui/form/field.tsx";
+import { TextField, useTexts } from "../../ui/form/field.tsx";
 import { EmptyState } from "../../ui/page.tsx";
 import { Menu, MenuItem } from "../../ui/popover.tsx";
 import type { Column } from "../../ui/table/table-rows.tsx";
@@ -100,7 +100,7 @@ const COLUMNS: Column<ServiceToken>[] = [
 ];
 
 function CreateToken({ onClose }: { onClose: () => void }) {
-  const [label, setLabel] = useState("");
+  const [{ label }, field] = useTexts({ label: "" });
   const [scopes, setScopes] = useState<ServiceScope[]>([]);
   const [days, setDays] = useState("90");
   const body = {
@@ -123,12 +123,11 @@ function CreateToken({ onClose }: { onClose: () => void }) {
       onClose={onClose}
     >
       <TextField
+        {...field("label")}
         label="Label"
         hint="The program that uses it"
         maxLength={200}
         placeholder="terraform"
-        value={label}
-        onChange={setLabel}
       />
       <fieldset className="min-w-0">
         <legend className="mb-1 text-sm font-medium">Scopes</legend>

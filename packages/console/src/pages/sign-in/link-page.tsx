@@ -5,7 +5,7 @@ import { useEffect, useState } from "react";
 import { useAction } from "../../api/action.ts";
 import { api, setSession } from "../../api/api.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
-import { NewPasswordField, TextField } from "../../ui/form/field.tsx";
+import { NewPasswordField, TextField, useTexts } from "../../ui/form/field.tsx";
 import { Form } from "../../ui/form/form.tsx";
 import { Fault } from "../../ui/page.tsx";
 import { Time } from "../../ui/values.tsx";
@@ -68,11 +68,10 @@ const useOpenedLink = (link: string) =>
 function AcceptForm({ link, offer }: { link: string; offer: LinkOffer }) {
   const setup = offer.kind === "setup";
   const navigate = useNavigate();
-  const [form, setForm] = useState({ organisation: offer.organisation ?? "", name: "", email: "", password: "" });
-  const set = (field: keyof typeof form) => (value: string) => setForm({ ...form, [field]: value });
+  const [texts, field] = useTexts({ organisation: offer.organisation ?? "", name: "", email: "", password: "" });
   const accept = useAction({
     mutationFn: () => {
-      const { name, password, email, organisation } = form;
+      const { name, password, email, organisation } = texts;
       const own = { link, name, password };
       return api.post("/links/accept", {
         body: setup ? { ...own, email, ...(offer.organisation === null && { organisation }) } : own,
@@ -106,34 +105,25 @@ function AcceptForm({ link, offer }: { link: string; offer: LinkOffer }) {
       >
         {setup && offer.organisation === null && (
           <TextField
+            {...field("organisation")}
             label="Organisation"
             required
             maxLength={200}
             autoComplete="organization"
-            value={form.organisation}
-            onChange={set("organisation")}
           />
         )}
-        <TextField
-          label="Your name"
-          required
-          maxLength={200}
-          autoComplete="name"
-          value={form.name}
-          onChange={set("name")}
-        />
+        <TextField {...field("name")} label="Your name" required maxLength={200} autoComplete="name" />
         {setup && (
           <TextField
+            {...field("email")}
             label="E-mail"
             hint="Used to sign in; no e-mail is sent"
             type="email"
             required
             autoComplete="username"
-            value={form.email}
-            onChange={set("email")}
           />
         )}
-        <NewPasswordField label="Password" value={form.password} onChange={set("password")} />
+        <NewPasswordField {...field("password")} label="Password" />
       </Form>
     </SignInFrame>
   );

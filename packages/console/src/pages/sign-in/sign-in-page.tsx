@@ -1,11 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useRouter } from "@tanstack/react-router";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useEffect } from "react";
 import { useAction } from "../../api/action.ts";
 import { api, resource, setSession } from "../../api/api.ts";
 import { CLI } from "../../format/snippets.ts";
 import { Button } from "../../ui/button.tsx";
-import { PasswordField, TextField } from "../../ui/form/field.tsx";
+import { PasswordField, TextField, useTexts } from "../../ui/form/field.tsx";
 import { Form } from "../../ui/form/form.tsx";
 import { pageAfterSignIn, rememberBack } from "./back.ts";
 import { SignInFrame } from "./sign-in-frame.tsx";
@@ -16,12 +16,11 @@ const route = getRouteApi("/sign-in");
 export function SignInPage() {
   const { back } = route.useSearch();
   const router = useRouter();
-  const [email, setEmail] = useState("");
-  const [password, setPassword] = useState("");
+  const [credentials, field] = useTexts({ email: "", password: "" });
   const local = useQuery(resource("/sign-in")).data?.local;
   useEffect(() => rememberBack(back), [back]);
   const signIn = useAction({
-    mutationFn: () => api.post("/session", { body: { email, password } }),
+    mutationFn: () => api.post("/session", { body: credentials }),
     onSuccess: async (session) => {
       setSession(session);
       rememberBack(undefined);
@@ -39,16 +38,8 @@ export function SignInPage() {
           </Button>
         }
       >
-        <TextField
-          label="E-mail"
-          type="email"
-          autoComplete="username"
-          required
-          autoFocus
-          value={email}
-          onChange={setEmail}
-        />
-        <PasswordField label="Password" value={password} onChange={setPassword} />
+        <TextField {...field("email")} label="E-mail" type="email" autoComplete="username" required autoFocus />
+        <PasswordField {...field("password")} label="Password" />
       </Form>
       {local === true && (
         <p className="border-line bg-surface mt-6 rounded-lg border p-3 text-sm text-pretty">

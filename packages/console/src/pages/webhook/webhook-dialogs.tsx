@@ -1,4 +1,5 @@
 import type { ConsoleWebhook } from "@patchbay/protocol/console";
+import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
 import { api } from "../../api/api.ts";
 import { FormDialog } from "../../ui/form/dialog.tsx";
@@ -6,10 +7,11 @@ import { TextField } from "../../ui/form/field.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
 import { NewSecret, RotateSecret } from "../../parts/secret/secret-dialogs.tsx";
 
+const route = getRouteApi("/shell/agents/$agentId/webhook");
+
 export type WebhookDialog = "url" | "rotate" | "remove";
 
 interface DialogsProps {
-  agentId: string;
   webhook: ConsoleWebhook | null;
   onClose: () => void;
 }
@@ -18,8 +20,8 @@ const CHANGED = ["/agents/:agent_id/webhook", "/agents/:agent_id/webhook/deliver
 
 /** Adds, changes, rotates or removes a webhook, and shows a new secret once. */
 export function WebhookDialogs({ dialog, ...props }: DialogsProps & { dialog: WebhookDialog }) {
-  const { agentId, onClose } = props;
-  const params = { agentId };
+  const { onClose } = props;
+  const params = route.useParams();
   if (dialog === "url") return <AddressForm {...props} />;
   if (dialog === "rotate")
     return (
@@ -59,14 +61,15 @@ const ShownSecret = ({ secret, onClose }: { secret: string; onClose: () => void 
   </NewSecret>
 );
 
-function AddressForm({ agentId, webhook, onClose }: DialogsProps) {
+function AddressForm({ webhook, onClose }: DialogsProps) {
+  const params = route.useParams();
   const [url, setUrl] = useState(webhook?.url ?? "");
   return (
     <FormDialog
       title={webhook ? "Change the address" : "Add a webhook"}
       submit={webhook ? "Save" : "Add"}
       disabled={url.trim() === "" || url.trim() === webhook?.url}
-      send={() => api.put("/agents/:agent_id/webhook", { params: { agentId }, body: { url: url.trim() } })}
+      send={() => api.put("/agents/:agent_id/webhook", { params, body: { url: url.trim() } })}
       refetches={CHANGED}
       onSent={({ secret }) => {
         if (secret !== null) return;

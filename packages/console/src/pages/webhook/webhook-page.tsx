@@ -78,14 +78,7 @@ export function WebhookPage() {
         }
       </Loaded>
       <Suspense>
-        {dialog && (
-          <WebhookDialogs
-            agentId={agentId}
-            webhook={webhook ?? null}
-            dialog={dialog}
-            onClose={() => setDialog(undefined)}
-          />
-        )}
+        {dialog && <WebhookDialogs webhook={webhook ?? null} dialog={dialog} onClose={() => setDialog(undefined)} />}
       </Suspense>
     </>
   );

@@ -62,6 +62,16 @@ export function TextField({ label, hint, error, onChange, rows, ...input }: Text
   );
 }
 
+/** A form's texts by name, the properties of the field for each, and a function that replaces the texts. */
+export function useTexts<Name extends string>(initial: Record<Name, string>) {
+  const [texts, setTexts] = useState(initial);
+  const field = (name: Name) => ({
+    value: texts[name],
+    onChange: (text: string) => setTexts((before) => ({ ...before, [name]: text })),
+  });
+  return [texts, field, setTexts] as const;
+}
+
 type PasswordProps = Pick<TextFieldProps, "label" | "value" | "onChange" | "autoFocus">;
 
 /** A field for the current password. */
