@@ -111,17 +111,13 @@ function DeniedCalls({ agentId, found }: { agentId: string; found: FoundCell }) 
 function Actions({ agentId, found }: { agentId: string; found: FoundCell }) {
   const mayTest = useHasRole("developer");
   const { row, role } = found;
+  const search = role === null ? {} : { role };
   return (
     <>
       <LinkButton {...toPage(agentId, "runs")} search={runsOf(found)} icon="run">
         Runs with this call
       </LinkButton>
-      <LinkButton
-        {...toFunction(agentId, row.name)}
-        search={role === null ? {} : { role }}
-        look="primary"
-        icon="function"
-      >
+      <LinkButton {...toFunction(agentId, row.name)} search={search} look="primary" icon="function">
         {mayTest ? (role === null ? "Test without a role" : "Test as this role") : "Open function"}
       </LinkButton>
     </>

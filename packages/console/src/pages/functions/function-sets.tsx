@@ -49,12 +49,7 @@ export function FunctionSets() {
           actions={
             before && (
               <div className="flex flex-wrap items-center gap-2 text-sm">
-                <Select
-                  {...choice}
-                  label="From"
-                  value={before.manifestHash}
-                  onChange={(next) => change({ base: next })}
-                />
+                <Select {...choice} label="From" value={before.manifestHash} onChange={(base) => change({ base })} />
                 <span className="text-muted">to</span>
                 <Select
                   {...choice}

@@ -11,15 +11,18 @@ import type { Settings } from "../../parts/playground/settings.ts";
 import type { PlaygroundState } from "./use-playground.ts";
 
 /** Properties for a setting's text field. */
-const textOf = <Name extends keyof Settings>(name: Name, { settings, errors, changeSettings }: PlaygroundState) => ({
-  error: errors[name],
-  value: settings[name],
-  onChange: (value: string) => changeSettings({ [name]: value }),
-});
+const textsOf =
+  ({ settings, errors, changeSettings }: PlaygroundState) =>
+  <Name extends keyof Settings>(name: Name) => ({
+    error: errors[name],
+    value: settings[name],
+    onChange: (value: string) => changeSettings({ [name]: value }),
+  });
 
 /** A query's settings besides its text and role. */
 export function SettingsForm({ playground }: { playground: PlaygroundState }) {
   const { settings, changeSettings } = playground;
+  const text = textsOf(playground);
   const maySend = useHasRole("developer");
   return (
     <div className="grid gap-5">
@@ -28,17 +31,13 @@ export function SettingsForm({ playground }: { playground: PlaygroundState }) {
       )}
       <Group title={settings.compare ? "Lane A" : undefined}>
         <JsonField
-          {...textOf("context", playground)}
+          {...text("context")}
           label="Context"
           hint="JSON about the caller, which functions receive and the model reads as data"
           rows={5}
           placeholder={'{"userId": "…"}'}
         />
-        <Instructions
-          {...textOf("instructions", playground)}
-          label="Instructions"
-          empty="the instructions of the agent"
-        />
+        <Instructions {...text("instructions")} label="Instructions" empty="the instructions of the agent" />
         <ModelSettings playground={playground} />
       </Group>
       {settings.compare && <SecondLane playground={playground} />}
@@ -52,14 +51,14 @@ export function SettingsForm({ playground }: { playground: PlaygroundState }) {
           <p className="text-muted text-xs">The model plans before it acts, and the events include its reasoning</p>
         </div>
         <TextField
-          {...textOf("session", playground)}
+          {...text("session")}
           label="Session ID"
           hint="Optional. Groups the queries of one visit"
           spellCheck={false}
           placeholder="none"
         />
         <JsonField
-          {...textOf("schema", playground)}
+          {...text("schema")}
           label="Answer schema"
           hint="Optional. The answer follows this JSON Schema of type object"
           rows={3}
@@ -83,18 +82,19 @@ const AS_AGENT = "As the agent";
 /** The second lane's own settings. */
 function SecondLane({ playground }: { playground: PlaygroundState }) {
   const { settings, changeSettings } = playground;
+  const text = textsOf(playground);
   const { provider2, agentInstructions2 } = settings;
   return (
     <Group title="Lane B">
       <JsonField
-        {...textOf("context2", playground)}
+        {...text("context2")}
         label="Lane B context"
         hint="Leave empty to use lane A's context, or enter {} for none"
         rows={3}
       />
       <div className="grid gap-2">
         {!agentInstructions2 && (
-          <Instructions {...textOf("instructions2", playground)} label="Lane B instructions" empty="lane A's" />
+          <Instructions {...text("instructions2")} label="Lane B instructions" empty="lane A's" />
         )}
         <Switch
           label="Lane B uses the agent's instructions"
@@ -112,7 +112,7 @@ function SecondLane({ playground }: { playground: PlaygroundState }) {
         />
       </Field>
       {provider2 !== "" && provider2 !== "agent" && (
-        <ModelField {...textOf("model2", playground)} label="Lane B model" provider={provider2} />
+        <ModelField {...text("model2")} label="Lane B model" provider={provider2} />
       )}
     </Group>
   );
@@ -120,6 +120,7 @@ function SecondLane({ playground }: { playground: PlaygroundState }) {
 
 function ModelSettings({ playground }: { playground: PlaygroundState }) {
   const { provider } = playground.settings;
+  const text = textsOf(playground);
   return (
     <>
       <Field label="Provider">
@@ -134,15 +135,10 @@ function ModelSettings({ playground }: { playground: PlaygroundState }) {
         <p className="text-muted -mt-3 text-xs">Pick a provider to set model and limits</p>
       ) : (
         <>
-          <ModelField {...textOf("model", playground)} label="Model" provider={provider} />
+          <ModelField {...text("model")} label="Model" provider={provider} />
           <div className="grid grid-cols-2 items-start gap-3">
-            <TextField {...textOf("maxTokens", playground)} label="Max tokens" inputMode="numeric" placeholder="8192" />
-            <TextField
-              {...textOf("temperature", playground)}
-              label="Temperature"
-              inputMode="decimal"
-              placeholder="default"
-            />
+            <TextField {...text("maxTokens")} label="Max tokens" inputMode="numeric" placeholder="8192" />
+            <TextField {...text("temperature")} label="Temperature" inputMode="decimal" placeholder="default" />
           </div>
         </>
       )}

@@ -91,12 +91,9 @@ export function RunRequest({ run }: { run: RunTrace }) {
 function Sender({ run: { agentId, keyId, sender } }: { run: RunTrace }) {
   const name = sender ?? <code className="font-mono text-xs">{keyId}</code>;
   if (keyId.startsWith("mem_")) return <span title={keyId}>{name}</span>;
+  const kind = keyId.startsWith("tok_") ? "access" : "api";
   return (
-    <TextLink
-      {...toPage(agentId, "keys")}
-      search={{ kind: keyId.startsWith("tok_") ? "access" : "api", key: keyId }}
-      title={keyId}
-    >
+    <TextLink {...toPage(agentId, "keys")} search={{ kind, key: keyId }} title={keyId}>
       {name}
     </TextLink>
   );
