@@ -33,54 +33,38 @@ export const Breakdowns = ({ figures, agentId, scope }: TableProps & { figures: 
   const { agents, roles, keys, sources, codes } = figures;
   const nameOf = (id: string): string | undefined =>
     agentId === undefined ? (agents.find((agent) => agent.agentId === id)?.name ?? id) : undefined;
+  const byAgent = agents.map((part) => ({ ...part, key: part.agentId, name: part.name, runs: {} }));
+  const byRole = roles.map((part) => ({
+    ...part,
+    key: part.role ?? "",
+    name: part.role ?? "no role",
+    runs: part.role === null ? { role: undefined, noRole: "1" } : { role: part.role },
+  }));
+  const byKey = keys.map((part) => ({
+    ...part,
+    key: part.keyId,
+    name: <TwoLines first={part.name ?? part.keyId} second={nameOf(part.agentId) ?? part.keyId} />,
+    runs: { keyId: part.keyId },
+  }));
+  const bySource = sources.map((part) => ({
+    ...part,
+    key: part.source,
+    name: SOURCE_LABELS[part.source],
+    runs: { source: part.source },
+  }));
+  const byCode = codes.map((part) => ({
+    ...part,
+    key: `${part.agentId} ${part.code}`,
+    name: <TwoLines first={<code className="font-mono text-xs">{part.code}</code>} second={nameOf(part.agentId)} />,
+    runs: { code: part.code },
+  }));
   const tables: [title: string, head: string, parts: Part[]][] = [
-    [
-      "Roles",
-      "Role",
-      roles.map((part) => ({
-        ...part,
-        key: part.role ?? "",
-        name: part.role ?? "no role",
-        runs: part.role === null ? { role: undefined, noRole: "1" } : { role: part.role },
-      })),
-    ],
-    [
-      "Keys",
-      "Key",
-      keys.map((part) => ({
-        ...part,
-        key: part.keyId,
-        name: <TwoLines first={part.name ?? part.keyId} second={nameOf(part.agentId) ?? part.keyId} />,
-        runs: { keyId: part.keyId },
-      })),
-    ],
-    [
-      "Sources",
-      "Source",
-      sources.map((part) => ({
-        ...part,
-        key: part.source,
-        name: SOURCE_LABELS[part.source],
-        runs: { source: part.source },
-      })),
-    ],
-    [
-      "Error codes",
-      "Code",
-      codes.map((part) => ({
-        ...part,
-        key: `${part.agentId} ${part.code}`,
-        name: <TwoLines first={<code className="font-mono text-xs">{part.code}</code>} second={nameOf(part.agentId)} />,
-        runs: { code: part.code },
-      })),
-    ],
+    ["Roles", "Role", byRole],
+    ["Keys", "Key", byKey],
+    ["Sources", "Source", bySource],
+    ["Error codes", "Code", byCode],
   ];
-  if (agentId === undefined)
-    tables.unshift([
-      "Agents",
-      "Agent",
-      agents.map((part) => ({ ...part, key: part.agentId, name: part.name, runs: {} })),
-    ]);
+  if (agentId === undefined) tables.unshift(["Agents", "Agent", byAgent]);
   return tables.map(([title, head, parts]) => (
     <PartTable key={title} title={title} head={head} parts={parts} scope={scope} />
   ));
