@@ -173,17 +173,8 @@ function createParts(options: PartsOptions, closed: AbortSignal) {
   const times = { reconnectMs, stopGraceMs, silenceMs: SILENT_BEATS * heartbeatMs };
   const tracker = new CallTracker({ directory, calls, times, clock, closed });
   const late = new LateResults({ calls, within, bus, log, answerMs: callCheckMs });
-  const server = new RemoteCallServer({
-    bus,
-    calls,
-    within,
-    replicaId,
-    clock,
-    graceMs: 2 * stopGraceMs,
-    abandonedMs: 4 * callCheckMs,
-    isKept: (connection, callId) => late.has(connection, callId),
-    acknowledged: (connection, stored) => late.acknowledged(connection, stored),
-  });
+  const lifetimes = { graceMs: 2 * stopGraceMs, abandonedMs: 4 * callCheckMs };
+  const server = new RemoteCallServer({ ...options, ...lifetimes, late });
 
   const running = new DisposableStack();
   running.use(receiveHostUpdates({ bus, replicaId, tracker }));

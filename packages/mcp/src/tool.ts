@@ -13,14 +13,8 @@ export interface ToolDefinition {
 }
 
 /** A tool's definition as the server offers it. Texts are unchanged, so that a hidden change counts as one. */
-export function definitionOf({
-  name,
-  title,
-  description,
-  inputSchema,
-  outputSchema,
-  annotations,
-}: Tool): ToolDefinition {
+export function definitionOf(tool: Tool): ToolDefinition {
+  const { name, title, description, inputSchema, outputSchema, annotations } = tool;
   const definition = { name, title, description, inputSchema, outputSchema, annotations };
   return JSON.parse(JSON.stringify(definition)) as ToolDefinition;
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
-import { CLOSE_CODES, type ControlPlaneFrame, type Manifest } from "@patchbay/protocol";
+import { CLOSE_CODES, type ControlPlaneFrame } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import type { WebSocket } from "ws";
 import type { RuntimeRefusal } from "@patchbay/engine/ports/metrics";
@@ -171,10 +171,13 @@ async function registerSet(
   keyId: string,
   deps: HandshakeDeps,
 ): Promise<string | undefined> {
-  const { store, orders } = deps;
-  const { agentId } = identity;
+  const { store, orders, directory, serving, limits } = deps;
+  const { agentId, service, manifestHash } = identity;
   const set = setOf(identity);
-  const reason = await conflictOf(identity, set, manifest, deps);
+  await directory.refreshIfStale(agentId);
+  const others = directory.channels(agentId).filter((one) => one.available && one.identity.service !== service);
+  const { served } = await serving.of(agentId, others);
+  const reason = createCompatibleServices(limits, served).add({ service, manifest, manifestHash });
   if (reason !== undefined && !(await isReplaced(agentId, set, store))) return reason;
   await store.saveManifest(agentId, set.manifestHash, manifest, present({ cases, lock }));
   const noted = await store.noteSet(agentId, set, manifest, { keyId });
@@ -182,18 +185,6 @@ async function registerSet(
   if (noted.widenings.length > 0) warnOfWidenings(agentId, noted, deps);
   orders.expire(agentId);
   return undefined;
-}
-
-async function conflictOf(
-  { agentId, service }: ConnectionIdentity,
-  { manifestHash }: SetIdentity,
-  manifest: Manifest,
-  { directory, serving, limits }: HandshakeDeps,
-): Promise<string | undefined> {
-  await directory.refreshIfStale(agentId);
-  const others = directory.channels(agentId).filter((one) => one.available && one.identity.service !== service);
-  const { served } = await serving.of(agentId, others);
-  return createCompatibleServices(limits, served).add({ service, manifest, manifestHash });
 }
 
 /** True for an older set that connects again. New runs do not use it, but runs that began on it need it. */

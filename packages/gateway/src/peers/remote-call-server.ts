@@ -1,5 +1,6 @@
 import { type JsonValue, present } from "@patchbay/kit";
-import { HOOK_GRACE_MS, type StoredAttempt } from "../channel.ts";
+import type { LateResults } from "../calls/late-results.ts";
+import { HOOK_GRACE_MS } from "../channel.ts";
 import type { GatewayContext } from "../context.ts";
 import { callFrame, encodeFrame, type FrameOf } from "../frames.ts";
 import type { RuntimeConnection } from "../local/runtime-connection.ts";
@@ -26,10 +27,7 @@ interface RemoteCallServerDeps extends Pick<GatewayContext, "bus" | "calls" | "w
   graceMs: number;
   /** A queued call is given back when the waiting replica has not asked about it for this time. */
   abandonedMs: number;
-  /** True while the runtime's result for the call is not acknowledged. */
-  isKept(connection: RuntimeConnection, callId: string): boolean;
-  /** The replica that waits for these results has stored them. */
-  acknowledged(connection: RuntimeConnection, stored: readonly StoredAttempt[]): void;
+  late: Pick<LateResults, "has" | "acknowledged">;
 }
 
 /** Serves this replica's connections to runs on other replicas. */
@@ -107,7 +105,7 @@ export class RemoteCallServer {
         this.#cancel(connection, request);
         return {};
       case "acknowledge":
-        this.#deps.acknowledged(connection, request.calls);
+        this.#deps.late.acknowledged(connection, request.calls);
         return {};
       case "prepare": {
         const { timeoutMs, role, context, trace } = request;
@@ -170,7 +168,7 @@ export class RemoteCallServer {
       if (call?.attempt === attempt) {
         call.asked(request.replyTo);
         reply[call.isSent ? "running" : "waiting"].push(callId);
-      } else if (this.#deps.isKept(connection, callId)) reply.running.push(callId);
+      } else if (this.#deps.late.has(connection, callId)) reply.running.push(callId);
     }
     return reply;
   }

@@ -71,21 +71,17 @@ export async function accessUse(
   const from = since - (since % DAY_MS);
   const use = await audit.use(agentId, from);
   const held = rightsOf(manifest);
-  const granted = await grantsOf({ runtimes }, agentId, held);
+  const granted = await grantsOf(runtimes, agentId, held);
   const rights = held.map((right) => rightUse(right, { use: use.filter(isOf(right, manifest)), granted, from, until }));
   const kept = new Set(keep);
   const stays = ({ functionName, role, verdict }: RightUse): boolean =>
     verdict !== "unused" || kept.has(functionName) || (role !== null && kept.has(role));
   const suggestion = Object.fromEntries(
     manifest.functions
-      .map(({ name, roles }): [string, Roles] => [
-        name,
-        suggested(
-          roles,
-          rights.filter((used) => used.functionName === name),
-          stays,
-        ),
-      ])
+      .map(({ name, roles }): [string, Roles] => {
+        const ofFunction = rights.filter(({ functionName }) => functionName === name);
+        return [name, suggested(roles, ofFunction, stays)];
+      })
       .toSorted(([a], [b]) => compareTexts(a, b)),
   );
   return {
@@ -197,11 +193,7 @@ interface Grant {
 }
 
 /** Since when the roles have had these functions without interruption, from each service's stored function sets. */
-async function grantsOf(
-  { runtimes }: Pick<Store, "runtimes">,
-  agentId: string,
-  rights: readonly Right[],
-): Promise<Map<string, Grant>> {
+async function grantsOf(runtimes: Store["runtimes"], agentId: string, rights: readonly Right[]) {
   const grants = new Map<string, Grant>();
   const active = (await runtimes.functionSets(agentId)).filter(({ confirmation }) => confirmation !== "pending");
   for (const sets of Map.groupBy(active, ({ service }) => service).values()) {

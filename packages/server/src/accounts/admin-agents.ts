@@ -29,17 +29,13 @@ export interface AgentAdmin {
   deleteAgent(agentId: string): Promise<{ agentId: string }>;
 }
 
-export function agentAdmin(
-  { accounts, audit }: Store,
-  {
-    tiers,
-    author,
-    agentChanged,
-    orgFor,
-    credentials,
-    prices,
-  }: AccountContext & Pick<AccountAdmin, "orgFor"> & { credentials: Credentials; prices: ModelPrices | undefined },
-): AgentAdmin {
+interface AgentContext extends AccountContext, Pick<AccountAdmin, "orgFor"> {
+  credentials: Credentials;
+  prices: ModelPrices | undefined;
+}
+
+export function agentAdmin({ accounts, audit }: Store, context: AgentContext): AgentAdmin {
+  const { tiers, author, agentChanged, orgFor, credentials, prices } = context;
   async function checked(agentId: string, settings: AgentSettingsChange): Promise<AgentSettingsChange> {
     const change = parseSettingsChange(settings);
     const { orgId } = await agentOf(accounts, agentId);

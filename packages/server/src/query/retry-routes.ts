@@ -34,8 +34,15 @@ export function retryRoutes(deps: QueryDeps & Pick<HttpDeps, "reads">): Record<"
             joined: known !== undefined,
           });
           nameRun(exchange, run);
-          const answer = waitMs > 0 ? await answerWithin(waitMs, deps, exchange, run) : undefined;
-          if (answer !== undefined) return text(exchange, answer, "application/json");
+          if (waitMs > 0) {
+            const { signal } = exchange.c.req.raw;
+            using reader = runs.attach(run, { cancelWhenGone: cancelsWhenGone(exchange) });
+            const until = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
+            const answer = await runs.resultText(run, { signal: until, waitMs });
+            // A client that gets a response did not disconnect, although its run may continue.
+            if (!signal.aborted) reader.answered();
+            if (answer !== undefined) return text(exchange, answer, "application/json");
+          }
           return json(exchange, 202, { success: true, runId: run.runId, threadId: run.threadId, retryOf });
         }),
       ),
@@ -54,22 +61,6 @@ async function retry(
   const run = await runs.retry(caller, failed.runId, { ...options, ...originOf(exchange) });
   if (!run) throw unknownRun();
   return run;
-}
-
-/** The run's answer; undefined if the run has not ended by then. */
-async function answerWithin(
-  waitMs: number,
-  { runs }: Pick<HttpDeps, "runs">,
-  exchange: Exchange,
-  run: RunHandle,
-): Promise<string | undefined> {
-  const { signal } = exchange.c.req.raw;
-  using reader = runs.attach(run, { cancelWhenGone: cancelsWhenGone(exchange) });
-  const until = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
-  const answer = await runs.resultText(run, { signal: until, waitMs });
-  // A client that gets a response did not disconnect, although its run may continue.
-  if (!signal.aborted) reader.answered();
-  return answer;
 }
 
 function runsAsked(exchange: Exchange) {

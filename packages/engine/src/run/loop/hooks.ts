@@ -80,9 +80,15 @@ async function checkPlaces(
   const { agentId, request } = run;
   const checks = places.map(async ({ text, part }) => {
     let shown = text;
-    for (const service of answerHooks)
-      if (shown.trim() !== "")
-        shown = await checkText(agentId, service, { ...callerOf(request), answer: shown, part }, context);
+    for (const service of answerHooks) {
+      if (shown.trim() === "") break;
+      const call: HookCall = { hook: "beforeAnswer", ...callerOf(request), answer: shown, part };
+      const decided = await askHook({ agentId, service, call, text: shown }, context);
+      if (decided.verdict !== "replaced") continue;
+      if (part === "answer" && decided.text.trim() === "")
+        throw undecided(service, call.hook, "it replaced the answer with an empty text");
+      shown = decided.text;
+    }
     return shown;
   });
   // Wait for all: among several failures, always the first one in text order ends the run.
@@ -93,20 +99,6 @@ async function checkPlaces(
   for (const [i, { text, put }] of places.entries())
     if (shown[i] !== text) turn = put(withoutEcho(turn), shown[i] ?? "");
   return turn;
-}
-
-async function checkText(
-  agentId: string,
-  service: ServiceHooks,
-  asked: Omit<Extract<HookCall, { hook: "beforeAnswer" }>, "hook">,
-  context: HookContext,
-): Promise<string> {
-  const { answer: text, part } = asked;
-  const call: HookCall = { hook: "beforeAnswer", ...asked };
-  const decided = await askHook({ agentId, service, call, text }, context);
-  if (decided.verdict !== "replaced") return text;
-  if (part === "thought" || decided.text.trim() !== "") return decided.text;
-  throw undecided(service, call.hook, "it replaced the answer with an empty text");
 }
 
 async function askHook(

@@ -42,26 +42,8 @@ export function newRun(
   { wanted, request }: Settled,
   lease: Pick<NewRun, "timeoutMs" | "owner" | "leaseMs">,
 ): NewRun {
-  const {
-    query: text,
-    quoted,
-    role,
-    context = {},
-    analysisMode,
-    threadId,
-    externalThread,
-    sessionId,
-    idempotency,
-    instructions,
-    testCall,
-    repeats,
-    requestId,
-    cancelWhenGone,
-    resumable,
-    reported,
-    warnings = [],
-    task,
-  } = query;
+  const { query: text, context = {}, analysisMode, threadId, externalThread, testCall, repeats, warnings = [] } = query;
+  const { role, instructions, sessionId, requestId, quoted, cancelWhenGone, resumable, reported, task } = query;
   const provenSubject = proven?.subject ?? repeats?.request.provenSubject;
   const callerId = proven?.ids[0] ?? repeats?.callerId;
   return {
@@ -83,19 +65,23 @@ export function newRun(
       charged: false,
       warnings: [...warnings],
       ...request,
-      ...(quoted && { quoted }),
-      ...present({ role, instructions, keyLabel, provenSubject }),
+      ...present({
+        role,
+        instructions,
+        keyLabel,
+        provenSubject,
+        quoted,
+        testCall,
+        rerunOf: repeats && originOf(repeats),
+      }),
       ...(cancelWhenGone && { cancelWhenGone }),
       ...(resumable && { resumable }),
       ...(reported && { reported }),
       ...(task && { task }),
-      ...(testCall && { testCall }),
-      ...(repeats && { rerunOf: originOf(repeats) }),
     },
     ...lease,
     ...(threadId === undefined && externalThread && { threadKey: externalThread }),
-    ...present({ requestId, sessionId, callerId }),
-    ...(idempotency && { idempotency }),
+    ...present({ requestId, sessionId, callerId, idempotency: query.idempotency }),
   };
 }
 
