@@ -28,14 +28,13 @@ export interface GeminiConfig {
   baseUrl?: string;
 }
 
+const OWN = "https://generativelanguage.googleapis.com";
+
 /**
  * Gemini over generateContent. This package sends and reads requests itself: `@google/generative-ai`, from which it
  * takes only types, reads one form of server-sent events, hides an error's headers, and loses signatures and calls.
  */
-export function createGemini({
-  apiKey,
-  baseUrl = "https://generativelanguage.googleapis.com",
-}: GeminiConfig): ModelProvider {
+export function createGemini({ apiKey, baseUrl = OWN }: GeminiConfig): ModelProvider {
   const fetch = createProviderFetch();
   const headers = new Headers({ "Content-Type": "application/json", "x-goog-api-key": apiKey });
   return wireProvider<GeminiChunk>("gemini", (request) => {

@@ -13,20 +13,18 @@ interface Waiting {
   refuse: () => void;
 }
 
+interface QueueOptions {
+  concurrent: number;
+  waiting: number;
+  busy: () => Error;
+}
+
 /**
  * Runs up to `concurrent` jobs at a time. Clients take turns, so that one with many jobs does not delay the others.
  * When more than `waiting` jobs wait, the client with the most loses one, which fails with the `busy` error. A known
  * client loses a job only when all waiting clients are known.
  */
-export function createFairQueue({
-  concurrent,
-  waiting: capacity,
-  busy,
-}: {
-  concurrent: number;
-  waiting: number;
-  busy: () => Error;
-}) {
+export function createFairQueue({ concurrent, waiting: capacity, busy }: QueueOptions) {
   const known = new Map<string, Waiting[]>();
   const others = new Map<string, Waiting[]>();
   let running = 0;

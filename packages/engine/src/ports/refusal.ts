@@ -44,14 +44,13 @@ const UNDECIDED: ReadonlySet<CallErrorCode> = new Set([
   "cancelled",
 ]);
 
+type Ended = Required<Pick<CallRecord, "outcome">> & Pick<CallRecord, "earlier">;
+
 /**
  * What the checks decided on an ended call, before any person did. Undefined if none decided: the control plane ended it at one of its
  * limits, or no runtime took it.
  */
-export function decisionOf({
-  outcome,
-  earlier = [],
-}: Required<Pick<CallRecord, "outcome">> & Pick<CallRecord, "earlier">): CaseDecision | undefined {
+export function decisionOf({ outcome, earlier = [] }: Ended): CaseDecision | undefined {
   if (earlier.some(({ ended }) => ended === "approval")) return "approval";
   if (outcome.ok) return "allowed";
   const { code, rule } = outcome;

@@ -9,15 +9,12 @@ import { mayState } from "./role-check.ts";
 import { isApprovalVisible, isOfCaller, visibleApprovals } from "./visibility.ts";
 import { DECIDED } from "./worker/executor.ts";
 
-export function createApprovals({
-  approvals,
-  accounts,
-  bus,
-}: {
-  approvals: Store["approvals"];
+interface ApprovalContext extends Pick<Store, "approvals"> {
   accounts: Pick<AccountStore, "haveSameHolder">;
   bus: Pick<Bus, "publish">;
-}): Approvals {
+}
+
+export function createApprovals({ approvals, accounts, bus }: ApprovalContext): Approvals {
   async function visible(principal: Principal, approvalId: string): Promise<ApprovalRecord> {
     requireRight(principal);
     const approval = await approvals.get(principal.agentId, approvalId);

@@ -116,18 +116,17 @@ export function createProgress(run: RunRecord, turns: TurnRecord[] = [], calls: 
   return { run, turns, calls, warnings, asking: {} };
 }
 
+/** What a state is made from besides the stored progress. */
+interface Restored
+  extends
+    Pick<RunState, "model" | "history">,
+    Partial<Pick<RunState, "fallback" | "passed" | "reservedMicros" | "next">> {
+  manifest: Manifest;
+}
+
 export function createState(
   progress: Progress,
-  {
-    model,
-    fallback = [],
-    passed = [],
-    manifest,
-    history,
-    reservedMicros = 0,
-    next,
-  }: Pick<RunState, "model" | "history"> &
-    Partial<Pick<RunState, "fallback" | "passed" | "reservedMicros" | "next">> & { manifest: Manifest },
+  { model, fallback = [], passed = [], manifest, history, reservedMicros = 0, next }: Restored,
 ): RunState {
   const { run } = progress;
   const { visible, shown, respond } = functionsOf(run, manifest);

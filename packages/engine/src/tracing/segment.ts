@@ -1,15 +1,4 @@
-import {
-  type Attributes,
-  type Context,
-  context,
-  type Link,
-  type Span,
-  SpanKind,
-  SpanStatusCode,
-  trace,
-  TraceFlags,
-  type Tracer,
-} from "@opentelemetry/api";
+import * as otel from "@opentelemetry/api";
 import {
   ERROR_TYPE,
   GEN_AI,
@@ -31,21 +20,21 @@ import { traceContextOf } from "./trace-context.ts";
 export class SegmentSpan implements Segment {
   readonly trace: RunTrace;
   readonly traceId: string | undefined;
-  readonly #tracer: Tracer;
-  readonly #span: Span;
+  readonly #tracer: otel.Tracer;
+  readonly #span: otel.Span;
   readonly #content: boolean;
   /** The parent context for call and plan spans. */
-  readonly #at: Context;
-  #aboveAttempts: Context;
+  readonly #at: otel.Context;
+  #aboveAttempts: otel.Context;
   /** Attributes that all spans in the run share. */
-  #ofRun: Attributes = {};
+  #ofRun: otel.Attributes = {};
   #showsTexts: boolean;
   #isOpen = true;
 
   constructor(input: {
-    tracer: Tracer;
-    parent: Context;
-    links: Link[];
+    tracer: otel.Tracer;
+    parent: otel.Context;
+    links: otel.Link[];
     agentId: string;
     /** 1 for a run's first segment. */
     number: number;
@@ -59,12 +48,12 @@ export class SegmentSpan implements Segment {
     };
     this.#tracer = tracer;
     this.#content = this.#showsTexts = content;
-    this.#span = tracer.startSpan(OPERATIONS.agent, { kind: SpanKind.INTERNAL, attributes, links }, parent);
-    this.#at = this.#aboveAttempts = trace.setSpan(parent, this.#span);
+    this.#span = tracer.startSpan(OPERATIONS.agent, { kind: otel.SpanKind.INTERNAL, attributes, links }, parent);
+    this.#at = this.#aboveAttempts = otel.trace.setSpan(parent, this.#span);
     const own = this.#span.spanContext();
-    const above = trace.getSpanContext(parent);
+    const above = otel.trace.getSpanContext(parent);
     this.trace = { parent: traceContextOf(above ?? own), segment: traceContextOf(own) };
-    this.traceId = (own.traceFlags & TraceFlags.SAMPLED) === 0 ? undefined : own.traceId;
+    this.traceId = (own.traceFlags & otel.TraceFlags.SAMPLED) === 0 ? undefined : own.traceId;
   }
 
   named(agentName: string): void {
@@ -92,14 +81,14 @@ export class SegmentSpan implements Segment {
   }
 
   run<T>(work: () => Promise<T>): Promise<T> {
-    return context.with(this.#at, work);
+    return otel.context.with(this.#at, work);
   }
 
   async plan<T>(work: () => Promise<T>): Promise<T> {
-    const of = { parent: this.#at, kind: SpanKind.INTERNAL, attributes: { [GEN_AI.operation]: OPERATIONS.plan } };
+    const of = { parent: this.#at, kind: otel.SpanKind.INTERNAL, attributes: { [GEN_AI.operation]: OPERATIONS.plan } };
     try {
       return await this.#within(OPERATIONS.plan, of, (span) => {
-        this.#aboveAttempts = trace.setSpan(this.#at, span);
+        this.#aboveAttempts = otel.trace.setSpan(this.#at, span);
         return work();
       });
     } finally {
@@ -108,7 +97,11 @@ export class SegmentSpan implements Segment {
   }
 
   attempt(model: ChosenModel, request: ModelRequest, work: () => Promise<ModelTurn>): Promise<ModelTurn> {
-    const of = { parent: this.#aboveAttempts, kind: SpanKind.CLIENT, attributes: attemptAttributes(model, request) };
+    const of = {
+      parent: this.#aboveAttempts,
+      kind: otel.SpanKind.CLIENT,
+      attributes: attemptAttributes(model, request),
+    };
     return this.#within(`${OPERATIONS.chat} ${model.model}`, of, async (span) => {
       if (this.#content && span.isRecording()) span.setAttributes(requestContent(request));
       const turn = await work();
@@ -119,7 +112,7 @@ export class SegmentSpan implements Segment {
   }
 
   call<T>(call: CallRecord, work: (trace: TraceContext) => Promise<T>): Promise<T> {
-    const of = { parent: this.#at, kind: SpanKind.INTERNAL, attributes: callAttributes(call) };
+    const of = { parent: this.#at, kind: otel.SpanKind.INTERNAL, attributes: callAttributes(call) };
     return this.#within(toolSpan(call), of, async (span) => {
       try {
         return await work(traceContextOf(span.spanContext()));
@@ -132,7 +125,7 @@ export class SegmentSpan implements Segment {
   refused(calls: readonly CallRecord[]): void {
     for (const call of calls) {
       const attributes = { ...callAttributes(call), ...this.#ofRun };
-      const span = this.#tracer.startSpan(toolSpan(call), { kind: SpanKind.INTERNAL, attributes }, this.#at);
+      const span = this.#tracer.startSpan(toolSpan(call), { kind: otel.SpanKind.INTERNAL, attributes }, this.#at);
       this.#setOutcome(span, call);
       span.end();
     }
@@ -155,7 +148,7 @@ export class SegmentSpan implements Segment {
     this.#span.end();
   }
 
-  #setOutcome(span: Span, call: CallRecord): void {
+  #setOutcome(span: otel.Span, call: CallRecord): void {
     if (!span.isRecording()) return;
     span.setAttributes(outcomeAttributes(call, this.#content));
     if (call.outcome?.ok === false) fail(span, call.outcome.code);
@@ -164,12 +157,12 @@ export class SegmentSpan implements Segment {
   /** Runs `work` in a span. If `work` throws, the span fails, unless the run moves. */
   async #within<T>(
     name: string,
-    { parent, kind, attributes }: { parent: Context; kind: SpanKind; attributes: Attributes },
-    work: (span: Span) => Promise<T>,
+    { parent, kind, attributes }: { parent: otel.Context; kind: otel.SpanKind; attributes: otel.Attributes },
+    work: (span: otel.Span) => Promise<T>,
   ): Promise<T> {
     const span = this.#tracer.startSpan(name, { kind, attributes: { ...attributes, ...this.#ofRun } }, parent);
     try {
-      return await context.with(trace.setSpan(parent, span), () => work(span));
+      return await otel.context.with(otel.trace.setSpan(parent, span), () => work(span));
     } catch (error) {
       if (error instanceof RunMoved) span.setAttribute(PATCHBAY.segmentEnd, "moved");
       else fail(span, errorTypeOf(error));
@@ -186,7 +179,7 @@ function errorTypeOf(error: unknown): string {
   return code ?? kind ?? name ?? "error";
 }
 
-function fail(span: Span, type: string): void {
+function fail(span: otel.Span, type: string): void {
   span.setAttribute(ERROR_TYPE, type);
-  span.setStatus({ code: SpanStatusCode.ERROR, message: type });
+  span.setStatus({ code: otel.SpanStatusCode.ERROR, message: type });
 }

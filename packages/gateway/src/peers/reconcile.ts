@@ -10,15 +10,13 @@ import type { RemoteChannel } from "./remote-channel.ts";
 /** While the bus is disconnected, results are found only in the store, which is then read this many times as often. */
 const DISCONNECTED_FACTOR = 4;
 
+type ReceiveOptions = Pick<GatewayContext, "bus" | "replicaId"> & { tracker: CallTracker };
+
 /**
  * Applies updates from hosts to this replica's calls. They may be late, repeated or lost; `reconcileCalls` finds the
  * rest.
  */
-export function receiveHostUpdates({
-  bus,
-  replicaId,
-  tracker,
-}: Pick<GatewayContext, "bus" | "replicaId"> & { tracker: CallTracker }): Disposable {
+export function receiveHostUpdates({ bus, replicaId, tracker }: ReceiveOptions): Disposable {
   async function readOutcome(call: PendingCall): Promise<void> {
     const stored = await tracker.storedOutcome(call.callId);
     if (stored) call.stored(stored);

@@ -16,15 +16,7 @@ import {
 } from "../channel.ts";
 import type { GatewayContext } from "../context.ts";
 import { Acknowledgements, BATCH } from "./acknowledgements.ts";
-import {
-  CheckReply,
-  HookReply,
-  type HostRequest,
-  PrepareReply,
-  QueryReply,
-  runtimeSubject,
-  TakenReply,
-} from "./messages.ts";
+import * as messages from "./messages.ts";
 
 /**
  * Pauses before the attempts to reach a host. After a reconnect, the server may not know the host's subscription for a
@@ -72,7 +64,7 @@ export class RemoteChannel implements RuntimeChannel {
   constructor(identity: ConnectionIdentity, deps: RemoteChannelDeps) {
     this.identity = identity;
     this.#deps = deps;
-    this.#subject = runtimeSubject(identity.agentId, identity.instanceId);
+    this.#subject = messages.runtimeSubject(identity.agentId, identity.instanceId);
     this.#acknowledgements = new Acknowledgements((calls) => this.#request({ type: "acknowledge", calls }));
   }
 
@@ -144,16 +136,16 @@ export class RemoteChannel implements RuntimeChannel {
   async prepare(input: PrepareInput, signal: AbortSignal): Promise<PreparedContext | undefined> {
     const { answerMs } = this.#deps;
     const request = { type: "prepare", ...input, timeoutMs: answerMs } as const;
-    return (await this.#ask(request, { signal }, PrepareReply))?.prepared;
+    return (await this.#ask(request, { signal }, messages.PrepareReply))?.prepared;
   }
 
   async runHook(input: HookInput, signal: AbortSignal): Promise<HookVerdict | undefined> {
     const timeoutMs = input.timeoutMs + HOOK_GRACE_MS + this.#deps.answerMs;
-    return (await this.#ask({ type: "hook", ...input }, { timeoutMs, signal }, HookReply))?.result;
+    return (await this.#ask({ type: "hook", ...input }, { timeoutMs, signal }, messages.HookReply))?.result;
   }
 
   /** Undefined when the host does not answer. */
-  async #ask<T>(request: HostRequest, options: RequestOptions, reply: z.ZodType<T>): Promise<T | undefined> {
+  async #ask<T>(request: messages.HostRequest, options: RequestOptions, reply: z.ZodType<T>): Promise<T | undefined> {
     try {
       return reply.parse(await this.#request(request, options));
     } catch (error) {
@@ -174,7 +166,7 @@ export class RemoteChannel implements RuntimeChannel {
     const ids = calls.map(({ order: { callId, attempt } }) => ({ callId, attempt }));
     try {
       const request = { type: "check", calls: ids, replyTo: this.#deps.replicaId } as const;
-      const { waiting, running } = CheckReply.parse(await this.#request(request));
+      const { waiting, running } = messages.CheckReply.parse(await this.#request(request));
       this.#unansweredChecks = 0;
       const sent = new Set(running);
       const hosted = new Set([...waiting, ...running]);
@@ -220,7 +212,7 @@ export class RemoteChannel implements RuntimeChannel {
       if (!this.#calls.has(call)) return "not taken";
       try {
         const asked = { callId, attempt, fence, timeoutMs, replyTo: replicaId, ...present({ trace }) };
-        const reply = TakenReply.parse(await this.#request({ type: "call", ...asked }));
+        const reply = messages.TakenReply.parse(await this.#request({ type: "call", ...asked }));
         if (reply.taken) return reply.sent ? { sentAt: reply.sentAt } : "taken";
         return reply.never ? "not taken" : await this.#withdraw(call);
       } catch (error) {
@@ -250,7 +242,7 @@ export class RemoteChannel implements RuntimeChannel {
     const asked = { callId, attempt, timeoutMs, ...present({ ageMs: call.ageMs }) };
     try {
       const request = { type: "query", ...asked, replyTo: this.#deps.replicaId } as const;
-      if (QueryReply.parse(await this.#request(request)).asked) return;
+      if (messages.QueryReply.parse(await this.#request(request)).asked) return;
       this.#closeForNow();
     } catch (error) {
       // The host may have received a query that got no answer; the next check repeats it.
@@ -259,7 +251,7 @@ export class RemoteChannel implements RuntimeChannel {
     if (this.#calls.has(call)) call.detach();
   }
 
-  async #sendCancel(request: Extract<HostRequest, { type: "cancel" }>): Promise<void> {
+  async #sendCancel(request: Extract<messages.HostRequest, { type: "cancel" }>): Promise<void> {
     for (let attempt = 0; attempt < CANCEL_ATTEMPTS; attempt++) {
       try {
         await this.#request(request);
@@ -270,7 +262,7 @@ export class RemoteChannel implements RuntimeChannel {
     }
   }
 
-  #request(request: HostRequest, options: RequestOptions = {}): Promise<JsonValue> {
+  #request(request: messages.HostRequest, options: RequestOptions = {}): Promise<JsonValue> {
     const { bus, answerMs } = this.#deps;
     return bus.request(this.#subject, request as JsonValue, { timeoutMs: answerMs, ...options });
   }

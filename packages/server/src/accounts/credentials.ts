@@ -167,11 +167,9 @@ export function credentialAdmin({ create }: Credentials): CredentialAdmin {
     },
 
     async createToken(options) {
+      // An access token always expires.
       const { credentialId: tokenId, agentId, secret: accessToken, expiresAt } = await create("access", options);
-      return { tokenId, agentId, accessToken, expiresAt: endOf(expiresAt) };
+      return { tokenId, agentId, accessToken, expiresAt: isoTime(expiresAt ?? 0) };
     },
   };
 }
-
-/** An access token always expires. */
-const endOf = (expiresAt: Made["expiresAt"]): string => isoTime(expiresAt ?? 0);

@@ -53,11 +53,11 @@ const routeFor =
     return { method, path, access, summary, answers, failures, ...options };
   };
 
-export const apiRoute = routeFor("api");
-export const adapterRoute = routeFor("adapter");
-export const localRoute = routeFor("access");
-export const runtimeRoute = routeFor("runtime");
-export const openRoute = routeFor("open");
+export const api = routeFor("api");
+export const adapter = routeFor("adapter");
+export const local = routeFor("access");
+export const runtime = routeFor("runtime");
+export const open = routeFor("open");
 
 function failuresOf(
   method: string,

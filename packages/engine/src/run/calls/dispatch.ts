@@ -16,25 +16,8 @@ import { nextReservation } from "../loop/cost.ts";
 import { noSession } from "../no-session.ts";
 import { newId } from "../start/new-run.ts";
 import { type ActiveRun, callsOf, type RunState } from "../state.ts";
-import {
-  type Decided,
-  isPending,
-  readDecision,
-  readDecisions,
-  rejectedBefore,
-  requestApproval,
-  writeDecided,
-} from "./approval.ts";
-import {
-  afterDelivery,
-  type AttemptEnd,
-  goneOutcome,
-  nextAttempt,
-  notBefore,
-  offerPauseMs,
-  outcomeSoFar,
-  recovered,
-} from "./attempts.ts";
+import * as approvals from "./approval.ts";
+import * as attempts from "./attempts.ts";
 import { permittedCall } from "./permits.ts";
 import { callEntries, deprecatedUse, disagreement } from "./journal.ts";
 import { createCallCounter, limitResult, NOT_RUN } from "./limits.ts";
@@ -79,7 +62,8 @@ function checkCalls(state: RunState, calls: readonly ModelCall[], { limits }: Ac
       arguments: parsed.ok ? (parsed.value as JsonValue) : call.arguments,
       attempt: 1,
     };
-    const refusal = counter.refuse(record) ?? refuse(state, call.name, parsed) ?? rejectedBefore(state.calls, record);
+    const refusal =
+      counter.refuse(record) ?? refuse(state, call.name, parsed) ?? approvals.rejectedBefore(state.calls, record);
     if (refusal) record.outcome = refusal;
     counter.add(record);
     records.push(record);
@@ -101,7 +85,7 @@ function refuse(state: RunState, name: string, parsed: ReturnType<typeof parseJs
 /** Assigns the call to a runtime. Without a connected runtime the call ends here, and `lostSession` detects it. */
 async function assign(call: CallRecord, run: RunRecord, { gateway, signal }: ActiveRun): Promise<void> {
   const instanceId = await gateway.assign(run.agentId, run.manifestHash!, call.functionName, { signal });
-  if (instanceId === undefined) call.outcome = outcomeSoFar(call) ?? NO_RUNTIME;
+  if (instanceId === undefined) call.outcome = attempts.outcomeSoFar(call) ?? NO_RUNTIME;
   else call.instanceId = instanceId;
 }
 
@@ -144,8 +128,8 @@ export async function settle(
   active: ActiveRun,
   { resumed }: { resumed: boolean },
 ): Promise<boolean> {
-  if (resumed) await readDecisions(state, calls, active);
-  const open = calls.filter((call) => !call.outcome && !isPending(call));
+  if (resumed) await approvals.readDecisions(state, calls, active);
+  const open = calls.filter((call) => !call.outcome && !approvals.isPending(call));
   const { segment } = active;
   const done = await Promise.allSettled(
     open.map((call) =>
@@ -164,7 +148,7 @@ export async function settle(
       (outcome?.ok === false && outcome.code === "outcome_unknown"),
   );
   if (mayBeLost && !(await active.gateway.connected(agentId))) throw await noSession(agentId, active);
-  return calls.some(isPending);
+  return calls.some(approvals.isPending);
 }
 
 /** `trace`: the call's span. */
@@ -174,21 +158,21 @@ async function settleOne(state: RunState, call: CallRecord, active: ActiveCall, 
   const { clock, limits, remainingMs, signal } = active;
   const began = performance.now();
   const manifest = state.functions.get(call.functionName);
-  if (!manifest) return await storeOutcome(state, Object.assign(call, { outcome: goneOutcome(call) }), active);
+  if (!manifest) return await storeOutcome(state, Object.assign(call, { outcome: attempts.goneOutcome(call) }), active);
   await using permitted = permittedCall(state.run, call, { ...active, manifest });
   let offering: { since: number; offeredMs: number } | undefined;
-  const decided = await readDecision(state, call, active);
+  const decided = await approvals.readDecision(state, call, active);
   if (decided && !call.outcome)
     await beginAttempt(state, call, active, { end: { ended: "approval" }, endedAt: clock.now(), decided });
   for (let recover = resumed && !decided; !call.outcome; recover = false) {
     // A recovered attempt may have been sent before.
-    const waitMs = recover ? 0 : notBefore(call) - clock.now();
+    const waitMs = recover ? 0 : attempts.notBefore(call) - clock.now();
     if (waitMs > 0) await clock.sleep(waitMs, { signal });
     const delivery = await permitted.deliver(() => deliver(state, call, active, { recover }), { recover });
-    if (await requestApproval(state, call, delivery, active))
+    if (await approvals.requestApproval(state, call, delivery, active))
       return active.gateway.acknowledge(addressOf(state.run, call));
     const { offeredMs } = state;
-    const next = afterDelivery(call, delivery, { manifest, remainingMs: remainingMs(), offeredMs });
+    const next = attempts.afterDelivery(call, delivery, { manifest, remainingMs: remainingMs(), offeredMs });
     if ("outcome" in next) {
       Object.assign(call, delivery.kind === "outcome" ? limitResult(state, next.outcome, limits) : next);
       continue;
@@ -196,7 +180,7 @@ async function settleOne(state: RunState, call: CallRecord, active: ActiveCall, 
     const endedAt = clock.now();
     offering = delivery.kind === "undelivered" ? (offering ?? { since: performance.now(), offeredMs }) : undefined;
     if (offering) {
-      const pauseMs = offerPauseMs(call);
+      const pauseMs = attempts.offerPauseMs(call);
       if (pauseMs > 0) await clock.sleep(pauseMs, { signal });
       state.offeredMs = Math.max(state.offeredMs, offering.offeredMs + performance.now() - offering.since);
     }
@@ -210,20 +194,25 @@ async function beginAttempt(
   { run }: RunState,
   call: CallRecord,
   active: ActiveRun,
-  { end, endedAt, decided }: { end: AttemptEnd; endedAt: number; decided?: Decided },
+  { end, endedAt, decided }: { end: attempts.AttemptEnd; endedAt: number; decided?: approvals.Decided },
 ): Promise<void> {
   const address = addressOf(run, call);
-  nextAttempt(call, end, endedAt);
+  attempts.nextAttempt(call, end, endedAt);
   await assign(call, run, active);
   if (call.outcome) return;
   // The next runtime is stored before anything is sent to it: after a crash the new owner must ask the right runtime.
-  await writeDecided(active.journal, call, { calls: [call] }, decided);
+  await approvals.writeDecided(active.journal, call, { calls: [call] }, decided);
   // A runtime that gets the next attempt too treats that as the acknowledgement; a late one could meet the next result.
   const isElsewhere = call.instanceId !== address.instanceId;
   if (end.ended === "failed" && isElsewhere) active.gateway.acknowledge(address);
 }
 
-async function storeOutcome(state: RunState, call: CallRecord, active: ActiveRun, decided?: Decided): Promise<void> {
+async function storeOutcome(
+  state: RunState,
+  call: CallRecord,
+  active: ActiveRun,
+  decided?: approvals.Decided,
+): Promise<void> {
   const { run } = state;
   const alarm = disagreement(run, call);
   if (alarm) active.observer.accessDisagreed(call, alarm.rule);
@@ -232,7 +221,7 @@ async function storeOutcome(state: RunState, call: CallRecord, active: ActiveRun
   // A turn's last outcome completes the next model request, so that its credit is reserved in the same commit.
   const reserve = callsOf(state, call.step).every(({ outcome }) => outcome) ? nextReservation(state) : undefined;
   const entry = { calls: [call], events: [resultEvent(call)], audit, ...(reserve && { reserve }) };
-  const { reservedMicros } = await writeDecided(active.journal, call, entry, decided);
+  const { reservedMicros } = await approvals.writeDecided(active.journal, call, entry, decided);
   if (reserve) state.reservedMicros = reservedMicros;
   // Only now: a runtime forgets an acknowledged result, and a crash before the commit would lose it.
   active.gateway.acknowledge(addressOf(run, call));
@@ -254,10 +243,7 @@ function deliver(
 ): Promise<Delivery> {
   const { timeoutMs } = functions.get(call.functionName)!;
   const order: CallOrder = {
-    callId: call.callId,
-    attempt: call.attempt,
-    instanceId: call.instanceId!,
-    agentId: run.agentId,
+    ...addressOf(run, call),
     functionName: call.functionName,
     arguments: call.arguments,
     threadId: run.threadId,
@@ -275,5 +261,5 @@ function deliver(
     onSent: (at: number) => void (call.sentAt = at),
   };
   if (!recover) return gateway.deliver(order, options);
-  return gateway.recover(order, options).then((answer) => recovered(answer, run));
+  return gateway.recover(order, options).then((answer) => attempts.recovered(answer, run));
 }

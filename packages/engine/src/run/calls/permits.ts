@@ -114,26 +114,17 @@ const subjectOf = (agentId: string): string => `permits.${agentId}`;
  * Disposed when the run no longer waits for the call.
  */
 export function permittedCall(
-  run: Pick<RunRecord, "orgId" | "agentId">,
+  { orgId, agentId }: Pick<RunRecord, "orgId" | "agentId">,
   call: CallRecord,
-  {
-    permits,
-    signal,
-    manifest: { concurrency: limit, timeoutMs },
-  }: { permits: Permits; signal: AbortSignal; manifest: FunctionManifest },
+  { permits, signal, manifest }: { permits: Permits; signal: AbortSignal; manifest: FunctionManifest },
 ) {
+  const { concurrency: limit, timeoutMs } = manifest;
   let permit: Awaited<ReturnType<Permits["take"]>> | undefined;
-  const take = (recover: boolean) =>
-    permits.take(
-      {
-        orgId: run.orgId,
-        agentId: run.agentId,
-        functionName: call.functionName,
-        callId: call.callId,
-        start: startedBefore(call).length + 1,
-      },
-      { limit: recover ? undefined : limit, timeoutMs, signal },
-    );
+  const take = (recover: boolean) => {
+    const { functionName, callId } = call;
+    const id = { orgId, agentId, functionName, callId, start: startedBefore(call).length + 1 };
+    return permits.take(id, { limit: recover ? undefined : limit, timeoutMs, signal });
+  };
   return {
     async deliver(work: () => Promise<Delivery>, { recover }: { recover: boolean }): Promise<Delivery> {
       if (limit === undefined) return work();

@@ -227,18 +227,15 @@ const HEALTHY_MS = 5_000;
 const UNHEALTHY_MS = 500;
 const RUNS_PER_READ = 500;
 
-/** Checks all followed runs' logs together: ten thousand silent streams then cost a few statements, not one each. */
-export function createLogPoller({
-  runs,
-  feed,
-  clock,
-  log,
-}: {
+interface PollerContext {
   runs: Pick<RunStore, "heads">;
   feed: Feed;
   clock: Clock;
   log: Log;
-}) {
+}
+
+/** Checks all followed runs' logs together: ten thousand silent streams then cost a few statements, not one each. */
+export function createLogPoller({ runs, feed, clock, log }: PollerContext) {
   const followed = createKeyedSets<(head: RunHead | undefined) => void>();
 
   async function poll(): Promise<void> {

@@ -14,24 +14,14 @@ import { noteRun } from "../stream-run.ts";
 import { identityOf, openQuestion, type OpenQuestion } from "./elicitation.ts";
 import { fieldsOf, type Missing, missingIn } from "./form.ts";
 import { progressOf } from "./progress.ts";
-import {
-  asksUser,
-  decide,
-  givenIn,
-  mayConfirm,
-  type McpRequest,
-  questionOf,
-  REPLY_MS,
-  replyTo,
-  stateOf,
-} from "./questions.ts";
+import * as questions from "./questions.ts";
 import { type Asked, continuing, elsewhere, failed, handedOver, metaOf, unknownState, unknownTool } from "./results.ts";
 
 type Result = CallToolResult | InputRequiredResult;
 
 /** One tool call. */
 interface Call {
-  request: McpRequest;
+  request: questions.McpRequest;
   ctx: ServerContext;
   /** The function; undefined for a whole query, and for a function that does not exist for the role. */
   fn?: FunctionManifest | undefined;
@@ -57,7 +47,7 @@ type State =
 
 /** One function call in its own run. */
 export const callFunction = (
-  request: McpRequest,
+  request: questions.McpRequest,
   { tool, input, fn }: { tool: string; input: JsonObject; fn: FunctionManifest | undefined },
   ctx: ServerContext,
 ): Promise<Result> =>
@@ -81,7 +71,7 @@ export const callFunction = (
   });
 
 /** A whole query in its own thread. */
-export const askAgent = (request: McpRequest, query: string, ctx: ServerContext): Promise<Result> =>
+export const askAgent = (request: questions.McpRequest, query: string, ctx: ServerContext): Promise<Result> =>
   toAnswer({
     request,
     ctx,
@@ -130,7 +120,7 @@ async function begin({ request: { deps, caller }, ctx, name }: Call): Promise<St
   // Compared, not signed: it gives no right, and only names a run with the same caller and call.
   const state: unknown = ctx.mcpReq.requestState?.();
   // With arguments from the client's user, the call has no run yet.
-  if (name === undefined || (state !== undefined && givenIn(ctx))) return { at: "ask" };
+  if (name === undefined || (state !== undefined && questions.givenIn(ctx))) return { at: "ask" };
   const run = await deps.runs.reattach(caller.principal, state === undefined ? name : askedAs(name, state));
   if (run) return { at: "attach", run };
   if (state !== undefined) throw unknownState();
@@ -146,14 +136,14 @@ const askedAs = (name: string, runId: unknown): string => hashJson([name, runId]
  */
 async function ask({ request, ctx, fn, input, queryOf }: Call): Promise<State> {
   if (!fn) return { at: "start", query: queryOf(input) };
-  const before = givenIn(ctx);
+  const before = questions.givenIn(ctx);
   if (!before) throw unknownState();
-  const missing = asksUser(request, ctx) ? missingIn(fn, input) : [];
+  const missing = questions.asksUser(request, ctx) ? missingIn(fn, input) : [];
   const given: JsonObject = {};
   const open: Missing[] = [];
   for (const argument of missing) {
     const { name, question } = argument;
-    const reply = request.ask ? await replyTo(request, question) : ctx.mcpReq.inputResponses?.[name];
+    const reply = request.ask ? await questions.replyTo(request, question) : ctx.mcpReq.inputResponses?.[name];
     const { action, content } = isJsonObject(reply) ? reply : {};
     const value = action === "accept" && isJsonObject(content) ? argument.valueIn(content) : before[name];
     if (value !== undefined) given[name] = value;
@@ -163,7 +153,7 @@ async function ask({ request, ctx, fn, input, queryOf }: Call): Promise<State> {
   }
   if (open.length === 0) return { at: "start", query: queryOf({ ...input, ...given }) };
   const inputRequests = Object.fromEntries(open.map(({ name, question }) => [name, inputRequired.elicit(question)]));
-  return { at: "answer", result: inputRequired({ requestState: stateOf(given), inputRequests }) };
+  return { at: "answer", result: inputRequired({ requestState: questions.stateOf(given), inputRequests }) };
 }
 
 function start({ request: { deps, caller, origin }, ctx: { mcpReq } }: Call, query: Query): Promise<RunHandle> {
@@ -209,7 +199,8 @@ async function follow(call: Call, run: RunHandle, question: OpenQuestion | undef
   const over = AbortSignal.any([request.gone, request.revoked]);
   await using progress = progressOf(request.deps, run, ctx, over);
   const replied =
-    question && (await runs.result(run, { signal: AbortSignal.any([over, question.dismissed]), waitMs: REPLY_MS }));
+    question &&
+    (await runs.result(run, { signal: AbortSignal.any([over, question.dismissed]), waitMs: questions.REPLY_MS }));
   // Undefined if the question was dismissed after a decision elsewhere: the run continues.
   const answer = replied ?? (await runs.result(run, { signal: over }));
   request.revoked.throwIfAborted();
@@ -244,19 +235,19 @@ async function confirm(
     return { at: "answer", result };
   };
   // After a question, the client's user dismissed it or did not decide in time.
-  if (question || !asksUser(request, ctx) || !mayConfirm(request, asked)) return await leave();
+  if (question || !questions.asksUser(request, ctx) || !questions.mayConfirm(request, asked)) return await leave();
   const { edit } = await deps.approvals.get(caller.principal, approvalId);
   const fields = fieldsOf(fn.inputSchema, parameters, edit);
   if (ask) {
-    const shown = open.use(openQuestion(request, (reply) => decide(request, asked, fields, reply)));
-    await ask(shown.id, questionOf(asked, fields));
+    const shown = open.use(openQuestion(request, (reply) => questions.decide(request, asked, fields, reply)));
+    await ask(shown.id, questions.questionOf(asked, fields));
     return { at: "follow", run, question: shown };
   }
   // Without a state, the client was not asked about this approval.
   const reply = ctx.mcpReq.requestState() === undefined ? undefined : ctx.mcpReq.inputResponses?.[approvalId];
   if (!isJsonObject(reply) || !ACTIONS.has(reply["action"])) {
-    const inputRequests = { [approvalId]: inputRequired.elicit(questionOf(asked, fields)) };
+    const inputRequests = { [approvalId]: inputRequired.elicit(questions.questionOf(asked, fields)) };
     return await leave(inputRequired({ requestState: run.runId, inputRequests }));
   }
-  return (await decide(request, asked, fields, reply)) ? { at: "follow", run } : await leave();
+  return (await questions.decide(request, asked, fields, reply)) ? { at: "follow", run } : await leave();
 }

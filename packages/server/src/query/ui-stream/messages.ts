@@ -29,12 +29,10 @@ export interface UiMessage {
   parts: Part[];
 }
 
+type AskedText = Pick<ThreadDetail["messages"][number], "runId" | "content" | "createdAt">;
+
 /** What the user asked. */
-export function askedMessage({
-  runId,
-  content,
-  createdAt,
-}: Pick<ThreadDetail["messages"][number], "runId" | "content" | "createdAt">): UiMessage {
+export function askedMessage({ runId, content, createdAt }: AskedText): UiMessage {
   return {
     id: `${messageIdOf(runId)}_query`,
     role: "user",
