@@ -9,7 +9,7 @@ import { ServiceError } from "@patchbay/engine/ports/service-error";
 import { CallTracker } from "./calls/call-tracker.ts";
 import { LateResults } from "./calls/late-results.ts";
 import type { GatewayContext } from "./context.ts";
-import { Shadows } from "./shadow/shadows.ts";
+import { createShadows } from "./shadow/shadows.ts";
 import { acceptRuntime } from "./handshake/handshake.ts";
 import { closeWhenRevoked, createKeyQuota } from "./handshake/runtime-keys.ts";
 import { type Authenticate, createUpgrade } from "./handshake/upgrade.ts";
@@ -182,9 +182,7 @@ function createParts(options: PartsOptions, closed: AbortSignal) {
   running.use(directory);
   const changes = running.use(createSetChanges({ bus, orders }));
   running.use(late);
-  const shadows = running.use(
-    new Shadows({ shadows: options.shadows, store, within, log, ...present({ everyMs: options.shadowMs }) }),
-  );
+  const shadows = running.use(createShadows({ ...options, ...present({ everyMs: options.shadowMs }) }));
   const routing = { orders, serving, sessions, picker, changes };
   return { registry, directory, presence, ...routing, tracker, late, server, running, shadows };
 }

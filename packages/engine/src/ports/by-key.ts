@@ -6,6 +6,13 @@ export function createKeyedSets<Item>() {
   return {
     of: (key: string): ReadonlySet<Item> => sets.get(key) ?? NONE,
     keys: (): string[] => [...sets.keys()],
+    /** The first item, which moves to the end: items take turns. */
+    next(key: string): Item | undefined {
+      const items = sets.get(key);
+      const [first] = items ?? [];
+      if (first !== undefined && items?.delete(first)) items.add(first);
+      return first;
+    },
     /** Adds an item until disposed. */
     add(key: string, item: Item): Disposable {
       const items = sets.get(key) ?? new Set();

@@ -22,6 +22,8 @@ export interface Ending {
 /** Warns that an answer is not complete. */
 export const CUT_ANSWER = "The answer was cut by maxTokens";
 
+type AnswerLimits = Pick<OperatorLimits, "runResultBytes">;
+
 /** Bytes in an answer besides `runResultBytes`: for its text and its calls' arguments. */
 const ANSWER_ROOM_BYTES = 524_288;
 
@@ -29,7 +31,7 @@ export function answered(
   state: Progress,
   { text: response, structured }: { text: string; structured?: JsonValue },
   executionTimeMs: number,
-  { runResultBytes }: Pick<OperatorLimits, "runResultBytes">,
+  { runResultBytes }: AnswerLimits,
 ): Ending {
   const { run } = state;
   const roomBytes = runResultBytes + ANSWER_ROOM_BYTES - bytesOf([response, structured]);
@@ -60,7 +62,7 @@ export function failed(
   run: RunRecord,
   failure: RunFailure,
   executionTimeMs: number,
-  known?: { state: Progress; limits: Pick<OperatorLimits, "runResultBytes"> },
+  known?: { state: Progress; limits: AnswerLimits },
 ): Ending {
   const { code, message, response } = failure;
   const roomBytes = ANSWER_ROOM_BYTES + (known?.limits.runResultBytes ?? 0);
@@ -132,11 +134,7 @@ export function outcomeFields(call: CallRecord): Pick<ToolCall, "success" | "res
 const WAITS: CallOutcome = { ok: false, code: "approval_required", message: MESSAGES.approval_required };
 
 /** The response while a run waits for approvals. A decided call does not run before the last decision. */
-export function waitingFor(
-  state: Progress,
-  executionTimeMs: number,
-  { runResultBytes }: Pick<OperatorLimits, "runResultBytes">,
-): QueryResponse {
+export function waitingFor(state: Progress, executionTimeMs: number, { runResultBytes }: AnswerLimits): QueryResponse {
   const calls = state.calls.map((call) => (call.outcome ? call : { ...call, outcome: WAITS }));
   return {
     success: false,

@@ -1,7 +1,8 @@
 import { type JsonValue, type Log, silentLog } from "@patchbay/kit";
+import { createKeyedSets } from "@patchbay/engine/ports/by-key";
 import { NoResponders, RequestLost, type Bus } from "@patchbay/engine/ports/bus";
 
-type Receive = (body: JsonValue) => void;
+type Receiver = { receive: (body: JsonValue) => void };
 type Answer = (body: JsonValue) => Promise<JsonValue>;
 
 /**
@@ -9,19 +10,20 @@ type Answer = (body: JsonValue) => Promise<JsonValue>;
  * the one being received. Servers on one subject take turns. When a receiver throws, the others still receive.
  */
 export function createMemoryBus({ log = silentLog }: { log?: Log } = {}): Bus {
-  const receivers = new BySubject<Receive>();
-  const servers = new BySubject<Answer>();
-  const queue: { receivers: Set<Entry<Receive>>; now: Entry<Receive>[]; subject: string; body: JsonValue }[] = [];
+  // Objects, so that one function may be added twice.
+  const receivers = createKeyedSets<Receiver>();
+  const servers = createKeyedSets<{ answer: Answer }>();
+  const queue: { receivers: ReadonlySet<Receiver>; now: Receiver[]; subject: string; body: JsonValue }[] = [];
   let delivering = false;
   let closed = false;
 
   function deliver(): void {
     for (let next = queue.shift(); next; next = queue.shift()) {
       for (const receiver of next.now) {
-        // An earlier receiver of this body may have ended the subscription.
-        if (!next.receivers.has(receiver)) continue;
+        // An earlier receiver of this body may have ended the subscription, or closed the bus.
+        if (closed || !next.receivers.has(receiver)) continue;
         try {
-          receiver.item(next.body);
+          receiver.receive(next.body);
         } catch (error) {
           log.error("bus receiver failed", { subject: next.subject, err: error });
         }
@@ -35,82 +37,39 @@ export function createMemoryBus({ log = silentLog }: { log?: Log } = {}): Bus {
     publish(subject, body) {
       checkSubject(subject);
       const current = receivers.of(subject);
-      if (!current) return;
+      if (closed || current.size === 0) return;
       queue.push({ receivers: current, now: [...current], subject, body });
       if (delivering) return;
       delivering = true;
       deliver();
       delivering = false;
     },
-    reaches: (subject) => receivers.of(subject) !== undefined,
+    reaches: (subject) => !closed && receivers.of(subject).size > 0,
     subscribe(subject, receive) {
       checkSubject(subject);
-      return closed ? DISPOSED : receivers.add(subject, receive);
+      return closed ? DISPOSED : receivers.add(subject, { receive });
     },
     async request(subject, body, limits) {
       checkSubject(subject);
       return withTimeout(limits, (answered, failed) => {
-        const server = servers.next(subject);
+        const server = closed ? undefined : servers.next(subject);
         if (!server) return failed(new NoResponders(`no server for ${subject}`));
         const lost = (cause: unknown): void => failed(new RequestLost(`the server of ${subject} failed`, { cause }));
         // In an async function, so that an answer that throws synchronously also rejects the request as lost.
-        void (async () => server(body))().then(answered, lost);
+        void (async () => server.answer(body))().then(answered, lost);
       });
     },
     serve(subject, answer) {
       checkSubject(subject);
-      return closed ? DISPOSED : servers.add(subject, answer);
+      return closed ? DISPOSED : servers.add(subject, { answer });
     },
     async close() {
       closed = true;
-      receivers.clear();
-      servers.clear();
     },
   };
 }
 
 const DISPOSED: Disposable = { [Symbol.dispose]() {} };
-
-interface Entry<Item> {
-  item: Item;
-}
-
-/** Items by subject, in insertion order. */
-class BySubject<Item> {
-  readonly #subjects = new Map<string, Set<Entry<Item>>>();
-
-  of(subject: string): Set<Entry<Item>> | undefined {
-    return this.#subjects.get(subject);
-  }
-
-  add(subject: string, item: Item): Disposable {
-    const entries = this.#subjects.get(subject) ?? new Set();
-    const entry = { item };
-    this.#subjects.set(subject, entries.add(entry));
-    return {
-      [Symbol.dispose]: () => {
-        entries.delete(entry);
-        if (entries.size === 0 && this.#subjects.get(subject) === entries) this.#subjects.delete(subject);
-      },
-    };
-  }
-
-  /** The first item, which moves to the end: items take turns. */
-  next(subject: string): Item | undefined {
-    const entries = this.#subjects.get(subject);
-    const [first] = entries ?? [];
-    if (!entries || !first) return undefined;
-    entries.delete(first);
-    entries.add(first);
-    return first.item;
-  }
-
-  clear(): void {
-    // The sets are cleared too, so that a body being delivered reaches no further receiver after the bus is closed.
-    for (const entries of this.#subjects.values()) entries.clear();
-    this.#subjects.clear();
-  }
-}
 
 const TOKENS = /^[^\s.*>]+(\.[^\s.*>]+)*$/;
 

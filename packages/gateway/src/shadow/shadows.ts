@@ -21,117 +21,105 @@ const LEASE_MS = 10_000;
  * the store, so it adds nothing to a run, and works for every replica's runs. A lease on the agent's row makes one
  * connection ask at a time.
  */
-export class Shadows implements Disposable {
-  readonly #deps: ShadowsDeps;
-  readonly #connections = new Map<ShadowConnection, NodeJS.Timeout>();
-  readonly #steps = new Set<Promise<void>>();
-  readonly #ended = new AbortController();
+export function createShadows({ shadows, store, within, log, everyMs = EVERY_MS }: ShadowsDeps) {
+  const connections = new Map<ShadowConnection, NodeJS.Timeout>();
+  const steps = new Set<Promise<void>>();
+  const ended = new AbortController();
 
-  constructor(deps: ShadowsDeps) {
-    this.#deps = deps;
-  }
-
-  /** Compares the agent's calls with the candidate from now until its connection closes. */
-  async add(connection: ShadowConnection): Promise<void> {
-    const { shadows, within, everyMs = EVERY_MS, log } = this.#deps;
-    const { candidate } = connection;
-    await within(candidate.orgId, () => shadows.begin(candidate, LEASE_MS));
-    const { agentId, service, manifestHash } = candidate;
-    log.info("a candidate is compared with ended calls", { agentId, service, manifestHash });
-    let isBusy = false;
-    const step = async (): Promise<void> => {
-      if (isBusy) return;
-      isBusy = true;
-      const running = within(candidate.orgId, () => this.#step(connection))
-        .catch((error: unknown) => log.warn("calls could not be compared with a candidate", { agentId, error }))
-        .finally(() => {
-          isBusy = false;
-          this.#steps.delete(running);
-        });
-      this.#steps.add(running);
-    };
-    this.#connections.set(
-      connection,
-      setInterval(() => void step(), everyMs),
-    );
-  }
-
-  async remove(connection: ShadowConnection): Promise<void> {
-    clearInterval(this.#connections.get(connection));
-    if (!this.#connections.delete(connection)) return;
-    const { shadows, within, log } = this.#deps;
-    const { candidate } = connection;
-    await within(candidate.orgId, () => shadows.end(candidate)).catch((error: unknown) =>
-      log.warn("the end of a candidate was not stored", { agentId: candidate.agentId, error }),
-    );
-  }
-
-  goingAway(): void {
-    for (const connection of this.#connections.keys()) connection.goingAway();
-  }
-
-  heartbeat(): void {
-    for (const connection of this.#connections.keys()) connection.heartbeat();
-  }
-
-  /** Stops every comparison. */
-  [Symbol.dispose](): void {
-    this.#ended.abort();
-    for (const timer of this.#connections.values()) clearInterval(timer);
-    this.#connections.clear();
-  }
-
-  /** Resolves when no step is in progress. */
-  async settled(): Promise<void> {
-    await Promise.all(this.#steps);
-  }
-
-  async #step(connection: ShadowConnection): Promise<void> {
-    const { shadows, everyMs = EVERY_MS } = this.#deps;
+  async function step(connection: ShadowConnection): Promise<void> {
     const { candidate } = connection;
     const position = await shadows.hold(candidate, LEASE_MS);
     if (!position) return;
     if ((await shadows.skip(candidate, position, LONGEST_LAG_MS)) > 0) return;
     const page = await shadows.endedAfter(candidate, position, { limit: BATCH, settleMs: everyMs });
     if (!page.position) return;
-    const signal = AbortSignal.any([this.#ended.signal, AbortSignal.timeout(ANSWER_MS)]);
-    const found = await this.#compare(connection, page.calls, signal);
+    const signal = AbortSignal.any([ended.signal, AbortSignal.timeout(ANSWER_MS)]);
+    const found = await compare(connection, await callsOf(store, candidate, page.calls), signal);
     // A candidate that disconnected did not refuse to answer: the next one is asked about these calls again.
-    if (!connection.open || this.#ended.signal.aborted) return;
+    if (!connection.open || ended.signal.aborted) return;
     await shadows.record(candidate, { position: page.position, ...found });
   }
 
-  async #compare(
-    connection: ShadowConnection,
-    calls: readonly StoredCall[],
-    signal: AbortSignal,
-  ): Promise<{ judged: number; unanswered: number; differences: Difference[] }> {
-    const own = await this.#callsOf(connection.candidate, calls);
-    const judged = await Promise.all(own.map(async (call) => ({ call, now: await connection.judge(call, signal) })));
-    const answered = judged.filter(({ now }) => now?.decision !== undefined);
-    const differences = answered.flatMap(({ call, now }): Difference[] => {
-      if (now!.decision === call.decision) return [];
-      const { functionName, role, runId } = call;
-      return [
-        { functionName, role, runId, was: named(call.decision!, call.rule), is: named(now!.decision!, now!.rule) },
-      ];
-    });
-    return { judged: answered.length, unanswered: judged.length - answered.length, differences };
-  }
+  return {
+    /** Compares the agent's calls with the candidate from now until its connection closes. */
+    async add(connection: ShadowConnection): Promise<void> {
+      const { candidate } = connection;
+      await within(candidate.orgId, () => shadows.begin(candidate, LEASE_MS));
+      const { agentId, service, manifestHash } = candidate;
+      log.info("a candidate is compared with ended calls", { agentId, service, manifestHash });
+      let isBusy = false;
+      const timer = setInterval(() => {
+        if (isBusy) return;
+        isBusy = true;
+        const running = within(candidate.orgId, () => step(connection))
+          .catch((error: unknown) => log.warn("calls could not be compared with a candidate", { agentId, error }))
+          .finally(() => {
+            isBusy = false;
+            steps.delete(running);
+          });
+        steps.add(running);
+      }, everyMs);
+      connections.set(connection, timer);
+    },
 
-  /** Calls to the candidate's service that checks decided, not limits or connections. */
-  async #callsOf({ agentId, service }: Candidate, calls: readonly StoredCall[]): Promise<StoredCall[]> {
-    const manifests = new Map<string, Manifest | undefined>();
-    const own: StoredCall[] = [];
-    for (const call of calls) {
-      const hash = call.manifestHash ?? "";
-      if (!manifests.has(hash)) manifests.set(hash, await this.#deps.store.getManifest(agentId, hash));
-      const manifest = manifests.get(hash);
-      if (call.decision !== undefined && (!manifest || isOfService(service, manifest, call.functionName)))
-        own.push(call);
-    }
-    return own;
+    async remove(connection: ShadowConnection): Promise<void> {
+      clearInterval(connections.get(connection));
+      if (!connections.delete(connection)) return;
+      const { candidate } = connection;
+      await within(candidate.orgId, () => shadows.end(candidate)).catch((error: unknown) =>
+        log.warn("the end of a candidate was not stored", { agentId: candidate.agentId, error }),
+      );
+    },
+
+    goingAway(): void {
+      for (const connection of connections.keys()) connection.goingAway();
+    },
+
+    heartbeat(): void {
+      for (const connection of connections.keys()) connection.heartbeat();
+    },
+
+    /** Resolves when no step is in progress. */
+    async settled(): Promise<void> {
+      await Promise.all(steps);
+    },
+
+    /** Stops every comparison. */
+    [Symbol.dispose](): void {
+      ended.abort();
+      for (const timer of connections.values()) clearInterval(timer);
+      connections.clear();
+    },
+  };
+}
+export type Shadows = ReturnType<typeof createShadows>;
+
+async function compare(connection: ShadowConnection, calls: readonly StoredCall[], signal: AbortSignal) {
+  const judged = await Promise.all(calls.map(async (call) => ({ call, now: await connection.judge(call, signal) })));
+  const answered = judged.filter(({ now }) => now?.decision !== undefined);
+  const differences = answered.flatMap(({ call, now }): Difference[] => {
+    if (now!.decision === call.decision) return [];
+    const { functionName, role, runId } = call;
+    return [{ functionName, role, runId, was: named(call.decision!, call.rule), is: named(now!.decision!, now!.rule) }];
+  });
+  return { judged: answered.length, unanswered: judged.length - answered.length, differences };
+}
+
+/** Calls to the candidate's service that checks decided, not limits or connections. */
+async function callsOf(
+  store: ShadowsDeps["store"],
+  { agentId, service }: Candidate,
+  calls: readonly StoredCall[],
+): Promise<StoredCall[]> {
+  const manifests = new Map<string, Manifest | undefined>();
+  const own: StoredCall[] = [];
+  for (const call of calls) {
+    const hash = call.manifestHash ?? "";
+    if (!manifests.has(hash)) manifests.set(hash, await store.getManifest(agentId, hash));
+    const manifest = manifests.get(hash);
+    if (call.decision !== undefined && (!manifest || isOfService(service, manifest, call.functionName))) own.push(call);
   }
+  return own;
 }
 
 const named = (decision: string, rule: string | undefined): string =>

@@ -4,24 +4,21 @@ import type { ClientDoor } from "@patchbay/protocol";
 import { standardError } from "@patchbay/engine/ports/service-error";
 import { hashSecret, isWellFormed, makeSecret } from "./secret.ts";
 
-/** Creates and authenticates client tokens. Nothing is cached, so an ended key takes effect immediately. */
-export interface ClientTokens {
-  create(
-    token: Omit<ClientToken, "tokenId"> & { keyId: string; lifeMs: number },
-  ): Promise<{ token: string; expiresAt: number }>;
-  /** Undefined for a malformed, unknown or ended token. */
-  authenticate(secret: string): Promise<{ token: ClientToken; key: Credential } | undefined>;
-}
+type NewClientToken = Omit<ClientToken, "tokenId"> & { keyId: string; lifeMs: number };
 
-export function createClientTokens(store: ClientTokenStore<Credential>): ClientTokens {
+/** Creates and authenticates client tokens. Nothing is cached, so an ended key takes effect immediately. */
+export function createClientTokens(store: ClientTokenStore<Credential>) {
   return {
-    async create(token) {
+    async create(token: NewClientToken): Promise<{ token: string; expiresAt: number }> {
       const { secret, id: tokenId, hash } = makeSecret("client", "clt");
       return { token: secret, expiresAt: await store.create({ ...token, tokenId, hash }) };
     },
-    authenticate: async (secret) => (isWellFormed("client", secret) ? await store.find(hashSecret(secret)) : undefined),
+    /** Undefined for a malformed, unknown or ended token. */
+    authenticate: async (secret: string): Promise<{ token: ClientToken; key: Credential } | undefined> =>
+      isWellFormed("client", secret) ? await store.find(hashSecret(secret)) : undefined,
   };
 }
+export type ClientTokens = ReturnType<typeof createClientTokens>;
 
 /** Maximum characters of a secret that is looked up. */
 export const LONGEST_SECRET = 200;

@@ -24,18 +24,6 @@ export interface StreamSlot extends HeldAccess {
   follow(runId: string): void;
 }
 
-/** This replica's open event streams. */
-export interface OpenStreams {
-  /**
-   * Occupies a slot. At a limit it throws `rate_limited`, or with `wait` resolves once a slot is free; waiting
-   * streams get slots in their arrival order. Rejects with the signal's reason, and with `authentication_failed` when
-   * the access ends during the wait.
-   */
-  enter(owner: StreamOwner, options: { runId?: string; wait: boolean; signal: AbortSignal }): Promise<StreamSlot>;
-  /** Watches the access of a response that is not a stream. */
-  watch(owner: Pick<StreamOwner, "access">): HeldAccess;
-}
-
 type StreamLimits = Pick<OperatorLimits, "streamsPerKey" | "streamsPerRun" | "streamsPerOrganisation">;
 type StreamMetrics = Pick<Metrics, "streamOpened" | "streamRefused" | "streamWaiting">;
 
@@ -48,22 +36,30 @@ interface Waiter extends Wanted {
   admit(): void;
 }
 
+interface EnterOptions {
+  runId?: string;
+  wait: boolean;
+  signal: AbortSignal;
+}
+
 /** Counts open streams by organisation, API key and run, and enforces the operator's limits. */
-export function createOpenStreams(deps: {
-  limits: StreamLimits;
-  access: AccessWatch;
-  metrics: StreamMetrics;
-}): OpenStreams {
+export function createOpenStreams(deps: { limits: StreamLimits; access: AccessWatch; metrics: StreamMetrics }) {
   const { limits, access, metrics } = deps;
   const slots = createSlots(limits, metrics);
-  const watch: OpenStreams["watch"] = (owner) => {
+  const watch = (owner: Pick<StreamOwner, "access">): HeldAccess => {
     const revoked = new AbortController();
     const held = access.hold(owner.access, () => revoked.abort(standardError("authentication_failed")));
     return { revoked: revoked.signal, [Symbol.dispose]: () => held[Symbol.dispose]() };
   };
   return {
+    /** Watches the access of a response that is not a stream. */
     watch,
-    async enter(owner, { runId, wait, signal }) {
+    /**
+     * Occupies a slot. At a limit it throws `rate_limited`, or with `wait` resolves once a slot is free; waiting
+     * streams get slots in their arrival order. Rejects with the signal's reason, and with `authentication_failed` when
+     * the access ends during the wait.
+     */
+    async enter(owner: StreamOwner, { runId, wait, signal }: EnterOptions): Promise<StreamSlot> {
       const wanted: Wanted = { owner, runId };
       const limit = slots.limitReached(wanted);
       if (limit && !wait) {
@@ -79,6 +75,8 @@ export function createOpenStreams(deps: {
     },
   };
 }
+
+export type OpenStreams = ReturnType<typeof createOpenStreams>;
 
 function createSlots(limits: StreamLimits, metrics: StreamMetrics) {
   const counts = createCounts();

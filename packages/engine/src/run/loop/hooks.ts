@@ -4,6 +4,7 @@ import type { ModelCall, ModelTurn } from "../../ports/model-provider.ts";
 import { type Caller, callerOf } from "../../ports/records.ts";
 import { RunFailure } from "../run-failure.ts";
 import type { ActiveRun, NextTurn, RunState } from "../state.ts";
+import { withoutEcho } from "./request.ts";
 import { describeFaults, fenced, judge, readValue, type Verdict } from "./structured.ts";
 
 type Hook = HookCall["hook"];
@@ -170,11 +171,6 @@ const withoutSpace = (text: string): string => text.replaceAll(/("[^"\\]*(?:\\.[
 function withAnswer(turn: ModelTurn, answer: ModelCall, value: JsonValue): ModelTurn {
   const others = turn.calls.filter(({ name }) => name !== answer.name);
   return { ...turn, calls: [...others, { ...answer, arguments: JSON.stringify(value) }] };
-}
-
-function withoutEcho(written: ModelTurn): ModelTurn {
-  const { echo: _, ...turn } = written;
-  return turn;
 }
 
 function textOf({ respond }: RunState, turn: ModelTurn, { planning, lastChance }: NextTurn, verdict: Verdict): Place {

@@ -10,7 +10,7 @@ import { type ActiveRun, callsOf, pushTurn, type RunState } from "../state.ts";
 import { spentWith } from "./cost.ts";
 import { checkTurn } from "./hooks.ts";
 import { isEmpty, providerFailure } from "./model-turn.ts";
-import { lastCallMessage } from "./request.ts";
+import { lastCallMessage, withoutEcho } from "./request.ts";
 import { type Response, respond } from "./respond.ts";
 import { fenced, judge, type Verdict } from "./structured.ts";
 
@@ -40,7 +40,7 @@ export async function converse(state: RunState, active: ActiveRun): Promise<Answ
 
     const failure = unusable(state, response);
     if (failure) {
-      const { echo: _, ...kept } = state.answerHooks.length > 0 ? withoutTexts(response.turn) : response.turn;
+      const kept = state.answerHooks.length > 0 ? withoutTexts(response.turn) : withoutEcho(response.turn);
       state.asking.unstored = entryOf(state, { ...kept, calls: [] }, active);
       throw failure;
     }
@@ -84,10 +84,7 @@ function keepCost(state: RunState, turn: ModelTurn, active: ActiveRun): void {
   state.asking.unstored = entryOf(state, { ...withoutTexts(turn), calls: [] }, active);
 }
 
-function withoutTexts(written: ModelTurn): ModelTurn {
-  const { echo: _, ...turn } = written;
-  return { ...turn, text: "", thoughts: [] };
-}
+const withoutTexts = (turn: ModelTurn): ModelTurn => ({ ...withoutEcho(turn), text: "", thoughts: [] });
 
 /** A model that cannot write its calls gets two more tries. Without this limit it would use up all the run's turns. */
 const MALFORMED_IN_A_ROW = 3;

@@ -1,6 +1,12 @@
 import { hash } from "node:crypto";
 import { type JsonValue, present } from "@patchbay/kit";
-import { EXAMPLE_QUERIES, type Message, type ModelRequest, PLAN_REQUEST } from "../../ports/model-provider.ts";
+import {
+  type Echo,
+  EXAMPLE_QUERIES,
+  type Message,
+  type ModelRequest,
+  PLAN_REQUEST,
+} from "../../ports/model-provider.ts";
 import { type CallRecord, maxTurnsOf, type RunRequest, type TurnRecord } from "../../ports/records.ts";
 import { callsOf, type NextTurn, type Progress, type RunState } from "../state.ts";
 import { type Budget, budgetOf, BYTES_PER_TOKEN, fit, type Fitted, resultText, sizeOf } from "./compact.ts";
@@ -34,7 +40,9 @@ export function nextRequest(state: RunState): NextTurn {
   const echoesFrom = dropped === state.dropped ? state.echoesFrom : turns.length;
   const earlier = history.entries.slice(dropped).flatMap((entry) => entry.messages);
   const ofRun = turns
-    .map((messages, at) => (at < echoesFrom ? messages.map(withoutEcho) : messages))
+    .map((messages, at) =>
+      at < echoesFrom ? messages.map((one) => (one.role === "assistant" ? withoutEcho(one) : one)) : messages,
+    )
     .slice(Math.max(0, dropped - history.entries.length));
   const messages = [...earlier, queryMessage(request, leavesOut), ...ofRun.flat()];
   if (planning) messages.push({ role: "user", text: PLAN_REQUEST });
@@ -92,9 +100,8 @@ function fitInto({ run, history }: RunState, turns: readonly Message[][], budget
   return fit({ history, query, turns: turns.map(sizeOf) }, budget);
 }
 
-function withoutEcho(message: Message): Message {
-  if (message.role !== "assistant" || !message.echo) return message;
-  const { echo: _, ...rest } = message;
+export function withoutEcho<Of extends { echo?: Echo }>(of: Of): Omit<Of, "echo"> {
+  const { echo: _, ...rest } = of;
   return rest;
 }
 
