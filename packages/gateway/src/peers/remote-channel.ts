@@ -12,10 +12,9 @@ import {
   HOOK_GRACE_MS,
   type PrepareInput,
   type RuntimeChannel,
-  type StoredAttempt,
 } from "../channel.ts";
 import type { GatewayContext } from "../context.ts";
-import { Acknowledgements, BATCH } from "./acknowledgements.ts";
+import { BATCH, gatherAcknowledgements } from "./acknowledgements.ts";
 import * as messages from "./messages.ts";
 
 /**
@@ -49,6 +48,7 @@ export class RemoteChannel implements RuntimeChannel {
   draining = false;
   lastPick = 0;
   readonly assigned = new AssignedCalls();
+  readonly acknowledge: RuntimeChannel["acknowledge"];
   readonly #deps: RemoteChannelDeps;
   readonly #subject: string;
   readonly #calls = new Map<ChannelCall, CallState>();
@@ -59,13 +59,12 @@ export class RemoteChannel implements RuntimeChannel {
   /** Until then the channel counts as unreachable: its host did not answer. */
   #unreachableUntil = 0;
   #unansweredChecks = 0;
-  readonly #acknowledgements: Acknowledgements;
 
   constructor(identity: ConnectionIdentity, deps: RemoteChannelDeps) {
     this.identity = identity;
     this.#deps = deps;
     this.#subject = messages.runtimeSubject(identity.agentId, identity.instanceId);
-    this.#acknowledgements = new Acknowledgements((calls) => this.#request({ type: "acknowledge", calls }));
+    this.acknowledge = gatherAcknowledgements((calls) => this.#request({ type: "acknowledge", calls }));
   }
 
   get open(): boolean {
@@ -117,8 +116,6 @@ export class RemoteChannel implements RuntimeChannel {
       this.#deps.calls.withdraw({ callId, attempt }).catch(() => {});
     void this.#sendCancel({ type: "cancel", callId, attempt, reason });
   }
-
-  readonly acknowledge = (stored: StoredAttempt): void => this.#acknowledgements.add(stored);
 
   release(call: ChannelCall): void {
     this.#calls.delete(call);

@@ -2,7 +2,7 @@ import { type LiveEvent, type RunEvent } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import type { RunHandle } from "@patchbay/engine/run/api";
 import type { Chunk } from "./chunks.ts";
-import { StepTexts } from "./step-texts.ts";
+import { createStepTexts } from "./step-texts.ts";
 
 type Event<Type extends RunEvent["type"]> = Extract<RunEvent, { type: Type }>;
 
@@ -17,7 +17,7 @@ export const messageIdOf = (runId: string): string => `msg_${runId}`;
  */
 export class RunChunks {
   readonly #run: Pick<RunHandle, "runId" | "threadId">;
-  readonly #texts = new StepTexts();
+  readonly #texts = createStepTexts();
   readonly #open = new Map<string, OpenCall>();
   readonly #names = new Map<string, string>();
   readonly #approved = new Set<string>();
