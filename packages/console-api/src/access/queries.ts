@@ -150,37 +150,30 @@ function toWidenedSet(row: FunctionSetRow & { newest: number }, names: ReadonlyM
 async function shadowOf({ db, dialect }: Engine, { orgId, agentId }: AgentScope): Promise<ShadowComparison | null> {
   const shadow = await db
     .selectFrom("shadows")
-    .selectAll()
+    .select(["service", "manifest_hash as manifestHash", "since", "judged", "dropped", "unanswered"])
     .select((eb) => eb.case().when("lease_until", ">", dialect.now).then(1).else(0).end().as("connected"))
     .where(is({ org_id: orgId, agent_id: agentId }))
     .executeTakeFirst();
   if (!shadow) return null;
   const rows = await db
     .selectFrom("shadow_changes")
-    .selectAll()
+    .select(["function_name as functionName", "role", "was", "decision as is", "calls", "examples", "last_at"])
     .where(is({ org_id: orgId, agent_id: agentId }))
     .orderBy("calls", "desc")
     .orderBy("function_name")
     .orderBy("role")
     .execute();
-  const changes = rows.map(({ was, decision: is, ...row }) => ({
-    kind: rankOf(is) > rankOf(was) ? ("allow" as const) : ("deny" as const),
-    functionName: row.function_name,
-    role: fromJson(row.role),
-    was,
-    is,
-    calls: row.calls,
-    runIds: fromJson(row.examples),
-    lastAt: isoTime(row.last_at),
+  const changes = rows.map(({ role, examples, last_at, ...change }) => ({
+    kind: rankOf(change.is) > rankOf(change.was) ? ("allow" as const) : ("deny" as const),
+    ...change,
+    role: fromJson(role),
+    runIds: fromJson(examples),
+    lastAt: isoTime(last_at),
   }));
   return {
-    service: shadow.service,
-    manifestHash: shadow.manifest_hash,
+    ...shadow,
     connected: shadow.connected === 1,
     since: isoTime(shadow.since),
-    judged: shadow.judged,
-    dropped: shadow.dropped,
-    unanswered: shadow.unanswered,
     changes: changes.toSorted((a, b) => a.kind.localeCompare(b.kind)),
   };
 }

@@ -177,6 +177,8 @@ const runsOf = (eb: Sessions) =>
     .whereRef("runs.agent_id", "=", "sessions.agent_id")
     .whereRef("runs.session_id", "=", "sessions.id");
 
+const countOf = sql<number>`count(*)`.as("count");
+
 type SessionFigures = Pick<ConsoleSession, "firstQuery" | "queries" | "failed" | "costUsd">;
 const NOTHING: SessionFigures = { firstQuery: "", queries: 0, failed: 0, costUsd: 0 };
 
@@ -192,13 +194,8 @@ async function sessionFiguresOf(
     .select("sessions.id")
     .select((eb) => [
       runsOf(eb).select("runs.request").orderBy("runs.created_at").orderBy("runs.id").limit(1).as("request"),
-      runsOf(eb)
-        .select((runs) => runs.fn.countAll<number>().as("count"))
-        .as("queries"),
-      runsOf(eb)
-        .select((runs) => runs.fn.countAll<number>().as("count"))
-        .where("runs.status", "=", "failed")
-        .as("failed"),
+      runsOf(eb).select(countOf).as("queries"),
+      runsOf(eb).select(countOf).where("runs.status", "=", "failed").as("failed"),
       runsOf(eb)
         .innerJoin("usage", "usage.run_id", "runs.id")
         .select((runs) => sum(runs.ref("usage.cost_micros")).as("sum"))

@@ -67,12 +67,8 @@ const shown = ({ url, hint, previousUntil, createdAt, updatedAt }: Webhook): Con
   updatedAt: isoTime(updatedAt),
 });
 
-const deliveryOf = (delivery: Delivery): WebhookDelivery => ({
-  deliveryId: delivery.deliveryId,
-  type: delivery.type,
-  data: delivery.data,
-  status: delivery.status,
-  attempts: delivery.attempts,
+const deliveryOf = ({ orgId: _org, agentId: _agent, ...delivery }: Delivery): WebhookDelivery => ({
+  ...delivery,
   createdAt: isoTime(delivery.createdAt),
   nextAttemptAt: isoTimeOrNull(delivery.nextAttemptAt),
   lastAttemptAt: isoTimeOrNull(delivery.lastAttemptAt),
