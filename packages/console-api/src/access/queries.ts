@@ -20,7 +20,7 @@ const ORDER = { at: "sets.position", id: "sets.manifest_hash" } as const;
 const LISTED = 50;
 
 /** How a role called a function. */
-export interface RoleCalls {
+interface RoleCalls {
   functionName: string;
   role: string | null;
   /** Calls that passed all checks, with any outcome. */

@@ -5,7 +5,6 @@ import type { AccessMatrix } from "@patchbay/protocol/console";
 import { accessUse } from "@patchbay/server/accounts/access-use";
 import { functionSetOf, rolesOf } from "../functions/routes.ts";
 import { type ConsoleDeps, type Handlers, paged } from "../handler.ts";
-import type { RoleCalls } from "./queries.ts";
 
 const SHOWN_DAYS = 30;
 /** Function and role pairs with figures: about 240 KB in the response. */
@@ -40,7 +39,7 @@ export function accessRoutes({ store, queries, gateway, limits, adminOf }: Acces
         limit: MOST_PAIRS,
       });
       const indexes = new Map(roles.map((role, index) => [role, index]));
-      const callsOf = figuresOf(called.items, indexes);
+      const callsOf = Map.groupBy(called.items, ({ functionName }) => functionName);
       const cases = casesOf(manifest.functions, indexes);
       return {
         manifestHash,
@@ -56,7 +55,10 @@ export function accessRoutes({ store, queries, gateway, limits, adminOf }: Acces
           conditional: fn.conditional,
           ...approvalOf(fn),
           cases: cases.listed.get(fn.name) ?? [],
-          calls: callsOf.get(fn.name) ?? [],
+          calls: (callsOf.get(fn.name) ?? []).flatMap(({ role, calls, denied, lastAt }) => {
+            const index = indexes.get(role);
+            return index === undefined ? [] : [{ role: index, calls, denied, lastAt: isoTime(lastAt) }];
+          }),
         })),
         callsOmitted: called.cut,
         casesOmitted: cases.omitted,
@@ -135,16 +137,4 @@ function casesOf(functions: readonly FunctionManifest[], indexes: Indexes) {
     );
   }
   return { listed, omitted };
-}
-
-function figuresOf(rows: readonly RoleCalls[], indexes: Indexes): Map<string, Row["calls"]> {
-  const figures = new Map<string, Row["calls"]>();
-  for (const { functionName, role, calls, denied, lastAt } of rows) {
-    const index = indexes.get(role);
-    if (index === undefined) continue;
-    const row = figures.get(functionName) ?? [];
-    row.push({ role: index, calls, denied, lastAt: isoTime(lastAt) });
-    figures.set(functionName, row);
-  }
-  return figures;
 }

@@ -5,6 +5,7 @@ import { refusalOf } from "@patchbay/engine/ports/refusal";
 import { fromJson } from "@patchbay/store/columns";
 import type { Engine } from "@patchbay/store/engine";
 import { payloadOf } from "./payload.ts";
+import { failureOf } from "./spans.ts";
 
 /** Calls per answer, and bytes per call's arguments. */
 const SHOWN = 50;
@@ -78,6 +79,5 @@ const openState = (state: string | null) => (state === "waiting" ? ("waiting" as
 
 function endOf(outcome: CallOutcome): RunEffects["calls"][number]["state"] {
   if (outcome.ok) return "ok";
-  if (refusalOf(outcome) !== undefined) return "denied";
-  return outcome.code === "outcome_unknown" ? "unknown" : outcome.code === "cancelled" ? "cancelled" : "failed";
+  return refusalOf(outcome) === undefined ? failureOf(outcome.code) : "denied";
 }

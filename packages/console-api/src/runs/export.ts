@@ -8,9 +8,7 @@ import type { ConsoleQueries } from "../queries.ts";
 import type { Sorted } from "./facts.ts";
 import type { RunFilter } from "./filter.ts";
 
-type ExportFormat = "ndjson" | "json" | "csv";
-
-export const TYPES: Record<ExportFormat, string> = {
+export const TYPES = {
   ndjson: "application/x-ndjson",
   json: "application/json",
   csv: "text/csv; charset=utf-8",
@@ -106,7 +104,7 @@ export async function* pagesOf(read: (cursor: string | undefined) => Promise<Pag
 }
 
 export async function* textsOf(
-  format: ExportFormat,
+  format: keyof typeof TYPES,
   pages: AsyncIterable<RunSummary[]>,
 ): AsyncGenerator<string, undefined, undefined> {
   if (format === "csv") yield `${COLUMNS.join(",")}\r\n`;

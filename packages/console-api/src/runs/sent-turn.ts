@@ -32,7 +32,23 @@ export async function sentTurn(
     choose: (wanted) => chosen(models, wanted),
     history: (maxBytes) => queries.runs.history({ before: runId, ...historyScope(run), maxBytes }),
   });
-  return shown(step, sent.at(-1)!, sent.at(-2), turns[step]?.usage);
+  const [last, before, usage] = [sent.at(-1)!, sent.at(-2), turns[step]?.usage];
+  const { system, functions, messages, earlierMessages = 0 } = last.request;
+  return {
+    step,
+    system,
+    functions: functions.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
+    messages: [...messages],
+    earlierMessages,
+    parameters: parametersOf(last),
+    tokens: {
+      ...promptParts(last.request),
+      input: usage?.input ?? null,
+      cachedInput: usage?.cachedInput ?? null,
+    },
+    difference: before ? differenceOf(last, before) : null,
+    historyDeleted: last.historyDeleted,
+  };
 }
 
 /** A run's turns by number: a retry starts with the turns from the runs that it continues, like a resumed run. */
@@ -56,30 +72,6 @@ function chosen(models: ModelCatalog, wanted: { provider: string; model: string 
     throw new Error("a stored turn is not requested again");
   };
   return { provider: { name: wanted.provider, stream }, model: wanted.model, cost: () => 0 };
-}
-
-function shown(
-  step: number,
-  sent: SentRequest,
-  before: SentRequest | undefined,
-  usage: { input: number; cachedInput: number } | undefined,
-): SentTurn {
-  const { system, functions, messages, earlierMessages = 0 } = sent.request;
-  return {
-    step,
-    system,
-    functions: functions.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
-    messages: [...messages],
-    earlierMessages,
-    parameters: parametersOf(sent),
-    tokens: {
-      ...promptParts(sent.request),
-      input: usage?.input ?? null,
-      cachedInput: usage?.cachedInput ?? null,
-    },
-    difference: before ? differenceOf(sent, before) : null,
-    historyDeleted: sent.historyDeleted,
-  };
 }
 
 function parametersOf({ request, provider }: SentRequest): ModelParameters {

@@ -162,14 +162,15 @@ function callEnding({ run }: RunParts, call: TimedCall, manifest: Manifest | und
   // Also for a call without an outcome whose run has ended.
   const { code = null, errorMessage = null } = outcomeFields(call);
   const rule = outcome && refusalOf(outcome);
-  if (rule === undefined) {
-    const state = code === "outcome_unknown" ? "unknown" : code === "cancelled" ? "cancelled" : "failed";
-    return { state, code, errorMessage };
-  }
+  if (rule === undefined) return { state: failureOf(code), code, errorMessage };
   const roles = manifest?.functions.find(({ name }) => name === functionName)?.roles;
   const why = explainDenial({ functionName, rule, role: run.role, roles, message: errorMessage ?? "" });
   return { state: "denied", rule, why, code, errorMessage };
 }
+
+/** How a call that was not denied failed. */
+export const failureOf = (code: string | null) =>
+  code === "outcome_unknown" ? "unknown" : code === "cancelled" ? "cancelled" : "failed";
 
 /** The run's ending, which its open spans share. */
 export function runEnding({ status, result }: RunParts["run"]): Ending {

@@ -1,50 +1,28 @@
+import type { InferResult } from "kysely";
 import { isoTime, isoTimeOrNull } from "@patchbay/kit";
 import type { RunSummary } from "@patchbay/protocol/console";
 import { fromJson } from "@patchbay/store/columns";
 import type { Engine } from "@patchbay/store/engine";
 import { durationOf, type Figures, figuresOf, sourceOf } from "@patchbay/store/runs/run-facts";
-import type { RunRow } from "@patchbay/store/tables/runs";
 import { beginningOf } from "@patchbay/store/threads/thread-roles";
 
 const QUERY_UNITS = 200;
 /** Micro-USD per dollar. */
 export const MICROS = 1_000_000;
 
-const COLUMNS = [
-  "runs.id",
-  "runs.agent_id",
-  "runs.thread_id",
-  "runs.position",
-  "runs.session_id",
-  "runs.key_id",
-  "runs.role",
-  "runs.kind",
-  "runs.status",
-  "runs.request",
-  "runs.created_at",
-  "runs.started_at",
-  "runs.finished_at",
-  "runs.waits_since",
-  "runs.waited_ms",
-] as const;
-
-type ColumnName<Name> = Name extends `runs.${infer Column extends keyof RunRow}` ? Column : never;
-
-export type SummarisedRun = Pick<RunRow, ColumnName<(typeof COLUMNS)[number]>> & {
-  now: number;
-  failure: RunRow["ending"];
-};
-
 /** A summary's columns. The ending is read only for failed or cancelled runs. */
 export function summarised({ db, dialect }: Engine) {
   return db
     .selectFrom("runs")
-    .select(COLUMNS)
-    .select((eb) => [
-      dialect.now.as("now"),
+    .select(["runs.id", "runs.agent_id", "runs.thread_id", "runs.position", "runs.session_id", "runs.key_id"])
+    .select(["runs.role", "runs.kind", "runs.status", "runs.request", "runs.created_at", "runs.started_at"])
+    .select(["runs.finished_at", "runs.waits_since", "runs.waited_ms", dialect.now.as("now")])
+    .select((eb) =>
       eb.case().when("runs.status", "in", ["failed", "cancelled"]).then(eb.ref("runs.ending")).end().as("failure"),
-    ]);
+    );
 }
+
+type SummarisedRun = InferResult<ReturnType<typeof summarised>>[number];
 
 /** Adds call and turn figures, which are read for all rows together. */
 export async function toSummaries(engine: Engine, rows: readonly SummarisedRun[]): Promise<RunSummary[]> {
