@@ -32,9 +32,7 @@ export async function namesOf(
   return new Map(rows.flatMap(({ id, name }) => (name === null ? [] : [[id, name]])));
 }
 
-type Table = "members" | "agents" | "service_tokens" | "credentials";
-
-function tableOf(id: string): Table {
+function tableOf(id: string) {
   if (id.startsWith("mem_")) return "members";
   if (id.startsWith("agt_")) return "agents";
   return id.startsWith(SERVICE_TOKEN_ID) ? "service_tokens" : "credentials";

@@ -32,14 +32,33 @@ export function creditQueries(engine: Engine) {
         moved.push(...(await movedByDay(engine, orgId, slice)));
       });
       // Read with the newest slice: later entries are in neither the balance nor the slices.
-      const balance = moved[0]?.balance ?? balance_micros;
-      const reserved = await reservedByDay(engine, orgId);
-      return daysOf(moved, { reserved, balance, fromDay, toDay: Math.min(toDay, today) });
+      let balanceMicros = moved[0]?.balance ?? balance_micros;
+      const movedOn = new Map(moved.map((row) => [row.day, row]));
+      const reservedOn = await reservedByDay(engine, orgId);
+      const days: Credits["days"] = [];
+      const last = Math.min(toDay, today);
+      // Credit reserved before midnight and returned after it: the previous day seems to have spent it.
+      let givenBack = 0;
+      // Computed backwards from today, because only today's balance is known.
+      for (let day = Math.max(last, ...movedOn.keys()); day >= fromDay; day--) {
+        const { micros, granted } = movedOn.get(day) ?? { micros: 0, granted: 0 };
+        const spent = granted - micros - (reservedOn.get(day) ?? 0) - givenBack;
+        givenBack = Math.max(0, -spent);
+        if (day <= last)
+          days.push({
+            day: isoTime(day * DAY_MS).slice(0, 10),
+            spentUsd: usdOf(Math.max(0, spent)),
+            grantedUsd: usdOf(granted),
+            balanceUsd: usdOf(balanceMicros),
+          });
+        balanceMicros -= micros;
+      }
+      return days.reverse();
     },
 
     /** Credit reserved for turns in progress. */
     async reservedMicros(orgId: string): Promise<number> {
-      return (await reservedByDay(engine, orgId)).reduce((all, { micros }) => all + micros, 0);
+      return (await reservedByDay(engine, orgId)).values().reduce((all, micros) => all + micros, 0);
     },
 
     /** Credit spent or reserved since then. */
@@ -100,7 +119,7 @@ function movedByDay({ db }: Engine, orgId: string, { from, to }: TimeRange) {
 }
 
 /** Credit reserved for turns of running runs, by reservation day. */
-async function reservedByDay({ db }: Engine, orgId: string): Promise<{ day: number; micros: number }[]> {
+async function reservedByDay({ db }: Engine, orgId: string): Promise<Map<number, number>> {
   const open = db
     .selectFrom("runs")
     .select("runs.id")
@@ -125,42 +144,7 @@ async function reservedByDay({ db }: Engine, orgId: string): Promise<{ day: numb
     )
     .groupBy("day")
     .execute();
-  return rows.map(({ day, micros }) => ({ day, micros: -micros }));
-}
-
-interface Known {
-  reserved: { day: number; micros: number }[];
-  /** The current balance. */
-  balance: number;
-  fromDay: number;
-  toDay: number;
-}
-
-/** Computed backwards from today, because only today's balance is known. */
-function daysOf(
-  moved: { day: number; micros: number; granted: number }[],
-  { reserved, balance, fromDay, toDay }: Known,
-): Credits["days"] {
-  const movedOn = new Map(moved.map((row) => [row.day, row]));
-  const reservedOn = new Map(reserved.map(({ day, micros }) => [day, micros]));
-  const days: Credits["days"] = [];
-  let balanceMicros = balance;
-  // Credit reserved before midnight and returned after it: the previous day seems to have spent it.
-  let givenBack = 0;
-  for (let day = Math.max(toDay, ...movedOn.keys()); day >= fromDay; day--) {
-    const { micros, granted } = movedOn.get(day) ?? { micros: 0, granted: 0 };
-    const spent = granted - micros - (reservedOn.get(day) ?? 0) - givenBack;
-    givenBack = Math.max(0, -spent);
-    if (day <= toDay)
-      days.push({
-        day: isoTime(day * DAY_MS).slice(0, 10),
-        spentUsd: usdOf(Math.max(0, spent)),
-        grantedUsd: usdOf(granted),
-        balanceUsd: usdOf(balanceMicros),
-      });
-    balanceMicros -= micros;
-  }
-  return days.reverse();
+  return new Map(rows.map(({ day, micros }) => [day, -micros]));
 }
 
 /** From runs and from usage: usage outlives its runs, and a new run has none. */

@@ -1,3 +1,4 @@
+import { present } from "@patchbay/kit";
 import type { RunTrace, Span } from "@patchbay/protocol/console";
 import { PROVIDER_NAMES, type ProviderName } from "@patchbay/protocol/providers";
 import { getRouteApi } from "@tanstack/react-router";
@@ -158,9 +159,7 @@ export function bodyOf(settings: Settings, sent: Sent) {
   const { session, analysis, provider, model, maxTokens, temperature, context, schema } = settings;
   return {
     query: sent.query,
-    ...(sent.threadId !== undefined && { threadId: sent.threadId }),
-    ...(session && { sessionId: session }),
-    ...(sent.role && { role: sent.role }),
+    ...present({ threadId: sent.threadId, sessionId: session || undefined, role: sent.role || undefined }),
     ...(context.trim() && { contextJson: JSON.stringify(JSON.parse(context)) }),
     ...(analysis && { analysisMode: true }),
     ...(schema.trim() && { responseSchema: JSON.parse(schema) as Record<string, unknown> }),
