@@ -46,6 +46,7 @@ export function AccessPage() {
     },
     { value: "shadow", label: "Candidate", content: <ShadowView agentId={agentId} /> },
   ];
+  const open = (next: View) => change({ view: next === "matrix" ? undefined : next, cell: undefined });
   return (
     <>
       <PageHeader
@@ -64,11 +65,7 @@ export function AccessPage() {
           </NeverConnected>
         </Card>
       ) : (
-        <Tabs
-          value={view}
-          onChange={(next) => change({ view: next === "matrix" ? undefined : next, cell: undefined })}
-          tabs={tabs}
-        />
+        <Tabs value={view} onChange={open} tabs={tabs} />
       )}
     </>
   );

@@ -86,7 +86,7 @@ const stepsOf = (agent: Agent | undefined, create: ReactNode): Step[] => [
 
 /** The file to write, the command that connects it with a new key, and whether it has connected. */
 function HowToConnect({ agentId }: { agentId: string }) {
-  const create = useAction({
+  const { data, error, isPending, mutate } = useAction({
     mutationFn: (): Promise<CreatedCredential> =>
       api.post("/agents/:agent_id/credentials", {
         params: { agentId },
@@ -94,7 +94,7 @@ function HowToConnect({ agentId }: { agentId: string }) {
       }),
     onSuccess: () => refetch("/agents/:agent_id/credentials"),
   });
-  const secret = create.data?.secret;
+  const secret = data?.secret;
   return (
     <div className="grid min-w-0 gap-4">
       <Part title="Create a service from a clone of Patchbay">
@@ -110,20 +110,14 @@ function HowToConnect({ agentId }: { agentId: string }) {
       <Part title="Connect them with a runtime key, in your service folder">
         {secret === undefined ? (
           <div>
-            <GuardedButton
-              needs="developer"
-              look="primary"
-              icon="key"
-              busy={create.isPending}
-              onClick={() => create.mutate()}
-            >
+            <GuardedButton needs="developer" look="primary" icon="key" busy={isPending} onClick={() => mutate()}>
               Create runtime key
             </GuardedButton>
           </div>
         ) : (
           <Secret label="Runtime key" secret={secret} />
         )}
-        <Fault error={create.error} />
+        <Fault error={error} />
         <ConnectSnippets agentId={agentId} runtimeKey={secret} />
       </Part>
       <div className="flex flex-wrap items-center justify-between gap-2">

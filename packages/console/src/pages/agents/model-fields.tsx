@@ -110,6 +110,7 @@ function FallbackList({ draft, errors, readOnly, onChange }: ModelFieldsProps & 
   const { fallback: models } = draft;
   const { fallback: error } = errors;
   const first = useFirstProvider();
+  const add = () => onChange({ fallback: [...models, { provider: first, model: "" }] });
   const replace = (index: number, changed: Partial<(typeof models)[number]>) =>
     onChange({ fallback: models.map((entry, at) => (at === index ? { ...entry, ...changed } : entry)) });
   return (
@@ -150,11 +151,7 @@ function FallbackList({ draft, errors, readOnly, onChange }: ModelFieldsProps & 
       )}
       {!readOnly && models.length < MAX_FALLBACKS && (
         <div>
-          <Button
-            size="small"
-            icon="plus"
-            onClick={() => onChange({ fallback: [...models, { provider: first, model: "" }] })}
-          >
+          <Button size="small" icon="plus" onClick={add}>
             Add fallback model
           </Button>
         </div>

@@ -46,6 +46,8 @@ export function TestCall(props: TestCallProps) {
   const { fn, set, notice } = props;
   const call = useTestCall(props);
   const { run, isSending, submitted, input, shape, written, role, invalid, change, send } = call;
+  const faults = submitted ? input.faults : [];
+  const look = fn.effect === "destructive" ? "danger" : "primary";
   const pickCase = ({ input, context, roles }: FunctionCase): void => {
     change({ written: argumentsDraft(shape, input), context: contextText(context) });
     const applies = roles ?? (fn.roles === "everyone" ? [] : fn.roles);
@@ -74,7 +76,7 @@ export function TestCall(props: TestCallProps) {
             shape={shape}
             written={written}
             onChange={(next) => change({ written: next })}
-            faults={submitted ? input.faults : []}
+            faults={faults}
           />
           <CallerFields set={set} call={call} />
           {!set.connected && (
@@ -89,13 +91,7 @@ export function TestCall(props: TestCallProps) {
                 Fix the fields marked above
               </p>
             )}
-            <GuardedButton
-              needs="developer"
-              type="submit"
-              look={fn.effect === "destructive" ? "danger" : "primary"}
-              icon="send"
-              busy={isSending}
-            >
+            <GuardedButton needs="developer" type="submit" look={look} icon="send" busy={isSending}>
               Call {role === "" ? "without a role" : `as ${role.length > 24 ? "this role" : role}`}
               <span className="opacity-80 max-sm:hidden">
                 <Kbd keys="mod ↵" />

@@ -16,15 +16,9 @@ interface CreatedKeyProps {
 
 /** Shows a new secret and how to use it; the API does not return it again. */
 export function CreatedKey({ created, note, onClose }: CreatedKeyProps) {
-  const { kind } = created.credential;
+  const { singular } = KINDS[created.credential.kind];
   return (
-    <NewSecret
-      wide
-      title={`Your new ${KINDS[kind].singular}`}
-      label={KINDS[kind].singular}
-      secret={created.secret}
-      onClose={onClose}
-    >
+    <NewSecret wide title={`Your new ${singular}`} label={singular} secret={created.secret} onClose={onClose}>
       {note}
       <Usage {...created} />
     </NewSecret>

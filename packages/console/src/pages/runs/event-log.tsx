@@ -36,6 +36,7 @@ export function EventLog({ run }: { run: RunTrace }) {
   const log = useRunLog(run, dialect);
   const events = log.data ?? [];
   const text = () => events.map(blockOf).join("");
+  const save = () => download(`${run.runId}.${dialect}.sse`, "text/event-stream", text());
   return (
     <Card flush>
       <div className="border-line flex flex-wrap items-center justify-between gap-2 border-b px-4 py-2">
@@ -54,11 +55,7 @@ export function EventLog({ run }: { run: RunTrace }) {
             {log.hasNextPage && " so far"}
           </span>
           <CopyButton text={text}>Copy as .sse</CopyButton>
-          <Button
-            size="small"
-            icon="download"
-            onClick={() => download(`${run.runId}.${dialect}.sse`, "text/event-stream", text())}
-          >
+          <Button size="small" icon="download" onClick={save}>
             Download
           </Button>
         </div>

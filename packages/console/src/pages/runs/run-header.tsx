@@ -163,20 +163,14 @@ function EditQuery({ run }: { run: RunTrace }) {
 }
 
 function Cancel({ run: { agentId, runId } }: { run: RunTrace }) {
-  const cancel = useAction({
+  const { mutate: cancel, isPending } = useAction({
     mutationFn: () => api.post("/agents/:agent_id/runs/:run_id/cancel", { params: { agentId, runId } }),
     onSuccess: () => showSuccess("Cancelling the run"),
     onError: (error) => showError("Couldn't cancel the run", error),
     onSettled: () => refetch("/agents/:agent_id/runs/:run_id"),
   });
   return (
-    <GuardedButton
-      needs="developer"
-      size="small"
-      icon="stopped"
-      busy={cancel.isPending}
-      onClick={() => cancel.mutate()}
-    >
+    <GuardedButton needs="developer" size="small" icon="stopped" busy={isPending} onClick={() => cancel()}>
       Cancel run
     </GuardedButton>
   );

@@ -85,6 +85,7 @@ function sumsOf(runs: readonly RunSummary[]) {
 
 function Actions({ agentId, selected }: Pick<RunSumsProps, "agentId" | "selected">) {
   const [asked, setAsked] = useState<"cancel" | "rerun">();
+  const close = () => setAsked(undefined);
   const open = selected.filter(({ status }) => isOpen(status));
   // The older run is on the left; ids begin with their time.
   const [a, b] = selected.map(({ runId }) => runId).toSorted();
@@ -104,12 +105,7 @@ function Actions({ agentId, selected }: Pick<RunSumsProps, "agentId" | "selected
         Run again
       </GuardedButton>
       {asked && (
-        <ForAll
-          {...BULK[asked]}
-          agentId={agentId}
-          runs={asked === "cancel" ? open : selected}
-          onClose={() => setAsked(undefined)}
-        />
+        <ForAll {...BULK[asked]} agentId={agentId} runs={asked === "cancel" ? open : selected} onClose={close} />
       )}
     </>
   );

@@ -144,15 +144,11 @@ function SpanOverview({ run, span, nowMs, progress }: SpanPanelProps) {
 /** What a member may do with a call: open its function, call it again by hand, or keep it as a case. */
 function CallActions({ run: { agentId, runId, role, context }, span }: { run: RunTrace; span: Span }) {
   const input = wholeInput(span);
+  const search = { again: runId, call: span.id, role: role ?? undefined };
   return (
     <div className="grid gap-2">
       <div className="flex flex-wrap gap-2">
-        <LinkButton
-          {...toFunction(agentId, span.name)}
-          search={{ again: runId, call: span.id, role: role ?? undefined }}
-          size="small"
-          icon="retry"
-        >
+        <LinkButton {...toFunction(agentId, span.name)} search={search} size="small" icon="retry">
           Try with these arguments
         </LinkButton>
         <QuietLink {...toFunction(agentId, span.name)} icon="function">
