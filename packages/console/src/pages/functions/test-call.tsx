@@ -72,12 +72,7 @@ export function TestCall(props: TestCallProps) {
           {notice !== undefined && <p className="text-muted text-sm">{notice}</p>}
           <Examples fn={fn} onPick={(example) => change({ written: argumentsDraft(shape, example) })} />
           <Cases fn={fn} onPick={pickCase} />
-          <ArgumentsForm
-            shape={shape}
-            written={written}
-            onChange={(next) => change({ written: next })}
-            faults={faults}
-          />
+          <ArgumentsForm shape={shape} written={written} onChange={(written) => change({ written })} faults={faults} />
           <CallerFields set={set} call={call} />
           {!set.connected && (
             <p className="text-muted text-sm">

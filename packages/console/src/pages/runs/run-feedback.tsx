@@ -139,6 +139,7 @@ function FeedbackForm({ run, draft, onDraft }: RunFeedbackProps) {
     ...(named.length > 0 && { tags: named }),
     ...(comment.trim() !== "" && { comment }),
   };
+  const canSave = Object.keys(body).length > 0 && fault === undefined;
   const scores = useRef<HTMLDivElement>(null);
   const onRemoved = (): void => {
     onDraft(undefined);
@@ -152,13 +153,7 @@ function FeedbackForm({ run, draft, onDraft }: RunFeedbackProps) {
       onSubmit={save.mutate}
       submit={
         <div className="flex flex-wrap gap-2">
-          <GuardedButton
-            needs="developer"
-            type="submit"
-            look="primary"
-            busy={save.isPending}
-            disabled={Object.keys(body).length === 0 || fault !== undefined}
-          >
+          <GuardedButton needs="developer" type="submit" look="primary" busy={save.isPending} disabled={!canSave}>
             Save feedback
           </GuardedButton>
           {own && (
