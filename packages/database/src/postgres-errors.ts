@@ -43,9 +43,11 @@ export function translatePostgresError(error: unknown): unknown {
   const state = /^[0-9A-Z]{5}$/.test(code) ? (REASONS[code] ?? REASONS[code.slice(0, 2)]) : undefined;
   const lost = isConnectionLost(error) || timedOut(error) ? "the database does not answer" : undefined;
   const reason = state ?? (isOutOfFiles(error) ? OUT_OF_FILES : lost);
-  if (reason === undefined) return withoutRows(error);
-  return new StoreUnavailable(`The store is unavailable: ${reason}.`, { cause: withoutRows(error) });
+  return reason === undefined ? withoutRows(error) : unavailable(reason, withoutRows(error));
 }
+
+const unavailable = (reason: string, cause: unknown): StoreUnavailable =>
+  new StoreUnavailable(`The store is unavailable: ${reason}.`, { cause });
 
 /** Removes the row that Postgres quotes in an error: it is user data, and errors are logged. */
 function withoutRows(error: unknown): unknown {
@@ -113,16 +115,10 @@ export function explainConnectError(error: unknown, { user, host, port, database
   const refused = /^The server does not support SSL|certificate|SASL:|password must be a string/i.test(message);
   const reason =
     hint ?? (refused ? `the database server at ${server} and this client are incompatible: ${message}` : undefined);
-  if (reason !== undefined) return new StoreUnavailable(`The store is unavailable: ${reason}.`, { cause: error });
-  if (message.startsWith("timeout exceeded"))
-    return new StoreUnavailable("The store is unavailable: all its database connections are busy.", { cause: error });
-  if (isOutOfFiles(error)) return translatePostgresError(error);
-  const timeless = timedOut(error) || isConnectionLost(error);
-  return timeless && !REASONS[codeOf(error)]
-    ? new StoreUnavailable(`The store is unavailable: the database server at ${server} does not answer.`, {
-        cause: error,
-      })
-    : translatePostgresError(error);
+  if (reason !== undefined) return unavailable(reason, error);
+  if (message.startsWith("timeout exceeded")) return unavailable("all its database connections are busy", error);
+  const lost = !isOutOfFiles(error) && !REASONS[codeOf(error)] && (timedOut(error) || isConnectionLost(error));
+  return lost ? unavailable(`the database server at ${server} does not answer`, error) : translatePostgresError(error);
 }
 
 /** An error's SQLSTATE or socket code; empty without one. */

@@ -116,6 +116,23 @@ export function transact<T>(engine: Engine, work: (trx: Engine) => Promise<T>): 
   );
 }
 
+/** Thrown in a transaction to roll it back and still return an answer. */
+export class Undone<T> extends Error {
+  readonly answer: T;
+
+  constructor(answer: T) {
+    super("the transaction is undone");
+    this.answer = answer;
+  }
+}
+
+/** As `transact`, for work that may throw `Undone`. */
+export const transactOrUndo = <T>(engine: Engine, work: (trx: Engine) => Promise<T>): Promise<T> =>
+  transact(engine, work).catch((error: unknown) => {
+    if (error instanceof Undone) return (error as Undone<T>).answer;
+    throw error;
+  });
+
 /** A transaction's connection until its end. */
 const connectionOf = (trx: Transaction<Schema>) =>
   trx.getExecutor().provideConnection(async (connection) => connection);

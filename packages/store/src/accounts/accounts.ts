@@ -1,6 +1,6 @@
 import { applySettingsChange } from "@patchbay/protocol";
 import { type Selectable, sql } from "kysely";
-import type { AccountStore, Agent } from "@patchbay/engine/ports/store/stores";
+import type { AccountStore, Agent, Org } from "@patchbay/engine/ports/store/stores";
 import { fromJson, toJson } from "../columns.ts";
 import { credentialStore } from "./credentials.ts";
 import { balanceOf } from "../runs/credits.ts";
@@ -19,13 +19,16 @@ export function accountStore(engine: Engine): Accounts {
   return { ...orgs(engine), ...agents(engine), ...credentialStore(engine), countQuery: queryCounter(engine) };
 }
 
-function orgs({ db, dialect }: Engine) {
+export async function insertOrg({ db, dialect }: Engine, { orgId, ...named }: Org): Promise<void> {
+  const row = { id: orgId, ...named, created_at: dialect.now };
+  await db.insertInto("orgs").values(row).execute();
+}
+
+function orgs(engine: Engine) {
+  const { db } = engine;
   const all = db.selectFrom("orgs").select(["id as orgId", "name", "tier"]);
   return {
-    async createOrg({ orgId, name, tier }) {
-      const row = { id: orgId, name, tier, created_at: dialect.now };
-      await db.insertInto("orgs").values(row).execute();
-    },
+    createOrg: (org) => insertOrg(engine, org),
     listOrgs: () => oldestFirst(all).execute(),
     getOrg: (orgId) => all.where("id", "=", orgId).executeTakeFirst(),
     async renameOrg(orgId, name) {

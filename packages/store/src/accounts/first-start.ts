@@ -3,20 +3,13 @@ import { FIRST_START_NAMES, type FirstStartPlan, type FirstStartStore } from "@p
 import { accountStore } from "./accounts.ts";
 import { insertAudit } from "../audit/audit.ts";
 import { withoutNulls } from "../columns.ts";
-import { type Engine, transact } from "../engine.ts";
+import { type Engine, transactOrUndo, Undone } from "../engine.ts";
 import { affects } from "../statement.ts";
 import { insertMember } from "./members.ts";
 import { serviceTokenStore } from "./service-tokens.ts";
 
-/** Undoes a plan's transaction. */
-class Undone extends Error {
-  readonly outcome: "recorded" | "member_exists";
-
-  constructor(outcome: Undone["outcome"]) {
-    super(outcome);
-    this.outcome = outcome;
-  }
-}
+type Applied = Awaited<ReturnType<FirstStartStore["apply"]>>;
+const undone = (outcome: Applied) => new Undone(outcome);
 
 export function firstStartStore(engine: Engine): FirstStartStore {
   const { db, dialect } = engine;
@@ -26,15 +19,7 @@ export function firstStartStore(engine: Engine): FirstStartStore {
       return Object.fromEntries(rows.map(({ name, org_id: orgId, value }) => [name, { orgId, value }]));
     },
 
-    async apply(plan) {
-      try {
-        await transact(engine, (trx) => store(trx, plan));
-        return "stored";
-      } catch (error) {
-        if (error instanceof Undone) return error.outcome;
-        throw error;
-      }
-    },
+    apply: (plan) => transactOrUndo(engine, (trx) => store(trx, plan)),
 
     async secretWith(hash) {
       const active = sql<number>`case
@@ -53,7 +38,7 @@ export function firstStartStore(engine: Engine): FirstStartStore {
 }
 
 /** The values first: a replica that starts at the same time waits at the first of them until this transaction ends. */
-async function store(trx: Engine, plan: FirstStartPlan): Promise<void> {
+async function store(trx: Engine, plan: FirstStartPlan): Promise<Applied> {
   const { orgId, values, org, agent, credentials, member, serviceToken, audit } = plan;
   const { createOrg, createAgent, createCredential } = accountStore(trx);
   const chosen = withoutNulls(values);
@@ -62,12 +47,13 @@ async function store(trx: Engine, plan: FirstStartPlan): Promise<void> {
     if (value === undefined) continue;
     const added = trx.db.insertInto("first_start").values({ name, org_id: orgId, value });
     const once = added.onConflict((conflict) => conflict.column("name").doNothing());
-    if (!(await affects(trx, once))) throw new Undone("recorded");
+    if (!(await affects(trx, once))) throw undone("recorded");
   }
   if (org) await createOrg(org);
   if (agent) await createAgent(agent);
   for (const credential of credentials) await createCredential(credential);
-  if (member && !(await insertMember(trx, member))) throw new Undone("member_exists");
+  if (member && !(await insertMember(trx, member))) throw undone("member_exists");
   if (serviceToken) await serviceTokenStore(trx).create(serviceToken);
   await insertAudit(trx, audit);
+  return "stored";
 }

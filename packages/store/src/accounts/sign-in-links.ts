@@ -2,6 +2,7 @@ import type { ConsoleRole } from "@patchbay/protocol/console";
 import { type Engine, transact } from "../engine.ts";
 import { sql } from "kysely";
 import type { Accepted, LinkMade, LinkRecord, SignInStore } from "@patchbay/engine/ports/store/members";
+import { insertOrg } from "./accounts.ts";
 import { endOfMaker } from "./holders.ts";
 import { isActiveToken, SERVICE_TOKEN_ID } from "./service-tokens.ts";
 import { inMs } from "../moments.ts";
@@ -76,13 +77,7 @@ export function links(engine: Engine) {
     setUp: (hash, { org, owner }) =>
       transact(engine, async (trx) => {
         if ((await hasMembers(trx)) || !(await takeLink(trx, hash))) return false;
-        if (org) {
-          const { orgId: id, ...named } = org;
-          await trx.db
-            .insertInto("orgs")
-            .values({ id, ...named, created_at: dialect.now })
-            .execute();
-        }
+        if (org) await insertOrg(trx, org);
         await insertMember(trx, owner);
         return true;
       }),

@@ -1,5 +1,5 @@
 import { type GrantedApproval, isProvisional } from "@patchbay/protocol";
-import { type RawBuilder, sql } from "kysely";
+import { sql } from "kysely";
 import { grantOf } from "@patchbay/engine/ports/store/approvals";
 import { type CallRecord, isUnsure } from "@patchbay/engine/ports/records";
 import type { CallStore } from "@patchbay/engine/ports/store/call-store";
@@ -157,30 +157,24 @@ function results(engine: Engine): Pick<CallStore, "arrive" | "arrivals"> {
 export async function storeCalls(trx: Engine, run: CallingRun, calls: readonly CallRecord[]): Promise<void> {
   await noteUnusedResults(trx, run, calls);
   const of = { run_id: run.runId, org_id: run.orgId, agent_id: run.agentId, role: run.role ?? null };
-  const rows = calls.map((call) => ({ ...of, ...callRowOf(call) }));
-  // Only calls with an outcome get an end time.
-  await insertOpenCalls(
+  await insertCalls(
     trx,
-    rows.filter(({ outcome }) => outcome === null),
-  );
-  await insertEndedCalls(
-    trx,
-    rows.filter(({ outcome }) => outcome !== null),
+    calls.map((call) => ({ ...of, ...callRowOf(call) })),
   );
 }
 
 /** The sending replica writes `accepted_by`, `arrived` and `late`; a decision's report writes `waited_ms`. */
 type NewCallRow = Omit<CallRow, "accepted_by" | "arrived" | "late" | "waited_ms" | "created_at" | "finished_at">;
 
-const insertOpenCalls = insertion((rows: NewCallRow[], engine) => inserted(engine, rows, null));
-const insertEndedCalls = insertion((rows: NewCallRow[], engine) => inserted(engine, rows, engine.dialect.now));
-
-function inserted({ db, dialect }: Engine, rows: NewCallRow[], finishedAt: RawBuilder<number> | null) {
+const insertCalls = insertion((rows: NewCallRow[], { db, dialect: { now } }) => {
+  // Only calls with an outcome get an end time.
+  const finishedAt = ({ state }: NewCallRow) =>
+    sql<number | null>`case when cast(${state} as text) in ('succeeded', 'failed', 'denied') then ${now} end`;
   return db
     .insertInto("calls")
-    .values(rows.map((row) => ({ ...row, created_at: dialect.now, finished_at: finishedAt })))
+    .values(rows.map((row) => ({ ...row, created_at: now, finished_at: finishedAt(row) })))
     .modifyEnd(REPLACE_CALL);
-}
+});
 
 const newAttempt = sql<boolean>`excluded.attempt > calls.attempt`;
 /** An outcome's text starts with its members in `arrive` order. */

@@ -5,7 +5,7 @@ import { reserve } from "./credits.ts";
 import { liveKey, takeIdempotencyKey } from "./idempotency-keys.ts";
 import { continueRun, isNewest } from "./retries.ts";
 import { insertEvents } from "./runs-commit.ts";
-import { type Engine, transact } from "../engine.ts";
+import { type Engine, transact, transactOrUndo, Undone } from "../engine.ts";
 import { inMs } from "../moments.ts";
 import type { ThreadRow } from "../tables/schema.ts";
 import { affects, is, statement } from "../statement.ts";
@@ -13,32 +13,17 @@ import { newRowOf, resultColumns, type RunRow } from "../tables/runs.ts";
 import { isListed, roleRowOf, storeRole, titleOf } from "../threads/thread-roles.ts";
 import { storeDeliveries } from "../webhooks.ts";
 
-/** Thrown to roll a transaction back and still return an answer. */
-class NothingStored extends Error {
-  readonly answer: StartedRun;
-
-  constructor(answer: StartedRun) {
-    super(answer.kind);
-    this.answer = answer;
-  }
-}
+const nothingStored = (answer: StartedRun) => new Undone(answer);
 
 /** Starts runs. Start and checks are one transaction, so that a crash leaves either a whole run or nothing. */
 export function runStarts(engine: Engine): Pick<RunStore, "start" | "refuse" | "findByIdempotencyKey"> {
   const grouped = engine.dialect.groupStarts?.(engine);
   return {
     async start(run) {
-      try {
-        const started = await grouped?.(run);
-        if (started) {
-          const { reserved, ...times } = started;
-          return startedRun(run, { status: "running", fence: 1, started_at: times.created_at, ...times }, reserved);
-        }
-        return await transact(engine, (trx) => start(trx, run));
-      } catch (error) {
-        if (error instanceof NothingStored) return error.answer;
-        throw error;
-      }
+      const started = await grouped?.(run);
+      if (!started) return transactOrUndo(engine, (trx) => start(trx, run));
+      const { reserved, ...times } = started;
+      return startedRun(run, { status: "running", fence: 1, started_at: times.created_at, ...times }, reserved);
     },
 
     async refuse(run, { code, event, result, report }) {
@@ -71,10 +56,10 @@ export function runStarts(engine: Engine): Pick<RunStore, "start" | "refuse" | "
 async function start(trx: Engine, run: NewRun): Promise<StartedRun> {
   // The request joins the run that has the key, or is rejected when its body differs.
   const known = run.idempotency && (await takeIdempotencyKey(trx, run, run.idempotency));
-  if (known) throw new NothingStored({ kind: "joined", ...known });
+  if (known) throw nothingStored({ kind: "joined", ...known });
   const position = await assignPosition(trx, run);
-  if (position === undefined || !(await takeThreadKey(trx, run))) throw new NothingStored({ kind: "thread_gone" });
-  if (run.retries && !(await isNewest(trx, run, run.retries, position))) throw new NothingStored({ kind: "outdated" });
+  if (position === undefined || !(await takeThreadKey(trx, run))) throw nothingStored({ kind: "thread_gone" });
+  if (run.retries && !(await isNewest(trx, run, run.retries, position))) throw nothingStored({ kind: "outdated" });
   const behindOthers = !run.newThread && (await isBusy(trx, run.threadId));
   const mustWait = behindOthers || run.mustWait === true;
   await touchSession(trx, run);
@@ -157,8 +142,8 @@ async function isBusy({ db }: Engine, threadId: string): Promise<boolean> {
     .where("status", "in", ["queued", "running", "waiting"])
     .execute();
   // Behind a run that waits for a person, the new run would only use up its time.
-  if (active.some(({ status }) => status === "waiting")) throw new NothingStored({ kind: "busy", waits: true });
-  if (active.length > LIMITS.threadQueueDepth) throw new NothingStored({ kind: "busy" });
+  if (active.some(({ status }) => status === "waiting")) throw nothingStored({ kind: "busy", waits: true });
+  if (active.length > LIMITS.threadQueueDepth) throw nothingStored({ kind: "busy" });
   return active.length > 0;
 }
 

@@ -3,6 +3,7 @@ import { ago, DAY_MS, startOfDay } from "../moments.ts";
 import { oldestFirst, type PageEnd } from "../page-cursor.ts";
 import type { Pass } from "../pass.ts";
 import type { Schema } from "../tables/schema.ts";
+import { amountColumns } from "../tables/turns.ts";
 import { BATCH, eachPage, forEachAgent, forEachOrg } from "./batches.ts";
 import { is } from "../statement.ts";
 
@@ -55,14 +56,7 @@ export async function condenseUsage(engine: Engine, days: number, pass: Pass): P
 }
 
 type Usage = Schema["usage"];
-const AMOUNTS = [
-  "turns",
-  "input_tokens",
-  "cached_input_tokens",
-  "cache_write_input_tokens",
-  "output_tokens",
-  "cost_micros",
-] as const;
+const AMOUNTS = ["turns" as const, ...amountColumns.names];
 
 /** With this id, all turns with one day, role and model share one row. */
 function ofDay(turn: Usage): Usage {

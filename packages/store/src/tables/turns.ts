@@ -7,14 +7,14 @@ import { bigint, integer, json, recordColumns, type RowOf, text } from "./table.
 
 /** Tokens and cost of a turn. */
 type Spent = Pick<TurnRecord, "step" | "costMicros"> & Required<Omit<TokenUsage, "hourCacheWriteInput">>;
-const SPENT = {
-  step: integer("step"),
+const AMOUNTS = {
   input: bigint("input_tokens"),
   cachedInput: bigint("cached_input_tokens"),
   cacheWriteInput: bigint("cache_write_input_tokens"),
   output: bigint("output_tokens"),
   costMicros: bigint("cost_micros"),
 };
+const SPENT = { step: integer("step"), ...AMOUNTS };
 
 type Turn = Spent & Pick<TurnRecord, "messages" | "warnings"> & { beganAt?: number; retries?: ModelRetry[] };
 const TURN = {
@@ -52,6 +52,7 @@ export interface UsageRow extends RowOf<Usage, typeof USAGE> {
   created_at: number;
 }
 
+export const amountColumns = recordColumns<Omit<Spent, "step">>()(AMOUNTS);
 export const turnColumns = recordColumns<Turn>()(TURN);
 export const usageColumns = recordColumns<Usage>()(USAGE);
 /** Of both tables. */

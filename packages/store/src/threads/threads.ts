@@ -11,7 +11,7 @@ import type { Schema, ThreadRow } from "../tables/schema.ts";
 import { summariesOf, threadsOfRoles } from "./thread-roles.ts";
 import { visibleRuns } from "./visible.ts";
 import type { RunRow } from "../tables/runs.ts";
-import { is } from "../statement.ts";
+import { affects, is } from "../statement.ts";
 
 /** Threads as clients list, read and erase them. */
 export function threadStore(engine: Engine): ThreadStore {
@@ -106,14 +106,12 @@ function findThread(
 }
 
 /** Locks the thread until the transaction ends: no run in it starts or ends. */
-async function lockThread({ db }: Engine, agentId: string, threadId: string): Promise<boolean> {
-  const locked = await db
-    .updateTable("threads")
-    .set((eb) => ({ updated_at: eb.ref("updated_at") }))
-    .where(is({ id: threadId, agent_id: agentId }))
-    .returning("id")
-    .executeTakeFirst();
-  return locked !== undefined;
+function lockThread(trx: Engine, agentId: string, threadId: string): Promise<boolean> {
+  const thread = trx.db.updateTable("threads").where(is({ id: threadId, agent_id: agentId }));
+  return affects(
+    trx,
+    thread.set((eb) => ({ updated_at: eb.ref("updated_at") })),
+  );
 }
 
 /** Locks the open runs, so that they cannot reserve or spend credits until the transaction ends. */
