@@ -2,7 +2,7 @@ import { present } from "@patchbay/kit";
 import { ApprovalDecision, ApprovalStatus } from "@patchbay/protocol";
 import { invalid } from "@patchbay/engine/ports/service-error";
 import { receiveJson } from "../kernel/body.ts";
-import { type Exchange, type Handler, json } from "../kernel/exchange.ts";
+import { type Exchange, json } from "../kernel/exchange.ts";
 import { asStranger } from "@patchbay/engine/ports/fair-queue";
 import { apiHandler, type CallerDeps } from "./caller.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -13,9 +13,7 @@ import { pageOf } from "./run-routes.ts";
 const PAGE = 50;
 
 /** Routes that read and decide approvals, for keys with the right to decide. */
-export function approvalRoutes(
-  deps: CallerDeps & Pick<HttpDeps, "approvals" | "reads">,
-): Record<"listApprovals" | "getApproval" | "decideApproval", Handler> {
+export function approvalRoutes(deps: CallerDeps & Pick<HttpDeps, "approvals" | "reads">) {
   const { approvals, reads } = deps;
   const forKey = apiHandler(deps);
   return {

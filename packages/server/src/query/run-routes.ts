@@ -110,9 +110,7 @@ const MESSAGES = 100;
 const LONGEST_CURSOR = 500;
 
 /** Routes for an agent's threads that exist for the caller. */
-export function threadRoutes(
-  deps: CallerDeps & Pick<HttpDeps, "threads" | "reads">,
-): Record<"listThreads" | "getThread" | "deleteThread", Handler> {
+export function threadRoutes(deps: CallerDeps & Pick<HttpDeps, "threads" | "reads">) {
   const { runs, threads, reads } = deps;
   const forKey = apiHandler(deps);
   return {

@@ -3,6 +3,7 @@ import {
   type ChosenModel,
   type ModelDelta,
   ModelError,
+  type ModelErrorKind,
   type ModelRequest,
   type ModelTurn,
   type PartialUsage,
@@ -160,25 +161,26 @@ function show({ type, text }: ModelDelta, observer: Pick<AttemptObserver, "text"
   else observer.thought(text);
 }
 
-const REASONS: Record<ModelError["kind"], string> = {
-  rate_limited: "it is limiting requests; try again later",
-  quota: "the account's quota or spending limit is used up",
-  overloaded: "it is overloaded; try again later",
-  authentication: "it refused the configured API key",
-  unknown_model: "it does not offer this model to the configured account",
-  bad_request: "it refused the request; the service's log has its reason",
-  context_window: "the conversation is too long for the model",
-  network: "the connection could not be made, or was lost in its answer",
-  out_of_files: `${OUT_OF_FILES} to ask it`,
-  truncated: "its answer was cut off",
-  malformed: "it wrote function calls that cannot be read",
-  server: "it had an internal error; try again later",
+/** Why an attempt failed: `short` for warnings, `reason` for the message to the caller. */
+export const MODEL_FAILURES: Record<ModelErrorKind, { short: string; reason: string }> = {
+  rate_limited: { short: "rate limit", reason: "it is limiting requests; try again later" },
+  quota: { short: "quota used up", reason: "the account's quota or spending limit is used up" },
+  overloaded: { short: "overloaded", reason: "it is overloaded; try again later" },
+  authentication: { short: "key refused", reason: "it refused the configured API key" },
+  unknown_model: { short: "unknown model", reason: "it does not offer this model to the configured account" },
+  bad_request: { short: "request refused", reason: "it refused the request; the service's log has its reason" },
+  context_window: { short: "conversation too long", reason: "the conversation is too long for the model" },
+  network: { short: "connection failed", reason: "the connection could not be made, or was lost in its answer" },
+  out_of_files: { short: "no free file descriptor in the service", reason: `${OUT_OF_FILES} to ask it` },
+  truncated: { short: "answer cut off", reason: "its answer was cut off" },
+  malformed: { short: "unreadable calls", reason: "it wrote function calls that cannot be read" },
+  server: { short: "server error", reason: "it had an internal error; try again later" },
 };
 
 /** Why a provider failed, for the API caller. */
 export function reasonOf({ kind, retryAfterMs }: ModelError): string {
   const wait = retryAfterMs === undefined ? "" : ` (it asks for ${Math.ceil(retryAfterMs / 1000)} s)`;
-  return `${REASONS[kind]}${wait}`;
+  return `${MODEL_FAILURES[kind].reason}${wait}`;
 }
 
 const NO_FILES = "The service could not ask the model: it has reached its limit of open files. Try again in a moment.";

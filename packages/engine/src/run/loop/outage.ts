@@ -1,5 +1,6 @@
-import type { ChosenModel, ModelError, ModelErrorKind } from "../../ports/model-provider.ts";
+import type { ChosenModel, ModelError } from "../../ports/model-provider.ts";
 import type { ActiveRun } from "../state.ts";
+import { MODEL_FAILURES } from "./model-turn.ts";
 
 /** How long to ask a turn's models again after their attempts; half the run's remaining time when that is shorter. */
 const WINDOW_MS = 60_000;
@@ -34,7 +35,7 @@ export function createOutage({ remainingMs, random = Math.random }: Pick<ActiveR
       closesAt ??= left - Math.min(WINDOW_MS, left / 2);
       failures.set(model, error);
       readyAt.set(model, left - (error.retryAfterMs ?? 0));
-      reasons.add(error.status === undefined ? WORDS[error.kind] : `HTTP ${error.status}`);
+      reasons.add(error.status === undefined ? MODEL_FAILURES[error.kind].short : `HTTP ${error.status}`);
       requests++;
       lateMs = beganAt - left;
     },
@@ -70,19 +71,3 @@ export function createOutage({ remainingMs, random = Math.random }: Pick<ActiveR
 }
 
 export type Outage = ReturnType<typeof createOutage>;
-
-/** Why a request failed that got no HTTP status. */
-const WORDS: Record<ModelErrorKind, string> = {
-  rate_limited: "rate limit",
-  quota: "quota used up",
-  overloaded: "overloaded",
-  authentication: "key refused",
-  unknown_model: "unknown model",
-  bad_request: "request refused",
-  context_window: "conversation too long",
-  network: "connection failed",
-  out_of_files: "no free file descriptor in the service",
-  truncated: "answer cut off",
-  malformed: "unreadable calls",
-  server: "server error",
-};
