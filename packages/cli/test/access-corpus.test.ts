@@ -11,6 +11,10 @@ import { AUTHORIZE, WIDENINGS } from "./access-corpus/widenings.ts";
 import type { Difference } from "@patchbay/access-lab/search/search";
 import { temporaryFolder } from "./support/command.ts";
 
+/** All edits in `.ci/full`, every fourth otherwise: a minute of CPU time for edits that rarely change. */
+const sampled = (edits: readonly Edit[]): readonly Edit[] =>
+  process.env["PATCHBAY_TEST_ROWS"] === "all" ? edits : edits.filter((_, i) => i % 4 === 0);
+
 /** The line of JSON that a script prints for each edit. */
 async function linesOf<T>(script: string, edits: readonly Edit[]): Promise<T[]> {
   await using folder = await temporaryFolder();
@@ -35,37 +39,45 @@ async function reported(edits: readonly Edit[]): Promise<{ name: string; changes
 }
 
 test("every planted widening fails the check", async () => {
-  const found = await reported(WIDENINGS);
+  expect(WIDENINGS.length).toBeGreaterThanOrEqual(100);
 
-  expect(found.length).toBeGreaterThanOrEqual(100);
+  const found = await reported(sampled(WIDENINGS));
+
   expect(found.filter(({ changes }) => changes.length === 0).map(({ name }) => name)).toEqual([]);
 });
 
 test("a search finds a call for every widening of authorize that the schemas let through", async () => {
-  const found = await linesOf<Difference[]>("search.ts", AUTHORIZE);
+  const edits = sampled(AUTHORIZE);
+  const found = await linesOf<Difference[]>("search.ts", edits);
 
   // The input schema refuses the amounts that these would allow.
   const bounded = ["no amount", "negative amounts", "a bound that is off by one", "larger refunds"];
-  expect(AUTHORIZE.filter((_, i) => found[i]!.length === 0).map(({ name }) => name)).toEqual(bounded);
+  const names = edits.map(({ name }) => name);
+  expect(names.filter((_, i) => found[i]!.length === 0)).toEqual(bounded.filter((name) => names.includes(name)));
 });
 
 test("a search finds no widening in a refactoring of code", async () => {
-  const found = await linesOf<Difference[]>("search.ts", CODE);
+  const edits = sampled(CODE);
+  const found = await linesOf<Difference[]>("search.ts", edits);
 
-  expect(CODE.filter((_, i) => found[i]!.length > 0).map(({ name }) => name)).toEqual([]);
+  expect(edits.filter((_, i) => found[i]!.length > 0).map(({ name }) => name)).toEqual([]);
 });
 
 test("no refactoring and no narrowing is called a widening", async () => {
-  const found = await reported(HARMLESS);
+  expect(HARMLESS.length).toBeGreaterThanOrEqual(100);
 
-  expect(found.length).toBeGreaterThanOrEqual(100);
+  const found = await reported(sampled(HARMLESS));
+
   const wrong = found.filter(({ changes }) => changes.some(({ kind }) => kind === "widening"));
   expect(wrong.map(({ name, changes }) => [name, changes[0]!.sentence])).toEqual([]);
   // A rewritten `authorize` is unproven, and hardly anything else.
   const unproven = found.filter(({ changes }) =>
     changes.some(({ about }) => about !== "authorize" && about !== "approval"),
   );
-  expect(unproven.map(({ name }) => name)).toEqual(["code in the schema of the context"]);
+  const unprovenName = "code in the schema of the context";
+  expect(unproven.map(({ name }) => name)).toEqual(
+    found.map(({ name }) => name).filter((name) => name === unprovenName),
+  );
 });
 
 test("a sentence names each edit of a bound, an output, an operand and an open object", async () => {
