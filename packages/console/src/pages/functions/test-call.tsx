@@ -180,15 +180,11 @@ function useTestCall({ fn, form: [{ written, context }, setForm], open, onBegin 
 
 function CallerFields({ set, call }: { set: FunctionSet; call: ReturnType<typeof useTestCall> }) {
   const { role, setRole, context, change, parsed, submitted } = call;
+  const preset = set.defaultRole === null ? "no role" : `${set.defaultRole} (default)`;
   return (
     <div className="border-line grid gap-4 border-t pt-4">
       <Field label="Role" hint="Role to call as; leave empty for none">
-        <Combobox
-          suggestions={set.roles}
-          value={role}
-          onChange={setRole}
-          placeholder={set.defaultRole === null ? "no role" : `${set.defaultRole} (default)`}
-        />
+        <Combobox suggestions={set.roles} value={role} onChange={setRole} placeholder={preset} />
       </Field>
       <details className="group" open={context !== "" || undefined}>
         <summary className="text-muted hover:text-text flex items-center gap-1.5 text-sm font-medium">

@@ -30,6 +30,11 @@ export function useRunLog({ agentId, runId }: RunTrace, dialect: Dialect, need?:
 /** An event as the block that clients receive. */
 export const blockOf = ({ seq, body }: LogEvent): string => `id: ${seq}\ndata: ${body}\n\n`;
 
+const FORMATS: { value: Dialect; label: string }[] = [
+  { value: "hosted", label: "Query API" },
+  { value: "local", label: "Local API" },
+];
+
 /** Every stored run event, byte for byte as the query API or the local API sends it. */
 export function EventLog({ run }: { run: RunTrace }) {
   const [dialect, setDialect] = useState<Dialect>(run.source === "local" ? "local" : "hosted");
@@ -40,15 +45,7 @@ export function EventLog({ run }: { run: RunTrace }) {
   return (
     <Card flush>
       <div className="border-line flex flex-wrap items-center justify-between gap-2 border-b px-4 py-2">
-        <Segmented
-          label="Event format"
-          options={[
-            { value: "hosted", label: "Query API" },
-            { value: "local", label: "Local API" },
-          ]}
-          value={dialect}
-          onChange={setDialect}
-        />
+        <Segmented label="Event format" options={FORMATS} value={dialect} onChange={setDialect} />
         <div className="flex flex-wrap items-center gap-2">
           <span className="text-muted text-xs">
             {countOf(events.length, "event")}

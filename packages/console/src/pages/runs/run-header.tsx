@@ -136,14 +136,10 @@ function Actions({ run }: { run: RunTrace }) {
 /** Opens the function with the same arguments, role and context. As a query, a test call would be a text for a model. */
 function EditTestCall({ run: { agentId, runId, role, query } }: { run: RunTrace }) {
   const functionName = query.split(" ", 1)[0] ?? "";
+  const search = { again: runId, role: role ?? undefined };
+  const link = <LinkButton {...toFunction(agentId, functionName)} search={search} />;
   return (
-    <GuardedLink
-      needs="developer"
-      look="primary"
-      size="small"
-      icon="edit"
-      link={<LinkButton {...toFunction(agentId, functionName)} search={{ again: runId, role: role ?? undefined }} />}
-    >
+    <GuardedLink needs="developer" look="primary" size="small" icon="edit" link={link}>
       Edit and call again
     </GuardedLink>
   );
