@@ -22,8 +22,8 @@ export function compareDefaultRole(before: AccessLock, after: AccessLock, steps:
   const [was, is] = [before.defaultRole, after.defaultRole];
   if (was === is) return [];
   const cellIn = ({ functions, defaultRole }: AccessLock, name: string): LockedCell => {
-    const one = own(functions, name);
-    return one === undefined ? "hidden" : cellFor(one, defaultRole ?? NO_ROLE);
+    const locked = own(functions, name);
+    return locked === undefined ? "hidden" : cellFor(locked, defaultRole ?? NO_ROLE);
   };
   const moreIn = (some: AccessLock, others: AccessLock, left: Steps): string[] =>
     Object.keys(some.functions).filter((name) => allowsMore(cellIn(others, name), cellIn(some, name), left));

@@ -34,10 +34,10 @@ function cutSchema(schema: JsonObject, role: string | undefined, steps: Steps): 
   const redacted = redactedFor(schema, role, steps);
   if (isSame(redacted, whole, { whole: true, steps })) return whole;
   let isCuttable = true;
-  const cutNames = (one: JsonObject): JsonObject => {
-    if ("hidden" in one) isCuttable = false;
-    takeSchema(steps, one);
-    return withoutNames(one);
+  const cutNames = (part: JsonObject): JsonObject => {
+    if ("hidden" in part) isCuttable = false;
+    takeSchema(steps, part);
+    return withoutNames(part);
   };
   const cut = withoutUnused(mapSchema(redacted, cutNames, steps), steps);
   return isCuttable && refsIn(cut, steps).every((ref) => followRef(cut, ref) !== undefined) ? cut : undefined;
@@ -62,7 +62,7 @@ function withoutNames(schema: JsonObject): JsonObject {
   const named = isJsonObject(properties) ? Object.entries(properties).filter(([, member]) => member !== false) : [];
   const names = new Set(named.map(([name]) => name));
   const isObject = (value: JsonValue | undefined) =>
-    Array.isArray(value) ? value.some((one) => typeof one === "object" && one !== null) : isJsonObject(value);
+    Array.isArray(value) ? value.some((member) => typeof member === "object" && member !== null) : isJsonObject(value);
   const kept = Object.entries(rest).filter(
     ([keyword, value]) =>
       !NAMING.includes(keyword) || ((keyword === "const" || keyword === "enum") && !isObject(value)),
@@ -109,7 +109,7 @@ const STEPS_OF_MEMBER = 5;
 function refsIn(part: JsonValue, steps: Steps): string[] {
   if (Array.isArray(part)) {
     takeSteps(steps, STEPS_OF_MEMBER * part.length);
-    return part.flatMap((one) => refsIn(one, steps));
+    return part.flatMap((item) => refsIn(item, steps));
   }
   if (!isJsonObject(part)) return [];
   const entries = Object.entries(part);

@@ -43,8 +43,8 @@ export function compareOutput(calls: Calls): AccessChange[] {
     ];
   const described = (own: Steps) => compareDescribed({ ...calls, steps: own }, was, is);
   // Earlier runtimes send the marks only next to the schema.
-  const lacksMarks = (one: LockedFunction, schema: JsonObject, own: Steps) =>
-    callers.some((role) => hidesOf(cellFor(one, role)).size > 0) && marksIn(schema, own).length === 0;
+  const lacksMarks = (locked: LockedFunction, schema: JsonObject, own: Steps) =>
+    callers.some((role) => hidesOf(cellFor(locked, role)).size > 0) && marksIn(schema, own).length === 0;
   const isHiddenElse = callers.some((role) => !isSame(cellFor(before, role), cellFor(after, role), { whole: true }));
   return [
     ...(isSame(was, is, { whole: true }) ? [] : within(steps, steps.left / 2, described, () => unproven("output"))),

@@ -45,7 +45,7 @@ export interface RoleChange extends Pick<AccessChange, "kind" | "about"> {
 export function forRoles(
   found: readonly { roles: readonly string[]; changes: readonly RoleChange[] }[],
 ): AccessChange[] {
-  const each = found.flatMap(({ roles, changes }) => changes.map((one) => ({ ...one, roles })));
+  const each = found.flatMap(({ roles, changes }) => changes.map((difference) => ({ ...difference, roles })));
   return [...Map.groupBy(each, ({ kind, says }) => `${kind} ${says([])}`).values()].map((same) => {
     const { kind, about, says } = same[0]!;
     return change(kind, about, says(same.flatMap(({ roles }) => roles)));
@@ -116,8 +116,8 @@ export function subject(roles: readonly string[]): string {
 }
 
 /** The verb for a sentence about roles. */
-export const verb = (roles: readonly string[], one: string, more: string): string =>
-  roles.length === 1 || roles.includes(NO_ROLE) ? one : more;
+export const verb = (roles: readonly string[], single: string, more: string): string =>
+  roles.length === 1 || roles.includes(NO_ROLE) ? single : more;
 
 export function list(names: readonly string[]): string {
   if (names.length <= NAMES) return names.join(", ");

@@ -42,21 +42,21 @@ export function accessSurface(manifest: Manifest, steps: Steps = UNLIMITED): Acc
     ...(checksContext === false && { context: true as const }),
     ...(namesSubject !== undefined && { subject: namesSubject ? { cases: {} } : (false as const) }),
     ...(hooks.length > 0 && { hooks: Object.fromEntries(hooks.map((hook) => [hook, "runs" as const])) }),
-    functions: byName(manifest.functions.map((one) => [one.name, functionSurface(one, columns, steps)])),
+    functions: byName(manifest.functions.map((declared) => [declared.name, functionSurface(declared, columns, steps)])),
   };
 }
 
 /** `none`, then the service's roles in its order, then roles that only functions name. */
 export function accessColumns({ roles = [], defaultRole, functions }: Manifest): string[] {
-  const named = functions.flatMap((one) => (one.roles === "everyone" ? [] : one.roles));
+  const named = functions.flatMap((declared) => (declared.roles === "everyone" ? [] : declared.roles));
   const all = [...roles, ...(defaultRole === undefined ? [] : [defaultRole]), ...[...new Set(named)].sort()];
   return [...new Set([NO_ROLE, ...all.map(columnOf)])];
 }
 
-function functionSurface(one: FunctionManifest, columns: readonly string[], steps: Steps): LockedFunction {
-  const { effect, idempotent, approval, conditional, inputSchema, keepsUnlisted, outputSchema } = one;
+function functionSurface(declared: FunctionManifest, columns: readonly string[], steps: Steps): LockedFunction {
+  const { effect, idempotent, approval, conditional, inputSchema, keepsUnlisted, outputSchema } = declared;
   const input = withoutAnnotations(inputSchema, steps);
-  const cell = cellsOf(one, columns, steps);
+  const cell = cellsOf(declared, columns, steps);
   return {
     effect,
     idempotent,
@@ -93,9 +93,9 @@ function cellsOf(
   return (column) => {
     const role = roleOfColumn(column);
     if (roles !== "everyone" && (role === undefined || !allowed.has(role))) return "hidden";
-    const hidden = redactions.filter((one) => {
-      takeSteps(steps, STEPS_OF_ENTRY + one.roles.length);
-      return !rolesAllow(one.roles, role);
+    const hidden = redactions.filter((redaction) => {
+      takeSteps(steps, STEPS_OF_ENTRY + redaction.roles.length);
+      return !rolesAllow(redaction.roles, role);
     });
     const members = byName(hidden.map(({ path }): [string, "removed"] => [path, "removed"]));
     if (!isDecided) return hidden.length === 0 ? "allowed" : { access: "allowed", members };

@@ -13,7 +13,7 @@ export function table(headings: string[], rows: string[][], empty: string, width
   const widths = headings.map((heading, column) =>
     Math.max(columnsOf(heading), ...cells.map((row) => columnsOf(row[column] ?? ""))),
   );
-  const needed = widths.reduce((sum, one) => sum + one, GAP.length * (widths.length - 1));
+  const needed = widths.reduce((sum, wide) => sum + wide, GAP.length * (widths.length - 1));
   if (needed > width)
     return cells
       .map((row) => fields(headings.map((heading, column) => [heading, row[column] ?? ""] as const)))

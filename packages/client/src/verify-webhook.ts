@@ -34,9 +34,9 @@ export async function verifyWebhook(options: VerifyWebhookOptions): Promise<Webh
   const signed = new Uint8Array(prefix.length + content.length);
   signed.set(prefix);
   signed.set(content, prefix.length);
-  for (const one of typeof secret === "string" ? [secret] : secret) {
+  for (const text of typeof secret === "string" ? [secret] : secret) {
     const algorithm = { name: "HMAC", hash: "SHA-256" };
-    const key = await crypto.subtle.importKey("raw", encoder.encode(one), algorithm, false, ["verify"]);
+    const key = await crypto.subtle.importKey("raw", encoder.encode(text), algorithm, false, ["verify"]);
     for (const candidate of candidates)
       if (await crypto.subtle.verify("HMAC", key, candidate, signed))
         return JSON.parse(new TextDecoder().decode(content)) as WebhookEvent;

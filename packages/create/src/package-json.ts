@@ -68,7 +68,7 @@ export function packageFiles(
   packed: PackedPackages = new Map(),
 ): Map<string, string> {
   const locally = (wanted: Record<string, string>) =>
-    Object.fromEntries(Object.entries(wanted).map(([one, range]) => [one, packed.get(one) ?? range]));
+    Object.fromEntries(Object.entries(wanted).map(([name, range]) => [name, packed.get(name) ?? range]));
   const replacements = Object.fromEntries(packed);
   const replaced = packed.size > 0;
   const content = {

@@ -73,7 +73,7 @@ export function renderEscalationReport(report: EscalationReport): string {
   const { service, functions, roles, results, findings, notes, attempts, durationMs } = report;
   const attacks = [...new Set(results.map(({ attack }) => attack))];
   const cell = (attack: string, role: string | null): string => {
-    const own = results.find((one) => one.attack === attack && one.role === role);
+    const own = results.find((result) => result.attack === attack && result.role === role);
     if (!own || own.attempts === 0) return "-";
     return own.findings === 0 ? String(own.attempts) : `${own.findings} FOUND`;
   };

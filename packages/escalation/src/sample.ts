@@ -133,7 +133,7 @@ function sampleText(schema: JsonObject, wanted: (free: boolean) => string): stri
   const text = fitted(wanted(free), schema);
   if (typeof pattern !== "string") return text;
   const matches = compile(pattern);
-  return [text, ...COMMON].find((one) => matches(one)) ?? text;
+  return [text, ...COMMON].find((candidate) => matches(candidate)) ?? text;
 }
 
 function fitted(text: string, { minLength, maxLength }: JsonObject): string {

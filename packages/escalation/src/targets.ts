@@ -1,4 +1,4 @@
-import { CALLER, type FunctionManifest } from "@patchbay/protocol";
+import { CALLER, type FunctionManifest, rolesOf as rolesNamed } from "@patchbay/protocol";
 import { type JsonObject, type JsonValue, oncePer } from "@patchbay/kit";
 import type { FunctionDefinition } from "@patchbay/runtime/function";
 import { createParser } from "@patchbay/runtime/schema/parser";
@@ -33,13 +33,11 @@ export interface Targets {
 
 /** Every role that the service, a function or a mark names, and no role. */
 export function rolesOf({ manifest, access }: Service): TriedRole[] {
-  const { roles = [], defaultRole, functions } = manifest;
-  const listed = functions.flatMap((one) => (one.roles === "everyone" ? [] : one.roles));
   const marked = [...access.values()].flatMap(({ protection }) => protection?.roles ?? []);
-  const named = new Set([...roles, ...(defaultRole === undefined ? [] : [defaultRole]), ...listed, ...marked]);
+  const named = new Set([...rolesNamed(manifest), ...marked]);
   return [
     ...[...named].map((role) => ({ stated: role, effective: role })),
-    { stated: undefined, effective: defaultRole },
+    { stated: undefined, effective: manifest.defaultRole },
   ];
 }
 
@@ -78,7 +76,7 @@ export async function targetsOf(
 }
 
 const isConfirmedByCaller = ({ approval }: FunctionManifest) =>
-  approval !== undefined && approval.by.every((one) => one === CALLER);
+  approval !== undefined && approval.by.every((role) => role === CALLER);
 
 /** The cases for this role, else those for other roles, else one generated call. `declared`: the cases are for this role. */
 function callsOf(
@@ -94,7 +92,7 @@ function callsOf(
   const chosen = forRole.length > 0 ? forRole : cases;
   const declared = forRole.length > 0;
   if (chosen.length > 0)
-    return { calls: chosen.map((one) => ({ functionName: name, input: one.input, context: one.context })), declared };
+    return { calls: chosen.map(({ input, context }) => ({ functionName: name, input, context })), declared };
   const input = sample(inputSchema, { variant: 0, full: false, text: () => "text", number: () => 1 });
   return { calls: [{ functionName: name, input, context }], declared };
 }

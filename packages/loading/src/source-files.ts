@@ -21,9 +21,9 @@ export function probe(path: string): string | undefined {
   const withoutEnding = path.slice(0, path.length - ending.length);
   const candidates = [
     path,
-    ...(WRITTEN_AS[ending] ?? []).map((one) => withoutEnding + one),
-    ...ENDINGS.map((one) => path + one),
-    ...ENDINGS.map((one) => join(path, `index${one}`)),
+    ...(WRITTEN_AS[ending] ?? []).map((written) => withoutEnding + written),
+    ...ENDINGS.map((suffix) => path + suffix),
+    ...ENDINGS.map((suffix) => join(path, `index${suffix}`)),
   ];
   return candidates.find(isFile);
 }

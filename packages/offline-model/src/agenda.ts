@@ -75,7 +75,7 @@ function decide(mood: Mood, sources: Sources, made: readonly MadeCall[], hints: 
   const ranked = rankFunctions(mood, sources, hints);
   const isWithinReach = ({ fn, filling }: Choice) =>
     !fn.readOnly || filling.missing.every((parameter) => prepare(fn, parameter, sources, []).length > 0);
-  const choice = ranked.find((one) => made.length > 0 || isWithinReach(one)) ?? ranked[0];
+  const choice = ranked.find((candidate) => made.length > 0 || isWithinReach(candidate)) ?? ranked[0];
   const words = contentWords(sources.query);
   if (!choice) return { mood, wanted: words, calls: [], answered: [], missing: [] };
   const labels = new Set(choice.filling.filled.flatMap(({ concepts }) => concepts));

@@ -51,7 +51,7 @@ function resultSection(call: MadeCall, { set, wanted }: Situation, isSingle: boo
 
 /** Asks for values that the thread does not contain, and names the parameters. */
 const question = ({ choice, missing }: Situation): string =>
-  `For **${readable(choice?.fn.name ?? "")}** I still need:\n\n${missing.map((one) => `- ${describeParameter(one)}`).join("\n")}`;
+  `For **${readable(choice?.fn.name ?? "")}** I still need:\n\n${missing.map((parameter) => `- ${describeParameter(parameter)}`).join("\n")}`;
 
 function capabilities({ set }: Situation, exampleQueries: readonly string[]): string[] {
   if (set.functions.length === 0) return ["I may not use any function here."];
@@ -69,7 +69,7 @@ export function writePlan({ choice, calls, missing }: Situation): string {
   if (!choice) return "1. Call nothing: no function fits. Say what can be done instead.";
   const name = `\`${choice.fn.name}\``;
   if (missing.length > 0)
-    return `1. Ask for ${missing.map((one) => `\`${one.name}\``).join(", ")}, which ${name} needs.`;
+    return `1. Ask for ${missing.map((parameter) => `\`${parameter.name}\``).join(", ")}, which ${name} needs.`;
   const steps = calls.map(({ fn, arguments: input }) => {
     const given = Object.entries(input).map(([key, value]) => `\`${key}\` ${inline(value)}`);
     return `Call \`${fn.name}\`${given.length > 0 ? ` with ${given.join(", ")}` : ""}: ${fn.title}`;

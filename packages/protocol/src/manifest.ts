@@ -178,7 +178,7 @@ export interface ServiceHooks extends FunctionOrigin {
 export function rolesOf({ roles = [], defaultRole, functions }: Manifest): Set<string> {
   const all = new Set(roles);
   if (defaultRole !== undefined) all.add(defaultRole);
-  for (const one of functions) if (one.roles !== "everyone") for (const role of one.roles) all.add(role);
+  for (const declared of functions) if (declared.roles !== "everyone") for (const role of declared.roles) all.add(role);
   return all;
 }
 

@@ -25,8 +25,8 @@ export interface StoredCall {
 
 /** False for a function in another service of the agent. A name that no service has may be a new function in this one. */
 export function isOfService(service: string, { name, functions }: Manifest, functionName: string): boolean {
-  const origin = functions.find((one) => one.name === functionName)?.origin?.service;
+  const origin = functions.find((declared) => declared.name === functionName)?.origin?.service;
   return origin === undefined
-    ? name === service || functions.some((one) => one.origin?.service === service)
+    ? name === service || functions.some((declared) => declared.origin?.service === service)
     : origin === service;
 }

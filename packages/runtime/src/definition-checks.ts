@@ -163,25 +163,25 @@ const CASE_PROPERTIES = ["input", "context", "roles"];
  */
 export function checkCases(cases: object, parseInput: Parse, where: string): ReadonlyMap<string, CheckedCase> {
   return new Map(
-    Object.entries(cases).map(([name, one]: [string, unknown]) => {
+    Object.entries(cases).map(([name, declared]: [string, unknown]) => {
       const of = `${where}: case "${name}"`;
       if (name === "" || name.length > 64)
         throw new DefinitionError(`${where}: the name of a case must have 1 to 64 characters.`);
-      return [name, checkCase(one, parseInput, of)];
+      return [name, checkCase(declared, parseInput, of)];
     }),
   );
 }
 
-function checkCase(one: unknown, parseInput: Parse, where: string): CheckedCase {
+function checkCase(declared: unknown, parseInput: Parse, where: string): CheckedCase {
   const fault = (what: string) => new DefinitionError(`${where}: ${what}`);
-  if (!isJsonObject(one) || !("input" in one))
+  if (!isJsonObject(declared) || !("input" in declared))
     throw fault("a case must be an object with input, and optionally context and roles.");
-  const { context = {}, roles } = one;
-  const unknown = Object.keys(one).filter((member) => !CASE_PROPERTIES.includes(member));
+  const { context = {}, roles } = declared;
+  const unknown = Object.keys(declared).filter((member) => !CASE_PROPERTIES.includes(member));
   if (unknown.length > 0)
     throw fault(`unknown property ${unknown.join(", ")}. The properties are: ${CASE_PROPERTIES.join(", ")}.`);
   if (roles !== undefined && !Array.isArray(roles)) throw fault("roles must be a list of roles.");
-  const input = copyOf(one["input"], `${where}: input`);
+  const input = copyOf(declared["input"], `${where}: input`);
   const parsed = parseInput(input);
   if (parsed instanceof Promise) parsed.catch(() => undefined);
   else if (!parsed.ok) throw fault(`the function does not accept its input: ${listFaults(parsed.faults)}`);
@@ -197,11 +197,11 @@ export function checkExampleQueries(list: unknown, parseContext: Parse | undefin
     throw new DefinitionError(
       `${where}: ${list.length} exampleQueries exceed the limit of ${LIMITS.exampleQueriesPerService}. Keep those that show most.`,
     );
-  return list.map((one: unknown, i) => checkExampleQuery(one, parseContext, `${where}: exampleQueries[${i}]`));
+  return list.map((example: unknown, i) => checkExampleQuery(example, parseContext, `${where}: exampleQueries[${i}]`));
 }
 
-function checkExampleQuery(one: unknown, parseContext: Parse | undefined, where: string): ExampleQuery {
-  const example = typeof one === "string" ? { query: one } : one;
+function checkExampleQuery(declared: unknown, parseContext: Parse | undefined, where: string): ExampleQuery {
+  const example = typeof declared === "string" ? { query: declared } : declared;
   if (!isJsonObject(example))
     throw new DefinitionError(`${where}: an example must be a text, or an object with query, role and context.`);
   refuseUnknownOptions(example, EXAMPLE_PROPERTIES, where);

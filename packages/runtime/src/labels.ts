@@ -44,8 +44,8 @@ function checkExamples(examples: unknown, parseInput: Parse, refuse: (text: stri
   if (!Array.isArray(examples)) return refuse("examples must be a list of arguments.");
   if (examples.length > LIMITS.inputExamples)
     refuse(`${examples.length} examples exceed the limit of ${LIMITS.inputExamples}. Keep those that show most.`);
-  return examples.map((one: unknown, i) => {
-    const example = jsonOf(one);
+  return examples.map((declared: unknown, i) => {
+    const example = jsonOf(declared);
     if (!isJsonObject(example)) return refuse(`examples[${i}] must be an object of arguments, as JSON.`);
     const sizeBytes = Buffer.byteLength(JSON.stringify(example));
     if (sizeBytes > LIMITS.inputExampleBytes)

@@ -116,8 +116,8 @@ export function defineService<C extends Schema | undefined = undefined>(options:
   const reader = { parse: parseContext, subject, modelContext };
   const hooks = { parse: parseContext, beforeQuery, beforeAnswer };
   const access = new Map(
-    [...functions].map(([name, one]) => {
-      const { manifest, output, cases, protection, code } = one;
+    [...functions].map(([name, definition]) => {
+      const { manifest, output, cases, protection, code } = definition;
       return [name, { manifest, output, cases, protection, code }];
     }),
   );
@@ -139,7 +139,7 @@ export function defineService<C extends Schema | undefined = undefined>(options:
     };
     // Not enumerable, so that a service copy with another `invoke` does not give access to the original gate.
     const substitute: Substitute = (handlerFor) =>
-      build(new Map([...functions].map(([name, one]) => [name, Object.freeze({ ...one, handler: handlerFor(one) })])));
+      build(new Map([...functions].map(([name, fn]) => [name, Object.freeze({ ...fn, handler: handlerFor(fn) })])));
     return Object.freeze(Object.defineProperty(service, SUBSTITUTE, { value: substitute }));
   };
   return build(functions);
@@ -217,7 +217,7 @@ function describeService<C extends Schema | undefined>(
   if (roles === "everyone") throw new DefinitionError(`${where}: roles must be a list of all roles.`);
   if (defaultRole !== undefined) checkKnown(roles, checkRole(defaultRole, where), `${where}: defaultRole`);
   const definitions = [...functions.values()];
-  const named = definitions.flatMap((one) => (one.manifest.roles === "everyone" ? [] : one.manifest.roles));
+  const named = definitions.flatMap(({ manifest }) => (manifest.roles === "everyone" ? [] : manifest.roles));
   const known = roles ?? [...new Set([...named, ...(defaultRole === undefined ? [] : [defaultRole])])];
   for (const role of [...known, ...named])
     if (role === TASKS)
@@ -233,8 +233,8 @@ function describeService<C extends Schema | undefined>(
     // A misspelt role in a mark would remove the field for every role, which is easy to overlook.
     for (const role of protection?.roles ?? []) checkKnown(known, role, `${of}: a mark of its output`);
     if (manifest.approval) checkApprovers(manifest.approval, known, of);
-    for (const [name, one] of cases)
-      for (const role of one.roles ?? []) checkKnown(known, role, `${of}: case "${name}"`);
+    for (const [name, definition] of cases)
+      for (const role of definition.roles ?? []) checkKnown(known, role, `${of}: case "${name}"`);
   }
 
   const manifest: Manifest = {

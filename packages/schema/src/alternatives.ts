@@ -127,7 +127,7 @@ export function alternativesIn(root: JsonObject, steps: Steps) {
 
 /** Joins the single-value lists into one. */
 function merged(alternatives: readonly Alternative[], steps: Steps): Alternative[] {
-  const values = alternatives.flatMap((one) => (isTyped(one) ? [] : one.values));
+  const values = alternatives.flatMap((alternative) => (isTyped(alternative) ? [] : alternative.values));
   takeSteps(steps, STEPS_OF_VALUE * values.length);
   return [...alternatives.filter(isTyped), { values: [...new Set(values)] }];
 }
@@ -140,12 +140,12 @@ function ownAlternatives(schema: JsonObject, referred: boolean): Alternative[] |
     if (listed !== undefined && only !== undefined) return undefined;
     const values = listed === undefined ? [only as Scalar] : (listed as Scalar[]);
     const bounded = Object.keys(schema).some((keyword) => !["type", "enum", "const", ...DEFINITIONS].includes(keyword));
-    return bounded ? undefined : [{ values: values.filter((value) => types.some((one) => isOfType(value, one))) }];
+    return bounded ? undefined : [{ values: values.filter((value) => types.some((name) => isOfType(value, name))) }];
   }
-  return types.map((one): Alternative => {
-    if (one === "null") return { values: [null] };
-    if (one === "boolean") return { values: [true, false] };
-    return KINDS.has(one) ? { kind: one as Kind, schema, referred } : { values: [] };
+  return types.map((name): Alternative => {
+    if (name === "null") return { values: [null] };
+    if (name === "boolean") return { values: [true, false] };
+    return KINDS.has(name) ? { kind: name as Kind, schema, referred } : { values: [] };
   });
 }
 
@@ -158,8 +158,8 @@ export function isTyped(alternative: Alternative): alternative is Typed {
   return "kind" in alternative;
 }
 
-export function isComposite(one: Alternative): one is Typed {
-  return isTyped(one) && (one.kind === "object" || one.kind === "array");
+export function isComposite(alternative: Alternative): alternative is Typed {
+  return isTyped(alternative) && (alternative.kind === "object" || alternative.kind === "array");
 }
 
 function areApart(alternatives: readonly Alternative[], steps: Steps): boolean {

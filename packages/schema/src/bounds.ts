@@ -82,9 +82,9 @@ function floorOf({ kind, schema }: Typed): Bound {
   return { value: bound.exclusive ? Math.floor(bound.value) + 1 : Math.ceil(bound.value), exclusive: false };
 }
 
-function ceilingOf(one: Typed): Bound {
-  const { maximum = Infinity, exclusiveMaximum = Infinity } = one.schema as Record<string, number>;
-  return negated(floorOf({ ...one, schema: { minimum: -maximum, exclusiveMinimum: -exclusiveMaximum } }));
+function ceilingOf(typed: Typed): Bound {
+  const { maximum = Infinity, exclusiveMaximum = Infinity } = typed.schema as Record<string, number>;
+  return negated(floorOf({ ...typed, schema: { minimum: -maximum, exclusiveMinimum: -exclusiveMaximum } }));
 }
 
 const SHOWN_UNITS = 80;
@@ -111,12 +111,12 @@ const BOUNDS = [
 /** The numbers that limit a schema, also in its branches, without repetitions. */
 export function boundsOf(schema: JsonValue, root: JsonObject, steps: Steps): number[] {
   const found = new Set<number>();
-  const visit = (one: JsonValue, depth: number): void => {
-    if (!isJsonObject(one) || depth > 3) return;
-    takeSchema(steps, one);
+  const visit = (part: JsonValue, depth: number): void => {
+    if (!isJsonObject(part) || depth > 3) return;
+    takeSchema(steps, part);
     takeSteps(steps, BOUNDS.length);
-    for (const name of BOUNDS) if (typeof one[name] === "number") found.add(one[name]);
-    const { $ref, anyOf, oneOf, allOf } = one;
+    for (const name of BOUNDS) if (typeof part[name] === "number") found.add(part[name]);
+    const { $ref, anyOf, oneOf, allOf } = part;
     if (typeof $ref === "string") visit(followRef(root, $ref) ?? false, depth + 1);
     for (const branches of [anyOf, oneOf, allOf])
       if (Array.isArray(branches)) for (const branch of branches) visit(branch, depth + 1);

@@ -36,8 +36,8 @@ export function redactedFor(root: JsonObject, role: string | undefined, steps: S
     return [anyOf, oneOf].some(
       (branches) =>
         Array.isArray(branches) &&
-        branches.some((one) => isHidden(one, within)) &&
-        branches.every((one) => isNull(one) || isHidden(one, within)),
+        branches.some((branch) => isHidden(branch, within)) &&
+        branches.every((branch) => isNull(branch) || isHidden(branch, within)),
     );
   };
   const branchesOf = unionReader(root, isHidden, steps);
@@ -81,8 +81,8 @@ function withoutHidden(
     delete schema["minItems"];
   }
   if (Array.isArray(prefixItems))
-    schema["prefixItems"] = prefixItems.map((one, i) =>
-      isHidden(one) ? { const: null } : (schema["prefixItems"] as JsonValue[])[i]!,
+    schema["prefixItems"] = prefixItems.map((item, i) =>
+      isHidden(item) ? { const: null } : (schema["prefixItems"] as JsonValue[])[i]!,
     );
   return schema;
 }
@@ -96,15 +96,15 @@ function unionReader(root: JsonObject, isHidden: (part: JsonValue) => boolean, s
   const unmarked = (schema: JsonValue): JsonValue =>
     isJsonObject(schema) ? mapSchema(schema, withoutMark, steps) : schema;
   return (original: JsonObject, made: JsonObject): JsonObject => {
-    const keyword = ["anyOf", "oneOf"].find((one) => Array.isArray(original[one]));
+    const keyword = ["anyOf", "oneOf"].find((name) => Array.isArray(original[name]));
     if (keyword === undefined) return made;
     const branches = original[keyword] as JsonValue[];
-    const hides = branches.map((one) => isHidden(one));
+    const hides = branches.map((branch) => isHidden(branch));
     const whole = branches.map(unmarked);
     if (!hides.includes(true) && isSame(whole, made[keyword]!, { whole: true, steps })) return made;
-    const lists = whole.map((one) => alternatives(one));
+    const lists = whole.map((branch) => alternatives(branch));
     const apart = lists.every(
-      (one, i) => one?.apart && lists.slice(i + 1).every((other) => other && areDisjoint(one.list, other.list, steps)),
+      (is, i) => is?.apart && lists.slice(i + 1).every((other) => other && areDisjoint(is.list, other.list, steps)),
     );
     if (!apart) return { ...made, [HIDDEN]: { ...original } };
     const kept = (made[keyword] as JsonValue[]).filter(

@@ -69,8 +69,8 @@ export function compareSchemas(
     const [was, is] = [withoutAnnotations(before, own), withoutAnnotations(after, own)];
     if (isSame(was, is, { whole: true, steps: own })) return EQUAL;
     const comparisons = [new Comparison(was, is, results, own), new Comparison(is, was, results, own)];
-    comparisons.forEach((one) => one.compare());
-    const [wider, narrower] = comparisons.map((one) => one.proved()) as [Wider[], Wider[]];
+    comparisons.forEach((comparison) => comparison.compare());
+    const [wider, narrower] = comparisons.map((comparison) => comparison.proved()) as [Wider[], Wider[]];
     return { verdict: verdictOf(wider, narrower), wider, narrower };
   };
   return within(steps, steps.left / 4, compare, () => {
@@ -165,16 +165,16 @@ class Comparison {
     const apart = were.apart && are.apart;
     if (!apart && !isSame(compositesOf(were.list), compositesOf(are.list), { steps: this.#steps }))
       return differs(at, INCOMPARABLE);
-    return are.list.flatMap((one): Difference[] => {
-      if (!isTyped(one)) return differs(at, ...this.#newValues(were.list, one.values));
-      if (!apart && isComposite(one)) return [];
-      const related = were.list.filter(isTyped).filter((was) => covers(was, one));
-      const closest = related.filter((was) => !excludes(was, one, this.#steps));
+    return are.list.flatMap((alternative): Difference[] => {
+      if (!isTyped(alternative)) return differs(at, ...this.#newValues(were.list, alternative.values));
+      if (!apart && isComposite(alternative)) return [];
+      const related = were.list.filter(isTyped).filter((was) => covers(was, alternative));
+      const closest = related.filter((was) => !excludes(was, alternative, this.#steps));
       const comparable = closest.length > 0 ? closest : related;
-      const differences = comparable.map((was) => this.#compareTyped(was, one, at));
+      const differences = comparable.map((was) => this.#compareTyped(was, alternative, at));
       if (differences.some(({ length }) => length === 0)) return [];
       if (differences.length === 1) return differences[0]!;
-      return differs(at, differences.length === 0 ? `type ${one.kind} is new` : "an alternative is new");
+      return differs(at, differences.length === 0 ? `type ${alternative.kind} is new` : "an alternative is new");
     });
   }
 
@@ -222,13 +222,13 @@ class Comparison {
   }
 
   #newValues(before: readonly Alternative[], values: readonly Scalar[]): string[] {
-    const known = new Set(before.flatMap((one) => (isTyped(one) ? [] : one.values)));
+    const known = new Set(before.flatMap((alternative) => (isTyped(alternative) ? [] : alternative.values)));
     const typed = before.filter(isTyped);
     takeSteps(this.#steps, STEPS_OF_VALUE * (known.size + values.length));
     const fresh = values.filter((value) => {
       if (known.has(value)) return false;
       takeSteps(this.#steps, typed.length * (STEPS_OF_ALTERNATIVE + String(value).length));
-      return !typed.some((one) => accepts(one, value));
+      return !typed.some((alternative) => accepts(alternative, value));
     });
     return fresh.length === 0 ? [] : [`${fresh.map(show).join(", ")} is new`];
   }
@@ -254,7 +254,7 @@ const acceptsAnything = (schema: JsonValue): boolean =>
   schema === true || (isJsonObject(schema) && Object.keys(schema).length === 0);
 
 function compositesOf(alternatives: readonly Alternative[]): JsonObject[] {
-  return alternatives.filter(isComposite).map((one) => ({ [one.kind]: one.schema }));
+  return alternatives.filter(isComposite).map((alternative) => ({ [alternative.kind]: alternative.schema }));
 }
 
 function covers(was: Typed, is: Typed): boolean {

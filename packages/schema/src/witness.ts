@@ -101,8 +101,8 @@ function closedSchemas(whole: JsonObject, results: boolean, steps: Steps): Close
   const close = (schema: JsonObject, own: Steps): JsonObject =>
     mapSchema(
       schema,
-      (one, path) =>
-        withFormat(path.some((step) => PARTIAL.has(step)) ? one : closeObject(results ? withoutRequired(one) : one)),
+      (part, path) =>
+        withFormat(path.some((step) => PARTIAL.has(step)) ? part : closeObject(results ? withoutRequired(part) : part)),
       own,
     );
   const root = close(whole, steps);
@@ -188,13 +188,13 @@ function* candidates(schema: JsonValue, search: Search): Iterable<JsonValue> {
   for (const branches of [anyOf, oneOf, allOf])
     for (const branch of Array.isArray(branches) ? branches : []) yield* candidates(branch, inner);
   const types = type === undefined ? ["string", "number", "boolean", "null", "object", "array"] : [type].flat();
-  for (const one of types) {
-    if (one === "string") yield* texts(search);
-    else if (one === "number" || one === "integer") yield* numbers(own, search);
-    else if (one === "boolean") yield* [true, false];
-    else if (one === "null") yield null;
-    else if (one === "object") yield* objects(own, inner);
-    else if (one === "array") yield* arrays(own, inner);
+  for (const name of types) {
+    if (name === "string") yield* texts(search);
+    else if (name === "number" || name === "integer") yield* numbers(own, search);
+    else if (name === "boolean") yield* [true, false];
+    else if (name === "null") yield null;
+    else if (name === "object") yield* objects(own, inner);
+    else if (name === "array") yield* arrays(own, inner);
   }
 }
 
@@ -234,13 +234,14 @@ function* objects(schema: JsonObject, search: Search): Iterable<JsonObject> {
   if (other === undefined) return;
   for (const name of isJsonObject(propertyNames) ? firstOf(candidates(propertyNames, search), NAMES) : ["other"])
     if (typeof name === "string") yield withMembers({ [name]: other });
-  const count = Math.max(typeof minProperties === "number" ? minProperties : 0, ...search.bounds.map((one) => one + 1));
+  const least = typeof minProperties === "number" ? minProperties : 0;
+  const count = Math.max(least, ...search.bounds.map((bound) => bound + 1));
   if (count > 0 && count < MOST_MEMBERS)
     yield withMembers(Object.fromEntries(Array.from({ length: count }, (_, i) => [`other${i}`, other])), 5 * count);
 }
 
 function* arrays({ items = true, prefixItems, minItems }: JsonObject, search: Search): Iterable<JsonValue[]> {
-  const placed = (Array.isArray(prefixItems) ? prefixItems : []).map((one) => sampleOf(one, search) ?? null);
+  const placed = (Array.isArray(prefixItems) ? prefixItems : []).map((part) => sampleOf(part, search) ?? null);
   const item = sampleOf(items, search);
   yield placed;
   if (item === undefined) return yield [];
@@ -248,7 +249,7 @@ function* arrays({ items = true, prefixItems, minItems }: JsonObject, search: Se
     typeof minItems === "number" ? minItems : 0,
     1,
     2,
-    ...search.bounds.flatMap((one) => [one, one + 1]),
+    ...search.bounds.flatMap((bound) => [bound, bound + 1]),
   ];
   for (const length of new Set(lengths)) {
     takeSteps(search.steps);

@@ -17,7 +17,7 @@ export type Approver = (request: ApprovalRequest) => PlayedDecision | Promise<Pl
 
 /** A decision's body in the query API. */
 export function decisionBody({ by }: Pick<ApprovalRequest, "by">, role: string | undefined, played: PlayedDecision) {
-  const as = played.as ?? by.find((one) => one !== CALLER) ?? role;
+  const as = played.as ?? by.find((name) => name !== CALLER) ?? role;
   if (as === undefined) throw new TypeError("Only the caller may decide, and the query has no role. Give `as`.");
   return { ...played, as };
 }

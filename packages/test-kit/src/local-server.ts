@@ -57,7 +57,7 @@ export async function startLocalServer(service: Service, options: LocalServerOpt
     runTimeoutMs,
     log: keepLines(log, "control-plane"),
   });
-  opening.defer(() => Promise.all(planes.map((one) => one.close({ graceMs: 0 }))).then(() => {}));
+  opening.defer(() => Promise.all(planes.map((opened) => opened.close({ graceMs: 0 }))).then(() => {}));
   const plane = planes.at(-1)!;
   const { agentId, apiKey } = await plane.admin.createAgent("Test", { instructions });
   const { apiKey: approverKey } = await plane.admin.createKey({ agentId, can: ["approve"] });

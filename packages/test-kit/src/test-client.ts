@@ -234,7 +234,7 @@ function bodyOf({ context, ...query }: TestQuery): object {
 
 /** The service's functions, without the one that takes a structured answer. */
 function visibleIn(request: ModelRequest | undefined): string[] {
-  return request?.functions.filter((one) => one !== request.respond).map(({ name }) => name) ?? [];
+  return request?.functions.filter((candidate) => candidate !== request.respond).map(({ name }) => name) ?? [];
 }
 
 type RefusedBody = ConstructorParameters<typeof QueryRefused>[1];

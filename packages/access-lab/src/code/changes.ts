@@ -68,7 +68,7 @@ function callWith(module: Module, use: Node): Node | undefined {
   const { callee } = outer;
   const variable = callee.type === "Identifier" ? module.top.set.get(callee.name) : undefined;
   const isOfPackage = variable?.defs.some(
-    (one) => one.type === "ImportBinding" && !/^[.#/]/.test(one.parent.source.value as string),
+    (definition) => definition.type === "ImportBinding" && !/^[.#/]/.test(definition.parent.source.value as string),
   );
   return isOfPackage === false ? outer : undefined;
 }

@@ -60,7 +60,7 @@ export class Links {
       if (statement.type !== "ExportNamedDeclaration") return [];
       const { declaration, source } = statement;
       const declared = declaration ? module.scopes.getDeclaredVariables(declaration) : [];
-      const own = declared.filter((one) => one.name === name);
+      const own = declared.filter((candidate) => candidate.name === name);
       const listed = statement.specifiers.filter(({ exported }) => nameOf(exported) === name);
       return [
         ...own.map((variable): Origin => ({ kind: "variable", module, variable })),
@@ -75,7 +75,7 @@ export class Links {
 
   /** What a variable means where it imports something, else the variable itself. */
   origins(module: Module, variable: Variable, seen = new Set<string>()): Origin[] {
-    const imports = variable.defs.flatMap((one) => (one.type === "ImportBinding" ? [one] : []));
+    const imports = variable.defs.flatMap((definition) => (definition.type === "ImportBinding" ? [definition] : []));
     if (imports.length === 0) return [{ kind: "variable", module, variable }];
     return imports.flatMap(({ node, parent }): Origin[] => {
       const found = this.imported(module, parent.source.value as string, importedName(node), seen);
@@ -90,14 +90,14 @@ export class Links {
     if (seen.has(variable)) return;
     seen.add(variable);
     this.#importers ??= this.#findImporters();
-    for (const one of [{ module, variable }, ...(this.#importers.get(variable) ?? [])])
-      for (const { identifier } of one.variable.references) {
+    for (const holder of [{ module, variable }, ...(this.#importers.get(variable) ?? [])])
+      for (const { identifier } of holder.variable.references) {
         const node = identifier as Node;
-        yield { module: one.module, node };
-        const outer = one.module.parents.get(node);
+        yield { module: holder.module, node };
+        const outer = holder.module.parents.get(node);
         if (outer?.type !== "VariableDeclarator" || outer.init !== node) continue;
-        for (const alias of one.module.scopes.getDeclaredVariables(outer))
-          if (outer.id.type === "Identifier") yield* this.uses(one.module, alias, seen);
+        for (const alias of holder.module.scopes.getDeclaredVariables(outer))
+          if (outer.id.type === "Identifier") yield* this.uses(holder.module, alias, seen);
       }
     for (const { module: caller, variable: namespace } of this.#importers.get(module) ?? [])
       for (const { identifier } of namespace.references) {
@@ -105,7 +105,7 @@ export class Links {
         const member = caller.parents.get(node);
         if (member?.type !== "MemberExpression" || member.object !== node || member.computed)
           yield { module: caller, node };
-        else if (this.exported(module, nameOf(member.property)).some((one) => isVariable(one, variable)))
+        else if (this.exported(module, nameOf(member.property)).some((candidate) => isVariable(candidate, variable)))
           yield { module: caller, node: member };
       }
   }

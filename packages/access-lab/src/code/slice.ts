@@ -55,7 +55,7 @@ export class Slice {
     for (const { identifier, resolved } of referencesIn(module, node))
       if (resolved === null) this.#global(identifier.name);
       else if (!isDefinedIn(resolved, node)) this.#use({ module, variable: resolved });
-    for (const one of module.imports) if (isWithin(one, node)) this.#import(module, literalOf(one.source), "*");
+    for (const found of module.imports) if (isWithin(found, node)) this.#import(module, literalOf(found.source), "*");
   }
 
   #global(name: string): void {
@@ -171,7 +171,7 @@ function variableOf(module: Module, code: Node): Variable | undefined {
 }
 
 function isDefinedIn(variable: Variable, node: Node): boolean {
-  return variable.identifiers.some((one) => isWithin(one, node));
+  return variable.identifiers.some((identifier) => isWithin(identifier, node));
 }
 
 const literalOf = (node: Node): string | undefined =>

@@ -112,7 +112,7 @@ async function judgeMutant(
         break;
       }
       const decided = await judge(functionName, columns, calls.slice(i, i + PART));
-      const other = decided.findIndex((one, k) => one !== decisions[i + k] && !one.includes("i"));
+      const other = decided.findIndex((row, k) => row !== decisions[i + k] && !row.includes("i"));
       if (other === -1) continue;
       const call = await shrink(calls[i + other]!, differs(functionName, columns, child.judge, judge));
       const [[original = ""], [mutated = ""]] = [

@@ -72,21 +72,21 @@ function isDefinition(node: ObjectExpression, functionName: string): boolean {
 }
 
 function member({ properties }: ObjectExpression, name: string): Property | undefined {
-  return properties.find((one): one is Property => one.type === "Property" && nameOf(one) === name);
+  return properties.find((property): property is Property => property.type === "Property" && nameOf(property) === name);
 }
 
 const nameOf = ({ key, computed }: Property): string | undefined => {
-  const one: Node = key;
-  if (one.type === "Identifier") return computed ? undefined : one.name;
-  return one.type === "Literal" ? String(one.value) : undefined;
+  const node: Node = key;
+  if (node.type === "Identifier") return computed ? undefined : node.name;
+  return node.type === "Literal" ? String(node.value) : undefined;
 };
 
 const namesIn = ({ properties }: ObjectExpression): string[] =>
-  properties.flatMap((one) => (one.type === "Property" ? (nameOf(one) ?? []) : []));
+  properties.flatMap((property) => (property.type === "Property" ? (nameOf(property) ?? []) : []));
 
 function offsetOf(text: string, { line, column }: { line: number; column: number }): number {
   const before = text.split("\n").slice(0, line - 1);
-  return before.reduce((sum, one) => sum + one.length + 1, 0) + column - 1;
+  return before.reduce((sum, row) => sum + row.length + 1, 0) + column - 1;
 }
 
 function freshNames(taken: readonly string[], count: number): string[] {
@@ -106,8 +106,8 @@ function codeOf(value: JsonValue): string {
   if (Array.isArray(value)) return `[${value.map(codeOf).join(", ")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const members = Object.entries(value).map(
-    ([name, one]) =>
-      `${/^[A-Za-z_$][\w$]*$/.test(name) && name !== "__proto__" ? name : JSON.stringify(name)}: ${codeOf(one)}`,
+    ([name, inner]) =>
+      `${/^[A-Za-z_$][\w$]*$/.test(name) && name !== "__proto__" ? name : JSON.stringify(name)}: ${codeOf(inner)}`,
   );
   return members.length === 0 ? "{}" : `{ ${members.join(", ")} }`;
 }

@@ -90,7 +90,7 @@ function makersOf(
   { inputs, contexts, random }: { inputs: readonly JsonValue[]; contexts: readonly JsonObject[]; random: Random },
 ): Makers {
   const dictionary = withValues(facts.dictionary, [...inputs, ...contexts]);
-  const members = [...dictionary.members, ...contexts.flatMap((one) => Object.keys(one))];
+  const members = [...dictionary.members, ...contexts.flatMap((context) => Object.keys(context))];
   const open = { type: "object", properties: Object.fromEntries(members.map((name) => [name, true])) };
   return {
     input: new Values(facts.input, dictionary, random),
@@ -125,11 +125,11 @@ function* inTurns<T>(lists: Iterable<T>[]): Iterable<T> {
   let open = lists.map((list) => list[Symbol.iterator]());
   while (open.length > 0) {
     const left: typeof open = [];
-    for (const one of open) {
-      const next = one.next();
+    for (const source of open) {
+      const next = source.next();
       if (next.done === true) continue;
       yield next.value;
-      left.push(one);
+      left.push(source);
     }
     open = left;
   }

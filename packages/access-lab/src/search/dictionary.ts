@@ -21,12 +21,12 @@ export function dictionaryOf({ code }: Slice): Dictionary {
   for (const { node } of code)
     // A slice holds nodes within its other nodes.
     if (texts.size < MOST)
-      for (const one of nodesIn(node)) {
-        if (one.type === "Literal" && typeof one.value === "number") numbers.add(one.value);
-        if (one.type === "Literal" && typeof one.value === "string" && one.value.length <= LONGEST)
-          texts.add(one.value);
-        if (one.type === "Property" && !one.computed && one.key.type === "Identifier") texts.add(one.key.name);
-        for (const name of contextMembers(one)) members.add(name);
+      for (const inner of nodesIn(node)) {
+        if (inner.type === "Literal" && typeof inner.value === "number") numbers.add(inner.value);
+        if (inner.type === "Literal" && typeof inner.value === "string" && inner.value.length <= LONGEST)
+          texts.add(inner.value);
+        if (inner.type === "Property" && !inner.computed && inner.key.type === "Identifier") texts.add(inner.key.name);
+        for (const name of contextMembers(inner)) members.add(name);
       }
   return { texts: [...texts].slice(0, MOST), numbers: [...numbers].slice(0, MOST), members: [...members] };
 }
@@ -41,8 +41,8 @@ function contextMembers(node: Node): string[] {
   if (node.type !== "Property" || node.key.type !== "Identifier" || node.key.name !== "context") return [];
   const { value } = node;
   if (value.type !== "ObjectPattern") return [];
-  return value.properties.flatMap((one) =>
-    one.type === "Property" && one.key.type === "Identifier" ? [one.key.name] : [],
+  return value.properties.flatMap((property) =>
+    property.type === "Property" && property.key.type === "Identifier" ? [property.key.name] : [],
   );
 }
 
@@ -50,14 +50,14 @@ function contextMembers(node: Node): string[] {
 export function withValues({ texts, numbers, members }: Dictionary, values: readonly JsonValue[]): Dictionary {
   const leaves = values.flatMap((value) => [...leavesOf(value)]);
   return {
-    texts: [...new Set([...leaves.filter((one) => typeof one === "string"), ...texts])].slice(0, MOST),
-    numbers: [...new Set([...leaves.filter((one) => typeof one === "number"), ...numbers])].slice(0, MOST),
+    texts: [...new Set([...leaves.filter((leaf) => typeof leaf === "string"), ...texts])].slice(0, MOST),
+    numbers: [...new Set([...leaves.filter((leaf) => typeof leaf === "number"), ...numbers])].slice(0, MOST),
     members,
   };
 }
 
 function* leavesOf(value: JsonValue): Iterable<JsonValue> {
-  if (Array.isArray(value)) for (const one of value) yield* leavesOf(one);
-  else if (isJsonObject(value)) for (const one of Object.values(value)) yield* leavesOf(one);
+  if (Array.isArray(value)) for (const member of value) yield* leavesOf(member);
+  else if (isJsonObject(value)) for (const member of Object.values(value)) yield* leavesOf(member);
   else yield value;
 }

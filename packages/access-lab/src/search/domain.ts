@@ -31,12 +31,12 @@ function enumerate(schema: JsonValue, search: Enumeration): JsonValue[] | undefi
   const branches = Array.isArray(anyOf) ? anyOf : oneOf;
   if (Array.isArray(branches))
     return union(
-      branches.map((one) => enumerate(one, inner)),
+      branches.map((branch) => enumerate(branch, inner)),
       search.limit,
     );
   if (type === undefined) return undefined;
   return union(
-    [type].flat().map((one) => ofType(one, schema, inner)),
+    [type].flat().map((name) => ofType(name, schema, inner)),
     search.limit,
   );
 }
@@ -52,7 +52,7 @@ function ofType(type: JsonValue, schema: JsonObject, search: Enumeration): JsonV
 
 function integers(schema: JsonObject, limit: number): JsonValue[] | undefined {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema;
-  const numbers = (...all: unknown[]) => all.filter((one) => typeof one === "number");
+  const numbers = (...all: unknown[]) => all.filter((value) => typeof value === "number");
   const low = Math.ceil(Math.max(...numbers(minimum, exclusiveMinimum)));
   const high = Math.floor(Math.min(...numbers(maximum, exclusiveMaximum)));
   if (!Number.isFinite(low) || !Number.isFinite(high) || high - low >= limit) return undefined;
@@ -67,8 +67,8 @@ function objects(schema: JsonObject, search: Enumeration): JsonValue[] | undefin
   if (!isClosed || !isJsonObject(properties)) return undefined;
   const needed = Array.isArray(required) ? required : [];
   let found: JsonObject[] = [{}];
-  for (const [name, one] of Object.entries(properties)) {
-    const values = enumerate(one, search);
+  for (const [name, property] of Object.entries(properties)) {
+    const values = enumerate(property, search);
     if (values === undefined || found.length * (values.length + 1) > search.limit) return undefined;
     const without = needed.includes(name) ? [] : found;
     found = [...without, ...found.flatMap((object) => values.map((value) => ({ ...object, [name]: value })))];

@@ -42,7 +42,7 @@ export function factsOf(service: Service, files: ReadonlySet<string>): ServiceFa
     if (!contexts.has(text)) contexts.set(text, { name, value });
   };
   for (const [name, { cases }] of service.access)
-    for (const [one, { context }] of cases) add(`${name}.${one}`, context);
+    for (const [caseName, { context }] of cases) add(`${name}.${caseName}`, context);
   for (const { role = "none", context } of service.manifest.exampleQueries ?? [])
     if (context) add(`query as ${role}`, context);
   add("empty", {});
@@ -57,7 +57,7 @@ export function factsOf(service: Service, files: ReadonlySet<string>): ServiceFa
         const { authorize = [], approval = [], input: ofInput = [] } = code();
         const decides = [...authorize, ...approval];
         const isConditional = manifest.conditional || manifest.approval?.conditional === true;
-        const listed = [...cases].map(([one, { input }]) => ({ name: one, value: input }));
+        const listed = [...cases].map(([caseName, { input }]) => ({ name: caseName, value: input }));
         const examples = (manifest.examples ?? []).map((value, i) => ({
           name: `example ${i + 1}`,
           value: value as JsonValue,
@@ -67,8 +67,8 @@ export function factsOf(service: Service, files: ReadonlySet<string>): ServiceFa
           {
             input: surface.functions[name]!.input!,
             inputs: [...listed, ...examples],
-            cases: [...cases].map(([one, { input, context: about, roles }]) => ({
-              name: one,
+            cases: [...cases].map(([caseName, { input, context: about, roles }]) => ({
+              name: caseName,
               input,
               context: about,
               ...(roles && { roles }),

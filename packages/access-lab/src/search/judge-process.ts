@@ -73,7 +73,7 @@ export async function startJudge(
     if (message.type === "loaded") loaded.resolve(message.facts);
     else if (message.type === "failed") fail(message.reason);
     else {
-      for (const one of message.reached) reached.add(one);
+      for (const point of message.reached) reached.add(point);
       waiting.get(message.id)?.resolve(message.decisions);
       waiting.delete(message.id);
     }

@@ -58,9 +58,9 @@ export function mutantsOf(service: Service, files: ReadonlySet<string>): { mutan
     const { authorize = [], approval = [] } = code();
     const { code: used } = slices([...authorize, ...approval]);
     for (const { module, node } of used)
-      for (const one of nodesIn(node))
-        if (isInFunction(module, one) && !isIgnored(module, one))
-          for (const after of alternatives(module, one)) addPoint(points, { module, node: one, after, functionName });
+      for (const part of nodesIn(node))
+        if (isInFunction(module, part) && !isIgnored(module, part))
+          for (const after of alternatives(module, part)) addPoint(points, { module, node: part, after, functionName });
   }
   const found = [...points.values()];
   const paths = new Set(found.map(({ mutant }) => mutant.path));
@@ -135,8 +135,8 @@ const COMPARISONS: Readonly<Record<string, readonly string[]>> = {
 
 /** What may replace an expression: the expression with an operand omitted, other comparisons, and the opposite decision. */
 function alternatives(module: Module, node: Node): string[] {
-  const text = (one: Node) => javaScriptOf(module.path).slice(positionOf(one).start, positionOf(one).end);
-  const constants = isDecision(module, node) ? ["true", "false"].filter((one) => one !== text(node)) : [];
+  const text = (part: Node) => javaScriptOf(module.path).slice(positionOf(part).start, positionOf(part).end);
+  const constants = isDecision(module, node) ? ["true", "false"].filter((constant) => constant !== text(node)) : [];
   if (node.type === "LogicalExpression" && node.operator !== "??") {
     // `isOwn(order) || "Only your own orders."`: the text is a reason to refuse, so leaving it out decides the same.
     const operands = isText(module, node.right) ? [text(node.right)] : [text(node.left), text(node.right)];
@@ -192,8 +192,8 @@ function withMutants(path: string, points: readonly Point[]): string {
     let [made, at] = ["", start];
     for (let i = 0; i < inner.length;) {
       const { start: from, end: to } = inner[i]!;
-      const within = inner.slice(i).filter((one) => one.start >= from && one.end <= to);
-      const same = within.filter((one) => one.start === from && one.end === to);
+      const within = inner.slice(i).filter((range) => range.start >= from && range.end <= to);
+      const same = within.filter((range) => range.start === from && range.end === to);
       const choices = same.map(
         ({ mutant: { id, after } }) => `globalThis[Symbol.for("patchbay.mutant")](${id})?(${after}):`,
       );

@@ -35,8 +35,9 @@ export async function openRevision(ref: string, file: string): Promise<Revision>
     const env = { GIT_INDEX_FILE: join(folder, ".index") };
     await runGit(root, ["read-tree", commit], env);
     await runGit(root, ["checkout-index", "--all", `--prefix=${folder}${sep}`], env);
-    const folders = new Set(["", ...files.filter((one) => one.endsWith("package.json")).map((one) => dirname(one))]);
-    for (const one of folders) await linkPackages(join(root, one), join(folder, one), { root, folder });
+    const manifests = files.filter((file) => file.endsWith("package.json"));
+    const folders = new Set(["", ...manifests.map((file) => dirname(file))]);
+    for (const from of folders) await linkPackages(join(root, from), join(folder, from), { root, folder });
     return { file: join(folder, inside), commit, [Symbol.asyncDispose]: remove };
   } catch (error) {
     await remove();
@@ -68,10 +69,10 @@ async function linkPackages(
   if (!existsSync(installed) || existsSync(made)) return;
   await mkdir(made, { recursive: true });
   for (const name of readdirSync(installed)) {
-    const names = name.startsWith("@") ? readdirSync(join(installed, name)).map((one) => join(name, one)) : [name];
-    for (const one of names) {
-      await mkdir(dirname(join(made, one)), { recursive: true });
-      await symlink(targetOf(join(installed, one), one, { root, folder }), join(made, one));
+    const names = name.startsWith("@") ? readdirSync(join(installed, name)).map((entry) => join(name, entry)) : [name];
+    for (const link of names) {
+      await mkdir(dirname(join(made, link)), { recursive: true });
+      await symlink(targetOf(join(installed, link), link, { root, folder }), join(made, link));
     }
   }
 }

@@ -192,8 +192,8 @@ async function exploreFunction(
   }
   const only = (refused: boolean) =>
     columns.filter((_, c) => {
-      const seen = [...letters[c]!].filter((one) => one !== "h");
-      return seen.length > 0 && seen.every((one) => (one === "d") === refused);
+      const seen = [...letters[c]!].filter((letter) => letter !== "h");
+      return seen.length > 0 && seen.every((letter) => (letter === "d") === refused);
     });
   return {
     functionName,

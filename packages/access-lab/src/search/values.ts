@@ -32,27 +32,27 @@ export class Values {
 
   /** A value that the schema probably accepts. */
   sample(schema: JsonValue = this.#root, depth = 0): JsonValue {
-    const one = this.#branch(schema);
-    if (isObject(one)) return this.#object(one, depth);
-    if (typeOf(one) === "array") return this.#array(one, depth);
-    return this.#random.pick(this.#scalars(one)) ?? null;
+    const branch = this.#branch(schema);
+    if (isObject(branch)) return this.#object(branch, depth);
+    if (typeOf(branch) === "array") return this.#array(branch, depth);
+    return this.#random.pick(this.#scalars(branch)) ?? null;
   }
 
   /** The same value with one place changed, for every place and every value that is interesting there. */
   *variations(value: JsonValue, schema: JsonValue = this.#root, depth = 0): Iterable<JsonValue> {
     if (depth > DEPTH) return;
-    const one = this.#branch(schema, value);
-    if (isObject(one) && isJsonObject(value)) {
-      const properties = propertiesOf(one);
+    const branch = this.#branch(schema, value);
+    if (isObject(branch) && isJsonObject(value)) {
+      const properties = propertiesOf(branch);
       for (const name of new Set([...Object.keys(properties), ...Object.keys(value)])) {
         const { [name]: present, ...rest } = value;
         const part = properties[name] ?? true;
         if (present === undefined) yield* this.#some(part, depth).map((made) => ({ ...rest, [name]: made }));
         else for (const made of this.variations(present, part, depth + 1)) yield { ...value, [name]: made };
-        if (present !== undefined && !isRequired(one, name)) yield rest;
+        if (present !== undefined && !isRequired(branch, name)) yield rest;
       }
-    } else if (Array.isArray(value) && typeOf(one) === "array") {
-      const items = isJsonObject(one) ? (one["items"] ?? true) : true;
+    } else if (Array.isArray(value) && typeOf(branch) === "array") {
+      const items = isJsonObject(branch) ? (branch["items"] ?? true) : true;
       if (value.length > 0) yield value.slice(1);
       yield [...value, this.sample(items, depth + 1)];
       for (const [i, item] of value.entries())
@@ -61,24 +61,24 @@ export class Values {
   }
 
   #some(schema: JsonValue, depth: number): JsonValue[] {
-    const one = this.#branch(schema);
-    return isObject(one) || typeOf(one) === "array" ? [this.sample(one, depth + 1)] : this.#scalars(schema);
+    const branch = this.#branch(schema);
+    return isObject(branch) || typeOf(branch) === "array" ? [this.sample(branch, depth + 1)] : this.#scalars(schema);
   }
 
   /** A schema without references, and one branch if it has several. */
   #branch(schema: JsonValue, value?: JsonValue): JsonValue {
-    let one = schema;
-    for (let step = 0; step < DEPTH && isJsonObject(one); step++) {
-      const { $ref, anyOf, oneOf } = one;
+    let part = schema;
+    for (let step = 0; step < DEPTH && isJsonObject(part); step++) {
+      const { $ref, anyOf, oneOf } = part;
       const branches = Array.isArray(anyOf) ? anyOf : Array.isArray(oneOf) ? oneOf : undefined;
-      if (typeof $ref === "string") one = followRef(this.#root, $ref) ?? true;
+      if (typeof $ref === "string") part = followRef(this.#root, $ref) ?? true;
       else if (branches)
-        one =
+        part =
           (value !== undefined && branches.find((branch) => fits(branch, value))) ||
           (this.#random.pick(branches) ?? true);
       else break;
     }
-    return one;
+    return part;
   }
 
   #object(schema: JsonObject, depth: number): JsonObject {
@@ -91,7 +91,7 @@ export class Values {
 
   #array(schema: JsonValue, depth: number): JsonValue[] {
     const { items = true, prefixItems, minItems, maxItems } = isJsonObject(schema) ? schema : {};
-    if (Array.isArray(prefixItems)) return prefixItems.map((one) => this.sample(one, depth + 1));
+    if (Array.isArray(prefixItems)) return prefixItems.map((item) => this.sample(item, depth + 1));
     const least = typeof minItems === "number" ? minItems : 0;
     const most = depth < DEPTH ? Math.min(typeof maxItems === "number" ? maxItems : 3, least + 3) : least;
     const length = least + this.#random.below(Math.max(0, most - least) + 1);
@@ -115,13 +115,13 @@ export class Values {
     if (depth < DEPTH && typeof $ref === "string")
       return yield* this.#listScalars(followRef(this.#root, $ref) ?? true, depth + 1);
     for (const branches of [anyOf, oneOf])
-      if (Array.isArray(branches)) for (const one of branches) yield* this.#listScalars(one, depth + 1);
+      if (Array.isArray(branches)) for (const branch of branches) yield* this.#listScalars(branch, depth + 1);
     const isOpen = type === undefined && anyOf === undefined && oneOf === undefined;
-    for (const one of isOpen ? ["string", "boolean", "number", "null"] : type === undefined ? [] : [type].flat()) {
-      if (one === "boolean") yield* [true, false];
-      else if (one === "null") yield null;
-      else if (one === "string") yield* this.#texts(own);
-      else if (one === "number" || one === "integer") yield* this.#numbers(own, one === "integer");
+    for (const name of isOpen ? ["string", "boolean", "number", "null"] : type === undefined ? [] : [type].flat()) {
+      if (name === "boolean") yield* [true, false];
+      else if (name === "null") yield null;
+      else if (name === "string") yield* this.#texts(own);
+      else if (name === "number" || name === "integer") yield* this.#numbers(own, name === "integer");
     }
   }
 
@@ -140,13 +140,13 @@ export class Values {
     { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf }: JsonObject,
     isWhole: boolean,
   ): number[] {
-    const bounds = [minimum, maximum, exclusiveMinimum, exclusiveMaximum].filter((one) => typeof one === "number");
-    const near = [...bounds, ...this.#dictionary.numbers].flatMap((one) => [one, one + 1, one - 1, one + 0.01]);
+    const bounds = [minimum, maximum, exclusiveMinimum, exclusiveMaximum].filter((bound) => typeof bound === "number");
+    const near = [...bounds, ...this.#dictionary.numbers].flatMap((from) => [from, from + 1, from - 1, from + 0.01]);
     const steps = typeof multipleOf === "number" ? [0, 1, 2, 10].map((times) => times * multipleOf) : [];
-    const low = Math.max(...[minimum, exclusiveMinimum].filter((one) => typeof one === "number"), -1e15);
-    const high = Math.min(...[maximum, exclusiveMaximum].filter((one) => typeof one === "number"), 1e15);
+    const low = Math.max(...[minimum, exclusiveMinimum].filter((bound) => typeof bound === "number"), -1e15);
+    const high = Math.min(...[maximum, exclusiveMaximum].filter((bound) => typeof bound === "number"), 1e15);
     return [...near, ...steps, 0, 1, -1, 2, 1000, 1e6].filter(
-      (one) => one >= low && one <= high && (!isWhole || Number.isInteger(one)),
+      (value) => value >= low && value <= high && (!isWhole || Number.isInteger(value)),
     );
   }
 }

@@ -109,8 +109,8 @@ function asNames(text: string): string[] {
 }
 
 function asModels(text: string): unknown {
-  return asNames(text).map((one) => {
-    const [provider = "", ...model] = one.split("/");
+  return asNames(text).map((entry) => {
+    const [provider = "", ...model] = entry.split("/");
     return { provider, ...(model.length > 0 && { model: model.join("/") }) };
   });
 }

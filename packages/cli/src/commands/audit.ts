@@ -82,7 +82,7 @@ function addVerifyCommand(audit: Command): void {
     work: async ({ admin, options: { org, head } }) => ({ items: await verify(admin, org, head) }),
     show: ({ items }) => items.flatMap(linesOf).join("\n"),
     fault({ items }) {
-      const faults = items.reduce((sum, one) => sum + one.faults.length + one.omittedFaults, 0);
+      const faults = items.reduce((sum, segment) => sum + segment.faults.length + segment.omittedFaults, 0);
       if (faults === 0) return undefined;
       return faults === 1 ? "1 fault." : `${faults} faults.`;
     },

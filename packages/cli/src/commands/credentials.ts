@@ -98,7 +98,7 @@ function addList(parent: Command, kind: Kind): void {
   adminCommand(parent, "list", "list an agent's credentials, without secrets", {
     options: [requiredAgentOption()],
     work: async ({ admin, options: { agent } }) => ({
-      items: (await admin.credentials.list(kind.kind, agent)).map((one) => listed(kind, one)),
+      items: (await admin.credentials.list(kind.kind, agent)).map((credential) => listed(kind, credential)),
     }),
     show: ({ items }, { options }) =>
       listing(

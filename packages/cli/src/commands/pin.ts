@@ -78,4 +78,4 @@ function describeDrift({ sentence, before = {}, after = {} }: Drift): string {
 
 /** Unicode format characters are invisible, and a model reads them. */
 const visible = (text: string): string =>
-  text.replaceAll(/\p{Cf}/gu, (one) => `\\u{${one.codePointAt(0)!.toString(16)}}`);
+  text.replaceAll(/\p{Cf}/gu, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);

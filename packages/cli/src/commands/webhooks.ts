@@ -108,8 +108,8 @@ const withSecret = ({ webhook, secret }: { webhook: Shown; secret: string | null
 const showWithSecret = (shown: ReturnType<typeof withSecret>): string =>
   shown.secret === null ? shownMembers(shown) : `${shownMembers(shown)}\n${SHOWN_ONCE}`;
 
-const timesAsText = ({ createdAt, nextAttemptAt, lastAttemptAt, ...one }: Deliveries[number]) => ({
-  ...one,
+const timesAsText = ({ createdAt, nextAttemptAt, lastAttemptAt, ...rest }: Deliveries[number]) => ({
+  ...rest,
   createdAt: isoTime(createdAt),
   nextAttemptAt: isoTimeOrNull(nextAttemptAt),
   lastAttemptAt: isoTimeOrNull(lastAttemptAt),

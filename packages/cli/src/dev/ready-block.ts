@@ -60,12 +60,12 @@ export function serviceDetails(baseUrl: string, credentials: DevCredentials, man
 /** The connected functions with their roles, effects, arguments and, if any has one, approvals. */
 export function functionTable({ functions }: Pick<Manifest, "functions">): string {
   const asks = functions.some(({ approval }) => approval !== undefined);
-  const rows = functions.map((one) => [
-    one.name,
-    describeRoles(one),
-    one.effect,
-    ...(asks ? [describeApproval(one)] : []),
-    describeArguments(one.inputSchema),
+  const rows = functions.map((declared) => [
+    declared.name,
+    describeRoles(declared),
+    declared.effect,
+    ...(asks ? [describeApproval(declared)] : []),
+    describeArguments(declared.inputSchema),
   ]);
   const names = ["function", "roles", "effect", ...(asks ? ["approval"] : []), "arguments"];
   return table(names, rows, "No functions are defined yet.");

@@ -95,11 +95,11 @@ const strangersDecisions: Attack = {
     const [target] = await askingCalls(fixture, role);
     if (!target) return;
     const { by, edit = [] } = ruleOf(fixture, target);
-    const mayDecide = (one: string) => by.includes(one) || (by.includes(CALLER) && one === role.effective);
+    const mayDecide = (name: string) => by.includes(name) || (by.includes(CALLER) && name === role.effective);
     const keyOf = async (roles: string[]) => (await plane.admin.createKey({ agentId, roles, can: ["approve"] })).apiKey;
     const own = await fixture.keyFor(role.effective);
     const stranger = await keyOf([UNLISTED_ROLE]);
-    const decider = by.find((one) => one !== CALLER) ?? role.effective ?? UNLISTED_ROLE;
+    const decider = by.find((name) => name !== CALLER) ?? role.effective ?? UNLISTED_ROLE;
     const others = fixture.roles.flatMap(({ stated }) => (stated !== undefined && !mayDecide(stated) ? [stated] : []));
     let decided: string | undefined;
     const attempt = async (what: string, approvalId: string, key: string, body: object) => {

@@ -62,7 +62,7 @@ const similarRoles: Attack = {
   async run(fixture, role, label) {
     const { stated } = role;
     if (stated === undefined) return;
-    const known = new Set(fixture.roles.map((one) => one.stated));
+    const known = new Set(fixture.roles.map((tried) => tried.stated));
     const [group] = byContext(fixture.targets(role).permitted);
     const lists = [`${stated},other`, `["${stated}"]`, `other\n${stated}`];
     for (const statedRole of [...spellingsOf(stated), ...lists]) {

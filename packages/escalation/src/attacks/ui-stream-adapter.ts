@@ -65,10 +65,10 @@ const chatsOfOthers: Attack = {
       if (other.effective === role.effective || !group) continue;
       const chat = `${label.attack} ${role.stated} ${other.stated}`;
       const { context } = group;
-      const inChat = (one: TriedRole) =>
+      const inChat = (tried: TriedRole) =>
         uiAdapter(chat)(fixture, {
           claimed: "admin",
-          headers: one.stated === undefined ? {} : roleHeader(one.stated),
+          headers: tried.stated === undefined ? {} : roleHeader(tried.stated),
         });
       const shared = { ...label, context, unpinned: true };
       const attempts = group.targets.slice(0, 5).map(attemptOf);
@@ -97,10 +97,10 @@ const forgedDecisions: Attack = {
   risks: ["ASI03", "ASI09"],
   applies: ({ manifest }) => manifest.functions.some(({ approval }) => approval !== undefined),
   async run(fixture, role, label) {
-    const [target] = (await askingCalls(fixture, role)).filter((one) => forAdapter([one]).length > 0);
+    const [target] = (await askingCalls(fixture, role)).filter((call) => forAdapter([call]).length > 0);
     if (!target) return;
     const { by } = ruleOf(fixture, target);
-    const decider = by.find((one) => one !== CALLER) ?? role.effective ?? UNLISTED_ROLE;
+    const decider = by.find((name) => name !== CALLER) ?? role.effective ?? UNLISTED_ROLE;
     const chat = `${label.attack} ${role.stated}`;
     const unpinned = unpinnedWithout(role);
     await fixture.ask({
@@ -128,8 +128,8 @@ async function keysThatMayNot(
   { role, decider, chat }: { role: TriedRole; decider: string; chat: string },
 ): Promise<Try[]> {
   const { plane, agentId, apiKey } = fixture.server;
-  const approver = async (one: string) =>
-    (await plane.admin.createKey({ agentId, roles: [one], can: ["approve"] })).apiKey;
+  const approver = async (name: string) =>
+    (await plane.admin.createKey({ agentId, roles: [name], can: ["approve"] })).apiKey;
   const own = role.effective === undefined ? apiKey : await fixture.keyFor(role.effective);
   return [
     ["a key without the right", own, chat],

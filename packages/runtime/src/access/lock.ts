@@ -26,9 +26,9 @@ export async function lockOf(service: Service, options: LockOptions = {}): Promi
   const functions = [...service.access.values()].map(({ manifest }) => manifest);
   const surface = accessSurface({ ...service.manifest, functions });
   const rows = new Map(matrix.functions.map((row) => [row.name, row]));
-  const locked = [...service.access].map(([name, one]): [string, LockedFunction] => [
+  const locked = [...service.access].map(([name, fn]): [string, LockedFunction] => [
     name,
-    lockFunction(surface.functions[name]!, one, rows.get(name)!, fingerprint),
+    lockFunction(surface.functions[name]!, fn, rows.get(name)!, fingerprint),
   ]);
   const { context } = surface;
   const code = fingerprint?.(service.code()["subject"] ?? []);
@@ -67,8 +67,8 @@ function lockFunction(
 
 /** The same schema, whatever its member order in the code. */
 function normalForm(schema: JsonObject): JsonObject {
-  const sorted = mapSchema(schema, (one) =>
-    Array.isArray(one["required"]) ? { ...one, required: (one["required"] as string[]).toSorted(compareTexts) } : one,
+  const sorted = mapSchema(schema, (of) =>
+    Array.isArray(of["required"]) ? { ...of, required: (of["required"] as string[]).toSorted(compareTexts) } : of,
   );
   return JSON.parse(canonicalJson(sorted)) as JsonObject;
 }
@@ -86,9 +86,9 @@ function lockCell([role, cell]: [string, Cell]): [string, LockedCell] {
 async function subjectsOf(service: Service): Promise<Record<string, string>> {
   const contexts = new Map<string, { name: string; context: Parameters<Service["prepare"]>[0]["context"] }>();
   for (const name of [...service.access.keys()].sort())
-    for (const [one, { context }] of [...service.access.get(name)!.cases].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    for (const [caseName, { context }] of [...service.access.get(name)!.cases].sort(([a], [b]) => (a < b ? -1 : 1))) {
       const text = JSON.stringify(context);
-      if (!contexts.has(text)) contexts.set(text, { name: `${name}.${one}`, context });
+      if (!contexts.has(text)) contexts.set(text, { name: `${name}.${caseName}`, context });
     }
   const labels = new Map<string | undefined, string>();
   const found: [string, string][] = [];

@@ -1,5 +1,5 @@
 import { accessColumns, NO_ROLE, roleOfColumn } from "@patchbay/access";
-import { type Effect, rolesAllow } from "@patchbay/protocol";
+import { type Effect, rolesAllow, rolesOf } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import type { Rule } from "../admission.ts";
 import type { CheckedCase } from "../definition-checks.ts";
@@ -83,11 +83,11 @@ export interface CaseVerdict {
 /** Runs the gate's checks for every function, role and declared case, without handlers. Throws `DefinitionError` for a case that its function does not accept. */
 export async function accessMatrix(service: Service): Promise<AccessMatrix> {
   const { name, defaultRole, functions } = service.manifest;
-  const roles = rolesOf(service);
-  const rows = functions.map(async (one): Promise<FunctionRow> => {
-    const cells = await Promise.all(roles.map(async (role) => [role, await cellOf(service, one.name, role)] as const));
-    const approval = one.approval && { by: one.approval.by, conditional: one.approval.conditional };
-    return { name: one.name, effect: one.effect, ...(approval && { approval }), cells: Object.fromEntries(cells) };
+  const roles = columnsOf(service);
+  const rows = functions.map(async ({ name, effect, approval }): Promise<FunctionRow> => {
+    const cells = await Promise.all(roles.map(async (role) => [role, await cellOf(service, name, role)] as const));
+    const asks = approval && { by: approval.by, conditional: approval.conditional };
+    return { name, effect, ...(asks && { approval: asks }), cells: Object.fromEntries(cells) };
   });
   return {
     service: name,
@@ -104,9 +104,8 @@ export function compareTexts(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-function rolesOf({ manifest }: Service): string[] {
-  const named = manifest.functions.flatMap(({ roles }) => (roles === "everyone" ? [] : roles));
-  if ([...(manifest.roles ?? []), manifest.defaultRole, ...named].includes(NO_ROLE))
+function columnsOf({ manifest }: Service): string[] {
+  if (rolesOf(manifest).has(NO_ROLE))
     throw new DefinitionError(
       `A role named "${NO_ROLE}" has the name of the column without a role in the access matrix. Rename it.`,
     );
@@ -122,10 +121,10 @@ async function cellOf(service: Service, functionName: string, column: string): P
   if (!conditional && approval?.conditional !== true)
     return approval ? { access: "approval", hides, by: approval.by } : { access: "allowed", hides };
   const about = [...cases].filter(
-    ([, one]) => one.roles === undefined || (role !== undefined && one.roles.includes(role)),
+    ([, checked]) => checked.roles === undefined || (role !== undefined && checked.roles.includes(role)),
   );
   const verdicts = about.map(
-    async ([name, one]) => [name, await judge(service, { functionName, role, name, one })] as const,
+    async ([name, checked]) => [name, await judge(service, { functionName, role, name }, checked)] as const,
   );
   const judged = (await Promise.all(verdicts)).sort(([a], [b]) => compareTexts(a, b));
   return { access: "conditional", hides, cases: Object.fromEntries(judged) };
@@ -133,9 +132,10 @@ async function cellOf(service: Service, functionName: string, column: string): P
 
 async function judge(
   service: Service,
-  { functionName, role, name, one }: { functionName: string; role: string | undefined; name: string; one: CheckedCase },
+  { functionName, role, name }: { functionName: string; role: string | undefined; name: string },
+  { context, input }: CheckedCase,
 ): Promise<CaseVerdict> {
-  const verdict = await service.check({ functionName, role, context: one.context, arguments: one.input });
+  const verdict = await service.check({ functionName, role, context, arguments: input });
   if (verdict.ok) return { decision: "allowed", rule: "allowed" };
   const { rule, outcome, error } = verdict;
   if (rule === "input" && error === undefined)

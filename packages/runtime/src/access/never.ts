@@ -30,14 +30,14 @@ export function parseNever(text: string): NeverList {
 export function findForbidden(never: NeverList, now: AccessLock): string[] {
   const columns = new Set([NO_ROLE, ...Object.values(now.functions).flatMap(({ roles }) => Object.keys(roles))]);
   return Object.entries(never).flatMap(([name, roles]) => {
-    const functions = Object.keys(now.functions).filter((one) => isMeant(name, one, now));
+    const functions = Object.keys(now.functions).filter((functionName) => isMeant(name, functionName, now));
     const unknown = functions.length > 0 || name.startsWith("*") ? [] : [`the service has no function ${quote(name)}`];
     return [
       ...unknown,
       ...roles
         .filter((role) => !columns.has(role))
         .map((role) => `${quote(name)}: the service has no role ${quote(role)}`),
-      ...functions.flatMap((one) => roles.flatMap((role) => granted(one, role, now))),
+      ...functions.flatMap((functionName) => roles.flatMap((role) => granted(functionName, role, now))),
     ];
   });
 }

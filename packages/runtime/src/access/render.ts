@@ -23,10 +23,10 @@ function linesOf({ name, cells }: FunctionRow, roles: readonly string[]): Line[]
   const members = unique(Object.values(cells).flatMap(hidesOf));
   return [
     { kind: "function", label: name, cells: each(({ access }) => access) },
-    ...cases.map((one): Line => {
-      const verdict = (cell: Cell) => (Object.hasOwn(casesOf(cell), one) ? casesOf(cell)[one] : undefined);
+    ...cases.map((caseName): Line => {
+      const verdict = (cell: Cell) => (Object.hasOwn(casesOf(cell), caseName) ? casesOf(cell)[caseName] : undefined);
       const show = (cell: Cell) => verdict(cell)?.decision ?? "";
-      return { kind: "case", label: one, cells: each(show) };
+      return { kind: "case", label: caseName, cells: each(show) };
     }),
     ...members.map((path): Line => {
       const show = (cell: Cell) =>
@@ -72,8 +72,8 @@ function remarksOn({ functions, defaultRole, hooks }: AccessMatrix): string[] {
     .map(({ name }) => name);
   const notes = functions.flatMap(({ name, cells }) =>
     Object.entries(cells).flatMap(([role, cell]) =>
-      Object.entries(casesOf(cell)).flatMap(([one, { note }]) =>
-        note === undefined ? [] : [`${role}, case ${one} of ${name}: ${note}, so it is denied.`],
+      Object.entries(casesOf(cell)).flatMap(([caseName, { note }]) =>
+        note === undefined ? [] : [`${role}, case ${caseName} of ${name}: ${note}, so it is denied.`],
       ),
     ),
   );

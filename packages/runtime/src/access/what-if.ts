@@ -177,7 +177,7 @@ interface Output {
 }
 
 const isMarked = ({ redactions = [] }: FunctionManifest): Output["isMarkedFor"] => {
-  const roles = new Map(redactions.map((one) => [one.path, one.roles]));
+  const roles = new Map(redactions.map((redaction) => [redaction.path, redaction.roles]));
   return (path, role) => roles.has(path) && !rolesAllow(roles.get(path)!, role);
 };
 
@@ -188,11 +188,11 @@ const storedOutput = (stored: FunctionManifest): Output => ({
 });
 
 function outputOf(service: Service, functionName: string): Output | undefined {
-  const one = service.access.get(functionName);
-  if (!one) return undefined;
+  const access = service.access.get(functionName);
+  if (!access) return undefined;
   // `{}`: the library cannot write the schema as JSON Schema.
-  const schema = one.output === undefined ? true : (one.manifest.outputSchema ?? {});
-  return { schema, isMarkedFor: isMarked(one.manifest) };
+  const schema = access.output === undefined ? true : (access.manifest.outputSchema ?? {});
+  return { schema, isMarkedFor: isMarked(access.manifest) };
 }
 
 interface Shown {

@@ -55,7 +55,7 @@ export class Calls {
   constructor(options: CallsOptions) {
     this.#options = options;
     const { concurrency, service } = options;
-    this.#functionOf = (name) => service().manifest.functions.find((one) => one.name === name);
+    this.#functionOf = (name) => service().manifest.functions.find((declared) => declared.name === name);
     this.#running = new RunningHandlers(concurrency, (name) => this.#functionOf(name)?.concurrency);
     this.#notices = createNotices(options.onApproval);
   }

@@ -26,9 +26,9 @@ export async function withCaseVerdicts(service: Service, log: Log): Promise<Mani
       return manifest;
     }
     const cells = new Map(matrix.functions.map((row) => [row.name, row.cells]));
-    const functions = manifest.functions.map((one) => {
-      const cases = casesOf(service, one.name, cells.get(one.name) ?? {});
-      return cases.length === 0 ? one : { ...one, cases };
+    const functions = manifest.functions.map((declared) => {
+      const cases = casesOf(service, declared.name, cells.get(declared.name) ?? {});
+      return cases.length === 0 ? declared : { ...declared, cases };
     });
     return { ...manifest, functions };
   } catch (error) {
@@ -58,8 +58,8 @@ export function reportedCases({ access }: Service, log: Log): ReportedCase[] {
     ),
   );
   let units = 2;
-  const sent = all.filter((one) => {
-    const more = JSON.stringify(one).length + 1;
+  const sent = all.filter((reported) => {
+    const more = JSON.stringify(reported).length + 1;
     const fits = units + more <= LIMITS.reportedCasesUnits;
     if (fits) units += more;
     return fits;

@@ -16,9 +16,9 @@ export function reportOf(error: unknown): ErrorReport {
 
 function stackOf(error: Error): string {
   const stacks: string[] = [];
-  for (let one: unknown = error; one !== undefined && stacks.length <= CAUSES;) {
-    stacks.push(one instanceof Error ? (stackText(one) ?? textOf(one)) : textOf(one));
-    one = one instanceof Error ? one.cause : undefined;
+  for (let current: unknown = error; current !== undefined && stacks.length <= CAUSES;) {
+    stacks.push(current instanceof Error ? (stackText(current) ?? textOf(current)) : textOf(current));
+    current = current instanceof Error ? current.cause : undefined;
   }
   return stacks.join("\nCaused by: ");
 }

@@ -45,7 +45,7 @@ function describe(
   shape.branches.push(...all(anyOf, oneOf));
   if (isJsonObject(contains)) shape.also.push({ ...emptyShape(), items: all(contains) });
 
-  if (type !== undefined) shape.kinds = [type].flat().map((one) => (one === "integer" ? "number" : (one as Kind)));
+  if (type !== undefined) shape.kinds = [type].flat().map((name) => (name === "integer" ? "number" : (name as Kind)));
   const values = schema["const"] === undefined ? schema["enum"] : [schema["const"]];
   if (Array.isArray(values) && values.every((value) => typeof value !== "object" || value === null))
     shape.values = values;

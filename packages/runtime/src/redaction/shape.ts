@@ -160,7 +160,8 @@ export function buildShape(root: Part, dialect: Dialect, where: string): Shape |
 export function* within(shape: Shape, path: string): Iterable<[inner: Shape, path: string, name?: string]> {
   for (const same of [...shape.also, ...shape.branches]) yield [same, path];
   for (const [name, member] of shape.members) yield [member, memberStep(path, name), name];
-  for (const other of [...shape.patterns.map((one) => one.shape), ...shape.others]) yield [other, anyMemberStep(path)];
+  for (const { shape: other } of shape.patterns) yield [other, anyMemberStep(path)];
+  for (const other of shape.others) yield [other, anyMemberStep(path)];
   for (const [index, item] of shape.tuple.entries()) yield [item, itemStep(path, index)];
   for (const item of shape.items) yield [item, itemStep(path, undefined)];
 }

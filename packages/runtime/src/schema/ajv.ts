@@ -41,13 +41,13 @@ let compiler: Compiler | undefined;
 /** Throws one fault as a sentence. Ajv would repeat it for each vocabulary with the keyword. */
 function refuseInvalid(schema: JsonObject, compiler: Compiler): void {
   const room = { parts: MOST_PARTS };
-  mapSchema(schema, (one, path) => {
-    const { pattern, patternProperties } = one;
+  mapSchema(schema, (part, path) => {
+    const { pattern, patternProperties } = part;
     for (const text of [pattern, ...Object.keys(isJsonObject(patternProperties) ? patternProperties : {})]) {
       const reason = typeof text === "string" ? patternFault(text, room) : undefined;
       if (reason !== undefined) throw new TypeError(`${placeOf(path)}: ${reason}`);
     }
-    return one;
+    return part;
   });
   if (compiler.validateSchema(schema) === true) return;
   const [error] = compiler.errors ?? [];

@@ -13,9 +13,9 @@ export interface LeftOut {
 }
 
 /** A copy of a value, with every absent property's default that `accepts` allows, at every depth. */
-export function withDefaults(root: JsonObject, value: JsonValue, accepts: (one: LeftOut) => boolean): JsonValue {
+export function withDefaults(root: JsonObject, value: JsonValue, accepts: (missing: LeftOut) => boolean): JsonValue {
   const filled = structuredClone(value);
-  for (const one of leftOut(root, filled)) if (accepts(one)) add(one);
+  for (const missing of leftOut(root, filled)) if (accepts(missing)) add(missing);
   return filled;
 }
 
@@ -37,7 +37,7 @@ export function withFittingDefaults(
   const faults = check();
   if (faults.at.size === 0) return filled;
   // Usually a default is invalid by itself, and the value is valid without it.
-  all.filter((one) => faults.above.has(pointerTo([...one.path, one.name]))).forEach(remove);
+  all.filter((missing) => faults.above.has(pointerTo([...missing.path, missing.name]))).forEach(remove);
   if (check().at.size === 0) return filled;
 
   all.forEach(remove);
@@ -46,7 +46,7 @@ export function withFittingDefaults(
     for (const isCause of [atFault, nearFault, () => true]) {
       const found = check();
       if (found.at.size === 0) break;
-      group.filter((one) => isCause(one, found)).forEach(remove);
+      group.filter((added) => isCause(added, found)).forEach(remove);
     }
   }
   return filled;
@@ -70,7 +70,7 @@ function atFault({ path, name }: LeftOut, { at, above }: Faults): boolean {
 /** True if the fault is in the object or around it: a choice, a condition or `not` may depend on properties deep in its value. */
 function nearFault({ path }: LeftOut, { at, above }: Faults): boolean {
   const pointer = pointerTo(path);
-  return above.has(pointer) || around(pointer).some((one) => at.has(one));
+  return above.has(pointer) || around(pointer).some((near) => at.has(near));
 }
 
 /** A pointer and all outer ones: `/a/0`, `/a` and the root. */

@@ -40,7 +40,7 @@ export function findLosses(whole: object, root?: JsonObject): Losses {
     }
     const schemas = partsOf(root, node);
     for (const [name, text] of part.texts)
-      if (!given.has(name) && !schemas.some((one) => one[name] === text))
+      if (!given.has(name) && !schemas.some((part) => part[name] === text))
         missing.add(`the ${name} ${JSON.stringify(text)} of ${at}`);
     if (isUnwritable(part)) unwritable.push({ path: path.join("."), kind: part.kind });
     else if (!part.isWritten) {
@@ -58,13 +58,13 @@ export function findLosses(whole: object, root?: JsonObject): Losses {
   const visitWithin = (part: Part, { schemas, node, path, given, at }: Within) => {
     const { inner, items, others, keys, options, all } = part;
     const first = (...keywords: string[]) =>
-      keywords.flatMap((keyword) => schemas.map((one) => one[keyword])).find((found) => found !== undefined);
+      keywords.flatMap((keyword) => schemas.map((schema) => schema[keyword])).find((found) => found !== undefined);
     if (inner !== undefined) {
       const branches = part.kind === "nullable" ? first("anyOf", "oneOf") : undefined;
       if (Array.isArray(branches)) visit(inner, branches[0], path, NONE);
       else visit(inner, node, path, given);
     }
-    for (const one of all) visit(one, node, path, NONE);
+    for (const schema of all) visit(schema, node, path, NONE);
     const listed = first("prefixItems");
     for (const [i, item] of items.entries())
       visit(item, Array.isArray(listed) ? listed[i] : undefined, [...path, String(i)], NONE);
@@ -141,11 +141,11 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
 
 function saysType({ kind }: Part, schemas: readonly JsonObject[]): boolean {
   const types = TYPES[kind];
-  return types === undefined || schemas.some(({ type }) => [type].flat().some((one) => types.includes(one as string)));
+  return !types || schemas.some(({ type }) => [type].flat().some((name) => types.includes(name as string)));
 }
 
 function saysValues({ values }: Part, schemas: readonly JsonObject[]): boolean {
-  const written = schemas.flatMap((one) => [one["const"], one["enum"], one["type"] === "null" ? null : []].flat());
+  const written = schemas.flatMap((part) => [part["const"], part["enum"], part["type"] === "null" ? null : []].flat());
   return values.every((value) => written.includes(value as JsonValue));
 }
 

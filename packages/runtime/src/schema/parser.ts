@@ -58,11 +58,11 @@ function ofOwnMembers(parse: Parse, described: JsonObject | undefined): Parse {
 }
 
 /** True if the schema or an inner one passes the test. */
-function holds(schema: JsonObject, test: (one: JsonObject) => boolean): boolean {
+function holds(schema: JsonObject, test: (part: JsonObject) => boolean): boolean {
   let found = false;
-  mapSchema(schema, (one) => {
-    found ||= test(one);
-    return one;
+  mapSchema(schema, (part) => {
+    found ||= test(part);
+    return part;
   });
   return found;
 }
@@ -85,7 +85,7 @@ function rawParser(schema: object, { side, where }: { side: "input" | "output"; 
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new DefinitionError(`${where}: ${reason}`, { cause });
   }
-  const hasDefaults = holds(jsonSchema, (one) => one["default"] !== undefined);
+  const hasDefaults = holds(jsonSchema, (part) => part["default"] !== undefined);
   const parse = (json: JsonValue): Parsed => {
     const checked = side === "input" ? json : dropUnlisted(jsonSchema, json);
     const errors = check(checked);

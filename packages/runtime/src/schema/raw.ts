@@ -50,11 +50,11 @@ const INSTEAD: Readonly<Record<string, string>> = {
  */
 export function readRawSchema(schema: object, where: string): JsonObject {
   const { $schema: _, ...copy } = JSON.parse(JSON.stringify(schema)) as JsonObject;
-  return mapSchema(copy, (one, path) => {
+  return mapSchema(copy, (part, path) => {
     const at = `${where}: ${placeOf(path)}`;
     const fault = (text: string) => new DefinitionError(`${at}: ${text}`);
-    refuseMisspelt(Object.keys(one), at);
-    const current = toCurrentDraft(one, fault);
+    refuseMisspelt(Object.keys(part), at);
+    const current = toCurrentDraft(part, fault);
     for (const keyword of Object.keys(current))
       if (!isKnown(keyword))
         throw fault(`${JSON.stringify(keyword)} is not a keyword of JSON Schema 2020-12: ${adviceFor(keyword)}.`);
@@ -82,8 +82,8 @@ export function checkRefs(root: JsonObject, where: string): void {
  */
 export function readForeignSchema(schema: JsonObject, where: string, text: (text: string) => string): JsonObject {
   const { $schema: _, ...copy } = schema;
-  return mapSchema(copy, (one, path) => {
-    const current = toCurrentDraft(one, (text) => new DefinitionError(`${where}: ${placeOf(path)}: ${text}`));
+  return mapSchema(copy, (part, path) => {
+    const current = toCurrentDraft(part, (text) => new DefinitionError(`${where}: ${placeOf(path)}: ${text}`));
     const known = Object.entries(current).filter(([keyword]) => STANDARD.has(keyword));
     return Object.fromEntries(
       known.map(([keyword, value]) => [keyword, TEXTS.has(keyword) && typeof value === "string" ? text(value) : value]),

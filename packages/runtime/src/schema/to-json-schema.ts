@@ -32,12 +32,12 @@ export function zod3ToJsonSchema(schema: Zod3Schema, side: "input" | "output"): 
       // The converter would describe a transform's input, but its output may be anything.
       if (side === "output" && (effect?.type === "transform" || typeName in ZOD3_NOT_JSON)) return {};
       // The converter joins simple alternatives to one type list, without their descriptions.
-      if (typeName !== "ZodUnion" || !Array.isArray(options) || !options.some((one) => one.description !== undefined))
+      if (typeName !== "ZodUnion" || !Array.isArray(options) || options.every((of) => of.description === undefined))
         return converter.ignoreOverride;
       const anyOf = options.map(({ _def }, i) =>
         converter.parseDef(_def, { ...refs, currentPath: [...refs.currentPath, "anyOf", String(i)] }),
       );
-      return { anyOf: anyOf.map((one) => one ?? {}), ...(description === undefined ? {} : { description }) };
+      return { anyOf: anyOf.map((branch) => branch ?? {}), ...(description === undefined ? {} : { description }) };
     },
     // The converter does not distinguish objects that drop unlisted properties from objects that keep them.
     postProcess(jsonSchema, definition) {
@@ -132,7 +132,7 @@ export function toCurrentItems(schema: JsonObject): JsonObject {
 function toTypeList(schema: JsonObject): JsonObject {
   const { anyOf, ...rest } = schema;
   if (!Array.isArray(anyOf) || "type" in rest) return schema;
-  const types = anyOf.flatMap((one) => (isJsonObject(one) && Object.keys(one).join() === "type" ? [one["type"]!] : []));
+  const types = anyOf.flatMap((of) => (isJsonObject(of) && Object.keys(of).join() === "type" ? [of["type"]!] : []));
   return types.length === anyOf.length ? { type: [...new Set(types.flat())], ...rest } : schema;
 }
 

@@ -61,7 +61,7 @@ function canBe(branch: JsonValue, value: JsonValue): boolean {
   return Object.entries(properties).every(([name, member]) => {
     if (!isJsonObject(member) || !Object.hasOwn(value, name)) return true;
     const values: JsonValue | undefined = member["const"] === undefined ? member["enum"] : [member["const"]];
-    if (!Array.isArray(values) || values.some((one) => typeof one === "object" && one !== null)) return true;
+    if (!Array.isArray(values) || values.some((value) => typeof value === "object" && value !== null)) return true;
     return values.includes(value[name] ?? null);
   });
 }

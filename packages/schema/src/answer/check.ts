@@ -17,7 +17,7 @@ const TYPES = ["array", "boolean", "integer", "null", "number", "object", "strin
 const isName = (value: JsonValue) => typeof value === "string" && TYPES.includes(value);
 const isDistinct = (values: readonly JsonValue[]) => new Set(values).size === values.length;
 const isTexts = (value: JsonValue) =>
-  Array.isArray(value) && value.every((one) => typeof one === "string") && isDistinct(value);
+  Array.isArray(value) && value.every((item) => typeof item === "string") && isDistinct(value);
 
 const NUMBER: Form = [(value) => typeof value === "number", "must be a number"];
 const COUNT: Form = [(value) => Number.isInteger(value) && (value as number) >= 0, "must be an integer of 0 or more"];

@@ -77,7 +77,7 @@ function compiled(pattern: string, steps: Steps): Pattern {
 export const allowedBy = (key: object, list: readonly JsonValue[], { allowed, steps }: Check): Allowed =>
   cached(allowed, key, () => {
     takeSteps(steps, list.length);
-    const text = list.map((one) => JSON.stringify(one)).join(", ");
+    const text = list.map((item) => JSON.stringify(item)).join(", ");
     const message = `must be ${list.length === 1 ? "" : "one of "}${text.slice(0, MOST_QUOTED)}`;
     return { texts: new Set(list.map(canonicalJson)), message };
   });

@@ -97,8 +97,8 @@ async function writeSearch(folder: EvidenceFolder, { path, service, files }: Exa
   const { mutants, mutated } = mutantsOf(service, files);
   const launch = () => launchJudge(path, { name: `${path} with mutants`, mutated });
   const adequacy: Adequacy = await measureAdequacy(mutants, launch, { ...DEFAULTS, checks: 3_000, seed });
-  const survivors = adequacy.survivors.map(({ mutant, ...one }) => ({
-    ...one,
+  const survivors = adequacy.survivors.map(({ mutant, ...rest }) => ({
+    ...rest,
     mutant: { ...mutant, path: relative(dirname(path), mutant.path) },
   }));
   await folder.write("adequacy.json", { seed, percent: percentKilled(adequacy), ...adequacy, survivors });
@@ -151,9 +151,9 @@ async function* slice(
   { audit }: Store,
   { orgId, agentId, from }: { orgId: string; agentId: string; from: number },
 ): AsyncGenerator<readonly [string, object]> {
-  for await (const one of audit.check(orgId)) {
-    if (!("seq" in one) || one.to.at < from) continue;
-    const { seq, before, head, entries, to, content, found } = one;
+  for await (const segment of audit.check(orgId)) {
+    if (!("seq" in segment) || segment.to.at < from) continue;
+    const { seq, before, head, entries, to, content, found } = segment;
     yield [SEALS, { org: orgId, seq, before, head, entries, at: to.at, id: to.id, content }];
     for (const { line, digest, agentId: of } of found)
       yield [ENTRIES, { seal: seq, digest, ...((of === null || of === agentId) && { entry: line }) }];

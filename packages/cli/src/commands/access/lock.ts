@@ -24,7 +24,7 @@ export async function checkLock(
   const all = compareAccess(lock, now);
   const changed = all.filter(isChangedCode).map(({ functionName }) => functionName);
   const searched = searchCode && changed.length > 0 ? await searchCode({ lock: file, names: changed }) : undefined;
-  const changes = all.filter((one) => !(isChangedCode(one) && searched?.passed.has(one.functionName)));
+  const changes = all.filter((change) => !(isChangedCode(change) && searched?.passed.has(change.functionName)));
   const passed = [...(searched?.passed ?? [])].map(([functionName, scope]) => ({ functionName, scope }));
   const forbidden = await forbiddenBy(path, now);
   const unrefused = strict ? findUnrefused(now) : [];
@@ -86,8 +86,8 @@ export async function saveLock(path: string, now: AccessLock, { json }: { json?:
 export type CodeSearch = (asked: { lock: string; names: readonly string[] }) => Promise<SearchedCode>;
 
 /** True for changed code that decides calls. Code in a result schema decides none, so that a search shows nothing. */
-function isChangedCode(one: AccessChange): one is AccessChange & { functionName: string } {
-  const { kind, about, functionName } = one;
+function isChangedCode(change: AccessChange): change is AccessChange & { functionName: string } {
+  const { kind, about, functionName } = change;
   return kind === "unproven" && functionName !== undefined && (about === "authorize" || about === "approval");
 }
 

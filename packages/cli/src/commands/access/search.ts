@@ -53,22 +53,23 @@ async function showExploration(loaded: Loaded, { seed, json, adopt }: AccessOpti
   const cases = functions.flatMap(({ functionName, found }) => found.map(({ call }) => ({ functionName, call })));
   const adopted = adopt ? await adoptCases(cases, files) : undefined;
   if (json) return printJson({ seed, functions, ...adopted });
-  for (const one of functions) print(explorationText(one, seed));
+  for (const exploration of functions) print(explorationText(exploration, seed));
   if (functions.length === 0) print("No function is decided call by call, so every decision is in the table.");
   if (adopted) printAdopted(adopted, cases.length);
   else if (cases.length > 0)
     print(`Write ${cases.length === 1 ? "this call" : `these ${cases.length} calls`} as cases with --adopt.`);
 }
 
-function explorationText(one: Exploration, seed: number): string {
-  const lines = [`${one.functionName}  ${scopeOf(one, seed)}`];
-  for (const { call, decisions } of one.found) {
+function explorationText(exploration: Exploration, seed: number): string {
+  const { functionName, found, neverDenied, neverAllowed } = exploration;
+  const lines = [`${functionName}  ${scopeOf(exploration, seed)}`];
+  for (const { call, decisions } of found) {
     const words = Object.entries(decisions).map(([role, word]) => `${role} ${word}`);
     lines.push(`  ${paint("yellow", "new")}  ${words.join(", ")}: ${caseText(call)}`);
   }
-  if (one.found.length === 0) lines.push("  Its cases show every combination of decisions that was found.");
-  if (one.neverDenied.length > 0) lines.push(`  No call of ${one.neverDenied.join(", ")} was denied.`);
-  if (one.neverAllowed.length > 0) lines.push(`  No call of ${one.neverAllowed.join(", ")} was allowed.`);
+  if (found.length === 0) lines.push("  Its cases show every combination of decisions that was found.");
+  if (neverDenied.length > 0) lines.push(`  No call of ${neverDenied.join(", ")} was denied.`);
+  if (neverAllowed.length > 0) lines.push(`  No call of ${neverAllowed.join(", ")} was allowed.`);
   return lines.join("\n");
 }
 
@@ -101,7 +102,7 @@ async function showComparison(
   const adopted = adopt ? await adoptCases(known, files) : undefined;
   const ok = cases.length === 0;
   if (json) printJson({ ok, against, commit: revision.commit, seed, functions: comparisons, ...adopted });
-  else for (const one of comparisons) print(comparisonText(one, seed));
+  else for (const comparison of comparisons) print(comparisonText(comparison, seed));
   if (adopted && !json) printAdopted(adopted, known.length);
   if (ok) return;
   const count = cases.length === 1 ? "One widening" : `${cases.length} widenings`;
@@ -132,8 +133,8 @@ export async function searchChangedCode(
     ({ widenings, isUnsteady, isAccepted }) => widenings.length === 0 && !isUnsteady && isAccepted,
   );
   return {
-    passed: new Map(passed.map((one) => [one.functionName, scopeOf(one, seed)])),
-    widenings: comparisons.filter(({ widenings }) => widenings.length > 0).map((one) => comparisonText(one, seed)),
+    passed: new Map(passed.map((comparison) => [comparison.functionName, scopeOf(comparison, seed)])),
+    widenings: comparisons.filter((found) => found.widenings.length > 0).map((wider) => comparisonText(wider, seed)),
   };
 }
 
@@ -141,13 +142,13 @@ const NONE = "  No call that is allowed now was denied before.";
 const UNKNOWN =
   "  The schemas accept none of the calls, so nothing is known. Add a case with arguments that they accept.";
 
-function comparisonText(one: Comparison, seed: number): string {
-  const { functionName, widenings, narrowings } = one;
+function comparisonText(comparison: Comparison, seed: number): string {
+  const { functionName, widenings, narrowings } = comparison;
   const line = (kind: string, { roles, call, before, after }: Difference) =>
     `  ${paint(kind === "widening" ? "red" : "yellow", kind.padEnd(9))}  ${roles.join(", ")} ${after}, was ${before}: ${caseText(call)}`;
   return [
-    `${functionName}  ${scopeOf(one, seed)}`,
-    ...(widenings.length > 0 ? [] : [one.isAccepted ? NONE : UNKNOWN]),
+    `${functionName}  ${scopeOf(comparison, seed)}`,
+    ...(widenings.length > 0 ? [] : [comparison.isAccepted ? NONE : UNKNOWN]),
     ...widenings.map((difference) => line("widening", difference)),
     ...narrowings.map((difference) => line("narrowing", difference)),
   ].join("\n");
@@ -167,7 +168,7 @@ export async function showAdequacy(
   const adopted = adopt ? await adoptCases(distinct(cases), files) : undefined;
   if (json) printJson({ seed, percent, killed, equivalent, unreached, undecided, survivors, ...adopted });
   else {
-    for (const one of survivors) print(survivorText(one));
+    for (const survivor of survivors) print(survivorText(survivor));
     const rest = [
       ...(equivalent > 0 ? [`${equivalent} decide every call as the original`] : []),
       ...(undecided > 0 ? [`the time ended before ${undecided} were decided`] : []),

@@ -29,13 +29,13 @@ async function save(file: string, { suggestion }: AccessUse): Promise<void> {
 
 function describe(use: AccessUse, { manifest }: Service, file: string | undefined): string {
   const { rights, denied, since, until } = use;
-  const rows = rights.map((one) => [
-    one.functionName,
-    nameOf(one.role),
-    one.verdict,
-    String(one.calls),
-    one.lastUsedAt === null ? "never" : dayOf(one.lastUsedAt),
-    one.grantedDays === null ? "never connected" : `${one.atLeast ? "at least " : ""}${daysOf(one.grantedDays)}`,
+  const rows = rights.map((right) => [
+    right.functionName,
+    nameOf(right.role),
+    right.verdict,
+    String(right.calls),
+    right.lastUsedAt === null ? "never" : dayOf(right.lastUsedAt),
+    right.grantedDays === null ? "never connected" : `${right.atLeast ? "at least " : ""}${daysOf(right.grantedDays)}`,
   ]);
   const refused = denied.map(({ functionName, role, rule, calls, lastAt }) => [
     functionName,

@@ -23,9 +23,9 @@ export async function whatIf(path: string, service: Service, options: AccessOpti
       `None of the last ${report.calls} calls of ${agent} is one of the service ${service.manifest.name}. Check --agent and the name of the service.`,
     );
   const isAccepted = ({ functionName, role }: WhatIfChange): boolean =>
-    accept.some((one) => one.functionName === functionName && (one.role === EVERY || one.role === (role ?? NO_ROLE)));
-  const changes = report.changes.map((one): Change => ({ ...one, accepted: one.kind === "allow" && isAccepted(one) }));
-  const refused = changes.filter((one) => one.kind === "allow" && !one.accepted);
+    accept.some((cell) => cell.functionName === functionName && [EVERY, role ?? NO_ROLE].includes(cell.role));
+  const changes = report.changes.map((is): Change => ({ ...is, accepted: is.kind === "allow" && isAccepted(is) }));
+  const refused = changes.filter(({ kind, accepted }) => kind === "allow" && !accepted);
   const ok = refused.length === 0 && report.undecided === 0;
   if (json) printJson({ ok, ...report, changes });
   else print(shown({ ...report, changes }, { isCompared: base !== undefined }));
@@ -34,7 +34,7 @@ export async function whatIf(path: string, service: Service, options: AccessOpti
       `${report.undecided === 1 ? "One call was" : `${report.undecided} calls were`} not decided in time, so nothing is known of ${report.undecided === 1 ? "it" : "them"}. Give authorize more time with timeoutMs, or repeat the command.`,
     );
   if (refused.length === 0) return;
-  const calls = refused.reduce((sum, one) => sum + one.calls, 0);
+  const calls = refused.reduce((sum, change) => sum + change.calls, 0);
   const cells = [...new Set(refused.map(({ functionName, role }) => `${functionName}:${role ?? NO_ROLE}`))].join(",");
   throw new CommandFailure(
     `${calls === 1 ? "One call" : `${calls} calls`} would be allowed that ${calls === 1 ? "was" : "were"} not. If intended, run with --accept ${cells}`,
@@ -70,9 +70,9 @@ function shown(
     changes,
     service,
   } = report;
-  const rows = changes.map(({ kind, accepted, functionName, role, was, is, examples, ...one }) => [
+  const rows = changes.map(({ kind, accepted, functionName, role, was, is, examples, calls }) => [
     accepted ? "accepted" : WORDS[kind],
-    String(one.calls),
+    String(calls),
     functionName,
     role ?? NO_ROLE,
     kind === "show" ? is : `${was} → ${is}`,
