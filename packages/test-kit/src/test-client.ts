@@ -74,7 +74,7 @@ export class TestClient {
   async decideOn(functionName: string, played: PlayedDecision): Promise<Approval> {
     const key = this.#options.approverKey;
     for (let i = 0; i < LOOKS; i++) {
-      const { items } = await this.#get<ApprovalPage>("/approvals?status=pending&limit=100", key);
+      const { items } = await this.#read<ApprovalPage>("/approvals?status=pending&limit=100", { key });
       const found = items.find(({ toolName }) => toolName === functionName);
       if (found) return this.decide(found, played, found.role ?? undefined);
       await sleep(LOOK_EVERY_MS);
@@ -89,9 +89,7 @@ export class TestClient {
   ): Promise<Approval> {
     const body = decisionBody(request, role, played);
     const key = this.#options.approverKey;
-    const response = await this.request(`/approvals/${request.approvalId}/decision`, { key, body });
-    if (response.status !== 200) throw new QueryRefused(response.status, (await response.json()) as RefusedBody);
-    return (await response.json()) as Approval;
+    return this.#read<Approval>(`/approvals/${request.approvalId}/decision`, { key, body });
   }
 
   /** Runs a query and returns what its readers can see. Queries in one thread run in order: the thread selects the model. */
@@ -139,11 +137,11 @@ export class TestClient {
 
     for (const error of queryModel.errors) throwIfFromTest(error);
     return {
-      answer: (await this.#get<RunDetail & { result: QueryResponse }>(`/runs/${runId}`, reader)).result,
+      answer: (await this.#read<RunDetail & { result: QueryResponse }>(`/runs/${runId}`, { key: reader })).result,
       events,
       requests: queryModel.requests,
       ...(received !== undefined && { received }),
-      history: await this.#get<ThreadDetail>(`/threads/${threadId}`, reader),
+      history: await this.#read<ThreadDetail>(`/threads/${threadId}`, { key: reader }),
       log: log.slice(firstLine).filter(({ fields }) => (fields["runId"] ?? runId) === runId),
     };
   }
@@ -151,8 +149,7 @@ export class TestClient {
   /** Sends a query. `stream` is the query API's response, `answer` an adapter's. */
   async #begin(query: TestQuery, { key, adapter }: { key: string; adapter: Adapter | undefined }): Promise<Begun> {
     if (!adapter) {
-      const stream = await this.request("/query-stream", { key, body: bodyOf(query) });
-      if (stream.status !== 200) throw new QueryRefused(stream.status, (await stream.json()) as RefusedBody);
+      const stream = await this.#accepted("/query-stream", { key, body: bodyOf(query) });
       return { ...runIn(stream), stream };
     }
     const { body, headers } = adapter.request(query, this.#options.agentId);
@@ -200,10 +197,14 @@ export class TestClient {
     return events;
   }
 
-  async #get<T>(path: string, key: string): Promise<T> {
-    const response = await this.request(path, { key });
-    if (response.status !== 200) throw new QueryRefused(response.status, (await response.json()) as RefusedBody);
-    return (await response.json()) as T;
+  async #read<T>(path: string, request: { key: string; body?: object }): Promise<T> {
+    return (await (await this.#accepted(path, request)).json()) as T;
+  }
+
+  async #accepted(path: string, request: { key: string; body?: object }): Promise<Response> {
+    const response = await this.request(path, request);
+    if (response.status === 200) return response;
+    throw new QueryRefused(response.status, (await response.json()) as RefusedBody);
   }
 
   async #callsOf(runId: string): Promise<FinishedCall[]> {

@@ -16,6 +16,10 @@ const asks = ({ manifest }: Service) => manifest.functions.some(({ approval }) =
 export const ruleOf = ({ service }: Fixture, { functionName }: Target) =>
   service.manifest.functions.find(({ name }) => name === functionName)!.approval!;
 
+/** A role that may approve a call that `role` made. */
+export const deciderOf = (by: readonly string[], role: TriedRole): string =>
+  by.find((name) => name !== CALLER) ?? role.effective ?? UNLISTED_ROLE;
+
 /** The role's permitted calls that need an approval. */
 export async function askingCalls(fixture: Fixture, role: TriedRole): Promise<Target[]> {
   const found: Target[] = [];
@@ -99,7 +103,7 @@ const strangersDecisions: Attack = {
     const keyOf = async (roles: string[]) => (await plane.admin.createKey({ agentId, roles, can: ["approve"] })).apiKey;
     const own = await fixture.keyFor(role.effective);
     const stranger = await keyOf([UNLISTED_ROLE]);
-    const decider = by.find((name) => name !== CALLER) ?? role.effective ?? UNLISTED_ROLE;
+    const decider = deciderOf(by, role);
     const others = fixture.roles.flatMap(({ stated }) => (stated !== undefined && !mayDecide(stated) ? [stated] : []));
     let decided: string | undefined;
     const attempt = async (what: string, approvalId: string, key: string, body: object) => {

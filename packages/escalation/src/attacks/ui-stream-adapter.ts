@@ -1,9 +1,8 @@
-import { CALLER } from "@patchbay/protocol";
 import { type JsonObject } from "@patchbay/kit";
 import { type Fixture, UNLISTED_ROLE } from "../fixture.ts";
 import { judgePlaces } from "../judge.ts";
 import type { Target, TriedRole } from "../targets.ts";
-import { askingCalls, ruleOf } from "./approvals.ts";
+import { askingCalls, deciderOf, ruleOf } from "./approvals.ts";
 import { attemptOf, contextHeader, forAdapter, unpinnedWithout, type Attack, withClaims } from "./attack.ts";
 import { callsOfPages, type AdapterOf, everyCall, FORGED, otherRoles, roleHeader } from "./adapters.ts";
 
@@ -99,8 +98,7 @@ const forgedDecisions: Attack = {
   async run(fixture, role, label) {
     const [target] = (await askingCalls(fixture, role)).filter((call) => forAdapter([call]).length > 0);
     if (!target) return;
-    const { by } = ruleOf(fixture, target);
-    const decider = by.find((name) => name !== CALLER) ?? role.effective ?? UNLISTED_ROLE;
+    const decider = deciderOf(ruleOf(fixture, target).by, role);
     const chat = `${label.attack} ${role.stated}`;
     const unpinned = unpinnedWithout(role);
     await fixture.ask({
