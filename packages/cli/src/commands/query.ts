@@ -48,13 +48,22 @@ export function addQueryCommand(program: Command): void {
 
 async function query(text: string, options: QueryOptions): Promise<void> {
   const target = targetOf(options);
-  const client = createClient({ baseUrl: target.url, agentId: target.agent, apiKey: target.key });
-  try {
-    if (options.as === undefined) return await queryOnce(client, text, { ...options, target });
+  await withClient(target, async (client) => {
+    if (options.as === undefined) return queryOnce(client, text, { ...options, target });
     const { queryAs } = await import("./query-as.ts");
     await queryAs(text, options.as, { ...options, client, agentId: target.agent });
+  });
+}
+
+/** Throws a failed request as its explanation. */
+async function withClient(
+  { url, agent, key }: QueryTarget,
+  work: (client: AgentClient) => Promise<void>,
+): Promise<void> {
+  try {
+    await work(createClient({ baseUrl: url, agentId: agent, apiKey: key }));
   } catch (error) {
-    throw error instanceof PatchbayError ? explain(error, target.url) : error;
+    throw error instanceof PatchbayError ? explain(error, url) : error;
   }
 }
 
@@ -90,18 +99,13 @@ async function queryToEnd(client: AgentClient, body: Query, confirmations: Confi
 }
 
 /** Sends one query and shows its progress and answer. A run that fails is shown too, and not thrown. */
-export async function queryFromTerminal(target: QueryTarget, body: Query, ask: Ask): Promise<void> {
-  const { url, agent, key } = target;
-  try {
-    const client = createClient({ baseUrl: url, agentId: agent, apiKey: key });
+export const queryFromTerminal = (target: QueryTarget, body: Query, ask: Ask): Promise<void> =>
+  withClient(target, async (client) => {
     using confirmations = createConfirmations(client, target, ask);
     const answer = await streamQuery(client, body, { confirmations, onRun() {} });
     if (answer.success) showAnswer(answer);
     else printStatus(`${paintStatus("red", "error:")} ${oneLine(hintFor(answer, target))}`);
-  } catch (error) {
-    throw error instanceof PatchbayError ? explain(error, url) : error;
-  }
-}
+  });
 
 /** Shows each event as it arrives; resolves with the answer in the form that `query` returns. */
 async function streamQuery(

@@ -30,6 +30,15 @@ export const ok = (name: string, message: string): Finding => ({ name, status: "
 export const warn = (name: string, message: string, fix: string): Finding => ({ name, status: "warn", message, fix });
 export const fail = (name: string, message: string, fix: string): Finding => ({ name, status: "fail", message, fix });
 
+/** What `check` finds. If it throws, the finding says why. */
+async function attempt(name: string, fix: string, check: () => Promise<Finding>): Promise<Finding> {
+  try {
+    return await check();
+  } catch (error) {
+    return fail(name, reasonOf(error), fix);
+  }
+}
+
 const MIN_NODE = packageJson.engines.node.slice(">=".length);
 
 export function checkNode(version = process.versions.node): Finding {
@@ -74,7 +83,7 @@ export async function checkDatabase(options: DatabaseOptions): Promise<Finding> 
   const url = databaseUrl(options);
   if (!isEmbedded(options)) return checkPostgres(url);
   const file = databaseFile(options) ?? url;
-  try {
+  return attempt("database", "Restore a backup, or name another database: --database sqlite:PATH.", async () => {
     requireDatabase(options, { mayCreate: true });
     if (url.startsWith("sqlite:") && !existsSync(file))
       return ok("database", `${file} does not exist yet; the first start creates it`);
@@ -86,30 +95,21 @@ export async function checkDatabase(options: DatabaseOptions): Promise<Finding> 
       await store.close();
     }
     return ok("database", `${file} opens and has this version's schema`);
-  } catch (error) {
-    const fix = "Restore a backup, or name another database: --database sqlite:PATH.";
-    return fail("database", reasonOf(error), fix);
-  }
+  });
 }
 
 /** Changes nothing: tables belong to the user who creates them, which must be the service's. */
 async function checkPostgres(url: string): Promise<Finding> {
   const shown = withoutPassword(url);
-  try {
+  const fix = "Check the address and that the server runs: --database postgres://USER:PASSWORD@HOST/DATABASE.";
+  return attempt("database", fix, async () => {
     const { inspectStore } = await import("@patchbay/control-plane/admin");
     const { pending, unknown } = await inspectStore(url);
-    if (unknown.length > 0)
-      return fail(
-        "database",
-        `${shown} was used by a newer version of Patchbay`,
-        "Install that version, or restore a backup.",
-      );
+    const newer = `${shown} was used by a newer version of Patchbay`;
+    if (unknown.length > 0) return fail("database", newer, "Install that version, or restore a backup.");
     const form = pending.length === 0 ? "has this version's schema" : "gets this version's schema at the next start";
     return ok("database", `${shown} answers and ${form}`);
-  } catch (error) {
-    const fix = "Check the address and that the server runs: --database postgres://USER:PASSWORD@HOST/DATABASE.";
-    return fail("database", reasonOf(error), fix);
-  }
+  });
 }
 
 /** Whether the bus between replicas answers. */
@@ -118,11 +118,9 @@ export async function checkNats(urls: string): Promise<Finding> {
   // The part before an "@" is a password or a token.
   const shown = urls.replaceAll(/[^,/@]*@/g, "");
   const fix = "Check the address and that the NATS server runs: --nats nats://HOST:4222.";
-  try {
-    return (await reachesNats(urls)) ? ok("bus", `${shown} answers`) : fail("bus", `${shown} does not answer`, fix);
-  } catch (error) {
-    return fail("bus", reasonOf(error), fix);
-  }
+  return attempt("bus", fix, async () =>
+    (await reachesNats(urls)) ? ok("bus", `${shown} answers`) : fail("bus", `${shown} does not answer`, fix),
+  );
 }
 
 export async function checkPort({ host, port }: { host: string; port: number }): Promise<Finding> {
@@ -179,20 +177,16 @@ export function checkProviders(environment: Environment): Finding[] {
 /** Checks the price file, if one is set. */
 export async function checkPrices({ PATCHBAY_PRICES: file = "" }: Environment): Promise<Finding[]> {
   if (file === "") return [];
-  try {
+  const finding = attempt("prices", "Correct the file, or unset PATCHBAY_PRICES.", async () => {
     const { length } = Object.keys((await readPrices(file)) ?? {});
-    return [ok("prices", `${file} has prices of ${length} models`)];
-  } catch (error) {
-    return [fail("prices", reasonOf(error), "Correct the file, or unset PATCHBAY_PRICES.")];
-  }
+    return ok("prices", `${file} has prices of ${length} models`);
+  });
+  return [await finding];
 }
 
-export async function checkFile(named: string | undefined): Promise<Finding> {
-  try {
+export const checkFile = (named: string | undefined): Promise<Finding> =>
+  attempt("functions", "Correct the file; `patchbay dev` reloads it when you save.", async () => {
     const path = findServiceFile(named);
     const { manifest } = await loadService(path);
     return ok("functions", `${path} defines ${manifest.functions.length}`);
-  } catch (error) {
-    return fail("functions", reasonOf(error), "Correct the file; `patchbay dev` reloads it when you save.");
-  }
-}
+  });

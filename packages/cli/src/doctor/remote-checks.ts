@@ -9,6 +9,7 @@ import { fail, ok, warn, type Finding } from "./local-checks.ts";
 
 const WAIT_MS = 10_000;
 const SKEW_MS = 5_000;
+const LOG = "Look at the service's log.";
 
 /** Whether the service answers, and whether the clocks agree. */
 export async function checkReachable(url: string): Promise<Finding[]> {
@@ -45,13 +46,12 @@ export async function checkRuntimeKey(url: string, key: string, agent: string | 
     ...(agent !== undefined && { "X-Agent-Id": agent }),
   });
   if (status === 101) return ok("runtime key", "connects functions");
-  const create = `patchbay runtime-keys create --agent ${agent ?? "ID"}`;
+  const create = `on the server: patchbay runtime-keys create --agent ${agent ?? "ID"}`;
   // The answer names the limit, and what to do.
-  if (status === 429) return warn("runtime key", message, `Create another one on the server: ${create}`);
-  if (status === 401) return fail("runtime key", "is unknown or revoked", `Create one on the server: ${create}`);
-  if (status === 403)
-    return fail("runtime key", `does not belong to agent ${agent}`, `Create one on the server: ${create}`);
-  return fail("runtime key", `the service answered ${status} ${message}`.trim(), "Look at the service's log.");
+  if (status === 429) return warn("runtime key", message, `Create another one ${create}`);
+  if (status === 401) return fail("runtime key", "is unknown or revoked", `Create one ${create}`);
+  if (status === 403) return fail("runtime key", `does not belong to agent ${agent}`, `Create one ${create}`);
+  return fail("runtime key", `the service answered ${status} ${message}`.trim(), LOG);
 }
 
 /** The answer to an upgrade request, or the error instead of its status. 101 when it succeeded; the connection is closed. */
@@ -104,19 +104,11 @@ export async function checkKey(target: QueryTarget): Promise<Finding> {
   } catch (error) {
     const status = error instanceof PatchbayError ? error.status : 0;
     if (status === 0) return fail("key", networkReason(error), "Try again.");
-    if (status === 401)
-      return fail(
-        "key",
-        "is unknown or revoked",
-        `Create one on the server: patchbay keys create --agent ${target.agent}`,
-      );
-    if (status === 403)
-      return fail(
-        "key",
-        `does not belong to agent ${target.agent}`,
-        "Use a key of this agent, or the agent of this key.",
-      );
-    return fail("key", `the service answered ${status}`, "Look at the service's log.");
+    const create = `Create one on the server: patchbay keys create --agent ${target.agent}`;
+    if (status === 401) return fail("key", "is unknown or revoked", create);
+    const use = "Use a key of this agent, or the agent of this key.";
+    if (status === 403) return fail("key", `does not belong to agent ${target.agent}`, use);
+    return fail("key", `the service answered ${status}`, LOG);
   }
 }
 
@@ -133,10 +125,9 @@ export async function checkStream(target: QueryTarget): Promise<Finding[]> {
     );
     for await (const { event } of events) last = event;
   } catch (error) {
-    const fix = "Look at the service's log.";
-    if (!(error instanceof PatchbayError)) return [fail("query", reasonOf(error), fix)];
-    if (error.status !== 0) return [fail("query", `the stream answered ${error.status}`, fix)];
-    if (error.code !== "stream_lost") return [fail("query", networkReason(error), fix)];
+    if (!(error instanceof PatchbayError)) return [fail("query", reasonOf(error), LOG)];
+    if (error.status !== 0) return [fail("query", `the stream answered ${error.status}`, LOG)];
+    if (error.code !== "stream_lost") return [fail("query", networkReason(error), LOG)];
   }
   const tookMs = performance.now() - startedAt;
   if (last !== undefined && "threadId" in last) await client.deleteThread(last.threadId).catch(() => undefined);
@@ -162,11 +153,8 @@ function queryFinding(last: StreamedEvent["event"] | undefined, target: QueryTar
       `Start them: ${connectCommand(target)}`,
     );
   const reason = last?.type === "error" ? last.errorMessage : "the stream ended without a last event";
-  return fail(
-    "query",
-    reason,
-    "Look at the service's log, and at proxies that cut connections (300 s must be allowed).",
-  );
+  const fix = "Look at the service's log, and at proxies that cut connections (300 s must be allowed).";
+  return fail("query", reason, fix);
 }
 
 /** A proxy that buffers holds back even the headers until the last event. */
