@@ -2,7 +2,7 @@ import { type CallOutcome, type Manifest } from "@patchbay/protocol";
 import { type JsonValue } from "@patchbay/kit";
 import type { RunEffects } from "@patchbay/protocol/console";
 import { refusalOf } from "@patchbay/engine/ports/refusal";
-import { fromJson } from "@patchbay/store/columns";
+import { fromJson, inBatches } from "@patchbay/store/columns";
 import type { Engine } from "@patchbay/store/engine";
 import { payloadOf } from "./payload.ts";
 import { failureOf } from "./spans.ts";
@@ -43,21 +43,12 @@ export async function effectsOf(
     return effect === "read" ? [] : [{ callId: id, runId: run_id, functionName: function_name, effect }];
   });
   const shown = changing.slice(0, SHOWN);
-  const rows =
-    shown.length === 0
-      ? []
-      : await db
-          .selectFrom("calls")
-          .select(["id", "arguments", "outcome", "state"])
-          .where(
-            "id",
-            "in",
-            shown.map(({ callId }) => callId),
-          )
-          .execute();
-  const details = new Map(rows.map((row) => [row.id, row]));
+  const details = db.selectFrom("calls").select(["id", "arguments", "outcome", "state"]);
+  const callIds = shown.map(({ callId }) => callId);
+  const rows = await inBatches(callIds, (ids) => details.where("id", "in", ids).execute());
+  const byId = new Map(rows.map((row) => [row.id, row]));
   const calls = shown.flatMap((call) => {
-    const row = details.get(call.callId);
+    const row = byId.get(call.callId);
     if (!row) return [];
     const outcome = row.outcome === null ? undefined : fromJson(row.outcome);
     const { value } = payloadOf(fromJson<JsonValue>(row.arguments), SHOWN_BYTES);

@@ -66,11 +66,9 @@ export async function listByFacts(
     .limit(limit + 1)
     .execute();
   const page = pageFrom(rows, { limit, floor: byTime ? floor : undefined, endOf: (row) => row });
+  const ids = page.rows.map(({ id }) => id);
   return {
-    items: await summariesOf(
-      engine,
-      page.rows.map(({ id }) => id),
-    ),
+    items: await summariesOf(engine, ids),
     nextCursor: page.nextCursor,
     ...(await completeness(engine, scope.orgId)),
   };
@@ -86,10 +84,10 @@ const after = (value: Expression<number>, direction: "asc" | "desc", end: { at: 
 async function summariesOf(engine: Engine, ids: readonly string[]): Promise<RunSummary[]> {
   if (ids.length === 0) return [];
   const rows = await summarised(engine).where("runs.id", "in", ids).execute();
-  const order = new Map(ids.map((id, at) => [id, at]));
+  const byId = new Map(rows.map((row) => [row.id, row]));
   return toSummaries(
     engine,
-    rows.toSorted((a, b) => order.get(a.id)! - order.get(b.id)!),
+    ids.map((id) => byId.get(id)).filter((row) => row !== undefined),
   );
 }
 

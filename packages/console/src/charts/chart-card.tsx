@@ -6,12 +6,8 @@ import { ChartTable } from "./chart-table.tsx";
 import { type Series, Swatch } from "./series.tsx";
 import { TimeChart, type TimeChartProps } from "./time-chart.tsx";
 
-interface ChartCardProps extends TimeChartProps {
-  description?: ReactNode;
-}
-
 /** A chart with a title, a legend that hides and shows series, and a table with the same values. */
-export function ChartCard({ description, ...chart }: ChartCardProps) {
+export function ChartCard({ description, ...chart }: TimeChartProps & { description?: ReactNode }) {
   const [asTable, setAsTable] = useState(false);
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const { title, series, kind, steps, unit } = chart;

@@ -47,7 +47,8 @@ const Description = ({ children }: { children: string }) => (
 );
 
 /** A schema's tree renders when it is opened: there may be 200. */
-function Parameters({ of: { name, description, inputSchema, tokens }, described }: ParametersProps) {
+function Parameters({ of, described }: { of: ModelView["functions"][number]; described: boolean }) {
+  const { name, description, inputSchema, tokens } = of;
   const [open, setOpen] = useState(false);
   return (
     <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
@@ -62,9 +63,4 @@ function Parameters({ of: { name, description, inputSchema, tokens }, described 
       )}
     </details>
   );
-}
-
-interface ParametersProps {
-  of: ModelView["functions"][number];
-  described: boolean;
 }
