@@ -11,7 +11,7 @@ import { newestPage, type PageAsked, type PageOf } from "@patchbay/store/page-cu
 import type { FunctionSetRow } from "@patchbay/store/tables/schema";
 import { type AgentScope, onEngine } from "../lists.ts";
 import { namesOf } from "../names.ts";
-import type { TimeRange } from "../analytics/time-range.ts";
+import { getOrCreate, type TimeRange } from "../analytics/time-range.ts";
 import { callsOf, inParts } from "../functions/queries.ts";
 import { is } from "@patchbay/store/statement";
 
@@ -88,10 +88,9 @@ export function accessQueries(engine: Engine) {
         cut ||= rows.length > limit;
         for (const { function_name: functionName, role, state, count, last_at } of rows.slice(0, limit)) {
           const key = JSON.stringify([functionName, role]);
-          const pair = pairs.get(key) ?? { functionName, role, calls: 0, denied: 0, lastAt: 0 };
+          const pair = getOrCreate(pairs, key, () => ({ functionName, role, calls: 0, denied: 0, lastAt: 0 }));
           pair[state === "denied" ? "denied" : "calls"] += count;
           pair.lastAt = Math.max(pair.lastAt, last_at);
-          pairs.set(key, pair);
         }
       });
       const most = [...pairs.values()].toSorted((a, b) => b.calls + b.denied - (a.calls + a.denied));

@@ -119,18 +119,13 @@ export async function runParts(engine: Engine, scope: AgentScope, runId: string)
 async function runtimesOf({ db }: Pick<Engine, "db">, agentId: string, runId: string): Promise<Map<string, string>> {
   const rows = await db
     .selectFrom("runtimes")
-    .select(["instance_id", "host", "deployment"])
+    .select(["instance_id", sql<string | null>`coalesce(host || ' · ' || deployment, host, deployment)`.as("name")])
     .where("agent_id", "=", agentId)
     .where("instance_id", "in", (eb) =>
       eb.selectFrom("calls").select("calls.instance_id").where("run_id", "=", runId).$castTo<{ instance_id: string }>(),
     )
     .execute();
-  return new Map(
-    rows.flatMap(({ instance_id, host, deployment }) => {
-      const name = [host, deployment].filter((part) => part !== null).join(" · ");
-      return name === "" ? [] : [[instance_id, name] as const];
-    }),
-  );
+  return new Map(rows.flatMap(({ instance_id, name }) => (name ? [[instance_id, name]] : [])));
 }
 
 /** Stored events, oldest first, at most about 1 MiB. Undefined for an unknown run. */
