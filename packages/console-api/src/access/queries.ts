@@ -20,7 +20,7 @@ const ORDER = { at: "sets.position", id: "sets.manifest_hash" } as const;
 const LISTED = 50;
 
 /** How a role called a function. */
-interface RoleCalls {
+export interface RoleCalls {
   functionName: string;
   role: string | null;
   /** Calls that passed all checks, with any outcome. */
@@ -30,7 +30,7 @@ interface RoleCalls {
 }
 
 /** Which calls are counted, for at most `limit` pairs of function and role. */
-interface Pairs {
+export interface Pairs {
   range: TimeRange;
   functions: readonly string[];
   roles: readonly string[];

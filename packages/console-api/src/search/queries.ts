@@ -15,7 +15,7 @@ import { shownQuery } from "../runs/summary.ts";
 const MOST = 5;
 
 /** The searching member. */
-interface Searcher {
+export interface Searcher {
   orgId: string;
   memberId: string;
   role: ConsoleRole;
