@@ -10,8 +10,8 @@ interface Provider {
 }
 
 /**
- * The providers that a caller may name, in the order in which one with a key is the default. Their wires are in `WIRES` of the
- * control plane.
+ * The providers that a caller may name, in the order in which one with a key is the default. `models/src/providers.ts` has their
+ * wires.
  */
 export const PROVIDERS = {
   anthropic: { label: "Anthropic", env: "ANTHROPIC", keyShape: /^sk-ant-/, otel: "anthropic", keyOptional: false },

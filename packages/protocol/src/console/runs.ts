@@ -100,7 +100,6 @@ export const RunSettings = z.object({
 });
 export type RunSettings = z.infer<typeof RunSettings>;
 
-/** A run with its waterfall. */
 /** Feedback on a run from a key or a member. */
 export const RunFeedback = z.object({
   keyId: z.string(),
@@ -113,6 +112,7 @@ export const RunFeedback = z.object({
 });
 export type RunFeedback = z.infer<typeof RunFeedback>;
 
+/** A run with its waterfall. */
 export const RunTrace = RunSummary.extend({
   /** The whole text. */
   fullQuery: z.string(),
