@@ -53,7 +53,7 @@ const shared = (...files: Parameters<typeof project>) => {
 };
 
 /**
- * Starts files of the system lane, which mostly wait for leases, time limits and reconnects, between files that compute: three
+ * Starts files of the system lane, which mostly wait for leases, time limits and reconnects, between files that compute: four
  * workers then keep two cores busy. Files that share a process follow one another, at the end.
  */
 class Alternating extends BaseSequencer {
@@ -100,7 +100,7 @@ export default defineConfig({
     hookTimeout: TEST_MS,
     expect: { poll: { timeout: WAIT_MS } },
     pool: "forks",
-    maxWorkers: 3,
+    maxWorkers: 4,
     sequence: { sequencer: Alternating },
     reporters: ["default", new Stalls()],
   },
