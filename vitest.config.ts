@@ -94,7 +94,7 @@ export default defineConfig({
       packages("full-packages", FULL_PACKAGES),
       shared("browser", ["test/{chat,console}/**/*.test.ts"]),
     ],
-    setupFiles: ["test/support/wait-limit.ts"],
+    setupFiles: ["test/support/setup.ts"],
     retry: 0,
     testTimeout: TEST_MS,
     hookTimeout: TEST_MS,

@@ -37,9 +37,13 @@ export const hasBrowser = executablePath !== undefined;
 
 let shared: Promise<Browser> | undefined;
 
-/** One browser for the test files of a process, which ends with it. Each visit has its own cookies and storage. */
-function launched(): Promise<Browser> {
+/**
+ * One browser for the test files of a process, which ends with it, or another one after it crashed. Each visit has its own cookies and
+ * storage.
+ */
+async function launched(): Promise<Browser> {
   if (executablePath === undefined) throw new Error("Chromium is not installed. Skip browser tests with hasBrowser.");
+  if (shared && !(await shared).isConnected()) shared = undefined;
   return (shared ??= chromium.launch({ executablePath, args: ARGS }));
 }
 
