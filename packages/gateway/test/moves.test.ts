@@ -172,7 +172,7 @@ test("a call offered to a silent host is undelivered, and the host does not take
 });
 
 test("runtimes that connect at the same time are announced in few messages", async () => {
-  const limits = { ...DEFAULT_LIMITS, connectionsPerKey: 200, hellosPerMinute: 1_000 };
+  const limits = { ...DEFAULT_LIMITS, connectionsPerKey: 200 };
   cluster = await startCluster(["x", "y"], { limits });
   const count = 200;
   const began = performance.now();

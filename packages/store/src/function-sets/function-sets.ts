@@ -24,13 +24,29 @@ const KEPT_IN_ALL = 10_000;
 /** An agent's function sets, ordered within each service by when their deployment first connected. */
 export function functionSetStore(engine: Engine) {
   const { db, dialect } = engine;
+  /** Comparisons in progress. Many runtimes that start at once offer the same set, and need one comparison. */
+  const comparing = new Map<string, Promise<Widening[]>>();
+
+  /** A new set's widenings against the sets in use now. */
+  async function compareWithUsed(agentId: string, hash: string, manifest: Manifest): Promise<Compared> {
+    const inUse = await setsInUse(engine, agentId);
+    const names = namesOf(inUse);
+    const key = JSON.stringify([agentId, hash, names]);
+    let widenings = comparing.get(key);
+    if (!widenings) {
+      widenings = compareSet(engine, agentId, inUse, manifest).finally(() => comparing.delete(key));
+      comparing.set(key, widenings);
+    }
+    return { names, widenings: await widenings };
+  }
+
   return {
     async noteSet(agentId, set, manifest, { keyId }) {
       for (;;) {
         const known = await findSet(engine, agentId, set);
         if (known) return { ...toSet(known), fresh: false };
         // Outside the transaction, for which others wait.
-        const compared = await compareWithUsed(engine, agentId, manifest);
+        const compared = await compareWithUsed(agentId, set.manifestHash, manifest);
         const noted = await addSet(engine, agentId, set, { compared, keyId });
         if (noted) return noted;
       }
@@ -83,12 +99,10 @@ const ofDeployment = (engine: Engine, agentId: string, { service, deployment, na
 const namesOf = (rows: readonly FunctionSetRow[]): string =>
   JSON.stringify(rows.map((row) => JSON.stringify([row.service, row.manifest_hash])).sort());
 
-type Compared = Awaited<ReturnType<typeof compareWithUsed>>;
-
-/** A new set's widenings against the sets in use now. */
-async function compareWithUsed(engine: Engine, agentId: string, manifest: Manifest) {
-  const inUse = await setsInUse(engine, agentId);
-  return { names: namesOf(inUse), widenings: await compareSet(engine, agentId, inUse, manifest) };
+interface Compared {
+  /** Of the sets that it was compared with. */
+  names: string;
+  widenings: Widening[];
 }
 
 /** Stores a set, unless it is already stored. Undefined if it was compared with other sets than those in use. */

@@ -110,6 +110,17 @@ export function functionSetContract(place: MakePlace): void {
     expect(sets.map(({ position }) => position)).toEqual(names.map((_, i) => i + 1));
   });
 
+  test("many runtimes that offer the same new set at once are all accepted", async () => {
+    await using world = await openWorld(place);
+    await note(world, { deployment: "v1", roles: ["a"] });
+
+    const noted = await Promise.all(
+      Array.from({ length: 150 }, (_, i) => note(world, { instance: `instance-${i}`, roles: ["a", "b"] })),
+    );
+
+    expect(noted.filter(({ fresh }) => fresh)).toHaveLength(150);
+  });
+
   test("the oldest sets of a service are deleted after 1,000 newer ones, except connected ones and those in use", async () => {
     await using world = await openWorld(place);
     const { runtimes } = world.store;
