@@ -63,6 +63,24 @@ export function widenedSetContract(place: MakePlace): void {
     expect(closed).toMatchObject({ widenings: [], confirmation: "none" });
   });
 
+  test("different sets that are offered at the same time are compared each by itself", async () => {
+    await using world = await openWorld(place);
+    await world.store.accounts.updateAgent(world.agentId, { accessChanges: "confirm" });
+    await note(world, { deployment: "v1", roles: ["admin"] });
+
+    // A set that waits for a confirmation is not in use, so that the others are compared with the same set as it.
+    const [wider, harmless, another] = await Promise.all([
+      note(world, { deployment: "v2", roles: ["admin", "guest"] }),
+      note(world, { deployment: "v3", roles: [] }),
+      note(world, { deployment: "v4", roles: ["admin", "boss"] }),
+    ]);
+
+    expect([wider.confirmation, harmless.confirmation, another.confirmation]).toEqual(["pending", "none", "pending"]);
+    expect(JSON.stringify(wider.widenings)).toContain("guest");
+    expect(harmless.widenings).toEqual([]);
+    expect(JSON.stringify(another.widenings)).toContain("boss");
+  });
+
   test("a default role widens access where it opens a function of another service", async () => {
     await using world = await openWorld(place);
     await world.store.accounts.updateAgent(world.agentId, { accessChanges: "confirm" });
