@@ -194,7 +194,7 @@ describe("an input", () => {
       "admin, support may pass more to refund_order at amount: maximum 500 replaces 100 (such as 101).",
     ]);
     expect(texts(desk(), desk(input({ type: "number", maximum: 100 }, [])))).toEqual([
-      'admin, support may pass more to refund_order at orderId: it is no longer required (such as {"amount":99}).',
+      'admin, support may pass more to refund_order at orderId: it is optional now (such as {"amount":99}).',
     ]);
   });
 

@@ -142,7 +142,7 @@ export interface AgentClient {
     options?: PageOptions & { status?: ApprovalStatus | undefined; runId?: string | undefined },
   ): Promise<ApprovalPage>;
   getApproval(approvalId: string, options?: RequestOptions): Promise<Approval>;
-  /** Approves or rejects a call. Throws `conflict` if the approval is no longer pending. */
+  /** Approves or rejects a call. Throws `conflict` if the approval is not pending. */
   decideApproval(approvalId: string, decision: ApprovalDecision, options?: RequestOptions): Promise<Approval>;
   /** Creates a token with which your page may use the agent as this role only. It ends with the client's key. */
   createClientToken(token: ClientTokenRequest, options?: RequestOptions): Promise<ClientToken>;

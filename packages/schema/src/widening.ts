@@ -195,7 +195,7 @@ class Comparison {
     return [
       ...optional.map((name) => {
         this.#takePath(path);
-        return { pair, path: join(path, name), reason: "it is no longer required" };
+        return { pair, path: join(path, name), reason: "it is optional now" };
       }),
       ...[...new Set([...was.listed, ...is.listed])].flatMap((name): Difference[] => {
         const member = { before: was.of(name), after: is.of(name), path: join(path, name) };

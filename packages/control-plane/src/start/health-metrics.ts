@@ -60,7 +60,7 @@ const gaugesOf =
     });
   };
 
-/** A gauge without labels; without a series while there is no value. */
+/** Sets a gauge without labels, or removes its series if the value is undefined. */
 function setOrRemove(made: Gauge<never>, value: number | undefined): void {
   if (value === undefined) made.remove();
   else made.set(value);

@@ -52,7 +52,7 @@ test("a restore ends the open runs of the backup, also queued ones", async () =>
   });
   const [, last] = await restored.runs.events(run.runId, 0, 9);
   expect(JSON.parse(last!.body)).toMatchObject({ type: "error", code: "cancelled" });
-  await expect(restored.runs.commit(lease, { events: [event(2)] })).rejects.toThrow("no longer owned");
+  await expect(restored.runs.commit(lease, { events: [event(2)] })).rejects.toThrow("another claim ended fence");
   expect(await restored.accounts.balance(owned.orgId)).toBe(1_000);
   const again = await restored.runs.start(sampleRun({ ...owned, idempotency: { key: "order-7", bodyHash: "b" } }));
   expect(again).toMatchObject({ kind: "joined", runId: run.runId });

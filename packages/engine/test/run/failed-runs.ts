@@ -19,7 +19,7 @@ export async function retried(
   options: RetryOptions = {},
 ): Promise<RunHandle> {
   const run = await core.runs.retry(core.caller, runId, options);
-  if (!run) throw new Error("there is no such run");
+  if (!run) throw new Error("the run to retry is unknown");
   return run;
 }
 

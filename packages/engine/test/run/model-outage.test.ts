@@ -204,8 +204,8 @@ test("readers get each pause: with deltas, behind hooks, and without deltas wher
     attempt,
     ...(waitMs && { waitMs }),
   });
-  const told = [retrying(2), retrying(3), retrying(4, 500), retrying(5, 1_000)];
-  expect(await Promise.all(readers)).toEqual([told, told, []]);
+  const statuses = [retrying(2), retrying(3), retrying(4, 500), retrying(5, 1_000)];
+  expect(await Promise.all(readers)).toEqual([statuses, statuses, []]);
 });
 
 test("readers at another replica get each pause", async () => {

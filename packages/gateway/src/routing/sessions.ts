@@ -32,7 +32,7 @@ export function createSessions(deps: SessionsDeps): Pick<FunctionGateway, "sessi
     async session(agentId, { signal, withinMs }) {
       let complete: ServedSet[] | undefined;
       let awaited: readonly string[] | undefined;
-      // A service that was missing once stays so until it serves, even if its runtime is no longer recent by then.
+      // A service that was missing once stays so until it serves, even if its runtime has been away for long by then.
       // Otherwise the session would not name it as missing, and its functions would be absent without a reason.
       const missed = new Map<string, MissingService>();
       const choose = async (channels: RuntimeChannel[]): Promise<RuntimeChannel | undefined> => {

@@ -134,8 +134,8 @@ async function attempt(
   if (stop.aborted && !result.delivered) return;
   const durationMs = performance.now() - startedAt;
   const isHidden = isNamed && !result.unsent;
-  const told = isHidden ? await withoutNetwork(result, durationMs, { clock, stop, ms }) : { ...result, durationMs };
-  const status = await deps.webhooks.settle(delivery, { ...told, retryInMs: pauseAfter(round) });
+  const shown = isHidden ? await withoutNetwork(result, durationMs, { clock, stop, ms }) : { ...result, durationMs };
+  const status = await deps.webhooks.settle(delivery, { ...shown, retryInMs: pauseAfter(round) });
   if (status && !result.unsent)
     metrics.webhookAttempted(status === "pending" ? "failed" : status === "failed" ? "given_up" : status);
   if (result.delivered) return;

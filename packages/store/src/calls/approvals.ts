@@ -124,7 +124,7 @@ function requested(approval: NewApproval, run: Run): NewDelivery {
   };
 }
 
-/** For an approval that is no longer pending. */
+/** For a decided, expired or cancelled approval. */
 function decided(approval: ApprovalRecord): NewDelivery {
   const { status } = approval;
   if (status === "pending") throw new Error(`approval ${approval.approvalId} is pending`);

@@ -8,6 +8,10 @@ import type { Schema } from "../tables/schema.ts";
 import { runColumns } from "../tables/runs.ts";
 import { is } from "../statement.ts";
 
+/** For a write by a former owner. */
+export const leaseLost = ({ runId, fence }: Lease): LeaseLost =>
+  new LeaseLost(`another claim ended fence ${fence} of run ${runId}`);
+
 /** Runs that continue failed ones. */
 export function retryStore(engine: Engine): RetryStore {
   const { db } = engine;
@@ -20,7 +24,7 @@ export function retryStore(engine: Engine): RetryStore {
           .where(is({ id: runId, fence, status: "running" }))
           .returning(["org_id", "agent_id", "key_id", "role"])
           .executeTakeFirst();
-        if (!row) throw new LeaseLost(`run ${runId} is no longer owned under fence ${fence}`);
+        if (!row) throw leaseLost({ runId, fence });
         const author = { runId, orgId: row.org_id, agentId: row.agent_id, keyId: row.key_id };
         await insertAudit(trx, audit, { ...author, ...withoutNulls({ role: row.role }) });
       }),

@@ -1,7 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { RunRecord } from "@patchbay/engine/ports/records";
 import {
-  LeaseLost,
   StoreUnavailable,
   type Lease,
   type RunCommit,
@@ -15,7 +14,7 @@ import { withoutNulls, toJson } from "../columns.ts";
 import { mayContinue } from "../accounts/credentials.ts";
 import { releaseReservations, reserve, settle } from "./credits.ts";
 import { countsAsHistory } from "./history.ts";
-import { dropHistories } from "./retries.ts";
+import { dropHistories, leaseLost } from "./retries.ts";
 import { type Engine, transact } from "../engine.ts";
 import type { Schema } from "../tables/schema.ts";
 import { is, insertion, statement } from "../statement.ts";
@@ -161,7 +160,7 @@ const freeIdempotencyKey = statement((p: { runId: string }, { db }) =>
 async function advance(trx: Engine, { runId, fence }: Lease, { events = [], finish }: RunCommit) {
   const by = { runId, fence, events: events.length };
   const [row] = finish ? await end(trx, { ...by, ...finishRowOf(finish) }) : await goOn(trx, by);
-  if (!row) throw new LeaseLost(`run ${runId} is no longer owned under fence ${fence}`);
+  if (!row) throw leaseLost({ runId, fence });
   checkSequence(events, row.last_seq - events.length);
   return { runId, orgId: row.org_id, agentId: row.agent_id, keyId: row.key_id, ...withoutNulls({ role: row.role }) };
 }

@@ -252,6 +252,6 @@ async function crash({ store, place }: World, owner?: string): Promise<void> {
 
 async function runOf({ store, agentId }: World, runId: string): Promise<RunRecord> {
   const run = await store.runs.get(agentId, runId);
-  if (!run) throw new Error("there is no run");
+  if (!run) throw new Error("the run is unknown");
   return run;
 }

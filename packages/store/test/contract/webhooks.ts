@@ -179,7 +179,7 @@ function eventContract(place: MakePlace): void {
     const data = { runId: run.runId, threadId: run.threadId, status: "succeeded" as const };
     const finish = { ...end.finish!, report: { type: "run.ended" as const, data } };
     await expect(world.store.runs.commit({ ...run, fence: run.fence + 1 }, { ...end, finish })).rejects.toThrow(
-      "no longer owned",
+      "another claim ended fence",
     );
     expect(await reported(world)).toEqual([]);
 

@@ -23,11 +23,11 @@ const status = fc.record({ state: fc.constantFrom("retrying", "silent"), attempt
 const failedAttempts = fc
   .array(fc.tuple(text, text, status), { maxLength: 2 })
   .map((attempts) =>
-    attempts.flatMap(([said, reasoned, told]): Step[] => [
-      ...live("thoughtDelta", reasoned),
-      ...live("responseDelta", said),
+    attempts.flatMap(([answer, thought, attempt]): Step[] => [
+      ...live("thoughtDelta", thought),
+      ...live("responseDelta", answer),
       { type: "deltaReset" },
-      { type: "modelStatus", ...told },
+      { type: "modelStatus", ...attempt },
     ]),
   );
 
