@@ -28,6 +28,7 @@ export const PACKAGES: Allowed = {
   "access-lab": ["kit", "schema", "protocol", "access", "functions", "loading"],
   cli: ["kit", "protocol", "client", "create", "functions", "control-plane", "loading", "access-lab"],
   console: ["kit", "protocol", "client"],
+  "test-support": ["kit", "protocol", "engine", "store", "gateway", "control-plane", "functions"],
 };
 
 /** Folders that do not import each other. */
@@ -103,6 +104,7 @@ export const FOLDERS: Readonly<Record<string, Allowed>> = {
     connection: [".", "access"],
   },
   escalation: { attacks: ["."] },
+  "test-support": { providers: [] },
   functions: { access: [], testing: [] },
   "access-lab": {
     code: [],
@@ -232,6 +234,9 @@ const fences = [
   ),
 ] as NonNullable<OxlintConfig["overrides"]>;
 
+/** Tests, and what they share. */
+const TESTS = ["test/**", "packages/*/test/**", "packages/test-support/src/**"];
+
 // oxlint-disable-next-line import/no-default-export -- the form of a configuration file
 export default defineConfig({
   plugins: ["typescript", "import", "unicorn", "oxc"],
@@ -270,8 +275,7 @@ export default defineConfig({
         "examples/*/config.ts",
         "packages/cli/src/main.ts",
         "packages/console/build.ts",
-        "test/**",
-        "packages/*/test/**",
+        ...TESTS,
         "examples/*/test/**",
         "bench/**",
       ],
@@ -283,14 +287,7 @@ export default defineConfig({
     },
     { files: ["packages/console/src/**"], plugins: ["typescript", "import", "unicorn", "oxc", "react"] },
     {
-      files: [
-        "**/vite.config.ts",
-        "**/vitest.config.ts",
-        "examples/**",
-        "packages/create/template/**",
-        "test/**",
-        "packages/*/test/**",
-      ],
+      files: ["**/vite.config.ts", "**/vitest.config.ts", "examples/**", "packages/create/template/**", ...TESTS],
       rules: { "import/no-default-export": "off", "no-console": "off" },
     },
   ],

@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
-import { TEST_MS, WAIT_MS } from "./test/support/patience.ts";
+import { TEST_MS, WAIT_MS } from "@patchbay/test-support/patience";
 import { Stalls } from "./test/support/stalls.ts";
 
 /** Module tests that need a database server or a bus. */

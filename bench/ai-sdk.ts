@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { installCompared } from "./build.ts";
-import { freePort } from "../test/support/free-port.ts";
+import { freePort } from "@patchbay/test-support/free-port";
 import { launch } from "./process.ts";
 import { uiHistory } from "./history.ts";
 import { MODELS, QUERY, TOKENS } from "./models.ts";

@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { freePort } from "../test/support/free-port.ts";
+import { freePort } from "@patchbay/test-support/free-port";
 import { launch } from "./process.ts";
 import { chatHistory } from "./history.ts";
 import { MODELS, QUERY, TOKENS } from "./models.ts";

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { installCompared } from "./build.ts";
 import { MODELS, QUERY } from "./models.ts";
 import type { Postgres } from "./postgres.ts";
-import { freePort } from "../test/support/free-port.ts";
+import { freePort } from "@patchbay/test-support/free-port";
 import { launch } from "./process.ts";
 import type { Asking, Question, Target } from "./system.ts";
 

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Installation } from "./build.ts";
-import { freePort } from "../test/support/free-port.ts";
+import { freePort } from "@patchbay/test-support/free-port";
 import { launch, measuredPid } from "./process.ts";
 import { MODELS, QUERY, TOKENS } from "./models.ts";
 

@@ -1,5 +1,5 @@
 import { Client } from "pg";
-import { ownPostgres } from "../test/support/postgres-server.ts";
+import { ownPostgres } from "@patchbay/test-support/postgres-server";
 import { cpuMsWithChildren } from "./process.ts";
 
 export type Postgres = Awaited<ReturnType<typeof startPostgres>>;

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { hasNatsServer, ownNats } from "../test/support/nats.ts";
+import { hasNatsServer, ownNats } from "@patchbay/test-support/nats";
 import { aiSdk } from "./ai-sdk.ts";
 import type { Installation } from "./build.ts";
 import { floor } from "./floor.ts";

@@ -14,7 +14,9 @@ function main(): void {
     lines += source.lines;
   }
   const share = commentLines / lines;
-  process.stdout.write(`${codeLines} code lines in packages/*/src of at most ${limit} (check/size.json)\n`);
+  process.stdout.write(
+    `${codeLines} code lines in packages/*/src without test-support, of at most ${limit} (check/size.json)\n`,
+  );
   if (share < MIN_COMMENT_SHARE)
     process.stdout.write(`${(100 * share).toFixed(1)} % of all lines are comments, less than 9 %\n`);
   if (codeLines <= limit) return;

@@ -46,9 +46,12 @@ export function readSource(file: string, source: string): Source {
   return { comments, lines, codeLines, commentLines: filled(source) - codeLines };
 }
 
-/** The programs in `packages/<name>/src` below the working directory, with their packages. */
+/** Only tests import it. Like them, it is never published, and has no limits of size and prose. */
+const FOR_TESTS = "packages/test-support";
+
+/** The programs in `packages/<name>/src` below the working directory, with their packages; without `FOR_TESTS`. */
 export function packageSources(): { file: string; name: string; source: Source }[] {
-  return execFileSync("git", ["ls-files", "-co", "--exclude-standard", "-z", "--", "packages"])
+  return execFileSync("git", ["ls-files", "-co", "--exclude-standard", "-z", "--", "packages", `:!${FOR_TESTS}`])
     .toString()
     .split("\0")
     .filter((file) => /^packages\/[^/]+\/src\/.*\.tsx?$/u.test(file) && existsSync(file))

@@ -15,7 +15,7 @@ import { createRetailStore } from "../../examples/retail-desk/store.ts";
 import { expectAccessible } from "../console/support/page-checks.ts";
 import { hasBrowser, visit } from "../support/browser.ts";
 import { retailRecords } from "../support/retail.ts";
-import { startSystem } from "../support/system.ts";
+import { startSystem } from "@patchbay/test-support/system";
 
 const example = fileURLToPath(new URL("../../examples/chat/", import.meta.url));
 

@@ -4,11 +4,11 @@ import { createHash } from "node:crypto";
 import { deflateRawSync } from "node:zlib";
 import { connect, silentLog } from "@patchbay/functions";
 import { expect, test } from "vitest";
-import { printFigure } from "../support/figures.ts";
-import { fakeService } from "../support/fake-service.ts";
-import { until } from "../support/inbox.ts";
+import { printFigure } from "@patchbay/test-support/figures";
+import { fakeService } from "@patchbay/test-support/fake-service";
+import { until } from "@patchbay/test-support/inbox";
 import { dialRaw, rawFrame } from "../support/raw-websocket.ts";
-import { startSystem } from "../support/system.ts";
+import { startSystem } from "@patchbay/test-support/system";
 
 const MIB = 1_048_576;
 const filler = Buffer.alloc(65_536, 97);

@@ -1,8 +1,8 @@
 import { connect, silentLog, type Connection, type ConnectOptions, type Service } from "@patchbay/functions";
 import type { FunctionGatewayOptions } from "@patchbay/gateway/gateway";
-import { startChaosProxy, type ChaosProxy } from "../support/chaos-proxy.ts";
-import { startGateway, type GatewayServer } from "../support/gateway-server.ts";
-import { until } from "../support/inbox.ts";
+import { startChaosProxy, type ChaosProxy } from "@patchbay/test-support/chaos-proxy";
+import { startGateway, type GatewayServer } from "@patchbay/test-support/gateway-server";
+import { until } from "@patchbay/test-support/inbox";
 
 /** A gateway and its runtimes, with a proxy between them that acts as a bad network. */
 export interface ConnectionSystem extends AsyncDisposable {

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
-import { orderFor } from "../support/gateway-server.ts";
-import { gated, fakeService } from "../support/fake-service.ts";
-import { until } from "../support/inbox.ts";
+import { orderFor } from "@patchbay/test-support/gateway-server";
+import { gated, fakeService } from "@patchbay/test-support/fake-service";
+import { until } from "@patchbay/test-support/inbox";
 import { startConnectionSystem, type ConnectionSystem } from "./connection-system.ts";
 
 let system: ConnectionSystem;

@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { connect, silentLog } from "@patchbay/functions";
 import { expect, test } from "vitest";
-import { startChaosProxy } from "../support/chaos-proxy.ts";
-import { printFigure } from "../support/figures.ts";
-import { fakeService } from "../support/fake-service.ts";
-import { until } from "../support/inbox.ts";
-import { startSystem } from "../support/system.ts";
+import { startChaosProxy } from "@patchbay/test-support/chaos-proxy";
+import { printFigure } from "@patchbay/test-support/figures";
+import { fakeService } from "@patchbay/test-support/fake-service";
+import { until } from "@patchbay/test-support/inbox";
+import { startSystem } from "@patchbay/test-support/system";
 
 const HEARTBEAT_MS = 250;
 const DEFAULT_HEARTBEAT_MS = 5_000;

@@ -1,8 +1,8 @@
 import { connect, silentLog, type Connection, type Log } from "@patchbay/functions";
 import { afterEach, expect, test } from "vitest";
-import { startGateway, type GatewayServer } from "../support/gateway-server.ts";
-import { fakeService } from "../support/fake-service.ts";
-import { until } from "../support/inbox.ts";
+import { startGateway, type GatewayServer } from "@patchbay/test-support/gateway-server";
+import { fakeService } from "@patchbay/test-support/fake-service";
+import { until } from "@patchbay/test-support/inbox";
 
 let server: GatewayServer;
 const runtimes: Connection[] = [];

@@ -1,9 +1,9 @@
 import { connect, silentLog } from "@patchbay/functions";
 import { afterEach, expect, test, vi } from "vitest";
-import { startChaosProxy } from "../support/chaos-proxy.ts";
-import { printFigure } from "../support/figures.ts";
-import { startFakeControlPlane } from "../support/fake-control-plane.ts";
-import { fakeService } from "../support/fake-service.ts";
+import { startChaosProxy } from "@patchbay/test-support/chaos-proxy";
+import { printFigure } from "@patchbay/test-support/figures";
+import { startFakeControlPlane } from "@patchbay/test-support/fake-control-plane";
+import { fakeService } from "@patchbay/test-support/fake-service";
 
 const HALF_AN_HOUR_MS = 30 * 60_000;
 const FIRST_MINUTES_MS = 5 * 60_000;

@@ -5,10 +5,10 @@ import { expect, test, vi } from "vitest";
 import { createDice } from "../../examples/retail-desk/data/dice.ts";
 import { parseRuntimeFrame } from "../../packages/gateway/src/frames.ts";
 import { parseControlPlaneFrame } from "../../packages/runtime/src/connection/frames.ts";
-import { printFigure } from "../support/figures.ts";
-import { dialGateway, joinGateway, helloFrom } from "../support/fake-runtime.ts";
-import { fakeService } from "../support/fake-service.ts";
-import { startSystem } from "../support/system.ts";
+import { printFigure } from "@patchbay/test-support/figures";
+import { dialGateway, joinGateway, helloFrom } from "@patchbay/test-support/fake-runtime";
+import { fakeService } from "@patchbay/test-support/fake-service";
+import { startSystem } from "@patchbay/test-support/system";
 
 const PARSED = 40_000;
 const SOCKETS = 1_500;

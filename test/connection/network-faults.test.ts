@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import type { CallOrder } from "@patchbay/engine/ports/function-gateway";
-import { orderFor } from "../support/gateway-server.ts";
-import { gated, fakeService, untilAborted } from "../support/fake-service.ts";
-import { until } from "../support/inbox.ts";
+import { orderFor } from "@patchbay/test-support/gateway-server";
+import { gated, fakeService, untilAborted } from "@patchbay/test-support/fake-service";
+import { until } from "@patchbay/test-support/inbox";
 import { startConnectionSystem, type ConnectionSystem } from "./connection-system.ts";
 
 let system: ConnectionSystem;

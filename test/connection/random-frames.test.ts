@@ -1,12 +1,12 @@
 import { connect, silentLog } from "@patchbay/functions";
 import { CLOSE_CODES } from "@patchbay/protocol";
-import * as fc from "../support/properties.ts";
+import * as fc from "@patchbay/test-support/properties";
 import { connect as dial } from "node:net";
 import { expect, test } from "vitest";
-import { orderFor, startGateway } from "../support/gateway-server.ts";
-import { callFrame, startFakeControlPlane } from "../support/fake-control-plane.ts";
-import { joinGateway, helloFrom } from "../support/fake-runtime.ts";
-import { fakeService } from "../support/fake-service.ts";
+import { orderFor, startGateway } from "@patchbay/test-support/gateway-server";
+import { callFrame, startFakeControlPlane } from "@patchbay/test-support/fake-control-plane";
+import { joinGateway, helloFrom } from "@patchbay/test-support/fake-runtime";
+import { fakeService } from "@patchbay/test-support/fake-service";
 
 const TYPES = ["hello", "result", "progress", "callState", "prepared", "draining", "welcome", "call", "cancel"];
 const frameLike = fc.record(

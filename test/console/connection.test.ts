@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { visit } from "../support/browser.ts";
-import { type ChaosProxy, startChaosProxy } from "../support/chaos-proxy.ts";
+import { type ChaosProxy, startChaosProxy } from "@patchbay/test-support/chaos-proxy";
 import { askAround, describeConsole, type DeskConsole } from "./support/desk-console.ts";
 
 let runId: string;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { pendingOrder, retailRecords } from "../support/retail.ts";
-import { parseSse } from "../support/sse.ts";
+import { parseSse } from "@patchbay/test-support/sse";
 import { runCurl } from "./support/commands.ts";
 import { describeConsole } from "./support/desk-console.ts";
 import { expectAccessible, sidewaysScroll } from "./support/page-checks.ts";

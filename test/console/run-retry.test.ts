@@ -2,7 +2,7 @@ import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { afterAll, expect, test } from "vitest";
 import { z } from "zod";
 import { PICTURES } from "../support/browser.ts";
-import { startStandIn } from "../support/providers/index.ts";
+import { startStandIn } from "@patchbay/test-support/providers";
 import { describeConsole } from "./support/desk-console.ts";
 import { expectAccessible } from "./support/page-checks.ts";
 

@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { createDice } from "../../examples/retail-desk/data/dice.ts";
 import type { ChosenModel, Message, ModelRequest } from "@patchbay/engine/ports/model-provider";
 import { scriptedModel } from "../../packages/engine/test/run/scripted-model.ts";
-import { printFigure } from "../support/figures.ts";
-import { startSystem } from "../support/system.ts";
+import { printFigure } from "@patchbay/test-support/figures";
+import { startSystem } from "@patchbay/test-support/system";
 
 const TURNS = 10_000;
 const AT_ONCE = 8;

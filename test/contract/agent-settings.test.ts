@@ -1,6 +1,6 @@
 import type { AgentSettings, LlmConfig } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { scriptFor } from "../support/providers/index.ts";
+import { scriptFor } from "@patchbay/test-support/providers";
 import { startContractSystem } from "./contract-system.ts";
 
 const answering = scriptFor({ text: "Hello." });

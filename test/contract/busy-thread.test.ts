@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { printFigure } from "../support/figures.ts";
-import type { Script } from "../support/providers/index.ts";
+import { printFigure } from "@patchbay/test-support/figures";
+import type { Script } from "@patchbay/test-support/providers";
 import { startContractSystem } from "./contract-system.ts";
 
 const ROUNDS = 10;

@@ -2,8 +2,8 @@ import { defineFunction, defineService } from "@patchbay/functions";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { ROUTES, type RouteId } from "../../packages/server/src/query/routes.ts";
-import { startIssuer } from "../support/issuer.ts";
-import type { Script } from "../support/providers/index.ts";
+import { startIssuer } from "@patchbay/test-support/issuer";
+import type { Script } from "@patchbay/test-support/providers";
 import { type ContractSystem, startContractSystem } from "./contract-system.ts";
 
 /** Text of Ada that no answer to another caller may contain. */

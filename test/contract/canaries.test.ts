@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { runCommand, startCommand, temporaryFolder, type Running } from "../../packages/cli/test/support/command.ts";
-import { printFigure } from "../support/figures.ts";
+import { printFigure } from "@patchbay/test-support/figures";
 import { readDatabase } from "../support/processes.ts";
-import { startStandIn, type Script } from "../support/providers/index.ts";
-import { STAND_IN_KEY } from "../support/providers/stand-in.ts";
-import { client } from "../support/system.ts";
+import { startStandIn, type Script } from "@patchbay/test-support/providers";
+import { STAND_IN_KEY } from "@patchbay/test-support/providers/stand-in";
+import { client } from "@patchbay/test-support/system";
 
 const functionsPackage = fileURLToPath(new URL("../../packages/functions/src/index.ts", import.meta.url));
 

@@ -1,6 +1,6 @@
 import OpenAI, { APIError } from "openai";
 import { expect, test } from "vitest";
-import type { Script } from "../support/providers/index.ts";
+import type { Script } from "@patchbay/test-support/providers";
 import { type ContractOptions, startContractSystem } from "./contract-system.ts";
 
 /** Calls `refund` in the first turn, where the model is shown it. */

@@ -1,8 +1,8 @@
 import { connect, silentLog } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { runCommand, startCommand, temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
-import { client } from "../support/system.ts";
+import { callThenAnswer, startStandIn } from "@patchbay/test-support/providers";
+import { client } from "@patchbay/test-support/system";
 import { createTestService } from "./test-service.ts";
 
 type Made = Record<string, string>;

@@ -1,5 +1,5 @@
-import { type Script, startStandIn, type Wire } from "../support/providers/index.ts";
-import { startSystem, type SystemOptions } from "../support/system.ts";
+import { type Script, startStandIn, type Wire } from "@patchbay/test-support/providers";
+import { startSystem, type SystemOptions } from "@patchbay/test-support/system";
 import { createTestService } from "./test-service.ts";
 import type { Store } from "@patchbay/control-plane/admin";
 import type { Log, LogFields } from "@patchbay/control-plane";

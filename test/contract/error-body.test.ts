@@ -1,7 +1,7 @@
 import { ErrorBody, HTTP_ERROR_CODES, RUN_ERROR_CODES, CALL_ERROR_CODES } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
-import { scriptFor } from "../support/providers/index.ts";
+import { scriptFor } from "@patchbay/test-support/providers";
 import { breakStore, type ContractSystem, listeningLog, startContractSystem } from "./contract-system.ts";
 
 const answering = scriptFor({ text: "Hello." });

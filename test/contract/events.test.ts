@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { callThenAnswer, scriptFor, type Script } from "../support/providers/index.ts";
+import { callThenAnswer, scriptFor, type Script } from "@patchbay/test-support/providers";
 import { openStream, typed } from "./open-stream.ts";
 import { startContractSystem } from "./contract-system.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { consoleOf } from "../../packages/store/test/contract/world.ts";
 import type { OpenStore } from "@patchbay/store/open";
-import { scriptFor } from "../support/providers/index.ts";
+import { scriptFor } from "@patchbay/test-support/providers";
 import { type ContractSystem, startContractSystem } from "./contract-system.ts";
 
 describe("POST /agents/{agent_id}/runs/{run_id}/feedback", () => {

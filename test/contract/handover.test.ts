@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { createControlPlane } from "@patchbay/control-plane";
 import { connect, silentLog } from "@patchbay/functions";
 import { describe, expect, test } from "vitest";
-import type { Script } from "../support/providers/index.ts";
-import { parseSse } from "../support/sse.ts";
-import { client } from "../support/system.ts";
+import type { Script } from "@patchbay/test-support/providers";
+import { parseSse } from "@patchbay/test-support/sse";
+import { client } from "@patchbay/test-support/system";
 import { openStream, typed } from "./open-stream.ts";
 import { startContractSystem, type ContractSystem } from "./contract-system.ts";
 

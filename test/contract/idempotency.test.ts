@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { printFigure } from "../support/figures.ts";
-import { callThenAnswer, scriptFor } from "../support/providers/index.ts";
+import { printFigure } from "@patchbay/test-support/figures";
+import { callThenAnswer, scriptFor } from "@patchbay/test-support/providers";
 import { openStream, typed } from "./open-stream.ts";
 import { startContractSystem } from "./contract-system.ts";
 

@@ -1,8 +1,8 @@
 import { LocalEvent } from "@patchbay/protocol";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { describe, expect, test } from "vitest";
-import { callThenAnswer, scriptFor, type Script } from "../support/providers/index.ts";
-import { parseSse } from "../support/sse.ts";
+import { callThenAnswer, scriptFor, type Script } from "@patchbay/test-support/providers";
+import { parseSse } from "@patchbay/test-support/sse";
 import { startContractSystem, type ContractSystem } from "./contract-system.ts";
 
 const answering = scriptFor({ text: "Hello." });

@@ -1,6 +1,6 @@
 import { LiveEvent, LocalEvent } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import type { Script } from "../support/providers/index.ts";
+import type { Script } from "@patchbay/test-support/providers";
 import { startContractSystem } from "./contract-system.ts";
 
 const SECONDS_AWAY = 3_600;

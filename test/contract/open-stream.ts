@@ -1,5 +1,5 @@
 import type { RunEvent } from "@patchbay/protocol";
-import { parseSse, type SseEvent } from "../support/sse.ts";
+import { parseSse, type SseEvent } from "@patchbay/test-support/sse";
 
 type Data = RunEvent & Record<string, unknown>;
 

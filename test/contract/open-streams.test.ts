@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { callThenAnswer } from "../support/providers/index.ts";
+import { callThenAnswer } from "@patchbay/test-support/providers";
 import { openStream, typed } from "./open-stream.ts";
 import { startContractSystem, type ContractSystem } from "./contract-system.ts";
 

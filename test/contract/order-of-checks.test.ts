@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
-import { scriptFor } from "../support/providers/index.ts";
+import { scriptFor } from "@patchbay/test-support/providers";
 import { breakStore, failsWith, failuresOf, startContractSystem } from "./contract-system.ts";
 
 const answering = scriptFor({ text: "Hello." });

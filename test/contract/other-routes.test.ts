@@ -2,7 +2,7 @@ import type { ThreadDetail, ThreadPage } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
-import { callThenAnswer, scriptFor } from "../support/providers/index.ts";
+import { callThenAnswer, scriptFor } from "@patchbay/test-support/providers";
 import { openStream, typed } from "./open-stream.ts";
 import { startContractSystem, type ContractSystem } from "./contract-system.ts";
 

@@ -1,7 +1,7 @@
 import { defineFunction, defineService, everyone, type ServiceOptions } from "@patchbay/functions";
 import type { JsonObject } from "@patchbay/kit";
 import { describe, expect, test } from "vitest";
-import { callThenAnswer, scriptFor } from "../support/providers/index.ts";
+import { callThenAnswer, scriptFor } from "@patchbay/test-support/providers";
 import { startContractSystem } from "./contract-system.ts";
 
 const answering = scriptFor({ text: "Hello." });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { callThenAnswer, scriptFor, type Script } from "../support/providers/index.ts";
-import { parseSse } from "../support/sse.ts";
+import { callThenAnswer, scriptFor, type Script } from "@patchbay/test-support/providers";
+import { parseSse } from "@patchbay/test-support/sse";
 import { startContractSystem } from "./contract-system.ts";
 
 const SIX = ["success", "response", "threadId", "executionTimeMs", "toolInteractions", "errorMessage"];

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { callThenAnswer } from "../support/providers/index.ts";
+import { callThenAnswer } from "@patchbay/test-support/providers";
 import { startContractSystem } from "./contract-system.ts";
 
 const waiting = callThenAnswer([{ name: "wait", arguments: { id: "a" } }]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { callThenAnswer } from "../support/providers/index.ts";
-import { parseSse } from "../support/sse.ts";
+import { callThenAnswer } from "@patchbay/test-support/providers";
+import { parseSse } from "@patchbay/test-support/sse";
 import { openStream, typed } from "./open-stream.ts";
 import { startContractSystem, type ContractSystem } from "./contract-system.ts";
 

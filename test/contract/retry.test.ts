@@ -2,7 +2,7 @@ import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import type { QueryResponse, RunDetail, RunPage } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import type { Script } from "../support/providers/index.ts";
+import type { Script } from "@patchbay/test-support/providers";
 import { startContractSystem } from "./contract-system.ts";
 
 /** A desk whose refunds must not be made twice. */

@@ -1,6 +1,6 @@
 import { connect, defineFunction, defineService, everyone, silentLog } from "@patchbay/functions";
 import { describe, expect, test } from "vitest";
-import { callThenAnswer, scriptFor, type Script } from "../support/providers/index.ts";
+import { callThenAnswer, scriptFor, type Script } from "@patchbay/test-support/providers";
 import { createTestService } from "./test-service.ts";
 import { type ContractSystem, listeningLog, startContractSystem } from "./contract-system.ts";
 

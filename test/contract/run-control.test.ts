@@ -1,6 +1,6 @@
 import type { RunDetail } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
-import { callThenAnswer, scriptFor, type Script } from "../support/providers/index.ts";
+import { callThenAnswer, scriptFor, type Script } from "@patchbay/test-support/providers";
 import { openStream, typed } from "./open-stream.ts";
 import { startContractSystem, type ContractSystem } from "./contract-system.ts";
 

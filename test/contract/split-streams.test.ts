@@ -3,7 +3,7 @@ import { readServerSentEvents } from "@patchbay/client";
 import { createSseReader } from "../../packages/models/src/turn-stream.ts";
 import { expect, test } from "vitest";
 import { createDice, type Dice } from "../../examples/retail-desk/data/dice.ts";
-import { printFigure } from "../support/figures.ts";
+import { printFigure } from "@patchbay/test-support/figures";
 
 const SPLITS = 10_000;
 const LONG_UNITS = 1_048_576;

@@ -1,6 +1,6 @@
 import type { JsonObject } from "@patchbay/kit";
 import { expect, test } from "vitest";
-import { scriptFor } from "../support/providers/index.ts";
+import { scriptFor } from "@patchbay/test-support/providers";
 import { startContractSystem } from "./contract-system.ts";
 
 const schema = { type: "object", properties: { late: { type: "integer" } }, required: ["late"] };

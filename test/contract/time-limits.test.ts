@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { callThenAnswer, scriptFor, type Script } from "../support/providers/index.ts";
-import { joinGateway, helloFrom } from "../support/fake-runtime.ts";
+import { callThenAnswer, scriptFor, type Script } from "@patchbay/test-support/providers";
+import { joinGateway, helloFrom } from "@patchbay/test-support/fake-runtime";
 import { openStream, typed } from "./open-stream.ts";
 import { startContractSystem } from "./contract-system.ts";
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ROUTES, type RouteId } from "../../packages/server/src/query/routes.ts";
-import { printFigure } from "../support/figures.ts";
-import { dialGateway, joinGateway, helloFrom } from "../support/fake-runtime.ts";
-import type { Script } from "../support/providers/index.ts";
+import { printFigure } from "@patchbay/test-support/figures";
+import { dialGateway, joinGateway, helloFrom } from "@patchbay/test-support/fake-runtime";
+import type { Script } from "@patchbay/test-support/providers";
 import { startContractSystem, type ContractSystem } from "./contract-system.ts";
 
 /** Text of one organisation that no response to the other one may contain. */

@@ -6,9 +6,9 @@ import { fileURLToPath } from "node:url";
 import { Client } from "pg";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { hasNatsServer } from "../support/nats.ts";
-import { withSystemPath } from "../support/system-path.ts";
-import { testDatabase } from "../support/postgres.ts";
+import { hasNatsServer } from "@patchbay/test-support/nats";
+import { withSystemPath } from "@patchbay/test-support/system-path";
+import { testDatabase } from "@patchbay/test-support/postgres";
 
 const at = (name: string) => fileURLToPath(new URL(`../../deploy/${name}`, import.meta.url));
 

@@ -6,8 +6,8 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { runCommand, temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { hasNatsServer } from "../support/nats.ts";
-import { withSystemPath } from "../support/system-path.ts";
+import { hasNatsServer } from "@patchbay/test-support/nats";
+import { withSystemPath } from "@patchbay/test-support/system-path";
 
 interface Service {
   image: string;

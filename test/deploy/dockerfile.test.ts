@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { serveHealth } from "../../packages/cli/src/health.ts";
 import { startHttp } from "../../packages/server/test/http/support/start-http.ts";
-import { freePort } from "../support/free-port.ts";
+import { freePort } from "@patchbay/test-support/free-port";
 
 const at = (path: string) => new URL(`../../${path}`, import.meta.url);
 const instructions = readFileSync(at("deploy/Dockerfile"), "utf8")

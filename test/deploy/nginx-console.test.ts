@@ -1,9 +1,9 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
-import { freePort } from "../support/free-port.ts";
+import { freePort } from "@patchbay/test-support/free-port";
 import { hasNginx, startNginx } from "../support/nginx.ts";
-import { readAlong } from "../support/reader.ts";
-import { startSystem } from "../support/system.ts";
+import { readAlong } from "@patchbay/test-support/reader";
+import { startSystem } from "@patchbay/test-support/system";
 import { draining, startStandIn } from "./stand-in-replica.ts";
 
 describe.runIf(hasNginx())("the console through nginx", () => {

@@ -9,7 +9,7 @@ import { LIMITS } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { hasNginx, startNginx } from "../support/nginx.ts";
-import { client, startSystem } from "../support/system.ts";
+import { client, startSystem } from "@patchbay/test-support/system";
 import { startStandIn } from "./stand-in-replica.ts";
 
 describe.runIf(hasNginx())("what nginx lets through", () => {

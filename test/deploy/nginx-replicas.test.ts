@@ -1,9 +1,9 @@
 import { connect, defineFunction, defineService, everyone, silentLog } from "@patchbay/functions";
 import { describe, expect, test } from "vitest";
-import { freePort } from "../support/free-port.ts";
+import { freePort } from "@patchbay/test-support/free-port";
 import { hasNginx, type NginxOptions, startNginx } from "../support/nginx.ts";
-import { readAlong } from "../support/reader.ts";
-import { client, startSystem } from "../support/system.ts";
+import { readAlong } from "@patchbay/test-support/reader";
+import { client, startSystem } from "@patchbay/test-support/system";
 import { draining, startStandIn } from "./stand-in-replica.ts";
 
 const service = defineService({

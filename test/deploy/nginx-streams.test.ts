@@ -6,8 +6,8 @@ import type { ChosenModel } from "@patchbay/engine/ports/model-provider";
 import { answerOf } from "../../packages/server/test/http/support/fake-runs.ts";
 import { API_KEY, startHttp, STREAM, type TestHttp } from "../../packages/server/test/http/support/start-http.ts";
 import { hasNginx, startNginx, type NginxOptions } from "../support/nginx.ts";
-import { readAlong } from "../support/reader.ts";
-import { client, startSystem } from "../support/system.ts";
+import { readAlong } from "@patchbay/test-support/reader";
+import { client, startSystem } from "@patchbay/test-support/system";
 
 /** Replaces `proxy_read_timeout 300s` of the file, for a short test. */
 const readTimeout = (seconds: number) => ({ "proxy_read_timeout 300s;": `proxy_read_timeout ${seconds}s;` });

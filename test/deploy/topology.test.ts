@@ -1,12 +1,12 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { runCommand, startCommand, type Running } from "../../packages/cli/test/support/command.ts";
-import { testNats } from "../support/nats.ts";
+import { testNats } from "@patchbay/test-support/nats";
 import { hasNginx, startNginx } from "../support/nginx.ts";
-import { testDatabase } from "../support/postgres.ts";
+import { testDatabase } from "@patchbay/test-support/postgres";
 import { deliveredOrder } from "../support/retail.ts";
-import { parseSse } from "../support/sse.ts";
-import { client } from "../support/system.ts";
+import { parseSse } from "@patchbay/test-support/sse";
+import { client } from "@patchbay/test-support/system";
 
 const READY = /^\{"ready".*\}$/m;
 const DESK = fileURLToPath(new URL("../../examples/retail-desk/service.ts", import.meta.url));

@@ -1,4 +1,4 @@
-import { startStandIn } from "../support/providers/index.ts";
+import { startStandIn } from "@patchbay/test-support/providers";
 import { answerOf, planOf } from "./plan.ts";
 
 // A model provider in a separate process, so that it does not slow down replicas or the load client.

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { hasNatsServer } from "../support/nats.ts";
+import { hasNatsServer } from "@patchbay/test-support/nats";
 import { type Lab, startLab } from "./lab.ts";
 import { chooseSeed, runOn, type SeededTerms, SHARED_PATIENCE } from "./run-scenario.ts";
 import type { Scenario } from "./scenarios/scenario.ts";

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { freePort } from "../support/free-port.ts";
+import { freePort } from "@patchbay/test-support/free-port";
 import { type PatchbayProcess, patchbayProcess } from "./process.ts";
 import type { LabOptions, Services } from "./services.ts";
 

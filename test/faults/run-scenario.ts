@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createDice } from "../../examples/retail-desk/data/dice.ts";
-import { PATIENCE } from "../support/patience.ts";
+import { PATIENCE } from "@patchbay/test-support/patience";
 import { figureLine, type Outcome } from "./figures.ts";
 import { type Lab, startLab } from "./lab.ts";
 import type { Scenario, Terms } from "./scenarios/scenario.ts";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { OperatorLimits } from "@patchbay/protocol";
-import { ownNats } from "../support/nats.ts";
-import { ownPostgres } from "../support/postgres-server.ts";
+import { ownNats } from "@patchbay/test-support/nats";
+import { ownPostgres } from "@patchbay/test-support/postgres-server";
 import { plainDatabase } from "./database.ts";
 import { labProcess } from "./process.ts";
 import type { TenantOptions } from "./tenants.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { chooseSeed, runScenario, SHARED_PATIENCE } from "./run-scenario.ts";
 import { embeddedUpgrade, rollingUpgrade } from "./scenarios/upgrades.ts";
-import { hasNatsServer } from "../support/nats.ts";
+import { hasNatsServer } from "@patchbay/test-support/nats";
 import { hasCommit, OLD_COMMIT } from "./versions.ts";
 
 const found = hasCommit(OLD_COMMIT);

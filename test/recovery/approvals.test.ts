@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { startCommand } from "../../packages/cli/test/support/command.ts";
-import { until } from "../support/inbox.ts";
+import { until } from "@patchbay/test-support/inbox";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { type Deployment, startDeployment } from "../support/processes.ts";
-import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
+import { callThenAnswer, startStandIn } from "@patchbay/test-support/providers";
 
 async function startDesk() {
   await using opening = new AsyncDisposableStack();

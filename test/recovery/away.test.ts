@@ -3,8 +3,8 @@ import type { ControlPlaneOptions } from "@patchbay/control-plane";
 import { connect, silentLog } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { sqlitePlace } from "../../packages/store/test/sqlite-place.ts";
-import { fakeService } from "../support/fake-service.ts";
-import { client } from "../support/system.ts";
+import { fakeService } from "@patchbay/test-support/fake-service";
+import { client } from "@patchbay/test-support/system";
 
 const HOUR = 3_600_000;
 

@@ -4,9 +4,9 @@ import { fileURLToPath } from "node:url";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { expect, test, vi } from "vitest";
 import { startCommand, temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { printFigure, quantile } from "../support/figures.ts";
-import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
-import { startSystem } from "../support/system.ts";
+import { printFigure, quantile } from "@patchbay/test-support/figures";
+import { callThenAnswer, startStandIn } from "@patchbay/test-support/providers";
+import { startSystem } from "@patchbay/test-support/system";
 
 const functionsPackage = fileURLToPath(new URL("../../packages/functions/src/index.ts", import.meta.url));
 

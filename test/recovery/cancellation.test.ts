@@ -5,12 +5,12 @@ import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { createDice } from "../../examples/retail-desk/data/dice.ts";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { printFigure, quantile } from "../support/figures.ts";
-import { until } from "../support/inbox.ts";
+import { printFigure, quantile } from "@patchbay/test-support/figures";
+import { until } from "@patchbay/test-support/inbox";
 import { expectNothingKept, expectSoundRuns } from "../support/invariants.ts";
 import { readDatabase } from "../support/processes.ts";
-import { readAlong } from "../support/reader.ts";
-import { startSystem } from "../support/system.ts";
+import { readAlong } from "@patchbay/test-support/reader";
+import { startSystem } from "@patchbay/test-support/system";
 import { twoSteps } from "../support/call-models.ts";
 
 const RUNS = 1_000;

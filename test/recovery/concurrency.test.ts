@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { until } from "../support/inbox.ts";
+import { until } from "@patchbay/test-support/inbox";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { startDeployment, type FunctionRun } from "../support/processes.ts";
-import { startStandIn, type Script } from "../support/providers/index.ts";
+import { startStandIn, type Script } from "@patchbay/test-support/providers";
 
 const LIMIT = 2;
 const script: Script = ({ step, query, results }) =>

@@ -6,8 +6,8 @@ import { expect, test } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { startDeployment, type Deployment } from "../support/processes.ts";
-import { startStandIn } from "../support/providers/index.ts";
-import { readAlong, type Reader } from "../support/reader.ts";
+import { startStandIn } from "@patchbay/test-support/providers";
+import { readAlong, type Reader } from "@patchbay/test-support/reader";
 
 const RESULT_BYTES = 250_000;
 

@@ -1,11 +1,11 @@
 import { connect, defineFunction, defineService, everyone, silentLog } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { callsOnce } from "../support/call-models.ts";
-import { startChaosProxy } from "../support/chaos-proxy.ts";
-import { printFigure } from "../support/figures.ts";
+import { startChaosProxy } from "@patchbay/test-support/chaos-proxy";
+import { printFigure } from "@patchbay/test-support/figures";
 import { expectNothingKept } from "../support/invariants.ts";
-import { until } from "../support/inbox.ts";
-import { startSystem } from "../support/system.ts";
+import { until } from "@patchbay/test-support/inbox";
+import { startSystem } from "@patchbay/test-support/system";
 
 const ROUNDS = 50;
 const AT_ONCE = 20;

@@ -1,9 +1,9 @@
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { requestAndCut, type CutAnswer } from "../support/cut-request.ts";
-import { printFigure } from "../support/figures.ts";
-import { startStandIn, type Script } from "../support/providers/index.ts";
-import { startSystem } from "../support/system.ts";
+import { printFigure } from "@patchbay/test-support/figures";
+import { startStandIn, type Script } from "@patchbay/test-support/providers";
+import { startSystem } from "@patchbay/test-support/system";
 
 const AT_ONCE = 32;
 

@@ -6,9 +6,9 @@ import { expect, test } from "vitest";
 import { createDice } from "../../examples/retail-desk/data/dice.ts";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { troubleStore, type Trouble } from "../support/failing-store.ts";
-import { printFigure } from "../support/figures.ts";
+import { printFigure } from "@patchbay/test-support/figures";
 import { expectSoundRuns } from "../support/invariants.ts";
-import { startSystem } from "../support/system.ts";
+import { startSystem } from "@patchbay/test-support/system";
 import { twoSteps } from "../support/call-models.ts";
 
 const AT_ONCE = 30;

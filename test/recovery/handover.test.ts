@@ -7,11 +7,11 @@ import { startCore } from "../../packages/engine/test/run/core.ts";
 import { fakeGateway, manifestOf } from "../../packages/engine/test/run/fake-gateway.ts";
 import { scriptedModel } from "../../packages/engine/test/run/scripted-model.ts";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { freePort } from "../support/free-port.ts";
+import { freePort } from "@patchbay/test-support/free-port";
 import { expectSoundRuns } from "../support/invariants.ts";
-import { WAIT_MS } from "../support/patience.ts";
-import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
-import { startSystem } from "../support/system.ts";
+import { WAIT_MS } from "@patchbay/test-support/patience";
+import { callThenAnswer, startStandIn } from "@patchbay/test-support/providers";
+import { startSystem } from "@patchbay/test-support/system";
 
 /** A function that waits for `release`, unless it is aborted. */
 function heldFunction() {

@@ -3,12 +3,12 @@ import { expect, test } from "vitest";
 import { startCore } from "../../packages/engine/test/run/core.ts";
 import { fakeGateway, manifestOf } from "../../packages/engine/test/run/fake-gateway.ts";
 import { scriptedModel } from "../../packages/engine/test/run/scripted-model.ts";
-import { until } from "../support/inbox.ts";
+import { until } from "@patchbay/test-support/inbox";
 import { expectSoundRuns } from "../support/invariants.ts";
-import { WAIT_MS } from "../support/patience.ts";
+import { WAIT_MS } from "@patchbay/test-support/patience";
 import { startDeployment, type Deployment } from "../support/processes.ts";
-import { startStandIn } from "../support/providers/index.ts";
-import { readAlong } from "../support/reader.ts";
+import { startStandIn } from "@patchbay/test-support/providers";
+import { readAlong } from "@patchbay/test-support/reader";
 
 async function eventsOf(deployment: Deployment, runId: string): Promise<string> {
   const reader = readAlong(await deployment.get(`/agents/${deployment.agentId}/runs/${runId}/events`));

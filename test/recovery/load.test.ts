@@ -5,11 +5,11 @@ import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { createDice, type Dice } from "../../examples/retail-desk/data/dice.ts";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { until } from "../support/inbox.ts";
+import { until } from "@patchbay/test-support/inbox";
 import { expectNothingKept, expectSoundRuns } from "../support/invariants.ts";
 import { readDatabase } from "../support/processes.ts";
-import { readAlong } from "../support/reader.ts";
-import { startSystem } from "../support/system.ts";
+import { readAlong } from "@patchbay/test-support/reader";
+import { startSystem } from "@patchbay/test-support/system";
 import { twoSteps } from "../support/call-models.ts";
 
 const THREADS = 20;

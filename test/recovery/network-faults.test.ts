@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { connect, defineFunction, defineService, everyone, silentLog } from "@patchbay/functions";
 import { expect, test } from "vitest";
-import { startChaosProxy } from "../support/chaos-proxy.ts";
+import { startChaosProxy } from "@patchbay/test-support/chaos-proxy";
 import { expectNothingKept } from "../support/invariants.ts";
-import { until } from "../support/inbox.ts";
-import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
-import { startSystem } from "../support/system.ts";
+import { until } from "@patchbay/test-support/inbox";
+import { callThenAnswer, startStandIn } from "@patchbay/test-support/providers";
+import { startSystem } from "@patchbay/test-support/system";
 
 /** A system with a faulty network between its control plane and its runtime, and a function that waits for `release`. */
 async function startApart() {

@@ -1,7 +1,7 @@
 import { connect, defineFunction, defineService, everyone, silentLog, type Connection } from "@patchbay/functions";
 import { afterEach, expect, test } from "vitest";
-import { startChaosProxy, type ChaosProxy } from "../support/chaos-proxy.ts";
-import { until } from "../support/inbox.ts";
+import { startChaosProxy, type ChaosProxy } from "@patchbay/test-support/chaos-proxy";
+import { until } from "@patchbay/test-support/inbox";
 import { REPLICAS, type Replicas } from "../support/replicas.ts";
 
 /** Short pauses, so that a runtime reconnects soon after a cut or a restart. */

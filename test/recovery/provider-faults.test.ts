@@ -2,11 +2,11 @@ import { join } from "node:path";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { printFigure } from "../support/figures.ts";
+import { printFigure } from "@patchbay/test-support/figures";
 import { expectSoundRuns } from "../support/invariants.ts";
-import { startStandIn, type Script, type ScriptedTurn, type Wire } from "../support/providers/index.ts";
+import { startStandIn, type Script, type ScriptedTurn, type Wire } from "@patchbay/test-support/providers";
 import { readDatabase } from "../support/processes.ts";
-import { startSystem } from "../support/system.ts";
+import { startSystem } from "@patchbay/test-support/system";
 
 const WIRES: Wire[] = ["anthropic", "openai-responses", "openai-chat", "gemini"];
 /** Part of every answer that fails before its end. No table may contain it afterwards. */

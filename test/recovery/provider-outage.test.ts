@@ -2,10 +2,10 @@ import { join } from "node:path";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { printFigure } from "../support/figures.ts";
+import { printFigure } from "@patchbay/test-support/figures";
 import { expectSoundRuns } from "../support/invariants.ts";
-import { startStandIn, WIRES } from "../support/providers/index.ts";
-import { startSystem } from "../support/system.ts";
+import { startStandIn, WIRES } from "@patchbay/test-support/providers";
+import { startSystem } from "@patchbay/test-support/system";
 
 const RUNS = 10;
 

@@ -1,12 +1,12 @@
 import type { QueryResponse } from "@patchbay/protocol";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { printFigure } from "../support/figures.ts";
-import { until } from "../support/inbox.ts";
+import { printFigure } from "@patchbay/test-support/figures";
+import { until } from "@patchbay/test-support/inbox";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { startDeployment, type Deployment, type Running } from "../support/processes.ts";
-import { startStandIn, type ScriptedTurn, type StandIn } from "../support/providers/index.ts";
-import type { ScriptedCall } from "../support/providers/script.ts";
-import { readAlong, type Reader } from "../support/reader.ts";
+import { startStandIn, type ScriptedTurn, type StandIn } from "@patchbay/test-support/providers";
+import type { ScriptedCall } from "@patchbay/test-support/providers/script";
+import { readAlong, type Reader } from "@patchbay/test-support/reader";
 
 /** Moments of a run at which its control plane is killed. The query of a run is the name of its moment. */
 const MOMENTS = ["model-answers", "call-runs", "results-are-in", "stream-is-read", "waits-its-turn"] as const;

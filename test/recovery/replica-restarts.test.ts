@@ -5,10 +5,10 @@ import { expect, test } from "vitest";
 import { createDice } from "../../examples/retail-desk/data/dice.ts";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { type Deployment, startDeployment } from "../support/processes.ts";
-import { callThenAnswer, type Script, startStandIn } from "../support/providers/index.ts";
-import { readAlong, type Reader } from "../support/reader.ts";
+import { callThenAnswer, type Script, startStandIn } from "@patchbay/test-support/providers";
+import { readAlong, type Reader } from "@patchbay/test-support/reader";
 import { LIMITS } from "@patchbay/protocol";
-import { fakeService } from "../support/fake-service.ts";
+import { fakeService } from "@patchbay/test-support/fake-service";
 
 const ROUNDS = 12;
 const RUNS_A_ROUND = 8;

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { until } from "../support/inbox.ts";
+import { until } from "@patchbay/test-support/inbox";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { readDatabase, startDeployment, type Deployment, type Running } from "../support/processes.ts";
-import { startStandIn, type Script } from "../support/providers/index.ts";
+import { startStandIn, type Script } from "@patchbay/test-support/providers";
 
 const script: Script = ({ step, query, results }) =>
   step === 0 ? { calls: [{ name: query, arguments: { id: "1" } }] } : { text: results[0]!.content };

@@ -1,9 +1,9 @@
 import { expect, test, vi } from "vitest";
-import { until } from "../support/inbox.ts";
+import { until } from "@patchbay/test-support/inbox";
 import { expectSoundRuns } from "../support/invariants.ts";
-import { printFigure } from "../support/figures.ts";
+import { printFigure } from "@patchbay/test-support/figures";
 import { readDatabase, startDeployment, type Deployment, type Running } from "../support/processes.ts";
-import { startStandIn, type Script } from "../support/providers/index.ts";
+import { startStandIn, type Script } from "@patchbay/test-support/providers";
 
 /** Calls the function that the query names with the id `held`, and then answers with its result. */
 const script: Script = ({ step, query, results }) =>

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { startCommand } from "../../packages/cli/test/support/command.ts";
-import { printFigure } from "../support/figures.ts";
-import { until } from "../support/inbox.ts";
+import { printFigure } from "@patchbay/test-support/figures";
+import { until } from "@patchbay/test-support/inbox";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { startDeployment, type Running } from "../support/processes.ts";
-import { startStandIn, type Script } from "../support/providers/index.ts";
-import { readAlong } from "../support/reader.ts";
+import { startStandIn, type Script } from "@patchbay/test-support/providers";
+import { readAlong } from "@patchbay/test-support/reader";
 
 /** Calls `charge` for each id that the query names. */
 const script: Script = ({ step, query, results }) =>

@@ -4,10 +4,10 @@ import { connect, type Socket } from "node:net";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { until } from "../support/inbox.ts";
-import { startStandIn, type Script } from "../support/providers/index.ts";
-import { heapBytes } from "../support/figures.ts";
-import { startSystem } from "../support/system.ts";
+import { until } from "@patchbay/test-support/inbox";
+import { startStandIn, type Script } from "@patchbay/test-support/providers";
+import { heapBytes } from "@patchbay/test-support/figures";
+import { startSystem } from "@patchbay/test-support/system";
 
 const STEPS = 5;
 const CALLS = 8;

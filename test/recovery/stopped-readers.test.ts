@@ -8,8 +8,8 @@ import { expect, test, vi } from "vitest";
 import type { ChosenModel } from "@patchbay/engine/ports/model-provider";
 import { scriptedModel } from "../../packages/engine/test/run/scripted-model.ts";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { heapBytes, printFigure } from "../support/figures.ts";
-import { startSystem } from "../support/system.ts";
+import { heapBytes, printFigure } from "@patchbay/test-support/figures";
+import { startSystem } from "@patchbay/test-support/system";
 import { callsOnce } from "../support/call-models.ts";
 
 const STEPS = 10;

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { runCommand, startCommand, temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { until } from "../support/inbox.ts";
-import { testNats } from "../support/nats.ts";
-import { type SentSpan, startOtlpReceiver } from "../support/otlp.ts";
-import { testDatabase } from "../support/postgres.ts";
-import { startStandIn } from "../support/providers/index.ts";
-import { client } from "../support/system.ts";
+import { until } from "@patchbay/test-support/inbox";
+import { testNats } from "@patchbay/test-support/nats";
+import { type SentSpan, startOtlpReceiver } from "@patchbay/test-support/otlp";
+import { testDatabase } from "@patchbay/test-support/postgres";
+import { startStandIn } from "@patchbay/test-support/providers";
+import { client } from "@patchbay/test-support/system";
 
 const fromRoot = (path: string): string => JSON.stringify(fileURLToPath(new URL(`../../${path}`, import.meta.url)));
 const READY = /^\{"ready".*\}$/m;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { expectSoundRuns } from "../support/invariants.ts";
 import { startDeployment } from "../support/processes.ts";
-import { startStandIn } from "../support/providers/index.ts";
+import { startStandIn } from "@patchbay/test-support/providers";
 
 test("serve and connect answer both endpoints with a model over the network", async () => {
   await using standIn = await startStandIn("anthropic", ({ step, results, query }) =>

@@ -2,7 +2,7 @@ import { verifyWebhook } from "@patchbay/client";
 import { expect, test } from "vitest";
 import { startReceiver } from "../../packages/server/test/webhooks/receiver.ts";
 import { startDeployment } from "../support/processes.ts";
-import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
+import { callThenAnswer, startStandIn } from "@patchbay/test-support/providers";
 
 test("what a killed control plane was sending is sent again with the same id, and what follows is not lost", async () => {
   await using standIn = await startStandIn(

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
 import { expect, onTestFinished } from "vitest";
-import { WAIT_MS } from "./patience.ts";
+import { WAIT_MS } from "@patchbay/test-support/patience";
 
 /** The headless shell first: without the windows of the others it needs about half of their CPU time. */
 const PLACES = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { z } from "zod";
-import { startSystem } from "./system.ts";
+import { startSystem } from "@patchbay/test-support/system";
 
 const ROLE = "tester";
 

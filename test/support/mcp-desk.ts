@@ -1,6 +1,6 @@
 import { defineFunction, defineService, visibleTo } from "@patchbay/functions";
 import { z } from "zod";
-import { startSystem, type SystemOptions } from "./system.ts";
+import { startSystem, type SystemOptions } from "@patchbay/test-support/system";
 
 function createDesk() {
   const started = Promise.withResolvers<AbortSignal>();

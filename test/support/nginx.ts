@@ -1,4 +1,4 @@
-import { withSystemPath } from "./system-path.ts";
+import { withSystemPath } from "@patchbay/test-support/system-path";
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -8,9 +8,9 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { vi } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { atEnd } from "./clean-up.ts";
-import { freePort } from "./free-port.ts";
-import { WAIT_MS } from "./patience.ts";
+import { atEnd } from "@patchbay/test-support/clean-up";
+import { freePort } from "@patchbay/test-support/free-port";
+import { WAIT_MS } from "@patchbay/test-support/patience";
 
 const SHIPPED = new URL("../../deploy/nginx.conf", import.meta.url);
 const EVERY = { interval: 20 };

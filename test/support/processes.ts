@@ -5,8 +5,8 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll } from "vitest";
 import { runCommand, startCommand, temporaryFolder, type Running } from "../../packages/cli/test/support/command.ts";
 import { countingSource } from "./counting-source.ts";
-import { freePort } from "./free-port.ts";
-import { client } from "./system.ts";
+import { freePort } from "@patchbay/test-support/free-port";
+import { client } from "@patchbay/test-support/system";
 
 export type { Running };
 

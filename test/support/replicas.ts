@@ -5,10 +5,10 @@ import type { ControlPlaneOptions } from "@patchbay/control-plane";
 import { silentLog } from "@patchbay/functions";
 import { vi } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { freePort } from "./free-port.ts";
-import { testNats } from "./nats.ts";
-import { testDatabase } from "./postgres.ts";
-import { client } from "./system.ts";
+import { freePort } from "@patchbay/test-support/free-port";
+import { testNats } from "@patchbay/test-support/nats";
+import { testDatabase } from "@patchbay/test-support/postgres";
+import { client } from "@patchbay/test-support/system";
 
 /** Control planes on one database, with an agent and its keys. */
 export interface Replicas extends AsyncDisposable {

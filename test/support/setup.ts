@@ -1,5 +1,5 @@
 import { afterEach, vi } from "vitest";
-import { WAIT_MS } from "./patience.ts";
+import { WAIT_MS } from "@patchbay/test-support/patience";
 
 /** Vitest's own limit is 1 s, which a busy machine exceeds. */
 const { waitFor } = vi;

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import type { Reporter, TestModule, Vitest } from "vitest/node";
-import { PATIENCE } from "./patience.ts";
+import { PATIENCE } from "@patchbay/test-support/patience";
 
 const CHECK_MS = 60_000;
 /** Tests and hooks have limits, so that a run stalls longer only if an import never ends, or a child process holds a worker's output. */

@@ -2,11 +2,11 @@ import { connect, defineFunction, defineService, RetryableError, silentLog } fro
 import type { Approval, ApprovalPage, QueryResponse } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { readAlong } from "../support/reader.ts";
+import { readAlong } from "@patchbay/test-support/reader";
 import { REPLICAS } from "../support/replicas.ts";
-import { parseSse } from "../support/sse.ts";
-import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
-import { startSystem } from "../support/system.ts";
+import { parseSse } from "@patchbay/test-support/sse";
+import { callThenAnswer, startStandIn } from "@patchbay/test-support/providers";
+import { startSystem } from "@patchbay/test-support/system";
 
 /** A desk whose refunds above 100 need a manager, and whose hand-overs need the clerk who asked. */
 function createDesk() {

@@ -4,9 +4,9 @@ import { z } from "zod";
 import { defineFunction, defineService, everyone, visibleTo } from "@patchbay/functions";
 import { attackService, ADAPTER_ATTACKS } from "@patchbay/escalation/suite";
 import type { StartPlanes } from "@patchbay/test-kit/local-server";
-import { startIssuer } from "../support/issuer.ts";
-import { testNats } from "../support/nats.ts";
-import { testDatabase } from "../support/postgres.ts";
+import { startIssuer } from "@patchbay/test-support/issuer";
+import { testNats } from "@patchbay/test-support/nats";
+import { testDatabase } from "@patchbay/test-support/postgres";
 
 const orders = {
   own: { input: { order: "1" }, context: { userId: "ada" } },

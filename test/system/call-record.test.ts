@@ -2,8 +2,8 @@ import { defineFunction, defineService, everyone, type Schema } from "@patchbay/
 import type { QueryResponse, RunDetail } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { startStandIn, WIRES, type Script } from "../support/providers/index.ts";
-import { startSystem } from "../support/system.ts";
+import { startStandIn, WIRES, type Script } from "@patchbay/test-support/providers";
+import { startSystem } from "@patchbay/test-support/system";
 
 test.each(WIRES)("the record of a call on the wire %s shows the input of its handler", async (wire) => {
   const got: unknown[] = [];

@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { defineFunction, defineService } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { startIssuer } from "../support/issuer.ts";
-import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
-import { startSystem, type SystemOptions } from "../support/system.ts";
+import { startIssuer } from "@patchbay/test-support/issuer";
+import { callThenAnswer, startStandIn } from "@patchbay/test-support/providers";
+import { startSystem, type SystemOptions } from "@patchbay/test-support/system";
 
 const who = defineFunction({
   name: "who",

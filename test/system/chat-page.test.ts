@@ -7,7 +7,7 @@ import { serve } from "@hono/node-server";
 import { defineFunction, defineService } from "@patchbay/functions";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { callsOnce } from "../support/call-models.ts";
-import { startSystem } from "../support/system.ts";
+import { startSystem } from "@patchbay/test-support/system";
 import { UiChat } from "../support/ui-chat.ts";
 
 const root = join(import.meta.dirname, "../..");

@@ -7,8 +7,8 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { createChatServer } from "../../examples/chat/server.ts";
 import { callsOnce } from "../support/call-models.ts";
-import { startIssuer } from "../support/issuer.ts";
-import { startSystem, type SystemOptions } from "../support/system.ts";
+import { startIssuer } from "@patchbay/test-support/issuer";
+import { startSystem, type SystemOptions } from "@patchbay/test-support/system";
 import { UiChat } from "../support/ui-chat.ts";
 
 /** The AI SDK's own client in a page, whose requests this route answers. */

@@ -3,7 +3,7 @@ import { defineFunction, defineService } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { callsOnce } from "../support/call-models.ts";
-import { startSystem } from "../support/system.ts";
+import { startSystem } from "@patchbay/test-support/system";
 
 /** A desk whose refunds need a manager, who may change the amount. */
 async function startDesk() {

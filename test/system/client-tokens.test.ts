@@ -4,10 +4,10 @@ import type { ClientDoor } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { ROUTES, type RouteId } from "../../packages/server/src/query/routes.ts";
-import { mcpClient } from "../support/mcp-client.ts";
+import { mcpClient } from "@patchbay/test-support/mcp-client";
 import { createTracedService } from "../support/traced-service.ts";
-import { startIssuer } from "../support/issuer.ts";
-import { startSystem, type SystemOptions } from "../support/system.ts";
+import { startIssuer } from "@patchbay/test-support/issuer";
+import { startSystem, type SystemOptions } from "@patchbay/test-support/system";
 
 async function start(options: SystemOptions = {}) {
   const system = await startSystem({ service: createTracedService().service, ...options });

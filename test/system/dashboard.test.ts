@@ -8,9 +8,9 @@ import { defineFunction, defineService, everyone, FunctionError } from "@patchba
 import { scriptedModel } from "@patchbay/functions/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { freePort } from "../support/free-port.ts";
-import { until } from "../support/inbox.ts";
-import { startSystem } from "../support/system.ts";
+import { freePort } from "@patchbay/test-support/free-port";
+import { until } from "@patchbay/test-support/inbox";
+import { startSystem } from "@patchbay/test-support/system";
 
 const at = (name: string) => fileURLToPath(new URL(`../../deploy/${name}`, import.meta.url));
 const hasPrometheus = spawnSync("prometheus", ["--version"]).status === 0;

@@ -6,7 +6,7 @@ import { defineFunction, defineService, FunctionError } from "@patchbay/function
 import { runQuery, scriptedModel, startTestServer, type Script } from "@patchbay/functions/testing";
 import { z } from "zod";
 import { expect, test } from "vitest";
-import { startSystem } from "../support/system.ts";
+import { startSystem } from "@patchbay/test-support/system";
 
 const orders: Record<string, { owner: string; total: number }> = { "1": { owner: "ann", total: 12 } };
 

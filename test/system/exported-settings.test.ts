@@ -7,7 +7,7 @@ import { scriptedModel, startTestServer, type FinishedQuery, type Script } from 
 import type { AgentSettingsChange } from "@patchbay/protocol";
 import { z } from "zod";
 import { expect, test } from "vitest";
-import { startSystem } from "../support/system.ts";
+import { startSystem } from "@patchbay/test-support/system";
 
 const book = defineService({
   name: "book",

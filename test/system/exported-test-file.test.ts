@@ -7,7 +7,7 @@ import { exportRun, testOf } from "@patchbay/control-plane/admin";
 import type { Service } from "@patchbay/functions";
 import { scriptedModel } from "@patchbay/functions/testing";
 import { expect, test, vi } from "vitest";
-import { startSystem } from "../support/system.ts";
+import { startSystem } from "@patchbay/test-support/system";
 
 const SERVICE = `import { defineFunction, defineService } from "@patchbay/functions";
 import { z } from "zod";

@@ -7,8 +7,8 @@ import { runCommand, temporaryFolder } from "../../packages/cli/test/support/com
 import { generateRetailData } from "../../examples/retail-desk/data/generate.ts";
 import { createRetailDesk } from "../../examples/retail-desk/desk.ts";
 import { createRetailStore } from "../../examples/retail-desk/store.ts";
-import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
-import { startSystem } from "../support/system.ts";
+import { callThenAnswer, startStandIn } from "@patchbay/test-support/providers";
+import { startSystem } from "@patchbay/test-support/system";
 
 const run = promisify(execFile);
 const page = readFileSync(new URL("../../docs/guides/fallback.md", import.meta.url), "utf8");

@@ -2,8 +2,8 @@ import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import type { FallbackModel } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { startStandIn, WIRES, type RequestSummary, type Script, type Wire } from "../support/providers/index.ts";
-import { startSystem } from "../support/system.ts";
+import { startStandIn, WIRES, type RequestSummary, type Script, type Wire } from "@patchbay/test-support/providers";
+import { startSystem } from "@patchbay/test-support/system";
 
 const PROVIDER = {
   anthropic: "anthropic",

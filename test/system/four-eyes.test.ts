@@ -2,8 +2,8 @@ import { createAdmin, createApprovals } from "@patchbay/control-plane/admin";
 import { defineFunction, defineService } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { callThenAnswer, startStandIn } from "../support/providers/index.ts";
-import { startSystem } from "../support/system.ts";
+import { callThenAnswer, startStandIn } from "@patchbay/test-support/providers";
+import { startSystem } from "@patchbay/test-support/system";
 
 test("what one member made is one person: keys, service tokens and the member", async () => {
   const ran: unknown[] = [];

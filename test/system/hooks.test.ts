@@ -17,7 +17,7 @@ import { z } from "zod";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { signIn } from "../support/console.ts";
 import { readDatabase } from "../support/processes.ts";
-import { startSystem } from "../support/system.ts";
+import { startSystem } from "@patchbay/test-support/system";
 
 /** Text that a hook withholds. It must not appear anywhere. */
 const SECRET = "xyzzy-7Kq";

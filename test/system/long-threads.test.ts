@@ -1,8 +1,8 @@
 import { defineFunction, defineService } from "@patchbay/functions";
 import type { QueryResponse } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { promptOf, startStandIn, WIRES, type Script, type Wire } from "../support/providers/index.ts";
-import { startSystem } from "../support/system.ts";
+import { promptOf, startStandIn, WIRES, type Script, type Wire } from "@patchbay/test-support/providers";
+import { startSystem } from "@patchbay/test-support/system";
 
 const MARKER = "[Earlier turns of this conversation were left out to save room.]";
 const QUERIES = 60;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { callsOnce } from "../support/call-models.ts";
-import { startIssuer } from "../support/issuer.ts";
-import { type Era, mcpClient } from "../support/mcp-client.ts";
+import { startIssuer } from "@patchbay/test-support/issuer";
+import { type Era, mcpClient } from "@patchbay/test-support/mcp-client";
 import { startApproving } from "../support/mcp-desk.ts";
 
 const ERAS = ["2025", "2026"] as const satisfies readonly Era[];

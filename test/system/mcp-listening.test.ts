@@ -1,8 +1,8 @@
 import { connect, defineFunction, defineService, silentLog } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { mcpClient } from "../support/mcp-client.ts";
-import { until } from "../support/inbox.ts";
+import { mcpClient } from "@patchbay/test-support/mcp-client";
+import { until } from "@patchbay/test-support/inbox";
 import { startDesk } from "../support/mcp-desk.ts";
 import { REPLICAS } from "../support/replicas.ts";
 

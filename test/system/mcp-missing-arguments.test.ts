@@ -1,8 +1,8 @@
 import { defineFunction, defineService } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { type Era, mcpClient } from "../support/mcp-client.ts";
-import { startSystem } from "../support/system.ts";
+import { type Era, mcpClient } from "@patchbay/test-support/mcp-client";
+import { startSystem } from "@patchbay/test-support/system";
 
 const ERAS = ["2025", "2026"] as const satisfies readonly Era[];
 const ELICITS = { capabilities: { elicitation: { form: {} } } };

@@ -1,7 +1,7 @@
 import { defineFunction, defineService } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { type Era, mcpClient } from "../support/mcp-client.ts";
+import { type Era, mcpClient } from "@patchbay/test-support/mcp-client";
 import { startApproving } from "../support/mcp-desk.ts";
 
 const ERAS = ["2025", "2026"] as const satisfies readonly Era[];

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mcpClient } from "../support/mcp-client.ts";
+import { mcpClient } from "@patchbay/test-support/mcp-client";
 import { startDesk } from "../support/mcp-desk.ts";
 
 const callOf = (name: string, input: Record<string, unknown> = {}) => ({ name, arguments: input });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Era, mcpClient } from "../support/mcp-client.ts";
+import { type Era, mcpClient } from "@patchbay/test-support/mcp-client";
 import { startDesk } from "../support/mcp-desk.ts";
 
 const ERAS = ["2025", "2026"] as const satisfies readonly Era[];

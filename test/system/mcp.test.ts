@@ -3,7 +3,7 @@ import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js
 import { StreamableHTTPClientTransport as FirstTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { type Era, mcpClient } from "../support/mcp-client.ts";
+import { type Era, mcpClient } from "@patchbay/test-support/mcp-client";
 import { startDesk } from "../support/mcp-desk.ts";
 
 const ERAS = ["2025", "2026"] as const satisfies readonly Era[];

@@ -5,10 +5,10 @@ import type { AddressInfo } from "node:net";
 import { defineFunction, defineService, everyone, type Service } from "@patchbay/functions";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
-import { dialGateway, helloFrom, joinGateway } from "../support/fake-runtime.ts";
-import { until } from "../support/inbox.ts";
-import { type Script, type StandIn, startStandIn } from "../support/providers/index.ts";
-import { startSystem, type SystemOptions } from "../support/system.ts";
+import { dialGateway, helloFrom, joinGateway } from "@patchbay/test-support/fake-runtime";
+import { until } from "@patchbay/test-support/inbox";
+import { type Script, type StandIn, startStandIn } from "@patchbay/test-support/providers";
+import { startSystem, type SystemOptions } from "@patchbay/test-support/system";
 
 const common = { description: "A function.", input: z.object({}) };
 const gate = Promise.withResolvers<void>();

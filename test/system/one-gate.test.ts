@@ -5,14 +5,14 @@ import { callAs, runQuery, scriptedModel } from "@patchbay/functions/testing";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
 import { ROUTES, type RouteId } from "../../packages/server/src/query/routes.ts";
-import { startChaosProxy } from "../support/chaos-proxy.ts";
+import { startChaosProxy } from "@patchbay/test-support/chaos-proxy";
 import { createTracedService, ALLOWED_TRACE } from "../support/traced-service.ts";
-import { callFrame, startFakeControlPlane } from "../support/fake-control-plane.ts";
-import { freePort } from "../support/free-port.ts";
-import { callThenAnswer, startStandIn, type Script } from "../support/providers/index.ts";
+import { callFrame, startFakeControlPlane } from "@patchbay/test-support/fake-control-plane";
+import { freePort } from "@patchbay/test-support/free-port";
+import { callThenAnswer, startStandIn, type Script } from "@patchbay/test-support/providers";
 import { sourcesWith } from "../support/source-files.ts";
-import { parseSse } from "../support/sse.ts";
-import { startSystem, type SystemOptions } from "../support/system.ts";
+import { parseSse } from "@patchbay/test-support/sse";
+import { startSystem, type SystemOptions } from "@patchbay/test-support/system";
 
 type Desk = ReturnType<typeof createTracedService>;
 /** The outcome of each call: `ran`, or its error code. By name, since a denial may arrive before a result. */

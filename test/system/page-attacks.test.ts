@@ -1,8 +1,8 @@
 import { connect, defineFunction, defineService, silentLog } from "@patchbay/functions";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { startIssuer } from "../support/issuer.ts";
-import { callThenAnswer, type Script, startStandIn } from "../support/providers/index.ts";
+import { startIssuer } from "@patchbay/test-support/issuer";
+import { callThenAnswer, type Script, startStandIn } from "@patchbay/test-support/providers";
 import { REPLICAS } from "../support/replicas.ts";
 
 const ORIGIN = "https://shop.example";

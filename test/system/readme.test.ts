@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { generateRetailData } from "../../examples/retail-desk/data/generate.ts";
 import { createRetailDesk } from "../../examples/retail-desk/desk.ts";
 import { createRetailStore } from "../../examples/retail-desk/store.ts";
-import { startSystem } from "../support/system.ts";
+import { startSystem } from "@patchbay/test-support/system";
 
 const run = promisify(execFile);
 const patchbay = fileURLToPath(new URL("../../packages/cli/src/main.ts", import.meta.url));

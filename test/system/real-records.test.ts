@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { loadRetailData } from "../../examples/retail-desk/data/load.ts";
 import { createRetailDesk } from "../../examples/retail-desk/desk.ts";
 import { createRetailStore } from "../../examples/retail-desk/store.ts";
-import { startSystem } from "../support/system.ts";
+import { startSystem } from "@patchbay/test-support/system";
 
 // If it is not set, the retail desk's own tests report that they and these are skipped.
 const folder = process.env.RETAIL_DATA;

@@ -2,10 +2,10 @@ import { defineFunction, defineService } from "@patchbay/functions";
 import { type LogFields, logTo } from "@patchbay/kit";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { until } from "../support/inbox.ts";
+import { until } from "@patchbay/test-support/inbox";
 import { callsOnce } from "../support/call-models.ts";
 import { signIn } from "../support/console.ts";
-import { startSystem } from "../support/system.ts";
+import { startSystem } from "@patchbay/test-support/system";
 import { createTracedService } from "../support/traced-service.ts";
 
 const ABC = { "x-request-id": "abc" };

@@ -4,8 +4,8 @@ import type { RetryResponse, RunDetail } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { runCommand, temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { startStandIn } from "../support/providers/index.ts";
-import { startSystem } from "../support/system.ts";
+import { startStandIn } from "@patchbay/test-support/providers";
+import { startSystem } from "@patchbay/test-support/system";
 
 test("the command retries a run on the database, the server continues it, and its write is not repeated", async () => {
   await using folder = await temporaryFolder();

@@ -3,8 +3,8 @@ import { scriptedModel } from "@patchbay/functions/testing";
 import { CLOSE_CODES } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { until } from "../support/inbox.ts";
-import { startSystem } from "../support/system.ts";
+import { until } from "@patchbay/test-support/inbox";
+import { startSystem } from "@patchbay/test-support/system";
 
 const answers = (name: string, value: string) =>
   defineFunction({

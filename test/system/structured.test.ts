@@ -2,8 +2,8 @@ import { defineFunction, defineService } from "@patchbay/functions";
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { startStandIn, WIRES, type Script, type Wire } from "../support/providers/index.ts";
-import { startSystem } from "../support/system.ts";
+import { startStandIn, WIRES, type Script, type Wire } from "@patchbay/test-support/providers";
+import { startSystem } from "@patchbay/test-support/system";
 
 const schema: JsonObject = {
   type: "object",

@@ -3,10 +3,10 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
 import { callsOnce } from "../support/call-models.ts";
 import { signIn } from "../support/console.ts";
-import { until } from "../support/inbox.ts";
-import { mcpClient } from "../support/mcp-client.ts";
+import { until } from "@patchbay/test-support/inbox";
+import { mcpClient } from "@patchbay/test-support/mcp-client";
 import { keepSpans, pathsOf } from "../support/spans.ts";
-import { startSystem } from "../support/system.ts";
+import { startSystem } from "@patchbay/test-support/system";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const SPAN = "b7ad6b7169203331";

@@ -3,9 +3,9 @@ import { defineFunction, defineService, everyone, type AnswerHook, type Service 
 import { scriptedModel, type ScriptedTurn } from "@patchbay/functions/testing";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { z } from "zod";
-import { until } from "../support/inbox.ts";
+import { until } from "@patchbay/test-support/inbox";
 import { keepSpans, pathsOf } from "../support/spans.ts";
-import { startSystem, type SystemOptions } from "../support/system.ts";
+import { startSystem, type SystemOptions } from "@patchbay/test-support/system";
 
 const CLIENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const UNSAMPLED = CLIENT.replace(/01$/, "00");

@@ -2,8 +2,8 @@ import { defineFunction, defineService } from "@patchbay/functions";
 import type { UIMessage } from "ai";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { startStandIn } from "../support/providers/index.ts";
-import { startSystem } from "../support/system.ts";
+import { startStandIn } from "@patchbay/test-support/providers";
+import { startSystem } from "@patchbay/test-support/system";
 import { UiChat } from "../support/ui-chat.ts";
 
 /** Seventeen of them fill a page of messages. */

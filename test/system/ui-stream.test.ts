@@ -2,8 +2,8 @@ import { defineFunction, defineService } from "@patchbay/functions";
 import { lastAssistantMessageIsCompleteWithApprovalResponses, safeValidateUIMessages, type UIMessage } from "ai";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { type Script, type ScriptedTurn, startStandIn } from "../support/providers/index.ts";
-import { startSystem, type SystemOptions } from "../support/system.ts";
+import { type Script, type ScriptedTurn, startStandIn } from "@patchbay/test-support/providers";
+import { startSystem, type SystemOptions } from "@patchbay/test-support/system";
 import { UiChat } from "../support/ui-chat.ts";
 
 /** A desk with a function for everyone, one for managers, and one that the caller must confirm. */

@@ -6,9 +6,9 @@ import { type AddressInfo, connect as connectTcp } from "node:net";
 import { join } from "node:path";
 import { createServer as createTlsServer } from "node:tls";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { startConnectProxy } from "../../../test/support/connect-proxy.ts";
-import { callFrame, type FakeControlPlane, startFakeControlPlane } from "../../../test/support/fake-control-plane.ts";
-import { until } from "../../../test/support/inbox.ts";
+import { startConnectProxy } from "@patchbay/test-support/connect-proxy";
+import { callFrame, type FakeControlPlane, startFakeControlPlane } from "@patchbay/test-support/fake-control-plane";
+import { until } from "@patchbay/test-support/inbox";
 import { runCommand, type Running, startCommand, temporaryFolder } from "./support/command.ts";
 import { serviceSource } from "./support/service-source.ts";
 

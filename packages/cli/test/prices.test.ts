@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { scriptFor, startStandIn } from "../../../test/support/providers/index.ts";
+import { scriptFor, startStandIn } from "@patchbay/test-support/providers";
 import { runCommand, startCommand, temporaryFolder } from "./support/command.ts";
 import { serviceSource } from "./support/service-source.ts";
 

@@ -12,7 +12,7 @@ import {
   shuffledSubarray,
   tuple,
   type Arbitrary,
-} from "../../../test/support/properties.ts";
+} from "@patchbay/test-support/properties";
 import { domainOf } from "../../access-lab/src/search/domain.ts";
 import { factsOf } from "@patchbay/access-lab/search/facts";
 import { judgeOf } from "@patchbay/access-lab/search/judge";

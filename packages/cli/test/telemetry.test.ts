@@ -1,9 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { mcpClient } from "../../../test/support/mcp-client.ts";
-import { startOtlpReceiver } from "../../../test/support/otlp.ts";
-import { client } from "../../../test/support/system.ts";
+import { mcpClient } from "@patchbay/test-support/mcp-client";
+import { startOtlpReceiver } from "@patchbay/test-support/otlp";
+import { client } from "@patchbay/test-support/system";
 import { runCommand, startCommand, temporaryFolder } from "./support/command.ts";
 import { serviceSource } from "./support/service-source.ts";
 

@@ -1,6 +1,6 @@
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { expect, test } from "vitest";
-import { readAlong } from "../../../test/support/reader.ts";
+import { readAlong } from "@patchbay/test-support/reader";
 import { openDesk } from "./support/console-desk.ts";
 import { failureOf } from "./support/open-console.ts";
 

@@ -1,6 +1,6 @@
 import type { AuditItem, RunTrace } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
-import { parseSse } from "../../../test/support/sse.ts";
+import { parseSse } from "@patchbay/test-support/sse";
 import { openDesk } from "./support/console-desk.ts";
 import { failureOf } from "./support/open-console.ts";
 

@@ -1,6 +1,6 @@
 import type { RunTrace, SentTurn } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
-import { startStandIn } from "../../../test/support/providers/index.ts";
+import { startStandIn } from "@patchbay/test-support/providers";
 import { openDesk } from "./support/console-desk.ts";
 import { failureOf } from "./support/open-console.ts";
 

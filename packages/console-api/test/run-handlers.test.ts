@@ -1,7 +1,7 @@
 import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import { Hono } from "hono";
 import { expect, test, vi } from "vitest";
-import { readAlong } from "../../../test/support/reader.ts";
+import { readAlong } from "@patchbay/test-support/reader";
 import type { SignedIn } from "../src/actors.ts";
 import type { ConsoleDeps, ConsoleHandlers } from "../src/handler.ts";
 import { createConsoleQueries } from "../src/queries.ts";

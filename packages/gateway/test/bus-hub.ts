@@ -1,5 +1,5 @@
 import type { JsonValue } from "@patchbay/kit";
-import { WAIT_MS } from "../../../test/support/patience.ts";
+import { WAIT_MS } from "@patchbay/test-support/patience";
 import { withTimeout } from "../src/bus/memory-bus.ts";
 import { createMemoryBus } from "../src/bus/memory-bus.ts";
 import { type Bus, NoResponders, RequestLost } from "@patchbay/engine/ports/bus";

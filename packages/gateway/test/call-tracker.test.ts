@@ -1,8 +1,8 @@
 import { LIMITS } from "@patchbay/protocol";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { orderFor, startGateway, type GatewayServer } from "../../../test/support/gateway-server.ts";
-import { joinGateway, helloFrom, type FakeRuntime } from "../../../test/support/fake-runtime.ts";
-import { until } from "../../../test/support/inbox.ts";
+import { orderFor, startGateway, type GatewayServer } from "@patchbay/test-support/gateway-server";
+import { joinGateway, helloFrom, type FakeRuntime } from "@patchbay/test-support/fake-runtime";
+import { until } from "@patchbay/test-support/inbox";
 import { answer, done } from "./hand-calls.ts";
 
 let server: GatewayServer;

@@ -1,8 +1,8 @@
 import { DEFAULT_LIMITS, LIMITS } from "@patchbay/protocol";
 import { expect, test, vi } from "vitest";
 import { createCombinedSets, createManifestCache } from "../src/routing/manifests.ts";
-import { addAgents, recordingStore } from "../../../test/support/gateway-server.ts";
-import { fakeManifest } from "../../../test/support/fake-service.ts";
+import { addAgents, recordingStore } from "@patchbay/test-support/gateway-server";
+import { fakeManifest } from "@patchbay/test-support/fake-service";
 
 const serviceOf = (service: string) => ({ service, manifest: fakeManifest([service]), manifestHash: service });
 

@@ -1,10 +1,10 @@
 import { CLOSE_CODES, FRAMES_VERSION, type FunctionManifest, type Manifest } from "@patchbay/protocol";
 import { afterEach, expect, test } from "vitest";
 import { silentMetrics } from "@patchbay/engine/ports/metrics";
-import { startGateway, type GatewayServer } from "../../../test/support/gateway-server.ts";
-import { joinGateway, type FakeRuntime } from "../../../test/support/fake-runtime.ts";
-import { fakeManifest } from "../../../test/support/fake-service.ts";
-import { until } from "../../../test/support/inbox.ts";
+import { startGateway, type GatewayServer } from "@patchbay/test-support/gateway-server";
+import { joinGateway, type FakeRuntime } from "@patchbay/test-support/fake-runtime";
+import { fakeManifest } from "@patchbay/test-support/fake-service";
+import { until } from "@patchbay/test-support/inbox";
 import { recordingLog } from "./bus/recording-log.ts";
 import { refusedHello } from "./hand-calls.ts";
 

@@ -1,4 +1,4 @@
-import { dialGateway, type FakeRuntime } from "../../../test/support/fake-runtime.ts";
+import { dialGateway, type FakeRuntime } from "@patchbay/test-support/fake-runtime";
 
 /** The delivery of a call that `answer` answers. */
 export const done = { kind: "outcome", outcome: { ok: true, value: "done" } };

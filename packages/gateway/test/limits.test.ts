@@ -2,9 +2,9 @@ import { CLOSE_CODES, type OperatorLimits } from "@patchbay/protocol";
 import { afterEach, expect, test, vi } from "vitest";
 import { consoleOf } from "../../store/test/contract/world.ts";
 import { silentMetrics } from "@patchbay/engine/ports/metrics";
-import { orderFor, startGateway, type GatewayServer } from "../../../test/support/gateway-server.ts";
-import { dialGateway, joinGateway, helloFrom } from "../../../test/support/fake-runtime.ts";
-import { until } from "../../../test/support/inbox.ts";
+import { orderFor, startGateway, type GatewayServer } from "@patchbay/test-support/gateway-server";
+import { dialGateway, joinGateway, helloFrom } from "@patchbay/test-support/fake-runtime";
+import { until } from "@patchbay/test-support/inbox";
 import { refusedHello } from "./hand-calls.ts";
 
 let server: GatewayServer;

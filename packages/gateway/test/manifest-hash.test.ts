@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fakeManifest } from "../../../test/support/fake-service.ts";
+import { fakeManifest } from "@patchbay/test-support/fake-service";
 import { hashManifest } from "../src/routing/manifest-hash.ts";
 
 test("two processes of a deployment have one function set, whatever their cases decide", () => {

@@ -1,7 +1,7 @@
 import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { createCompatibleServices } from "../src/handshake/manifest-limits.ts";
-import { fakeManifest } from "../../../test/support/fake-service.ts";
+import { fakeManifest } from "@patchbay/test-support/fake-service";
 
 const serviceOf = (service: string, functions: string[] = []) => ({
   service,

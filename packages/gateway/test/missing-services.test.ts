@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from "vitest";
-import { lastSeenAgo, startGateway, systemClock, type GatewayServer } from "../../../test/support/gateway-server.ts";
-import { joinGateway, helloFrom, type FakeRuntime } from "../../../test/support/fake-runtime.ts";
-import { fakeManifest } from "../../../test/support/fake-service.ts";
-import { until } from "../../../test/support/inbox.ts";
+import { lastSeenAgo, startGateway, systemClock, type GatewayServer } from "@patchbay/test-support/gateway-server";
+import { joinGateway, helloFrom, type FakeRuntime } from "@patchbay/test-support/fake-runtime";
+import { fakeManifest } from "@patchbay/test-support/fake-service";
+import { until } from "@patchbay/test-support/inbox";
 import type { FunctionGatewayOptions } from "../src/gateway.ts";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 

@@ -1,8 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import { afterEach, expect, test } from "vitest";
-import type { Answer } from "../../../test/support/fake-service.ts";
-import { until } from "../../../test/support/inbox.ts";
+import type { Answer } from "@patchbay/test-support/fake-service";
+import { until } from "@patchbay/test-support/inbox";
 import { echoed, startCluster, timesRun, type Cluster } from "./cluster.ts";
 import { WATCHFUL } from "./times.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
-import { until } from "../../../test/support/inbox.ts";
+import { until } from "@patchbay/test-support/inbox";
 import { startCluster, timesRun, type Cluster, type Replica, type TestRun, type TestRuntime } from "./cluster.ts";
 import { WATCHFUL } from "./times.ts";
 

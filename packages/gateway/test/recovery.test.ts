@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { CallOrder } from "@patchbay/engine/ports/function-gateway";
-import { orderFor, startGateway, type GatewayServer } from "../../../test/support/gateway-server.ts";
-import { joinGateway, helloFrom, type FakeRuntime } from "../../../test/support/fake-runtime.ts";
+import { orderFor, startGateway, type GatewayServer } from "@patchbay/test-support/gateway-server";
+import { joinGateway, helloFrom, type FakeRuntime } from "@patchbay/test-support/fake-runtime";
 import { answer, done } from "./hand-calls.ts";
 
 let server: GatewayServer;

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "vitest";
-import { gated, untilAborted } from "../../../test/support/fake-service.ts";
-import { until } from "../../../test/support/inbox.ts";
+import { gated, untilAborted } from "@patchbay/test-support/fake-service";
+import { until } from "@patchbay/test-support/inbox";
 import { RunMoved } from "@patchbay/engine/ports/function-gateway";
 import { echoed, startCluster, timesRun, type Cluster, type Replica, type RuntimeChange } from "./cluster.ts";
 

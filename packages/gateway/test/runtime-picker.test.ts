@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from "vitest";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
-import { orderFor, startGateway, systemClock, type GatewayServer } from "../../../test/support/gateway-server.ts";
-import { joinGateway, helloFrom } from "../../../test/support/fake-runtime.ts";
-import { fakeManifest } from "../../../test/support/fake-service.ts";
-import { until } from "../../../test/support/inbox.ts";
+import { orderFor, startGateway, systemClock, type GatewayServer } from "@patchbay/test-support/gateway-server";
+import { joinGateway, helloFrom } from "@patchbay/test-support/fake-runtime";
+import { fakeManifest } from "@patchbay/test-support/fake-service";
+import { until } from "@patchbay/test-support/inbox";
 import { hashManifest } from "../src/routing/manifest-hash.ts";
 
 let server: GatewayServer;

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { until } from "../../../test/support/inbox.ts";
+import { until } from "@patchbay/test-support/inbox";
 import type { Announcement } from "../src/peers/messages.ts";
 import { type Cluster, startCluster } from "./cluster.ts";
 

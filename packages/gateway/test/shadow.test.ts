@@ -2,7 +2,7 @@ import { connect, defineFunction, defineService, everyone, silentLog, type Servi
 import type { CallOutcome } from "@patchbay/protocol";
 import { WebSocket } from "ws";
 import { expect, test, vi } from "vitest";
-import { orderFor, startGateway, type GatewayServer } from "../../../test/support/gateway-server.ts";
+import { orderFor, startGateway, type GatewayServer } from "@patchbay/test-support/gateway-server";
 import { sampleCall, sampleRequest, sampleRun } from "../../store/test/contract/world.ts";
 
 const ran: string[] = [];

@@ -1,9 +1,9 @@
 import { FRAMES_VERSION, type FunctionManifest } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { joinGateway } from "../../../test/support/fake-runtime.ts";
-import { fakeManifest } from "../../../test/support/fake-service.ts";
-import { startGateway } from "../../../test/support/gateway-server.ts";
-import { until } from "../../../test/support/inbox.ts";
+import { joinGateway } from "@patchbay/test-support/fake-runtime";
+import { fakeManifest } from "@patchbay/test-support/fake-service";
+import { startGateway } from "@patchbay/test-support/gateway-server";
+import { until } from "@patchbay/test-support/inbox";
 
 const read = { effect: "read", idempotent: false } as const;
 const idempotent = { idempotent: true };

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { until } from "../../../test/support/inbox.ts";
+import { until } from "@patchbay/test-support/inbox";
 import { startCluster, type Cluster, type Replica } from "./cluster.ts";
 import { WATCHFUL } from "./times.ts";
 

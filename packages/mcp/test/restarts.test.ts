@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { freePort } from "../../../test/support/free-port.ts";
+import { freePort } from "@patchbay/test-support/free-port";
 import { openDesk, programOf } from "./support/desk.ts";
 import { release, serve } from "./support/http-server.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { scriptFor, STAND_IN_KEY, startStandIn, type ScriptedError } from "../../../test/support/providers/index.ts";
+import { scriptFor, STAND_IN_KEY, startStandIn, type ScriptedError } from "@patchbay/test-support/providers";
 import { createModelCatalog, type ProviderConfig } from "../src/catalog.ts";
 import { ModelError, type ModelErrorKind, type ModelEvent } from "@patchbay/engine/ports/model-provider";
 import type { WireTraits } from "./drive.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { scriptFor, startStandIn, type ScriptedTurn, type Wire } from "../../../test/support/providers/index.ts";
+import { scriptFor, startStandIn, type ScriptedTurn, type Wire } from "@patchbay/test-support/providers";
 import {
   ModelError,
   type ModelEvent,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { scriptFor, startStandIn } from "../../../test/support/providers/index.ts";
+import { scriptFor, startStandIn } from "@patchbay/test-support/providers";
 import type { ModelTurn } from "@patchbay/engine/ports/model-provider";
 import type { WireTraits } from "./drive.ts";
 import { asking, continued, eventsOf, FUNCTIONS, providerOf, turnOf } from "./drive.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { callThenAnswer, startStandIn, WIRES, type Wire } from "../../../test/support/providers/index.ts";
+import { callThenAnswer, startStandIn, WIRES, type Wire } from "@patchbay/test-support/providers";
 import { createModelCatalog } from "../src/catalog.ts";
 import { failureContract } from "./contract-failures.ts";
 import { streamContract } from "./contract-streams.ts";

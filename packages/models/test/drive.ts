@@ -7,7 +7,7 @@ import type {
   ModelTurn,
 } from "@patchbay/engine/ports/model-provider";
 import { createModelCatalog } from "../src/catalog.ts";
-import type { ScriptedError, StandIn, Wire } from "../../../test/support/providers/index.ts";
+import type { ScriptedError, StandIn, Wire } from "@patchbay/test-support/providers";
 
 export const ORDER_LOOKUP: ModelFunction = {
   name: "orders.find",

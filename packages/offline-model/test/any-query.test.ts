@@ -1,5 +1,5 @@
 import type { JsonValue } from "@patchbay/kit";
-import * as fc from "../../../test/support/properties.ts";
+import * as fc from "@patchbay/test-support/properties";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { ModelFunction } from "@patchbay/engine/ports/model-provider";

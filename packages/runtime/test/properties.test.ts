@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@patchbay/kit";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import * as fc from "../../../test/support/properties.ts";
+import * as fc from "@patchbay/test-support/properties";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { defineFunction } from "../src/index.ts";

@@ -1,7 +1,7 @@
 import { compareSchemas, type Verdict, widerPlaces, withOpenObjects } from "@patchbay/schema";
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import * as fc from "../../../test/support/properties.ts";
+import * as fc from "@patchbay/test-support/properties";
 import { describe, expect, test } from "vitest";
 import { createParser } from "../src/schema/parser.ts";
 import type { Parsed } from "../src/schema/schema.ts";

@@ -1,4 +1,4 @@
-import * as fc from "../../../test/support/properties.ts";
+import * as fc from "@patchbay/test-support/properties";
 import { expect, test } from "vitest";
 import { AgentSettings, LocalQueryRequest, QueryRequest } from "@patchbay/protocol";
 import { type JsonObject } from "@patchbay/kit";

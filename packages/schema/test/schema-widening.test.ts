@@ -1,4 +1,4 @@
-import * as fc from "../../../test/support/properties.ts";
+import * as fc from "@patchbay/test-support/properties";
 import { describe, expect, test } from "vitest";
 import { TOO_MANY_STEPS, widerPlaces } from "../src/index.ts";
 import { type JsonObject, type JsonValue } from "@patchbay/kit";

@@ -1,4 +1,4 @@
-import * as fc from "../../../test/support/properties.ts";
+import * as fc from "@patchbay/test-support/properties";
 import { expect, test, vi } from "vitest";
 import { compilePattern } from "../src/answer/pattern.ts";
 import { type JsonObject, type JsonValue } from "@patchbay/kit";

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { Kysely, sql } from "kysely";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
-import { type OwnPostgres, ownPostgres, testDatabase } from "../../../test/support/postgres.ts";
+import { type OwnPostgres, ownPostgres, testDatabase } from "@patchbay/test-support/postgres";
 import { silentLog } from "@patchbay/kit";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { Store } from "@patchbay/engine/ports/store/stores";

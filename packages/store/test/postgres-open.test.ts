@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
 import { expect, test } from "vitest";
-import { testDatabase } from "../../../test/support/postgres.ts";
+import { testDatabase } from "@patchbay/test-support/postgres";
 import type { Log } from "@patchbay/kit";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import { BackupFailed } from "../src/backup.ts";

@@ -1,5 +1,5 @@
 import { afterAll } from "vitest";
-import { type TestDatabase, testDatabase } from "../../../test/support/postgres.ts";
+import { type TestDatabase, testDatabase } from "@patchbay/test-support/postgres";
 import { openStore } from "../src/open.ts";
 import type { Place } from "./contract/world.ts";
 

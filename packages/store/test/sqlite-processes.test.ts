@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { printFigure } from "../../../test/support/figures.ts";
+import { printFigure } from "@patchbay/test-support/figures";
 import { lockStore, openStore } from "../src/open.ts";
 import { StoreInUse } from "../src/dialect/sqlite-files.ts";
 import { spawnChild } from "./children.ts";

@@ -7,7 +7,7 @@ import { createRetailDesk } from "../../../examples/retail-desk/desk.ts";
 import { createRetailStore } from "../../../examples/retail-desk/store.ts";
 import { hasBrowser, visit, type VisitOptions } from "../../support/browser.ts";
 import { deliveredOrder, pendingOrder, retailRecords } from "../../support/retail.ts";
-import { startSystem, type SystemOptions } from "../../support/system.ts";
+import { startSystem, type SystemOptions } from "@patchbay/test-support/system";
 import { sessionOf } from "./members.ts";
 import { settled } from "./page-checks.ts";
 

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { defineFunction, defineService, everyone, FunctionError, visibleTo } from "@patchbay/functions";
 import type { ConsoleRole } from "@patchbay/protocol/console";
 import { z } from "zod";
-import { startSystem, type SystemOptions } from "../../../../test/support/system.ts";
+import { startSystem, type SystemOptions } from "@patchbay/test-support/system";
 import { hashSecret } from "@patchbay/server/accounts/secret";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { createControlPlane, startControlPlane } from "../../src/start/control-plane.ts";
-import { freePort } from "../../../../test/support/free-port.ts";
+import { freePort } from "@patchbay/test-support/free-port";
 import { silentLog } from "@patchbay/kit";
 import { sqlitePlace } from "../../../store/test/sqlite-place.ts";
 

@@ -1,4 +1,4 @@
-import { WAIT_MS } from "../../../../test/support/patience.ts";
+import { WAIT_MS } from "@patchbay/test-support/patience";
 import type { FunctionManifest, Manifest } from "@patchbay/protocol";
 import type { CallOrder, Delivery } from "../../src/ports/function-gateway.ts";
 import type { RunHandle } from "../../src/run/api.ts";

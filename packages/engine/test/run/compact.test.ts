@@ -1,4 +1,4 @@
-import * as fc from "../../../../test/support/properties.ts";
+import * as fc from "@patchbay/test-support/properties";
 import { expect, test } from "vitest";
 import type { ModelFunction } from "../../src/ports/model-provider.ts";
 import { type History, NO_HISTORY } from "../../src/ports/store/run-store.ts";

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { until } from "../../../../test/support/inbox.ts";
+import { until } from "@patchbay/test-support/inbox";
 import { openStore } from "@patchbay/store/open";
 import { createFeed, type Feed, type FeedMessage } from "../../src/run/follow/feed.ts";
 import { createBusHub, type Fate } from "../../../gateway/test/bus-hub.ts";

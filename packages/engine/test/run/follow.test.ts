@@ -8,7 +8,7 @@ import { eachOf, type Followed } from "../../src/run/api.ts";
 import { createFeed, type FeedMessage } from "../../src/run/follow/feed.ts";
 import { createLogPoller, follow, type FollowContext, joining } from "../../src/run/follow/follow.ts";
 import { systemClock } from "../../../control-plane/src/start/clocks.ts";
-import { WAIT_MS } from "../../../../test/support/patience.ts";
+import { WAIT_MS } from "@patchbay/test-support/patience";
 import { startScripted } from "./core.ts";
 
 const orDraining = joining(new AbortController().signal);

@@ -3,7 +3,7 @@ import type { ModelCatalog } from "../../src/ports/model-provider.ts";
 import { memoryStore, startCore } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
 import { scriptedModel } from "./scripted-model.ts";
-import { until } from "../../../../test/support/inbox.ts";
+import { until } from "@patchbay/test-support/inbox";
 
 const never = new Promise<never>(() => {});
 const { gateway } = fakeGateway(manifestOf({ open: "everyone" }), () => ok(1));

@@ -6,7 +6,7 @@ import { ModelError } from "../../src/ports/model-provider.ts";
 import { eachOf, type RunHandle } from "../../src/run/api.ts";
 import { systemClock } from "../../../control-plane/src/start/clocks.ts";
 import { createBusHub } from "../../../gateway/test/bus-hub.ts";
-import { WAIT_MS } from "../../../../test/support/patience.ts";
+import { WAIT_MS } from "@patchbay/test-support/patience";
 import { memoryStore, recordingLog, startCore, startScripted } from "./core.ts";
 import { failed, retried } from "./failed-runs.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { createMemoryBus } from "@patchbay/gateway/bus/memory-bus";
 import type { Delivery } from "../../src/ports/function-gateway.ts";
-import { until } from "../../../../test/support/inbox.ts";
+import { until } from "@patchbay/test-support/inbox";
 import { memoryStore, startCore } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
 import { scriptedModel } from "./scripted-model.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { createNatsBus } from "../../src/bus/nats-bus.ts";
 import { NoResponders, RequestLost } from "@patchbay/engine/ports/bus";
-import { until } from "../../../../test/support/inbox.ts";
-import { hasNatsServer, ownNats } from "../../../../test/support/nats.ts";
+import { until } from "@patchbay/test-support/inbox";
+import { hasNatsServer, ownNats } from "@patchbay/test-support/nats";
 import { collectFrom } from "./ends.ts";
 import { recordingLog } from "./recording-log.ts";
 import { randomPrefix, twoReplicas } from "./replicas.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
-import { freePort } from "../../../../test/support/free-port.ts";
+import { freePort } from "@patchbay/test-support/free-port";
 
 /** A server over HTTP that can stop, and start again with the same address. */
 export interface HttpServer extends AsyncDisposable {

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@patchbay/kit";
-import * as fc from "../../../../test/support/properties.ts";
+import * as fc from "@patchbay/test-support/properties";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { z as zod3 } from "zod3";

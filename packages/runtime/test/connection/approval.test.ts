@@ -4,8 +4,8 @@ import { type GrantedApproval } from "@patchbay/protocol";
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { callFrame } from "../../../../test/support/fake-control-plane.ts";
-import { createInbox, until } from "../../../../test/support/inbox.ts";
+import { callFrame } from "@patchbay/test-support/fake-control-plane";
+import { createInbox, until } from "@patchbay/test-support/inbox";
 import { memoryLog } from "../calls.ts";
 import { plane, runtimeOf } from "./hand-plane.ts";
 

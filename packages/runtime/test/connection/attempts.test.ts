@@ -1,7 +1,7 @@
 import type { Service } from "@patchbay/functions";
 import { expect, test } from "vitest";
-import { callFrame } from "../../../../test/support/fake-control-plane.ts";
-import { fakeService, gated } from "../../../../test/support/fake-service.ts";
+import { callFrame } from "@patchbay/test-support/fake-control-plane";
+import { fakeService, gated } from "@patchbay/test-support/fake-service";
 import { plane, runtimeOf } from "./hand-plane.ts";
 
 async function connected(service: Service) {

@@ -1,9 +1,9 @@
 import { defineFunction, defineService, FunctionError } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { callFrame, type FakeConnection } from "../../../../test/support/fake-control-plane.ts";
-import { fakeService, gated } from "../../../../test/support/fake-service.ts";
-import { until } from "../../../../test/support/inbox.ts";
+import { callFrame, type FakeConnection } from "@patchbay/test-support/fake-control-plane";
+import { fakeService, gated } from "@patchbay/test-support/fake-service";
+import { until } from "@patchbay/test-support/inbox";
 import { type Line, memoryLog } from "../calls.ts";
 import { plane, runtimeOf } from "./hand-plane.ts";
 

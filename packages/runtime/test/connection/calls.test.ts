@@ -1,9 +1,9 @@
 import type { Service } from "@patchbay/functions";
 import { LIMITS } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { callFrame } from "../../../../test/support/fake-control-plane.ts";
-import { gated, fakeService, untilAborted } from "../../../../test/support/fake-service.ts";
-import { until } from "../../../../test/support/inbox.ts";
+import { callFrame } from "@patchbay/test-support/fake-control-plane";
+import { gated, fakeService, untilAborted } from "@patchbay/test-support/fake-service";
+import { until } from "@patchbay/test-support/inbox";
 import { plane, runtimeOf } from "./hand-plane.ts";
 
 async function connected(service: Service, concurrency = 16) {

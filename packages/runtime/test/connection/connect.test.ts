@@ -1,10 +1,10 @@
 import { connect, silentLog } from "@patchbay/functions";
 import { LIMITS, CLOSE_CODES, FRAMES_VERSION } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { callFrame } from "../../../../test/support/fake-control-plane.ts";
-import { gated, fakeService } from "../../../../test/support/fake-service.ts";
-import { freePort } from "../../../../test/support/free-port.ts";
-import { until } from "../../../../test/support/inbox.ts";
+import { callFrame } from "@patchbay/test-support/fake-control-plane";
+import { gated, fakeService } from "@patchbay/test-support/fake-service";
+import { freePort } from "@patchbay/test-support/free-port";
+import { until } from "@patchbay/test-support/inbox";
 import { plane, runtimeOf } from "./hand-plane.ts";
 
 test("the hello carries manifest, instance and concurrency; the upgrade carries key and agent", async () => {

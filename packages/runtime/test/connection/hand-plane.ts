@@ -1,7 +1,7 @@
 import { connect, silentLog, type ConnectOptions, type Service } from "@patchbay/functions";
 import { afterEach } from "vitest";
-import { startFakeControlPlane } from "../../../../test/support/fake-control-plane.ts";
-import { fakeService } from "../../../../test/support/fake-service.ts";
+import { startFakeControlPlane } from "@patchbay/test-support/fake-control-plane";
+import { fakeService } from "@patchbay/test-support/fake-service";
 
 const opened: (() => PromiseLike<unknown>)[] = [];
 

@@ -1,8 +1,8 @@
 import { defineFunction, defineService } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { callFrame } from "../../../../test/support/fake-control-plane.ts";
-import { until } from "../../../../test/support/inbox.ts";
+import { callFrame } from "@patchbay/test-support/fake-control-plane";
+import { until } from "@patchbay/test-support/inbox";
 import { memoryLog } from "../calls.ts";
 import { plane, runtimeOf } from "./hand-plane.ts";
 

@@ -1,9 +1,9 @@
 import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import { silentLog } from "@patchbay/functions";
 import { afterEach, expect, test, vi } from "vitest";
-import { callFrame } from "../../../../test/support/fake-control-plane.ts";
-import { fakeService } from "../../../../test/support/fake-service.ts";
-import { until } from "../../../../test/support/inbox.ts";
+import { callFrame } from "@patchbay/test-support/fake-control-plane";
+import { fakeService } from "@patchbay/test-support/fake-service";
+import { until } from "@patchbay/test-support/inbox";
 import { Calls } from "../../src/connection/calls.ts";
 import { plane, runtimeOf } from "./hand-plane.ts";
 

@@ -1,9 +1,9 @@
 import { silentLog, type Log } from "@patchbay/functions";
 import { CLOSE_CODES } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { callFrame } from "../../../../test/support/fake-control-plane.ts";
-import { fakeService } from "../../../../test/support/fake-service.ts";
-import { until } from "../../../../test/support/inbox.ts";
+import { callFrame } from "@patchbay/test-support/fake-control-plane";
+import { fakeService } from "@patchbay/test-support/fake-service";
+import { until } from "@patchbay/test-support/inbox";
 import { explainEnd } from "../../src/connection/reconnect.ts";
 import { plane, runtimeOf } from "./hand-plane.ts";
 

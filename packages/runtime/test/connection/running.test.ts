@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { callFrame } from "../../../../test/support/fake-control-plane.ts";
-import { fakeService, gated } from "../../../../test/support/fake-service.ts";
-import { until } from "../../../../test/support/inbox.ts";
+import { callFrame } from "@patchbay/test-support/fake-control-plane";
+import { fakeService, gated } from "@patchbay/test-support/fake-service";
+import { until } from "@patchbay/test-support/inbox";
 import { plane, runtimeOf } from "./hand-plane.ts";
 
 test("a function runs as many handlers as its concurrency allows, and leaves the other places to other functions", async () => {

@@ -1,6 +1,6 @@
 import { defineFunction, defineService } from "@patchbay/functions";
 import { expect, test } from "vitest";
-import { callFrame } from "../../../../test/support/fake-control-plane.ts";
+import { callFrame } from "@patchbay/test-support/fake-control-plane";
 import { plane, runtimeOf } from "./hand-plane.ts";
 
 test("a shadow runtime runs no call that a control plane sends to it, and answers what its checks decide", async () => {

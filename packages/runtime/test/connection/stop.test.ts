@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { callFrame, startFakeControlPlane } from "../../../../test/support/fake-control-plane.ts";
-import { gated, fakeService, untilAborted } from "../../../../test/support/fake-service.ts";
+import { callFrame, startFakeControlPlane } from "@patchbay/test-support/fake-control-plane";
+import { gated, fakeService, untilAborted } from "@patchbay/test-support/fake-service";
 import { plane, runtimeOf } from "./hand-plane.ts";
 
 test("stop finishes open calls, refuses new ones, waits for acknowledgements and closes", async () => {

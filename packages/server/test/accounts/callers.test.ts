@@ -1,7 +1,7 @@
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import type { JWTPayload } from "jose";
 import { describe, expect, test } from "vitest";
-import { startIssuer } from "../../../../test/support/issuer.ts";
+import { startIssuer } from "@patchbay/test-support/issuer";
 import { type CallerIssuer, createCallerProof } from "../../src/accounts/callers.ts";
 import { callerIdsOf } from "@patchbay/engine/ports/callers";
 import { silentLog } from "@patchbay/kit";

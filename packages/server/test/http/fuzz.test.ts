@@ -1,4 +1,4 @@
-import * as fc from "../../../../test/support/properties.ts";
+import * as fc from "@patchbay/test-support/properties";
 import { expect, test } from "vitest";
 import { openSocket } from "./support/raw-socket.ts";
 import { ACCESS_TOKEN, API_KEY, QUERY, startHttp, STREAM } from "./support/start-http.ts";

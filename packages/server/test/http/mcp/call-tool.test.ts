@@ -1,7 +1,7 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import type { FunctionManifest } from "@patchbay/protocol";
 import { expect, test } from "vitest";
-import { fakeManifest } from "../../../../../test/support/fake-service.ts";
+import { fakeManifest } from "@patchbay/test-support/fake-service";
 import { createMemoryBus } from "@patchbay/gateway/bus/memory-bus";
 import { callFunction } from "../../../src/query/mcp/call-tool.ts";
 import type { McpRequest } from "../../../src/query/mcp/questions.ts";

@@ -2,7 +2,7 @@ import type { LiveEvent, QueryResponse, RunEvent } from "@patchbay/protocol";
 import type OpenAI from "openai";
 import { Stream } from "openai/streaming";
 import { describe, expect, test } from "vitest";
-import { assert, asyncProperty } from "../../../../../test/support/properties.ts";
+import { assert, asyncProperty } from "@patchbay/test-support/properties";
 import { chunkTranslator, completionOf } from "../../../src/query/openai/completion.ts";
 import { sampleAnswer } from "../../../../control-plane/test/sample-answer.ts";
 import { finalResponse, writtenRun } from "./runs.ts";

@@ -1,5 +1,5 @@
 import type { LiveEvent, RunEvent } from "@patchbay/protocol";
-import * as fc from "../../../../../test/support/properties.ts";
+import * as fc from "@patchbay/test-support/properties";
 import { sampleAnswer } from "../../../../control-plane/test/sample-answer.ts";
 
 type Event = RunEvent | LiveEvent;

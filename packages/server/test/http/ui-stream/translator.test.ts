@@ -6,7 +6,7 @@ import {
   uiMessageChunkSchema,
 } from "ai";
 import { describe, expect, test } from "vitest";
-import * as fc from "../../../../../test/support/properties.ts";
+import * as fc from "@patchbay/test-support/properties";
 import { answerMessage } from "../../../src/query/ui-stream/messages.ts";
 import { type Beginning, uiTranslator } from "../../../src/query/ui-stream/translator.ts";
 import type { Followed } from "@patchbay/engine/run/api";

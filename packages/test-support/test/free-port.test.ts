@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { expect, test } from "vitest";
-import { freePort } from "../support/free-port.ts";
+import { freePort } from "../src/free-port.ts";
 
-const MODULE = new URL("../support/free-port.ts", import.meta.url).href;
+const MODULE = new URL("../src/free-port.ts", import.meta.url).href;
 
 /** Another process that chooses ports and holds them until it is disposed. */
 async function portsOfAnother(count: number): Promise<{ ports: number[] } & AsyncDisposable> {

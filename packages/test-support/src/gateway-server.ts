@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createMemoryBus } from "@patchbay/gateway/bus/memory-bus";
 import { createFunctionGateway, type FunctionGatewayOptions, type RuntimeGateway } from "@patchbay/gateway/gateway";
-import type { RuntimeKey } from "../../packages/gateway/src/handshake/runtime-keys.ts";
+import type { RuntimeKey } from "@patchbay/gateway/handshake/runtime-keys";
 import type { Clock } from "@patchbay/engine/ports/clock";
 import type { CallOrder } from "@patchbay/engine/ports/function-gateway";
 import { silentLog } from "@patchbay/engine/ports/log";
