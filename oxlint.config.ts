@@ -1,238 +1,18 @@
-import { defineConfig, type OxlintConfig } from "oxlint";
+import { defineConfig } from "oxlint";
+import { fences, NODE_ONLY, SIMULATED, USE_KIT_TIME } from "./check/fences.ts";
 
-type Allowed = Readonly<Record<string, readonly string[]>>;
+const TIMER_GLOBALS = "setTimeout clearTimeout setInterval clearInterval setImmediate".split(" ");
 
-/** What each package imports of the others, types included. The linter refuses every other import. */
-export const PACKAGES: Allowed = {
-  kit: [],
-  schema: ["kit"],
-  protocol: ["kit", "schema"],
-  access: ["kit", "schema", "protocol"],
-  engine: ["kit", "schema", "protocol", "access"],
-  database: ["engine"],
-  store: ["kit", "protocol", "access", "engine", "database"],
-  gateway: ["kit", "protocol", "access", "engine"],
-  "offline-model": ["kit", "schema", "engine"],
-  models: ["kit", "schema", "protocol", "engine", "offline-model"],
-  server: ["kit", "schema", "protocol", "access", "engine", "models"],
-  "console-api": ["kit", "protocol", "access", "engine", "store", "server"],
-  "control-plane": ["kit", "database", "protocol", "engine", "store", "gateway", "models", "server", "console-api"],
-  client: ["kit", "protocol"],
-  create: [],
-  runtime: ["kit", "schema", "protocol", "access"],
-  "test-kit": ["kit", "protocol", "runtime", "control-plane"],
-  escalation: ["kit", "schema", "protocol", "runtime", "test-kit", "control-plane"],
-  functions: ["runtime", "test-kit", "escalation"],
-  mcp: ["kit", "protocol", "functions"],
-  loading: [],
-  "access-lab": ["kit", "schema", "protocol", "access", "functions", "loading"],
-  cli: ["kit", "protocol", "client", "create", "functions", "control-plane", "loading", "access-lab"],
-  console: ["kit", "protocol", "client"],
-  "test-support": ["kit", "protocol", "engine", "store", "gateway", "control-plane", "functions"],
-};
+const TIME_PROPERTIES = [
+  { object: "Date", property: "now" },
+  { object: "performance", property: "now" },
+  { object: "Math", property: "random" },
+  { object: "crypto", property: "randomUUID" },
+  { object: "crypto", property: "getRandomValues" },
+  { object: "AbortSignal", property: "timeout" },
+].map((restricted) => ({ ...restricted, message: USE_KIT_TIME }));
 
-/** Folders that do not import each other. */
-const apart = (names: string): Allowed => Object.fromEntries(names.split(" ").map((name) => [name, []]));
-
-/**
- * What each folder of a package's sources imports of the folders next to it, at any depth; `.` are the files next to the folders.
- * `console/pages` has the folders within `console/src/pages`; packages without folders are not listed. The linter refuses every other
- * import between them.
- */
-export const FOLDERS: Readonly<Record<string, Allowed>> = {
-  schema: { answer: ["."] },
-  protocol: {
-    console: ["."],
-    tracing: [],
-  },
-  engine: {
-    ports: [],
-    run: ["ports"],
-    tracing: ["ports"],
-  },
-  store: {
-    tables: ["."],
-    migrations: [],
-    dialect: [".", "accounts", "audit", "calls", "runs", "tables", "threads"],
-    accounts: [".", "audit", "calls", "runs", "sweep", "tables"],
-    audit: [".", "sweep", "tables"],
-    calls: [".", "audit", "function-sets", "tables"],
-    "function-sets": [".", "audit", "tables"],
-    runs: [".", "accounts", "audit", "calls", "sweep", "tables", "threads"],
-    threads: [".", "runs", "tables"],
-    sweep: [".", "accounts", "audit", "function-sets", "tables", "threads"],
-  },
-  gateway: {
-    bus: [],
-    calls: [".", "local", "peers"],
-    handshake: [".", "local", "peers", "routing", "shadow"],
-    local: [".", "calls", "peers"],
-    peers: [".", "calls", "local"],
-    routing: [".", "handshake", "local", "peers"],
-    shadow: ["."],
-  },
-  server: {
-    accounts: [],
-    kernel: [],
-    query: ["accounts", "kernel"],
-    recording: ["accounts"],
-    webhooks: [],
-  },
-  "console-api": {
-    access: [".", "analytics", "functions"],
-    account: ["."],
-    agents: ["."],
-    analytics: [".", "runs"],
-    approvals: ["."],
-    audit: [".", "runs"],
-    credits: [".", "analytics"],
-    functions: [".", "analytics"],
-    live: ["."],
-    members: [".", "account"],
-    playground: [".", "runs"],
-    runs: ["."],
-    search: [".", "runs"],
-    "service-tokens": ["."],
-    threads: [".", "analytics", "runs"],
-    webhooks: ["."],
-  },
-  "control-plane": { start: [] },
-  runtime: {
-    schema: [".", "redaction"],
-    redaction: [".", "schema"],
-    access: ["."],
-    connection: [".", "access"],
-  },
-  escalation: { attacks: ["."] },
-  "test-support": { providers: [] },
-  functions: { access: [], testing: [] },
-  "access-lab": {
-    code: [],
-    search: [".", "code"],
-    evidence: [],
-  },
-  cli: {
-    dev: ["."],
-    doctor: [".", "commands"],
-    commands: [".", "dev", "doctor"],
-  },
-  console: {
-    format: [],
-    state: ["format"],
-    api: ["format", "state"],
-    ui: ["api", "format", "state"],
-    charts: ["format", "state", "ui"],
-    shell: ["api", "format", "state", "ui"],
-    parts: ["api", "charts", "format", "state", "ui"],
-    pages: ["api", "charts", "format", "parts", "state", "ui"],
-  },
-  "console/ui": { form: ["."], table: [".", "form"], text: [".", "form"] },
-  "console/parts": apart("access conversation figures model playground run runtime schema-form secret waterfall"),
-  "console/pages": apart(
-    "access account agents analytics approvals audit credits functions keys members organisation playground runs runtimes " +
-      "sessions sign-in threads webhook",
-  ),
-};
-
-/** Libraries that only these packages of the control plane import. */
-export const LIBRARIES: Allowed = {
-  hono: ["server", "console-api"],
-  "@modelcontextprotocol/server": ["server"],
-  "@hono/node-server": ["server"],
-  ws: ["gateway"],
-  kysely: ["database", "store", "console-api"],
-  pg: ["database", "store"],
-  "@nats-io/transport-node": ["gateway"],
-  jose: ["server"],
-  "@anthropic-ai/sdk": ["models"],
-  "@google/generative-ai": ["models"],
-  "@opentelemetry/api": ["engine"],
-};
-
-/** The packages of the control plane, which LIBRARIES covers. */
-const CONTROL_PLANE = ["control-plane", ...Object.values(LIBRARIES).flat()];
-
-/** Levels of folders below a folder of FOLDERS that the rules cover. */
-const DEPTHS = [0, 1, 2];
-
-type Restriction = { group?: string[]; regex?: string; message?: string };
-
-const withEntries = (names: readonly string[]) => names.flatMap((name) => [name, `${name}/*`]);
-
-/** Packages that also run in a browser. */
-const PLATFORM_NEUTRAL = ["console", "client", "protocol", "kit", "schema"];
-
-function packageRule(own: string): Restriction {
-  const allowed = [own, ...PACKAGES[own]!];
-  const refused = Object.keys(PACKAGES).filter((name) => !allowed.includes(name));
-  const platform = PLATFORM_NEUTRAL.includes(own) ? ["node:*"] : [];
-  return {
-    group: [...withEntries(refused.map((name) => `@patchbay/${name}`)), ...platform],
-    message: "PACKAGES in oxlint.config.ts lists the packages that this one imports.",
-  };
-}
-
-/** The folders next to `folder`, as a file `depth` folders below it writes them. `parent` is a key of `FOLDERS`. */
-function folderRule(parent: string, folder: string, depth: number): Restriction {
-  const allowed = FOLDERS[parent]![folder]!;
-  const refused = Object.keys(FOLDERS[parent]!).filter((name) => name !== folder && !allowed.includes(name));
-  const targets = [...refused.map((name) => `${name}/`), ...(allowed.includes(".") ? [] : [String.raw`[\w-]+\.tsx?$`])];
-  return {
-    regex: String.raw`^(?:\.\./){${depth + 1}}(?:${targets.join("|") || "$^"})`,
-    message: "FOLDERS in oxlint.config.ts lists the folders that this one imports.",
-  };
-}
-
-function libraryRule(own: string): Restriction[] {
-  if (!CONTROL_PLANE.includes(own)) return [];
-  const refused = Object.keys(LIBRARIES).filter((name) => !LIBRARIES[name]!.includes(own));
-  return [{ group: withEntries(refused), message: "LIBRARIES in oxlint.config.ts lists the packages that import it." }];
-}
-
-/** The console's bundle holds types of these, never their schemas. */
-const TYPES_ONLY = ["@patchbay/protocol", "@patchbay/protocol/console", "zod"].map((name) => ({
-  name,
-  allowTypeImports: true,
-  message: "Import only its types: its schemas would be in the bundle.",
-}));
-
-const MUTATIONS = {
-  name: "@tanstack/react-query",
-  importNames: ["useMutation"],
-  message: "A double click would send it twice: use useAction (packages/console/src/api/action.ts).",
-};
-
-/** The file of the protocol that runs on Node.js only. */
-const NODE_ONLY = "packages/protocol/src/arguments-hash.ts";
-
-const restrict = (own: string, files: string, patterns: Restriction[]) => ({
-  files: [files],
-  rules: {
-    "no-restricted-imports": ["error", { patterns, ...(own === "console" && { paths: [...TYPES_ONLY, MUTATIONS] }) }],
-  },
-});
-
-/** The rules for the files `depth` folders below `folder`, also those of the folder that contains `parent`. */
-function folderRules(parent: string, folder: string, depth: number): Restriction[] {
-  const [own, within] = parent.split("/");
-  return [folderRule(parent, folder, depth), ...(within === undefined ? [] : [folderRule(own!, within, depth + 1)])];
-}
-
-const fences = [
-  ...Object.keys(PACKAGES).map((own) =>
-    restrict(own, `packages/${own}/src/*.{ts,tsx}`, [packageRule(own), ...libraryRule(own)]),
-  ),
-  // Folders within folders come last: for a file that several overrides match, the last one counts.
-  ...Object.keys(FOLDERS).flatMap((parent) =>
-    Object.keys(FOLDERS[parent]!).flatMap((folder) =>
-      DEPTHS.map((depth) => {
-        const [own, ...within] = parent.split("/") as [string, ...string[]];
-        const files = `packages/${[own, "src", ...within, folder].join("/")}/${"*/".repeat(depth)}*.{ts,tsx}`;
-        return restrict(own, files, [packageRule(own), ...folderRules(parent, folder, depth), ...libraryRule(own)]);
-      }),
-    ),
-  ),
-] as NonNullable<OxlintConfig["overrides"]>;
+const ENVIRONMENT = { object: "process", property: "env", message: "Only config.ts reads the environment." };
 
 /** Tests, and what they share. */
 const TESTS = ["test/**", "packages/*/test/**", "packages/test-support/src/**"];
@@ -261,13 +41,17 @@ export default defineConfig({
     "no-shadow": "off",
     "no-underscore-dangle": "off",
     "no-console": "error",
-    "no-restricted-properties": [
-      "error",
-      { object: "process", property: "env", message: "Only config.ts reads the environment." },
-    ],
+    "no-restricted-properties": ["error", ENVIRONMENT],
   },
   overrides: [
     ...fences,
+    {
+      files: SIMULATED.map((own) => `packages/${own}/src/**`),
+      rules: {
+        "no-restricted-properties": ["error", ENVIRONMENT, ...TIME_PROPERTIES],
+        "no-restricted-globals": ["error", ...TIMER_GLOBALS.map((name) => ({ name, message: USE_KIT_TIME }))],
+      },
+    },
     { files: [NODE_ONLY], rules: { "no-restricted-imports": "off" } },
     {
       files: [

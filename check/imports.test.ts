@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { FOLDERS, LIBRARIES, PACKAGES } from "../oxlint.config.ts";
+import { FOLDERS, LIBRARIES, PACKAGES } from "./fences.ts";
 
 const root = join(import.meta.dirname, "..");
 const DEPTHS = [0, 1, 2];
@@ -72,6 +72,8 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "patchbay-imports-"));
   await symlink(join(root, "node_modules"), join(folder, "node_modules"));
   await copyFile(join(root, "oxlint.config.ts"), join(folder, "oxlint.config.ts"));
+  await mkdir(join(folder, "check"));
+  await copyFile(join(root, "check/fences.ts"), join(folder, "check/fences.ts"));
   const write = async (file: string, lines: string[]) => {
     await mkdir(dirname(join(folder, file)), { recursive: true });
     await writeFile(join(folder, file), `${lines.join("\n")}\n`);
@@ -83,6 +85,19 @@ beforeAll(async () => {
     );
   await write("packages/cli/src/one.ts", ['import type { B } from "./two.ts";', "export type A = B | 1;"]);
   await write("packages/cli/src/two.ts", ['import type { A } from "./one.ts";', "export type B = A | 2;"]);
+  await write("packages/engine/src/run/time.ts", [
+    'import { setTimeout as delay } from "node:timers/promises";',
+    'import { randomUUID } from "node:crypto";',
+    "export const wall = Date.now();",
+    "export const elapsed = performance.now();",
+    "export const fraction = Math.random();",
+    "export const id = crypto.randomUUID();",
+    "export const signal = AbortSignal.timeout(1);",
+    "export const timer = setTimeout(() => {}, 1);",
+    "export const every = setInterval(() => {}, 1);",
+    "export const next = setImmediate(() => {});",
+    "export { delay, randomUUID };",
+  ]);
   reported = await lint();
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -108,6 +123,14 @@ test.each(planted)("$file: the linter reports every refused import, and no other
   const lines = reported.get(`${file} eslint(no-restricted-imports)`) ?? [];
 
   expect(lines.toSorted((a, b) => a - b)).toEqual(refused.map((_, i) => i + 1));
+});
+
+test("the machine's time and randomness are reported in a package that a simulation runs", () => {
+  const lines = (rule: string) =>
+    reported.get(`packages/engine/src/run/time.ts eslint(${rule})`)?.toSorted((a, b) => a - b);
+  expect(lines("no-restricted-imports")).toEqual([1, 2]);
+  expect(lines("no-restricted-properties")).toEqual([3, 4, 5, 6, 7]);
+  expect(lines("no-restricted-globals")).toEqual([8, 9, 10]);
 });
 
 test("a circle of types is reported", () => {

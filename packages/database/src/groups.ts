@@ -1,3 +1,4 @@
+import { clearTimer, setTimeout } from "@patchbay/kit/time";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 
 /** Items per group: one statement writes their rows, which all of them wait for. */
@@ -58,7 +59,7 @@ export function grouped<Item, Result>({
     lane.arrived();
     await gathered.promise;
     lane.arrived = undefined;
-    clearTimeout(timer);
+    clearTimer(timer);
   }
 
   function take(waiting: Waiting<Item, Result>[]): Waiting<Item, Result>[] {

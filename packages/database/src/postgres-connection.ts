@@ -1,3 +1,4 @@
+import { monotonicMs } from "@patchbay/kit/time";
 import type { PoolClient } from "pg";
 import {
   AbortedTransactionError,
@@ -73,7 +74,7 @@ export class PostgresConnection implements DatabaseConnection {
 
   release(): void {
     if (this.#released) return;
-    this.#session.usedAt = performance.now();
+    this.#session.usedAt = monotonicMs();
     this.#release(this.#spent || this.#client.getTransactionStatus() !== "I");
   }
 
@@ -87,7 +88,7 @@ export class PostgresConnection implements DatabaseConnection {
       }
       const send = () => this.#send([this.#asOrg(org), statement]);
       if (isRead(query.query)) return toResult<Row>(await this.#retryIfDead(() => this.#retryIfStale(send)));
-      if (!this.#proven && performance.now() - this.#session.usedAt >= TRUSTED_MS)
+      if (!this.#proven && monotonicMs() - this.#session.usedAt >= TRUSTED_MS)
         await this.#retryIfDead(() => this.#send([TEST]));
       return toResult<Row>(await this.#retryIfStale(send));
     });
@@ -208,7 +209,7 @@ export class PostgresConnection implements DatabaseConnection {
     const known = this.#sessions.get(client);
     if (known) return known;
     this.#proven = true;
-    const session = { usedAt: performance.now(), prepared: new Set<string>() };
+    const session = { usedAt: monotonicMs(), prepared: new Set<string>() };
     this.#sessions.set(client, session);
     return session;
   }

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { monotonicMs, sleep } from "@patchbay/kit/time";
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { type Dialect, type Driver, SqliteAdapter, type SqliteDatabase } from "kysely";
 import { SqliteIntrospector, SqliteQueryCompiler, type SqliteStatement } from "kysely";
@@ -44,13 +44,13 @@ export function whileBusy<T>(execute: () => T, timeoutMs: number): T | Promise<T
 }
 
 async function retryWhileBusy<T>(execute: () => T, timeoutMs: number): Promise<T> {
-  const giveUpAt = performance.now() + timeoutMs;
+  const giveUpAt = monotonicMs() + timeoutMs;
   for (let pauseMs = 1; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-    await delay(pauseMs);
+    await sleep(pauseMs);
     try {
       return execute();
     } catch (error) {
-      if (!isBusy(error) || performance.now() >= giveUpAt) throw translateSqliteError(error);
+      if (!isBusy(error) || monotonicMs() >= giveUpAt) throw translateSqliteError(error);
     }
   }
 }

@@ -1,3 +1,4 @@
+import { monotonicMs, setImmediate } from "@patchbay/kit/time";
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -187,7 +188,7 @@ export class GroupingSqliteDriver implements Driver {
   async #join(): Promise<Group> {
     if (!this.#group) {
       await whileBusy(() => this.#run("begin immediate"), this.#options.busyTimeoutMs);
-      const group = { joined: 0, beganAt: performance.now(), chars: 0, ended: Promise.withResolvers<void>() };
+      const group = { joined: 0, beganAt: monotonicMs(), chars: 0, ended: Promise.withResolvers<void>() };
       // When all members have rolled back, a rejection has no other handler and would end the process.
       group.ended.promise.catch(() => undefined);
       this.#group = group;
@@ -201,8 +202,7 @@ export class GroupingSqliteDriver implements Driver {
   #commitWhenQuiet(group: Group, joined: number): void {
     setImmediate(() => {
       if (this.#group !== group) return;
-      if (group.joined > joined && performance.now() - group.beganAt < GROUP_MS)
-        this.#commitWhenQuiet(group, group.joined);
+      if (group.joined > joined && monotonicMs() - group.beganAt < GROUP_MS) this.#commitWhenQuiet(group, group.joined);
       else void this.#commit(group);
     });
   }

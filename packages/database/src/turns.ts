@@ -1,3 +1,4 @@
+import { monotonicMs, setImmediate } from "@patchbay/kit/time";
 /** One client's time per event loop iteration. Afterwards the loop reads other requests before the client continues. */
 const SLICE_MS = 3;
 
@@ -65,12 +66,12 @@ export function createTurns() {
 
   function begin(client?: Client): EndTurn {
     taken = true;
-    const beganAt = performance.now();
+    const beganAt = monotonicMs();
     let ended = false;
     return () => {
       if (ended) return;
       ended = true;
-      if (client) client.spentMs += performance.now() - beganAt;
+      if (client) client.spentMs += monotonicMs() - beganAt;
       pass();
     };
   }

@@ -1,3 +1,4 @@
+import { monotonicMs } from "@patchbay/kit/time";
 import type { HookVerdict, PreparedContext } from "@patchbay/protocol";
 import type { AttemptAddress, CallOrder, HookInput } from "@patchbay/engine/ports/function-gateway";
 import type { Caller } from "@patchbay/engine/ports/records";
@@ -102,13 +103,13 @@ export class AssignedCalls {
   readonly #expiries: number[] = [];
 
   get count(): number {
-    const now = performance.now();
+    const now = monotonicMs();
     while (this.#expiries[0] !== undefined && this.#expiries[0] <= now) this.#expiries.shift();
     return this.#expiries.length;
   }
 
   add(): void {
-    this.#expiries.push(performance.now() + ASSIGNED_MS);
+    this.#expiries.push(monotonicMs() + ASSIGNED_MS);
   }
 
   /** One of the calls is on the channel from now on, which counts it. */

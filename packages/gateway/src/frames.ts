@@ -1,3 +1,4 @@
+import { clearTimer, setTimeout } from "@patchbay/kit/time";
 import { type ControlPlaneFrame, FRAME_DEPTH, FRAMES_VERSION, LIMITS, RuntimeFrame } from "@patchbay/protocol";
 import { parseJson, present } from "@patchbay/kit";
 import type { WebSocket } from "ws";
@@ -70,7 +71,7 @@ export const REASON_BYTES = 120;
 export function closeSocket(socket: WebSocket, code: number, reason: string): void {
   socket.close(code, shorten(reason, REASON_BYTES));
   const cut = setTimeout(() => socket.terminate(), 1_000);
-  socket.once("close", () => clearTimeout(cut));
+  socket.once("close", () => clearTimer(cut));
 }
 
 /** Shortens text to `maxBytes` UTF-8 bytes; a cut text ends with an ellipsis, which takes three bytes. */

@@ -1,3 +1,4 @@
+import { clearTimer, setInterval } from "@patchbay/kit/time";
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { LIMITS } from "@patchbay/protocol";
@@ -112,7 +113,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     },
   });
 
-  const every = (ms: number, work: () => void): void => void running.adopt(setInterval(work, ms), clearInterval);
+  const every = (ms: number, work: () => void): void => void running.adopt(setInterval(work, ms), clearTimer);
   every(heartbeatMs, () => {
     connections.heartbeat();
     shadows.heartbeat();

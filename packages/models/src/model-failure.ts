@@ -1,3 +1,4 @@
+import { wallMs } from "@patchbay/kit/time";
 import { present } from "@patchbay/kit";
 import { ModelError, type ModelErrorKind } from "@patchbay/engine/ports/model-provider";
 import { isOutOfFiles, OUT_OF_FILES } from "@patchbay/engine/ports/open-files";
@@ -60,7 +61,7 @@ function kindOf({ status, message }: ProviderFault, codes: string): ModelErrorKi
 }
 
 /** The wait a provider asks for in its headers. */
-export function retryAfterMs(headers: Headers | undefined, now = Date.now): number | undefined {
+export function retryAfterMs(headers: Headers | undefined, now = wallMs): number | undefined {
   const precise = Number.parseFloat(headers?.get("retry-after-ms") ?? "");
   if (precise >= 0) return Math.ceil(precise);
   const header = headers?.get("retry-after");

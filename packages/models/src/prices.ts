@@ -1,3 +1,4 @@
+import { wallMs } from "@patchbay/kit/time";
 import type { ConfiguredProvider, TokenUsage } from "@patchbay/engine/ports/model-provider";
 import shipped from "./prices.json" with { type: "json" };
 import { isJsonObject } from "@patchbay/kit";
@@ -35,7 +36,7 @@ export interface ModelPrice extends DatedRates {
  * prefix (`openai/`, `models/`), `-latest` and a date at the end (`-20251001`, `-2025-04-14`) do not change a model's
  * price.
  */
-export function createPrices(own: ModelPrices = {}, { now = Date.now }: { now?: () => number } = {}) {
+export function createPrices(own: ModelPrices = {}, { now = wallMs }: { now?: () => number } = {}) {
   const models = new Map<string, ModelPrice>(Object.entries({ ...shipped.models, ...checkPrices(own) }));
 
   return {

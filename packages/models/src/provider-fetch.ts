@@ -1,3 +1,4 @@
+import { clearTimer, setTimeout } from "@patchbay/kit/time";
 import http, { type IncomingMessage, type RequestOptions } from "node:http";
 import https from "node:https";
 import { text } from "node:stream/consumers";
@@ -57,7 +58,7 @@ function send(options: RequestOptions, body: string, signal: AbortSignal | null 
       if (!socket.connecting) return;
       const late = setTimeout(() => request.destroy(new Error("connect timed out")), CONNECT_MS);
       const connected = options.protocol === "https:" ? "secureConnect" : "connect";
-      for (const event of [connected, "close"]) socket.once(event, () => clearTimeout(late));
+      for (const event of [connected, "close"]) socket.once(event, () => clearTimer(late));
     });
     request.end(body);
   });

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomUUID } from "@patchbay/kit/time";
 import { oncePer } from "@patchbay/kit";
 import { WIRE_NAME_CHARS, wireName } from "@patchbay/protocol";
 

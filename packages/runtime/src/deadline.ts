@@ -1,3 +1,4 @@
+import { clearTimer, setTimeout } from "@patchbay/kit/time";
 /** Limits for {@link withDeadline}. */
 export interface Deadline {
   timeoutMs: number;
@@ -34,7 +35,7 @@ export async function withDeadline<T>(
   try {
     return await Promise.race([aborted, worked]);
   } finally {
-    clearTimeout(timer);
+    clearTimer(timer);
     signal.removeEventListener("abort", stop);
     if (working) onOverrun?.(settled);
   }

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes } from "@patchbay/kit/time";
 import { type Log, type LogFields, type LogLevel, logText, logTo } from "@patchbay/kit";
 
 export { type Log, type LogFields, type LogLevel, silentLog } from "@patchbay/kit";

@@ -1,3 +1,4 @@
+import { randomFraction } from "@patchbay/kit/time";
 import { LIMITS } from "@patchbay/protocol";
 import { DefinitionError, FunctionError, RetryableError } from "./errors.ts";
 import type { Log } from "./log.ts";
@@ -42,7 +43,7 @@ export function checkRetries(retries: unknown, repeatable: boolean, where: strin
 export function retryAfter(
   retries: Retries | undefined,
   error: unknown,
-  { attempt, log, random = Math.random }: { attempt: number; log: Log; random?: () => number },
+  { attempt, log, random = randomFraction }: { attempt: number; log: Log; random?: () => number },
 ): number | undefined {
   if (retries === undefined || error instanceof FunctionError) return undefined;
   const asked = error instanceof RetryableError;

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { monotonicMs, sleep } from "@patchbay/kit/time";
 import type { Budget, Share } from "@patchbay/engine/ports/store/upkeep";
 
 /** A budget's clocks. */
@@ -52,6 +52,6 @@ export function createBudget({ used, now, sleep }: Meter, { least, most, full }:
 /** This process's meter. `used`: as `StoreDialect.used`. */
 export const meterOf = (used: () => number): Meter => ({
   used,
-  now: () => performance.now(),
-  sleep: (ms, signal) => delay(ms, undefined, signal ? { signal } : {}),
+  now: monotonicMs,
+  sleep: (ms, signal) => sleep(ms, { ...(signal && { signal }) }),
 });

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, wallMs } from "@patchbay/kit/time";
 import type { Manifest } from "@patchbay/protocol";
 import { type AliasableExpression, type RawBuilder, sql } from "kysely";
 import { ownTurn } from "@patchbay/engine/ports/own-turn";
@@ -75,6 +75,6 @@ let counter = 0;
  */
 export function sortableId(prefix: string): string {
   counter = (counter + 1) % 100_000_000;
-  const time = Date.now().toString().padStart(15, "0");
+  const time = wallMs().toString().padStart(15, "0");
   return `${prefix}_${time}${counter.toString().padStart(8, "0")}${PROCESS}`;
 }

@@ -1,3 +1,4 @@
+import { monotonicMs } from "@patchbay/kit/time";
 import { type Log, silentLog } from "@patchbay/kit";
 import type { GroupKind } from "@patchbay/database/groups";
 import { isConflict } from "@patchbay/database/postgres-errors";
@@ -27,10 +28,7 @@ export class StoreHealth {
   readonly failedGroups: Record<GroupKind, number> = { steps: 0, starts: 0, accepts: 0 };
   readonly #log: Pick<Log, "warn">;
 
-  constructor({
-    now = () => performance.now(),
-    log = silentLog,
-  }: { now?: () => number; log?: Pick<Log, "warn"> } = {}) {
+  constructor({ now = monotonicMs, log = silentLog }: { now?: () => number; log?: Pick<Log, "warn"> } = {}) {
     this.#now = now;
     this.#log = log;
   }

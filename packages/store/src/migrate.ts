@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { sleep, wallMs } from "@patchbay/kit/time";
 import { type Kysely, sql, type Transaction } from "kysely";
 import { DEFAULT_MIGRATION_TABLE, type Migration } from "kysely/migration";
 import { initialSchema } from "./migrations/0001-initial-schema.ts";
@@ -73,7 +73,7 @@ async function run(trx: Transaction<Schema>, name: string, options: MigrationOpt
   }
   await withMigrationTable(trx)
     .insertInto(DEFAULT_MIGRATION_TABLE)
-    .values({ name, timestamp: new Date().toISOString() })
+    .values({ name, timestamp: new Date(wallMs()).toISOString() })
     .execute();
 }
 

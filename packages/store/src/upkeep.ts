@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { clearTimer, randomUUID, setInterval } from "@patchbay/kit/time";
 import type { Upkeep, UpkeepName } from "@patchbay/engine/ports/store/upkeep";
 import { createBudget, meterOf } from "./budget.ts";
 import { type Engine, repeat } from "./engine.ts";
@@ -22,7 +22,7 @@ export function upkeep(engine: Engine): Upkeep {
         await work();
         return true;
       } finally {
-        clearInterval(renewing);
+        clearTimer(renewing);
         await leave(engine, name, owner).catch(() => {});
       }
     },

@@ -1,3 +1,4 @@
+import { timeoutSignal } from "@patchbay/kit/time";
 import type { AuditSealStore } from "@patchbay/engine/ports/store/audit-seals";
 import type { Retention, Share, SweepOptions, Upkeep } from "@patchbay/engine/ports/store/upkeep";
 import type { Clock } from "@patchbay/engine/ports/clock";
@@ -49,7 +50,7 @@ export function startIndexing(
 ): AsyncDisposable {
   const failed = (error: unknown): void => log.warn("ended runs could not be indexed", { error });
   const work = new AsyncDisposableStack();
-  work.defer(() => index.record({ signal: AbortSignal.timeout(LAST_MS) }).catch(failed));
+  work.defer(() => index.record({ signal: timeoutSignal(LAST_MS) }).catch(failed));
   const [storing, finding] = [budget(INDEX_SHARE), budget(INDEX_SHARE)];
   work.use(repeat((signal) => index.record({ signal, budget: storing }), { everyMs: INDEX_EVERY_MS, clock, failed }));
   work.use(

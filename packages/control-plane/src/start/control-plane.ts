@@ -1,10 +1,10 @@
+import { monotonicMs, randomUUID } from "@patchbay/kit/time";
 import type { HttpDeps } from "@patchbay/server/query/deps";
 import { createHttpServer } from "@patchbay/server/kernel/server";
 import { createOpenStreams } from "@patchbay/server/query/open-streams";
 import { createFairQueue } from "@patchbay/engine/ports/fair-queue";
 import { createHttpApp, serveMetrics } from "@patchbay/server/query/app";
 import { refuseForeignHosts } from "@patchbay/server/query/origins";
-import { randomUUID } from "node:crypto";
 import { present } from "@patchbay/kit";
 import { VERSION } from "@patchbay/protocol";
 import type { AccessWatch } from "@patchbay/engine/ports/access-watch";
@@ -234,7 +234,7 @@ function httpDeps(
   const { tiers, limits, log, corsOrigins, local, host, trustProxy, runTimeoutMs, metricsPort } = settings;
   const { store, bus, clock, files, onlyReplica } = parts.resources;
   const { runs, approvals, authenticate, within, metrics } = parts.core;
-  const startedAt = performance.now();
+  const startedAt = monotonicMs();
   // One process counts in memory; several count in the database.
   const limiter = onlyReplica
     ? createRateLimit(tiers)
@@ -272,7 +272,7 @@ function httpDeps(
     }),
     async ready() {
       if (parts.draining.aborted || files.short) return false;
-      if (!bus.reached && performance.now() - startedAt <= BUS_WAIT_MS) return false;
+      if (!bus.reached && monotonicMs() - startedAt <= BUS_WAIT_MS) return false;
       return store.ping().then(
         () => true,
         () => false,

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { monotonicMs, sleep } from "@patchbay/kit/time";
 import { Gauge, type Registry } from "prom-client";
 import type { Bus } from "@patchbay/engine/ports/bus";
 import type { Store } from "@patchbay/engine/ports/store/stores";
@@ -95,20 +95,20 @@ interface Answer {
 }
 
 async function askDatabase(store: HealthSources["store"]): Promise<Answer | undefined> {
-  const beganAt = performance.now();
+  const beganAt = monotonicMs();
   async function ask(): Promise<Answer> {
     await store.ping();
-    const seconds = (performance.now() - beganAt) / 1000;
+    const seconds = (monotonicMs() - beganAt) / 1000;
     return { seconds, runs: await store.runs.openCounts() };
   }
-  return await Promise.race([ask().catch(() => undefined), wait(ANSWER_MS, undefined, { ref: false })]);
+  return await Promise.race([ask().catch(() => undefined), sleep(ANSWER_MS, { ref: false })]);
 }
 
 /** Calls of `work` within SHARED_MS share its result. */
 function shared<T>(work: () => Promise<T>): () => Promise<T> {
   let last: { at: number; result: Promise<T> } | undefined;
   return () => {
-    const now = performance.now();
+    const now = monotonicMs();
     if (!last || now - last.at > SHARED_MS) last = { at: now, result: work() };
     return last.result;
   };

@@ -1,3 +1,4 @@
+import { setTimeout } from "@patchbay/kit/time";
 import { writeSync } from "node:fs";
 import { type Log, type LogFields, type LogLevel, logText, logTo } from "@patchbay/kit";
 

@@ -1,3 +1,4 @@
+import { clearTimer, setTimeout } from "@patchbay/kit/time";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { errorMonitor } from "node:events";
 import { readFileSync } from "node:fs";
@@ -92,7 +93,7 @@ export function watchOpenFiles({
   }
 
   function schedule(): void {
-    clearTimeout(timer);
+    clearTimer(timer);
     timer = setTimeout(() => void check().finally(schedule), short ? RECHECK_MS : CHECK_MS).unref();
   }
 
@@ -105,7 +106,7 @@ export function watchOpenFiles({
     connections: limit === undefined ? undefined : { most: connectionsWithin(limit), full },
     count,
     [Symbol.dispose]() {
-      clearTimeout(timer);
+      clearTimer(timer);
       timer = undefined;
       unsubscribe("net.client.socket", watch);
     },

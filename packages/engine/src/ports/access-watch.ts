@@ -1,3 +1,4 @@
+import { clearTimer, setInterval } from "@patchbay/kit/time";
 import { createKeyedSets } from "./by-key.ts";
 import type { Log } from "./log.ts";
 
@@ -57,6 +58,6 @@ export function createAccessWatch(options: {
       if (!held) throw new Error(`a ${kind} cannot be watched`);
       return held.add(id, end);
     },
-    [Symbol.dispose]: () => clearInterval(timer),
+    [Symbol.dispose]: () => clearTimer(timer),
   };
 }

@@ -1,4 +1,4 @@
-import { setImmediate } from "node:timers/promises";
+import { nextTurn } from "@patchbay/kit/time";
 
 let last: Promise<unknown> = Promise.resolve();
 
@@ -8,7 +8,7 @@ let last: Promise<unknown> = Promise.resolve();
  * with other work in between.
  */
 export async function ownTurn(): Promise<void> {
-  const turn = last.then(() => setImmediate());
+  const turn = last.then(nextTurn);
   last = turn;
   await turn;
 }

@@ -1,3 +1,4 @@
+import { timeoutSignal } from "@patchbay/kit/time";
 import { rolesOf, type QueryResponse, type RunDetail, type RunStatus } from "@patchbay/protocol";
 import { isoTimeOrNull, present } from "@patchbay/kit";
 import type { Bus } from "../ports/bus.ts";
@@ -91,7 +92,7 @@ export function createRuns(
       // First the runs end, so that their followers get a last event instead of an endless wait.
       const active = await runs.active(threadId);
       await Promise.all(active.map((runId) => requestCancel(principal.agentId, runId)));
-      const signal = AbortSignal.timeout(ERASE_WAIT_MS);
+      const signal = timeoutSignal(ERASE_WAIT_MS);
       await Promise.all(
         active.map((runId) => lastEvent(follow({ runId }, { after: 0, deltas: false, signal }, following))),
       );
@@ -142,7 +143,7 @@ function readsOf(
     const options = { after: 0, deltas: false };
     let last: string | undefined;
     if (waitMs > 0) {
-      const patience = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
+      const patience = AbortSignal.any([signal, timeoutSignal(waitMs)]);
       last = await lastEvent(follow(run, { ...options, signal: patience }, following));
     }
     for (;;) {

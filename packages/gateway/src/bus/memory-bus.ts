@@ -1,3 +1,4 @@
+import { clearTimer, setTimeout } from "@patchbay/kit/time";
 import { type JsonValue, type Log, silentLog } from "@patchbay/kit";
 import { createKeyedSets } from "@patchbay/engine/ports/by-key";
 import { NoResponders, RequestLost, type Bus } from "@patchbay/engine/ports/bus";
@@ -105,7 +106,7 @@ export function withTimeout(
   signal?.addEventListener("abort", abort, { once: true });
   send(resolve, reject);
   return promise.finally(() => {
-    clearTimeout(late);
+    clearTimer(late);
     signal?.removeEventListener("abort", abort);
   });
 }

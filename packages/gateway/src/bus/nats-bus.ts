@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { sleep } from "@patchbay/kit/time";
 import { type JsonValue, type Log, silentLog } from "@patchbay/kit";
 import type { Msg } from "@nats-io/transport-node";
 import { NoResponders, type Bus } from "@patchbay/engine/ports/bus";
@@ -60,7 +60,7 @@ class NatsBus implements Bus {
   }
 
   async started(): Promise<void> {
-    await Promise.race([this.#connection.firstReached, wait(START_MS, undefined, { ref: false })]);
+    await Promise.race([this.#connection.firstReached, sleep(START_MS, { ref: false })]);
   }
 
   get healthy(): boolean {
@@ -131,7 +131,7 @@ class NatsBus implements Bus {
 
   async #close(): Promise<void> {
     const drained = this.#subscriptions.drain().then(() => this.#server.idle());
-    await Promise.race([drained, wait(DRAIN_MS, undefined, { ref: false })]);
+    await Promise.race([drained, sleep(DRAIN_MS, { ref: false })]);
     await this.#connection.close();
     await this.#local.close();
   }

@@ -1,5 +1,5 @@
+import { clearTimer, randomFraction, setInterval, sleep } from "@patchbay/kit/time";
 import { once } from "node:events";
-import { setTimeout as wait } from "node:timers/promises";
 import type { NatsConnection } from "@nats-io/transport-node";
 import type { Log } from "@patchbay/kit";
 import { connectToServer, formatAddress, type NatsAddress } from "./nats-server.ts";
@@ -62,7 +62,7 @@ export function keepConnected(options: NatsConnectionOptions) {
       } catch (error) {
         if (!closing.signal.aborted) status.down(error);
       }
-      await wait(longest * (0.5 + Math.random() / 2), undefined, { signal: closing.signal }).catch(() => {});
+      await sleep(longest * (0.5 + randomFraction() / 2), { signal: closing.signal }).catch(() => {});
       longest = Math.min(longest * 2, LONGEST_WAIT_MS);
     }
   }
@@ -88,7 +88,7 @@ export function keepConnected(options: NatsConnectionOptions) {
       const connection = current?.connection;
       if (!connection) return;
       const sent = connection.flush().catch(() => {});
-      await Promise.race([sent, connection.closed(), wait(FLUSH_MS, undefined, { ref: false })]);
+      await Promise.race([sent, connection.closed(), sleep(FLUSH_MS, { ref: false })]);
       await connection.close();
     },
   };
@@ -151,6 +151,6 @@ function watchHealth(connection: NatsConnection, pingMs: number) {
       unconfirmedBytes += bytes;
       if (unconfirmedBytes >= PROBE_BYTES) probe().catch(() => {});
     },
-    [Symbol.dispose]: () => clearInterval(timer),
+    [Symbol.dispose]: () => clearTimer(timer),
   };
 }

@@ -1,3 +1,4 @@
+import { clearTimer, setTimeout } from "@patchbay/kit/time";
 import { connect as openSocket } from "node:net";
 import type { NatsConnection } from "@nats-io/transport-node";
 
@@ -90,7 +91,7 @@ async function firstBytes({ host, port }: NatsAddress): Promise<void> {
   socket.once("error", reject);
   socket.once("close", () => reject(new Error("closed before its first message")));
   await promise.finally(() => {
-    clearTimeout(late);
+    clearTimer(late);
     socket.on("error", () => {});
     socket.destroy();
   });

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { sleep } from "@patchbay/kit/time";
 import type { CallOutcome } from "@patchbay/protocol";
 import type { CallOrder, DeliveryOptions, FunctionGateway } from "@patchbay/engine/ports/function-gateway";
 import { callFailure } from "@patchbay/engine/ports/refusal";
@@ -144,7 +144,7 @@ export class CallTracker {
    */
   async storedOutcome(callId: string, ms = STORED_MS): Promise<ArrivedOutcome | undefined> {
     const done = new AbortController();
-    const late = sleep(ms, undefined, { signal: done.signal }).catch(() => undefined);
+    const late = sleep(ms, { signal: done.signal }).catch(() => undefined);
     try {
       return await Promise.race([this.#readOutcome(callId, AbortSignal.any([done.signal, this.#deps.closed])), late]);
     } finally {
@@ -157,7 +157,7 @@ export class CallTracker {
       try {
         return (await this.#deps.calls.arrivals([callId]))[0];
       } catch {
-        await sleep(STORED_RETRY_MS, undefined, { signal }).catch(() => {});
+        await sleep(STORED_RETRY_MS, { signal }).catch(() => {});
       }
     }
     return undefined;

@@ -1,3 +1,4 @@
+import { clearTimer, monotonicMs, setTimeout } from "@patchbay/kit/time";
 import type { CallOutcome } from "@patchbay/protocol";
 import type { JsonValue } from "@patchbay/kit";
 import type { StoredAttempt } from "../channel.ts";
@@ -116,8 +117,8 @@ export class LateResults implements Disposable {
 
   [Symbol.dispose](): void {
     this.#closed = true;
-    clearTimeout(this.#timer);
-    clearTimeout(this.#offersTimer);
+    clearTimer(this.#timer);
+    clearTimer(this.#offersTimer);
   }
 
   /** Returns false when the waiting replica is unknown, or must read the result from the store. */
@@ -129,7 +130,7 @@ export class LateResults implements Disposable {
     const { agentId, instanceId } = connection.identity;
     const sent = sentAt === undefined ? {} : { sentAt };
     const update: HostUpdate = { type: "answered", callId, attempt, agentId, instanceId, outcome, ...sent };
-    late.offeredUntil = performance.now() + answerMs;
+    late.offeredUntil = monotonicMs() + answerMs;
     this.#offered.set(key, late);
     this.#offersTimer ??= setTimeout(() => this.#endOffers(), answerMs);
     bus.publish(replicaSubject(replyTo), update as JsonValue);
@@ -139,7 +140,7 @@ export class LateResults implements Disposable {
   /** Stores results offered for too long. */
   #endOffers(): void {
     this.#offersTimer = undefined;
-    const now = performance.now();
+    const now = monotonicMs();
     for (const [key, late] of this.#offered) {
       const leftMs = late.offeredUntil! - now;
       if (leftMs > 0) {

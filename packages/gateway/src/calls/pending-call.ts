@@ -1,3 +1,4 @@
+import { clearTimer, monotonicMs, setTimeout } from "@patchbay/kit/time";
 import { type CallOutcome, isProvisional } from "@patchbay/protocol";
 import { type JsonValue } from "@patchbay/kit";
 import { RunMoved, type CallOrder, type Delivery, type DeliveryOptions } from "@patchbay/engine/ports/function-gateway";
@@ -65,7 +66,7 @@ export class PendingCall implements ChannelCall {
     this.text = text;
     this.#options = options;
     this.#owner = owner;
-    this.#expiresAt = performance.now() + order.timeoutMs;
+    this.#expiresAt = monotonicMs() + order.timeoutMs;
     const { promise, resolve, reject } = Promise.withResolvers<Delivery>();
     this.delivery = promise;
     this.#resolve = resolve;
@@ -115,7 +116,7 @@ export class PendingCall implements ChannelCall {
     }
     if (this.#phase !== "queued") return;
     this.#phase = "running";
-    this.#expiresAt = performance.now() + this.order.timeoutMs;
+    this.#expiresAt = monotonicMs() + this.order.timeoutMs;
     this.#arm(this.order.timeoutMs, this.#expire);
   }
 
@@ -162,7 +163,7 @@ export class PendingCall implements ChannelCall {
     else if (state === "running" && this.#phase === "querying") {
       this.#phase = "running";
       this.#doubt = undefined;
-      this.#arm(Math.max(0, this.#expiresAt - performance.now()), this.#expire);
+      this.#arm(Math.max(0, this.#expiresAt - monotonicMs()), this.#expire);
     }
   }
 
@@ -202,7 +203,7 @@ export class PendingCall implements ChannelCall {
 
   #end(): void {
     this.#phase = "ended";
-    clearTimeout(this.#timer);
+    clearTimer(this.#timer);
     this.#options.signal.removeEventListener("abort", this.#abandon);
     this.#leaveChannel();
     this.#owner.ended(this);
@@ -221,7 +222,7 @@ export class PendingCall implements ChannelCall {
   #conclude(delivery: Delivery): void {
     if (this.#phase === "concluding" || this.#phase === "ended") return;
     this.#phase = "concluding";
-    clearTimeout(this.#timer);
+    clearTimer(this.#timer);
     this.#leaveChannel();
     void this.#owner.outcomeWithin(this.callId, this.#owner.times.reconnectMs).then((stored) => {
       if (stored) this.stored(stored);
@@ -251,7 +252,7 @@ export class PendingCall implements ChannelCall {
    */
   #prolongDoubt(moreMs: number, { again }: { again: boolean }): void {
     const { reconnectMs, stopGraceMs } = this.#owner.times;
-    const now = performance.now();
+    const now = monotonicMs();
     const wanted = now + reconnectMs + moreMs;
     if (!this.#doubt) {
       const latest = Math.max(now, this.#expiresAt + stopGraceMs) + reconnectMs;
@@ -261,7 +262,7 @@ export class PendingCall implements ChannelCall {
   }
 
   #arm(ms: number, then: () => void): void {
-    clearTimeout(this.#timer);
+    clearTimer(this.#timer);
     this.#timer = setTimeout(then, ms);
   }
 }

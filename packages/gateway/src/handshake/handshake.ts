@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { clearTimer, randomUUID, setTimeout } from "@patchbay/kit/time";
 import type { Duplex } from "node:stream";
 import { CLOSE_CODES, type ControlPlaneFrame } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
@@ -116,7 +116,7 @@ function firstMessage(socket: WebSocket, limitMs: number): Promise<{ text: strin
   const timer = setTimeout(() => resolve("late"), limitMs);
   socket.once("message", (data, isBinary) => resolve({ text: isBinary ? "" : (data as Buffer).toString() }));
   socket.once("close", () => resolve("closed"));
-  return promise.finally(() => clearTimeout(timer));
+  return promise.finally(() => clearTimer(timer));
 }
 
 /** Stores the function set and the connection. Undefined when the socket closed or was refused. */

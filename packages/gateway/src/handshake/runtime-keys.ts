@@ -1,3 +1,4 @@
+import { monotonicMs } from "@patchbay/kit/time";
 import { CLOSE_CODES, type OperatorLimits } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import type { WebSocket } from "ws";
@@ -54,10 +55,7 @@ interface KeyUse {
 type QuotaLimits = Pick<OperatorLimits, "connectionsPerKey" | "hellosPerMinute">;
 
 /** Limits how many connections one key's runtimes open to this replica. */
-export function createKeyQuota(
-  { connectionsPerKey, hellosPerMinute }: QuotaLimits,
-  now: () => number = () => performance.now(),
-) {
+export function createKeyQuota({ connectionsPerKey, hellosPerMinute }: QuotaLimits, now: () => number = monotonicMs) {
   const keys = new Map<string, KeyUse>();
 
   function useOf(keyId: string): KeyUse {

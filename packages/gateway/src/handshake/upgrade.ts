@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomUUID } from "@patchbay/kit/time";
 import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { type ErrorBody, type HttpErrorCode, LIMITS, MESSAGES } from "@patchbay/protocol";

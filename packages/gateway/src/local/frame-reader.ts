@@ -1,3 +1,4 @@
+import { monotonicMs, setTimeout } from "@patchbay/kit/time";
 import { CLOSE_CODES, type OperatorLimits, type RuntimeFrame } from "@patchbay/protocol";
 import type { WebSocket } from "ws";
 import type { GatewayContext } from "../context.ts";
@@ -102,7 +103,7 @@ function createFrameLimiter(connection: RuntimeConnection, socket: WebSocket, { 
  */
 export function createFrameBudget(
   { framesPerSecond, frameBurst }: Pick<OperatorLimits, "framesPerSecond" | "frameBurst">,
-  now: () => number = () => performance.now(),
+  now: () => number = monotonicMs,
 ) {
   let tokens = frameBurst;
   let countedAt = now();

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { clearTimer, monotonicMs, randomUUID, setTimeout } from "@patchbay/kit/time";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import {
@@ -55,7 +55,7 @@ export class RuntimeConnection implements RuntimeChannel {
   draining = false;
   lastPick = 0;
   readonly assigned = new AssignedCalls();
-  readonly openedAt = performance.now();
+  readonly openedAt = monotonicMs();
   readonly #socket: WebSocket;
   readonly #transport: Duplex;
   readonly #running = new Set<QueuedCall>();
@@ -114,7 +114,7 @@ export class RuntimeConnection implements RuntimeChannel {
   }
 
   readonly #flushDeferred = (): void => {
-    clearTimeout(this.#deferredTimer);
+    clearTimer(this.#deferredTimer);
     this.#deferredTimer = undefined;
     const texts = this.#deferred;
     this.#deferred = [];

@@ -1,3 +1,4 @@
+import { setTimeout } from "@patchbay/kit/time";
 import type { StoredAttempt } from "../channel.ts";
 
 /** Calls in one message, whose ids stay far below the bus limit. */

@@ -1,3 +1,4 @@
+import { monotonicMs } from "@patchbay/kit/time";
 import type { JsonValue } from "@patchbay/kit";
 import { createKeyedSets } from "@patchbay/engine/ports/by-key";
 import type { ConnectedRuntime } from "@patchbay/engine/ports/store/stores";
@@ -84,7 +85,7 @@ export class Directory implements Disposable {
 
   /** Reads the store if it was not read for a second. */
   async refreshIfStale(agentId: string): Promise<void> {
-    if (performance.now() - this.#remoteOf(agentId).readAt > FRESH_MS) await this.refresh(agentId);
+    if (monotonicMs() - this.#remoteOf(agentId).readAt > FRESH_MS) await this.refresh(agentId);
   }
 
   /**
@@ -142,13 +143,13 @@ export class Directory implements Disposable {
     }
     const channel = new RemoteChannel(identity, this.#deps.remote);
     channel.draining = draining;
-    channels.set(row.instanceId, { channel, learnedAt: performance.now() });
+    channels.set(row.instanceId, { channel, learnedAt: monotonicMs() });
     known?.closed();
     return { channel, usable: true };
   }
 
   async #read(agentId: string): Promise<void> {
-    const beganAt = performance.now();
+    const beganAt = monotonicMs();
     const rows = await this.#deps.store.connections(agentId);
     const remote = this.#remoteOf(agentId);
     remote.readAt = beganAt;

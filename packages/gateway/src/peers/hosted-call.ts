@@ -1,3 +1,4 @@
+import { monotonicMs } from "@patchbay/kit/time";
 import type { QueuedCall } from "../channel.ts";
 import type { RuntimeConnection } from "../local/runtime-connection.ts";
 import type { TakenReply } from "./messages.ts";
@@ -29,7 +30,7 @@ export class HostedCall implements QueuedCall {
   /** The answer to the request for this attempt; undefined for a call that was only asked about. */
   taken: Promise<TakenReply> | undefined;
   /** When the waiting replica last asked about the call. */
-  askedAt = performance.now();
+  askedAt = monotonicMs();
   endsAt: number;
   /** When its frame was sent, by the database's clock. */
   sentAt: number | undefined;
@@ -40,7 +41,7 @@ export class HostedCall implements QueuedCall {
     this.callId = input.callId;
     this.attempt = input.attempt;
     this.replyTo = input.replyTo;
-    this.endsAt = performance.now() + input.endsInMs;
+    this.endsAt = monotonicMs() + input.endsInMs;
     this.#input = input;
   }
 
@@ -69,13 +70,13 @@ export class HostedCall implements QueuedCall {
   sent(): void {
     this.phase = "sent";
     this.sentAt = this.#input.now();
-    this.endsAt = performance.now() + this.#input.endsInMs;
+    this.endsAt = monotonicMs() + this.#input.endsInMs;
     if (!this.#entering) this.#input.sentLate();
   }
 
   /** The waiting replica asked about the call; after a failover it is another one. */
   asked(replyTo: string): void {
     this.replyTo = replyTo;
-    this.askedAt = performance.now();
+    this.askedAt = monotonicMs();
   }
 }

@@ -1,3 +1,4 @@
+import { clearTimer, setTimeout } from "@patchbay/kit/time";
 import { present } from "@patchbay/kit";
 import type { GatewayContext } from "../context.ts";
 import type { RuntimeConnection } from "../local/runtime-connection.ts";
@@ -17,7 +18,7 @@ export function createPresence({ bus, replicaId }: Pick<GatewayContext, "bus" | 
 
   /** Sends pending announcements immediately. */
   function flush(): void {
-    clearTimeout(timer);
+    clearTimer(timer);
     timer = undefined;
     const updates = [...pending].map(([connection, event]) => updateOf(connection, event));
     for (const connection of pending.keys()) announced.set(connection, connection.calls);

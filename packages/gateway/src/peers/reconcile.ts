@@ -1,3 +1,4 @@
+import { clearTimer, setInterval } from "@patchbay/kit/time";
 import type { JsonValue } from "@patchbay/kit";
 import type { CallTracker } from "../calls/call-tracker.ts";
 import type { PendingCall } from "../calls/pending-call.ts";
@@ -93,5 +94,5 @@ export function reconcileCalls({ everyMs, bus, calls, directory, busy, tracker, 
       .catch((error: unknown) => log.debug("calls at other replicas could not be checked", { error }))
       .finally(() => (checking = false));
   }, everyMs / DISCONNECTED_FACTOR);
-  return { [Symbol.dispose]: () => clearInterval(timer) };
+  return { [Symbol.dispose]: () => clearTimer(timer) };
 }

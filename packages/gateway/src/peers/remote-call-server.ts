@@ -1,3 +1,4 @@
+import { monotonicMs, timeoutSignal } from "@patchbay/kit/time";
 import { type JsonValue, present } from "@patchbay/kit";
 import type { LateResults } from "../calls/late-results.ts";
 import { HOOK_GRACE_MS } from "../channel.ts";
@@ -85,7 +86,7 @@ export class RemoteCallServer {
    * stopped.
    */
   tidy(): void {
-    const now = performance.now();
+    const now = monotonicMs();
     for (const [connection, hosted] of this.#connections)
       for (const call of hosted.calls.values())
         if (call.isSent ? now > call.endsAt : now > call.askedAt + this.#deps.abandonedMs)
@@ -110,13 +111,13 @@ export class RemoteCallServer {
       case "prepare": {
         const { timeoutMs, role, context, trace } = request;
         const input = { context, ...present({ role, trace }) };
-        const prepared = await connection.prepare(input, AbortSignal.timeout(Math.max(0, timeoutMs)));
+        const prepared = await connection.prepare(input, timeoutSignal(Math.max(0, timeoutMs)));
         return prepared ? { prepared: prepared as JsonValue } : {};
       }
       case "hook": {
         const { call, timeoutMs, trace } = request;
         const input = { call, timeoutMs, ...present({ trace }) };
-        const result = await connection.runHook(input, AbortSignal.timeout(timeoutMs + HOOK_GRACE_MS));
+        const result = await connection.runHook(input, timeoutSignal(timeoutMs + HOOK_GRACE_MS));
         return result ? { result } : {};
       }
     }

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { monotonicMs, sleep } from "@patchbay/kit/time";
 import { type HookVerdict, type PreparedContext } from "@patchbay/protocol";
 import { type JsonValue, present } from "@patchbay/kit";
 import type { z } from "zod";
@@ -68,7 +68,7 @@ export class RemoteChannel implements RuntimeChannel {
   }
 
   get open(): boolean {
-    return performance.now() >= this.#closedUntil;
+    return monotonicMs() >= this.#closedUntil;
   }
 
   get available(): boolean {
@@ -76,7 +76,7 @@ export class RemoteChannel implements RuntimeChannel {
   }
 
   get reachable(): boolean {
-    return this.#deps.bus.healthy && performance.now() >= this.#unreachableUntil;
+    return this.#deps.bus.healthy && monotonicMs() >= this.#unreachableUntil;
   }
 
   /** This replica's calls count immediately, others' as last announced. */
@@ -229,7 +229,7 @@ export class RemoteChannel implements RuntimeChannel {
    */
   async #withdraw(call: ChannelCall): Promise<"taken" | "not taken"> {
     const { callId, attempt } = call.order;
-    const late = sleep(this.#deps.answerMs, false, { ref: false });
+    const late = sleep(this.#deps.answerMs, { ref: false });
     const withdrawn = this.#deps.calls.withdraw({ callId, attempt }).catch(() => false);
     return (await Promise.race([withdrawn, late])) ? "not taken" : "taken";
   }
@@ -279,6 +279,6 @@ export class RemoteChannel implements RuntimeChannel {
   }
 
   #restUntil(): number {
-    return performance.now() + REST * this.#deps.answerMs;
+    return monotonicMs() + REST * this.#deps.answerMs;
   }
 }

@@ -1,3 +1,4 @@
+import { monotonicMs } from "@patchbay/kit/time";
 import { type FunctionManifest, LIMITS, type Manifest, type OperatorLimits } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import { type FunctionSet, hooksOf, type ServiceSet } from "@patchbay/engine/ports/function-gateway";
@@ -93,8 +94,8 @@ export function createCombinedSets({ store, manifests, limits }: CombinedSetsDep
       if (only && more.length === 0) return { manifest: only.manifest, manifestHash: only.manifestHash };
       const key = JSON.stringify([agentId, ...services.map(({ manifestHash }) => manifestHash)]);
       const known = saved.get(key);
-      if (known && performance.now() - known.savedAt < SAVE_AGAIN_MS) return known.set;
-      const savedAt = performance.now();
+      if (known && monotonicMs() - known.savedAt < SAVE_AGAIN_MS) return known.set;
+      const savedAt = monotonicMs();
       const set = await save(agentId, services);
       saved.delete(key);
       saved.set(key, { set, savedAt });

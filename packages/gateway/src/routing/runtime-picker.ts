@@ -1,3 +1,4 @@
+import { clearTimer, setInterval, timeoutSignal } from "@patchbay/kit/time";
 import type { FunctionOrigin } from "@patchbay/protocol";
 import type { FunctionGateway } from "@patchbay/engine/ports/function-gateway";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
@@ -77,7 +78,7 @@ export function createChannelWait({ directory, store, clock, arrivalMs, closed }
       const late = clock.sleep(waitMs, { signal: AbortSignal.any([signal, closed, done.signal]) });
       return await Promise.race([arrived.promise, late.then(find)]);
     } finally {
-      clearInterval(again);
+      clearTimer(again);
       done.abort();
     }
   }
@@ -197,7 +198,7 @@ export class RuntimePicker {
     ask: (channel: RuntimeChannel, signal: AbortSignal) => Promise<T | undefined>,
   ): Promise<T | undefined> {
     const { agentId, manifestHash, answerMs, signal } = about;
-    const late = AbortSignal.timeout(Math.max(this.#deps.arrivalMs, START_MS) + answerMs);
+    const late = timeoutSignal(Math.max(this.#deps.arrivalMs, START_MS) + answerMs);
     const either = AbortSignal.any([signal, late]);
     const service = (await this.#deps.manifests.get(agentId, manifestHash))?.name ?? "";
     const choose: Choose = async (channels) => {
@@ -208,7 +209,7 @@ export class RuntimePicker {
     try {
       while (!either.aborted) {
         const channel = await this.#deps.wait.find(agentId, choose, either);
-        const silent = AbortSignal.timeout(answerMs);
+        const silent = timeoutSignal(answerMs);
         const answer = channel && (await ask(channel, AbortSignal.any([either, silent])));
         if (answer || !channel || silent.aborted) return answer;
         channel.lastPick = ++this.#picks;

@@ -1,3 +1,4 @@
+import { monotonicMs } from "@patchbay/kit/time";
 import type { FunctionGateway, MissingService, ServiceState } from "@patchbay/engine/ports/function-gateway";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { SetIdentity } from "@patchbay/engine/ports/store/stores";
@@ -89,10 +90,10 @@ function createMissingServices({ store, manifests, limits }: Pick<SessionsDeps, 
   function recentOf(agentId: string, sets: readonly SetIdentity[]): Promise<SetIdentity[]> {
     const key = JSON.stringify([agentId, ...sets.map(({ manifestHash }) => manifestHash)]);
     const known = answers.get(key);
-    if (known && performance.now() - known.readAt < FRESH_MS) return known.recent;
+    if (known && monotonicMs() - known.readAt < FRESH_MS) return known.recent;
     const recent = readRecent(agentId, sets);
     answers.delete(key);
-    answers.set(key, { recent, readAt: performance.now() });
+    answers.set(key, { recent, readAt: monotonicMs() });
     if (answers.size > MAX_ANSWERS) answers.delete(answers.keys().next().value ?? key);
     return recent;
   }

@@ -1,3 +1,4 @@
+import { monotonicMs } from "@patchbay/kit/time";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { PlacedSet, SetIdentity } from "@patchbay/engine/ports/store/stores";
 import { type ConnectionIdentity, setOf } from "../channel.ts";
@@ -35,7 +36,7 @@ export function createSetOrders({ store, log }: Pick<GatewayContext, "store" | "
   }
 
   async function load(agentId: string, known: Known): Promise<void> {
-    known.readAt = performance.now();
+    known.readAt = monotonicMs();
     try {
       known.order = orderOf(await store.setOrder(agentId));
     } catch (error) {
@@ -55,9 +56,9 @@ export function createSetOrders({ store, log }: Pick<GatewayContext, "store" | "
 
   return {
     /** At most a second old. While the store is unavailable, the order as last read; empty if it was never read. */
-    read: (agentId: string): Promise<SetOrder> => read(agentId, performance.now() - FRESH_MS),
+    read: (agentId: string): Promise<SetOrder> => read(agentId, monotonicMs() - FRESH_MS),
     /** As `read`, from the store's current state. */
-    refresh: (agentId: string): Promise<SetOrder> => read(agentId, performance.now()),
+    refresh: (agentId: string): Promise<SetOrder> => read(agentId, monotonicMs()),
     /** Makes the next `read` ask the store. */
     expire: (agentId: string): void => void (knownOf(agentId).readAt = Number.NEGATIVE_INFINITY),
   };

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomUUID } from "@patchbay/kit/time";
 import { type JudgedFrame, type Manifest, type StoredCall } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import { WebSocket } from "ws";

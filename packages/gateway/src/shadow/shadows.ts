@@ -1,3 +1,4 @@
+import { clearTimer, setInterval, timeoutSignal } from "@patchbay/kit/time";
 import { isOfService, type Manifest, type StoredCall } from "@patchbay/protocol";
 import type { Candidate, Difference } from "@patchbay/engine/ports/store/shadow-store";
 import type { GatewayContext } from "../context.ts";
@@ -33,7 +34,7 @@ export function createShadows({ shadows, store, within, log, everyMs = EVERY_MS 
     if ((await shadows.skip(candidate, position, LONGEST_LAG_MS)) > 0) return;
     const page = await shadows.endedAfter(candidate, position, { limit: BATCH, settleMs: everyMs });
     if (!page.position) return;
-    const signal = AbortSignal.any([ended.signal, AbortSignal.timeout(ANSWER_MS)]);
+    const signal = AbortSignal.any([ended.signal, timeoutSignal(ANSWER_MS)]);
     const found = await compare(connection, await callsOf(store, candidate, page.calls), signal);
     // A candidate that disconnected did not refuse to answer: the next one is asked about these calls again.
     if (!connection.open || ended.signal.aborted) return;
@@ -63,7 +64,7 @@ export function createShadows({ shadows, store, within, log, everyMs = EVERY_MS 
     },
 
     async remove(connection: ShadowConnection): Promise<void> {
-      clearInterval(connections.get(connection));
+      clearTimer(connections.get(connection));
       if (!connections.delete(connection)) return;
       const { candidate } = connection;
       await within(candidate.orgId, () => shadows.end(candidate)).catch((error: unknown) =>
@@ -87,7 +88,7 @@ export function createShadows({ shadows, store, within, log, everyMs = EVERY_MS 
     /** Stops every comparison. */
     [Symbol.dispose](): void {
       ended.abort();
-      for (const timer of connections.values()) clearInterval(timer);
+      for (const timer of connections.values()) clearTimer(timer);
       connections.clear();
     },
   };

@@ -1,3 +1,4 @@
+import { monotonicMs, randomFraction } from "@patchbay/kit/time";
 import { LIMITS } from "@patchbay/protocol";
 
 /** Waits between attempts to connect, each random up to its upper end, so that many runtimes do not reconnect at the same moment. */
@@ -41,7 +42,7 @@ const DAY_MS = 86_400_000;
 
 export function createBackoff(
   options: BackoffOptions = {},
-  { random = Math.random, now = () => performance.now() }: { random?: () => number; now?: () => number } = {},
+  { random = randomFraction, now = monotonicMs }: { random?: () => number; now?: () => number } = {},
 ): Backoff {
   const { firstMs = 100, baseMs = 200, recentMaxMs = LIMITS.runtimeReturnMs, dayMaxMs = 10_000 } = options;
   const { maxMs = 30_000, refusedMs = 60_000 } = options;

@@ -1,3 +1,4 @@
+import { monotonicMs, setTimeout } from "@patchbay/kit/time";
 import {
   type CallFrame,
   type CallOutcome,
@@ -72,7 +73,7 @@ export class Calls {
       this.#refuse(frame, connection);
       return;
     }
-    const call = { frame, receivedAt: performance.now(), abort: new AbortController(), connection };
+    const call = { frame, receivedAt: monotonicMs(), abort: new AbortController(), connection };
     this.#open.set(frame.callId, call);
     this.#waiting.push(call);
     this.#startNext();

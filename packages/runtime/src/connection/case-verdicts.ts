@@ -1,3 +1,4 @@
+import { clearTimer, setTimeout } from "@patchbay/kit/time";
 import { type FunctionManifest, LIMITS, type Manifest, type ReportedCase } from "@patchbay/protocol";
 import { isJsonObject } from "@patchbay/kit";
 import { accessMatrix, type Cell } from "../access/matrix.ts";
@@ -35,7 +36,7 @@ export async function withCaseVerdicts(service: Service, log: Log): Promise<Mani
     log.warn("the cases of the service are not shown in the console: they cannot be checked", { error });
     return manifest;
   } finally {
-    clearTimeout(timer);
+    clearTimer(timer);
   }
 }
 

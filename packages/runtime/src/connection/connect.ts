@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { clearTimer, randomUUID, setTimeout } from "@patchbay/kit/time";
 import { type ControlPlaneFrame, type RuntimeFrame } from "@patchbay/protocol";
 import { isClearText } from "@patchbay/kit";
 import { readProxyVariables } from "../config.ts";
@@ -183,7 +183,7 @@ class Runtime implements Connection {
   readonly stop = ({ drainMs = 25_000 }: { drainMs?: number } = {}): Promise<void> => {
     const timer = setTimeout(this.#drainTimeout.resolve, drainMs);
     this.#stopping ??= this.#drainAndEnd();
-    return this.#stopping.finally(() => clearTimeout(timer));
+    return this.#stopping.finally(() => clearTimer(timer));
   };
 
   readonly update = (service: Service): void => {

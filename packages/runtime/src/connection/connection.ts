@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { clearTimer, monotonicMs, randomUUID, setInterval, setTimeout } from "@patchbay/kit/time";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { type ControlPlaneFrame, DEFAULT_LIMITS, ErrorBody, LIMITS } from "@patchbay/protocol";
@@ -87,7 +87,7 @@ export function openConnection(options: {
   socket.on("message", (data, isBinary) => {
     const parsed = isBinary ? BINARY_FRAME : parseControlPlaneFrame((data as Buffer).toString());
     if (!parsed.ok) return log.warn("ignored an invalid frame of the control plane", { fault: parsed.message });
-    if (parsed.frame.type === "welcome") clearTimeout(welcomeTimer);
+    if (parsed.frame.type === "welcome") clearTimer(welcomeTimer);
     connection.receive(parsed.frame);
   });
   socket.on("unexpected-response", (_, response) => {
@@ -100,7 +100,7 @@ export function openConnection(options: {
   });
   socket.on("error", (error) => (failure ||= error.message));
   socket.on("close", (code, reason) => {
-    clearTimeout(welcomeTimer);
+    clearTimer(welcomeTimer);
     if (!connection.transport) abandoned.abort();
     connection.end({ ...refusal, code, reason: String(reason) || failure });
   });
@@ -137,7 +137,7 @@ class SocketConnection implements ControlPlaneConnection {
   }
 
   sendIfIdle(text: string): void {
-    const second = Math.floor(performance.now() / 1_000);
+    const second = Math.floor(monotonicMs() / 1_000);
     if (this.#unasked.second !== second) this.#unasked = { second, count: 0 };
     if (this.#socket.bufferedAmount < IDLE_BYTES && this.#unasked.count++ < this.framesPerSecond / 2) this.send(text);
   }
@@ -164,14 +164,14 @@ class SocketConnection implements ControlPlaneConnection {
   }
 
   end(end: Omit<ConnectionEnd, "openMs">): void {
-    clearInterval(this.#heartbeat);
-    const openMs = this.#welcomedAt === undefined ? 0 : performance.now() - this.#welcomedAt;
+    clearTimer(this.#heartbeat);
+    const openMs = this.#welcomedAt === undefined ? 0 : monotonicMs() - this.#welcomedAt;
     this.#events.ended(this, { ...end, openMs });
   }
 
   #welcome(frame: Extract<ControlPlaneFrame, { type: "welcome" }>): void {
     if (this.#welcomedAt !== undefined) return;
-    this.#welcomedAt = performance.now();
+    this.#welcomedAt = monotonicMs();
     this.framesPerSecond = frame.framesPerSecond ?? this.framesPerSecond;
     this.#heartbeat = startHeartbeat(this.#socket, () => this.transport?.bytesRead, frame.heartbeatMs, this.#log);
     this.#events.welcomed(this, frame.agentId);

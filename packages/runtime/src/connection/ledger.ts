@@ -1,3 +1,4 @@
+import { monotonicMs } from "@patchbay/kit/time";
 /** How long the ids of acknowledged and refused calls are remembered, and how many in each group. */
 const KEEP_MS = 600_000;
 const KEEP_COUNT = 10_000;
@@ -16,7 +17,7 @@ export interface KeptResult<Sender> {
 }
 
 /** Remembers the calls that ended in this runtime, and the attempts promised not to run. */
-export function createLedger<Sender, Claim>(now: () => number = () => performance.now()) {
+export function createLedger<Sender, Claim>(now: () => number = monotonicMs) {
   const results = new Map<string, { result: KeptResult<Sender>; claim: Claim }>();
   const acknowledged = new Map<string, { claim: Claim; at: number }>();
   const refused = new Map<string, { attempt: number; at: number }>();

@@ -1,3 +1,4 @@
+import { wallMs } from "@patchbay/kit/time";
 import { APPROVAL_REQUIRED, approvalIdOf, type CallOutcome } from "@patchbay/protocol";
 import { type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { Invocation } from "../invocation.ts";
@@ -62,6 +63,6 @@ function noticeOf({ manifest }: Service, call: Invocation, outcome: CallOutcome)
     context,
     runId,
     threadId,
-    expiresAt: new Date(Date.now() + rule.expiresInMs),
+    expiresAt: new Date(wallMs() + rule.expiresInMs),
   };
 }

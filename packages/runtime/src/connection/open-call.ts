@@ -1,3 +1,4 @@
+import { monotonicMs } from "@patchbay/kit/time";
 import { type CallFrame, type CallOutcome, type ErrorReport } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import type { Invocation } from "../invocation.ts";
@@ -30,7 +31,7 @@ export function toInvocation({ frame, receivedAt }: OpenCall): Invocation {
     runId,
     callId,
     attempt,
-    timeoutMs: Math.max(0, Math.ceil(frame.timeoutMs - (performance.now() - receivedAt))),
+    timeoutMs: Math.max(0, Math.ceil(frame.timeoutMs - (monotonicMs() - receivedAt))),
     ...present({ role, sessionId, approval, unsure }),
   };
 }
@@ -42,7 +43,7 @@ export function toInvocation({ frame, receivedAt }: OpenCall): Invocation {
 export function logEnd(log: Log, { frame, receivedAt }: OpenCall, outcome: CallOutcome, known: boolean): void {
   const { runId, callId, function: functionName, role, attempt } = frame;
   const { code, rule } = outcome.ok ? {} : outcome;
-  const ms = Math.round(performance.now() - receivedAt);
+  const ms = Math.round(monotonicMs() - receivedAt);
   log.debug("call ended", {
     runId,
     callId,

@@ -1,3 +1,4 @@
+import { clearTimer, setTimeout } from "@patchbay/kit/time";
 import { CLOSE_CODES, type ControlPlaneFrame } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import { ConnectionError } from "../errors.ts";
@@ -72,7 +73,7 @@ export class Reconnector {
   end(): Promise<void> {
     if (this.#ended) return this.#ended.promise;
     this.#ended = Promise.withResolvers();
-    clearTimeout(this.#retry);
+    clearTimer(this.#retry);
     if (this.#connections.size === 0) this.#ended.resolve();
     for (const connection of this.#connections) connection.close();
     return this.#ended.promise;
@@ -84,7 +85,7 @@ export class Reconnector {
   }
 
   #connect(): void {
-    clearTimeout(this.#retry);
+    clearTimer(this.#retry);
     this.#retry = undefined;
     const { proxy, target, hello, log, events } = this.#options;
     if (this.#ended || this.#connecting || (proxy && !this.#tunnel)) return;
@@ -147,7 +148,7 @@ export class Reconnector {
   /** Drops a pending attempt and its wait: the next attempt begins a series. */
   #restartSeries(): void {
     this.#options.backoff.reset();
-    clearTimeout(this.#retry);
+    clearTimer(this.#retry);
     this.#retry = undefined;
   }
 }

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { clearTimer, setTimeout, sleep } from "@patchbay/kit/time";
 import type { CallFrame, CallOutcome } from "@patchbay/protocol";
 import type { Log } from "../log.ts";
 
@@ -43,7 +43,10 @@ const OVERRUN_MS = 1_000;
 /** True if the handler returns within a moment, as after obeying its signal. */
 export async function returnsSoon(handler: Promise<void>): Promise<boolean> {
   const late = new AbortController();
-  const waited = sleep(RETURN_MS, false, { signal: late.signal }).catch(() => true);
+  const waited = sleep(RETURN_MS, { signal: late.signal }).then(
+    () => false,
+    () => true,
+  );
   const returned = await Promise.race([handler.then(() => true), waited]);
   late.abort();
   return returned;
@@ -66,6 +69,6 @@ export async function overrunEnds(
     log.warn("a handler is still running after its call ended, and uses a slot; return when its signal aborts", fields);
   }, OVERRUN_MS).unref();
   await handler;
-  clearTimeout(timer);
+  clearTimer(timer);
   if (warned) log.info("a handler returned after its call had ended; its slot is free", fields);
 }

@@ -1,3 +1,4 @@
+import { wallMs } from "@patchbay/kit/time";
 import { type Manifest, rolesAllow, type RunStatus, type StoredCall } from "@patchbay/protocol";
 import { isoTime, isoTimeOrNull, present } from "@patchbay/kit";
 import type { AuditEntry, RunRecord } from "@patchbay/engine/ports/records";
@@ -101,7 +102,7 @@ export function recordAdmin(store: Store): RecordAdmin {
     whose: Pick<AuditFilter, "agentId" | "orgId">,
     { since, limit = NEWEST, ...query }: AuditQuery,
   ): Promise<ListedAuditPage> {
-    const from = since === undefined ? {} : { since: parseSince(since, Date.now()) };
+    const from = since === undefined ? {} : { since: parseSince(since, wallMs()) };
     const items: AuditRow[] = [];
     let { cursor } = query;
     // A search page can be short when matching entries are rare.

@@ -1,3 +1,4 @@
+import { timeoutSignal } from "@patchbay/kit/time";
 import { isJsonObject, isLoopback, type Log } from "@patchbay/kit";
 import type { createLocalJWKSet, JSONWebKeySet, JWTVerifyGetKey } from "jose";
 import type { Clock } from "@patchbay/engine/ports/clock";
@@ -118,7 +119,7 @@ async function fetchJson(url: string): Promise<unknown> {
   const response = await fetch(url, {
     headers: { Accept: "application/json" },
     redirect: "error",
-    signal: AbortSignal.timeout(FETCH_MS),
+    signal: timeoutSignal(FETCH_MS),
   });
   if (!response.ok || !response.body) throw new Error(`${url} answered with status ${response.status}`);
   const chunks: Uint8Array[] = [];

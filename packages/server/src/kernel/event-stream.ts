@@ -1,3 +1,4 @@
+import { clearTimer, randomFraction, setImmediate, setTimeout } from "@patchbay/kit/time";
 import type { Clock } from "@patchbay/engine/ports/clock";
 import { ends } from "@patchbay/engine/ports/store/run-store";
 import type { Followed } from "@patchbay/engine/run/api";
@@ -201,7 +202,7 @@ class EventStream {
     this.#closed = true;
     // A scheduled flush may follow, and writing to a cancelled stream throws.
     this.#deliver = undefined;
-    clearTimeout(this.#timer);
+    clearTimer(this.#timer);
     this.#options.revoked.removeEventListener("abort", this.#revoke);
     this.#gone.abort();
     this.#events.return?.().catch(() => undefined);
@@ -213,5 +214,5 @@ class EventStream {
  * Spreads the keepalives of streams that fell silent together. The delays are few, so that streams share timer lists.
  */
 function staggered(keepaliveMs: number): number {
-  return Math.ceil(keepaliveMs * (1 - Math.floor(Math.random() * 8) / 16));
+  return Math.ceil(keepaliveMs * (1 - Math.floor(randomFraction() * 8) / 16));
 }

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomUUID } from "@patchbay/kit/time";
 import type { HttpBindings } from "@hono/node-server";
 import { present } from "@patchbay/kit";
 import { type TraceContext, traceOfHeaders } from "@patchbay/protocol";

@@ -1,3 +1,4 @@
+import { monotonicMs } from "@patchbay/kit/time";
 import type { Context, Hono } from "hono";
 import type { Log } from "@patchbay/kit";
 import type { Metrics } from "@patchbay/engine/ports/metrics";
@@ -49,7 +50,7 @@ const CLIENT_GONE = 499;
 type HonoHandler = (c: Context<HttpEnv>) => Promise<Response>;
 
 async function answer(api: Api, c: Context<HttpEnv>, handle: Handler, route?: Route): Promise<Response> {
-  const beganAt = performance.now();
+  const beganAt = monotonicMs();
   const requestId = requestIdOf(c.req.header("X-Request-Id"));
   const headers = { "X-Request-Id": requestId, "X-Content-Type-Options": "nosniff", ...api.headers };
   const exchange: Exchange = { c, requestId, headers, cookies: [], facts: {} };
@@ -58,7 +59,7 @@ async function answer(api: Api, c: Context<HttpEnv>, handle: Handler, route?: Ro
     if (!route?.probe)
       api.metrics.requestAnswered(api.name, code ?? (status === CLIENT_GONE ? "client_gone" : "succeeded"));
     const { method } = c.req;
-    const ms = Math.round(performance.now() - beganAt);
+    const ms = Math.round(monotonicMs() - beganAt);
     const fields = { requestId, method, ...(route && { route: route.path }), status, ...(code && { code }) };
     api.log[route?.probe ? "debug" : "info"]("request", { ...fields, ...exchange.facts, ms });
   };

@@ -1,3 +1,4 @@
+import { clearTimer, setInterval, setTimeout } from "@patchbay/kit/time";
 import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -100,8 +101,8 @@ export function createHttpServer(options: {
       const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
       const cut = setTimeout(() => server.closeAllConnections(), graceMs);
       await promise;
-      clearInterval(sweep);
-      clearTimeout(cut);
+      clearTimer(sweep);
+      clearTimer(cut);
     },
   };
 }

@@ -1,3 +1,4 @@
+import { timeoutSignal } from "@patchbay/kit/time";
 import { type Fault, RUN_ERROR_CODES, type RunErrorCode, RunStatus } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import type { Principal, RetryOptions, RunHandle } from "@patchbay/engine/run/api";
@@ -37,7 +38,7 @@ export function retryRoutes(deps: QueryDeps & Pick<HttpDeps, "reads">): Record<"
           if (waitMs > 0) {
             const { signal } = exchange.c.req.raw;
             using reader = runs.attach(run, { cancelWhenGone: cancelsWhenGone(exchange) });
-            const until = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
+            const until = AbortSignal.any([signal, timeoutSignal(waitMs)]);
             const answer = await runs.resultText(run, { signal: until, waitMs });
             // A client that gets a response did not disconnect, although its run may continue.
             if (!signal.aborted) reader.answered();

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { sleep } from "@patchbay/kit/time";
 import { ServiceError } from "@patchbay/engine/ports/service-error";
 import { askedAddress, type Exchange, type Handler, json, text } from "../kernel/exchange.ts";
 import { requireMetricsToken, requireRuntimeKey } from "./caller.ts";
@@ -27,7 +27,7 @@ export function serviceRoutes(
     healthz: (exchange) => json(exchange, 200, { status: "ok", version: deps.version }),
 
     async readyz(exchange) {
-      if (await Promise.race([deps.ready(), wait(READY_MS, false, { ref: false })]))
+      if (await Promise.race([deps.ready(), sleep(READY_MS, { ref: false })]))
         return json(exchange, 200, { status: "ready" });
       throw new ServiceError(
         "unavailable",

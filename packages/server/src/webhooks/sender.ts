@@ -1,3 +1,4 @@
+import { monotonicMs, randomFraction, timeoutSignal } from "@patchbay/kit/time";
 import { createHmac } from "node:crypto";
 import { DELIVERY_HEADER, SIGNATURE_HEADER, type WebhookEvent } from "@patchbay/protocol";
 import { isoTime, type Log, present } from "@patchbay/kit";
@@ -54,11 +55,11 @@ export function startSender(deps: SenderDeps): AsyncDisposable {
   async function serve(due: DueAgent): Promise<void> {
     let isMore = false;
     try {
-      const askedAt = performance.now();
+      const askedAt = monotonicMs();
       const claimed = await webhooks.claim(due.agentId, { limit: AT_ONCE, leaseMs: LEASE_MS });
       isMore = claimed.length === AT_ONCE;
       // The leases may have started right after the request left.
-      const leftMs = LEASE_MS - STORE_MS - (performance.now() - askedAt);
+      const leftMs = LEASE_MS - STORE_MS - (monotonicMs() - askedAt);
       const send = (delivery: ClaimedDelivery) =>
         attempt(delivery, deps, { stop: signal, ms: Math.min(ATTEMPT_MS, leftMs) });
       if (leftMs > 0) await Promise.all(claimed.map((delivery) => send(delivery).catch(failed)));
@@ -114,8 +115,8 @@ async function attempt(
     [DELIVERY_HEADER]: delivery.deliveryId,
     [SIGNATURE_HEADER]: signatureOf(secrets, body, clock.now()),
   };
-  const signal = AbortSignal.any([stop, AbortSignal.timeout(ms)]);
-  const startedAt = performance.now();
+  const signal = AbortSignal.any([stop, timeoutSignal(ms)]);
+  const startedAt = monotonicMs();
   let isNamed = false;
   const result: Result = await post(url, {
     headers,
@@ -132,7 +133,7 @@ async function attempt(
   );
   // Its arrival is unknown. Its lease ends soon, and another replica or the next process sends it again.
   if (stop.aborted && !result.delivered) return;
-  const durationMs = performance.now() - startedAt;
+  const durationMs = monotonicMs() - startedAt;
   const isHidden = isNamed && !result.unsent;
   const shown = isHidden ? await withoutNetwork(result, durationMs, { clock, stop, ms }) : { ...result, durationMs };
   const status = await deps.webhooks.settle(delivery, { ...shown, retryInMs: pauseAfter(round) });
@@ -187,7 +188,7 @@ function reasonOf(error: unknown, { aborted }: AbortSignal): string {
 /** Exponential with random variation: deliveries that failed together are not repeated together. */
 export function pauseAfter(round: number): number {
   const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 3 ** (round - 1));
-  return longest * (0.5 + Math.random() / 2);
+  return longest * (0.5 + randomFraction() / 2);
 }
 
 /** A delivery's body, which is the same in each attempt. */

@@ -1,3 +1,4 @@
+import { monotonicMs } from "@patchbay/kit/time";
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
   type Dialect,
@@ -47,7 +48,7 @@ export async function postgresDialect(
     patient: scopedPostgres(await openPool({ ...address, poolSize: 1 }, { log, patient: true }), () => EVERY_ORG),
     urgent: scopedPostgres(await openPool({ ...address, poolSize: URGENT_POOL }, { log }), scope),
     now: clock ? timeOf(clock) : serverTime,
-    used: () => performance.now(),
+    used: monotonicMs,
     oldestWriteMs,
     lockForClaim: lockOnce,
     lockShared: (query) => query.forShare(),

@@ -1,3 +1,4 @@
+import { clearTimer, setTimeout } from "@patchbay/kit/time";
 import type { DatabaseFiles } from "../engine.ts";
 import { type Kysely, sql } from "kysely";
 import type { Log } from "@patchbay/kit";
@@ -130,7 +131,7 @@ export function sqliteFiles(db: Kysely<Schema>, log: Log): DatabaseFiles & Dispo
     /** Closing the database truncates the log as well. */
     [Symbol.dispose]() {
       closed = true;
-      clearTimeout(timer);
+      clearTimer(timer);
     },
   };
 }

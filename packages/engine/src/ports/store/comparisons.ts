@@ -1,4 +1,4 @@
-import { setTimeout } from "node:timers/promises";
+import { monotonicMs, sleep } from "@patchbay/kit/time";
 import { asStranger, createFairQueue } from "../fair-queue.ts";
 import { ownTurn } from "../own-turn.ts";
 import { ServiceError } from "../service-error.ts";
@@ -26,13 +26,13 @@ export function compareInTurn<T>(agentId: string, comparison: Generator<undefine
     let busyMs = 0;
     for (;;) {
       await ownTurn();
-      const beganAt = performance.now();
+      const beganAt = monotonicMs();
       let piece = comparison.next();
-      while (!piece.done && performance.now() - beganAt < PIECE_MS) piece = comparison.next();
-      busyMs += performance.now() - beganAt;
+      while (!piece.done && monotonicMs() - beganAt < PIECE_MS) piece = comparison.next();
+      busyMs += monotonicMs() - beganAt;
       if (!piece.done) continue;
       resolve(piece.value);
-      return setTimeout(busyMs);
+      return sleep(busyMs);
     }
   };
   queue.run(asStranger(agentId), () => inTurn().catch(reject)).catch(reject);

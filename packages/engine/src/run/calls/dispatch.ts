@@ -1,3 +1,4 @@
+import { monotonicMs } from "@patchbay/kit/time";
 import {
   type CallOutcome,
   MESSAGES,
@@ -156,7 +157,7 @@ type ActiveCall = ActiveRun & { trace?: TraceContext };
 
 async function settleOne(state: RunState, call: CallRecord, active: ActiveCall, resumed: boolean): Promise<void> {
   const { clock, limits, remainingMs, signal } = active;
-  const began = performance.now();
+  const began = monotonicMs();
   const manifest = state.functions.get(call.functionName);
   if (!manifest) return await storeOutcome(state, Object.assign(call, { outcome: attempts.goneOutcome(call) }), active);
   await using permitted = permittedCall(state.run, call, { ...active, manifest });
@@ -178,16 +179,16 @@ async function settleOne(state: RunState, call: CallRecord, active: ActiveCall, 
       continue;
     }
     const endedAt = clock.now();
-    offering = delivery.kind === "undelivered" ? (offering ?? { since: performance.now(), offeredMs }) : undefined;
+    offering = delivery.kind === "undelivered" ? (offering ?? { since: monotonicMs(), offeredMs }) : undefined;
     if (offering) {
       const pauseMs = attempts.offerPauseMs(call);
       if (pauseMs > 0) await clock.sleep(pauseMs, { signal });
-      state.offeredMs = Math.max(state.offeredMs, offering.offeredMs + performance.now() - offering.since);
+      state.offeredMs = Math.max(state.offeredMs, offering.offeredMs + monotonicMs() - offering.since);
     }
     await beginAttempt(state, call, active, { end: next.again, endedAt });
   }
   await storeOutcome(state, call, active, decided);
-  active.observer.callEnded(call, performance.now() - began);
+  active.observer.callEnded(call, monotonicMs() - began);
 }
 
 async function beginAttempt(

@@ -1,3 +1,4 @@
+import { clearTimer, setTimeout } from "@patchbay/kit/time";
 import type { Bus } from "../../ports/bus.ts";
 import type { RunRecord } from "../../ports/records.ts";
 import type { Reader, RunHandle } from "../api.ts";
@@ -69,7 +70,7 @@ export function cancelWhenAbandoned(bus: Bus, cancel: (run: RunHandle) => void) 
       audience.cancelWhenGone ||= cancelWhenGone;
       audience.awaited?.resolve();
       audience.awaited = undefined;
-      clearTimeout(audience.leaving);
+      clearTimer(audience.leaving);
       let attached = true;
       return {
         answered(): void {
@@ -105,7 +106,7 @@ export function cancelWhenAbandoned(bus: Bus, cancel: (run: RunHandle) => void) 
         present() {
           resolve();
           if (audience.readers > 0) return;
-          clearTimeout(audience.leaving);
+          clearTimer(audience.leaving);
           audiences.delete(run.runId);
         },
         absent() {},
@@ -150,7 +151,7 @@ function createQuestions(bus: Bus, audiences: ReadonlyMap<string, Audience>) {
       decision.unref();
       asked.set(runId, () => {
         asked.delete(runId);
-        clearTimeout(decision);
+        clearTimer(decision);
         present();
       });
       bus.publish("readers.wanted", runId);

@@ -1,6 +1,6 @@
+import { monotonicMs, sleep } from "@patchbay/kit/time";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { addAbortListener } from "node:events";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../../ports/clock.ts";
 import { createKeyedSets } from "../../ports/by-key.ts";
 import type { Log } from "@patchbay/kit";
@@ -87,7 +87,7 @@ async function* readLog(
       const hasEnded = inbox.hasEnded;
       const page = await unlessUnavailable(() => runs.events(runId, inbox.last, PAGE));
       if (!page) {
-        await sleep(STORE_RETRY_MS, undefined, { signal }).catch(() => {});
+        await sleep(STORE_RETRY_MS, { signal }).catch(() => {});
         continue;
       }
       const last = page.at(-1);
@@ -253,14 +253,14 @@ export function createLogPoller({ runs, feed, clock, log }: PollerContext) {
     add: followed.add,
     /** Polls until aborted. */
     async run(signal: AbortSignal): Promise<void> {
-      let polledAt = performance.now();
+      let polledAt = monotonicMs();
       let wasHealthy = feed.healthy;
       while (!signal.aborted) {
         await clock.sleep(UNHEALTHY_MS, { signal }).catch(() => {});
         const isSteady = feed.healthy && wasHealthy;
         wasHealthy = feed.healthy;
-        if (signal.aborted || (isSteady && performance.now() - polledAt < HEALTHY_MS)) continue;
-        polledAt = performance.now();
+        if (signal.aborted || (isSteady && monotonicMs() - polledAt < HEALTHY_MS)) continue;
+        polledAt = monotonicMs();
         await poll().catch((error: unknown) => log.debug("the logs of followed runs could not be read", { error }));
       }
     },

@@ -1,3 +1,4 @@
+import { clearTimer, monotonicMs, randomFraction, setTimeout } from "@patchbay/kit/time";
 import { addAbortListener } from "node:events";
 import {
   type ChosenModel,
@@ -54,19 +55,19 @@ export async function takeTurn(
   observer: AttemptObserver,
   { retries = RETRIES }: { retries?: number } = {},
 ): Promise<ModelTurn> {
-  const { clock, segment, signal, random = Math.random } = active;
+  const { clock, segment, signal, random = randomFraction } = active;
   const preview = previewOf(observer);
   const { text, thought } = preview;
   const { cut, silent } = observer;
   const attemptOnce = () => attemptTurn(model, request, active, { text, thought, cut, silent });
   let wasHollow = false;
   for (let attempt = 0; ; attempt++) {
-    const beganAt = performance.now();
+    const beganAt = monotonicMs();
     try {
       const turn = await (segment ? segment.attempt(model, request, attemptOnce) : attemptOnce());
       const { shownAt } = preview;
       const firstToken = shownAt === undefined ? {} : { firstTokenMs: shownAt - beganAt };
-      observer.succeeded({ ms: performance.now() - beganAt, ...firstToken });
+      observer.succeeded({ ms: monotonicMs() - beganAt, ...firstToken });
       // The caller of this function asks again with a shorter conversation, or ends the run.
       if (turn.stop === "context_window") preview.discard();
       // After an empty turn or an unreadable call, models usually succeed on a second request.
@@ -103,11 +104,11 @@ function previewOf(observer: AttemptObserver) {
       return shownAt;
     },
     text(text: string): void {
-      shownAt ??= performance.now();
+      shownAt ??= monotonicMs();
       observer.text(text);
     },
     thought(text: string): void {
-      shownAt ??= performance.now();
+      shownAt ??= monotonicMs();
       observer.thought(text);
     },
     discard(): void {
@@ -151,8 +152,8 @@ async function attemptTurn(
     if (silent && !signal.aborted) throw silent;
     throw error;
   } finally {
-    clearTimeout(timer);
-    clearTimeout(quiet);
+    clearTimer(timer);
+    clearTimer(quiet);
   }
 }
 

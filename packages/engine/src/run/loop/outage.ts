@@ -1,3 +1,4 @@
+import { randomFraction } from "@patchbay/kit/time";
 import type { ChosenModel, ModelError } from "../../ports/model-provider.ts";
 import type { ActiveRun } from "../state.ts";
 import { MODEL_FAILURES } from "./model-turn.ts";
@@ -15,7 +16,7 @@ const UNNOTICED_MS = 10_000;
  * Failed requests for one model turn: their delay, and when each model may be asked again. The window for further
  * requests begins with the first failure.
  */
-export function createOutage({ remainingMs, random = Math.random }: Pick<ActiveRun, "remainingMs" | "random">) {
+export function createOutage({ remainingMs, random = randomFraction }: Pick<ActiveRun, "remainingMs" | "random">) {
   const beganAt = remainingMs();
   const failures = new Map<ChosenModel, ModelError>();
   /** `remainingMs` from which a model may be asked again. */

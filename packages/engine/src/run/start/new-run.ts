@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { monotonicMs, randomBytes, wallMs } from "@patchbay/kit/time";
 import { present } from "@patchbay/kit";
 import type { FunctionSession } from "../../ports/function-gateway.ts";
 import type { ChosenModel } from "../../ports/model-provider.ts";
@@ -31,8 +31,8 @@ export type Timed = Query & { leftMs(): number };
 
 /** Measures with a monotonic clock: an administrator may set the system clock past the deadline. */
 export function timed(query: Query, timeoutMs: number): Timed {
-  const beganAt = performance.now();
-  return { ...query, leftMs: () => Math.max(1, Math.round(timeoutMs - (performance.now() - beganAt))) };
+  const beganAt = monotonicMs();
+  return { ...query, leftMs: () => Math.max(1, Math.round(timeoutMs - (monotonicMs() - beganAt))) };
 }
 
 /** A query's run before its checks. */
@@ -167,7 +167,7 @@ export function newId(prefix: "run" | "thr" | "call"): string {
     stock = randomBytes(256 * RANDOM_BYTES);
     used = 0;
   }
-  const now = Date.now();
+  const now = wallMs();
   // A clock that is set back must not place a new run before the waiting ones.
   if (now > lastMs || ++sequence === IDS_PER_MILLISECOND) {
     lastMs = Math.max(now, lastMs + 1);

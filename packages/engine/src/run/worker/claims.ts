@@ -1,3 +1,4 @@
+import { monotonicMs } from "@patchbay/kit/time";
 import { createCounts } from "../../ports/by-key.ts";
 import type { RunRecord } from "../../ports/records.ts";
 import type { RunContext } from "../run-context.ts";
@@ -31,7 +32,7 @@ export function createClaims(host: ClaimHost, context: RunContext) {
   /** Claims up to `limit` waiting runs for which their organisation has slots. True when more runs may wait. */
   async function claim(orgId: string, limit: number, threadId?: string): Promise<boolean> {
     const count = host.accepting() ? slots.reserve(orgId, limit) : 0;
-    const since = performance.now();
+    const since = monotonicMs();
     let claimed: RunRecord[] = [];
     try {
       if (count > 0) claimed = await runs.claim({ ...lease, orgId, limit: count, ...(threadId && { threadId }) });
@@ -91,7 +92,7 @@ export function createClaims(host: ClaimHost, context: RunContext) {
     /** Claims runs that only have to be ended: cancelled, or past their deadline. They need no free slot. */
     async claimExpired(): Promise<void> {
       for (let batch = 0; batch < CLAIMS_PER_POLL; batch++) {
-        const since = performance.now();
+        const since = monotonicMs();
         const expired = await runs.claimExpired({ ...lease, limit: CLAIM_LIMIT });
         for (const run of expired) {
           slots.force(run.orgId);

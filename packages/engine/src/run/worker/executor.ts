@@ -1,3 +1,4 @@
+import { clearTimer, monotonicMs, setInterval, setTimeout } from "@patchbay/kit/time";
 import { isJsonObject, type JsonValue } from "@patchbay/kit";
 import type { Bus } from "../../ports/bus.ts";
 import type { RunRecord } from "../../ports/records.ts";
@@ -74,7 +75,7 @@ export class Executor {
     const { runId, orgId, threadId } = run;
     const { runs } = this.#context;
     let hasSlot = this.#claims.slots.take(orgId);
-    const since = performance.now();
+    const since = monotonicMs();
     try {
       const started = await runs.start({ ...run, mustWait: !hasSlot });
       if (started.kind !== "started") return started;
@@ -101,11 +102,11 @@ export class Executor {
 
   /** Starts to recover runs and to keep leases. */
   async open(): Promise<void> {
-    this.#leases.begin(performance.now());
+    this.#leases.begin(monotonicMs());
     this.#polling = this.#poll().catch(() => {});
     // Next to the poll, not in it: when the store hangs, the poll waits for its renewal forever.
     const watch = setInterval(this.#leases.abortUnrenewed, LEASE_WATCH_MS);
-    this.#open.defer(() => clearInterval(watch));
+    this.#open.defer(() => clearTimer(watch));
   }
 
   /** Gives runs `graceMs` to end, hands over the rest, and serves followers for up to `followMs` more. */
@@ -146,7 +147,7 @@ export class Executor {
     const ended = worked
       .then((how) => this.#leave(run, how))
       .finally(() => {
-        clearTimeout(deadline);
+        clearTimer(deadline);
         held[Symbol.dispose]();
         // The process may have lost the lease and claimed the run again: the entry of the newer claim must stay.
         if (this.#running.get(run.runId)?.abort === abort) this.#running.delete(run.runId);

@@ -1,3 +1,4 @@
+import { monotonicMs } from "@patchbay/kit/time";
 import { LeaseLost, type RunStore } from "../../ports/store/run-store.ts";
 import { cancelled } from "../run-failure.ts";
 
@@ -17,7 +18,7 @@ export function createLeases(
   { owner, runs }: { owner: string; runs: Pick<RunStore, "renew"> },
 ) {
   // Monotonic time: the system clock may be set while a lease is held.
-  let renewedAt = performance.now();
+  let renewedAt = monotonicMs();
   /** When the first renewal began that has not succeeded yet. */
   let renewingSince: number | undefined;
 
@@ -34,7 +35,7 @@ export function createLeases(
 
     /** Renews all leases when that is due. Aborts runs whose lease was lost or that are to be cancelled. */
     async renew(): Promise<void> {
-      const began = performance.now();
+      const began = monotonicMs();
       if (began - renewedAt < RENEW_MS) return;
       const mine = [...running.keys()];
       if (mine.length > 0) renewingSince ??= began;
@@ -53,7 +54,7 @@ export function createLeases(
 
     /** Aborts all runs before their leases expire when the store hangs, because a renewal then never returns. */
     abortUnrenewed(): void {
-      const now = performance.now();
+      const now = monotonicMs();
       const hangs = renewingSince !== undefined && now - renewingSince > RENEWAL_MS;
       if (!hangs || now - renewedAt <= SELF_ABORT_MS) return;
       for (const one of running.values()) one.abort.abort(new LeaseLost("lease could not be renewed"));

@@ -1,3 +1,4 @@
+import { monotonicMs } from "@patchbay/kit/time";
 import type { RunRecord } from "../../ports/records.ts";
 import { SUSPECT_CRASHES } from "../../ports/quarantine.ts";
 import { type RunContext, withRetry } from "../run-context.ts";
@@ -59,7 +60,7 @@ export function createQuarantine(host: QuarantineHost, { runs, clock, log }: Run
     const delayMs = delayedUntil - clock.now();
     if (delayMs > 0) await clock.sleep(delayMs, { signal: stopped });
     for (let limit = 1; accepting(); limit = Math.min(MAX_GROUP, 2 * limit)) {
-      const since = performance.now();
+      const since = monotonicMs();
       const { runs: group, waiting } = await runs.claimSuspects({ owner, leaseMs: LEASE_MS, limit });
       if (group.length === 0) return;
       const [{ crashes }] = group as [RunRecord];

@@ -1,3 +1,4 @@
+import { monotonicMs } from "@patchbay/kit/time";
 import { type Manifest, type RunErrorCode, type RunStatus } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import type { Clock } from "../../ports/clock.ts";
@@ -149,14 +150,14 @@ function activate(run: RunRecord, context: RunContext, signal: AbortSignal): Act
   const log = context.log.child({ runId: run.runId, agentId: run.agentId });
   const resumed = run.fence > 1 ? [runEntry(run, "run.resumed", { detail: { crashes: run.crashes } })] : [];
   // Measured with a monotonic clock: an administrator may set the system clock past the deadline.
-  const endsAt = performance.now() + run.deadlineAt - clock.now();
+  const endsAt = monotonicMs() + run.deadlineAt - clock.now();
   return {
     ...context,
     log,
     signal,
     journal: createJournal(run, { ...context, log }, signal, resumed),
     observer: observeRun(run, { ...context, log }),
-    remainingMs: () => endsAt - performance.now(),
+    remainingMs: () => endsAt - monotonicMs(),
   };
 }
 

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { randomUUID } from "@patchbay/kit/time";
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import { MAX_BODY_BYTES, NoResponders, RequestLost } from "@patchbay/engine/ports/bus";
 import { invalid, ServiceError } from "@patchbay/engine/ports/service-error";

@@ -1,3 +1,4 @@
+import { clearTimer, setInterval } from "@patchbay/kit/time";
 import { createHash } from "node:crypto";
 
 /**
@@ -78,7 +79,7 @@ function watch({ read, onChange }: WatchedList): Watch {
   return {
     listeners,
     [Symbol.dispose]() {
-      clearInterval(timer);
+      clearTimer(timer);
       reports[Symbol.dispose]();
     },
   };

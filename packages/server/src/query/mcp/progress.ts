@@ -1,3 +1,4 @@
+import { clearTimer, setInterval } from "@patchbay/kit/time";
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonValue, type Log } from "@patchbay/kit";
 import { type LiveEvent, modelStatusText, type RunEvent } from "@patchbay/protocol";
@@ -63,7 +64,7 @@ export async function reportProgress(
       report(event.type === "modelStatus" ? { message: modelStatusText(event) } : reportOf(event.data, last));
     }
   } finally {
-    clearInterval(beat);
+    clearTimer(beat);
   }
 }
 

@@ -1,3 +1,4 @@
+import { timeoutSignal } from "@patchbay/kit/time";
 import {
   CLIENT_CAPABILITIES_META_KEY,
   type ElicitRequestFormParams,
@@ -50,7 +51,7 @@ export const REPLY_MS = 50_000;
 /** Sends the question on the call's stream. Undefined if the client's user does not answer in time. */
 export async function replyTo(request: McpRequest, params: ElicitRequestFormParams): Promise<JsonValue | undefined> {
   const { promise, resolve } = Promise.withResolvers<JsonValue | undefined>();
-  const over = AbortSignal.any([request.gone, request.revoked, AbortSignal.timeout(REPLY_MS)]);
+  const over = AbortSignal.any([request.gone, request.revoked, timeoutSignal(REPLY_MS)]);
   over.addEventListener("abort", () => resolve(undefined));
   using question = openQuestion(request, async (reply) => {
     resolve(reply);
