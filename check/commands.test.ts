@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import { expect, test } from "vitest";
 import { variableSections } from "../docs/generators/configuration.ts";
-import { createProgram } from "../packages/cli/src/program.ts";
-import { SECRETS } from "../packages/cli/src/secret-files.ts";
+import { createProgram } from "@patchbay/cli/program";
+import { SECRETS } from "@patchbay/cli/secret-files";
 
 const root = join(import.meta.dirname, "..");
 /** What an operator reads: the pages, and the files of `deploy` with their comments. */

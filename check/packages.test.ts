@@ -16,7 +16,7 @@ interface PackageJson {
   engines: { node: string };
   scripts: Record<string, string>;
   dependencies?: Record<string, string>;
-  publishConfig: { bin?: Record<string, string> };
+  publishConfig: { bin?: Record<string, string>; exports: object };
 }
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -38,6 +38,8 @@ describe.each(published)("%s", (folder, json) => {
     expect(json.scripts["prepack"]).toBe(`node ../../release/build.ts ${folder.slice("packages/".length)}`);
     expect(json.files).toContain("dist");
     for (const file of Object.values(json.publishConfig.bin ?? {})) expect(file).toBe("./dist/bin.cjs");
+    // `exports` also has entries for the tests of the workspace; a package without the published ones would publish these.
+    expect(JSON.stringify(json.publishConfig.exports)).not.toContain("./src/");
   });
 
   test("installs fixes of its dependencies: each is a range", () => {

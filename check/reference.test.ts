@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { SECRETS } from "../packages/cli/src/secret-files.ts";
+import { SECRETS } from "@patchbay/cli/secret-files";
 import { allCodes } from "../docs/generators/codes.ts";
 import { reference, undescribed } from "../docs/generators/reference.ts";
 import { entriesIn, isInformative, render, type Section } from "../docs/generators/section.ts";

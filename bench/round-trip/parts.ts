@@ -2,5 +2,5 @@
 export { createAdmin } from "@patchbay/server/accounts/admin";
 export { createMemoryBus } from "@patchbay/gateway/bus/memory-bus";
 export { createFunctionGateway } from "@patchbay/gateway/gateway";
-export { createLog } from "../../packages/control-plane/src/start/log.ts";
+export { createLog } from "@patchbay/control-plane/start/log";
 export { openStore } from "@patchbay/store/open";

@@ -1,5 +1,5 @@
 import type { Argument, Command, Option } from "commander";
-import { createProgram } from "../../packages/cli/src/program.ts";
+import { createProgram } from "@patchbay/cli/program";
 import type { Entry, Section } from "./section.ts";
 
 /** The commands that run something, with the words before them: `agents create`. */

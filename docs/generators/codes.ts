@@ -1,5 +1,5 @@
 import { MESSAGES } from "@patchbay/protocol";
-import { STATUS_OF } from "../../packages/server/src/kernel/errors.ts";
+import { STATUS_OF } from "@patchbay/server/kernel/errors";
 import { type Documented, entriesOf } from "./doc-comments.ts";
 import type { Section } from "./section.ts";
 

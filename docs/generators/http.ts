@@ -1,6 +1,6 @@
 import { DEFAULT_LIMITS } from "@patchbay/protocol";
-import { queryDocument } from "../../packages/server/src/query/openapi.ts";
-import { ROUTES } from "../../packages/server/src/query/routes.ts";
+import { queryDocument } from "@patchbay/server/query/openapi";
+import { ROUTES } from "@patchbay/server/query/routes";
 import { type JsonSchema, schemaSections, typeOf } from "./schemas.ts";
 import type { Section } from "./section.ts";
 

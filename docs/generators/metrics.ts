@@ -1,5 +1,5 @@
 import { Registry } from "prom-client";
-import { createMetrics } from "../../packages/control-plane/src/start/metrics.ts";
+import { createMetrics } from "@patchbay/control-plane/start/metrics";
 import type { Section } from "./section.ts";
 
 /** What prom-client keeps of a metric and its types do not show. */

@@ -3,7 +3,7 @@ import { PICTURES } from "../support/browser.ts";
 import { describeConsole } from "./support/desk-console.ts";
 import { fillPages, openPage } from "./support/open-page.ts";
 import { expectAccessible, settled, sidewaysScroll } from "./support/page-checks.ts";
-import { PAGES } from "./support/pages.ts";
+import { PAGES } from "@patchbay/test-support/console-pages";
 import { ALL_WIDTHS } from "./support/rows.ts";
 
 describeConsole("a page with data", { prepare: fillPages }, (suite) => {

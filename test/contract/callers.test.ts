@@ -1,7 +1,7 @@
 import { defineFunction, defineService } from "@patchbay/functions";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
-import { ROUTES, type RouteId } from "../../packages/server/src/query/routes.ts";
+import { ROUTES, type RouteId } from "@patchbay/server/query/routes";
 import { startIssuer } from "@patchbay/test-support/issuer";
 import type { Script } from "@patchbay/test-support/providers";
 import { type ContractSystem, startContractSystem } from "./contract-system.ts";

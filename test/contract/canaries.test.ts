@@ -10,7 +10,7 @@ import { startStandIn, type Script } from "@patchbay/test-support/providers";
 import { STAND_IN_KEY } from "@patchbay/test-support/providers/stand-in";
 import { client } from "@patchbay/test-support/system";
 
-const functionsPackage = fileURLToPath(new URL("../../packages/functions/src/index.ts", import.meta.url));
+const functionsPackage = fileURLToPath(import.meta.resolve("@patchbay/functions"));
 
 /** Secrets by their source. None may appear in any output. */
 const HIDDEN = {

@@ -2,7 +2,7 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as fc from "@patchbay/test-support/properties";
 import { expect, test } from "vitest";
-import { ROUTES } from "../../packages/server/src/query/routes.ts";
+import { ROUTES } from "@patchbay/server/query/routes";
 import { printFigure, quantile } from "@patchbay/test-support/figures";
 import { scriptFor } from "@patchbay/test-support/providers";
 import { startContractSystem, type ContractSystem } from "./contract-system.ts";

@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { readServerSentEvents } from "@patchbay/client";
-import { createSseReader } from "../../packages/models/src/turn-stream.ts";
+import { createSseReader } from "@patchbay/models/turn-stream";
 import { expect, test } from "vitest";
 import { createDice, type Dice } from "../../examples/retail-desk/data/dice.ts";
 import { printFigure } from "@patchbay/test-support/figures";

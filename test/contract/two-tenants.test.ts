@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ROUTES, type RouteId } from "../../packages/server/src/query/routes.ts";
+import { ROUTES, type RouteId } from "@patchbay/server/query/routes";
 import { printFigure } from "@patchbay/test-support/figures";
 import { dialGateway, joinGateway, helloFrom } from "@patchbay/test-support/fake-runtime";
 import type { Script } from "@patchbay/test-support/providers";

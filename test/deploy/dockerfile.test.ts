@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { serveHealth } from "../../packages/cli/src/health.ts";
+import { serveHealth } from "@patchbay/cli/health";
 import { startHttp } from "../../packages/server/test/http/support/start-http.ts";
 import { freePort } from "@patchbay/test-support/free-port";
 

@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { BlockList, isIPv6 } from "node:net";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { SECRETS } from "../../packages/cli/src/secret-files.ts";
+import { SECRETS } from "@patchbay/cli/secret-files";
 import { runCommand } from "../../packages/cli/test/support/command.ts";
-import { ROUTES } from "../../packages/server/src/query/routes.ts";
+import { ROUTES } from "@patchbay/server/query/routes";
 
 type Labels = Record<string, string>;
 

@@ -8,7 +8,7 @@ import { printFigure, quantile } from "@patchbay/test-support/figures";
 import { callThenAnswer, startStandIn } from "@patchbay/test-support/providers";
 import { startSystem } from "@patchbay/test-support/system";
 
-const functionsPackage = fileURLToPath(new URL("../../packages/functions/src/index.ts", import.meta.url));
+const functionsPackage = fileURLToPath(import.meta.resolve("@patchbay/functions"));
 
 /** The handler blocks until this file exists. */
 const RELEASE = "release";

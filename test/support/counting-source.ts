@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 
-const functionsPackage = fileURLToPath(new URL("../../packages/functions/src/index.ts", import.meta.url));
+const functionsPackage = fileURLToPath(import.meta.resolve("@patchbay/functions"));
 
 /**
  * Source of a service whose functions first record each of their runs in the file `function-runs` of `folder`. A call for an id

@@ -3,7 +3,7 @@ import { defineFunction, defineService } from "@patchbay/functions";
 import type { ClientDoor } from "@patchbay/protocol";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { ROUTES, type RouteId } from "../../packages/server/src/query/routes.ts";
+import { ROUTES, type RouteId } from "@patchbay/server/query/routes";
 import { mcpClient } from "@patchbay/test-support/mcp-client";
 import { createTracedService } from "../support/traced-service.ts";
 import { startIssuer } from "@patchbay/test-support/issuer";

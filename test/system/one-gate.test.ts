@@ -4,7 +4,7 @@ import { type QueryResponse, type RunDetail, unknownFunctionMessage } from "@pat
 import { callAs, runQuery, scriptedModel } from "@patchbay/functions/testing";
 import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../packages/cli/test/support/command.ts";
-import { ROUTES, type RouteId } from "../../packages/server/src/query/routes.ts";
+import { ROUTES, type RouteId } from "@patchbay/server/query/routes";
 import { startChaosProxy } from "@patchbay/test-support/chaos-proxy";
 import { createTracedService, ALLOWED_TRACE } from "../support/traced-service.ts";
 import { callFrame, startFakeControlPlane } from "@patchbay/test-support/fake-control-plane";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { PAGES } from "../../../test/console/support/pages.ts";
+import { PAGES } from "@patchbay/test-support/console-pages";
 import { pageCode, router } from "../src/router.tsx";
 
 test("every page of the router is in the list that the browser tests check", () => {

@@ -2,7 +2,7 @@ import type { Page } from "playwright-core";
 import { visit, type VisitOptions } from "../../support/browser.ts";
 import { askAround, type ConsoleSuite, type DeskConsole } from "./desk-console.ts";
 import { settled } from "./page-checks.ts";
-import { PAGES } from "./pages.ts";
+import { PAGES } from "@patchbay/test-support/console-pages";
 
 /** Values of the parameters in the routes. */
 let ids: Record<string, string>;
