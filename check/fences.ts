@@ -251,4 +251,11 @@ export const fences = [
       }),
     ),
   ),
+  // Also generators and benchmarks: what is outside the packages imports what they export.
+  restrict("", "{bench,check,docs,examples,release,test}/**/*.{ts,tsx}", [
+    { regex: String.raw`^\..*/packages/[\w-]+/src/`, message: "Import what the package exports in its package.json." },
+  ]),
+  restrict("", "packages/*/test/**/*.{ts,tsx}", [
+    { regex: String.raw`^(?:\.\./){3,}test/`, message: "What both need belongs to packages/test-support." },
+  ]),
 ] as NonNullable<OxlintConfig["overrides"]>;

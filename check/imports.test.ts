@@ -20,7 +20,7 @@ interface Planted {
 const isOfControlPlane = (name: string) => name === "control-plane" || Object.values(LIBRARIES).flat().includes(name);
 
 /** For each folder, at each depth, an import of every folder next to it and to its parent, of every package and every library. */
-const planted: Planted[] = Object.entries(FOLDERS).flatMap(([parent, folders]) =>
+const inFolders: Planted[] = Object.entries(FOLDERS).flatMap(([parent, folders]) =>
   Object.entries(folders).flatMap(([folder, mayImport]) =>
     DEPTHS.map((depth): Planted => {
       const [own, within] = parent.split("/") as [string, string?];
@@ -64,6 +64,25 @@ function nextTo(
   ];
 }
 
+/** Imports of tests and of what else is outside the packages: entries of packages and shared support, but no sources by path. */
+const outside: Planted[] = [
+  ...["bench", "check", "docs/generators", "examples/desk/test", "release", "test/system"].map((place) => ({
+    file: `${place}/planted.ts`,
+    allowed: ["@patchbay/server/query/routes", "../packages/cli/test/support/command.ts", "../support/retail.ts"],
+    refused: ["../packages/cli/src/main.ts", "../../../packages/server/src/query/routes.ts"],
+  })),
+  ...DEPTHS.map((depth) => {
+    const up = "../".repeat(depth + 1);
+    return {
+      file: `packages/cli/test/${"deep/".repeat(depth)}planted.ts`,
+      allowed: ["@patchbay/test-support/inbox", `${up}src/main.ts`, "./support/command.ts"],
+      refused: [`${up}../../test/support/retail.ts`, `${up}../../test/console/support/pages.ts`],
+    };
+  }),
+];
+
+const planted = [...inFolders, ...outside];
+
 let folder: string;
 /** Lines that the linter reports, by file and rule. */
 let reported: Map<string, number[]>;
@@ -104,7 +123,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 async function lint(): Promise<Map<string, number[]>> {
   const oxlint = join(root, "node_modules/.bin/oxlint");
-  const { stdout } = await promisify(execFile)(oxlint, ["--format", "json", "packages"], {
+  const { stdout } = await promisify(execFile)(oxlint, ["--format", "json", "--ignore-pattern", "node_modules", "."], {
     cwd: folder,
     maxBuffer: 1e8,
   }).catch((error: { stdout: string }) => error);
@@ -150,4 +169,8 @@ test.each([...Object.keys(PACKAGES), ...Object.keys(FOLDERS).filter((parent) => 
 
 test("each package has its imports listed", () => {
   expect(readdirSync(join(root, "packages")).toSorted()).toEqual(Object.keys(PACKAGES).toSorted());
+});
+
+test("no package imports what only tests import", () => {
+  expect(Object.values(PACKAGES).flat()).not.toContain("test-support");
 });
