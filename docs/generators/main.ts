@@ -1,9 +1,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { writeReliabilityPage } from "../../test/faults/stored-figures.ts";
 import { reference, undescribed } from "./reference.ts";
 import { render } from "./section.ts";
 
-/** Writes the generated part of each page of docs/reference, which the page includes. */
+/** Writes the generated part of each page of docs/reference, which the page includes, and the tables of docs/reliability.md. */
 const folder = join(import.meta.dirname, "../reference/generated");
 const pages = reference();
 const missing = undescribed(pages);
@@ -14,3 +15,4 @@ if (missing.length > 0)
 mkdirSync(folder, { recursive: true });
 for (const [name, sections] of Object.entries(pages))
   writeFileSync(join(folder, `${name}.md`), `${render(sections)}\n`);
+writeReliabilityPage();

@@ -54,7 +54,7 @@ test("each end notices by itself that the network drops everything without closi
   }
 
   const atDefault = (ms: number): number => Math.round(((ms / HEARTBEAT_MS) * DEFAULT_HEARTBEAT_MS) / 1_000);
-  printFigure("15 half-open connection", {
+  printFigure("half-open connection", {
     "heartbeats until the runtime notices": (worst.runtime / HEARTBEAT_MS).toFixed(1),
     "until the control plane notices": (worst.plane / HEARTBEAT_MS).toFixed(1),
     "s at the default heartbeat": `${atDefault(worst.runtime)} and ${atDefault(worst.plane)}`,

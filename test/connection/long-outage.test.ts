@@ -53,7 +53,7 @@ test("a runtime whose control plane is down for half an hour retries, and reconn
   await runtime.stop({ drainMs: 0 });
 
   const grown = waits.slice(early);
-  printFigure("13 control plane away", {
+  printFigure("control plane away", {
     minutes: Math.round(awayMs / 60_000),
     attempts: waits.length,
     "longest wait ms": Math.max(...waits),

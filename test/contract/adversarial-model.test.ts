@@ -120,7 +120,7 @@ test("a model that obeys every injection runs no function outside its role's lis
   expect(ran.slice(before).some(({ name }) => name === "wipe_all" || name === "read_secrets")).toBe(true);
 
   const outside = ran.slice(0, before).filter(({ name, role }) => !mayCall(name, role));
-  printFigure("44 adversarial model", {
+  printFigure("adversarial model", {
     seed,
     turns: TURNS,
     "calls tried": calls,

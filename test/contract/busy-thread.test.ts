@@ -55,6 +55,6 @@ test("of 20 concurrent queries on one thread one runs, four wait in order, the r
       ?.messages.map(({ role }) => role) ?? [];
   expect(roles.filter((role) => role === "user").length).toBeGreaterThan(10);
   for (const [index, role] of roles.entries()) if (role === "user") expect(roles[index - 1]).not.toBe("user");
-  printFigure("29 concurrent queries on one thread", { rounds: ROUNDS, answered, "rejected as busy": refused });
+  printFigure("concurrent queries on one thread", { rounds: ROUNDS, answered, "rejected as busy": refused });
   expect(refused).toBe(ROUNDS * (AT_ONCE - 5));
 });

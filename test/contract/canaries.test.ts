@@ -189,7 +189,7 @@ test("secrets from every possible source appear in no log, stream, answer or tab
     "the provider's error": HIDDEN["the provider's error"],
     "a restricted field of a result": HIDDEN["a restricted field of a result"],
   });
-  printFigure("45 canary secrets", {
+  printFigure("canary secrets", {
     secrets: Object.keys({ ...HIDDEN, ...keys, ...made, ...CONVERSATION }).length,
     "KB searched": Math.round(
       (kept.length + logs.plane.length + logs.runtime.length + outputs.join("").length) / 1_000,

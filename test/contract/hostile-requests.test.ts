@@ -97,7 +97,7 @@ test("no random request to any route is answered with 5xx", async () => {
     { numRuns: REQUESTS, seed },
   );
 
-  printFigure("37 random requests", {
+  printFigure("random requests", {
     seed,
     requests: REQUESTS,
     "5xx": 0,
@@ -146,7 +146,7 @@ test("requests with endless headers are closed, and other requests are served me
   const closedIn = await closing;
 
   const [p99, base] = [quantile(meanwhile, 0.99), quantile(before, 0.99)];
-  printFigure("38 slow headers", {
+  printFigure("slow headers", {
     sockets: SLOW_SOCKETS,
     "closed within ms": Math.round(Math.max(...closedIn)),
     "p99 ms of others": Math.round(p99),

@@ -44,7 +44,7 @@ test("the same key with another body -> 422", async () => {
     expect(await response.json()).toMatchObject({ success: false, code: "idempotency_mismatch" });
   }
 
-  printFigure("28 key with another body", { statuses: statuses.join(" ") });
+  printFigure("key with another body", { statuses: statuses.join(" ") });
   expect(statuses).toEqual([422, 422]);
 });
 

@@ -66,7 +66,7 @@ test("client and control plane read a stream identically after 10,000 random spl
     const read = count % 2 === 0 ? ofProvider(pieces) : await ofClient(pieces);
     if (JSON.stringify(read) !== JSON.stringify(data)) differences++;
   }
-  printFigure("26 randomly split streams", { seed, splits: SPLITS, differences });
+  printFigure("randomly split streams", { seed, splits: SPLITS, differences });
   expect(differences).toBe(0);
 });
 

@@ -169,7 +169,7 @@ test("every route was tried, and no response depended on data of the other organ
   const tried = new Set(seenByB.map((text) => text.split(" ")[0]));
   expect(tried).toEqual(new Set(ROUTES.map(({ id }) => id)));
   expect(seenByB.join("\n")).not.toContain(OWN);
-  printFigure("42 two tenants", {
+  printFigure("two tenants", {
     routes: `${tried.size} of ${ROUTES.length}`,
     requests: seenByB.length,
     "answers with another tenant's data": 0,

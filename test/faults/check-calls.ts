@@ -10,7 +10,7 @@ interface CallRow {
   outcome: string | null;
 }
 
-interface CallFaults {
+export interface CallFaults {
   faults: string[];
   made: number;
   /** Calls with an unknown outcome. */
@@ -21,7 +21,7 @@ interface CallFaults {
   twice: number;
 }
 
-/** I3, I4: each call is logged and stored once, and runs at most once unless it is idempotent. Counts `counted` runs. */
+/** Each call is logged and stored once, and runs at most once unless it is idempotent. Counts `counted` runs. */
 export async function callFaults({ tables, notes }: Evidence, counted: ReadonlySet<string>): Promise<CallFaults> {
   const calls = await tables.rows<CallRow>("select id, run_id, function_name, arguments, outcome from calls");
   const logged = await tables.rows<{ body: string }>(

@@ -33,7 +33,7 @@ const TERMINAL = /^\{"type":"(finalResponse|error)"/;
 /** A run may end this long after its deadline. */
 const LATE_MS = 20_000;
 
-/** I1, I2, I5, I6: logs are complete and end once, clients received nothing else, and a thread has one run at a time. */
+/** Logs are complete and end once, clients received nothing else, and a thread has one run at a time. */
 export async function runFaults({ tables, noted }: Evidence): Promise<string[]> {
   const runs = await tables.rows<RunRow>(
     `select id, thread_id, position, status, last_seq, started_at, finished_at, deadline_at, result from runs`,

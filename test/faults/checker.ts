@@ -1,4 +1,4 @@
-import { callFaults } from "./check-calls.ts";
+import { type CallFaults, callFaults } from "./check-calls.ts";
 import { type Evidence, runFaults } from "./check-runs.ts";
 import { countBy, largest, type Outcome, percentile } from "./figures.ts";
 import type { Ending } from "./client.ts";
@@ -44,34 +44,35 @@ export async function check(lab: Lab, expected: Expected): Promise<Outcome> {
       ? [`outcome unknown of ${calls.unknown} of ${calls.made} calls`]
       : []),
   ];
-  const broken = endings.filter(({ breaks }) => breaks > 0);
-  const times = endings.map(({ ms }) => ms);
   return {
     violations: [...Map.groupBy(faults, kindOf).values()].flatMap(firstFew),
-    figures: {
-      queries: endings.length,
-      succeeded,
-      ...prefixed(
-        "failed:",
-        countBy(
-          endings.filter(({ kind }) => kind !== "succeeded"),
-          ({ code = "none" }) => code,
-        ),
-      ),
-      calls: calls.made,
-      unknown: calls.unknown,
-      ...prefixed("call:", calls.failed),
-      twice: calls.twice,
-      broken: broken.length,
-      refused503: endings.reduce((sum, { refusals }) => sum + refusals, 0),
-      p50Ms: percentile(times, 0.5),
-      p99Ms: percentile(times, 0.99),
-      maxMs: largest(times),
-      recoveryP99Ms: percentile(
-        broken.map(({ gapMs }) => gapMs),
-        0.99,
-      ),
-    },
+    figures: { ...(endings.length > 0 && clientFigures(endings, calls)), twice: calls.twice },
+  };
+}
+
+/** What the clients of the queries received, and the outcomes of their calls. */
+function clientFigures(endings: readonly Ending[], calls: CallFaults): Outcome["figures"] {
+  const failed = endings.filter(({ kind }) => kind !== "succeeded");
+  const broken = endings.filter(({ breaks }) => breaks > 0);
+  const times = endings.map(({ ms }) => ms);
+  const gaps = broken.map(({ gapMs }) => gapMs);
+  return {
+    queries: endings.length,
+    succeeded: endings.length - failed.length,
+    failed: failed.length,
+    ...prefixed(
+      "failed:",
+      countBy(failed, ({ code = "none" }) => code),
+    ),
+    calls: calls.made,
+    unknown: calls.unknown,
+    ...prefixed("call:", calls.failed),
+    broken: broken.length,
+    refused503: endings.reduce((sum, { refusals }) => sum + refusals, 0),
+    p50Ms: percentile(times, 0.5),
+    p99Ms: percentile(times, 0.99),
+    maxMs: largest(times),
+    recoveryP99Ms: percentile(gaps, 0.99),
   };
 }
 
@@ -99,7 +100,7 @@ const NOTHING = {
     except select run_id, step from ledger where kind in ('settle', 'release')`,
 };
 
-/** I7: each turn is charged once, and each balance equals the sum of its ledger and is never negative. */
+/** Each turn is charged once, and each balance equals the sum of its ledger and is never negative. */
 async function accountFaults({ tables }: Evidence): Promise<string[]> {
   const faults: string[] = [];
   for (const [meaning, sql] of Object.entries(NOTHING)) {
@@ -111,7 +112,7 @@ async function accountFaults({ tables }: Evidence): Promise<string[]> {
 
 const OF_RUNS = ["run_events", "turns", "calls", "usage", "audit"];
 
-/** I8: no organisation receives rows, events, calls or results of another. */
+/** No organisation receives rows, events, calls or results of another. */
 async function tenantFaults({ tables, notes, noted, lab }: Evidence): Promise<string[]> {
   const names = lab.allTenants.map(({ name }) => name);
   const others = new Map(names.map((name) => [name, names.filter((other) => other !== name)]));

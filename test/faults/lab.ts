@@ -39,7 +39,7 @@ export async function startLab(options: LabOptions = {}, patience = 1) {
   return {
     ...services,
     folder,
-    /** Factor for time limits: 1 on an idle machine, more if other tests run at the same time. */
+    /** Factor for the limits of waits: 1 on an idle machine, more if other tests run at the same time. */
     patience,
     replicas,
     ports,

@@ -7,9 +7,9 @@ import { figureLine, type Outcome } from "./figures.ts";
 import { type Lab, startLab } from "./lab.ts";
 import type { Scenario, Terms } from "./scenarios/scenario.ts";
 
-export type SeededTerms = Omit<Terms, "dice" | "patience"> & { seed: number };
+export type SeededTerms = Omit<Terms, "dice"> & { seed: number };
 
-/** The patience of labs in the test suite: other tests run at the same time. */
+/** The patience of labs in the test suite: other tests run at the same time. `pnpm faults` judges guaranteed times. */
 export const SHARED_PATIENCE = 3 * PATIENCE;
 
 /** The value of PATCHBAY_FAULT_SEED, or a random seed. */
@@ -34,9 +34,9 @@ function failedGroups({ folder }: Pick<Lab, "folder">): string[] {
 /** Runs a scenario, and prints its figures as one line and every violation after it. */
 export async function runOn(lab: Lab, scenario: Scenario, { seed, ...terms }: SeededTerms): Promise<Outcome> {
   process.stderr.write(`fault-lab ${scenario.name}: begins, seed ${seed}\n`);
-  const outcome = await scenario.run(lab, { ...terms, patience: lab.patience, dice: createDice(seed) });
+  const outcome = await scenario.run(lab, { ...terms, dice: createDice(seed) });
   const violations = [...outcome.violations, ...failedGroups(lab)];
-  const found = { figures: { seed, ...outcome.figures }, violations };
-  process.stderr.write(`${[figureLine(scenario.name, found), ...found.violations].join("\n  ")}\n`);
+  const found = { figures: { seed, ...terms, ...outcome.figures, violations: violations.length }, violations };
+  process.stderr.write(`${[figureLine(scenario.name, found.figures), ...found.violations].join("\n  ")}\n`);
   return found;
 }

@@ -92,7 +92,7 @@ test.concurrent.each([
 
   const answer = await agents.askBlocked();
 
-  printFigure("16 blocked runtime", { code: fate, "answered after ms": Math.round(performance.now() - began) });
+  printFigure("blocked runtime", { code: fate, "answered after ms": Math.round(performance.now() - began) });
   expect(answer).toMatchObject({ toolInteractions: [{ success: false, code: fate }] });
 
   // The runtime serves again once it is no longer blocked, over its old connection or a new one.
@@ -116,7 +116,7 @@ test("other agents are served while a runtime blocks its process", async () => {
   during.push(...(await latencies(ask, countdown(50))));
 
   const [p99, base] = [quantile(during, 0.99), quantile(before, 0.99)];
-  printFigure("16 other agents meanwhile", {
+  printFigure("other agents meanwhile", {
     queries: during.length,
     "p99 ms": p99.toFixed(1),
     "p99 ms before": base.toFixed(1),

@@ -79,7 +79,7 @@ test("1,000 runs cancelled at random moments end soon, and have no event after t
   expect(expectSoundRuns(file)).toEqual({ runs: RUNS, succeeded: RUNS - cancelled });
   using database = readDatabase(file);
   expect(database.rows("select id from runs where status = 'cancelled'")).toHaveLength(cancelled);
-  printFigure("30 cancel at random points", {
+  printFigure("cancel at random points", {
     runs: RUNS,
     cancelled,
     "p99 ms": Math.round(quantile(endedInMs, 0.99)),

@@ -57,7 +57,7 @@ test("1,000 results are stored once after cuts before their arrival or their ack
     await until(() => runtime.state === "connected", "the next connection");
   }
 
-  printFigure("10 connection cut after the handler", {
+  printFigure("connection cut after the handler", {
     calls: ROUNDS * AT_ONCE,
     delivered,
     "run again": ran.length - new Set(ran).size,
@@ -106,5 +106,5 @@ test("a call whose connection is cut between its intent and its frame goes to an
   expect(cuts).toBeGreaterThan(rounds / 4);
   expect(ran).toHaveLength(rounds);
   expect(new Set(ran).size).toBe(rounds);
-  printFigure("11 connection cut between intent and frame", { calls: rounds, cuts, unknown: 0, "run twice": 0 });
+  printFigure("connection cut between intent and frame", { calls: rounds, cuts, unknown: 0, "run twice": 0 });
 });

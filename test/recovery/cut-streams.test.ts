@@ -95,7 +95,7 @@ test("a stream cut after any byte and resumed equals the uncut one", async () =>
     cuts++;
   });
 
-  printFigure("22 streams cut at every byte", {
+  printFigure("streams cut at every byte", {
     cuts,
     "bytes of the stream": uncut.body.length,
     different: different.length,

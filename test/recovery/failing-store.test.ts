@@ -72,7 +72,7 @@ test.concurrent("with a store that is slow and fails at random, every run ends a
   expect({ runs, succeeded }).toEqual({ runs: 1_000, succeeded: 1_000 });
   expect(ran).toHaveLength(4 * runs);
   expect(new Set(ran).size).toBe(ran.length);
-  printFigure("35 store fails and is slow at random", { runs, failures: failed, methods: met, "calls run twice": 0 });
+  printFigure("store fails and is slow at random", { runs, failures: failed, methods: met, "calls run twice": 0 });
 });
 
 test.concurrent("a write that the store applied before it failed is not repeated", async () => {

@@ -111,7 +111,7 @@ test("a client that resumes after the kill receives exactly the events that it m
 });
 
 test("the same Idempotency-Key joins its run after the restart", () => {
-  printFigure("28 key repeated after a crash", { joined: joined?.success ? 1 : 0, asked: 1 });
+  printFigure("key repeated after a crash", { joined: joined?.success ? 1 : 0, asked: 1 });
   expect(joined).toMatchObject({ success: true, response: "Done: keyed.", toolInteractions: [{ success: true }] });
 });
 

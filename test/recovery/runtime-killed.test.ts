@@ -112,13 +112,17 @@ test("of 200 calls of killed runtimes only idempotent ones run twice, and each e
     expect(tried.map(({ attempt }) => attempt)).toEqual([1, 2]);
     expect(tried[1]?.pid).toBe(heir.process.pid);
   }
-  printFigure("8 runtime killed in mid-call", {
+  printFigure("runtime killed in mid-call", {
     calls: QUERIES,
     "run twice": 0,
     unknown: QUERIES,
     "answered in ms": tookMs,
   });
-  printFigure("9 the same, idempotent", { calls: QUERIES, succeeded: repeated.length, "attempts at most": 2 });
+  printFigure("idempotent calls of killed runtimes", {
+    calls: QUERIES,
+    succeeded: repeated.length,
+    "attempts at most": 2,
+  });
   expectSoundRuns(deployment.databaseFile);
   using database = readDatabase(deployment.databaseFile);
   expect(database.rows("select id from calls where outcome is not null")).toHaveLength(2 * QUERIES);

@@ -83,7 +83,7 @@ test.concurrent("connect finishes its calls, accepts no further ones, and exits 
   expect(later.toolInteractions.map(({ success }) => success)).toEqual([true, true, true]);
   const { code, ms } = await ended;
   const runs = deployment.functionRuns();
-  printFigure("18 SIGTERM of a runtime", {
+  printFigure("SIGTERM of a runtime", {
     calls: ids.length,
     finished: made.length,
     "exit ms": Math.round(ms),

@@ -120,7 +120,7 @@ test("readers whose process is stopped neither block a run of 50 MB of events no
   await streams(0);
   const heldEach = (withThem - (await settledHeapBytes())) / READERS;
 
-  printFigure("24 stopped readers", {
+  printFigure("stopped readers", {
     readers: READERS,
     MB: (STEPS * CALLS * RESULT_UNITS) / 1e6,
     "run ms without readers": Math.round(withoutReaders),
@@ -179,7 +179,7 @@ test("1,000 streams whose clients die at the same time leave no memory and no ti
   // The service's own loops start timers too; one per stream would make a thousand.
   await vi.waitFor(() => expect(timers()).toBeLessThan(timersBefore + 20));
   const heapAfter = await settledHeapBytes();
-  printFigure("21 streams die at the same time", {
+  printFigure("streams die at the same time", {
     streams: 1_000,
     "freed in ms": Math.round(freedInMs),
     "timers left": Math.max(0, timers() - timersBefore),

@@ -27,7 +27,7 @@ test("kill -9 of writers during commits loses no stored event, 25 times", async 
     }
   }
 
-  printFigure("32 embedded store killed in its commits", { kills: KILLS, "events acknowledged": acknowledged, lost });
+  printFigure("embedded store killed in its commits", { kills: KILLS, "events acknowledged": acknowledged, lost });
   expect(lost).toBe(0);
   expect(acknowledged).toBeGreaterThan(KILLS);
   expect(await place.rows("pragma integrity_check")).toEqual([{ integrity_check: "ok" }]);

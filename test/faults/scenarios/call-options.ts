@@ -36,9 +36,9 @@ export const retriedCalls: Scenario = {
   promise:
     "A function with retries starts at most its number of handlers, and a write one, over killed runtimes and replicas.",
   lab: { replicas: 2 },
-  async run(lab, { rate, dice, patience }) {
+  async run(lab, { rate, dice }) {
     const called = callEach(lab, ["flaky_read", "flaky_charge"], { queries: Math.round(rate), ms: 300 });
-    await until(() => begins(called.notes(), "flaky_read").length > 0, "a call runs", 30_000 * patience);
+    await until(() => begins(called.notes(), "flaky_read").length > 0, "a call runs", 30_000 * lab.patience);
     let kills = 0;
     for (const kind of ["runtime", "replica", "runtime"]) {
       const killed = kind === "replica" ? [dice.pick(lab.replicas)] : lab.tenants.map((one) => dice.pick(one.runtimes));

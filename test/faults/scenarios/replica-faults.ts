@@ -10,7 +10,7 @@ export const killedReplicas: Scenario = {
   name: "killed-replicas",
   promise: "Replicas killed one after another lose no acknowledged event and no run, and run no call twice.",
   lab: {},
-  async run(lab, { seconds, rate, dice, patience }) {
+  async run(lab, { seconds, rate, dice }) {
     const load = startLoad(lab, { rate, dice, thinkMs: 500 });
     // A kill every 20 s, including the next start; a short run has two.
     const everyMs = Math.min(16_000, 400 * seconds);
@@ -33,7 +33,6 @@ export const killedReplicas: Scenario = {
       {
         "a replica was killed": kills > 0,
         "a run was taken over": (row?.count ?? 0) > 0,
-        "recovery p99 within 20 s": Number(found.figures["recoveryP99Ms"]) <= 20_000 * patience,
       },
     );
   },
@@ -83,7 +82,7 @@ export const rollingRestart: Scenario = {
   name: "rolling-restart",
   promise: "Replicas restarted one after another by SIGTERM under load fail no query.",
   lab: {},
-  async run(lab, { rate, dice, patience }) {
+  async run(lab, { rate, dice }) {
     const load = startLoad(lab, { rate, dice });
     const exits: { code: number | null; ms: number }[] = [];
     for (const replica of lab.replicas) {
@@ -94,14 +93,11 @@ export const rollingRestart: Scenario = {
     await sleep(2_000);
     const endings = await load.stop();
     const found = await check(lab, { endings, succeeded: endings.length });
-    const slowest = largest(exits.map(({ ms }) => ms));
+    const slowestExitMs = largest(exits.map(({ ms }) => ms));
     return together(
       found,
-      { restarts: exits.length, slowestExitMs: slowest },
-      {
-        "each replica exited with 0": exits.every(({ code }) => code === 0),
-        "each exit within 25 s": slowest <= 25_000 * patience,
-      },
+      { restarts: exits.length, slowestExitMs },
+      { "each replica exited with 0": exits.every(({ code }) => code === 0) },
     );
   },
 };

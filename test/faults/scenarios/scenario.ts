@@ -9,11 +9,9 @@ export interface Terms {
   /** Queries per second. */
   rate: number;
   dice: Dice;
-  /** The lab's, as a factor for guaranteed times. */
-  patience: number;
 }
 
-/** A fault, the load during it, and the guarantees after it. */
+/** A fault, the load during it, and its figures. The limits of guaranteed times are in `promises`, not here. */
 export interface Scenario {
   readonly name: string;
   /** The guarantee in one sentence. */
