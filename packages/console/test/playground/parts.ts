@@ -14,6 +14,7 @@ export function runSummary(given: Partial<RunSummary>): RunSummary {
     code: null,
     role: null,
     query: "",
+    queryChars: 0,
     provider: "offline",
     model: "offline",
     createdAt: AT,

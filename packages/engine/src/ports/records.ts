@@ -135,6 +135,8 @@ export interface RunRecord {
   fence: number;
   manifestHash?: string;
   request: RunRequest;
+  /** Absent for runs from earlier versions. */
+  queryChars?: number;
   createdAt: number;
   startedAt?: number;
   finishedAt?: number;
@@ -169,6 +171,7 @@ export const ACCEPTED = [
   "kind",
   "manifestHash",
   "request",
+  "queryChars",
 ] as const satisfies readonly (keyof RunRecord)[];
 /** A run as its request describes it. */
 export type AcceptedRun = Pick<RunRecord, (typeof ACCEPTED)[number]>;
