@@ -15,9 +15,8 @@ export function summarised({ db, dialect }: Engine) {
   return db
     .selectFrom("runs")
     .select(["runs.id", "runs.agent_id", "runs.thread_id", "runs.position", "runs.session_id", "runs.key_id"])
-    .select(["runs.role", "runs.kind", "runs.status", "runs.request", "runs.query_chars"])
-    .select(["runs.created_at", "runs.started_at", "runs.finished_at", "runs.waits_since", "runs.waited_ms"])
-    .select(dialect.now.as("now"))
+    .select(["runs.role", "runs.kind", "runs.status", "runs.request", "runs.created_at", "runs.started_at"])
+    .select(["runs.finished_at", "runs.waits_since", "runs.waited_ms", dialect.now.as("now")])
     .select((eb) =>
       eb.case().when("runs.status", "in", ["failed", "cancelled"]).then(eb.ref("runs.ending")).end().as("failure"),
     );
@@ -47,7 +46,6 @@ function toSummary(row: SummarisedRun, figures: Figures): RunSummary {
     code: (row.failure && fromJson(row.failure).code) ?? null,
     role: row.role,
     query: shownQuery(query),
-    queryChars: row.query_chars,
     provider,
     model,
     createdAt: isoTime(row.created_at),

@@ -14,7 +14,6 @@ export function runSummary(given: Partial<RunSummary>): RunSummary {
     code: null,
     role: null,
     query: "",
-    queryChars: 0,
     provider: "offline",
     model: "offline",
     createdAt: AT,

@@ -135,8 +135,6 @@ export interface RunRecord {
   fence: number;
   manifestHash?: string;
   request: RunRequest;
-  /** Absent for runs from earlier versions. */
-  queryChars?: number;
   createdAt: number;
   startedAt?: number;
   finishedAt?: number;
@@ -171,7 +169,6 @@ export const ACCEPTED = [
   "kind",
   "manifestHash",
   "request",
-  "queryChars",
 ] as const satisfies readonly (keyof RunRecord)[];
 /** A run as its request describes it. */
 export type AcceptedRun = Pick<RunRecord, (typeof ACCEPTED)[number]>;

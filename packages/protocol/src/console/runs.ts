@@ -32,8 +32,6 @@ export const RunSummary = z.object({
   role: z.string().nullable(),
   /** At most its first 200 characters. */
   query: z.string(),
-  /** The whole query's length in characters. Null for runs from earlier versions. */
-  queryChars: z.number().nullable(),
   provider: z.string(),
   model: z.string(),
   createdAt: time,

@@ -9,7 +9,7 @@ import {
   type RunRecord,
   type TurnTiming,
 } from "@patchbay/engine/ports/records";
-import { acceptedOf, type NewRun } from "@patchbay/engine/ports/store/run-store";
+import type { NewRun } from "@patchbay/engine/ports/store/run-store";
 import { type Json, toJson } from "../columns.ts";
 import { bigint, flag, integer, json, pick, recordColumns, type RowOf, text } from "./table.ts";
 
@@ -32,7 +32,6 @@ const RUN = {
   lastSeq: integer("last_seq"),
   manifestHash: text("manifest_hash"),
   request: json("request"),
-  queryChars: integer("query_chars"),
   cancelRequested: flag("cancel_requested"),
   createdAt: bigint("created_at"),
   startedAt: bigint("started_at"),
@@ -131,7 +130,10 @@ export const recordedColumns = recordColumns<RecordedFacts>()(FACTS);
 export const ofRunColumns = recordColumns<Pick<RunRecord, (typeof OF_RUN)[number]>>()(pick(RUN, OF_RUN));
 
 /** The columns of a run that its request sets. */
-export const newRowOf = (run: NewRun) => acceptedColumns.rowOf(acceptedOf(run));
+export function newRowOf(run: NewRun) {
+  const { role } = run.request;
+  return acceptedColumns.rowOf(role === undefined ? run : { ...run, role });
+}
 
 /** A result without its calls: lists and pages then do not read megabytes. */
 export function endingOf({ toolInteractions: _calls, ...ending }: QueryResponse): RunEnding {

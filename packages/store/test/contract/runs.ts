@@ -24,7 +24,6 @@ export function runContract(place: MakePlace): void {
       fence: 1,
       manifestHash: "h1",
       request: asked.request,
-      queryChars: asked.request.query.length,
       createdAt,
       startedAt: createdAt,
       deadlineAt: createdAt + 240_000,

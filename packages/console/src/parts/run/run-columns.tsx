@@ -19,7 +19,6 @@ export const RUN_COLUMNS = [
   "Model",
   "Key",
   "Session",
-  "Query length",
   "Calls",
   "Duration",
   "Tokens",
@@ -29,7 +28,7 @@ export const RUN_COLUMNS = [
 export type RunColumn = (typeof RUN_COLUMNS)[number];
 
 /** The columns for members who have not chosen any. Narrow tables omit some. */
-const PRESET = RUN_COLUMNS.filter((name) => !["Model", "Key", "Session", "Query length"].includes(name));
+const PRESET = RUN_COLUMNS.filter((name) => !["Model", "Key", "Session"].includes(name));
 /** The preset for cards on narrow screens, to keep them short; the run page has the other values. */
 const CARD_PRESET = PRESET.filter((name) => !["Source", "Tokens", "Cost"].includes(name));
 
@@ -98,12 +97,6 @@ const allColumns = (longestMs: number, keys: ReadonlyMap<string, string>): Colum
   },
   { head: "Key", from: "xl", cell: ({ keyId }) => <Cut>{keys.get(keyId) ?? keyId}</Cut> },
   { head: "Session", from: "xl", cell: ({ sessionId }) => <Cut>{sessionId ?? "–"}</Cut> },
-  {
-    head: "Query length",
-    align: "end",
-    from: "xl",
-    cell: ({ queryChars }) => (queryChars === null ? "–" : <Count value={queryChars} />),
-  },
   {
     head: "Calls",
     align: "end",

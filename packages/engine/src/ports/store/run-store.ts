@@ -20,7 +20,7 @@ import {
 } from "../records.ts";
 
 /** A new run. */
-export interface NewRun extends Omit<AcceptedRun, "role" | "queryChars"> {
+export interface NewRun extends Omit<AcceptedRun, "role"> {
   /** An existing thread's id, or with `newThread` a new one's. */
   threadId: string;
   newThread: boolean;
@@ -45,20 +45,13 @@ export interface NewRun extends Omit<AcceptedRun, "role" | "queryChars"> {
   audit: AuditEntry[];
 }
 
-/** With the members that the request determines. */
-export const acceptedOf = (run: NewRun): NewRun & AcceptedRun => ({
-  ...run,
-  queryChars: run.request.query.length,
-  ...present({ role: run.request.role }),
-});
-
 /** The record for a run without any work. `made`: what the store adds. */
 export function recordOf(
   run: NewRun,
   made: Pick<RunRecord, "status" | "fence" | "createdAt" | "deadlineAt"> & { startedAt?: number | undefined },
 ): RunRecord {
   const { startedAt, ...state } = made;
-  const accepted = acceptedOf(run);
+  const accepted = { ...run, ...present({ role: run.request.role }) };
   const members = ACCEPTED.map((member) => [member, accepted[member]]).filter(([, value]) => value !== undefined);
   return {
     ...(Object.fromEntries(members) as AcceptedRun),
