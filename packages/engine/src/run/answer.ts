@@ -93,6 +93,7 @@ function common(
     executionTimeMs,
     toolInteractions,
     usage: usageOf(state?.turns ?? []),
+    turns: state?.turns.length ?? 0,
     ...(warnings.length > 0 && { warnings }),
   };
 }
