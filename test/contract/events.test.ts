@@ -51,7 +51,7 @@ describe("events of endpoint 2 have these fields at the top level", () => {
     });
   });
 
-  test("finalResponse: response, threadId, runId, sessionId?, executionTimeMs, toolInteractions, usage, turns, warnings?", async () => {
+  test("finalResponse: response, threadId, runId, sessionId?, executionTimeMs, toolInteractions, usage, warnings?", async () => {
     await using system = await startContractSystem(scriptFor({ text: "Half", stop: "length" }));
 
     const { events, headers } = await system.stream("hi", { sessionId: "s-1" });
@@ -64,7 +64,6 @@ describe("events of endpoint 2 have these fields at the top level", () => {
       "sessionId",
       "threadId",
       "toolInteractions",
-      "turns",
       "type",
       "usage",
       "warnings",

@@ -41,10 +41,6 @@ export const answerMembers = {
   executionTimeMs: z.number().describe("Milliseconds from when the query was accepted to its end, including waits."),
   toolInteractions: z.array(ToolCall).describe("The run's function calls, in the order in which the model made them."),
   usage: Usage.describe("Tokens and cost, summed over the model turns."),
-  turns: z
-    .number()
-    .optional()
-    .describe("The number of model turns; a retry counts those that it continues. Absent from earlier versions."),
   warnings: optionalTexts(
     "What reduced the answer: omitted earlier queries, failed models, services that were left out.",
   ),

@@ -93,7 +93,6 @@ function common(
     executionTimeMs,
     toolInteractions,
     usage: usageOf(state?.turns ?? []),
-    turns: state?.turns.length ?? 0,
     ...(warnings.length > 0 && { warnings }),
   };
 }
