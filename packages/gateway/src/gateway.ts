@@ -1,6 +1,7 @@
 import { clearTimer, setInterval } from "@patchbay/kit/time";
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
+import type { WebSocket } from "ws";
 import { LIMITS } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import { createAccessWatch } from "@patchbay/engine/ports/access-watch";
@@ -12,7 +13,7 @@ import { LateResults } from "./calls/late-results.ts";
 import type { GatewayContext } from "./context.ts";
 import { createShadows } from "./shadow/shadows.ts";
 import { acceptRuntime } from "./handshake/handshake.ts";
-import { closeWhenRevoked, createKeyQuota } from "./handshake/runtime-keys.ts";
+import { closeWhenRevoked, createKeyQuota, type RuntimeKey } from "./handshake/runtime-keys.ts";
 import { type Authenticate, createUpgrade } from "./handshake/upgrade.ts";
 import { Connections } from "./local/connections.ts";
 import { createConnectionRegistry, Directory } from "./peers/directory.ts";
@@ -67,6 +68,8 @@ export interface FunctionGatewayOptions extends Omit<GatewayContext, "metrics"> 
 export interface RuntimeGateway extends FunctionGateway {
   /** Accepts `GET /functions/connect` from the HTTP server's `upgrade` event. Never throws. */
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  /** Serves a runtime on a socket whose key was checked. */
+  accept(socket: WebSocket, transport: Duplex, key: RuntimeKey): void;
   /** How many runtimes are connected to this replica now, for one agent or all. */
   connectionCount(agentId?: string): number;
   /** Announces to all replicas that the agent was renamed, or one of its function sets confirmed. */
@@ -95,22 +98,24 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
   const access = running.use(createAccessWatch({ valid: { credential }, everyMs, log }));
   const quota = createKeyQuota(limits);
   const handshake = { ...parts, store, within, replicaId, limits, heartbeatMs, helloMs, log, metrics };
+  function accept(socket: WebSocket, transport: Duplex, key: RuntimeKey): void {
+    const { agentId, keyId } = key;
+    connections.track(socket);
+    closeWhenRevoked(socket, keyId, access);
+    socket.on("error", (error) => log.debug("socket of a runtime failed", { agentId, error }));
+    acceptRuntime(socket, transport, key, { ...handshake, events: connections }).catch((error: unknown) => {
+      log.error("handshake with a runtime failed", { agentId, error });
+      socket.terminate();
+    });
+  }
+
   const handleUpgrade = createUpgrade({
     authenticate: options.authenticate,
     accepts: () => !connections.leaving,
     quota,
     metrics,
     log,
-    accepted: (socket, transport, key) => {
-      const { agentId, keyId } = key;
-      connections.track(socket);
-      closeWhenRevoked(socket, keyId, access);
-      socket.on("error", (error) => log.debug("socket of a runtime failed", { agentId, error }));
-      acceptRuntime(socket, transport, key, { ...handshake, events: connections }).catch((error: unknown) => {
-        log.error("handshake with a runtime failed", { agentId, error });
-        socket.terminate();
-      });
-    },
+    accepted: accept,
   });
 
   const every = (ms: number, work: () => void): void => void running.adopt(setInterval(work, ms), clearTimer);
@@ -136,6 +141,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     onChange: changes.on,
     agentChanged: changes.announce,
     handleUpgrade,
+    accept,
     connectionCount: (agentId) => (agentId === undefined ? registry.all() : registry.of(agentId)).length,
     goingAway() {
       connections.goingAway();

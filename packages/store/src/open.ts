@@ -62,7 +62,7 @@ export async function openStore(url: string, options: { log?: Log; clock?: Clock
     // Loaded only when used: the driver costs time and memory at the start.
     const { openPostgres } = await import("./open-postgres.ts");
     const { engine, backup } = await openPostgres(url, { log, clock });
-    return { ...assemble({ ...engine, files: NO_FILES, health: new StoreHealth({ log }) }), backup };
+    return { ...storeOn({ ...engine, files: NO_FILES, health: new StoreHealth({ log }) }), backup };
   }
   const dialect = sqliteDialect(sqlitePath(url), { clock });
   const db = new Kysely<Schema>({ dialect: dialect.kysely });
@@ -75,7 +75,7 @@ export async function openStore(url: string, options: { log?: Log; clock?: Clock
   log.info("store opened", { url });
   const reads = dialect.reads ? new Kysely<Schema>({ dialect: dialect.reads }) : db;
   const files = sqliteFiles(db, log);
-  const store = assemble({
+  const store = storeOn({
     db,
     reads,
     urgent: db,
@@ -127,7 +127,8 @@ export async function lockStore(url: string): Promise<AsyncDisposable> {
   return file === undefined ? { async [Symbol.asyncDispose]() {} } : lockSqliteFile(file);
 }
 
-function assemble(engine: Engine): OpenStore {
+/** The store on an open engine. Several replicas of a simulation share one. */
+export function storeOn(engine: Engine): OpenStore {
   const { reserve, ...balances } = credits(engine);
   const background = upkeep(engine);
   const { index, remembering } = runIndex(engine, background);

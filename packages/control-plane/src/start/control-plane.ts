@@ -1,4 +1,4 @@
-import { monotonicMs, randomUUID } from "@patchbay/kit/time";
+import { monotonicMs } from "@patchbay/kit/time";
 import type { HttpDeps } from "@patchbay/server/query/deps";
 import { createHttpServer } from "@patchbay/server/kernel/server";
 import { createOpenStreams } from "@patchbay/server/query/open-streams";
@@ -8,21 +8,15 @@ import { refuseForeignHosts } from "@patchbay/server/query/origins";
 import { present } from "@patchbay/kit";
 import { VERSION } from "@patchbay/protocol";
 import type { AccessWatch } from "@patchbay/engine/ports/access-watch";
-import { createAuthenticator } from "@patchbay/server/accounts/authenticator";
 import { createAdmin, type Admin } from "@patchbay/server/accounts/admin";
 import { createClientTokens } from "@patchbay/server/accounts/client-tokens";
 import { createCallerProof } from "@patchbay/server/accounts/callers";
-import { createAdapterLimit, createRateLimit, tierNamed } from "@patchbay/server/accounts/limits";
+import { createAdapterLimit, createRateLimit } from "@patchbay/server/accounts/limits";
 import { mountConsole } from "@patchbay/console-api/mount";
-import { createFunctionGateway } from "@patchbay/gateway/gateway";
-import { createModelCatalog, withOwnModel, wrappedModels } from "@patchbay/models/catalog";
-import { createOfflineProvider } from "@patchbay/models/offline";
 import { ServiceError } from "@patchbay/engine/ports/service-error";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 import { databaseOption } from "@patchbay/store/open";
-import { createApprovals } from "@patchbay/engine/run/approvals";
-import { createRuns } from "@patchbay/engine/run/runs";
-import { createMetrics } from "./metrics.ts";
+import { type Core, createCore } from "./core.ts";
 import { type ControlPlaneOptions, type Settings, withDefaults } from "./options.ts";
 import { openResources, type Resources } from "./resources.ts";
 import { watchAccess } from "./watch-access.ts";
@@ -171,61 +165,11 @@ function urlOf(host: string, port: number): string {
   return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
 }
 
-type Core = ReturnType<typeof createCore>;
-
 /** What the server refuses before a route is chosen. */
 const guards = (settings: Settings, { files }: Resources) => ({
   connections: files.connections,
   refuse: settings.local ? refuseForeignHosts(settings) : undefined,
 });
-
-/** The gateway, the models and the runs. */
-function createCore(settings: Settings, { store, bus, clock, files, onlyReplica, tracing }: Resources) {
-  const { limits, log, tiers, runTimeoutMs, observe, heartbeatMs, reconnectMs, arrivalMs, providerIdleMs } = settings;
-  const { runtimes, threads, accounts, approvals, audit, permits } = store;
-  const within: Store["within"] = (orgId, work) => store.within(orgId, work);
-  const database = onlyReplica ? "sqlite" : "postgres";
-  const metrics = createMetrics({ health: { version: VERSION, database, store, bus, files } });
-  const replicaId = randomUUID();
-  const authenticate = createAuthenticator({ accounts, clock, log });
-  const gateway = createFunctionGateway({
-    store: runtimes,
-    calls: store.calls,
-    shadows: store.shadows,
-    validCredentials: (ids) => accounts.validCredentials(ids),
-    async authenticate(secret) {
-      const credential = await authenticate("runtime", secret);
-      return credential && { keyId: credential.credentialId, ...credential };
-    },
-    within,
-    bus,
-    replicaId,
-    limits,
-    clock,
-    log,
-    metrics,
-    ...present({ heartbeatMs, reconnectMs, arrivalMs }),
-  });
-  const models = catalogOf(settings);
-  const charged = (tier: string): boolean => tierNamed(tiers, tier).charged;
-  const stores = { runs: store.runs, runtimes, threads, accounts, approvals, audit, permits, within };
-  const deps = {
-    ...stores,
-    ...present({ providerIdleMs }),
-    ...(tracing && { tracing }),
-    gateway,
-    models,
-    clock,
-    log,
-    metrics,
-    observe,
-    charged,
-    runTimeoutMs,
-    limits,
-  };
-  const runs = createRuns({ owner: replicaId, bus }, deps);
-  return { metrics, authenticate, within, gateway, models, runs, approvals: createApprovals({ ...stores, bus }) };
-}
 
 function httpDeps(
   settings: Settings,
@@ -283,16 +227,6 @@ function httpDeps(
 
 function listenForMetrics({ metricsPort: port, host }: Settings, deps: HttpDeps) {
   return port === undefined ? undefined : serveMetrics(deps, { host, port });
-}
-
-/** The models that queries may name: the program's own model first, each wrapped by `wrapModel`. */
-function catalogOf({ providers = {}, model, wrapModel }: ControlPlaneOptions) {
-  const { offline = false, ...accounts } = providers;
-  // A program with its own model never needs the offline one.
-  const configured = model
-    ? withOwnModel(createModelCatalog(accounts), model)
-    : createModelCatalog({ ...accounts, ...(offline && { offline: createOfflineProvider() }) });
-  return wrapModel ? wrappedModels(configured, wrapModel) : configured;
 }
 
 const tooManyReads = (): ServiceError =>

@@ -1,5 +1,4 @@
 import { clearTimer, monotonicMs, randomUUID, setTimeout } from "@patchbay/kit/time";
-import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import {
   LIMITS,
@@ -57,7 +56,7 @@ export class RuntimeConnection implements RuntimeChannel {
   readonly assigned = new AssignedCalls();
   readonly openedAt = monotonicMs();
   readonly #socket: WebSocket;
-  readonly #transport: Duplex;
+  readonly #transport: Duplex & { bytesRead?: number };
   readonly #running = new Set<QueuedCall>();
   readonly #queue = new Set<QueuedCall>();
   readonly #contexts = new Questions<PreparedContext>();
@@ -244,7 +243,7 @@ export class RuntimeConnection implements RuntimeChannel {
    * process that was suspended does not terminate every connection when it resumes.
    */
   heartbeat(): void {
-    const bytes = this.#transport instanceof Socket ? this.#transport.bytesRead : Number.NaN;
+    const bytes = this.#transport.bytesRead ?? Number.NaN;
     this.#silentBeats = bytes === this.#bytesRead ? this.#silentBeats + 1 : 0;
     this.#bytesRead = bytes;
     if (this.#silentBeats >= SILENT_BEATS) this.#socket.terminate();

@@ -7,7 +7,7 @@ import { defaultLog, type Log } from "../log.ts";
 import type { Service } from "../service.ts";
 import { type BackoffOptions, createBackoff } from "./backoff.ts";
 import { Calls } from "./calls.ts";
-import { type ControlPlaneConnection, parseTarget, requireValidDeployment } from "./connection.ts";
+import { type ControlPlaneConnection, type OpenSocket, parseTarget, requireValidDeployment } from "./connection.ts";
 import { helloOf } from "./hello.ts";
 import type { ApprovalNotice } from "./notices.ts";
 import { proxyFor } from "./proxy.ts";
@@ -106,6 +106,10 @@ export function connect(service: Service, options: ConnectOptions): Connection {
   return new Runtime(service, options);
 }
 
+/** As {@link connect}, over another network than the machine's. */
+export const connectOver = (openSocket: OpenSocket, service: Service, options: ConnectOptions): Connection =>
+  new Runtime(service, options, openSocket);
+
 class Runtime implements Connection {
   readonly instanceId = randomUUID();
   readonly ready: Promise<void>;
@@ -126,7 +130,7 @@ class Runtime implements Connection {
   #phase: "serving" | "draining" | "stopped" = "serving";
   #stopping: Promise<void> | undefined;
 
-  constructor(service: Service, options: ConnectOptions) {
+  constructor(service: Service, options: ConnectOptions, openSocket?: OpenSocket) {
     const { concurrency = 16, reportErrors = false, log = defaultLog(), signal, url, deployment } = options;
     requireValidDeployment(deployment);
     const target = parseTarget(options);
@@ -163,6 +167,7 @@ class Runtime implements Connection {
       runtimeId: this.instanceId,
       backoff: createBackoff(options.backoff),
       log,
+      openSocket,
       events: {
         welcomed: (connection) => this.#welcomed(connection),
         frame: (connection, frame) => this.#receive(connection, frame),

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { type ControlPlaneFrame, DEFAULT_LIMITS, ErrorBody, LIMITS } from "@patchbay/protocol";
 import { parseJson, present } from "@patchbay/kit";
-import { WebSocket } from "ws";
+import { type ClientOptions, WebSocket } from "ws";
 import type { Log } from "../log.ts";
 import { parseControlPlaneFrame } from "./frames.ts";
 import type { Tunnel } from "./proxy.ts";
@@ -56,6 +56,11 @@ const HANDSHAKE_MS = 10_000;
 /** With more unsent bytes than this, `sendIfIdle` drops frames. */
 const IDLE_BYTES = 1_048_576;
 
+/** Opens a WebSocket. A simulation has its own network. */
+export type OpenSocket = (address: string, options: ClientOptions) => WebSocket;
+
+const openWebSocket: OpenSocket = (address, options) => new WebSocket(address, options);
+
 /** Connects to a control plane and sends `hello`. Never throws for network failures: they end the connection. */
 export function openConnection(options: {
   target: Target;
@@ -63,11 +68,12 @@ export function openConnection(options: {
   events: ConnectionEvents;
   log: Log;
   tunnel?: Tunnel;
+  openSocket?: OpenSocket;
 }): ControlPlaneConnection {
-  const { target, hello, events, log, tunnel } = options;
+  const { target, hello, events, log, tunnel, openSocket = openWebSocket } = options;
   const abandoned = new AbortController();
   let proxyStatus: number | undefined;
-  const socket = new WebSocket(target.address, {
+  const socket = openSocket(target.address, {
     headers: target.headers,
     perMessageDeflate: false,
     handshakeTimeout: HANDSHAKE_MS,

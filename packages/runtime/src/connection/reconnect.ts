@@ -4,7 +4,13 @@ import { present } from "@patchbay/kit";
 import { ConnectionError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Backoff } from "./backoff.ts";
-import { type ConnectionEnd, type ControlPlaneConnection, openConnection, type Target } from "./connection.ts";
+import {
+  type ConnectionEnd,
+  type ControlPlaneConnection,
+  openConnection,
+  type OpenSocket,
+  type Target,
+} from "./connection.ts";
 import type { Proxy, Tunnel } from "./proxy.ts";
 
 /** How long a replaced connection still serves if its control plane does not close it. */
@@ -28,6 +34,7 @@ interface ReconnectorOptions {
   backoff: Backoff;
   log: Log;
   events: ReconnectorEvents;
+  openSocket?: OpenSocket | undefined;
 }
 
 /**
@@ -87,7 +94,7 @@ export class Reconnector {
   #connect(): void {
     clearTimer(this.#retry);
     this.#retry = undefined;
-    const { proxy, target, hello, log, events } = this.#options;
+    const { proxy, target, hello, log, events, openSocket } = this.#options;
     if (this.#ended || this.#connecting || (proxy && !this.#tunnel)) return;
     this.#isStale = false;
     this.#connecting = openConnection({
@@ -99,7 +106,7 @@ export class Reconnector {
         ended: this.#connectionEnded.bind(this),
       },
       log,
-      ...present({ tunnel: this.#tunnel }),
+      ...present({ tunnel: this.#tunnel, openSocket }),
     });
     this.#connections.add(this.#connecting);
   }

@@ -35,6 +35,8 @@ export interface SenderDeps {
   metrics: Pick<Metrics, "webhookAttempted">;
   /** Default: the machine's name servers. */
   resolve?: Resolve;
+  /** Default: over the network. */
+  send?: typeof post;
 }
 
 /**
@@ -106,7 +108,7 @@ async function attempt(
   deps: SenderDeps,
   { stop, ms }: { stop: AbortSignal; ms: number },
 ) {
-  const { clock, networks, resolve, metrics, log } = deps;
+  const { clock, networks, resolve, metrics, log, send = post } = deps;
   const body = JSON.stringify(eventOf(delivery, deps.baseUrl));
   const headers = {
     "Content-Type": "application/json",
@@ -118,7 +120,7 @@ async function attempt(
   const signal = AbortSignal.any([stop, timeoutSignal(ms)]);
   const startedAt = monotonicMs();
   let isNamed = false;
-  const result: Result = await post(url, {
+  const result: Result = await send(url, {
     headers,
     body,
     networks,

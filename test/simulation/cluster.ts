@@ -1,0 +1,233 @@
+import { connectOver } from "@patchbay/runtime/connection/connect";
+import type { OpenStore } from "@patchbay/store/open";
+import { createSimulatedBus } from "./bus.ts";
+import {
+  AGENT,
+  type ClientDeps,
+  type ClientRecord,
+  type DecisionRecord,
+  KEYS,
+  ROLES,
+  startApprover,
+  startClient,
+} from "./clients.ts";
+import { createModel, type ProviderWeather } from "./model.ts";
+import { createNetwork } from "./network.ts";
+import type { Plan } from "./plan.ts";
+import { type Replica, startReplica } from "./replica.ts";
+import { createService, type Effects } from "./service.ts";
+import { fillDisk } from "./store.ts";
+import { Process, type World } from "./world.ts";
+
+/** Everything that a simulation knows in addition to the store. */
+export interface Cluster {
+  world: World;
+  store: OpenStore;
+  plan: Plan;
+  effects: Effects;
+  clients: ClientRecord[];
+  decisions: DecisionRecord[];
+  /** Deliveries that the webhook's receiver accepted, by id. */
+  delivered: Map<string, string>;
+  /** How often each kind of fault happened. */
+  faults: Record<string, number>;
+  replicas: Replica[];
+  /** Ends every fault. */
+  calm: boolean;
+  /** Killed processes do not come back. */
+  isOver: boolean;
+}
+
+const ORG = { orgId: AGENT.orgId, name: "Shop", tier: "scale" };
+const CREDIT_MICROS = 50_000_000;
+
+/** Organisation, agent, keys, credit and a webhook. */
+async function setUp({ accounts, webhooks }: OpenStore): Promise<void> {
+  await accounts.createOrg(ORG);
+  await accounts.createAgent({ ...AGENT, name: "Shop", instructions: "Be brief." });
+  for (const [name, credentialId] of Object.entries(KEYS))
+    await accounts.createCredential({
+      credentialId,
+      kind: "api",
+      agentId: AGENT.agentId,
+      hash: name.padEnd(64, "0"),
+      hint: name,
+      ...(name === "approver" ? { roles: ROLES, can: ["approve"] } : { roles: [name] }),
+    });
+  await accounts.createCredential({
+    credentialId: "key_runtime",
+    kind: "runtime",
+    agentId: AGENT.agentId,
+    hash: "runtime".padEnd(64, "0"),
+    hint: "runtime",
+  });
+  await accounts.grant(AGENT.orgId, CREDIT_MICROS);
+  await webhooks.set({ ...AGENT, url: "https://receiver.test/", secret: "whsec_simulated" });
+}
+
+/** Starts replicas, runtimes, clients and an approver, and keeps killed processes coming back. */
+export async function startCluster(world: World, store: OpenStore, plan: Plan): Promise<Cluster> {
+  await setUp(store);
+  const { random } = world;
+  const effects: Effects = { executions: [], killNext: undefined };
+  const weather: ProviderWeather = { awayUntil: 0, trouble: plan.providerTrouble };
+  const bus = createSimulatedBus(world, plan.bus);
+  const model = createModel(world, { seed: plan.seed, weather });
+  const delivered = new Map<string, string>();
+  const replicas: Replica[] = [];
+  const faults: Record<string, number> = {};
+  const serving = (): Replica[] => replicas.filter(({ process, core }) => process.alive && core);
+  const clientDeps: ClientDeps = { world, serving, random };
+  const cluster: Cluster = {
+    world,
+    store,
+    plan,
+    effects,
+    clients: [],
+    decisions: [],
+    delivered,
+    faults,
+    replicas,
+    calm: false,
+    isOver: false,
+  };
+
+  async function receive({ id, body }: { id: string; body: string }): Promise<number> {
+    await world.pass(random.between(1, 200));
+    if (!cluster.calm && random.chance(0.1)) return 503;
+    const before = delivered.get(id);
+    if (before !== undefined && before !== body) count("delivery with two bodies");
+    delivered.set(id, body);
+    return cluster.calm || random.chance(0.95) ? 200 : 500;
+  }
+
+  function count(fault: string): void {
+    faults[fault] = (faults[fault] ?? 0) + 1;
+  }
+
+  function runReplica(index: number, generation: number): void {
+    const replica = startReplica(`replica-${index}.${generation}`, {
+      world,
+      engine: store.engine,
+      join: plan.replicas > 1 ? bus.join : undefined,
+      model,
+      runTimeoutMs: plan.runTimeoutMs,
+      receive,
+      killAt: generation === 0 ? plan.killAt[index] : undefined,
+    });
+    replicas[index] = replica;
+    replica.process.onKill(() => {
+      if (cluster.isOver) return;
+      count("replica killed");
+      world.note("killed", replica.process);
+      world.after(random.between(200, 6_000), world.machine, () => runReplica(index, generation + 1));
+    });
+  }
+
+  const network = createNetwork(world, () => {
+    const open = serving();
+    if (open.length === 0) return undefined;
+    const { process, core } = random.pick(open);
+    return {
+      process,
+      accept: (socket, transport) => core!.gateway.accept(socket, transport, { keyId: "key_runtime", ...AGENT }),
+    };
+  });
+
+  const runtimes: Process[] = [];
+  function runRuntime(index: number, generation: number): void {
+    const process = new Process(`runtime-${index}.${generation}`);
+    const older = plan.olderSets && random.chance(0.3);
+    runtimes[index] = process;
+    process.onKill(() => {
+      if (cluster.isOver) return;
+      count("runtime killed");
+      world.note("killed", process);
+      world.after(random.between(100, 8_000), world.machine, () => runRuntime(index, generation + 1));
+    });
+    world.in(process, () => {
+      const options = { url: "ws://simulated", key: "rk_simulated", concurrency: 4, log: world.log(process) };
+      const deployment = { deployment: older ? "release-1" : "release-2" };
+      const runtime = connectOver(network.openSocket, createService(world, effects, { older }), {
+        ...options,
+        ...deployment,
+      });
+      runtime.ended.catch(() => process.kill());
+    });
+  }
+
+  for (let i = 0; i < plan.replicas; i++) runReplica(i, 0);
+  for (let i = 0; i < plan.runtimes; i++) runRuntime(i, 0);
+  for (let i = 0; i < plan.queries; i++) cluster.clients.push(startClient(i, clientDeps));
+  cluster.decisions = startApprover(clientDeps);
+  const parts = { network, bus, weather, runtimes, serving };
+  for (const { at, kind, ms } of plan.faults)
+    world.after(at, world.machine, () => {
+      if (!cluster.calm && applyFault(kind, ms, { cluster, ...parts })) count(kind);
+    });
+  return cluster;
+}
+
+interface Parts {
+  cluster: Cluster;
+  network: ReturnType<typeof createNetwork>;
+  bus: ReturnType<typeof createSimulatedBus>;
+  weather: ProviderWeather;
+  runtimes: Process[];
+  serving: () => Replica[];
+}
+
+/** Returns whether the fault found something to break. */
+function applyFault(kind: Plan["faults"][number]["kind"], ms: number, parts: Parts): boolean {
+  const { cluster, network, bus, weather, runtimes, serving } = parts;
+  const { world, effects, store } = cluster;
+  const { random } = world;
+  const replicas = serving();
+  if (kind.startsWith("replica") && replicas.length === 0) return false;
+  switch (kind) {
+    case "replica killed":
+      random.pick(replicas).process.kill();
+      // Counted where it happens.
+      return false;
+    case "replica frozen": {
+      const { process } = random.pick(replicas);
+      process.frozenUntil = world.now + ms;
+      return true;
+    }
+    case "replica clock step":
+      random.pick(replicas).process.offsetMs += random.between(-300_000, 300_000);
+      return true;
+    case "replica store lost":
+      random.pick(replicas).faults.lostUntil = world.now + ms;
+      return true;
+    case "store lost":
+      for (const { faults } of replicas) faults.lostUntil = world.now + ms;
+      return replicas.length > 0;
+    case "disk full":
+      return breakDisk(store, world, ms);
+    case "runtime killed in a call":
+      effects.killNext = random.pick(["before", "in", "after"]);
+      return true;
+    case "runtime killed":
+      random.pick(runtimes).kill();
+      return false;
+    case "runtime frozen":
+      random.pick(runtimes).frozenUntil = world.now + ms;
+      return true;
+    case "connection cut":
+      return network.cut(random);
+    case "provider away":
+      weather.awayUntil = world.now + ms;
+      return true;
+    case "partition":
+      if (cluster.plan.replicas === 1) return false;
+      bus.partition(ms);
+      return true;
+  }
+}
+
+function breakDisk(store: OpenStore, world: World, ms: number): boolean {
+  void fillDisk(store, true);
+  world.after(ms, world.machine, () => void fillDisk(store, false));
+  return true;
+}

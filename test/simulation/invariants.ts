@@ -1,0 +1,172 @@
+import type { CallOutcome } from "@patchbay/protocol";
+import { AGENT } from "./clients.ts";
+import type { Cluster } from "./cluster.ts";
+import { POISON } from "./model.ts";
+import { AT_MOST_ONCE, type Execution, MANAGERS_ONLY } from "./service.ts";
+
+/** A run's end is at most this late while a replica lives: docs/reliability.md. */
+export const GRACE_MS = 20_000;
+
+type Row = Record<string, string | number | null>;
+
+/** Rows of the tables that the invariants compare. */
+async function read({ store }: Cluster) {
+  const all = (table: string): Promise<Row[]> =>
+    store.engine.db
+      .selectFrom(table as never)
+      .selectAll()
+      .execute();
+  const names = ["runs", "run_events", "calls", "approvals", "ledger", "usage", "balances", "webhook_deliveries"];
+  return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await all(name)] as const)));
+}
+
+/** What a finished simulation shows that must not be. */
+export async function violationsOf(cluster: Cluster): Promise<string[]> {
+  const tables = await read(cluster);
+  const events = Map.groupBy(tables["run_events"]!, ({ run_id: id }) => String(id));
+  const violations = [
+    ...tables["runs"]!.flatMap((run) => [...runViolations(run, events.get(String(run["id"])) ?? [], cluster)]),
+    ...clientViolations(cluster, tables["runs"]!, events),
+    ...callViolations(tables["calls"]!, tables["run_events"]!, cluster),
+    ...approvalViolations(tables["approvals"]!, events, cluster),
+    ...creditViolations(tables),
+    ...deliveryViolations(tables["webhook_deliveries"]!, cluster),
+  ];
+  const { audit } = cluster.store;
+  await audit.seal({ settleMs: 0 });
+  for await (const { faults } of audit.check(AGENT.orgId))
+    for (const fault of faults) violations.push(`audit: ${fault}`);
+  return violations;
+}
+
+const isLast = (body: string): boolean => /^\{"type":"(finalResponse|error)"/.test(body);
+
+function* runViolations(run: Row, events: Row[], { calm }: Cluster): Generator<string> {
+  const id = String(run["id"]);
+  const query = (JSON.parse(String(run["request"])) as { query: string }).query;
+  const bodies = events.toSorted((a, b) => Number(a["seq"]) - Number(b["seq"]));
+  for (const [i, event] of bodies.entries())
+    if (Number(event["seq"]) !== i + 1) yield `${id}: event ${event["seq"]} at place ${i + 1}`;
+  const last = bodies.findIndex(({ body }) => isLast(String(body)));
+  if (run["finished_at"] === null) {
+    if (calm) yield `${id} (${query}): has not ended, status ${run["status"]}`;
+  } else if (last === -1) yield `${id}: ended without a last event`;
+  if (last !== -1 && last !== bodies.length - 1) yield `${id}: ${bodies.length - 1 - last} events after the last one`;
+  if (last !== -1 && run["finished_at"] === null) yield `${id}: a last event without an end`;
+  const body = String(bodies.at(-1)?.["body"] ?? "");
+  if (query !== POISON && body.includes('"code":"crash_loop"'))
+    yield `${id} (${query}): innocent, and ended as crash_loop`;
+}
+
+function* clientViolations({ clients }: Cluster, runs: Row[], events: Map<string, Row[]>): Generator<string> {
+  const known = new Set(runs.map(({ id }) => String(id)));
+  for (const { name, runIds, seen, answer, refusal, query } of clients) {
+    if (refusal !== undefined) yield `${name}: ${refusal}`;
+    if (runIds.size > 1) yield `${name}: one idempotency key began ${runIds.size} runs`;
+    for (const id of runIds) {
+      if (!known.has(id)) yield `${name}: the acknowledged run ${id} is not stored`;
+      const stored = new Map((events.get(id) ?? []).map(({ seq, body }) => [Number(seq), String(body)]));
+      for (const [i, event] of seen.entries()) {
+        if (event.id !== i + 1) yield `${name}: read event ${event.id} at place ${i + 1}`;
+        if (stored.get(event.id) !== event.body) yield `${name}: read another event ${event.id} than the stored one`;
+      }
+      if (answer && query !== POISON && !isLast([...stored.values()].at(-1) ?? ""))
+        yield `${name}: has an answer of a run without an end`;
+    }
+  }
+}
+
+function* callViolations(calls: Row[], events: Row[], { effects }: Cluster): Generator<string> {
+  const executions = Map.groupBy(effects.executions, ({ callId }) => callId);
+  const counts = (type: string): Map<string, number> => {
+    const found = new Map<string, number>();
+    for (const { body } of events) {
+      if (!String(body).startsWith(`{"type":"${type}"`)) continue;
+      const { toolCallId } = JSON.parse(String(body)) as { toolCallId: string };
+      found.set(toolCallId, (found.get(toolCallId) ?? 0) + 1);
+    }
+    return found;
+  };
+  const [begun, ended] = [counts("toolCall"), counts("toolResult")];
+  for (const call of calls) {
+    const id = String(call["id"]);
+    const name = String(call["function_name"]);
+    const outcome = call["outcome"] === null ? undefined : (JSON.parse(String(call["outcome"])) as CallOutcome);
+    if (begun.get(id) !== 1) yield `${id}: ${begun.get(id) ?? 0} toolCall events`;
+    if ((ended.get(id) ?? 0) > 1) yield `${id}: ${ended.get(id)} toolResult events`;
+    if (outcome && (ended.get(id) ?? 0) === 0 && call["state"] !== "waiting")
+      yield `${id}: an outcome without an event`;
+    yield* executionViolations(id, { name, outcome, role: call["role"] }, executions.get(id) ?? []);
+    executions.delete(id);
+  }
+  for (const id of executions.keys()) yield `${id}: a handler ran for a call that is not stored`;
+}
+
+function* executionViolations(
+  id: string,
+  { name, outcome, role }: { name: string; outcome: CallOutcome | undefined; role: unknown },
+  executions: readonly Execution[],
+): Generator<string> {
+  const ends = executions.filter(({ ended }) => ended).length;
+  if (AT_MOST_ONCE.has(name) && executions.length > 1) yield `${id}: ${name} ran ${executions.length} times`;
+  if (outcome?.ok && ends === 0) yield `${id}: ${name} succeeded, and no handler ended`;
+  if (MANAGERS_ONLY.has(name) && executions.length > 0 && role !== "manager")
+    yield `${id}: ${name} ran for ${String(role)}`;
+  for (const { role: seen, functionName } of executions) {
+    if (seen !== role) yield `${id}: the handler saw the role ${seen}, and the call has ${String(role)}`;
+    if (functionName !== name) yield `${id}: ${functionName} ran as ${name}`;
+  }
+}
+
+function* approvalViolations(
+  approvals: Row[],
+  events: Map<string, Row[]>,
+  { decisions, effects }: Cluster,
+): Generator<string> {
+  const acknowledged = Map.groupBy(decisions, ({ approvalId }) => approvalId);
+  for (const approval of approvals) {
+    const id = String(approval["id"]);
+    const mine = acknowledged.get(id) ?? [];
+    if (mine.length > 1) yield `${id}: ${mine.length} decisions were acknowledged`;
+    const [decision] = mine;
+    const status = approval["status"];
+    if (decision && status !== (decision.approved ? "approved" : "rejected"))
+      yield `${id}: acknowledged as ${decision.approved ? "approved" : "rejected"}, and stored as ${status}`;
+    const bodies = (events.get(String(approval["run_id"])) ?? []).map(({ body }) => String(body));
+    const of = (type: string): number =>
+      bodies.filter((body) => body.startsWith(`{"type":"${type}"`) && body.includes(`"${id}"`)).length;
+    if (of("approvalRequest") !== 1) yield `${id}: ${of("approvalRequest")} request events`;
+    if (of("approvalDecision") > 1) yield `${id}: ${of("approvalDecision")} decision events`;
+    for (const execution of effects.executions.filter(({ callId }) => callId === approval["call_id"])) {
+      if (status !== "approved") yield `${id}: the handler ran, and the approval is ${status}`;
+      if (!execution.approved) yield `${id}: the handler ran without the decision`;
+      if (decision && execution.amount !== decision.amount)
+        yield `${id}: the handler ran with ${execution.amount}, and ${decision.amount} was approved`;
+    }
+  }
+}
+
+function* creditViolations(tables: Record<string, Row[]>): Generator<string> {
+  const sum = (rows: Row[], column: string): number => rows.reduce((total, row) => total + Number(row[column]), 0);
+  const ledger = sum(tables["ledger"]!, "micros");
+  const balance = sum(tables["balances"]!, "micros");
+  if (ledger !== balance) yield `credits: the movements are ${ledger}, and the balance is ${balance}`;
+  const spent = sum(
+    tables["ledger"]!.filter(({ kind }) => kind !== "grant"),
+    "micros",
+  );
+  const usage = sum(tables["usage"]!, "cost_micros");
+  if (-spent !== usage) yield `credits: the charges are ${-spent}, and the usage costs ${usage}`;
+  const placeOf = ({ run_id: run, step }: Row): string => `${run} ${step}`;
+  const movements = Map.groupBy(tables["ledger"]!, ({ kind }) => String(kind));
+  const closed = new Set([...(movements.get("settle") ?? []), ...(movements.get("release") ?? [])].map(placeOf));
+  for (const hold of movements.get("reserve") ?? [])
+    if (!closed.has(placeOf(hold))) yield `credits: the hold of ${placeOf(hold)} is left`;
+}
+
+function* deliveryViolations(deliveries: Row[], { delivered }: Cluster): Generator<string> {
+  for (const { id, status } of deliveries) {
+    if (status === "delivered" && !delivered.has(String(id))) yield `${id}: stored as delivered, and never arrived`;
+    if (status !== "delivered") yield `${id}: the delivery is ${status}`;
+  }
+}

@@ -1,0 +1,139 @@
+import {
+  defineFunction,
+  defineService,
+  everyone,
+  type FunctionDefinition,
+  OutcomeUnknownError,
+  RetryableError,
+} from "@patchbay/functions";
+import { z } from "zod";
+import { forever, type World } from "./world.ts";
+
+/** One execution of a handler. */
+export interface Execution {
+  callId: string;
+  functionName: string;
+  role: string | undefined;
+  attempt: number;
+  item: string;
+  amount: number;
+  approved: boolean;
+  /** True once the effect has happened. */
+  ended: boolean;
+}
+
+/** What the owner's systems remember. */
+export interface Effects {
+  executions: Execution[];
+  /** Kills the runtime in a coming execution. */
+  killNext: "before" | "in" | "after" | undefined;
+}
+
+/** Functions that may run at most once: an interrupted call ends with an unknown outcome. */
+export const AT_MOST_ONCE = new Set(["charge", "refund", "close_day", "limited_charge", "settle"]);
+/** The functions that only managers may call. */
+export const MANAGERS_ONLY = new Set(["close_day"]);
+export const FUNCTIONS = [
+  "read_item",
+  "put_item",
+  "charge",
+  "refund",
+  "close_day",
+  "flaky_read",
+  "settle",
+  "limited_charge",
+];
+
+const input = z.object({ item: z.string(), amount: z.number(), ms: z.number() });
+type Input = z.infer<typeof input>;
+
+/** The owner's service, whose handlers have effects in the world. `older`: a release without `settle`. */
+export function createService(world: World, effects: Effects, { older = false } = {}) {
+  async function execute(
+    functionName: string,
+    { item, amount, ms }: Input,
+    call: { callId: string; attempt: number; role: string | undefined; approval: unknown },
+  ) {
+    const { process } = world;
+    const { callId, attempt, role } = call;
+    const kills = effects.killNext;
+    const killsHere = (phase: Effects["killNext"]): boolean => {
+      if (kills !== phase || effects.killNext !== phase || phase === undefined) return false;
+      effects.killNext = undefined;
+      process.kill();
+      return true;
+    };
+    if (killsHere("before")) return forever<never>();
+    world.note(`${functionName} begins`);
+    const execution = {
+      callId,
+      functionName,
+      role,
+      attempt,
+      item,
+      amount,
+      approved: call.approval !== undefined,
+      ended: false,
+    };
+    effects.executions.push(execution);
+    await world.pass(ms / 2);
+    if (killsHere("in")) return forever<never>();
+    await world.pass(ms / 2);
+    execution.ended = true;
+    if (killsHere("after")) return forever<never>();
+    return { item, amount };
+  }
+
+  const counted = (name: string, options: object = {}): FunctionDefinition =>
+    defineFunction({
+      name,
+      description: `Executes ${name}.`,
+      input,
+      roles: everyone,
+      ...options,
+      handler: (given: Input, call) => execute(name, given, call),
+    });
+
+  const functions = [
+    counted("read_item", { effect: "read" }),
+    counted("put_item", { idempotent: true }),
+    counted("charge"),
+    counted("refund", { effect: "destructive", approval: { by: ["manager"], edit: ["amount"], expiresIn: "10m" } }),
+    counted("close_day", { roles: ["manager"] }),
+    defineFunction({
+      name: "flaky_read",
+      description: "Fails at its first attempts.",
+      input,
+      roles: everyone,
+      effect: "read",
+      retries: { max: 3 },
+      async handler(given, call) {
+        const done = await execute("flaky_read", given, call);
+        if (call.attempt < 3 && given.amount % 2 === 0) throw new RetryableError({ message: "busy" });
+        return done;
+      },
+    }),
+    counted("limited_charge", { concurrency: 2 }),
+    ...(older ? [] : [settle()]),
+  ];
+
+  function settle(): FunctionDefinition {
+    return defineFunction({
+      name: "settle",
+      description: "Settles an item; the records know whether it happened.",
+      input,
+      roles: everyone,
+      reconcile({ callId, input: { item, amount } }) {
+        const found = effects.executions.filter((one) => one.callId === callId);
+        if (found.some(({ ended }) => ended)) return { done: true, result: { item, amount } };
+        return found.length === 0 ? { done: false } : "unknown";
+      },
+      async handler(given, call) {
+        if (given.amount === 13) throw new OutcomeUnknownError("The bank did not answer.");
+        return await execute("settle", given, call);
+      },
+    });
+  }
+
+  return defineService({ name: "shop", roles: ["manager", "clerk"], functions });
+}

@@ -1,0 +1,99 @@
+import { type Cluster, startCluster } from "./cluster.ts";
+import { GRACE_MS, violationsOf } from "./invariants.ts";
+import { type Plan, planOf } from "./plan.ts";
+import { openMemoryStore } from "./store.ts";
+import { World } from "./world.ts";
+
+export interface Simulated {
+  seed: number;
+  violations: string[];
+  /** Equal for two runs of a seed. */
+  hash: string;
+  trace: readonly string[];
+  /** Milliseconds of simulated time. */
+  simulatedMs: number;
+  steps: number;
+  runs: number;
+  calls: number;
+  faults: Record<string, number>;
+  /** How runs ended, by status or error code. */
+  ends: Record<string, number>;
+}
+
+/** After this time no fault begins, and all ended. */
+const CALM_AT_MS = 45_000;
+const LOOK_MS = 500;
+
+/** Runs one seed to the end of all its work, and checks the invariants. */
+export async function simulate(
+  seed: number,
+  { traced = false, plan = planOf(seed) }: { traced?: boolean; plan?: Plan } = {},
+): Promise<Simulated> {
+  const world = new World(seed, { traced });
+  using _ = world.install();
+  const opening = openMemoryStore(world);
+  let store: Awaited<typeof opening> | undefined;
+  void opening.then((opened) => (store = opened));
+  await world.run(() => store !== undefined);
+  let cluster: Cluster | undefined;
+  world.in(world.machine, () => void startCluster(world, store!, plan).then((started) => (cluster = started)));
+  await world.run(() => cluster !== undefined);
+  const started = cluster!;
+  let isOver = false;
+  const limitMs = CALM_AT_MS + 2 * plan.runTimeoutMs + 3_600_000;
+  world.in(world.machine, () => {
+    world.after(CALM_AT_MS, world.machine, () => (started.calm = true));
+    const look = (): void => {
+      void isDone(started).then((done) => {
+        isOver = done;
+        if (!done) world.after(LOOK_MS, world.machine, look);
+      });
+    };
+    look();
+  });
+  const ended = await world.run(() => isOver, limitMs);
+  const result = world.in(world.machine, () => summary(started, ended));
+  let found: Awaited<typeof result> | undefined;
+  void result.then((value) => (found = value));
+  const { hash, now: simulatedMs, steps } = world;
+  await world.run(() => found !== undefined);
+  await endProcesses(started);
+  await store!.close();
+  return { seed, hash, trace: world.trace, simulatedMs, steps, faults: started.faults, ...found! };
+}
+
+async function isDone({ clients, store, calm }: Cluster): Promise<boolean> {
+  if (!calm || clients.some(({ done }) => !done)) return false;
+  const { db } = store.engine;
+  const open = await db.selectFrom("runs").select("id").where("finished_at", "is", null).limit(1).execute();
+  if (open.length > 0) return false;
+  const pending = db.selectFrom("webhook_deliveries").select("id").where("status", "=", "pending").limit(1);
+  return (await pending.execute()).length === 0;
+}
+
+async function summary(cluster: Cluster, ended: boolean) {
+  const violations = await violationsOf(cluster);
+  if (!ended) violations.push("the work did not end in time");
+  const { db } = cluster.store.engine;
+  const runs = await db.selectFrom("runs").select(["status", "ending", "deadline_at", "finished_at", "id"]).execute();
+  const calls = await db.selectFrom("calls").select("id").execute();
+  const ends: Record<string, number> = {};
+  for (const { status, ending } of runs) {
+    const code = ending && (JSON.parse(ending) as { code?: string }).code;
+    ends[code ?? status] = (ends[code ?? status] ?? 0) + 1;
+  }
+  for (const { id, deadline_at: deadline, finished_at: finished } of runs)
+    if (finished !== null && deadline !== null && finished > deadline + GRACE_MS + 10_000)
+      violations.push(`${id}: ended ${finished - deadline} ms after its deadline`);
+  return { violations, runs: runs.length, calls: calls.length, ends };
+}
+
+/** Ends everything, so that the next simulation in this thread begins with nothing. */
+async function endProcesses(cluster: Cluster): Promise<void> {
+  const { world, replicas } = cluster;
+  cluster.isOver = true;
+  world.in(world.machine, () => {
+    for (const { process } of replicas) process.kill();
+  });
+  await world.run(() => false, world.now + 100);
+}

@@ -1,0 +1,88 @@
+import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
+import type { Engine } from "@patchbay/store/engine";
+import { type OpenStore, openStore, storeOn } from "@patchbay/store/open";
+import { sql } from "kysely";
+import { forever, type Process, type World } from "./world.ts";
+
+/** When a process is killed: at its store call with this number, before or after the store has done it. */
+export interface KillAt {
+  call: number;
+  applied: boolean;
+}
+
+/** What may go wrong between a process and its store. */
+export interface StoreFaults {
+  /** Store calls fail until this time. */
+  lostUntil: number;
+  killAt: KillAt | undefined;
+}
+
+/** Methods that only start work elsewhere, take a callback, or are not asynchronous. */
+const DIRECT = new Set([
+  "within",
+  "exclusively",
+  "budget",
+  "backlog",
+  "failedGroups",
+  "close",
+  "index",
+  "engine",
+  "sweep",
+]);
+
+/** The store as one process sees it: each call takes time, may fail, and may be the process's last one. */
+export function storeOf(
+  process: Process,
+  { world, engine, faults }: { world: World; engine: Engine; faults: StoreFaults },
+): OpenStore {
+  let calls = 0;
+
+  async function perform(name: string, work: () => unknown): Promise<unknown> {
+    world.note(name, process);
+    const call = ++calls;
+    const { killAt } = faults;
+    await world.pass(world.random.between(0.1, 2));
+    if (killAt?.call === call && !killAt.applied) return killNow();
+    if (world.now < faults.lostUntil) throw new StoreUnavailable("The store is unavailable: the connection was lost.");
+    const result = await world.in(world.machine, async () => work());
+    if (killAt?.call === call) return killNow();
+    await world.pass(world.random.between(0.1, 2));
+    // The answer got lost: the process does not know whether its change was stored.
+    if (world.now < faults.lostUntil && world.random.chance(0.5))
+      throw new StoreUnavailable("The store is unavailable: the connection was lost.");
+    return result;
+  }
+
+  function killNow(): Promise<never> {
+    process.kill();
+    return forever();
+  }
+
+  const wrap = (path: string, target: object): object =>
+    new Proxy(target, {
+      get(from, key) {
+        const value: unknown = Reflect.get(from, key);
+        const name = String(key);
+        if (DIRECT.has(name)) return value;
+        if (typeof value === "function")
+          return (...given: unknown[]) => perform(`${path}${name}`, () => Reflect.apply(value, from, given));
+        return typeof value === "object" && value !== null ? wrap(`${name}.`, value) : value;
+      },
+    });
+  return wrap("", storeOn(engine)) as OpenStore;
+}
+
+/** An empty store in memory, on the machine's clock. */
+export const openMemoryStore = (world: World): Promise<OpenStore> =>
+  world.in(world.machine, () =>
+    openStore("sqlite::memory:", { clock: { now: () => world.wallMs(world.machine), sleep: (ms) => world.pass(ms) } }),
+  );
+
+/** Lets writes fail, as on a full disk, until called with false. */
+export async function fillDisk({ engine }: OpenStore, full: boolean): Promise<void> {
+  const pages = full ? "page_count" : "1073741823";
+  if (full) {
+    const { rows } = await sql<{ page_count: number }>`pragma page_count`.execute(engine.db);
+    await sql.raw(`pragma max_page_count = ${rows[0]!.page_count}`).execute(engine.db);
+  } else await sql.raw(`pragma max_page_count = ${pages}`).execute(engine.db);
+}
