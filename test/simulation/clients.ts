@@ -29,6 +29,8 @@ export interface ClientRecord {
   manner: Manner;
   /** Every run that a request with its idempotency key returned. */
   runIds: Set<string>;
+  /** The run that it reads: the first one. */
+  runId: string | undefined;
   /** Stored events that it read from a stream, in order. */
   seen: { id: number; body: string }[];
   answer: QueryResponse | undefined;
@@ -67,6 +69,7 @@ export function startClient(number: number, deps: ClientDeps): ClientRecord {
     role: random.chance(0.3) ? "manager" : "clerk",
     manner: isPoison ? "json" : random.pick(MANNERS),
     runIds: new Set(),
+    runId: undefined,
     seen: [],
     answer: undefined,
     cancelled: false,
@@ -99,6 +102,7 @@ async function act(record: ClientRecord, deps: ClientDeps): Promise<void> {
   const run = await persist(deps, start);
   if (!run) return;
   record.runIds.add(run.runId);
+  record.runId = run.runId;
   if (random.chance(0.3)) {
     const again = await persist(deps, start);
     if (again) record.runIds.add(again.runId);

@@ -16,7 +16,17 @@ async function read({ store }: Cluster) {
       .selectFrom(table as never)
       .selectAll()
       .execute();
-  const names = ["runs", "run_events", "calls", "approvals", "ledger", "usage", "balances", "webhook_deliveries"];
+  const names = [
+    "runs",
+    "run_events",
+    "turns",
+    "calls",
+    "approvals",
+    "ledger",
+    "usage",
+    "balances",
+    "webhook_deliveries",
+  ];
   return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await all(name)] as const)));
 }
 
@@ -26,7 +36,7 @@ export async function violationsOf(cluster: Cluster): Promise<string[]> {
   const events = Map.groupBy(tables["run_events"]!, ({ run_id: id }) => String(id));
   const violations = [
     ...tables["runs"]!.flatMap((run) => [...runViolations(run, events.get(String(run["id"])) ?? [], cluster)]),
-    ...clientViolations(cluster, tables["runs"]!, events),
+    ...clientViolations(cluster, tables, events),
     ...callViolations(tables["calls"]!, tables["run_events"]!, cluster),
     ...approvalViolations(tables["approvals"]!, events, cluster),
     ...creditViolations(tables),
@@ -58,21 +68,27 @@ function* runViolations(run: Row, events: Row[], { calm }: Cluster): Generator<s
     yield `${id} (${query}): innocent, and ended as crash_loop`;
 }
 
-function* clientViolations({ clients }: Cluster, runs: Row[], events: Map<string, Row[]>): Generator<string> {
-  const known = new Set(runs.map(({ id }) => String(id)));
-  for (const { name, runIds, seen, answer, refusal, query } of clients) {
+function* clientViolations(
+  { clients }: Cluster,
+  { runs, turns }: Record<string, Row[]>,
+  events: Map<string, Row[]>,
+): Generator<string> {
+  const known = new Set(runs!.map(({ id }) => String(id)));
+  const asked = new Set(turns!.map(({ run_id: id }) => String(id)));
+  for (const { name, runIds, runId, seen, answer, refusal, query } of clients) {
     if (refusal !== undefined) yield `${name}: ${refusal}`;
-    if (runIds.size > 1) yield `${name}: one idempotency key began ${runIds.size} runs`;
-    for (const id of runIds) {
-      if (!known.has(id)) yield `${name}: the acknowledged run ${id} is not stored`;
-      const stored = new Map((events.get(id) ?? []).map(({ seq, body }) => [Number(seq), String(body)]));
-      for (const [i, event] of seen.entries()) {
-        if (event.id !== i + 1) yield `${name}: read event ${event.id} at place ${i + 1}`;
-        if (stored.get(event.id) !== event.body) yield `${name}: read another event ${event.id} than the stored one`;
-      }
-      if (answer && query !== POISON && !isLast([...stored.values()].at(-1) ?? ""))
-        yield `${name}: has an answer of a run without an end`;
+    // A run that ended before its first model turn releases its key.
+    const began = [...runIds].filter((id) => asked.has(id));
+    if (began.length > 1) yield `${name}: one idempotency key began ${began.length} runs`;
+    for (const id of runIds) if (!known.has(id)) yield `${name}: the acknowledged run ${id} is not stored`;
+    if (runId === undefined) continue;
+    const stored = new Map((events.get(runId) ?? []).map(({ seq, body }) => [Number(seq), String(body)]));
+    for (const [i, event] of seen.entries()) {
+      if (event.id !== i + 1) yield `${name}: read event ${event.id} at place ${i + 1}`;
+      if (stored.get(event.id) !== event.body) yield `${name}: read another event ${event.id} than the stored one`;
     }
+    if (answer && query !== POISON && !isLast([...stored.values()].at(-1) ?? ""))
+      yield `${name}: has an answer of a run without an end`;
   }
 }
 
