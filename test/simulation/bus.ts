@@ -1,7 +1,7 @@
 import { type Bus, NoResponders, RequestLost } from "@patchbay/engine/ports/bus";
 import { createMemoryBus } from "@patchbay/gateway/bus/memory-bus";
 import type { JsonValue } from "@patchbay/kit";
-import type { Process, World } from "./world.ts";
+import type { Process, World } from "@patchbay/test-support/world";
 
 /** What the network between the replicas does to a message. */
 export interface BusWeather {

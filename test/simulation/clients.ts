@@ -3,9 +3,9 @@ import { ServiceError } from "@patchbay/engine/ports/service-error";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { Principal, RunHandle } from "@patchbay/engine/run/api";
 import { POISON } from "./model.ts";
-import type { Random } from "./random.ts";
+import type { Random } from "@patchbay/test-support/random";
 import { ConnectionLost, type Replica } from "./replica.ts";
-import { Process, type World } from "./world.ts";
+import { Process, type World } from "@patchbay/test-support/world";
 
 export const AGENT = { agentId: "agt_shop", orgId: "org_shop" };
 

@@ -17,7 +17,7 @@ import type { Plan } from "./plan.ts";
 import { type Replica, startReplica } from "./replica.ts";
 import { createService, type Effects } from "./service.ts";
 import { fillDisk } from "./store.ts";
-import { Process, type World } from "./world.ts";
+import { Process, type World } from "@patchbay/test-support/world";
 
 /** Everything that a simulation knows in addition to the store. */
 export interface Cluster {

@@ -1,7 +1,7 @@
 import { ModelError, type ModelProvider, type ModelRequest } from "@patchbay/engine/ports/model-provider";
-import { createRandom, type Random } from "./random.ts";
+import { createRandom, type Random } from "@patchbay/test-support/random";
 import { FUNCTIONS } from "./service.ts";
-import { forever, type World } from "./world.ts";
+import { forever, type World } from "@patchbay/test-support/world";
 
 /** What the provider does wrong. */
 export interface ProviderWeather {

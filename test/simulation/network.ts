@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import type { Duplex } from "node:stream";
 import type { OpenSocket } from "@patchbay/runtime/connection/connection";
 import type { WebSocket } from "ws";
-import type { Process, World } from "./world.ts";
+import type { Process, World } from "@patchbay/test-support/world";
 
 /** Accepts a runtime's socket at a replica; undefined refuses it as unavailable. */
 export type Listener = () => { process: Process; accept: (socket: WebSocket, transport: Duplex) => void } | undefined;

@@ -1,5 +1,5 @@
 import type { BusWeather } from "./bus.ts";
-import { createRandom } from "./random.ts";
+import { createRandom } from "@patchbay/test-support/random";
 import type { KillAt } from "./store.ts";
 
 /** A fault at a time. `ms`: how long it lasts. */

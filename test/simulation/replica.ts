@@ -10,7 +10,7 @@ import { createNetworks } from "@patchbay/server/webhooks/networks";
 import { startSender } from "@patchbay/server/webhooks/sender";
 import type { Engine } from "@patchbay/store/engine";
 import { type KillAt, type StoreFaults, storeOf } from "./store.ts";
-import { Process, type World } from "./world.ts";
+import { Process, type World } from "@patchbay/test-support/world";
 
 /** A webhook's receiver. Returns the HTTP status. */
 export type Receive = (delivery: { id: string; body: string }) => Promise<number>;

@@ -7,7 +7,7 @@ import {
   RetryableError,
 } from "@patchbay/functions";
 import { z } from "zod";
-import { forever, type World } from "./world.ts";
+import { forever, type World } from "@patchbay/test-support/world";
 
 /** One execution of a handler. */
 export interface Execution {

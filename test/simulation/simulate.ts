@@ -2,7 +2,7 @@ import { type Cluster, startCluster } from "./cluster.ts";
 import { GRACE_MS, violationsOf } from "./invariants.ts";
 import { type Plan, planOf } from "./plan.ts";
 import { openMemoryStore } from "./store.ts";
-import { World } from "./world.ts";
+import { World } from "@patchbay/test-support/world";
 
 export interface Simulated {
   seed: number;

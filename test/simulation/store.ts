@@ -2,7 +2,7 @@ import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { Engine } from "@patchbay/store/engine";
 import { type OpenStore, openStore, storeOn } from "@patchbay/store/open";
 import { sql } from "kysely";
-import { forever, type Process, type World } from "./world.ts";
+import { forever, type Process, type World } from "@patchbay/test-support/world";
 
 /** When a process is killed: at its store call with this number, before or after the store has done it. */
 export interface KillAt {
