@@ -137,7 +137,8 @@ export async function startCluster(world: World, store: OpenStore, plan: Plan): 
   const runtimes: Process[] = [];
   function runRuntime(index: number, generation: number): void {
     const process = new Process(`runtime-${index}.${generation}`);
-    const older = plan.olderSets && random.chance(0.3);
+    // The older release is deployed first.
+    const older = plan.olderSets && (generation === 0 ? index === 0 : random.chance(0.3));
     runtimes[index] = process;
     process.onKill(() => {
       if (cluster.isOver) return;
@@ -157,7 +158,8 @@ export async function startCluster(world: World, store: OpenStore, plan: Plan): 
   }
 
   for (let i = 0; i < plan.replicas; i++) runReplica(i, 0);
-  for (let i = 0; i < plan.runtimes; i++) runRuntime(i, 0);
+  for (let i = 0; i < plan.runtimes; i++)
+    world.after(plan.olderSets && i > 0 ? 500 : 0, world.machine, () => runRuntime(i, 0));
   for (let i = 0; i < plan.queries; i++) cluster.clients.push(startClient(i, clientDeps));
   cluster.decisions = startApprover(clientDeps);
   const parts = { network, bus, weather, runtimes, serving };
@@ -195,7 +197,7 @@ function applyFault(kind: Plan["faults"][number]["kind"], ms: number, parts: Par
       return true;
     }
     case "replica clock step":
-      random.pick(replicas).process.offsetMs += random.between(-300_000, 300_000);
+      random.pick(replicas).process.clock.offsetMs += random.between(-300_000, 300_000);
       return true;
     case "replica store lost":
       random.pick(replicas).faults.lostUntil = world.now + ms;

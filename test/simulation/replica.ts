@@ -45,8 +45,10 @@ export class ConnectionLost extends Error {
 export function startReplica(name: string, options: ReplicaOptions): Replica {
   const { world, engine } = options;
   const process = new Process(name);
-  process.offsetMs = world.random.between(-2_000, 2_000);
-  process.rate = 1 + world.random.between(-0.000_2, 0.000_2);
+  // The only replica runs on the machine with the database.
+  process.clock = options.join
+    ? { offsetMs: world.random.between(-2_000, 2_000), rate: 1 + world.random.between(-0.000_2, 0.000_2) }
+    : world.machine.clock;
   const faults: StoreFaults = { lostUntil: 0, killAt: options.killAt };
   const gone = Promise.withResolvers<never>();
   gone.promise.catch(() => {});

@@ -7,16 +7,22 @@ import { createRandom, type Random } from "./random.ts";
 /** Wall time at the start: 1 March 2026. */
 const EPOCH_MS = Date.UTC(2026, 2, 1);
 
+/** A machine's clock. */
+export interface Clock {
+  /** Milliseconds by which its wall time differs from the world's. */
+  offsetMs: number;
+  /** Its seconds per second of the world. */
+  rate: number;
+}
+
 /** A process of the simulation: a replica, a runtime, a client, or the machine with the database. */
 export class Process {
   readonly name: string;
   alive = true;
   /** Nothing happens in the process before this time. */
   frozenUntil = 0;
-  /** Milliseconds by which its wall clock differs from the world's. */
-  offsetMs = 0;
-  /** Its seconds per second of the world. */
-  rate = 1;
+  /** Its machine's clock: processes of one machine share it. */
+  clock: Clock = { offsetMs: 0, rate: 1 };
   readonly #ends: (() => void)[] = [];
 
   constructor(name: string) {
@@ -99,7 +105,7 @@ export class World {
   }
 
   wallMs(process = this.process): number {
-    return Math.floor(EPOCH_MS + this.now * process.rate + process.offsetMs);
+    return Math.floor(EPOCH_MS + this.now * process.clock.rate + process.clock.offsetMs);
   }
 
   /** Adds a step to the trace and its hash. Ids differ between runs of a seed, so `what` has none. */
@@ -182,7 +188,7 @@ export class World {
     const arm = (callback: () => void, ms: number, repeats: boolean): NodeJS.Timeout => {
       const { process } = this;
       const begin = (): Event =>
-        this.#add(ms / process.rate, process, () => {
+        this.#add(ms / process.clock.rate, process, () => {
           if (repeats && !process.alive) return;
           if (repeats) timer.event = begin();
           callback();
@@ -200,7 +206,7 @@ export class World {
     };
     const source: TimeSource = {
       wallMs: () => this.wallMs(),
-      monotonicMs: () => this.now * this.process.rate,
+      monotonicMs: () => this.now * this.process.clock.rate,
       // Also in a killed process, where nothing outside notices: others may wait in a queue that all processes of this thread share.
       setTimeout: (callback, ms) => arm(callback, ms, false),
       setInterval: (callback, ms) => arm(callback, Math.max(1, ms), true),
@@ -215,7 +221,7 @@ export class World {
       },
       timeoutSignal: (ms) => {
         const controller = new AbortController();
-        this.#add(ms / this.process.rate, this.process, () =>
+        this.#add(ms / this.process.clock.rate, this.process, () =>
           controller.abort(new DOMException("The operation was aborted due to timeout", "TimeoutError")),
         );
         return controller.signal;
