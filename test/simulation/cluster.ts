@@ -16,12 +16,13 @@ import { createNetwork } from "./network.ts";
 import type { Plan } from "./plan.ts";
 import { type Replica, startReplica } from "./replica.ts";
 import { createService, type Effects } from "./service.ts";
-import { fillDisk } from "./store.ts";
+import type { Database } from "./store.ts";
 import { Process, type World } from "@patchbay/test-support/world";
 
 /** Everything that a simulation knows in addition to the store. */
 export interface Cluster {
   world: World;
+  database: Database;
   store: OpenStore;
   plan: Plan;
   effects: Effects;
@@ -66,7 +67,8 @@ async function setUp({ accounts, webhooks }: OpenStore): Promise<void> {
 }
 
 /** Starts replicas, runtimes, clients and an approver, and keeps killed processes coming back. */
-export async function startCluster(world: World, store: OpenStore, plan: Plan): Promise<Cluster> {
+export async function startCluster(world: World, database: Database, plan: Plan): Promise<Cluster> {
+  const { store } = database;
   await setUp(store);
   const { random } = world;
   const effects: Effects = { executions: [], killNext: undefined };
@@ -80,6 +82,7 @@ export async function startCluster(world: World, store: OpenStore, plan: Plan): 
   const clientDeps: ClientDeps = { world, serving, random };
   const cluster: Cluster = {
     world,
+    database,
     store,
     plan,
     effects,
@@ -108,8 +111,8 @@ export async function startCluster(world: World, store: OpenStore, plan: Plan): 
   function runReplica(index: number, generation: number): void {
     const replica = startReplica(`replica-${index}.${generation}`, {
       world,
-      engine: store.engine,
-      join: plan.replicas > 1 ? bus.join : undefined,
+      open: database.open,
+      join: plan.replicas > 1 || !database.isEmbedded ? bus.join : undefined,
       model,
       runTimeoutMs: plan.runTimeoutMs,
       receive,
@@ -182,7 +185,7 @@ interface Parts {
 /** Returns whether the fault found something to break. */
 function applyFault(kind: Plan["faults"][number]["kind"], ms: number, parts: Parts): boolean {
   const { cluster, network, bus, weather, runtimes, serving } = parts;
-  const { world, effects, store } = cluster;
+  const { world, effects, database } = cluster;
   const { random } = world;
   const replicas = serving();
   if (kind.startsWith("replica") && replicas.length === 0) return false;
@@ -200,13 +203,13 @@ function applyFault(kind: Plan["faults"][number]["kind"], ms: number, parts: Par
       random.pick(replicas).process.clock.offsetMs += random.between(-300_000, 300_000);
       return true;
     case "replica store lost":
-      random.pick(replicas).faults.lostUntil = world.now + ms;
+      lose(random.pick(replicas), world.now + ms);
       return true;
     case "store lost":
-      for (const { faults } of replicas) faults.lostUntil = world.now + ms;
+      for (const replica of replicas) lose(replica, world.now + ms);
       return replicas.length > 0;
     case "disk full":
-      return breakDisk(store, world, ms);
+      return breakDisk(database, world, ms);
     case "runtime killed in a call":
       effects.killNext = random.pick(["before", "in", "after"]);
       return true;
@@ -228,8 +231,14 @@ function applyFault(kind: Plan["faults"][number]["kind"], ms: number, parts: Par
   }
 }
 
-function breakDisk(store: OpenStore, world: World, ms: number): boolean {
-  void fillDisk(store, true);
-  world.after(ms, world.machine, () => void fillDisk(store, false));
+function lose({ faults }: Replica, until: number): void {
+  faults.lostUntil = until;
+  faults.lost?.();
+}
+
+function breakDisk({ fillDisk }: Database, world: World, ms: number): boolean {
+  if (!fillDisk) return false;
+  void fillDisk(true);
+  world.after(ms, world.machine, () => void fillDisk(false));
   return true;
 }

@@ -1,10 +1,11 @@
 import { parseArgs } from "node:util";
 import { simulate } from "./simulate.ts";
 
-const HELP = `pnpm simulate [--seeds N] [--from S] [--trace] [--json]
+const HELP = `pnpm simulate [--seeds N] [--from S] [--postgres] [--trace] [--json]
 
   --seeds  how many seeds (default 100)
   --from   the first seed (default 1)
+  --postgres  on Postgres instead of SQLite
   --trace  prints every step of the first seed
   --json   prints the totals as one JSON object`;
 
@@ -12,6 +13,7 @@ const { values } = parseArgs({
   options: {
     seeds: { type: "string", default: "100" },
     from: { type: "string", default: "1" },
+    postgres: { type: "boolean", default: false },
     trace: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
@@ -30,8 +32,9 @@ const ends: Record<string, number> = {};
 const add = (to: Record<string, number>, more: Record<string, number>): void => {
   for (const [name, number] of Object.entries(more)) to[name] = (to[name] ?? 0) + number;
 };
+const options = values.postgres ? { open: await (await import("./postgres.ts")).startPostgres() } : {};
 for (let seed = from; seed < from + count; seed++) {
-  const result = await simulate(seed, { traced: values.trace && seed === from });
+  const result = await simulate(seed, { ...options, traced: values.trace && seed === from });
   for (const line of result.trace) process.stdout.write(`${line}\n`);
   const { runs, calls, simulatedMs, steps, violations } = result;
   add(totals, { seeds: 1, runs, calls, simulatedMs, steps, violations: violations.length });

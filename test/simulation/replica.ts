@@ -8,8 +8,8 @@ import type { ModelProvider } from "@patchbay/engine/ports/model-provider";
 import { createMemoryBus } from "@patchbay/gateway/bus/memory-bus";
 import { createNetworks } from "@patchbay/server/webhooks/networks";
 import { startSender } from "@patchbay/server/webhooks/sender";
-import type { Engine } from "@patchbay/store/engine";
-import { type KillAt, type StoreFaults, storeOf } from "./store.ts";
+import type { OpenStore } from "@patchbay/store/open";
+import type { Database, KillAt, StoreFaults } from "./store.ts";
 import { Process, type World } from "@patchbay/test-support/world";
 
 /** A webhook's receiver. Returns the HTTP status. */
@@ -17,7 +17,7 @@ export type Receive = (delivery: { id: string; body: string }) => Promise<number
 
 export interface ReplicaOptions {
   world: World;
-  engine: Engine;
+  open: Database["open"];
   /** Absent for the only replica of an embedded database. */
   join: ((process: Process) => Bus) | undefined;
   model: ModelProvider;
@@ -43,7 +43,7 @@ export class ConnectionLost extends Error {
 
 /** Starts a replica in a process of its own. */
 export function startReplica(name: string, options: ReplicaOptions): Replica {
-  const { world, engine } = options;
+  const { world, open } = options;
   const process = new Process(name);
   // The only replica runs on the machine with the database.
   process.clock = options.join
@@ -55,7 +55,7 @@ export function startReplica(name: string, options: ReplicaOptions): Replica {
   process.onKill(() => gone.reject(new ConnectionLost("the replica was killed")));
   const replica: Replica = { process, faults, core: undefined, gone: gone.promise };
   world
-    .in(process, () => serve(replica, options, storeOf(process, { world, engine, faults })))
+    .in(process, async () => serve(replica, options, await open(process, faults)))
     .catch((error: unknown) => {
       world.log(process).error("could not start", { error });
       process.kill();
@@ -66,7 +66,7 @@ export function startReplica(name: string, options: ReplicaOptions): Replica {
 async function serve(
   replica: Replica,
   { world, join, model, runTimeoutMs, receive }: ReplicaOptions,
-  store: ReturnType<typeof storeOf>,
+  store: OpenStore,
 ): Promise<void> {
   const onlyReplica = join === undefined;
   const log = world.log(replica.process);

@@ -1,7 +1,7 @@
 import { type Cluster, startCluster } from "./cluster.ts";
 import { GRACE_MS, violationsOf } from "./invariants.ts";
 import { type Plan, planOf } from "./plan.ts";
-import { openMemoryStore } from "./store.ts";
+import { type Database, openSqlite } from "./store.ts";
 import { World } from "@patchbay/test-support/world";
 
 export interface Simulated {
@@ -20,6 +20,13 @@ export interface Simulated {
   ends: Record<string, number>;
 }
 
+export interface SimulateOptions {
+  traced?: boolean;
+  plan?: Plan;
+  /** Opens the empty database. */
+  open?: (world: World) => Promise<Database>;
+}
+
 /** After this time no fault begins, and all ended. */
 const CALM_AT_MS = 45_000;
 const LOOK_MS = 500;
@@ -27,16 +34,15 @@ const LOOK_MS = 500;
 /** Runs one seed to the end of all its work, and checks the invariants. */
 export async function simulate(
   seed: number,
-  { traced = false, plan = planOf(seed) }: { traced?: boolean; plan?: Plan } = {},
+  { traced = false, plan = planOf(seed), open = openSqlite }: SimulateOptions = {},
 ): Promise<Simulated> {
   const world = new World(seed, { traced });
   using _ = world.install();
-  const opening = openMemoryStore(world);
-  let store: Awaited<typeof opening> | undefined;
-  void opening.then((opened) => (store = opened));
-  await world.run(() => store !== undefined);
+  let database: Database | undefined;
+  void open(world).then((opened) => (database = opened));
+  await world.run(() => database !== undefined);
   let cluster: Cluster | undefined;
-  world.in(world.machine, () => void startCluster(world, store!, plan).then((started) => (cluster = started)));
+  world.in(world.machine, () => void startCluster(world, database!, plan).then((started) => (cluster = started)));
   await world.run(() => cluster !== undefined);
   const started = cluster!;
   let isOver = false;
@@ -58,7 +64,7 @@ export async function simulate(
   const { hash, now: simulatedMs, steps } = world;
   await world.run(() => found !== undefined);
   await endProcesses(started);
-  await store!.close();
+  await database!.close();
   return { seed, hash, trace: world.trace, simulatedMs, steps, faults: started.faults, ...found! };
 }
 

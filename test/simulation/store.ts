@@ -15,6 +15,21 @@ export interface StoreFaults {
   /** Store calls fail until this time. */
   lostUntil: number;
   killAt: KillAt | undefined;
+  /** Breaks open connections. */
+  lost?: () => void;
+}
+
+/** The database of a simulation. */
+export interface Database {
+  /** False for a server that several machines reach. */
+  isEmbedded: boolean;
+  /** The machine's own store. */
+  store: OpenStore;
+  /** Opens the store of a replica. */
+  open(process: Process, faults: StoreFaults): Promise<OpenStore>;
+  /** Lets writes fail, as on a full disk, until called with false. */
+  fillDisk?(full: boolean): Promise<void>;
+  close(): Promise<void>;
 }
 
 /** Methods that only start work elsewhere, take a callback, or are not asynchronous. */
@@ -31,7 +46,7 @@ const DIRECT = new Set([
 ]);
 
 /** The store as one process sees it: each call takes time, may fail, and may be the process's last one. */
-export function storeOf(
+function storeOf(
   process: Process,
   { world, engine, faults }: { world: World; engine: Engine; faults: StoreFaults },
 ): OpenStore {
@@ -72,14 +87,21 @@ export function storeOf(
   return wrap("", storeOn(engine)) as OpenStore;
 }
 
-/** An empty store in memory, on the machine's clock. */
-export const openMemoryStore = (world: World): Promise<OpenStore> =>
-  world.in(world.machine, () =>
-    openStore("sqlite::memory:", { clock: { now: () => world.wallMs(world.machine), sleep: (ms) => world.pass(ms) } }),
-  );
+/** An empty SQLite database in memory, on the machine's clock. */
+export async function openSqlite(world: World): Promise<Database> {
+  const clock = { now: () => world.wallMs(world.machine), sleep: (ms: number) => world.pass(ms) };
+  const store = await world.in(world.machine, () => openStore("sqlite::memory:", { clock }));
+  const { engine } = store;
+  return {
+    isEmbedded: true,
+    store,
+    open: async (process, faults) => storeOf(process, { world, engine, faults }),
+    fillDisk: (full) => fillDisk(store, full),
+    close: store.close,
+  };
+}
 
-/** Lets writes fail, as on a full disk, until called with false. */
-export async function fillDisk({ engine }: OpenStore, full: boolean): Promise<void> {
+async function fillDisk({ engine }: OpenStore, full: boolean): Promise<void> {
   const pages = full ? "page_count" : "1073741823";
   if (full) {
     const { rows } = await sql<{ page_count: number }>`pragma page_count`.execute(engine.db);

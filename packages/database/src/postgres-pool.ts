@@ -6,11 +6,13 @@ import type { Parsers } from "./postgres-exchange.ts";
 const MOST_CONNECTIONS = 200;
 
 /** A Postgres store's address. Only `url` contains the password; only the driver gets it. */
-interface PostgresAddress {
+export interface PostgresAddress {
   url: string;
   poolSize: number;
   /** False when connections must not keep statements prepared. */
   prepare: boolean;
+  /** Settings of the driver for a database that a simulation runs in this process. */
+  driver?: PoolConfig | undefined;
 }
 
 /** Thrown for an invalid database address. The message never repeats the address, which may contain a password. */
@@ -60,7 +62,7 @@ export interface PostgresPool {
 
 /** Loads the driver and creates a pool, which connects when it is first used. A `patient` pool has no statement timeouts. */
 export async function openPool(
-  { url, poolSize, prepare }: PostgresAddress,
+  { url, poolSize, prepare, driver }: PostgresAddress,
   { log, patient = false }: { log: Log; patient?: boolean },
 ): Promise<PostgresPool> {
   const { Client, Pool, types } = await import("pg");
@@ -73,6 +75,7 @@ export async function openPool(
     connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
     ...(!patient && LIMITS),
+    ...driver,
   };
   const pool = new Pool(config);
   // The statement that uses the connection gets the error. Without a listener, Node.js would end the process.

@@ -7,15 +7,17 @@ import { explainConnectError, type Target } from "@patchbay/database/postgres-er
 import { postgresDialect, type PostgresStoreDialect } from "./dialect/postgres.ts";
 import type { SchemaStatus } from "@patchbay/engine/ports/store/schema-status";
 import { migrate, type MigrationOptions, schemaStatus } from "./migrate.ts";
-import type { Engine } from "./engine.ts";
+import type { PostgresAddress } from "@patchbay/database/postgres-pool";
+import { type Engine, NO_FILES } from "./engine.ts";
+import { StoreHealth } from "./health.ts";
 import type { Schema } from "./tables/schema.ts";
 
-/** Connects to a Postgres database and brings it to this version's schema. */
+/** Connects to a Postgres database and brings it to this version's schema. A simulation replaces the `driver`'s settings. */
 export async function openPostgres(
   url: string,
-  { log, clock }: { log: Log; clock: Clock | undefined },
-): Promise<{ engine: Pick<Engine, "db" | "reads" | "urgent" | "dialect">; backup: Store["backup"] }> {
-  const dialect = await postgresDialect(url, { log, clock });
+  { log, ...options }: { log: Log; clock?: Clock | undefined; driver?: PostgresAddress["driver"] },
+): Promise<{ engine: Engine; backup: Store["backup"] }> {
+  const dialect = await postgresDialect(url, { log, ...options });
   const { target } = dialect;
   await withoutTimeouts(dialect, (db) => migrate(db, migrationOptions(target, log)));
   const db = new Kysely<Schema>({ dialect: dialect.kysely });
@@ -27,7 +29,14 @@ export async function openPostgres(
   }
   log.info("store opened", { url: addressOf(target) });
   return {
-    engine: { db, reads: db, urgent: new Kysely<Schema>({ dialect: dialect.urgent }), dialect },
+    engine: {
+      db,
+      reads: db,
+      urgent: new Kysely<Schema>({ dialect: dialect.urgent }),
+      dialect,
+      files: NO_FILES,
+      health: new StoreHealth({ log }),
+    },
     async backup() {
       throw new BackupFailed(
         `Back up a Postgres database with pg_dump: PGOPTIONS="-c patchbay.org=*" pg_dump --enable-row-security --format=custom --file=patchbay.dump ${addressOf(target)}`,

@@ -15,7 +15,7 @@ import { credits } from "./runs/credits.ts";
 import { isPostgresUrl } from "@patchbay/database/postgres-pool";
 import { lockSqliteFile, sqliteFiles } from "./dialect/sqlite-files.ts";
 import { sqliteDialect, sqliteFile } from "./dialect/sqlite.ts";
-import { type Engine, NO_FILES, ping } from "./engine.ts";
+import { type Engine, ping } from "./engine.ts";
 import { memberStore } from "./accounts/members.ts";
 import type { SchemaStatus } from "@patchbay/engine/ports/store/schema-status";
 import { migrate, schemaStatus } from "./migrate.ts";
@@ -62,7 +62,7 @@ export async function openStore(url: string, options: { log?: Log; clock?: Clock
     // Loaded only when used: the driver costs time and memory at the start.
     const { openPostgres } = await import("./open-postgres.ts");
     const { engine, backup } = await openPostgres(url, { log, clock });
-    return { ...storeOn({ ...engine, files: NO_FILES, health: new StoreHealth({ log }) }), backup };
+    return { ...storeOn(engine), backup };
   }
   const dialect = sqliteDialect(sqlitePath(url), { clock });
   const db = new Kysely<Schema>({ dialect: dialect.kysely });

@@ -15,7 +15,7 @@ import type { Clock } from "@patchbay/engine/ports/clock";
 import type { Log } from "@patchbay/kit";
 import type { Schema } from "../tables/schema.ts";
 import type { StoreDialect } from "../engine.ts";
-import { openPool, parsePostgresUrl, type PostgresPool } from "@patchbay/database/postgres-pool";
+import { openPool, parsePostgresUrl, type PostgresAddress, type PostgresPool } from "@patchbay/database/postgres-pool";
 import { EVERY_ORG, PostgresConnection, type Sessions } from "@patchbay/database/postgres-connection";
 import { groupedAccepts } from "./postgres-accepts.ts";
 import { groupedStarts } from "./postgres-starts.ts";
@@ -35,10 +35,10 @@ const URGENT_POOL = 2;
 /** Opens a Postgres database. A `clock` replaces the server's clock. */
 export async function postgresDialect(
   url: string,
-  options: { log: Log; clock?: Clock | undefined },
+  options: { log: Log; clock?: Clock | undefined; driver?: PostgresAddress["driver"] },
 ): Promise<PostgresStoreDialect> {
-  const { log, clock } = options;
-  const address = parsePostgresUrl(url);
+  const { log, clock, driver } = options;
+  const address = { ...parsePostgresUrl(url), driver };
   const served = new AsyncLocalStorage<string>();
   const scope = (): string => served.getStore() ?? EVERY_ORG;
   const source = await openPool(address, { log });
