@@ -158,7 +158,7 @@ function queryFinding(last: StreamedEvent["event"] | undefined, target: QueryTar
 }
 
 /** A proxy that buffers holds back even the headers until the last event. */
-function streamFinding({ openedMs, tookMs }: { openedMs: number; tookMs: number }): Finding {
+export function streamFinding({ openedMs, tookMs }: { openedMs: number; tookMs: number }): Finding {
   const [opened, took] = [Math.round(openedMs), Math.round(tookMs)];
   if (tookMs - openedMs < 20 && tookMs > 500) {
     const fix = "Turn buffering off in the proxy for /agents (nginx: proxy_buffering off).";
