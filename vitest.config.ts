@@ -17,7 +17,7 @@ const LONG = [
   "packages/runtime/test/widening-properties.test.ts",
   "packages/console-api/test/{attempts,csrf,live,load,members,open-views,run-search,sign-in}.test.ts",
   "packages/gateway/test/{limits,lost-messages}.test.ts",
-  "packages/engine/test/run/{crash-loop,delivery,hanging}.test.ts",
+  "packages/engine/test/run/{delivery,hanging}.test.ts",
   "packages/store/test/{sqlite-files,sqlite-processes,thread-title}.test.ts",
 ];
 /** Contract tests that send thousands of requests, or wait for time limits of sockets. */

@@ -1,11 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { startCore } from "../../packages/engine/test/run/core.ts";
-import { fakeGateway, manifestOf } from "../../packages/engine/test/run/fake-gateway.ts";
-import { scriptedModel } from "../../packages/engine/test/run/scripted-model.ts";
 import { until } from "@patchbay/test-support/inbox";
 import { expectSoundRuns } from "../support/invariants.ts";
-import { WAIT_MS } from "@patchbay/test-support/patience";
 import { startDeployment, type Deployment } from "../support/processes.ts";
 import { startStandIn } from "@patchbay/test-support/providers";
 import { readAlong } from "@patchbay/test-support/reader";
@@ -42,8 +38,9 @@ test.concurrent("a run whose process repeatedly crashes is ended", async () => {
   await using _runtime = await deployment.connect();
   const stream = readAlong(await deployment.post(`/agents/${deployment.agentId}/query-stream`, { query: "hi" }));
   let ended = stream.over;
-  // A death long after the run was claimed does not count, which on a slow machine makes more of them.
+  // A death 3 s after the run was claimed does not count, so a slow machine needs more than four of them.
   for (let deaths = 1; ; deaths++) {
+    expect(deaths).toBeLessThan(12);
     const asked = standIn.received(deaths).then(() => false);
     if (await Promise.race([asked, ended])) break;
     await deployment.kill(deployment.serve);
@@ -56,16 +53,4 @@ test.concurrent("a run whose process repeatedly crashes is ended", async () => {
   // The reservations of unfinished turns were released.
   expect(expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 1, succeeded: 0 });
   expect(await deployment.admin("credits", "show", "--org", deployment.orgId)).toMatchObject({ balanceUsd: 100 });
-});
-
-test.concurrent("a cancellation without a notification is noticed at the next lease renewal", async () => {
-  const { catalog: models } = scriptedModel([{ until: new Promise(() => {}) }]);
-  const { gateway } = fakeGateway(manifestOf({}), () => ({ kind: "undelivered" }));
-  await using core = await startCore({ models, gateway, runTimeoutMs: 30_000 });
-  const run = await core.runs.start(core.caller, { query: "hi", analysisMode: false, maxTokens: 100 });
-
-  await core.store.runs.requestCancel(run.agentId, run.runId);
-
-  const signal = AbortSignal.timeout(WAIT_MS);
-  expect(await core.runs.result(run, { signal })).toMatchObject({ code: "cancelled", errorMessage: "Run cancelled" });
 });

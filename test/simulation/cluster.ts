@@ -12,7 +12,7 @@ import {
   startClient,
 } from "./clients.ts";
 import { createModel, type ProviderWeather } from "./model.ts";
-import { createNetwork } from "./network.ts";
+import { createNetwork } from "@patchbay/test-support/network";
 import type { Plan } from "./plan.ts";
 import { type Replica, startReplica } from "./replica.ts";
 import { createService, type Effects } from "./service.ts";
@@ -43,7 +43,7 @@ const ORG = { orgId: AGENT.orgId, name: "Shop", tier: "scale" };
 const CREDIT_MICROS = 50_000_000;
 
 /** Organisation, agent, keys, credit and a webhook. */
-async function setUp({ accounts, webhooks }: OpenStore): Promise<void> {
+export async function setUp({ accounts, webhooks }: OpenStore): Promise<void> {
   await accounts.createOrg(ORG);
   await accounts.createAgent({ ...AGENT, name: "Shop", instructions: "Be brief." });
   for (const [name, credentialId] of Object.entries(KEYS))

@@ -1,3 +1,4 @@
+import { setImmediate, setTimeout } from "@patchbay/kit/time";
 import type { JsonValue } from "@patchbay/kit";
 import { WAIT_MS } from "@patchbay/test-support/patience";
 import { withTimeout } from "../src/bus/memory-bus.ts";

@@ -1,9 +1,7 @@
-import { randomUUID } from "node:crypto";
-import { setTimeout as wait } from "node:timers/promises";
-import { connect, silentLog, type Connection } from "@patchbay/functions";
+import { randomUUID, sleep } from "@patchbay/kit/time";
+import { silentLog, type Connection } from "@patchbay/functions";
 import type { CallOutcome } from "@patchbay/protocol";
-import { startChaosProxy, type ChaosProxy } from "@patchbay/test-support/chaos-proxy";
-import { addAgents, startGateway, type GatewayServer } from "@patchbay/test-support/gateway-server";
+import { addAgents, type GatewayServer } from "@patchbay/test-support/gateway-server";
 import { gated, fakeService, type Answer, type FakeService } from "@patchbay/test-support/fake-service";
 import { until } from "@patchbay/test-support/inbox";
 import type { FunctionGatewayOptions } from "../src/gateway.ts";
@@ -12,13 +10,14 @@ import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { CallRecord } from "@patchbay/engine/ports/records";
 import { openStore } from "@patchbay/store/open";
 import { createBusHub } from "./bus-hub.ts";
+import { type Links, type Proxied, type Server, sockets } from "./links.ts";
 import { TIMES } from "./times.ts";
 
 type Hook = () => void | Promise<void>;
 
 export interface Replica {
   readonly name: string;
-  readonly server: GatewayServer;
+  readonly server: Server;
   readonly gateway: GatewayServer["gateway"];
   /** While true, every use of the store by this replica rejects. */
   storeDown: boolean;
@@ -42,7 +41,7 @@ export interface TestRuntime {
   readonly service: FakeService;
   readonly connection: Connection;
   readonly instanceId: string;
-  readonly proxy: ChaosProxy;
+  readonly proxy: Proxied;
   /** Cuts its connection and directs it to another replica. */
   move(to: Replica): void;
   /** Makes it open a connection to another replica in addition to the current one. */
@@ -66,7 +65,11 @@ export const echoed = { kind: "outcome", outcome: { ok: true, value: { text: "he
 const UNKNOWN: CallOutcome = { ok: false, code: "outcome_unknown", message: "unknown" };
 const never = new AbortController().signal;
 
-export async function startCluster(names: string[], options: Partial<FunctionGatewayOptions> = {}) {
+/** Replicas and runtimes, by default with sockets. */
+export async function startCluster(
+  names: string[],
+  { links = sockets, ...options }: Partial<FunctionGatewayOptions> & { links?: Links } = {},
+) {
   const store = await openStore("sqlite::memory:");
   await addAgents(store);
   const hub = createBusHub();
@@ -102,7 +105,7 @@ export async function startCluster(names: string[], options: Partial<FunctionGat
       hooks.delete(name);
       await hook?.();
     }
-    const server = await startGateway({
+    const server = await links.startGateway({
       store: guard(store.runtimes),
       calls: guard(store.calls),
       bus: hub.join(name),
@@ -128,9 +131,8 @@ export async function startCluster(names: string[], options: Partial<FunctionGat
   async function connectRuntime(replica: Replica, change: RuntimeChange = {}): Promise<TestRuntime> {
     const { concurrency, ...how } = change;
     const service = fakeService(how);
-    const proxy = await startChaosProxy(replica.server.port);
-    const connection = connect(service, {
-      url: `http://127.0.0.1:${proxy.port}`,
+    const proxy = await links.startProxy(replica.server.port);
+    const connection = links.connect(proxy, service, {
       key: "key-of-a",
       log: silentLog,
       backoff: { firstMs: 10, baseMs: 10, maxMs: 40 },
@@ -251,7 +253,7 @@ export async function startCluster(names: string[], options: Partial<FunctionGat
       await commit(run, call);
       const delivery = await replica.gateway.deliver(orderOf(run, call), { signal: never, ...options });
       if (delivery.kind === "undelivered") {
-        await wait(Math.min(200, 10 * call.attempt));
+        await sleep(Math.min(200, 10 * call.attempt));
         continue;
       }
       const ending = delivery.kind === "outcome" ? delivery.outcome : "unknown";

@@ -1,5 +1,4 @@
 import { setTimeout as wait } from "node:timers/promises";
-import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import { afterEach, expect, test } from "vitest";
 import type { Answer } from "@patchbay/test-support/fake-service";
 import { until } from "@patchbay/test-support/inbox";
@@ -169,18 +168,4 @@ test("a call offered to a silent host is undelivered, and the host does not take
   resumed.resolve();
   await until(() => cluster.hub.carried.includes("reply call 1"), "the late answer");
   expect(desk.service.invoked).toEqual([]);
-});
-
-test("runtimes that connect at the same time are announced in few messages", async () => {
-  const limits = { ...DEFAULT_LIMITS, connectionsPerKey: 200 };
-  cluster = await startCluster(["x", "y"], { limits });
-  const count = 200;
-  const began = performance.now();
-  await Promise.all(Array.from({ length: count }, () => cluster.connectRuntime(cluster.replicas[0]!)));
-
-  await until(async () => (await cluster.store.runtimes.connections("agent-a")).length === count, "all of them");
-  const announced = cluster.hub.carried.filter((message) => message.startsWith("publish runtimes")).length;
-
-  // One in 50 ms, and the load at heartbeats.
-  expect(announced).toBeLessThan((performance.now() - began) / 45 + 5);
 });

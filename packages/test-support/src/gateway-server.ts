@@ -1,8 +1,8 @@
+import { sleep, wallMs } from "@patchbay/kit/time";
 import { DEFAULT_LIMITS, type OperatorLimits } from "@patchbay/protocol";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { createMemoryBus } from "@patchbay/gateway/bus/memory-bus";
 import { createFunctionGateway, type FunctionGatewayOptions, type RuntimeGateway } from "@patchbay/gateway/gateway";
 import type { RuntimeKey } from "@patchbay/gateway/handshake/runtime-keys";
@@ -13,12 +13,12 @@ import type { LastSeen } from "@patchbay/engine/ports/service-times";
 import type { ConnectedRuntime, Store } from "@patchbay/engine/ports/store/stores";
 import { openStore } from "@patchbay/store/open";
 
-export const systemClock: Clock = { now: () => Date.now(), sleep: (ms, options) => sleep(ms, undefined, options) };
+export const systemClock: Clock = { now: wallMs, sleep };
 
 export const lastSeenAgo = (agoMs: number | undefined, startedAgoMs?: number): LastSeen | undefined =>
   agoMs === undefined
     ? undefined
-    : { at: Date.now() - agoMs, agoMs, ...(startedAgoMs !== undefined && { startedAgoMs }) };
+    : { at: wallMs() - agoMs, agoMs, ...(startedAgoMs !== undefined && { startedAgoMs }) };
 
 /** A store in memory that records the connections that gateways open and close. */
 export async function recordingStore() {
@@ -69,10 +69,10 @@ export interface GatewayServer extends AsyncDisposable {
   readonly keys: Map<string, RuntimeKey>;
 }
 
-/** A real gateway behind a real HTTP server on loopback. */
-export async function startGateway(
-  options: Omit<Partial<FunctionGatewayOptions>, "limits"> & { port?: number; limits?: Partial<OperatorLimits> } = {},
-): Promise<GatewayServer> {
+export type GatewayOptions = Omit<Partial<FunctionGatewayOptions>, "limits"> & { limits?: Partial<OperatorLimits> };
+
+/** A real gateway without a server, with the keys of these tests. */
+export async function createGateway(options: GatewayOptions = {}) {
   const store = await recordingStore();
   await addAgents(store.all);
   const keys = new Map(Object.entries(KEYS));
@@ -90,6 +90,12 @@ export async function startGateway(
     ...options,
     limits: { ...DEFAULT_LIMITS, ...options.limits },
   });
+  return { gateway, store, keys };
+}
+
+/** A real gateway behind a real HTTP server on loopback. */
+export async function startGateway(options: GatewayOptions & { port?: number } = {}): Promise<GatewayServer> {
+  const { gateway, store, keys } = await createGateway(options);
   const server = createServer((_, response) => response.end());
   const open = new Set<Socket>();
   server.on("connection", (socket) => {

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from "node:timers/promises";
+import { monotonicMs, sleep } from "@patchbay/kit/time";
 import { WAIT_MS } from "./patience.ts";
 
 /** Frames (or lines) in order of arrival, from which a test takes matching ones. */
@@ -42,9 +42,9 @@ export function createInbox<Item>(what: string): Inbox<Item> {
 
 /** Waits until `condition` is true, checking it every few milliseconds for at most `WAIT_MS`. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const endsAt = performance.now() + WAIT_MS;
+  const endsAt = monotonicMs() + WAIT_MS;
   while (!(await condition())) {
-    if (performance.now() > endsAt) throw new Error(`${what}: not within ${WAIT_MS} ms`);
-    await wait(5);
+    if (monotonicMs() > endsAt) throw new Error(`${what}: not within ${WAIT_MS} ms`);
+    await sleep(5);
   }
 }

@@ -90,7 +90,7 @@ export const calls: readonly Promised[] = [
     promise: "Two calls succeed and run once when any single message between replicas is lost or repeated",
     tests: {
       "packages/gateway/test/lost-messages.test.ts":
-        "when any single message between replicas is lost or repeated, both calls succeed and run once",
+        "when any single message between replicas is lost or repeated, both calls succeed and run once: answers $answers",
     },
   },
   {

@@ -30,8 +30,10 @@ export const runtimes: readonly Promised[] = [
   {
     promise: "Both ends notice a connection that hangs without closing, and replace it",
     tests: {
-      "test/connection/half-open.test.ts": [
+      "test/connection/half-open.test.ts":
         "each end notices by itself that the network drops everything without closing",
+      "test/simulation/half-open.test.ts": [
+        "each end closes at two heartbeats without a byte, on a network silent $when",
         "the late close of a half-open connection does not affect the one that replaced it",
       ],
     },

@@ -37,7 +37,7 @@ const LONG_MS = 120_000;
 /** Starts the run layer on a real store, with a fake model and a fake runtime. */
 export async function startCore(options: CoreOptions) {
   const { models, gateway, owner = "replica-1", tier = "sandbox", runTimeoutMs = LONG_MS, log = silentLog } = options;
-  const store = options.store ?? (await openStore("sqlite::memory:"));
+  const store = options.store ?? (await openStore("sqlite::memory:", { clock: systemClock }));
   if (!(await store.accounts.getOrg("org_1"))) {
     await store.accounts.createOrg({ orgId: "org_1", name: "Org", tier });
     await store.accounts.createAgent({ agentId: "agt_1", orgId: "org_1", name: "Desk", instructions: "Be brief." });
@@ -114,7 +114,7 @@ export async function startScripted(
 
 /** An empty store in memory, which closes when it is disposed. */
 export async function memoryStore(options: Parameters<typeof openStore>[1] = {}) {
-  const store = await openStore("sqlite::memory:", options);
+  const store = await openStore("sqlite::memory:", { clock: systemClock, ...options });
   return { ...store, [Symbol.asyncDispose]: () => store.close() };
 }
 

@@ -1,3 +1,6 @@
+import { sleep, wallMs } from "@patchbay/kit/time";
+import { until } from "@patchbay/test-support/inbox";
+import { inVirtualTime } from "@patchbay/test-support/virtual-time";
 import { expect, test } from "vitest";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { OpenStore } from "@patchbay/store/open";
@@ -9,8 +12,6 @@ import { scriptedModel } from "./scripted-model.ts";
 
 const { gateway } = fakeGateway(manifestOf({ pay: "everyone" }), () => ok("paid"));
 const never = new Promise<never>(() => {});
-/** How long a process must survive runs that crashed twice, or three times. */
-const SURVIVE_MS = [3_000, 6_000];
 const claim = { owner: "replica-gone", leaseMs: 15_000 };
 
 /** Runs that each paid once and asked their model again, and whose process then crashed twice. */
@@ -33,7 +34,7 @@ async function suspects(store: OpenStore, queries: string[]): Promise<RunHandle[
 
 async function crashed(store: OpenStore, { runId, crashes }: { runId: string; crashes: number }): Promise<void> {
   const { db } = store.engine;
-  await db.updateTable("runs").set({ crashes, lease_until: Date.now() }).where("id", "=", runId).execute();
+  await db.updateTable("runs").set({ crashes, lease_until: wallMs() }).where("id", "=", runId).execute();
 }
 
 /** A model that answers each query only after `answer` was called for it. */
@@ -54,108 +55,93 @@ function heldModel() {
   return { catalog, asked, answer: (query: string) => hold(query).resolve() };
 }
 
-const resultOf = (core: Awaited<ReturnType<typeof startCore>>, run: RunHandle) => core.result(run);
-
-/** A clock on which the process has survived a group of suspects with `survive`, and on which other waits have their length. */
-function quarantineClock() {
-  const surviving: (() => void)[] = [];
-  const survived: number[] = [];
-  const clock: Clock = {
-    ...systemClock,
-    sleep(ms, options) {
-      if (!SURVIVE_MS.includes(ms)) return systemClock.sleep(ms, options);
-      return new Promise((resolve, reject) => {
-        surviving.push(() => {
-          survived.push(ms);
-          resolve();
-        });
-        options?.signal?.addEventListener("abort", () => reject(options.signal?.reason as Error));
-      });
-    },
-  };
-  return { clock, survived, survive: () => surviving.pop()!() };
-}
-
 const names = (count: number): string[] => Array.from({ length: count }, (_, n) => `run-${n}`);
 
 test("suspects are resumed in groups that double while the process survives, and other runs continue", async () => {
-  await using store = await memoryStore();
-  const all = names(8);
-  await suspects(store, all);
-  const model = heldModel();
-  const { clock, survive } = quarantineClock();
-  const log = recordingLog();
-  await using core = await startCore({ models: model.catalog, gateway, store, clock, log, owner: "replica-2" });
-  const asked = () => model.asked.toSorted();
-  await expect.poll(asked).toEqual(all.slice(0, 1));
+  await inVirtualTime(async (time) => {
+    await using store = await memoryStore();
+    const all = names(8);
+    await suspects(store, all);
+    const model = heldModel();
+    const log = recordingLog();
+    const startedAt = time.now;
+    await using core = await startCore({ models: model.catalog, gateway, store, log, owner: "replica-2" });
+    const asked = () => model.asked.filter((query) => query !== "other").toSorted();
+    model.answer("other");
+    expect(await core.query("other")).toMatchObject({ success: true });
 
-  model.answer("other");
-  expect(await core.query("other")).toMatchObject({ success: true });
-  expect(asked()).toEqual(["other", ...all.slice(0, 1)]);
-
-  for (const resumed of [3, 7, 8]) {
-    survive();
-    await expect.poll(asked).toEqual(["other", ...all.slice(0, resumed)]);
-  }
-  const lines = log.lines.filter(({ message }) => message === "runs in quarantine are resumed");
-  expect(lines.map(({ fields }) => [fields?.runs, fields?.waiting])).toEqual([
-    [1, 7],
-    [2, 5],
-    [4, 1],
-    [1, 0],
-  ]);
+    for (const [dueMs, resumed] of [
+      [0, 1],
+      [3_000, 3],
+      [6_000, 7],
+      [9_000, 8],
+    ] as const) {
+      if (dueMs > 0) await sleep(startedAt + dueMs - 1 - time.now);
+      if (dueMs > 0) expect(asked().length).toBeLessThan(resumed);
+      await sleep(2);
+      expect(asked()).toEqual(all.slice(0, resumed));
+    }
+    const lines = log.lines.filter(({ message }) => message === "runs in quarantine are resumed");
+    expect(lines.map(({ fields }) => [fields?.runs, fields?.waiting])).toEqual([
+      [1, 7],
+      [2, 5],
+      [4, 1],
+      [1, 0],
+    ]);
+  });
 });
 
 test("the next suspects are resumed when those before have ended", async () => {
-  await using store = await memoryStore();
-  const [first, second] = await suspects(store, ["first", "second"]);
-  const model = heldModel();
-  const { clock } = quarantineClock();
-  await using core = await startCore({ models: model.catalog, gateway, store, clock, owner: "replica-2" });
-  await expect.poll(() => model.asked).toEqual(["first"]);
+  await inVirtualTime(async (time) => {
+    await using store = await memoryStore();
+    const [first, second] = await suspects(store, ["first", "second"]);
+    const model = heldModel();
+    const startedAt = time.now;
+    await using core = await startCore({ models: model.catalog, gateway, store, owner: "replica-2" });
+    await until(() => model.asked.length === 1, "the first");
 
-  model.answer("first");
-  model.answer("second");
-  expect(await resultOf(core, first!)).toMatchObject({ success: true, toolInteractions: [{ result: "paid" }] });
-  expect(await resultOf(core, second!)).toMatchObject({ success: true, toolInteractions: [{ result: "paid" }] });
-  expect(model.asked).toEqual(["first", "second"]);
+    model.answer("first");
+    model.answer("second");
+    expect(await core.result(first!)).toMatchObject({ success: true, toolInteractions: [{ result: "paid" }] });
+    expect(await core.result(second!)).toMatchObject({ success: true, toolInteractions: [{ result: "paid" }] });
+    expect(model.asked).toEqual(["first", "second"]);
+    expect(time.now - startedAt).toBeLessThan(3_000);
+  });
 });
 
 test("a suspect that its process has survived has no claims in quarantine any more", async () => {
-  await using store = await memoryStore();
-  await suspects(store, ["first", "second"]);
-  const model = heldModel();
-  const { clock, survive } = quarantineClock();
-  await using core = await startCore({ models: model.catalog, gateway, store, clock, owner: "replica-2" });
-  await expect.poll(() => model.asked).toEqual(["first"]);
+  await inVirtualTime(async () => {
+    await using store = await memoryStore();
+    await suspects(store, ["first", "second"]);
+    const model = heldModel();
+    await using core = await startCore({ models: model.catalog, gateway, store, owner: "replica-2" });
 
-  survive();
+    await until(() => model.asked.length === 2, "the second");
 
-  await expect.poll(() => model.asked).toEqual(["first", "second"]);
-  const [second, first] = await core.store.runs.list("agt_1", { limit: 2 });
-  expect([first, second]).toMatchObject([
-    { claims: 0, crashes: 2 },
-    { claims: 1, crashes: 2 },
-  ]);
+    const [second, first] = await core.store.runs.list("agt_1", { limit: 2 });
+    expect([first, second]).toMatchObject([
+      { claims: 0, crashes: 2 },
+      { claims: 1, crashes: 2 },
+    ]);
+  });
 });
 
-test("suspects wait until the process has survived runs that crashed once", async () => {
-  await using store = await memoryStore();
-  const [once] = await suspects(store, ["once", "twice"]);
-  await crashed(store, { runId: once!.runId, crashes: 1 });
-  const model = heldModel();
-  const { clock, survive } = quarantineClock();
-  const startedAt = Date.now();
-  const fixed = { ...clock, now: () => startedAt };
-  await using core = await startCore({ models: model.catalog, gateway, store, clock: fixed, owner: "replica-2" });
-  await expect.poll(() => model.asked).toEqual(["once"]);
+test("suspects wait until the process has survived runs that crashed once for 3 s", async () => {
+  await inVirtualTime(async (time) => {
+    await using store = await memoryStore();
+    const [once] = await suspects(store, ["once", "twice"]);
+    await crashed(store, { runId: once!.runId, crashes: 1 });
+    const model = heldModel();
+    const startedAt = time.now;
+    await using core = await startCore({ models: model.catalog, gateway, store, owner: "replica-2" });
+    model.answer("other");
+    await core.query("other");
 
-  model.answer("other");
-  await core.query("other");
-  expect(model.asked).toEqual(["once", "other"]);
-  survive();
-
-  await expect.poll(() => model.asked).toEqual(["once", "other", "twice"]);
+    await sleep(startedAt + 2_999 - time.now);
+    expect(model.asked.toSorted()).toEqual(["once", "other"]);
+    await sleep(2);
+    expect(model.asked.toSorted()).toEqual(["once", "other", "twice"]);
+  });
 });
 
 test("a run that crashed its processes in quarantine too is ended without being loaded", async () => {
@@ -169,7 +155,7 @@ test("a run that crashed its processes in quarantine too is ended without being 
   const model = scriptedModel([]);
   await using core = await startCore({ models: model.catalog, gateway, store: unreadable, owner: "replica-2" });
 
-  expect(await resultOf(core, run!)).toMatchObject({
+  expect(await core.result(run!)).toMatchObject({
     success: false,
     code: "crash_loop",
     errorMessage: expect.stringContaining("in progress at 4 crashes of its process"),
@@ -194,38 +180,33 @@ test("a suspect that no process could load ends at its deadline", async () => {
     owner: "replica-2",
   });
 
-  expect(await resultOf(core, run!)).toMatchObject({ code: "deadline_exceeded", errorMessage: "Run timed out" });
+  expect(await core.result(run!)).toMatchObject({ code: "deadline_exceeded", errorMessage: "Run timed out" });
 });
 
 test("a process neither claims nor ends its own run when the clock of its store jumps forward", async () => {
-  let ahead = 0;
-  const clock: Clock = { ...systemClock, now: () => Date.now() + ahead };
-  await using store = await memoryStore({ clock });
-  let polls = 0;
-  const waiting = (): Promise<string[]> => {
-    polls++;
-    return store.runs.waiting();
-  };
-  const polled = { ...store, runs: { ...store.runs, waiting } };
-  const held = Promise.withResolvers<void>();
-  const orders: number[] = [];
-  const slow = fakeGateway(manifestOf({ pay: "everyone" }), async ({ timeoutMs }) => {
-    orders.push(timeoutMs);
-    await held.promise;
-    return ok("paid");
+  await inVirtualTime(async () => {
+    let ahead = 0;
+    const clock: Clock = { ...systemClock, now: () => wallMs() + ahead };
+    await using store = await memoryStore({ clock });
+    const held = Promise.withResolvers<void>();
+    const orders: number[] = [];
+    const slow = fakeGateway(manifestOf({ pay: "everyone" }), async ({ timeoutMs }) => {
+      orders.push(timeoutMs);
+      await held.promise;
+      return ok("paid");
+    });
+    const calling = scriptedModel([{ calls: [["pay", {}]] }, { calls: [["pay", {}]] }, { text: "Done." }]);
+    await using core = await startCore({ models: calling.catalog, gateway: slow.gateway, store, clock });
+    const answer = core.query("Pay");
+    await until(() => orders.length === 1, "the first call");
+
+    ahead = 300_000;
+    // Two polls and a renewal.
+    await sleep(6_000);
+    held.resolve();
+
+    expect(await answer).toMatchObject({ success: true, response: "Done." });
+    expect(calling.requests).toHaveLength(3);
+    expect(orders[1]).toBeGreaterThan(0);
   });
-  const calling = scriptedModel([{ calls: [["pay", {}]] }, { calls: [["pay", {}]] }, { text: "Done." }]);
-  await using core = await startCore({ models: calling.catalog, gateway: slow.gateway, store: polled, clock });
-  const answer = core.query("Pay");
-  await expect.poll(() => orders).toHaveLength(1);
-
-  ahead = 300_000;
-  // The next poll may have begun before the jump; the one after it has not.
-  const before = polls;
-  await expect.poll(() => polls).toBeGreaterThan(before + 2);
-  held.resolve();
-
-  expect(await answer).toMatchObject({ success: true, response: "Done." });
-  expect(calling.requests).toHaveLength(3);
-  expect(orders[1]).toBeGreaterThan(0);
 });

@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import type { Duplex } from "node:stream";
 import type { OpenSocket } from "@patchbay/runtime/connection/connection";
 import type { WebSocket } from "ws";
-import type { Process, World } from "@patchbay/test-support/world";
+import type { Process, World } from "./world.ts";
 
 /** Accepts a runtime's socket at a replica; undefined refuses it as unavailable. */
 export type Listener = () => { process: Process; accept: (socket: WebSocket, transport: Duplex) => void } | undefined;
@@ -152,6 +152,14 @@ export function createNetwork(world: World, choose: Listener) {
 
   return {
     openSocket,
+    /** Closes each connection without a closing handshake. */
+    reset(): void {
+      for (const link of links) link.terminate();
+    },
+    /** Silences each connection: both ends stay open, and what they send is lost. */
+    silence(): void {
+      for (const link of links) link.isCut = link.peer!.isCut = true;
+    },
     /** Closes a connection, or silences it. */
     cut(random: World["random"]): boolean {
       const open = [...links].filter(({ readyState }) => readyState === OPEN);
