@@ -6,7 +6,7 @@ import type { Metrics } from "@patchbay/engine/ports/metrics";
 import { systemClock } from "../../../control-plane/src/start/clocks.ts";
 import { type OpenStore, openStore } from "@patchbay/store/open";
 import { createNetworks } from "../../src/webhooks/networks.ts";
-import { pauseAfter, startSender } from "../../src/webhooks/sender.ts";
+import { startSender } from "../../src/webhooks/sender.ts";
 import { startReceiver } from "./receiver.ts";
 
 interface Sending {
@@ -274,18 +274,4 @@ test("a backlog is sent in full, each delivery once, by two senders", async () =
   const got = await receiver.received(30);
 
   expect(got.map(({ headers }) => String(headers["x-patchbay-delivery"])).toSorted()).toEqual(ids.toSorted());
-});
-
-test("pauses grow from seconds to hours and are of random length", () => {
-  for (const [round, longest] of [
-    [1, 5_000],
-    [2, 15_000],
-    [5, 405_000],
-    [12, 14_400_000],
-  ] as const) {
-    const pauses = Array.from({ length: 50 }, () => pauseAfter(round));
-    expect(Math.max(...pauses)).toBeLessThanOrEqual(longest);
-    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(longest / 2);
-    expect(new Set(pauses).size).toBeGreaterThan(1);
-  }
 });
