@@ -1,4 +1,4 @@
-import { sleep } from "@patchbay/kit/time";
+import { monotonicMs, sleep } from "@patchbay/kit/time";
 import { gated } from "@patchbay/test-support/fake-service";
 import { until } from "@patchbay/test-support/inbox";
 import { inVirtualTime } from "@patchbay/test-support/virtual-time";
@@ -8,6 +8,7 @@ import { startCluster, timesRun, type Ending, type Replica } from "./cluster.ts"
 import { simulatedLinks } from "./simulated-links.ts";
 import { WATCHFUL } from "./times.ts";
 
+/** Three checks of calls at other replicas, which find what a lost message would have reported. */
 const CHECKED_MS = 3 * WATCHFUL.callCheckMs;
 
 /**
@@ -35,9 +36,11 @@ async function play(links: ReturnType<typeof simulatedLinks>, fate: (message: Me
   // Meanwhile calls are checked and the state of the first one is asked for.
   await sleep(CHECKED_MS);
   gate.open();
+  const openedAt = monotonicMs();
   const endings = [(await first).ending, (await second).ending];
+  const endedMs = monotonicMs() - openedAt;
   await sleep(CHECKED_MS);
-  return { endings, carried: [...cluster.hub.carried], times: [...timesRun([desk]).values()] };
+  return { endings, endedMs, carried: [...cluster.hub.carried], times: [...timesRun([desk]).values()] };
 }
 
 const good: Ending = { ok: true, value: { text: "hello" } };
@@ -63,7 +66,7 @@ test.each(PATHS)(
     for (const fate of ["drop", "twice"] as const)
       for (const message of base.carried) {
         let hits = 0;
-        const { endings, times } = await scenario((one) => {
+        const { endings, times, endedMs } = await scenario((one) => {
           if (`${one.label} ${one.nth}` === message) hits++;
           else return isLost(one) ? "drop" : "pass";
           return fate;
@@ -75,6 +78,7 @@ test.each(PATHS)(
           endings: [good, good],
           times: [1, 1],
         });
+        expect(endedMs, `${fate} ${message}`).toBeLessThanOrEqual(CHECKED_MS);
       }
   },
 );
