@@ -58,6 +58,7 @@ export const FOLDERS: Readonly<Record<string, Allowed>> = {
     audit: [".", "sweep", "tables"],
     calls: [".", "audit", "function-sets", "tables"],
     "function-sets": [".", "audit", "tables"],
+    proof: [".", "audit", "runs", "tables"],
     runs: [".", "accounts", "audit", "calls", "sweep", "tables", "threads"],
     threads: [".", "runs", "tables"],
     sweep: [".", "accounts", "audit", "function-sets", "tables", "threads"],

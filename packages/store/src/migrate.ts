@@ -147,6 +147,12 @@ function requireReadable(executed: readonly string[], { location }: MigrationOpt
     );
 }
 
+/** Throws for a database of an earlier or a later version. Changes nothing. */
+export async function requireSchema(db: Kysely<Schema>, options: MigrationOptions): Promise<void> {
+  if (pendingOf(await executedMigrations(db), options).length === 0) return;
+  throw new Error(`${options.location} has an earlier version's schema. Run \`patchbay db migrate\` before.`);
+}
+
 /** Names of the migrations that the database has run; none for an empty database. */
 async function executedMigrations(db: Kysely<Schema>): Promise<string[]> {
   const tables = await db.introspection.getTables({ withInternalKyselyTables: true });

@@ -1,25 +1,28 @@
 import { Kysely, sql } from "kysely";
-import type { Clock } from "@patchbay/engine/ports/clock";
 import { type Log, silentLog } from "@patchbay/kit";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 import { BackupFailed } from "./backup.ts";
 import { explainConnectError, type Target } from "@patchbay/database/postgres-errors";
 import { postgresDialect, type PostgresStoreDialect } from "./dialect/postgres.ts";
 import type { SchemaStatus } from "@patchbay/engine/ports/store/schema-status";
-import { migrate, type MigrationOptions, schemaStatus } from "./migrate.ts";
-import type { PostgresAddress } from "@patchbay/database/postgres-pool";
+import { migrate, type MigrationOptions, requireSchema, schemaStatus } from "./migrate.ts";
 import { type Engine, NO_FILES } from "./engine.ts";
 import { StoreHealth } from "./health.ts";
 import type { Schema } from "./tables/schema.ts";
 
-/** Connects to a Postgres database and brings it to this version's schema. A simulation replaces the `driver`'s settings. */
+type PostgresOptions = Parameters<typeof postgresDialect>[1] & { readOnly?: boolean };
+
+/**
+ * Connects to a Postgres database and brings it to this version's schema, or with `readOnly` requires that. A simulation replaces the
+ * `driver`'s settings.
+ */
 export async function openPostgres(
   url: string,
-  { log, ...options }: { log: Log; clock?: Clock | undefined; driver?: PostgresAddress["driver"] },
+  { log, readOnly, ...options }: PostgresOptions,
 ): Promise<{ engine: Engine; backup: Store["backup"] }> {
   const dialect = await postgresDialect(url, { log, ...options });
   const { target } = dialect;
-  await withoutTimeouts(dialect, (db) => migrate(db, migrationOptions(target, log)));
+  await withoutTimeouts(dialect, (db) => (readOnly ? requireSchema : migrate)(db, migrationOptions(target, log)));
   const db = new Kysely<Schema>({ dialect: dialect.kysely });
   try {
     await warnOfBypass(db, log);

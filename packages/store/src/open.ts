@@ -18,7 +18,7 @@ import { sqliteDialect, sqliteFile } from "./dialect/sqlite.ts";
 import { type Engine, ping } from "./engine.ts";
 import { memberStore } from "./accounts/members.ts";
 import type { SchemaStatus } from "@patchbay/engine/ports/store/schema-status";
-import { migrate, schemaStatus } from "./migrate.ts";
+import { migrate, requireSchema, schemaStatus } from "./migrate.ts";
 import { firstStartStore } from "./accounts/first-start.ts";
 import { runNotes } from "./runs/run-notes.ts";
 import { newestCalls } from "./calls/newest-calls.ts";
@@ -54,20 +54,23 @@ export interface OpenStore extends Store {
 /**
  * Opens the store at `sqlite:PATH`, `sqlite::memory:` or `postgres://…` and brings it to this version's schema. Creates
  * the SQLite file if necessary; a Postgres database must exist. Several processes may open one store. A `clock`
- * replaces the database's clock. The caller closes the store.
+ * replaces the database's clock. `readOnly`: throws for another schema instead of a migration, and creates no file. The caller
+ * closes the store.
  */
-export async function openStore(url: string, options: { log?: Log; clock?: Clock } = {}): Promise<OpenStore> {
-  const { log = silentLog, clock } = options;
+export async function openStore(
+  url: string,
+  { log = silentLog, clock, readOnly = false }: { log?: Log; clock?: Clock; readOnly?: boolean } = {},
+): Promise<OpenStore> {
   if (isPostgresUrl(url)) {
     // Loaded only when used: the driver costs time and memory at the start.
     const { openPostgres } = await import("./open-postgres.ts");
-    const { engine, backup } = await openPostgres(url, { log, clock });
+    const { engine, backup } = await openPostgres(url, { log, clock, readOnly });
     return { ...storeOn(engine), backup };
   }
-  const dialect = sqliteDialect(sqlitePath(url), { clock });
+  const dialect = sqliteDialect(sqlitePath(url), { clock, readOnly });
   const db = new Kysely<Schema>({ dialect: dialect.kysely });
   try {
-    await migrate(db, { location: sqlitePath(url), rowLevelSecurity: false, log });
+    await (readOnly ? requireSchema : migrate)(db, { location: sqlitePath(url), rowLevelSecurity: false, log });
   } catch (error) {
     await db.destroy();
     throw error;

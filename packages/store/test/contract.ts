@@ -53,6 +53,7 @@ import { textContract } from "./contract/texts.ts";
 import { threadKeyContract } from "./contract/thread-keys.ts";
 import { threadPageContract } from "./contract/thread-pages.ts";
 import { threadContract } from "./contract/threads.ts";
+import { violationContract } from "./contract/violations.ts";
 import { upkeepContract } from "./contract/upkeep.ts";
 import { widenedSetContract } from "./contract/widened-sets.ts";
 import { waitingRunContract } from "./contract/waiting-runs.ts";
@@ -76,6 +77,7 @@ export const SUBJECTS = {
     feedback: feedbackContract,
     races: raceContract,
     "odd texts": textContract,
+    "violations of invariants": violationContract,
   },
   calls: {
     "calls between replicas": callContract,

@@ -7,12 +7,15 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { expect, test } from "vitest";
 import { testDatabase } from "@patchbay/test-support/postgres";
+import { uniqueName } from "@patchbay/test-support/postgres-server";
 import type { Log } from "@patchbay/kit";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import { BackupFailed } from "../src/backup.ts";
 import { FIRST_MIGRATION } from "../src/migrate.ts";
 import { inspectStore, lockStore, openStore } from "../src/open.ts";
+import { violations } from "../src/proof/violations.ts";
 import { spawnChild } from "./children.ts";
+import { sampleRun } from "./contract/world.ts";
 
 const PASSWORD = "s3cret-pass";
 
@@ -48,6 +51,25 @@ test("a migration may take longer than the time limit that the database sets", a
   await other.end();
 
   await (await opened).close();
+});
+
+test("a role that may only select can check stored runs, once the schema is this version's", async () => {
+  await using database = await testDatabase();
+  const reader = uniqueName("patchbay_reader");
+  await database.query(`create role ${reader} login password '${PASSWORD}'`);
+  await using opened = new AsyncDisposableStack();
+  opened.defer(async () => void (await database.query(`drop owned by ${reader}; drop role ${reader}`)));
+  const url = Object.assign(new URL(database.url), { username: reader, password: PASSWORD }).href;
+  await expect(openStore(url, { readOnly: true })).rejects.toThrow(/earlier version's schema.*db migrate/);
+
+  const writer = opened.adopt(await openStore(database.url), (store) => store.close());
+  await writer.accounts.createOrg({ orgId: "org_1", name: "Desk", tier: "starter" });
+  await writer.accounts.createAgent({ agentId: "agt_1", orgId: "org_1", name: "Clerk", instructions: "" });
+  await writer.runs.start(sampleRun({ orgId: "org_1", agentId: "agt_1" }));
+  await database.query(`grant select on all tables in schema public to ${reader}`);
+  const store = opened.adopt(await openStore(url, { readOnly: true }), (one) => one.close());
+
+  expect(await violations(store)).toEqual({ runs: 1, calls: 0, violations: [], notes: [] });
 });
 
 test("a missing database is named, with the command that creates it", async () => {

@@ -128,7 +128,7 @@ export function adminCommand<Given extends Option, Result extends object>(
 export async function withAdmin<T>(
   options: AdminOptions,
   work: (admin: Admin, store: OpenStore) => Promise<T>,
-  { mayCreate = false }: { mayCreate?: boolean } = {},
+  { mayCreate = false, readOnly = false }: { mayCreate?: boolean; readOnly?: boolean } = {},
 ): Promise<T> {
   requireDatabase(options, { mayCreate });
   const file = databaseFile(options);
@@ -136,7 +136,7 @@ export async function withAdmin<T>(
   const { createAdmin, openStore } = await import("@patchbay/control-plane/admin");
   growWithWork();
   const [tiers, prices] = [await readTiers(options.tiers), await readPrices(options.prices)];
-  const store = await openStore(databaseUrl(options));
+  const store = await openStore(databaseUrl(options), { readOnly });
   if (isNew) printStatus(`Created a new database: ${file}`);
   try {
     return await work(createAdmin({ store, prices, ...present({ tiers }) }), store);

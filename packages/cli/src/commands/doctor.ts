@@ -1,10 +1,12 @@
 import { existsSync } from "node:fs";
+import type { Difference, OpenStore } from "@patchbay/control-plane/admin";
 import type { Command } from "commander";
 import { readEnvironment } from "../config.ts";
 import type { Finding } from "../doctor/local-checks.ts";
+import { withAdmin } from "./administer.ts";
 import { CommandFailure } from "@patchbay/loading/failure";
 import * as flags from "../options.ts";
-import { keepStdoutForResults, paint, print, printJson } from "../output.ts";
+import { keepStdoutForResults, oneLine, paint, print, printJson } from "../output.ts";
 import { DEFAULT_FILES } from "../service-file.ts";
 
 const doctorOptions = () => [
@@ -13,6 +15,8 @@ const doctorOptions = () => [
   flags.databaseOption(),
   flags.dataDirOption(),
   flags.natsOption(),
+  flags.option("--runs", "check the stored runs of the database instead, which is only read"),
+  flags.option("--since <time>", "with --runs: only runs created since a time, or in the last 90m, 24h, 7d"),
   flags.option("--url <url>", "also check a running service", { parse: flags.parseUrl }),
   flags.agentOption("with --key: check this agent"),
   flags.keyOption("PATCHBAY_API_KEY", "the agent's API key; sends one short query"),
@@ -29,18 +33,39 @@ export function addDoctorCommand(program: Command): void {
   flags.examples(
     flags.addOptions(command, doctorOptions()),
     "patchbay doctor",
+    "patchbay doctor --runs --since 24h   # after an incident",
     "patchbay doctor --url https://queries.example.com --agent agt_... --key service_live_...",
   );
 }
 
 async function doctor(file: string | undefined, options: DoctorOptions): Promise<void> {
   keepStdoutForResults();
+  if (options.runs) return await checkRuns(options);
   const findings = [...(await checkLocal(file, options)), ...(await checkRemote(options))];
   const failed = findings.filter(({ status }) => status === "fail").length;
   if (options.json) printJson({ ok: failed === 0, checks: findings });
   else print(findings.map(line).join("\n"));
   if (failed > 0) throw new CommandFailure(failed === 1 ? "One check failed." : `${failed} checks failed.`);
 }
+
+async function checkRuns(options: DoctorOptions): Promise<void> {
+  const { parseSince, violations } = await import("@patchbay/control-plane/admin");
+  const check = async (_admin: unknown, store: OpenStore) =>
+    violations(store, options.since === undefined ? {} : { since: parseSince(options.since, await store.now()) });
+  const { runs, calls, ...found } = await withAdmin(options, check, { readOnly: true });
+  const { length } = found.violations;
+  const shown = `${length.toLocaleString("en")} ${length === 1 ? "violation" : "violations"}`;
+  if (options.json) printJson({ ok: length === 0, runs, calls, ...found });
+  else {
+    for (const one of found.violations) print(differenceLine(one));
+    for (const one of found.notes) print(`note  ${differenceLine(one)}`);
+    print(`checked ${runs.toLocaleString("en")} runs, ${calls.toLocaleString("en")} calls: ${shown}`);
+  }
+  if (length > 0) throw new CommandFailure(`${shown}.`);
+}
+
+const differenceLine = ({ orgId, agentId = "-", runId, invariant, expected, found }: Difference): string =>
+  oneLine(`${runId ?? orgId}  ${agentId}  ${invariant}: expected ${expected}, found ${found}`);
 
 async function checkLocal(file: string | undefined, options: DoctorOptions): Promise<Finding[]> {
   const checks = await import("../doctor/local-checks.ts");

@@ -16,10 +16,10 @@ const OPENING_TIMEOUT_MS = 5000;
 /** Opens the embedded database. A `clock` replaces SQLite's clock, which is the machine's. */
 export function sqliteDialect(
   path: string,
-  options: { clock?: Clock | undefined; busyTimeoutMs?: number } = {},
+  options: { clock?: Clock | undefined; busyTimeoutMs?: number; readOnly?: boolean } = {},
 ): StoreDialect {
-  const { clock, busyTimeoutMs = 5000 } = options;
-  const database = openDatabase(path);
+  const { clock, busyTimeoutMs = 5000, readOnly = false } = options;
+  const database = openDatabase(path, readOnly);
   const reader = path === MEMORY ? undefined : new DatabaseSync(path, { readOnly: true, timeout: 0 });
   const now = clock && (() => Math.trunc(clock.now()));
   if (now) for (const one of [database, reader]) one?.function("now_ms", now);
@@ -65,8 +65,9 @@ export function sqliteFile(url: string): string | undefined {
  * `synchronous = full` makes every commit wait for the disk: with less, a power failure could undo commits that clients have
  * already seen. `busy_timeout = 0` because the driver waits itself.
  */
-function openDatabase(path: string): DatabaseSync {
+function openDatabase(path: string, readOnly: boolean): DatabaseSync {
   try {
+    if (readOnly) return new DatabaseSync(path, { timeout: OPENING_TIMEOUT_MS, readOnly });
     if (path !== MEMORY) {
       refuseUnfinishedRestore(path);
       createPrivateFile(path);
