@@ -21,17 +21,14 @@ export interface CallFaults {
   twice: number;
 }
 
-/** Each call is logged and stored once, and runs at most once unless it is idempotent. Counts `counted` runs. */
+/** Each call runs at most once unless it is idempotent, as the functions recorded. Counts `counted` runs. */
 export async function callFaults({ tables, notes }: Evidence, counted: ReadonlySet<string>): Promise<CallFaults> {
   const calls = await tables.rows<CallRow>("select id, run_id, function_name, arguments, outcome from calls");
-  const logged = await tables.rows<{ body: string }>(
-    `select body from run_events where body like '{"type":"toolCall"%' or body like '{"type":"toolResult"%'`,
-  );
   const repeated = repeatedWork(notes);
   const outcomes = calls.map((call) => ({ call, outcome: JSON.parse(call.outcome ?? "null") as Outcome | null }));
   const mine = outcomes.filter(({ call }) => counted.has(call.run_id));
   return {
-    faults: [...loggedTwice(logged, calls), ...unfounded(outcomes, notes), ...repeated],
+    faults: [...unfounded(outcomes, notes), ...repeated],
     made: mine.length,
     failed: countBy(
       mine.filter(({ outcome }) => outcome && !outcome.ok && outcome.code !== "outcome_unknown"),
@@ -54,19 +51,6 @@ function repeatedWork(notes: readonly FunctionNote[]): string[] {
   return twice.map(
     (runs) => `a charge ran ${runs.length} times: ${runs.map(({ id, callId }) => `${id} ${callId}`).join()}`,
   );
-}
-
-function* loggedTwice(logged: readonly { body: string }[], calls: readonly CallRow[]): Generator<string> {
-  const counts = { toolCall: new Map<string, number>(), toolResult: new Map<string, number>() };
-  for (const { body } of logged) {
-    const { type, toolCallId } = JSON.parse(body) as { type: "toolCall" | "toolResult"; toolCallId: string };
-    counts[type].set(toolCallId, (counts[type].get(toolCallId) ?? 0) + 1);
-  }
-  for (const { id, outcome } of calls) {
-    const [asked = 0, ended = 0] = [counts.toolCall.get(id), counts.toolResult.get(id)];
-    if (asked !== 1) yield `a call was logged ${asked} times: ${id}`;
-    if (ended !== (outcome === null ? 0 : 1)) yield `a call's result was logged ${ended} times: ${id}`;
-  }
 }
 
 /** Each stored result belongs to a function that ran to its end under this call's id. */

@@ -13,17 +13,17 @@ const LAST_RUN = "(select max(id) from runs)";
 
 /** Damage to the database, and the checker's report of it. */
 const DAMAGES: Record<string, string> = {
-  [`delete from run_events where seq = 2 and run_id = ${LAST_RUN}`]: "a log has a gap",
+  [`delete from run_events where seq = 2 and run_id = ${LAST_RUN}`]: "events: expected",
   [`update run_events set body = replace(body, 'Done', 'Gone') where run_id = ${LAST_RUN}`]: "is stored differently",
   [`delete from run_events where run_id = ${LAST_RUN} and seq = (select max(seq) from run_events where run_id = ${LAST_RUN})`]:
-    "does not end once",
+    "final events: expected 1, found 0",
   [`update runs set status = 'running', finished_at = null where id = ${LAST_RUN}`]: "never ended",
   [`update runs set finished_at = deadline_at + 30000 where id = ${LAST_RUN}`]: "ended too late",
-  [`delete from usage where run_id = ${LAST_RUN} and step = 1`]: "was not charged",
-  "update balances set micros = micros + 1": "not its ledger's sum",
-  "delete from ledger where kind = 'settle'": "a reservation was left open",
-  "update calls set org_id = 'another'": "has another organisation than its run",
-  "update calls set outcome = null": "a call's result was logged 1 times",
+  [`delete from usage where run_id = ${LAST_RUN} and step = 1`]: "turns with usage: expected",
+  "update balances set micros = micros + 1": "balance in micro-USD",
+  "delete from ledger where kind = 'settle'": "open reservations: expected 0",
+  "update calls set org_id = 'another'": "rows of other organisations: expected 0",
+  "update calls set outcome = null": "toolResult events of ",
   [`update calls set outcome = '{"ok":false,"code":"outcome_unknown","message":""}'`]: "outcome unknown of",
 };
 

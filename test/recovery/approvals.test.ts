@@ -48,7 +48,7 @@ test("a run whose control plane was killed continues with a decision that a comm
     toolInteractions: [{ toolName: "approved_charge", parameters: { id: "2" }, success: true }],
   });
   expect(desk.functionRuns()).toMatchObject([{ name: "approved_charge", id: "2" }]);
-  expectSoundRuns(desk.databaseFile);
+  await expectSoundRuns(desk.databaseFile);
 });
 
 test("a control plane that is killed while an approved call runs does not charge again", async () => {
@@ -66,7 +66,7 @@ test("a control plane that is killed while an approved call runs does not charge
 
   expect(answer).toMatchObject({ success: true, toolInteractions: [{ success: true, parameters: { id: "held-1" } }] });
   expect(desk.functionRuns()).toHaveLength(1);
-  expectSoundRuns(desk.databaseFile);
+  await expectSoundRuns(desk.databaseFile);
 });
 
 test("the command shows an approval, and refuses a role that may not decide and a second decision", async () => {

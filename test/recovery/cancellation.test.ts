@@ -76,7 +76,7 @@ test("1,000 runs cancelled at random moments end soon, and have no event after t
   // Without notifications a run would see its cancellation at its next lease renewal, and most would have succeeded before.
   expect(cancelled).toBeGreaterThan(RUNS / 2);
   expect(counts.stopped).toBeGreaterThan(RUNS / 10);
-  expect(expectSoundRuns(file)).toEqual({ runs: RUNS, succeeded: RUNS - cancelled });
+  expect(await expectSoundRuns(file)).toEqual({ runs: RUNS, succeeded: RUNS - cancelled });
   using database = readDatabase(file);
   expect(database.rows("select id from runs where status = 'cancelled'")).toHaveLength(cancelled);
   printFigure("cancel at random points", {

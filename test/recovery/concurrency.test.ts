@@ -38,5 +38,5 @@ test("two runtimes never run more handlers of a function than its concurrency, a
   const runs = deployment.functionRuns();
   expect(mostAtOnce(runs)).toBe(LIMIT);
   expect(began()).toHaveLength(ids.length);
-  expectSoundRuns(deployment.databaseFile);
+  await expectSoundRuns(deployment.databaseFile);
 });

@@ -114,7 +114,7 @@ test("a run that crashes its process is ended, and other runs are not affected",
       .map(({ id }) => id)
       .toSorted(),
   ).toEqual(["held-1", "held-2", "held-3", "poison"]);
-  expect(expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 4, succeeded: 3 });
+  expect(await expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 4, succeeded: 3 });
 });
 
 test("a run that no process can load into memory is ended by its counters", async () => {

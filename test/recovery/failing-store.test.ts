@@ -60,7 +60,7 @@ async function runInTrouble(trouble: Trouble, runs: number) {
     met: troubled.met.size,
     refused: answers.filter(({ refusals }) => refusals > 0).length,
     ran,
-    ...expectSoundRuns(file),
+    ...(await expectSoundRuns(file)),
   };
 }
 

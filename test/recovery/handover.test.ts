@@ -66,7 +66,7 @@ test("a call that runs during the handover of its run continues, and the next re
 
   expect(await again).toMatchObject({ success: true, toolInteractions: [{ success: true, result: "charged" }] });
   expect(ran).toEqual(["done"]);
-  expect(expectSoundRuns(file)).toEqual({ runs: 1, succeeded: 1 });
+  expect(await expectSoundRuns(file)).toEqual({ runs: 1, succeeded: 1 });
   expect(second.plane.port).toBe(first.plane.port);
 });
 

@@ -29,7 +29,7 @@ test.concurrent("a run whose deadline passes while its control plane is down end
   expect(await eventsOf(deployment, stream.runId)).toContain(
     '"errorMessage":"Run timed out","code":"deadline_exceeded"',
   );
-  expect(expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 1, succeeded: 0 });
+  expect(await expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 1, succeeded: 0 });
 });
 
 test.concurrent("a run whose process repeatedly crashes is ended", async () => {
@@ -51,6 +51,6 @@ test.concurrent("a run whose process repeatedly crashes is ended", async () => {
   expect(await eventsOf(deployment, stream.runId)).toContain('"code":"crash_loop"');
   expect(standIn.requests.length).toBeGreaterThanOrEqual(4);
   // The reservations of unfinished turns were released.
-  expect(expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 1, succeeded: 0 });
+  expect(await expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 1, succeeded: 0 });
   expect(await deployment.admin("credits", "show", "--org", deployment.orgId)).toMatchObject({ balanceUsd: 100 });
 });

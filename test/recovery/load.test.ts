@@ -82,7 +82,7 @@ test("200 concurrent queries on 20 threads, cancelled and abandoned at random, k
   await until(async () => !(await running()), "the end of every run");
 
   expect(overlaps).toEqual([]);
-  const { runs, succeeded } = expectSoundRuns(file);
+  const { runs, succeeded } = await expectSoundRuns(file);
   expect(runs).toBe(THREADS + QUERIES);
   expect(succeeded).toBeGreaterThan(THREADS + 40);
   expectOneAtATime(file);

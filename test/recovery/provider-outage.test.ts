@@ -56,7 +56,7 @@ test.each(WIRES)(
         warnings: [expect.stringMatching(/^The model did not answer for \d+ s: 4 requests failed/)],
       });
     expect(paid.toSorted()).toEqual(runs);
-    expect(expectSoundRuns(file)).toEqual({ runs: RUNS, succeeded: RUNS });
+    expect(await expectSoundRuns(file)).toEqual({ runs: RUNS, succeeded: RUNS });
     printFigure(`provider away after the first turn, ${wire}`, { runs: RUNS, succeeded: RUNS, "ran twice": 0 });
   },
 );

@@ -125,6 +125,6 @@ test("no function ran twice, and running calls were adopted", () => {
   );
 });
 
-test("every log is consistent, and every step is charged once", () => {
-  expect(expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 7, succeeded: 7 });
+test("every log is consistent, and every step is charged once", async () => {
+  expect(await expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 7, succeeded: 7 });
 });

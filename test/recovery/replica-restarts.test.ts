@@ -98,7 +98,7 @@ test("a control plane killed at random moments loses nothing and runs no functio
     expect(resumed.text).toContain('"type":"finalResponse"');
     expect(resumed.text).not.toContain("outcome_unknown");
   }
-  expect(expectSoundRuns(deployment.databaseFile)).toEqual({ runs: readers.length, succeeded: readers.length });
+  expect(await expectSoundRuns(deployment.databaseFile)).toEqual({ runs: readers.length, succeeded: readers.length });
   const charges = ran.filter((one) => one.startsWith("charge"));
   expect(charges).toHaveLength(4 * readers.length);
   expect(new Set(charges).size).toBe(charges.length);
@@ -131,5 +131,5 @@ test("queries right after each of several quick restarts find their runtime, whi
   expect(answers.map(({ success, code }) => code ?? success)).toEqual(answers.map(() => true));
   expect(Math.max(...pauses)).toBeLessThanOrEqual(LIMITS.runtimeReturnMs);
   expect(pauses.length).toBeGreaterThanOrEqual(RESTARTS);
-  expect(expectSoundRuns(deployment.databaseFile)).toEqual({ runs: answers.length, succeeded: answers.length });
+  expect(await expectSoundRuns(deployment.databaseFile)).toEqual({ runs: answers.length, succeeded: answers.length });
 });

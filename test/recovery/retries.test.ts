@@ -37,7 +37,7 @@ test.concurrent("a call with retries starts at most `max` handlers, also if runt
   expect(runs.length).toBeLessThanOrEqual(3);
   expect(runs.length).toBeGreaterThanOrEqual(2);
   expect(new Set(runs.map(({ callId }) => callId)).size).toBe(1);
-  expectSoundRuns(deployment.databaseFile);
+  await expectSoundRuns(deployment.databaseFile);
 });
 
 test.concurrent("a replica killed between two attempts continues with the next one and does not repeat the first", async () => {
@@ -55,7 +55,7 @@ test.concurrent("a replica killed between two attempts continues with the next o
 
   expect(answer).toMatchObject({ success: true, toolInteractions: [{ success: false, code: "function_failed" }] });
   expect(deployment.functionRuns().length).toBe(3);
-  expectSoundRuns(deployment.databaseFile);
+  await expectSoundRuns(deployment.databaseFile);
 });
 
 test.concurrent("a write that fails with a RetryableError starts one handler", async () => {

@@ -29,7 +29,7 @@ test.concurrent("a call whose runtime is killed ends as unknown, and is not repe
   expect(answer).toMatchObject({ success: true, toolInteractions: [{ success: false, code: "outcome_unknown" }] });
   expect(answer.response).toContain("may have run");
   expect(deployment.functionRuns()).toHaveLength(1);
-  expectSoundRuns(deployment.databaseFile);
+  await expectSoundRuns(deployment.databaseFile);
 });
 
 test.concurrent("an idempotent call goes to another runtime under its id", async () => {
@@ -45,7 +45,7 @@ test.concurrent("an idempotent call goes to another runtime under its id", async
   expect(second).toMatchObject({ callId: first?.callId, attempt: 2 });
   expect(second?.pid).not.toBe(first?.pid);
   expect(more).toEqual([]);
-  expectSoundRuns(deployment.databaseFile);
+  await expectSoundRuns(deployment.databaseFile);
 });
 
 test.concurrent.each([
@@ -64,7 +64,7 @@ test.concurrent.each([
   const runs = deployment.functionRuns();
   expect(runs.map(({ name }) => name)).toEqual(steps);
   expect(new Set(runs.map(({ callId }) => callId)).size).toBe(1);
-  expectSoundRuns(deployment.databaseFile);
+  await expectSoundRuns(deployment.databaseFile);
 });
 
 const VICTIMS = 10;
@@ -123,7 +123,7 @@ test("of 200 calls of killed runtimes only idempotent ones run twice, and each e
     succeeded: repeated.length,
     "attempts at most": 2,
   });
-  expectSoundRuns(deployment.databaseFile);
+  await expectSoundRuns(deployment.databaseFile);
   using database = readDatabase(deployment.databaseFile);
   expect(database.rows("select id from calls where outcome is not null")).toHaveLength(2 * QUERIES);
   await until(() => standIn.requests.length === 4 * QUERIES, "no further turn");

@@ -60,7 +60,7 @@ test.concurrent("a run that outlasts the drain continues after the next start, w
   expect(await rest.over).toBe(true);
   expect(rest.text).toContain('"response":"Done: 2."');
   expect(deployment.functionRuns().map(({ attempt }) => attempt)).toEqual([1, 1]);
-  expect(expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 1, succeeded: 1 });
+  expect(await expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 1, succeeded: 1 });
 });
 
 test.concurrent("connect finishes its calls, accepts no further ones, and exits with 0", async () => {

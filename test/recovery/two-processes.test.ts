@@ -45,7 +45,7 @@ test("serve and connect answer both endpoints with a model over the network", as
   expect(standIn.requests.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
   expect(answer.usage?.costUsd).toBeGreaterThan(0);
   expect((await deployment.admin("credits", "show", "--org", deployment.orgId))["balanceUsd"]).toBeLessThan(100);
-  expect(expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 2, succeeded: 2 });
+  expect(await expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 2, succeeded: 2 });
 });
 
 test("serve and connect answer both endpoints with the offline model", async () => {
@@ -61,5 +61,5 @@ test("serve and connect answer both endpoints with the offline model", async () 
     ["fetch_record", "r-17"],
     ["fetch_record", "r-18"],
   ]);
-  expect(expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 2, succeeded: 2 });
+  expect(await expectSoundRuns(deployment.databaseFile)).toEqual({ runs: 2, succeeded: 2 });
 });
