@@ -185,7 +185,7 @@ interface Parts {
 /** Returns whether the fault found something to break. */
 function applyFault(kind: Plan["faults"][number]["kind"], ms: number, parts: Parts): boolean {
   const { cluster, network, bus, weather, runtimes, serving } = parts;
-  const { world, effects, database } = cluster;
+  const { world, effects } = cluster;
   const { random } = world;
   const replicas = serving();
   if (kind.startsWith("replica") && replicas.length === 0) return false;
@@ -209,7 +209,7 @@ function applyFault(kind: Plan["faults"][number]["kind"], ms: number, parts: Par
       for (const replica of replicas) lose(replica, world.now + ms);
       return replicas.length > 0;
     case "disk full":
-      return breakDisk(database, world, ms);
+      return breakDatabase(cluster, ms);
     case "runtime killed in a call":
       effects.killNext = random.pick(["before", "in", "after"]);
       return true;
@@ -236,9 +236,15 @@ function lose({ faults }: Replica, until: number): void {
   faults.lost?.();
 }
 
-function breakDisk({ fillDisk }: Database, world: World, ms: number): boolean {
-  if (!fillDisk) return false;
-  void fillDisk(true);
-  world.after(ms, world.machine, () => void fillDisk(false));
-  return true;
+/** A server's disk does not fill up. */
+function breakDatabase({ world, database, faults }: Cluster, ms: number): boolean {
+  const { fillDisk, breakConnections } = database;
+  void fillDisk?.(true);
+  breakConnections?.(true);
+  world.after(ms, world.machine, () => {
+    void fillDisk?.(false);
+    breakConnections?.(false);
+  });
+  if (breakConnections) faults["connections broken"] = (faults["connections broken"] ?? 0) + 1;
+  return fillDisk !== undefined;
 }

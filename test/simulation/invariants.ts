@@ -33,7 +33,8 @@ async function read({ store }: Cluster) {
 /** What a finished simulation shows that must not be. */
 export async function violationsOf(cluster: Cluster): Promise<string[]> {
   const tables = await read(cluster);
-  const events = Map.groupBy(tables["run_events"]!, ({ run_id: id }) => String(id));
+  const stored = tables["run_events"]!.toSorted((a, b) => Number(a["seq"]) - Number(b["seq"]));
+  const events = Map.groupBy(stored, ({ run_id: id }) => String(id));
   const violations = [
     ...tables["runs"]!.flatMap((run) => [...runViolations(run, events.get(String(run["id"])) ?? [], cluster)]),
     ...clientViolations(cluster, tables, events),

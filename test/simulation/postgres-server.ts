@@ -33,6 +33,8 @@ interface Request {
  */
 export class PostgresServer {
   readonly world: World;
+  /** True while exchanges of replicas break their connections. */
+  breaks = false;
   readonly #session: PostgresSession;
   readonly #waiting: Request[] = [];
   /** The connection whose transaction is open. */
@@ -52,15 +54,11 @@ export class PostgresServer {
     return connection;
   }
 
-  /** Resets the connections of a process. The server may notice that much later. */
+  /** Resets the connections of a process. */
   reset({ process }: Link): void {
     const { world } = this;
-    for (const connection of this.#connections) {
-      if (connection.link.process !== process) continue;
-      const noticedIn = world.random.chance(0.3) ? 20_000 : world.random.between(0.1, 50);
-      world.after(noticedIn, world.machine, () => this.arrived({ from: connection, exchange: undefined }));
-      world.after(0, process, () => connection.fail("ECONNRESET"));
-    }
+    for (const connection of this.#connections)
+      if (connection.link.process === process) world.after(0, process, () => connection.fail("ECONNRESET"));
   }
 
   arrived(request: Request): void {
@@ -141,17 +139,24 @@ class Connection extends Duplex {
   }
 
   override _write(exchange: Buffer, _encoding: string, done: () => void): void {
+    const { world } = this.#server;
     const { process, faults } = this.link;
     const isLast = faults.killAt?.call === ++this.link.sent;
     if (isLast && !faults.killAt!.applied) process.kill();
-    if (process.alive) this.send(exchange, isLast ? () => process.kill() : undefined);
+    const breaks = this.#server.breaks && process !== world.machine && world.random.chance(0.03);
+    const isSent = process.alive && !(breaks && world.random.chance(0.5));
+    if (isSent) this.send(exchange, isLast ? () => process.kill() : undefined);
+    if (breaks) world.after(world.random.between(0.1, 3), process, () => this.fail("ECONNRESET"));
     done();
   }
 
   override _read(): void {}
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    if (!error && this.link.process.alive) this.send(undefined);
+    const { world } = this.#server;
+    // The server may notice a broken connection much later.
+    const noticedIn = error && world.random.chance(0.3) ? 20_000 : 0;
+    world.after(noticedIn, world.machine, () => this.send(undefined));
     done(error);
   }
 

@@ -50,6 +50,7 @@ async function openOn(server: PostgresServer): Promise<Database> {
     isEmbedded: false,
     store: await connect(world.machine, { lostUntil: 0, killAt: undefined }),
     open: connect,
+    breakConnections: (breaks) => void (server.breaks = breaks),
     async close() {},
   };
 }

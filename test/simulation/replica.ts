@@ -83,7 +83,7 @@ async function serve(
   const bus = join?.(replica.process) ?? createMemoryBus();
   const files = { short: false, connections: undefined, count: async () => undefined, [Symbol.dispose]() {} };
   const resources = { store, bus, clock, files, onlyReplica, async [Symbol.asyncDispose]() {} };
-  const core = createCore(settings, resources);
+  const core = createCore(settings, resources, { ofProcess: false });
   await core.runs.open();
   startSender({
     webhooks: store.webhooks,

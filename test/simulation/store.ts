@@ -29,6 +29,8 @@ export interface Database {
   open(process: Process, faults: StoreFaults): Promise<OpenStore>;
   /** Lets writes fail, as on a full disk, until called with false. */
   fillDisk?(full: boolean): Promise<void>;
+  /** Breaks connections during exchanges, until called with false. */
+  breakConnections?(breaks: boolean): void;
   close(): Promise<void>;
 }
 

@@ -16,12 +16,16 @@ import type { Resources } from "./resources.ts";
 export type Core = ReturnType<typeof createCore>;
 
 /** The gateway, the models and the runs: a replica without its HTTP server. */
-export function createCore(settings: Settings, { store, bus, clock, files, onlyReplica, tracing }: Resources) {
+export function createCore(
+  settings: Settings,
+  { store, bus, clock, files, onlyReplica, tracing }: Resources,
+  { ofProcess = true } = {},
+) {
   const { limits, log, tiers, runTimeoutMs, observe, heartbeatMs, reconnectMs, arrivalMs, providerIdleMs } = settings;
   const { runtimes, threads, accounts, approvals, audit, permits } = store;
   const within: Store["within"] = (orgId, work) => store.within(orgId, work);
   const database = onlyReplica ? "sqlite" : "postgres";
-  const metrics = createMetrics({ health: { version: VERSION, database, store, bus, files } });
+  const metrics = createMetrics({ ofProcess, health: { version: VERSION, database, store, bus, files } });
   const replicaId = randomUUID();
   const authenticate = createAuthenticator({ accounts, clock, log });
   const gateway = createFunctionGateway({

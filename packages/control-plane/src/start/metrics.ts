@@ -22,12 +22,16 @@ const NAMED_MODELS = 50;
 const OTHER = "other";
 const MODELS_BY_NAME = `the first ${NAMED_MODELS} models by name, all others as \`${OTHER}\``;
 
-/** Prometheus metrics in their own registry, so that several control planes in one process do not share counts. */
+/**
+ * Prometheus metrics in their own registry, so that several control planes in one process do not share counts. Those `ofProcess`
+ * observe Node.js until it ends.
+ */
 export function createMetrics({
   registry = new Registry(),
   health,
-}: { registry?: Registry; health?: HealthSources } = {}): Metrics & MetricsPage {
-  collectDefaultMetrics({ register: registry });
+  ofProcess = true,
+}: { registry?: Registry; health?: HealthSources; ofProcess?: boolean } = {}): Metrics & MetricsPage {
+  if (ofProcess) collectDefaultMetrics({ register: registry });
   addHealthMetrics(registry, health);
   const meters = metersOf(registry);
   return {
