@@ -64,7 +64,8 @@ export function createCore(
     limits,
   };
   const runs = createRuns({ owner: replicaId, bus }, deps);
-  return { metrics, authenticate, within, gateway, models, runs, approvals: createApprovals({ ...stores, bus }) };
+  const decisions = createApprovals({ ...stores, bus });
+  return { replicaId, metrics, authenticate, within, gateway, models, runs, approvals: decisions };
 }
 
 /** The models that queries may name: the program's own model first, each wrapped by `wrapModel`. */

@@ -34,7 +34,8 @@ export function createRuns(
   const retry = <T>(work: () => Promise<T>, signal: AbortSignal) => withRetry(work, { ...options, signal });
   const permits = createPermits(options.permits, { bus, retry, ...options });
   const readers = cancelWhenAbandoned(bus, ({ agentId, runId }) => {
-    requestCancel(agentId, runId).catch((cause: unknown) => log.warn("a run could not be cancelled", { cause }));
+    const cancelled = withRetry(() => requestCancel(agentId, runId), context);
+    cancelled.catch((cause: unknown) => log.warn("a run could not be cancelled", { cause }));
   });
   const context: RunContext = { ...options, permits, readers, feed: createFeed(bus) };
   const { runs, threads, log } = context;

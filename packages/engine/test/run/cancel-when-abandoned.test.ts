@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createMemoryBus } from "@patchbay/gateway/bus/memory-bus";
 import type { Bus } from "../../src/ports/bus.ts";
-import { recordOf } from "../../src/ports/store/run-store.ts";
+import { recordOf, StoreUnavailable } from "../../src/ports/store/run-store.ts";
 import type { RunRecord } from "../../src/ports/records.ts";
 import { cancelWhenAbandoned } from "../../src/run/follow/cancel-when-abandoned.ts";
 import { sampleRequest, sampleRun } from "../../../store/test/contract/world.ts";
@@ -183,6 +183,43 @@ test("a claimed run continues while the other replicas cannot be asked, and when
   expect(await isOn()).toBe(false);
   handedOver.abort();
   expect(await isOn()).toBe(true);
+});
+
+test("a process that lost a claimed run waits for a reader again when it claims the run again", async () => {
+  const { a, abandoned } = replicas();
+  const lost = new AbortController();
+  const first = goesOn(a, claimed(), lost);
+  await vi.advanceTimersByTimeAsync(15_000);
+  lost.abort();
+  expect(await first()).toBe(true);
+
+  const isOn = goesOn(a);
+  await vi.advanceTimersByTimeAsync(6_000);
+  expect([await isOn(), abandoned]).toEqual([false, ["a"]]);
+});
+
+test("a run whose reader left while the store was unavailable is cancelled afterwards", async () => {
+  // The store uses setImmediate.
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  await using store = await memoryStore();
+  const hanging = fakeGateway(manifestOf({ pay: "everyone" }), () => new Promise(() => {}));
+  const { catalog } = scriptedModel([{ calls: [["pay", {}]] }]);
+  let isAway = true;
+  const requestCancel: typeof store.runs.requestCancel = async (...run) => {
+    if (isAway) throw new StoreUnavailable("The store is unavailable.");
+    return store.runs.requestCancel(...run);
+  };
+  const away = { ...store, runs: { ...store.runs, requestCancel } };
+  await using core = await startCore({ models: catalog, gateway: hanging.gateway, store: away });
+  const left = await core.start("Pay");
+  core.runs.attach(left, cancel)[Symbol.dispose]();
+
+  await vi.advanceTimersByTimeAsync(10_000);
+  isAway = false;
+  await vi.advanceTimersByTimeAsync(3_000);
+  vi.useRealTimers();
+
+  expect(await core.result(left)).toMatchObject({ code: "cancelled" });
 });
 
 const wish = sampleRequest({ cancelWhenGone: true });

@@ -249,6 +249,27 @@ test("an unsure call that is not delivered is offered again as unsure", async ()
   expect(system.runtime.orders.map(({ unsure = false }) => unsure)).toEqual([false, true, true]);
 });
 
+test("an answered unknown outcome is acknowledged when another runtime gets the next attempt", async () => {
+  await using system = await startReconciled(({ attempt }) => (attempt === 1 ? unknownOutcome : ok("paid")));
+
+  await system.query("Pay");
+
+  expect(system.runtime.acknowledged).toHaveLength(2);
+});
+
+test("a failure is acknowledged when its run is cancelled before the next attempt", async () => {
+  await using system = await startRetried(() => failure(60_000));
+  system.runtime.gateway.assign = async () => "runtime-0";
+  const run = await system.start("Read");
+  const stored = async () => (await system.store.runs.checkpoint(run.runId)).calls[0]?.attempt;
+  await expect.poll(stored).toBe(2);
+
+  await system.runs.cancel(system.caller, run.runId);
+
+  expect(await system.result(run)).toMatchObject({ code: "cancelled" });
+  expect(system.runtime.acknowledged).toHaveLength(1);
+});
+
 test("a function is asked once for each unknown outcome, at most as often as a call may run", async () => {
   await using system = await startReconciled(() => unknownOutcome);
   expect((await system.query("Pay")).toolInteractions).toMatchObject([{ errorMessage: "Not known." }]);

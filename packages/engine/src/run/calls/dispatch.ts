@@ -8,7 +8,7 @@ import {
 } from "@patchbay/protocol";
 import { type JsonValue, parseJson, present } from "@patchbay/kit";
 import { grantOf } from "../../ports/store/approvals.ts";
-import type { AttemptAddress, CallOrder, Delivery } from "../../ports/function-gateway.ts";
+import { type AttemptAddress, type CallOrder, type Delivery, RunMoved } from "../../ports/function-gateway.ts";
 import type { ModelCall } from "../../ports/model-provider.ts";
 import { type CallRecord, callerOf, isUnsure, type RunRecord } from "../../ports/records.ts";
 import { callFailure } from "../../ports/refusal.ts";
@@ -155,7 +155,29 @@ export async function settle(
 /** `trace`: the call's span. */
 type ActiveCall = ActiveRun & { trace?: TraceContext };
 
+/** An attempt whose answer its runtime keeps: neither acknowledged nor followed by another attempt there. */
+interface Kept {
+  answer?: AttemptAddress | undefined;
+}
+
 async function settleOne(state: RunState, call: CallRecord, active: ActiveCall, resumed: boolean): Promise<void> {
+  const kept: Kept = {};
+  try {
+    await attempt(state, call, active, { resumed, kept });
+  } catch (error) {
+    // The run ends without the call's outcome. If it has moved, its next owner asks for the answer.
+    const isMoved = error instanceof RunMoved || active.signal.reason instanceof RunMoved;
+    if (kept.answer && !isMoved) active.gateway.acknowledge(kept.answer);
+    throw error;
+  }
+}
+
+async function attempt(
+  state: RunState,
+  call: CallRecord,
+  active: ActiveCall,
+  { resumed, kept }: { resumed: boolean; kept: Kept },
+): Promise<void> {
   const { clock, limits, remainingMs, signal } = active;
   const began = monotonicMs();
   const manifest = state.functions.get(call.functionName);
@@ -172,6 +194,9 @@ async function settleOne(state: RunState, call: CallRecord, active: ActiveCall, 
     const delivery = await permitted.deliver(() => deliver(state, call, active, { recover }), { recover });
     if (await approvals.requestApproval(state, call, delivery, active))
       return active.gateway.acknowledge(addressOf(state.run, call));
+    // The runtime treats the next attempt as the acknowledgement.
+    if (delivery.kind !== "undelivered" && kept.answer?.instanceId === call.instanceId) kept.answer = undefined;
+    if (delivery.kind === "outcome") kept.answer = addressOf(state.run, call);
     const { offeredMs } = state;
     const next = attempts.afterDelivery(call, delivery, { manifest, remainingMs: remainingMs(), offeredMs });
     if ("outcome" in next) {
@@ -186,6 +211,10 @@ async function settleOne(state: RunState, call: CallRecord, active: ActiveCall, 
       state.offeredMs = Math.max(state.offeredMs, offering.offeredMs + monotonicMs() - offering.since);
     }
     await beginAttempt(state, call, active, { end: next.again, endedAt });
+    // At the same runtime, a late acknowledgement could meet the next result.
+    if (!kept.answer || call.outcome || call.instanceId === kept.answer.instanceId) continue;
+    active.gateway.acknowledge(kept.answer);
+    kept.answer = undefined;
   }
   await storeOutcome(state, call, active, decided);
   active.observer.callEnded(call, monotonicMs() - began);
@@ -197,15 +226,11 @@ async function beginAttempt(
   active: ActiveRun,
   { end, endedAt, decided }: { end: attempts.AttemptEnd; endedAt: number; decided?: approvals.Decided },
 ): Promise<void> {
-  const address = addressOf(run, call);
   attempts.nextAttempt(call, end, endedAt);
   await assign(call, run, active);
   if (call.outcome) return;
   // The next runtime is stored before anything is sent to it: after a crash the new owner must ask the right runtime.
   await approvals.writeDecided(active.journal, call, { calls: [call] }, decided);
-  // A runtime that gets the next attempt too treats that as the acknowledgement; a late one could meet the next result.
-  const isElsewhere = call.instanceId !== address.instanceId;
-  if (end.ended === "failed" && isElsewhere) active.gateway.acknowledge(address);
 }
 
 async function storeOutcome(

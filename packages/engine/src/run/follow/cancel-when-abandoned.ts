@@ -95,8 +95,10 @@ export function cancelWhenAbandoned(bus: Bus, cancel: (run: RunHandle) => void) 
       if (known) known.cancelWhenGone = true;
       // Its reader is at this replica, or disconnected within the grace time.
       if (known && !known.awaited) return;
-      const awaited = known?.awaited ?? Promise.withResolvers<void>();
-      const audience: Audience = known ?? { readers: 0, cancelWhenGone: true, awaited };
+      // Not the one of an earlier claim by this process, which is resolved.
+      const awaited = Promise.withResolvers<void>();
+      const audience: Audience = known ?? { readers: 0, cancelWhenGone: true };
+      audience.awaited = awaited;
       if (!known) leaveSoon(run, audience, CLAIM_GRACE_MS);
       audiences.set(run.runId, audience);
       if (!bus.healthy) return;
