@@ -130,7 +130,10 @@ export async function lockStore(url: string): Promise<AsyncDisposable> {
   return file === undefined ? { async [Symbol.asyncDispose]() {} } : lockSqliteFile(file);
 }
 
-/** The store on an open engine. Several replicas of a simulation share one. */
+/**
+ * The store on an open engine. Several replicas of a simulation share one.
+ * @internal
+ */
 export function storeOn(engine: Engine): OpenStore {
   const { reserve, ...balances } = credits(engine);
   const background = upkeep(engine);

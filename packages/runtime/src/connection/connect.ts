@@ -106,7 +106,10 @@ export function connect(service: Service, options: ConnectOptions): Connection {
   return new Runtime(service, options);
 }
 
-/** As {@link connect}, over another network than the machine's. */
+/**
+ * As {@link connect}, over another network than the machine's.
+ * @internal
+ */
 export const connectOver = (openSocket: OpenSocket, service: Service, options: ConnectOptions): Connection =>
   new Runtime(service, options, openSocket);
 
