@@ -34,8 +34,10 @@ export interface ClientRecord {
   /** Stored events that it read from a stream, in order. */
   seen: { id: number; body: string }[];
   answer: QueryResponse | undefined;
-  /** The status in the answer to its cancellation. */
+  /** True once its cancellation was acknowledged. */
   cancelled: boolean;
+  /** When it disconnected for good from a stream that it had read, and from which replica. */
+  left: { at: number; replica: Replica } | undefined;
   /** Why it gave up. */
   refusal: string | undefined;
   done: boolean;
@@ -73,6 +75,7 @@ export function startClient(number: number, deps: ClientDeps): ClientRecord {
     seen: [],
     answer: undefined,
     cancelled: false,
+    left: undefined,
     refusal: undefined,
     done: false,
   };
@@ -99,14 +102,14 @@ async function act(record: ClientRecord, deps: ClientDeps): Promise<void> {
     ...(cancelWhenGone && { cancelWhenGone, resumable: true }),
   };
   const start = (replica: Replica) => replica.core!.runs.start(principal, query);
-  const run = await persist(deps, start);
+  const copies = random.chance(0.2) ? [persist(deps, start), persist(deps, start)] : [persist(deps, start)];
+  const runs = await Promise.all(copies);
+  if (random.chance(0.3)) runs.push(await persist(deps, start));
+  const started = runs.filter((one) => one !== undefined);
+  for (const { runId } of started) record.runIds.add(runId);
+  const run = started.at(-1);
   if (!run) return;
-  record.runIds.add(run.runId);
   record.runId = run.runId;
-  if (random.chance(0.3)) {
-    const again = await persist(deps, start);
-    if (again) record.runIds.add(again.runId);
-  }
   if (record.manner === "abandons") return await readAndLeave(record, run, deps);
   if (record.manner === "cancels") {
     await world.pass(random.between(50, 8_000));
@@ -166,11 +169,19 @@ interface Reading {
 
 /** Reads some events and disconnects for good: the run is to be cancelled. */
 async function readAndLeave(record: ClientRecord, run: RunHandle, deps: ClientDeps): Promise<void> {
-  const most = deps.random.below(3);
-  await Promise.race([
-    persist(deps, (replica, signal) => follow(record, run, { replica, signal, most, cancelWhenGone: true })),
-    deps.world.pass(5_000),
-  ]);
+  const { world, random } = deps;
+  const most = random.below(3);
+  const leaves = new AbortController();
+  void world.pass(random.between(500, 5_000)).then(() => leaves.abort());
+  await persist(deps, async (replica, given) => {
+    if (leaves.signal.aborted) return true;
+    const left = (record.left = { at: Number.POSITIVE_INFINITY, replica });
+    const signal = AbortSignal.any([given, leaves.signal]);
+    await follow(record, run, { replica, signal, most, cancelWhenGone: true });
+    left.at = world.now;
+    return true;
+  });
+  if (record.left) record.left.at = Math.min(record.left.at, world.now);
 }
 
 type Ask<T> = (replica: Replica, signal: AbortSignal) => Promise<T>;

@@ -11,7 +11,7 @@ import {
   startApprover,
   startClient,
 } from "./clients.ts";
-import { createModel, type ProviderWeather } from "./model.ts";
+import { type Asked, createModel, type ProviderWeather } from "./model.ts";
 import { createNetwork } from "@patchbay/test-support/network";
 import type { Plan } from "./plan.ts";
 import { type Replica, startReplica } from "./replica.ts";
@@ -28,8 +28,21 @@ export interface Cluster {
   effects: Effects;
   clients: ClientRecord[];
   decisions: DecisionRecord[];
-  /** Deliveries that the webhook's receiver accepted, by id. */
+  /** Requests to the provider. */
+  asked: Asked[];
+  /** Bodies of the deliveries that the webhook's receiver accepted, by id. */
   delivered: Map<string, string>;
+  /** When each delivery was sent, by id. */
+  sent: Map<string, number[]>;
+  runtimes: { process: Process; stop(): Promise<void> }[];
+  /** When a look found that a run has been claimed. */
+  claims: { runId: string; at: number }[];
+  /** When each killed replica died, by the owner of its runs. */
+  deaths: Map<string, number>;
+  /** When the clock of the machine with the database was set. */
+  steppedAt: number;
+  /** Writes fail until this time. */
+  diskFullUntil: number;
   /** How often each kind of fault happened. */
   faults: Record<string, number>;
   replicas: Replica[];
@@ -71,10 +84,11 @@ export async function startCluster(world: World, database: Database, plan: Plan)
   const { store } = database;
   await setUp(store);
   const { random } = world;
-  const effects: Effects = { executions: [], killNext: undefined };
+  const effects: Effects = { executions: [], mostLimited: 0, killNext: undefined };
+  const asked: Asked[] = [];
   const weather: ProviderWeather = { awayUntil: 0, trouble: plan.providerTrouble };
   const bus = createSimulatedBus(world, plan.bus);
-  const model = createModel(world, { seed: plan.seed, weather });
+  const model = createModel(world, { seed: plan.seed, weather, asked });
   const delivered = new Map<string, string>();
   const replicas: Replica[] = [];
   const faults: Record<string, number> = {};
@@ -88,7 +102,14 @@ export async function startCluster(world: World, database: Database, plan: Plan)
     effects,
     clients: [],
     decisions: [],
+    asked,
     delivered,
+    sent: new Map(),
+    runtimes: [],
+    claims: [],
+    deaths: new Map(),
+    steppedAt: 0,
+    diskFullUntil: 0,
     faults,
     replicas,
     calm: false,
@@ -96,12 +117,14 @@ export async function startCluster(world: World, database: Database, plan: Plan)
   };
 
   async function receive({ id, body }: { id: string; body: string }): Promise<number> {
+    cluster.sent.set(id, [...(cluster.sent.get(id) ?? []), world.now]);
     await world.pass(random.between(1, 200));
     if (!cluster.calm && random.chance(0.1)) return 503;
     const before = delivered.get(id);
     if (before !== undefined && before !== body) count("delivery with two bodies");
+    if (!cluster.calm && random.chance(0.05)) return 500;
     delivered.set(id, body);
-    return cluster.calm || random.chance(0.95) ? 200 : 500;
+    return 200;
   }
 
   function count(fault: string): void {
@@ -120,6 +143,7 @@ export async function startCluster(world: World, database: Database, plan: Plan)
     });
     replicas[index] = replica;
     replica.process.onKill(() => {
+      if (replica.owner !== undefined) cluster.deaths.set(replica.owner, world.now);
       if (cluster.isOver) return;
       count("replica killed");
       world.note("killed", replica.process);
@@ -137,12 +161,10 @@ export async function startCluster(world: World, database: Database, plan: Plan)
     };
   });
 
-  const runtimes: Process[] = [];
   function runRuntime(index: number, generation: number): void {
     const process = new Process(`runtime-${index}.${generation}`);
     // The older release is deployed first.
     const older = plan.olderSets && (generation === 0 ? index === 0 : random.chance(0.3));
-    runtimes[index] = process;
     process.onKill(() => {
       if (cluster.isOver) return;
       count("runtime killed");
@@ -156,6 +178,7 @@ export async function startCluster(world: World, database: Database, plan: Plan)
         ...options,
         ...deployment,
       });
+      cluster.runtimes[index] = { process, stop: () => runtime.stop({ drainMs: 120_000 }) };
       runtime.ended.catch(() => process.kill());
     });
   }
@@ -165,7 +188,7 @@ export async function startCluster(world: World, database: Database, plan: Plan)
     world.after(plan.olderSets && i > 0 ? 500 : 0, world.machine, () => runRuntime(i, 0));
   for (let i = 0; i < plan.queries; i++) cluster.clients.push(startClient(i, clientDeps));
   cluster.decisions = startApprover(clientDeps);
-  const parts = { network, bus, weather, runtimes, serving };
+  const parts = { network, bus, weather, serving };
   for (const { at, kind, ms } of plan.faults)
     world.after(at, world.machine, () => {
       if (!cluster.calm && applyFault(kind, ms, { cluster, ...parts })) count(kind);
@@ -178,14 +201,13 @@ interface Parts {
   network: ReturnType<typeof createNetwork>;
   bus: ReturnType<typeof createSimulatedBus>;
   weather: ProviderWeather;
-  runtimes: Process[];
   serving: () => Replica[];
 }
 
 /** Returns whether the fault found something to break. */
 function applyFault(kind: Plan["faults"][number]["kind"], ms: number, parts: Parts): boolean {
-  const { cluster, network, bus, weather, runtimes, serving } = parts;
-  const { world, effects } = cluster;
+  const { cluster, network, bus, weather, serving } = parts;
+  const { world, effects, runtimes } = cluster;
   const { random } = world;
   const replicas = serving();
   if (kind.startsWith("replica") && replicas.length === 0) return false;
@@ -200,7 +222,11 @@ function applyFault(kind: Plan["faults"][number]["kind"], ms: number, parts: Par
       return true;
     }
     case "replica clock step":
-      random.pick(replicas).process.clock.offsetMs += random.between(-300_000, 300_000);
+      {
+        const { clock } = random.pick(replicas).process;
+        clock.offsetMs += random.between(-300_000, 300_000);
+        if (clock === world.machine.clock) cluster.steppedAt = world.now;
+      }
       return true;
     case "replica store lost":
       lose(random.pick(replicas), world.now + ms);
@@ -214,10 +240,10 @@ function applyFault(kind: Plan["faults"][number]["kind"], ms: number, parts: Par
       effects.killNext = random.pick(["before", "in", "after"]);
       return true;
     case "runtime killed":
-      random.pick(runtimes).kill();
+      random.pick(runtimes).process.kill();
       return false;
     case "runtime frozen":
-      random.pick(runtimes).frozenUntil = world.now + ms;
+      random.pick(runtimes).process.frozenUntil = world.now + ms;
       return true;
     case "connection cut":
       return network.cut(random);
@@ -237,8 +263,10 @@ function lose({ faults }: Replica, until: number): void {
 }
 
 /** A server's disk does not fill up. */
-function breakDatabase({ world, database, faults }: Cluster, ms: number): boolean {
+function breakDatabase(cluster: Cluster, ms: number): boolean {
+  const { world, database, faults } = cluster;
   const { fillDisk, breakConnections } = database;
+  cluster.diskFullUntil = Math.max(cluster.diskFullUntil, world.now + ms);
   void fillDisk?.(true);
   breakConnections?.(true);
   world.after(ms, world.machine, () => {

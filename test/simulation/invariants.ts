@@ -2,7 +2,7 @@ import type { CallOutcome } from "@patchbay/protocol";
 import { AGENT } from "./clients.ts";
 import type { Cluster } from "./cluster.ts";
 import { POISON } from "./model.ts";
-import { AT_MOST_ONCE, type Execution, MANAGERS_ONLY } from "./service.ts";
+import { AT_MOST_ONCE, type Execution, LIMIT, MANAGERS_ONLY } from "./service.ts";
 
 /** A run's end is at most this late while a replica lives: docs/reliability.md. */
 export const GRACE_MS = 20_000;
@@ -26,6 +26,8 @@ async function read({ store }: Cluster) {
     "usage",
     "balances",
     "webhook_deliveries",
+    "audit",
+    "function_sets",
   ];
   return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await all(name)] as const)));
 }
@@ -42,8 +44,13 @@ export async function violationsOf(cluster: Cluster): Promise<string[]> {
     ...approvalViolations(tables["approvals"]!, events, cluster),
     ...creditViolations(tables),
     ...deliveryViolations(tables["webhook_deliveries"]!, cluster),
+    ...auditViolations(tables["audit"]!),
+    ...setViolations(tables, cluster),
+    ...turnViolations(cluster),
   ];
   const { audit } = cluster.store;
+  // Entries since the clock was set back are older than the last seal.
+  if (cluster.steppedAt > 0) return violations;
   await audit.seal({ settleMs: 0 });
   for await (const { faults } of audit.check(AGENT.orgId))
     for (const fault of faults) violations.push(`audit: ${fault}`);
@@ -67,6 +74,7 @@ function* runViolations(run: Row, events: Row[], { calm }: Cluster): Generator<s
   const body = String(bodies.at(-1)?.["body"] ?? "");
   if (query !== POISON && body.includes('"code":"crash_loop"'))
     yield `${id} (${query}): innocent, and ended as crash_loop`;
+  if (body.includes('"code":"internal"')) yield `${id} (${query}): ended with an internal error`;
 }
 
 function* clientViolations(
@@ -93,7 +101,8 @@ function* clientViolations(
   }
 }
 
-function* callViolations(calls: Row[], events: Row[], { effects }: Cluster): Generator<string> {
+function* callViolations(calls: Row[], events: Row[], { effects, faults }: Cluster): Generator<string> {
+  const isFrozen = faults["replica frozen"] !== undefined;
   const executions = Map.groupBy(effects.executions, ({ callId }) => callId);
   const counts = (type: string): Map<string, number> => {
     const found = new Map<string, number>();
@@ -113,7 +122,7 @@ function* callViolations(calls: Row[], events: Row[], { effects }: Cluster): Gen
     if ((ended.get(id) ?? 0) > 1) yield `${id}: ${ended.get(id)} toolResult events`;
     if (outcome && (ended.get(id) ?? 0) === 0 && call["state"] !== "waiting")
       yield `${id}: an outcome without an event`;
-    yield* executionViolations(id, { name, outcome, role: call["role"] }, executions.get(id) ?? []);
+    yield* executionViolations(id, { name, outcome, role: call["role"], isFrozen }, executions.get(id) ?? []);
     executions.delete(id);
   }
   for (const id of executions.keys()) yield `${id}: a handler ran for a call that is not stored`;
@@ -121,11 +130,21 @@ function* callViolations(calls: Row[], events: Row[], { effects }: Cluster): Gen
 
 function* executionViolations(
   id: string,
-  { name, outcome, role }: { name: string; outcome: CallOutcome | undefined; role: unknown },
+  {
+    name,
+    outcome,
+    role,
+    isFrozen,
+  }: { name: string; outcome: CallOutcome | undefined; role: unknown; isFrozen: boolean },
   executions: readonly Execution[],
 ): Generator<string> {
   const ends = executions.filter(({ ended }) => ended).length;
   if (AT_MOST_ONCE.has(name) && executions.length > 1) yield `${id}: ${name} ran ${executions.length} times`;
+  // The runtime has the result until the call is stored. A replica that was frozen has not waited for its connection.
+  const kept =
+    !isFrozen && executions.some(({ ended, process }) => ended && process.alive && process.frozenUntil === 0);
+  if (kept && outcome?.ok === false && outcome.code === "outcome_unknown")
+    yield `${id}: ${name} ended in a runtime that lives, and its outcome is unknown`;
   if (outcome?.ok && ends === 0) yield `${id}: ${name} succeeded, and no handler ended`;
   if (MANAGERS_ONLY.has(name) && executions.length > 0 && role !== "manager")
     yield `${id}: ${name} ran for ${String(role)}`;
@@ -181,9 +200,57 @@ function* creditViolations(tables: Record<string, Row[]>): Generator<string> {
     if (!closed.has(placeOf(hold))) yield `credits: the hold of ${placeOf(hold)} is left`;
 }
 
-function* deliveryViolations(deliveries: Row[], { delivered }: Cluster): Generator<string> {
+/** The shortest pause before a delivery is sent again. */
+const PAUSE_MS = 2_400;
+
+function* deliveryViolations(deliveries: Row[], { delivered, sent, steppedAt }: Cluster): Generator<string> {
+  for (const [id, times] of steppedAt === 0 ? sent : [])
+    for (const [i, at] of times.slice(1).entries())
+      if (at - times[i]! < PAUSE_MS) yield `${id}: was sent again after ${Math.round(at - times[i]!)} ms`;
   for (const { id, status } of deliveries) {
     if (status === "delivered" && !delivered.has(String(id))) yield `${id}: stored as delivered, and never arrived`;
-    if (status !== "delivered") yield `${id}: the delivery is ${status}`;
+    // Others are newer than the end of the simulation.
+    if (status === "failed") yield `${id}: the delivery is ${status}`;
+  }
+}
+
+function* auditViolations(entries: Row[]): Generator<string> {
+  const late = Map.groupBy(
+    entries.filter(({ action }) => action === "call.late"),
+    ({ call_id: id }) => String(id),
+  );
+  for (const [id, { length }] of late) if (length > 1) yield `${id}: ${length} audit entries about its late result`;
+}
+
+/** A run that begins without the newest function set would give its role functions that this set no longer has. */
+function* setViolations(tables: Record<string, Row[]>, { faults }: Cluster): Generator<string> {
+  // A frozen replica may have chosen the set before.
+  const slackMs = faults["replica frozen"] ? 27_000 : 2_000;
+  const sets = tables["function_sets"]!.toSorted((a, b) => Number(b["place"]) - Number(a["place"]));
+  for (const run of tables["runs"]!) {
+    const newest = sets.find((set) => Number(set["first_seen_at"]) < Number(run["created_at"]) - slackMs);
+    const own = sets.find((set) => set["manifest_hash"] === run["manifest_hash"]);
+    if (newest && own && own["deployment"] === "release-2" && Number(own["place"]) < Number(newest["place"]))
+      yield `${run["id"]}: has the set of ${own["deployment"]}, and ${newest["deployment"]} is newer`;
+  }
+}
+
+/** Two crashes, then groups of up to 16 runs, and twice by itself. */
+const MOST_CRASHES = 9;
+/** A run without a reader is cancelled, or waits for one. */
+const GONE_MS = 7_000;
+
+function* turnViolations({ asked, clients, claims, faults, plan, effects }: Cluster): Generator<string> {
+  const crashes = asked.filter(({ query }) => query === POISON).length;
+  if (crashes > MOST_CRASHES) yield `the poison crashed ${crashes} processes`;
+  if (effects.mostLimited > LIMIT) yield `limited_charge ran ${effects.mostLimited} times at once`;
+  // A frozen replica begins a turn of a run that it has lost, and the count of readers may not reach another replica.
+  if (faults["replica frozen"] || faults["partition"] || plan.bus.loss > 0) return;
+  for (const { left, query, runIds } of clients) {
+    if (!left) continue;
+    const claim = claims.find(({ runId, at }) => runIds.has(runId) && at > left.at + GONE_MS);
+    const turn = claim && asked.find((one) => one.query === query && one.at > claim.at);
+    if (turn)
+      yield `${claim.runId}: begins a turn at ${Math.round(turn.at)} ms, and its reader left at ${Math.round(left.at)} ms`;
   }
 }

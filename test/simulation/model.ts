@@ -1,7 +1,7 @@
 import { ModelError, type ModelProvider, type ModelRequest } from "@patchbay/engine/ports/model-provider";
 import { createRandom, type Random } from "@patchbay/test-support/random";
 import { FUNCTIONS } from "./service.ts";
-import { forever, type World } from "@patchbay/test-support/world";
+import { forever, type Process, type World } from "@patchbay/test-support/world";
 
 /** What the provider does wrong. */
 export interface ProviderWeather {
@@ -9,6 +9,13 @@ export interface ProviderWeather {
   awayUntil: number;
   /** The share of attempts that fail, fall silent or are cut. */
   trouble: number;
+}
+
+/** One request to the provider. */
+export interface Asked {
+  query: string;
+  at: number;
+  process: Process;
 }
 
 /** The query whose model turns kill the process that works on it. */
@@ -35,7 +42,7 @@ function turnsOf(seed: number, query: string) {
 /** A provider whose answers a seed determines. */
 export function createModel(
   world: World,
-  { seed, weather }: { seed: number; weather: ProviderWeather },
+  { seed, weather, asked }: { seed: number; weather: ProviderWeather; asked: Asked[] },
 ): ModelProvider {
   const { random } = world;
   return {
@@ -44,6 +51,8 @@ export function createModel(
       const { process } = world;
       const { query, turn } = placeIn(request);
       world.note(`model ${query} ${turn}`);
+      // Timers of a killed process still fire.
+      if (process.alive) asked.push({ query, at: world.now, process });
       await passOr(random.between(20, 1_500), signal);
       if (query === POISON) {
         process.kill();

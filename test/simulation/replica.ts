@@ -30,6 +30,10 @@ export interface ReplicaOptions {
 export interface Replica {
   process: Process;
   faults: StoreFaults;
+  /** The owner of its runs. */
+  owner: string | undefined;
+  /** Since when it serves, in milliseconds of the world. */
+  servesSince: number;
   /** Undefined until it serves. */
   core: Core | undefined;
   /** Rejects when the process is killed. */
@@ -53,7 +57,14 @@ export function startReplica(name: string, options: ReplicaOptions): Replica {
   const gone = Promise.withResolvers<never>();
   gone.promise.catch(() => {});
   process.onKill(() => gone.reject(new ConnectionLost("the replica was killed")));
-  const replica: Replica = { process, faults, core: undefined, gone: gone.promise };
+  const replica: Replica = {
+    process,
+    faults,
+    owner: undefined,
+    servesSince: Number.POSITIVE_INFINITY,
+    core: undefined,
+    gone: gone.promise,
+  };
   world
     .in(process, async () => serve(replica, options, await open(process, faults)))
     .catch((error: unknown) => {
@@ -84,6 +95,7 @@ async function serve(
   const files = { short: false, connections: undefined, count: async () => undefined, [Symbol.dispose]() {} };
   const resources = { store, bus, clock, files, onlyReplica, async [Symbol.asyncDispose]() {} };
   const core = createCore(settings, resources, { ofProcess: false });
+  replica.owner = core.replicaId;
   await core.runs.open();
   startSender({
     webhooks: store.webhooks,
@@ -100,5 +112,6 @@ async function serve(
     },
   });
   startBackground(store, settings.retention, { clock, log });
+  replica.servesSince = world.now;
   replica.core = core;
 }

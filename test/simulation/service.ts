@@ -7,7 +7,7 @@ import {
   RetryableError,
 } from "@patchbay/functions";
 import { z } from "zod";
-import { forever, type World } from "@patchbay/test-support/world";
+import { forever, type Process, type World } from "@patchbay/test-support/world";
 
 /** One execution of a handler. */
 export interface Execution {
@@ -18,6 +18,8 @@ export interface Execution {
   item: string;
   amount: number;
   approved: boolean;
+  /** The runtime. */
+  process: Process;
   /** True once the effect has happened. */
   ended: boolean;
 }
@@ -25,12 +27,16 @@ export interface Execution {
 /** What the owner's systems remember. */
 export interface Effects {
   executions: Execution[];
+  /** The most executions of `limited_charge` at a time. */
+  mostLimited: number;
   /** Kills the runtime in a coming execution. */
   killNext: "before" | "in" | "after" | undefined;
 }
 
 /** Functions that may run at most once: an interrupted call ends with an unknown outcome. */
 export const AT_MOST_ONCE = new Set(["charge", "refund", "close_day", "limited_charge", "settle"]);
+/** The limit of `limited_charge`. */
+export const LIMIT = 2;
 /** The functions that only managers may call. */
 export const MANAGERS_ONLY = new Set(["close_day"]);
 export const FUNCTIONS = [
@@ -73,15 +79,24 @@ export function createService(world: World, effects: Effects, { older = false } 
       item,
       amount,
       approved: call.approval !== undefined,
+      process,
       ended: false,
     };
     effects.executions.push(execution);
+    if (functionName === "limited_charge") countLimited();
     await world.pass(ms / 2);
     if (killsHere("in")) return forever<never>();
     await world.pass(ms / 2);
     execution.ended = true;
     if (killsHere("after")) return forever<never>();
     return { item, amount };
+  }
+
+  function countLimited(): void {
+    const running = effects.executions.filter(
+      (one) => one.functionName === "limited_charge" && !one.ended && one.process.alive,
+    );
+    effects.mostLimited = Math.max(effects.mostLimited, running.length);
   }
 
   const counted = (name: string, options: object = {}): FunctionDefinition =>
@@ -113,7 +128,7 @@ export function createService(world: World, effects: Effects, { older = false } 
         return done;
       },
     }),
-    counted("limited_charge", { concurrency: 2 }),
+    counted("limited_charge", { concurrency: LIMIT }),
     ...(older ? [] : [settle()]),
   ];
 

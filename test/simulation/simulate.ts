@@ -2,6 +2,7 @@ import { type Cluster, startCluster } from "./cluster.ts";
 import { GRACE_MS, violationsOf } from "./invariants.ts";
 import { type Plan, planOf } from "./plan.ts";
 import { type Database, openSqlite } from "./store.ts";
+import { createWatch } from "./watch.ts";
 import { World } from "@patchbay/test-support/world";
 
 export interface Simulated {
@@ -30,6 +31,8 @@ export interface SimulateOptions {
 /** After this time no fault begins, and all ended. */
 const CALM_AT_MS = 45_000;
 const LOOK_MS = 500;
+/** For handlers that run on after their call, and a reconnect. */
+const STOP_MS = 45_000;
 
 /** Runs one seed to the end of all its work, and checks the invariants. */
 export async function simulate(
@@ -46,22 +49,29 @@ export async function simulate(
   await world.run(() => cluster !== undefined);
   const started = cluster!;
   let isOver = false;
+  const watch = createWatch(started);
   const limitMs = CALM_AT_MS + 2 * plan.runTimeoutMs + 3_600_000;
   world.in(world.machine, () => {
     world.after(CALM_AT_MS, world.machine, () => (started.calm = true));
     const look = (): void => {
-      void isDone(started).then((done) => {
-        isOver = done;
-        if (!done) world.after(LOOK_MS, world.machine, look);
+      void Promise.all([isDone(started), watch.look()]).then(([done]) => {
+        isOver = done || watch.violations.length > 0;
+        if (!isOver) world.after(LOOK_MS, world.machine, look);
       });
     };
     look();
   });
   const ended = await world.run(() => isOver, limitMs);
-  const result = world.in(world.machine, () => summary(started, ended));
+  const { hash, now: simulatedMs, steps } = world;
+  const violations = [...watch.violations];
+  if (violations.length === 0) {
+    const isLost = started.faults["replica store lost"] ?? started.faults["store lost"];
+    if (ended && isLost === undefined) violations.push(...(await stopRuntimes(started)));
+    if (!ended) violations.push("the work did not end in time");
+  }
+  const result = world.in(world.machine, () => summary(started, violations));
   let found: Awaited<typeof result> | undefined;
   void result.then((value) => (found = value));
-  const { hash, now: simulatedMs, steps } = world;
   await world.run(() => found !== undefined);
   await endProcesses(started);
   await database!.close();
@@ -77,9 +87,17 @@ async function isDone({ clients, store, calm }: Cluster): Promise<boolean> {
   return (await pending.execute()).length === 0;
 }
 
-async function summary(cluster: Cluster, ended: boolean) {
-  const violations = await violationsOf(cluster);
-  if (!ended) violations.push("the work did not end in time");
+/** Stops the runtimes in order: each ends its handlers, and waits until its results are acknowledged. */
+async function stopRuntimes({ world, runtimes }: Cluster): Promise<string[]> {
+  const running = new Set(runtimes.filter(({ process }) => process.alive));
+  for (const one of running) world.in(one.process, () => void one.stop().then(() => running.delete(one)));
+  await world.run(() => running.size === 0, world.now + STOP_MS);
+  return [...running].map(({ process }) => `${process.name}: has not stopped after ${STOP_MS} ms`);
+}
+
+/** Further violations would follow from those that a watch has found, and ended the simulation early. */
+async function summary(cluster: Cluster, found: readonly string[]) {
+  const violations = found.length > 0 ? [...found] : await violationsOf(cluster);
   const { db } = cluster.store.engine;
   const runs = await db.selectFrom("runs").select(["status", "ending", "deadline_at", "finished_at", "id"]).execute();
   const calls = await db.selectFrom("calls").select("id").execute();
@@ -91,7 +109,7 @@ async function summary(cluster: Cluster, ended: boolean) {
   // The only replica's clock is the database's: its steps move deadlines.
   const steps = cluster.plan.replicas === 1 && cluster.database.isEmbedded && cluster.faults["replica clock step"];
   for (const { id, deadline_at: deadline, finished_at: finished } of runs)
-    if (!steps && finished !== null && deadline !== null && finished > deadline + GRACE_MS + 10_000)
+    if (!steps && finished !== null && deadline !== null && finished > deadline + GRACE_MS)
       violations.push(`${id}: ended ${finished - deadline} ms after its deadline`);
   return { violations, runs: runs.length, calls: calls.length, ends };
 }
