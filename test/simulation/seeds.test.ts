@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { simulate } from "./simulate.ts";
 
-const SEEDS = 220;
+const SEEDS = 300;
 const PART = 20;
 const parts = Array.from({ length: SEEDS / PART }, (_, part) => 1 + part * PART);
 

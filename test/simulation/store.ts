@@ -14,6 +14,8 @@ export interface KillAt {
 export interface StoreFaults {
   /** Store calls fail until this time. */
   lostUntil: number;
+  /** Calls may fail after they were applied. Not for an embedded store: its answers arrive while the process lives. */
+  losesAnswers: boolean;
   killAt: KillAt | undefined;
   /** Breaks open connections. */
   lost?: () => void;
@@ -65,7 +67,7 @@ function storeOf(
     if (killAt?.call === call) return killNow();
     await world.pass(world.random.between(0.1, 2));
     // The answer got lost: the process does not know whether its change was stored.
-    if (world.now < faults.lostUntil && world.random.chance(0.5))
+    if (faults.losesAnswers && world.now < faults.lostUntil && world.random.chance(0.5))
       throw new StoreUnavailable("The store is unavailable: the connection was lost.");
     return result;
   }

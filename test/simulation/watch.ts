@@ -99,6 +99,8 @@ export function createWatch(cluster: Cluster) {
   ): void {
     // With another replica than the owner, the count of readers died.
     if (!replica.process.alive || cluster.faults["partition"]) return;
+    // A run that lost its lease waits for the lease's end, by a clock that was set back.
+    if (cluster.faults["replica clock step"] && replicas.length === 1) return;
     expect(
       "has no reader",
       Math.max(at, ownerSince, ...replicas.map(soundSince)),
