@@ -17,6 +17,7 @@ import {
 } from "./postgres-errors.ts";
 import { type Answer, Exchange, type Sendable } from "./postgres-exchange.ts";
 import type { PostgresPool } from "./postgres-pool.ts";
+import { storedText } from "./stored-text.ts";
 
 /** A compiled query that a connection may keep prepared under its `name`. */
 export interface NamedQuery<Row = unknown> extends CompiledQuery<Row> {
@@ -237,15 +238,14 @@ async function connect({ pool, target }: PostgresPool): Promise<PoolClient> {
   }
 }
 
-/** Writes a value as the server reads it. Postgres cannot store NUL in text. */
+/** Writes a value as the server reads it. */
 function encoded(value: unknown): string | null {
   if (value === null || value === undefined) return null;
   if (Array.isArray(value)) return `{${value.map(encodedElement).join()}}`;
   if (typeof value === "object" && "toPostgres" in value) return encoded((value.toPostgres as () => unknown)());
   if (typeof value === "object") throw new TypeError("a value of a statement must be a scalar or an array of them");
   const scalar = value as string | number | bigint | boolean;
-  const text = String(scalar);
-  return text.includes("\0") ? text.replaceAll("\0", "\uFFFD") : text;
+  return storedText(String(scalar)) as string;
 }
 
 function encodedElement(value: unknown): string {

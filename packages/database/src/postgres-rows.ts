@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { storedText } from "./stored-text.ts";
 
 /** Rows as one value. Postgres can store neither NUL nor half a surrogate pair in text, and rejects both in JSON. */
 export function jsonRows(rows: readonly object[]): string {
@@ -9,8 +10,7 @@ export function jsonRows(rows: readonly object[]): string {
 /** Matches more than necessary: the escapes within a text that contains JSON, too. */
 const UNSTORABLE = /\\u(?:0000|d[89a-f])/;
 
-const storable = (_name: string, value: unknown): unknown =>
-  typeof value === "string" ? value.toWellFormed().replaceAll("\0", "\uFFFD") : value;
+const storable = (_name: string, value: unknown): unknown => storedText(value);
 
 /**
  * The last part of a `with` that moves credits. Expects `moved`, the movements that must happen, and `wanted`, ordered

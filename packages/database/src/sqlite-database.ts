@@ -3,6 +3,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { type Dialect, type Driver, SqliteAdapter, type SqliteDatabase } from "kysely";
 import { SqliteIntrospector, SqliteQueryCompiler, type SqliteStatement } from "kysely";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
+import { storedText } from "./stored-text.ts";
 
 const BUSY = 5;
 
@@ -103,11 +104,13 @@ function prepare(database: DatabaseSync, sql: string): StatementSync {
 function adaptStatement(statement: StatementSync): SqliteStatement {
   return {
     reader: statement.columns().length > 0,
-    all: (parameters) => statement.all(...(parameters as SQLInputValue[])),
-    run: (parameters) => statement.run(...(parameters as SQLInputValue[])),
-    iterate: (parameters) => statement.iterate(...(parameters as SQLInputValue[])),
+    all: (parameters) => statement.all(...values(parameters)),
+    run: (parameters) => statement.run(...values(parameters)),
+    iterate: (parameters) => statement.iterate(...values(parameters)),
   };
 }
+
+const values = (parameters: readonly unknown[]): SQLInputValue[] => parameters.map(storedText) as SQLInputValue[];
 
 /** Kysely's SQLite dialect with a driver that shares its connections between callers. */
 export const sqliteWith = (createDriver: () => Driver): Dialect => ({

@@ -16,4 +16,5 @@ export { type Log, LOG_LEVELS, type LogFields, type LogLevel, logText, logTo, pr
 export { oncePer } from "./once-per.ts";
 export { type Steps, takeSteps, TooManySteps, UNLIMITED, within } from "./steps.ts";
 export { escapeControls, isClearText, isLoopback, isoTime, isoTimeOrNull, timeText } from "./text.ts";
+export { wellFormed, wellFormedJson, wholePairs } from "./well-formed.ts";
 export { csvCell } from "./csv.ts";

@@ -1,3 +1,5 @@
+import { wellFormedJson } from "./well-formed.ts";
+
 /** How deep JSON from outside may nest. */
 export const JSON_DEPTH = 64;
 
@@ -63,8 +65,12 @@ export function inexactMessage(number: string): string {
 /** A `parseJson` result. `message` is public and has no subject, such as "is not valid JSON". */
 export type ParsedJson = { ok: true; value: unknown } | { ok: false; message: string };
 
-/** Parses JSON without throwing. Drops `__proto__` properties, and refuses nesting deeper than `maxDepth`. */
-export function parseJson(text: string, maxDepth: number = JSON_DEPTH): ParsedJson {
+/**
+ * Parses JSON without throwing. Drops `__proto__` properties, replaces halves of surrogate pairs by U+FFFD, and refuses
+ * nesting deeper than `maxDepth`.
+ */
+export function parseJson(json: string, maxDepth: number = JSON_DEPTH): ParsedJson {
+  const text = wellFormedJson(json);
   if (nestsDeeper(text, maxDepth)) return { ok: false, message: `must not nest deeper than ${maxDepth}` };
   try {
     const value: unknown =

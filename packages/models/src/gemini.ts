@@ -15,7 +15,7 @@ import {
 } from "./gemini-accumulator.ts";
 import { createProviderFetch } from "./provider-fetch.ts";
 import { wireProvider } from "./turn-stream.ts";
-import { isJsonObject, type JsonObject, type JsonValue, oncePer } from "@patchbay/kit";
+import { isJsonObject, type JsonObject, type JsonValue, oncePer, parseJson } from "@patchbay/kit";
 import { geminiCapabilities } from "./capabilities.ts";
 import { fittingEcho, parseArguments, settleTemperature, userText } from "./neutral-request.ts";
 import { isMadeUpCallId, wireNames, type WireNames } from "./wire-names.ts";
@@ -152,11 +152,8 @@ function wireId(id: string): { id?: string } {
 
 /** A result as a value, which avoids escaped quotes; a truncated result is not valid JSON and is sent as text. */
 function readResult(content: string): JsonValue {
-  try {
-    return JSON.parse(content) as JsonValue;
-  } catch {
-    return content;
-  }
+  const parsed = parseJson(content);
+  return parsed.ok ? (parsed.value as JsonValue) : content;
 }
 
 /** Reads an error response. Gateways in front of Google may send a different body. */

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "@patchbay/kit";
 import type { Message, ModelRequest } from "@patchbay/engine/ports/model-provider";
 
 /** A temperature in the wire's range; warns when it lowers or omits the requested one. */
@@ -44,10 +44,6 @@ export function parseArguments(text: string): JsonObject {
 
 /** The JSON object that a text contains; undefined for any other text. */
 export function parseObject(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const parsed = parseJson(text);
+  return parsed.ok && isJsonObject(parsed.value) ? parsed.value : undefined;
 }

@@ -7,6 +7,19 @@ import { responsesRequest } from "../src/openai-responses.ts";
 import { EXAMPLE_QUERIES, type Message, type ModelFunction } from "@patchbay/engine/ports/model-provider";
 import { asking, ORDER_LOOKUP, PING } from "./drive.ts";
 
+/** Arguments and a result in which JSON readers find half of a surrogate pair. */
+const HALVED: Message[] = [
+  { role: "user", text: "Where is it?" },
+  { role: "assistant", text: "", calls: [{ id: "t1", name: "ping", arguments: String.raw`{"\ud83d":"\ude00"}` }] },
+  { role: "results", results: [{ callId: "t1", name: "ping", content: String.raw`["\ud83d"]`, isError: false }] },
+];
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => [name, ...textsIn(member)]);
+}
+
 test.each([
   ["claude-opus-5-5", { type: "adaptive", display: "summarized" }],
   ["claude-something-new", { type: "adaptive", display: "summarized" }],
@@ -227,4 +240,13 @@ test.each([
   const request = build(asking(model, { [EXAMPLE_QUERIES]: ["Where is parcel 4711?"] }));
 
   expect(inspect(request, { depth: Infinity, showHidden: true })).not.toContain("4711");
+});
+
+test.each([
+  ["Claude", () => anthropicRequest(asking("claude-sonnet-5-5", { messages: HALVED })).body],
+  ["Gemini", () => geminiRequest(asking("gemini-3.8-flash", { messages: HALVED })).body],
+  ["OpenAI's Responses", () => responsesRequest(asking("gpt-6.1-terra", { messages: HALVED })).body],
+  ["OpenAI's Chat Completions", () => chatRequest(asking("gpt-4.1-mini", { messages: HALVED })).body],
+])("escaped halves of surrogate pairs do not become texts of %s", (_, body) => {
+  expect(textsIn(body()).filter((text) => !text.isWellFormed())).toEqual([]);
 });

@@ -19,6 +19,7 @@ export function toJson(value: unknown, path = "", depth = 0): JsonValue {
   if (value === null || value === undefined) return null;
   switch (typeof value) {
     case "string":
+      return value.toWellFormed();
     case "boolean":
       return value;
     case "number":
@@ -37,7 +38,7 @@ export function toJson(value: unknown, path = "", depth = 0): JsonValue {
   for (const [name, member] of Object.entries(value)) {
     // Assigning __proto__ would set the copy's prototype.
     if (isAbsent(member) || name === "__proto__") continue;
-    copy[name] = toJson(member, path === "" ? name : `${path}.${name}`, depth + 1);
+    copy[name.toWellFormed()] = toJson(member, path === "" ? name : `${path}.${name}`, depth + 1);
   }
   return copy;
 }

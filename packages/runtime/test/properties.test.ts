@@ -127,6 +127,10 @@ test("toJson copies like JSON.stringify", () => {
   );
 });
 
+test("a copy has no half of a surrogate pair", () => {
+  expect(toJson({ "a\ud83d": ["\ude00", "\ud83d\ude00"] })).toEqual({ "a\ufffd": ["\ufffd", "\ud83d\ude00"] });
+});
+
 test("a circular value is refused", () => {
   const loop: Record<string, unknown> = {};
   loop["list"] = [{ loop }];

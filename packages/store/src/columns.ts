@@ -1,4 +1,5 @@
 import { randomBytes, wallMs } from "@patchbay/kit/time";
+import { wellFormedJson } from "@patchbay/kit";
 import type { Manifest } from "@patchbay/protocol";
 import { type AliasableExpression, type RawBuilder, sql } from "kysely";
 import { ownTurn } from "@patchbay/engine/ports/own-turn";
@@ -14,7 +15,7 @@ export function withoutNulls<T extends object>(members: T): { [K in keyof T]?: N
 export type Json<T> = string & { readonly holds?: T };
 
 export function toJson<T>(value: T): Json<T> {
-  return JSON.stringify(value);
+  return wellFormedJson(JSON.stringify(value));
 }
 
 export function fromJson<T>(text: Json<T>): T {

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import type { Json } from "../columns.ts";
+import { type Json, toJson } from "../columns.ts";
 
 /** A column that stores one member of a record. `as`: how it does. */
 export interface Column<
@@ -87,7 +87,7 @@ export function recordColumns<Members extends object>() {
 
 function stored(value: unknown, as: Column["as"]): unknown {
   if (value === undefined) return null;
-  if (as === "json") return JSON.stringify(value);
+  if (as === "json") return toJson(value);
   return as === "flag" ? Number(value) : value;
 }
 

@@ -1,8 +1,8 @@
+import { oncePer, wellFormed, wellFormedJson, wholePairs } from "@patchbay/kit";
 import { clearTimer, monotonicMs, randomFraction, setTimeout } from "@patchbay/kit/time";
 import { addAbortListener } from "node:events";
 import {
   type ChosenModel,
-  type ModelDelta,
   ModelError,
   type ModelErrorKind,
   type ModelRequest,
@@ -132,18 +132,22 @@ async function attemptTurn(
     turn.abort(silent);
   }, providerIdleMs);
   const quiet = setTimeout(observer.silent, SILENT_MS);
+  const shown = { textDelta: wholePairs(observer.text), thoughtDelta: wholePairs(observer.thought) };
   try {
     signal.throwIfAborted();
     using _ = addAbortListener(signal, () => turn.abort(signal.reason));
-    for await (const event of model.provider.stream(request, { signal: turn.signal })) {
+    for await (const event of model.provider.stream(sendable(request), { signal: turn.signal })) {
       timer.refresh();
-      if (event.type === "end") return event.turn;
+      if (event.type === "end") {
+        for (const one of Object.values(shown)) one.end();
+        return readable(event.turn);
+      }
       if (event.type === "cut") observer.cut(event);
       else {
         const deltas = event.type === "deltas" ? event.deltas : [event];
         // Not for a ping, hidden reasoning or argument text: a person who waits for the answer sees none of them.
         if (deltas.length > 0) quiet.refresh();
-        for (const delta of deltas) show(delta, observer);
+        for (const { type, text } of deltas) shown[type].push(text);
       }
     }
     throw new ModelError("truncated", "the adapter ended without a turn");
@@ -157,9 +161,21 @@ async function attemptTurn(
   }
 }
 
-function show({ type, text }: ModelDelta, observer: Pick<AttemptObserver, "text" | "thought">): void {
-  if (type === "textDelta") observer.text(text);
-  else observer.thought(text);
+const wellFormedFunctions = oncePer((functions: ModelRequest["functions"]) => wellFormed(functions));
+
+/** The request as any provider accepts it. Rows of earlier versions may have half of a surrogate pair. */
+function sendable(request: ModelRequest): ModelRequest {
+  const { functions, respond } = request;
+  const fixed = wellFormedFunctions(functions);
+  const all =
+    fixed === functions ? request : { ...request, functions: fixed, ...(respond && { respond: fixed.at(-1)! }) };
+  return { ...all, system: wellFormed(request.system), messages: wellFormed(request.messages) };
+}
+
+/** The turn as it is stored and sent back. */
+function readable(turn: ModelTurn): ModelTurn {
+  const calls = turn.calls.map((call) => ({ ...call, arguments: wellFormedJson(call.arguments) }));
+  return wellFormed({ ...turn, calls });
 }
 
 /** Why an attempt failed: `short` for warnings, `reason` for the message to the caller. */
