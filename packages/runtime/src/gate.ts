@@ -5,7 +5,7 @@ import { createCallContext, type Invocation, type InvokeOptions } from "./invoca
 import { isTimeoutError, withDeadline } from "./deadline.ts";
 import { failed, failure, FunctionError, listFaults, OutcomeUnknownError } from "./errors.ts";
 import type { FunctionDefinition } from "./function.ts";
-import { toJson } from "./json.ts";
+import { lossOf, toJson } from "./json.ts";
 import { MAY_HAVE_RUN, MAY_HAVE_TAKEN_EFFECT, reconciled } from "./reconcile.ts";
 import { retryAfter } from "./retries.ts";
 import type { Log } from "./log.ts";
@@ -177,6 +177,9 @@ async function deliver({ definition, invocation, log, options }: CallAttempt, re
     return failed(log, "result does not match the output schema", { faults });
   }
   const whole: JsonValue = toJson(parsed.value);
+  // A schema without required members accepts such an object, and takes nothing from it.
+  const loss = isJsonObject(whole) && Object.keys(whole).length === 0 ? lossOf(result) : undefined;
+  if (loss !== undefined) throw new TypeError(`the value ${loss}`);
   const { value, removed } = protection?.redact(whole, invocation.role) ?? { value: whole, removed: [] };
   const sizeBytes = Buffer.byteLength(JSON.stringify(value));
   if (sizeBytes <= LIMITS.resultBytes) return { ok: true, value, ...(removed.length > 0 && { redacted: removed }) };
@@ -208,13 +211,21 @@ export function argumentsReached(
 ): JsonValue | undefined {
   if (isDeepStrictEqual(sent, input)) return undefined;
   const reached =
-    keepsUnlisted === true
-      ? toJson(input)
-      : withDefaults(inputSchema, dropUnlisted(inputSchema, sent), ({ path, name, default: stated }) => {
-          const made = madeAt(path.reduce(madeAt, input), name);
-          return made !== undefined && isSame(stated, made);
-        });
+    (keepsUnlisted === true ? jsonOf(input) : undefined) ??
+    withDefaults(inputSchema, dropUnlisted(inputSchema, sent), ({ path, name, default: stated }) => {
+      const made = madeAt(path.reduce(madeAt, input), name);
+      return made !== undefined && isSame(stated, made);
+    });
   return canonicalJson(reached) === canonicalJson(sent) ? undefined : reached;
+}
+
+/** Undefined for a value that JSON cannot hold, as transforms make them. */
+function jsonOf(made: unknown): JsonValue | undefined {
+  try {
+    return toJson(made);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The schema's output at one path step. Undefined if it has no such property or item. */
@@ -224,9 +235,6 @@ function madeAt(made: unknown, step: string | number): unknown {
 }
 
 function isSame(value: JsonValue, made: unknown): boolean {
-  try {
-    return canonicalJson(toJson(made)) === canonicalJson(value);
-  } catch {
-    return false;
-  }
+  const json = jsonOf(made);
+  return json !== undefined && canonicalJson(json) === canonicalJson(value);
 }
