@@ -3,6 +3,7 @@ import type { ModelCall, ModelDelta, ModelStop, TokenUsage } from "@patchbay/eng
 import { modelFailure } from "./model-failure.ts";
 import { parseArguments } from "./neutral-request.ts";
 import { type Accumulator, createMeter, type Meter, metered, type TurnOptions } from "./turn-stream.ts";
+import { endOf, type WireEnds } from "./wire-ends.ts";
 import type { WireParameters } from "./wire-parameters.ts";
 
 /** Marks echoed blocks as coming from this wire. */
@@ -37,15 +38,15 @@ export interface AnthropicEvent {
   error?: { type?: string; message?: string; details?: { error_code?: string } | null };
 }
 
-const STOPS: Record<string, ModelStop> = {
-  end_turn: "stop",
-  stop_sequence: "stop",
-  tool_use: "calls",
-  max_tokens: "length",
-  pause_turn: "pause",
-  refusal: "refused",
-  model_context_window_exceeded: "context_window",
-};
+const ENDS: WireEnds = new Map([
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop"],
+  ["tool_use", "calls"],
+  ["max_tokens", "length"],
+  ["pause_turn", "pause"],
+  ["refusal", "refused"],
+  ["model_context_window_exceeded", "context_window"],
+]);
 
 interface Building {
   block: JsonObject & { type: string };
@@ -60,7 +61,7 @@ export function anthropicAccumulator(options: Options): Accumulator<AnthropicEve
   const usage: AnthropicUsage = {};
   const meter = createMeter(options);
   let model = options.model;
-  let stopReason: string | undefined;
+  let stop: ModelStop | undefined;
   let refusal: string | undefined;
   let ended = false;
 
@@ -112,7 +113,7 @@ export function anthropicAccumulator(options: Options): Accumulator<AnthropicEve
           settle(blocks[event.index ?? -1]);
           break;
         case "message_delta":
-          stopReason = event.delta?.stop_reason ?? stopReason;
+          if (event.delta?.stop_reason) stop = endOf("anthropic", ENDS, event.delta.stop_reason, stop);
           refusal = event.delta?.stop_details?.explanation ?? refusal;
           note(event.usage);
           break;
@@ -127,8 +128,7 @@ export function anthropicAccumulator(options: Options): Accumulator<AnthropicEve
       return undefined;
     },
     end() {
-      if (!ended || stopReason === undefined) return undefined;
-      const stop = STOPS[stopReason] ?? "stop";
+      if (!ended || stop === undefined) return undefined;
       const read = readBlocks(blocks.filter(Boolean), options);
       return { ...read, stop, model, refusal };
     },

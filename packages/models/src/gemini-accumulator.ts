@@ -2,13 +2,14 @@ import type { ErrorDetails } from "@google/generative-ai";
 import type { JsonObject, JsonValue } from "@patchbay/kit";
 import {
   type ModelCall,
-  ModelError,
+  type ModelError,
   type ModelDelta,
   type ModelStop,
   type TokenUsage,
 } from "@patchbay/engine/ports/model-provider";
 import { modelFailure, retryAfterMs } from "./model-failure.ts";
 import { type Accumulator, createMeter, type Meter, metered, type TurnOptions } from "./turn-stream.ts";
+import { endOf, type WireEnds } from "./wire-ends.ts";
 import { madeUpCallId } from "./wire-names.ts";
 
 /** Marks echoed parts as coming from this wire. */
@@ -44,19 +45,19 @@ export interface GeminiChunk {
   error?: GeminiErrorBody;
 }
 
-const STOPS: Record<string, ModelStop> = {
-  STOP: "calls",
-  MAX_TOKENS: "length",
-  SAFETY: "refused",
-  RECITATION: "refused",
-  BLOCKLIST: "refused",
-  PROHIBITED_CONTENT: "refused",
-  SPII: "refused",
-  LANGUAGE: "refused",
-  MALFORMED_FUNCTION_CALL: "malformed",
-  UNEXPECTED_TOOL_CALL: "malformed",
-  TOO_MANY_TOOL_CALLS: "malformed",
-};
+const ENDS: WireEnds = new Map([
+  ["STOP", "calls"],
+  ["MAX_TOKENS", "length"],
+  ["SAFETY", "refused"],
+  ["RECITATION", "refused"],
+  ["BLOCKLIST", "refused"],
+  ["PROHIBITED_CONTENT", "refused"],
+  ["SPII", "refused"],
+  ["LANGUAGE", "refused"],
+  ["MALFORMED_FUNCTION_CALL", "malformed"],
+  ["UNEXPECTED_TOOL_CALL", "malformed"],
+  ["TOO_MANY_TOOL_CALLS", "malformed"],
+]);
 
 export function geminiAccumulator(options: TurnOptions): Accumulator<GeminiChunk> {
   const parts: Part[] = [];
@@ -113,7 +114,7 @@ export function geminiAccumulator(options: TurnOptions): Accumulator<GeminiChunk
       for (const part of received) takePart(part);
       const { usageMetadata: usage } = chunk;
       if (usage) meter.counted(usageOf(usage, meter), meter.count(usage.candidatesTokenCount));
-      if (candidate?.finishReason) stop = stopOf(candidate.finishReason);
+      if (candidate?.finishReason) stop = endOf("gemini", ENDS, candidate.finishReason, stop);
       return shownOf(received);
     },
     end() {
@@ -125,12 +126,6 @@ export function geminiAccumulator(options: TurnOptions): Accumulator<GeminiChunk
       return { stop: whole ? stop : "malformed", ...read };
     },
   });
-}
-
-function stopOf(finishReason: string): ModelStop {
-  const stop = STOPS[finishReason];
-  if (!stop) throw new ModelError("server", `gemini ended its turn with ${finishReason}`);
-  return stop;
 }
 
 /** A chunk nearly always holds one part. If it holds text and a thought, only the text is shown live. */

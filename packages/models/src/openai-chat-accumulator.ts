@@ -4,6 +4,7 @@ import { modelFailure } from "./model-failure.ts";
 import { argumentsText } from "./neutral-request.ts";
 import { openaiUsage } from "./openai-client.ts";
 import { type Accumulator, createMeter, metered, type TurnOptions } from "./turn-stream.ts";
+import { endOf, type WireEnds } from "./wire-ends.ts";
 import { madeUpCallId } from "./wire-names.ts";
 
 /** Marks echoed messages as coming from this wire. */
@@ -37,13 +38,21 @@ export interface ChatChunk {
 }
 
 /** Some servers end a turn that calls with `stop`; both are natural ends. */
-const STOPS: Record<string, ModelStop> = {
-  stop: "calls",
-  tool_calls: "calls",
-  function_call: "calls",
-  length: "length",
-  content_filter: "refused",
-};
+const ENDS: WireEnds = new Map([
+  ["stop", "calls"],
+  ["tool_calls", "calls"],
+  ["function_call", "calls"],
+  ["length", "length"],
+  ["content_filter", "refused"],
+  // Names that Text Generation Inference, Together, Mistral and gateways to Claude have for these.
+  ["eos", "calls"],
+  ["eos_token", "calls"],
+  ["stop_sequence", "calls"],
+  ["end_turn", "calls"],
+  ["tool_use", "calls"],
+  ["max_tokens", "length"],
+  ["model_length", "length"],
+]);
 
 interface Call {
   id: string;
@@ -59,7 +68,7 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
   const open = new Map<number, Call>();
   let [text, refusal, thought, model] = ["", "", "", options.model];
   let thoughtMember: "reasoning_content" | "reasoning" = "reasoning_content";
-  let finish: string | undefined;
+  let stop: ModelStop | undefined;
   const meter = createMeter(options);
 
   function takeCall(delta: CallDelta): void {
@@ -96,7 +105,7 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
       if (chunk.error) throw fault(chunk.error);
       if (chunk.model) model = chunk.model;
       const choice = chunk.choices?.[0];
-      if (choice?.finish_reason) finish = choice.finish_reason;
+      if (choice?.finish_reason) stop = endOf("openai", ENDS, choice.finish_reason, stop);
       const shown = choice?.delta ? takeDelta(choice.delta) : undefined;
       // Servers that send counts with each chunk include that chunk's text.
       if (chunk.usage) {
@@ -106,13 +115,13 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
       return shown;
     },
     end() {
-      if (finish === undefined) return undefined;
+      if (stop === undefined) return undefined;
       nameCalls(calls);
       const blocks: JsonObject = { role: "assistant", content: text || null };
       if (thought) blocks[thoughtMember] = thought;
       if (calls.length > 0) blocks["tool_calls"] = calls.map(echoCall);
       return {
-        stop: refusal !== "" ? "refused" : (STOPS[finish] ?? "calls"),
+        stop: refusal !== "" ? "refused" : stop,
         calls: calls.map(({ id, name, arguments: args }) => ({
           id,
           name: options.names.fromWire(name),

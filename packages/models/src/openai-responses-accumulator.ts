@@ -4,6 +4,7 @@ import { modelFailure } from "./model-failure.ts";
 import { argumentsText } from "./neutral-request.ts";
 import { openaiUsage } from "./openai-client.ts";
 import { type Accumulator, createMeter, metered, type TurnOptions } from "./turn-stream.ts";
+import { endOf, type WireEnds } from "./wire-ends.ts";
 import { madeUpCallId } from "./wire-names.ts";
 
 /** Marks echoed items as coming from this wire. */
@@ -11,6 +12,7 @@ export const RESPONSES_WIRE = "openai-responses";
 
 type Item = JsonObject & {
   type: string;
+  status?: string;
   call_id?: string;
   name?: string;
   arguments?: string;
@@ -26,6 +28,7 @@ interface Fault {
 
 interface ResponseBody {
   model?: string;
+  status?: string | null;
   output?: Item[];
   error?: Fault | null;
   incomplete_details?: { reason?: string } | null;
@@ -45,6 +48,12 @@ export interface ResponsesEvent extends Fault {
   response?: ResponseBody;
   error?: Fault;
 }
+
+const ENDS: WireEnds = new Map([
+  ["completed", "calls"],
+  ["incomplete: max_output_tokens", "length"],
+  ["incomplete: content_filter", "refused"],
+]);
 
 export function responsesAccumulator(options: TurnOptions): Accumulator<ResponsesEvent> {
   const done: Item[] = [];
@@ -80,11 +89,12 @@ export function responsesAccumulator(options: TurnOptions): Accumulator<Response
           if (event.item) done[event.output_index ?? done.length] = event.item;
           break;
         case "response.completed":
-          final = { response: event.response ?? {}, stop: "calls" };
-          break;
         case "response.incomplete":
-          final = { response: event.response ?? {}, stop: incompleteStop(event.response) };
+        case "response.cancelled": {
+          const response = event.response ?? {};
+          final = { response, stop: endOfResponse(event.type.slice("response.".length), response) };
           break;
+        }
         case "response.failed":
           throw fault(event.response?.error ?? {});
         case "error":
@@ -96,6 +106,9 @@ export function responsesAccumulator(options: TurnOptions): Accumulator<Response
       if (!final) return undefined;
       const { response, stop } = final;
       const items = done.length > 0 ? done.filter(Boolean) : (response.output ?? []);
+      // A compatible server may complete a response whose call it has not finished.
+      const open = items.find(({ status }) => status === "incomplete" || status === "failed");
+      if (open && stop === "calls") endOf("openai", ENDS, `completed with an ${open.status} ${open.type}`);
       const { refusal, ...read } = readItems(items, options);
       const model = response.model ?? options.model;
       if (refusal !== "") return { ...read, refusal, model, stop: "refused" };
@@ -108,8 +121,10 @@ function isCommentary(item: Item | undefined): boolean {
   return item?.type === "message" && item.phase === "commentary";
 }
 
-function incompleteStop(response: ResponseBody | undefined): ModelStop {
-  return response?.incomplete_details?.reason === "content_filter" ? "refused" : "length";
+/** The closing event's status counts more than its name. */
+function endOfResponse(name: string, { status, incomplete_details: details }: ResponseBody): ModelStop {
+  const end = status ?? name;
+  return endOf("openai", ENDS, end === "incomplete" ? `incomplete: ${details?.reason}` : end);
 }
 
 function fault({ code, type, message = "no reason given" }: Fault): ModelError {

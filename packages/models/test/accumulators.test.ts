@@ -180,7 +180,7 @@ test("a prompt that Gemini blocks is a refusal", () => {
 
 test("an unknown finish reason of Gemini is an error, not an answer", () => {
   expect(() => gemini(part({ text: "Hm" }), { candidates: [{ finishReason: "OTHER" }] })).toThrow(
-    expect.objectContaining({ kind: "server" }),
+    expect.objectContaining({ kind: "unknown_end" }),
   );
 });
 

@@ -224,6 +224,7 @@ const REASON_FOR_RETRY: Record<ModelRetry["code"], string> = {
   network: "The connection to the provider was lost.",
   out_of_files: "The service had no free file descriptor for the request.",
   truncated: "The answer was cut off.",
+  unknown_end: "The provider ended the answer for an unknown reason.",
   server: "The provider had an internal error.",
   empty: "The model returned neither text nor calls.",
   malformed: "The model's call could not be parsed.",

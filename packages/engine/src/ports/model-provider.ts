@@ -174,6 +174,8 @@ export type ModelErrorKind =
   /** The request was not sent: this process has no free file descriptor. */
   | "out_of_files"
   | "truncated"
+  /** The provider ended the turn for a reason that its wire does not document. */
+  | "unknown_end"
   | "malformed"
   | "server";
 
@@ -198,7 +200,9 @@ export class ModelError extends Error {
 
   /** True when the same request may succeed later. */
   get retryable(): boolean {
-    return ["rate_limited", "overloaded", "network", "out_of_files", "truncated", "server"].includes(this.kind);
+    return ["rate_limited", "overloaded", "network", "out_of_files", "truncated", "unknown_end", "server"].includes(
+      this.kind,
+    );
   }
 }
 

@@ -190,6 +190,7 @@ export const MODEL_FAILURES: Record<ModelErrorKind, { short: string; reason: str
   network: { short: "connection failed", reason: "the connection could not be made, or was lost in its answer" },
   out_of_files: { short: "no free file descriptor in the service", reason: `${OUT_OF_FILES} to ask it` },
   truncated: { short: "answer cut off", reason: "its answer was cut off" },
+  unknown_end: { short: "unknown end", reason: "it ended its answer for an unknown reason; the service's log has it" },
   malformed: { short: "unreadable calls", reason: "it wrote function calls that cannot be read" },
   server: { short: "server error", reason: "it had an internal error; try again later" },
 };

@@ -1,0 +1,107 @@
+import type { ModelDelta, ModelTurn } from "@patchbay/engine/ports/model-provider";
+import { anthropicAccumulator, type AnthropicEvent } from "../src/anthropic-accumulator.ts";
+import { geminiAccumulator, type GeminiChunk } from "../src/gemini-accumulator.ts";
+import { chatAccumulator, type ChatChunk } from "../src/openai-chat-accumulator.ts";
+import { responsesAccumulator, type ResponsesEvent } from "../src/openai-responses-accumulator.ts";
+import { wireNames } from "../src/wire-names.ts";
+import { wireParameters } from "../src/wire-parameters.ts";
+import { FUNCTIONS } from "./drive.ts";
+
+export interface Read {
+  shown: ModelDelta[];
+  turn: ModelTurn | undefined;
+}
+
+const options = () => ({ model: "m", names: wireNames(FUNCTIONS), warnings: [] });
+const parameters = wireParameters(FUNCTIONS);
+
+/** One accumulator for each wire, as its provider makes it. */
+const ACCUMULATORS = {
+  anthropic: () => anthropicAccumulator({ ...options(), parameters }),
+  "openai-chat": () => chatAccumulator(options()),
+  "openai-responses": () => responsesAccumulator(options()),
+  gemini: () => geminiAccumulator(options()),
+};
+export type WireName = keyof typeof ACCUMULATORS;
+
+/** What a wire makes of its events. */
+export function read(wire: WireName, events: readonly object[]): Read {
+  const accumulator = ACCUMULATORS[wire]();
+  const shown = events.flatMap((event) => accumulator.take(event as never) ?? []);
+  return { shown, turn: accumulator.end() };
+}
+
+export interface GoodCall {
+  id?: string;
+  name: string;
+  text: string;
+}
+
+/** A well-formed turn of each wire: a text, then calls, then an end. */
+export const GOOD: Record<WireName, (text: string, calls: readonly GoodCall[], end: string) => object[]> = {
+  anthropic: (text, calls, end): AnthropicEvent[] => [
+    { type: "message_start", message: { model: "m" } },
+    ...[{ type: "text", text: "" }, ...calls.map(({ id = "", name }) => ({ type: "tool_use", id, name, input: {} }))]
+      .map((content_block, index): AnthropicEvent[] => [
+        { type: "content_block_start", index, content_block },
+        {
+          type: "content_block_delta",
+          index,
+          delta:
+            index === 0
+              ? { type: "text_delta", text }
+              : { type: "input_json_delta", partial_json: calls[index - 1]!.text },
+        },
+        { type: "content_block_stop", index },
+      ])
+      .slice(text === "" ? 1 : 0)
+      .flat(),
+    { type: "message_delta", delta: { stop_reason: end } },
+    { type: "message_stop" },
+  ],
+  "openai-chat": (text, calls, end): ChatChunk[] => [
+    ...(text === "" ? [] : [{ choices: [{ delta: { content: text } }] }]),
+    ...calls.map(({ id = "", name, text: args }, index) => ({
+      choices: [{ delta: { tool_calls: [{ index, id, function: { name, arguments: args } }] } }],
+    })),
+    { choices: [{ delta: {}, finish_reason: end }] },
+  ],
+  "openai-responses": (text, calls, end): ResponsesEvent[] => {
+    const items = [
+      ...(text === "" ? [] : [{ type: "message", id: "msg_1", content: [{ type: "output_text", text }] }]),
+      ...calls.map(({ id = "", name, text: args }, i) => ({
+        type: "function_call",
+        id: `fc_${i}`,
+        call_id: id,
+        name,
+        arguments: args,
+      })),
+    ];
+    return [
+      ...items.flatMap((item, output_index): ResponsesEvent[] => [
+        { type: "response.output_item.added", output_index, item: structuredClone(item) },
+        { type: "response.output_item.done", output_index, item: structuredClone(item) },
+      ]),
+      { type: "response.completed", response: { status: end } },
+    ];
+  },
+  gemini: (text, calls, end): GeminiChunk[] => [
+    ...(text === "" ? [] : [{ candidates: [{ content: { parts: [{ text }] } }] }]),
+    ...calls.map(({ id, name, text: args }) => ({
+      candidates: [
+        { content: { parts: [{ functionCall: { ...(id && { id }), name, args: JSON.parse(args) as never } }] } },
+      ],
+    })),
+    { candidates: [{ finishReason: end }] },
+  ],
+};
+
+/** The end of a complete turn on each wire. */
+export const GOOD_END: Record<WireName, string> = {
+  anthropic: "tool_use",
+  "openai-chat": "tool_calls",
+  "openai-responses": "completed",
+  gemini: "STOP",
+};
+
+export const WIRE_NAMES = Object.keys(ACCUMULATORS) as WireName[];
