@@ -181,3 +181,16 @@ test("stop drains the serving process and restarts none", async () => {
   expect(order).toEqual(["serving a", "stop a"]);
   expect(children).toHaveLength(1);
 });
+
+test("the time limit of a stop does not hold up the end of the process", async () => {
+  const { supervisor, children } = startSupervisor();
+  const started = supervisor.start();
+  children[0]?.serve();
+  await started;
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+  const before = timers();
+
+  await supervisor.stop(60_000);
+
+  expect(timers()).toBe(before);
+});

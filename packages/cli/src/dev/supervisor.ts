@@ -79,7 +79,7 @@ export class Supervisor {
     this.#next?.kill();
     for (const child of this.#children) child.stop();
     const ended = Promise.all(Array.from(this.#children, (child) => child.ended));
-    await Promise.race([ended, sleep(graceMs, { ref: false })]);
+    await Promise.race([ended, sleep(graceMs, undefined, { ref: false })]);
     for (const child of this.#children) child.kill();
     await ended;
   }
