@@ -9,7 +9,7 @@ import { readFigures } from "../test/faults/stored-figures.ts";
 import { promiseFaults } from "./promises.ts";
 
 const stored = readFigures();
-const scenarios = new Set([...LONG.map(({ scenario }) => scenario.name), "simulation"]);
+const scenarios = new Set([...LONG.map(({ scenario }) => scenario.name), "simulation", "simulation-postgres"]);
 const page = readFileSync(join(import.meta.dirname, "../docs/reliability.md"), "utf8");
 
 test("every promise has a proof, and every figure keeps its limit", () => {

@@ -80,7 +80,7 @@ export function startClient(number: number, deps: ClientDeps): ClientRecord {
     done: false,
   };
   const process = new Process(record.name);
-  const startsIn = random.between(0, 20_000);
+  const startsIn = random.between(0, 10_000);
   world.after(startsIn, process, () => {
     act(record, deps)
       .catch((error: unknown) => (record.refusal = String(error)))

@@ -41,6 +41,8 @@ export interface Cluster {
   deaths: Map<string, number>;
   /** When the clock of the machine with the database was set. */
   steppedAt: number;
+  /** The longest time in which a replica that lived did not reach the store. */
+  longestLossMs: number;
   /** Writes fail until this time. */
   diskFullUntil: number;
   /** How often each kind of fault happened. */
@@ -109,6 +111,7 @@ export async function startCluster(world: World, database: Database, plan: Plan)
     claims: [],
     deaths: new Map(),
     steppedAt: 0,
+    longestLossMs: 0,
     diskFullUntil: 0,
     faults,
     replicas,
@@ -229,10 +232,10 @@ function applyFault(kind: Plan["faults"][number]["kind"], ms: number, parts: Par
       }
       return true;
     case "replica store lost":
-      lose(random.pick(replicas), world.now + ms);
+      lose(random.pick(replicas), cluster, ms);
       return true;
     case "store lost":
-      for (const replica of replicas) lose(replica, world.now + ms);
+      for (const replica of replicas) lose(replica, cluster, ms);
       return replicas.length > 0;
     case "disk full":
       return breakDatabase(cluster, ms);
@@ -257,8 +260,11 @@ function applyFault(kind: Plan["faults"][number]["kind"], ms: number, parts: Par
   }
 }
 
-function lose({ faults }: Replica, until: number): void {
-  faults.lostUntil = until;
+function lose({ faults }: Replica, cluster: Cluster, ms: number): void {
+  const { now } = cluster.world;
+  if (faults.lostUntil < now) faults.lostSince = now;
+  faults.lostUntil = Math.max(faults.lostUntil, now + ms);
+  cluster.longestLossMs = Math.max(cluster.longestLossMs, faults.lostUntil - faults.lostSince);
   faults.lost?.();
 }
 

@@ -1,5 +1,5 @@
 import type { CallOutcome } from "@patchbay/protocol";
-import { AGENT } from "./clients.ts";
+import { violations as storedViolations } from "@patchbay/store/proof/violations";
 import type { Cluster } from "./cluster.ts";
 import { POISON } from "./model.ts";
 import { AT_MOST_ONCE, type Execution, LIMIT, MANAGERS_ONLY } from "./service.ts";
@@ -16,19 +16,7 @@ async function read({ store }: Cluster) {
       .selectFrom(table as never)
       .selectAll()
       .execute();
-  const names = [
-    "runs",
-    "run_events",
-    "turns",
-    "calls",
-    "approvals",
-    "ledger",
-    "usage",
-    "balances",
-    "webhook_deliveries",
-    "audit",
-    "function_sets",
-  ];
+  const names = ["runs", "run_events", "turns", "calls", "approvals", "webhook_deliveries", "audit", "function_sets"];
   return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await all(name)] as const)));
 }
 
@@ -37,41 +25,37 @@ export async function violationsOf(cluster: Cluster): Promise<string[]> {
   const tables = await read(cluster);
   const stored = tables["run_events"]!.toSorted((a, b) => Number(a["seq"]) - Number(b["seq"]));
   const events = Map.groupBy(stored, ({ run_id: id }) => String(id));
-  const violations = [
+  return [
     ...tables["runs"]!.flatMap((run) => [...runViolations(run, events.get(String(run["id"])) ?? [], cluster)]),
     ...clientViolations(cluster, tables, events),
-    ...callViolations(tables["calls"]!, tables["run_events"]!, cluster),
-    ...approvalViolations(tables["approvals"]!, events, cluster),
-    ...creditViolations(tables),
+    ...callViolations(tables["calls"]!, cluster),
+    ...approvalViolations(tables["approvals"]!, cluster),
     ...deliveryViolations(tables["webhook_deliveries"]!, cluster),
     ...auditViolations(tables["audit"]!),
     ...setViolations(tables, cluster),
     ...turnViolations(cluster),
+    ...(await rowViolations(cluster)),
   ];
-  const { audit } = cluster.store;
+}
+
+/** What `patchbay doctor --runs` finds. */
+async function rowViolations({ store, steppedAt }: Cluster): Promise<string[]> {
   // Entries since the clock was set back are older than the last seal.
-  if (cluster.steppedAt > 0) return violations;
-  await audit.seal({ settleMs: 0 });
-  for await (const { faults } of audit.check(AGENT.orgId))
-    for (const fault of faults) violations.push(`audit: ${fault}`);
-  return violations;
+  const isSealed = steppedAt === 0;
+  if (isSealed) await store.audit.seal({ settleMs: 0 });
+  const proof = await storedViolations(store);
+  return proof.violations
+    .filter(({ invariant }) => isSealed || invariant !== "audit log")
+    .map(({ runId = "credits", invariant, expected, found }) => `${runId}: ${invariant}: ${expected}, found ${found}`);
 }
 
 const isLast = (body: string): boolean => /^\{"type":"(finalResponse|error)"/.test(body);
 
 function* runViolations(run: Row, events: Row[], { calm }: Cluster): Generator<string> {
   const id = String(run["id"]);
-  const query = (JSON.parse(String(run["request"])) as { query: string }).query;
-  const bodies = events.toSorted((a, b) => Number(a["seq"]) - Number(b["seq"]));
-  for (const [i, event] of bodies.entries())
-    if (Number(event["seq"]) !== i + 1) yield `${id}: event ${event["seq"]} at place ${i + 1}`;
-  const last = bodies.findIndex(({ body }) => isLast(String(body)));
-  if (run["finished_at"] === null) {
-    if (calm) yield `${id} (${query}): has not ended, status ${run["status"]}`;
-  } else if (last === -1) yield `${id}: ended without a last event`;
-  if (last !== -1 && last !== bodies.length - 1) yield `${id}: ${bodies.length - 1 - last} events after the last one`;
-  if (last !== -1 && run["finished_at"] === null) yield `${id}: a last event without an end`;
-  const body = String(bodies.at(-1)?.["body"] ?? "");
+  const { query } = JSON.parse(String(run["request"])) as { query: string };
+  if (run["finished_at"] === null && calm) yield `${id} (${query}): has not ended, status ${run["status"]}`;
+  const body = String(events.at(-1)?.["body"] ?? "");
   if (query !== POISON && body.includes('"code":"crash_loop"'))
     yield `${id} (${query}): innocent, and ended as crash_loop`;
   if (body.includes('"code":"internal"')) yield `${id} (${query}): ended with an internal error`;
@@ -101,28 +85,17 @@ function* clientViolations(
   }
 }
 
-function* callViolations(calls: Row[], events: Row[], { effects, faults }: Cluster): Generator<string> {
-  const isFrozen = faults["replica frozen"] !== undefined;
+/** Without the store for so long, a replica lets the record of its connections end: after 15 s, with a renewal every 5 s. */
+const CONNECTION_LOST_MS = 9_000;
+
+function* callViolations(calls: Row[], { effects, faults, longestLossMs }: Cluster): Generator<string> {
+  const isUnseen = faults["replica frozen"] !== undefined || longestLossMs > CONNECTION_LOST_MS;
   const executions = Map.groupBy(effects.executions, ({ callId }) => callId);
-  const counts = (type: string): Map<string, number> => {
-    const found = new Map<string, number>();
-    for (const { body } of events) {
-      if (!String(body).startsWith(`{"type":"${type}"`)) continue;
-      const { toolCallId } = JSON.parse(String(body)) as { toolCallId: string };
-      found.set(toolCallId, (found.get(toolCallId) ?? 0) + 1);
-    }
-    return found;
-  };
-  const [begun, ended] = [counts("toolCall"), counts("toolResult")];
   for (const call of calls) {
     const id = String(call["id"]);
     const name = String(call["function_name"]);
     const outcome = call["outcome"] === null ? undefined : (JSON.parse(String(call["outcome"])) as CallOutcome);
-    if (begun.get(id) !== 1) yield `${id}: ${begun.get(id) ?? 0} toolCall events`;
-    if ((ended.get(id) ?? 0) > 1) yield `${id}: ${ended.get(id)} toolResult events`;
-    if (outcome && (ended.get(id) ?? 0) === 0 && call["state"] !== "waiting")
-      yield `${id}: an outcome without an event`;
-    yield* executionViolations(id, { name, outcome, role: call["role"], isFrozen }, executions.get(id) ?? []);
+    yield* executionViolations(id, { name, outcome, role: call["role"], isUnseen }, executions.get(id) ?? []);
     executions.delete(id);
   }
   for (const id of executions.keys()) yield `${id}: a handler ran for a call that is not stored`;
@@ -134,15 +107,15 @@ function* executionViolations(
     name,
     outcome,
     role,
-    isFrozen,
-  }: { name: string; outcome: CallOutcome | undefined; role: unknown; isFrozen: boolean },
+    isUnseen,
+  }: { name: string; outcome: CallOutcome | undefined; role: unknown; isUnseen: boolean },
   executions: readonly Execution[],
 ): Generator<string> {
   const ends = executions.filter(({ ended }) => ended).length;
   if (AT_MOST_ONCE.has(name) && executions.length > 1) yield `${id}: ${name} ran ${executions.length} times`;
-  // The runtime has the result until the call is stored. A replica that was frozen has not waited for its connection.
+  // The runtime has the result until the call is stored. A replica that was frozen, or did not find its connection in the store, has not waited for it.
   const kept =
-    !isFrozen && executions.some(({ ended, process }) => ended && process.alive && process.frozenUntil === 0);
+    !isUnseen && executions.some(({ ended, process }) => ended && process.alive && process.frozenUntil === 0);
   if (kept && outcome?.ok === false && outcome.code === "outcome_unknown")
     yield `${id}: ${name} ended in a runtime that lives, and its outcome is unknown`;
   if (outcome?.ok && ends === 0) yield `${id}: ${name} succeeded, and no handler ended`;
@@ -154,11 +127,7 @@ function* executionViolations(
   }
 }
 
-function* approvalViolations(
-  approvals: Row[],
-  events: Map<string, Row[]>,
-  { decisions, effects }: Cluster,
-): Generator<string> {
+function* approvalViolations(approvals: Row[], { decisions, effects }: Cluster): Generator<string> {
   const acknowledged = Map.groupBy(decisions, ({ approvalId }) => approvalId);
   for (const approval of approvals) {
     const id = String(approval["id"]);
@@ -168,11 +137,6 @@ function* approvalViolations(
     const status = approval["status"];
     if (decision && status !== (decision.approved ? "approved" : "rejected"))
       yield `${id}: acknowledged as ${decision.approved ? "approved" : "rejected"}, and stored as ${status}`;
-    const bodies = (events.get(String(approval["run_id"])) ?? []).map(({ body }) => String(body));
-    const of = (type: string): number =>
-      bodies.filter((body) => body.startsWith(`{"type":"${type}"`) && body.includes(`"${id}"`)).length;
-    if (of("approvalRequest") !== 1) yield `${id}: ${of("approvalRequest")} request events`;
-    if (of("approvalDecision") > 1) yield `${id}: ${of("approvalDecision")} decision events`;
     for (const execution of effects.executions.filter(({ callId }) => callId === approval["call_id"])) {
       if (status !== "approved") yield `${id}: the handler ran, and the approval is ${status}`;
       if (!execution.approved) yield `${id}: the handler ran without the decision`;
@@ -180,24 +144,6 @@ function* approvalViolations(
         yield `${id}: the handler ran with ${execution.amount}, and ${decision.amount} was approved`;
     }
   }
-}
-
-function* creditViolations(tables: Record<string, Row[]>): Generator<string> {
-  const sum = (rows: Row[], column: string): number => rows.reduce((total, row) => total + Number(row[column]), 0);
-  const ledger = sum(tables["ledger"]!, "micros");
-  const balance = sum(tables["balances"]!, "micros");
-  if (ledger !== balance) yield `credits: the movements are ${ledger}, and the balance is ${balance}`;
-  const spent = sum(
-    tables["ledger"]!.filter(({ kind }) => kind !== "grant"),
-    "micros",
-  );
-  const usage = sum(tables["usage"]!, "cost_micros");
-  if (-spent !== usage) yield `credits: the charges are ${-spent}, and the usage costs ${usage}`;
-  const placeOf = ({ run_id: run, step }: Row): string => `${run} ${step}`;
-  const movements = Map.groupBy(tables["ledger"]!, ({ kind }) => String(kind));
-  const closed = new Set([...(movements.get("settle") ?? []), ...(movements.get("release") ?? [])].map(placeOf));
-  for (const hold of movements.get("reserve") ?? [])
-    if (!closed.has(placeOf(hold))) yield `credits: the hold of ${placeOf(hold)} is left`;
 }
 
 /** The shortest pause before a delivery is sent again. */

@@ -48,7 +48,7 @@ async function openOn(server: PostgresServer): Promise<Database> {
 
   return {
     isEmbedded: false,
-    store: await connect(world.machine, { lostUntil: 0, losesAnswers: true, killAt: undefined }),
+    store: await connect(world.machine, { lostSince: 0, lostUntil: 0, losesAnswers: true, killAt: undefined }),
     open: connect,
     breakConnections: (breaks) => void (server.breaks = breaks),
     async close() {},

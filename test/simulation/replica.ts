@@ -53,7 +53,12 @@ export function startReplica(name: string, options: ReplicaOptions): Replica {
   process.clock = options.join
     ? { offsetMs: world.random.between(-2_000, 2_000), rate: 1 + world.random.between(-0.000_2, 0.000_2) }
     : world.machine.clock;
-  const faults: StoreFaults = { lostUntil: 0, losesAnswers: options.join !== undefined, killAt: options.killAt };
+  const faults: StoreFaults = {
+    lostSince: 0,
+    lostUntil: 0,
+    losesAnswers: options.join !== undefined,
+    killAt: options.killAt,
+  };
   const gone = Promise.withResolvers<never>();
   gone.promise.catch(() => {});
   process.onKill(() => gone.reject(new ConnectionLost("the replica was killed")));

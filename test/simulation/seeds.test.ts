@@ -13,7 +13,7 @@ test.each(parts)("20 seeds from %i leave no violation", async (first) => {
 });
 
 test("two runs of a seed take the same steps", async () => {
-  for (const seed of [1, 2, 3, 4]) {
+  for (const seed of [1, 2]) {
     const [first, second] = [await simulate(seed, { traced: true }), await simulate(seed, { traced: true })];
     expect(second.hash).toBe(first.hash);
     expect(second.steps).toBe(first.steps);

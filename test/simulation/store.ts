@@ -12,7 +12,8 @@ export interface KillAt {
 
 /** What may go wrong between a process and its store. */
 export interface StoreFaults {
-  /** Store calls fail until this time. */
+  /** Store calls fail between these times. */
+  lostSince: number;
   lostUntil: number;
   /** Calls may fail after they were applied. Not for an embedded store: its answers arrive while the process lives. */
   losesAnswers: boolean;

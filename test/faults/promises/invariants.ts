@@ -1,9 +1,9 @@
 import type { Promised } from "./promise.ts";
 
 const CHECKED = { "test/faults/checker.test.ts": "the checker reports every damage, and none without damage" };
-const KEPT = { soak: { violations: 0 } };
+const KEPT = { soak: { violations: 0 }, simulation: { violations: 0 } };
 
-/** What the checker of the fault lab requires after every scenario. */
+/** What the fault lab checks after every scenario, and the simulator after every seed. */
 export const invariants: readonly Promised[] = [
   "Every event and every body that a client received is in the log",
   "The log of a run has no gaps and ends with exactly one final event",

@@ -15,19 +15,19 @@ export interface CallEvidence {
   log: readonly { body: Json<Record<string, unknown>> }[];
   calls: readonly CallRow[];
   approvals: readonly ApprovalRow[];
-  /** The run's functions; undefined for a function set that is no longer stored. */
+  /** The run's functions; undefined for a deleted function set. */
   functions: readonly FunctionManifest[] | undefined;
 }
 
 /** Compares a run's calls and approvals with its log, and with what its function set permits. */
 export function* compareCalls({ run, log, calls, approvals, functions }: CallEvidence): Generator<Compared> {
   const events = log.map(({ body }) => fromJson(body));
-  const told = (type: string, id: string) =>
+  const logged = (type: string, id: string) =>
     events.filter((one) => one["type"] === type && (one["approvalId"] ?? one["toolCallId"]) === id);
   for (const row of calls) {
     const { callId: id, functionName: name, outcome, earlier = [], instanceId } = callColumns.recordOf(row);
-    const results = told("toolResult", id);
-    yield [`toolCall events of ${id}`, 1, told("toolCall", id).length];
+    const results = logged("toolResult", id);
+    yield [`toolCall events of ${id}`, 1, logged("toolCall", id).length];
     yield [`toolResult events of ${id}`, outcome ? 1 : 0, results.length];
     const { success, result, code, errorMessage } = results[0] ?? {};
     const stored = outcome?.ok ? [true, outcome.value] : [false, outcome?.code, outcome?.message];
@@ -47,9 +47,9 @@ export function* compareCalls({ run, log, calls, approvals, functions }: CallEvi
     if (ran && declared?.approval?.conditional === false) yield [`approvals of ${name} (${id})`, 1, approval ? 1 : 0];
   }
   for (const { id, call_id, status, reported, arguments_hash } of approvals) {
-    const decisions = told("approvalDecision", id).map(({ decision }) => decision);
+    const decisions = logged("approvalDecision", id).map(({ decision }) => decision);
     const call = calls.find((one) => one.id === call_id);
-    yield [`approvalRequest events of ${id}`, 1, told("approvalRequest", id).length];
+    yield [`approvalRequest events of ${id}`, 1, logged("approvalRequest", id).length];
     yield [
       `decisions of ${id}`,
       run.finished_at !== null || reported === 1 ? status : "none",
