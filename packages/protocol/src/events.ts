@@ -151,6 +151,7 @@ export const LocalEvent = z.discriminatedUnion("type", [
       session_id: sessionId,
       execution_time_ms: executionTimeMs,
       usage,
+      warnings,
     }),
   }),
   z.object({ type: z.literal("error"), data: local({ message: reason, code: runCode, warnings }) }),

@@ -101,7 +101,7 @@ const described = {
     "True adds live events to the stream: text parts as the model writes them, and function progress. Default: false.",
 };
 
-/** Body for the two query endpoints. Unknown properties are ignored. */
+/** Body for the two query endpoints. Unknown properties are ignored, with a warning in the answer. */
 export const QueryRequest = z.object({
   query: queryText.describe(described.query),
   threadId: optional(z.string()).describe(described.thread),

@@ -42,7 +42,7 @@ export const answerMembers = {
   toolInteractions: z.array(ToolCall).describe("The run's function calls, in the order in which the model made them."),
   usage: Usage.describe("Tokens and cost, summed over the model turns."),
   warnings: optionalTexts(
-    "What reduced the answer: omitted earlier queries, failed models, services that were left out.",
+    "What reduced the answer: unknown members of the query, omitted earlier queries, failed models, services that were left out.",
   ),
 };
 

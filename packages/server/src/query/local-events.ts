@@ -38,6 +38,7 @@ const FORMS: Forms = {
       session_id: "sessionId",
       execution_time_ms: "executionTimeMs",
       usage: "usage",
+      warnings: "warnings",
     },
   ],
   error: ["error", { message: "errorMessage", code: "code", warnings: "warnings" }],

@@ -1,5 +1,5 @@
-import { LIMITS, LocalQueryRequest, QueryRequest, type Fault } from "@patchbay/protocol";
-import { type JsonObject, present } from "@patchbay/kit";
+import { type Fault, LIMITS, LlmConfig, LocalQueryRequest, QueryRequest } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject, present } from "@patchbay/kit";
 import type { z } from "zod";
 import { invalid, ServiceError } from "@patchbay/engine/ports/service-error";
 import type { Query } from "@patchbay/engine/run/api";
@@ -12,7 +12,8 @@ export interface Asked {
 
 /** Parses a QueryRequest. The error also lists `otherFaults` from elsewhere in the request. */
 export function parseQuery(body: unknown, otherFaults: readonly Fault[] = []): Asked {
-  return askedBy(parse(QueryRequest, body, otherFaults));
+  const { query, deltas } = askedBy(parse(QueryRequest, body, otherFaults));
+  return { query: { ...query, ...unknownMembers(body, QueryRequest, "llmConfig") }, deltas };
 }
 
 /** The query in a parsed QueryRequest. */
@@ -38,7 +39,23 @@ export function parseLocalQuery(body: unknown): Asked {
   });
   const defaults = { defaultMaxTokens: LIMITS.localDefaultMaxTokens, defaultRole: "user" };
   const { analysis_mode: analysisMode = false, include_deltas: deltas = false } = asked;
-  return { query: { query, analysisMode, ...defaults, ...optional }, deltas };
+  const unknown = unknownMembers(body, LocalQueryRequest, "llm_config");
+  return { query: { query, analysisMode, ...defaults, ...optional, ...unknown }, deltas };
+}
+
+const MOST_NAMED = 10;
+
+/** A warning for members of a query that were ignored: its client may rely on them. */
+function unknownMembers(body: unknown, { shape }: z.ZodObject, llmConfig: string): Pick<Query, "warnings"> {
+  const unknownIn = (value: unknown, known: object): string[] =>
+    isJsonObject(value) ? Object.keys(value).filter((name) => !Object.hasOwn(known, name)) : [];
+  const ofModel = isJsonObject(body) ? unknownIn(body[llmConfig], LlmConfig.shape) : [];
+  const names = [...unknownIn(body, shape), ...ofModel.map((name) => `${llmConfig}.${name}`)];
+  if (names.length === 0) return {};
+  const named = names.slice(0, MOST_NAMED).map((name) => name.slice(0, LIMITS.labelUnits));
+  const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : "";
+  const were = names.length === 1 ? "is not known and was ignored" : "are not known and were ignored";
+  return { warnings: [`Unknown members: ${named.join(", ")}${more} ${were}`] };
 }
 
 /** Parses a body. The error lists all faults, and `otherFaults`. */

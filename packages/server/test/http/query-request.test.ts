@@ -10,14 +10,18 @@ const faultsOf = async (response: Response): Promise<{ path: string; message: st
 const BARE = { query: "hi", analysisMode: false, respondAsync: false, cancelWhenGone: false };
 
 describe("a QueryRequest", () => {
-  test("may have unknown properties, which are ignored", async () => {
+  test("may have unknown properties, which are ignored with a warning", async () => {
     await using http = await startHttp();
     const response = await http.post(
       QUERY,
       '{"query":"hi","colour":"red","__proto__":{"role":"admin"},"constructor":1}',
     );
     expect(response.status).toBe(200);
-    expect(http.runs.starts[0]?.query).toEqual({ ...BARE, requestId: expect.any(String) });
+    expect(http.runs.starts[0]?.query).toEqual({
+      ...BARE,
+      requestId: expect.any(String),
+      warnings: ["Unknown members: colour, constructor are not known and were ignored"],
+    });
   });
 
   test("without a value for an optional property, null or an empty string, equals one without the property", async () => {
