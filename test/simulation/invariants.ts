@@ -39,13 +39,16 @@ export async function violationsOf(cluster: Cluster): Promise<string[]> {
 }
 
 /** What `patchbay doctor --runs` finds. */
-async function rowViolations({ store, steppedAt }: Cluster): Promise<string[]> {
+async function rowViolations({ store, steppedAt, faults }: Cluster): Promise<string[]> {
   // Entries since the clock was set back are older than the last seal.
   const isSealed = steppedAt === 0;
   if (isSealed) await store.audit.seal({ settleMs: 0 });
   const proof = await storedViolations(store);
+  // A frozen replica does not see a clock that is set back and ahead again: deadlines of the time between are too early.
+  const isHidden = !isSealed && faults["replica frozen"] !== undefined;
   return proof.violations
     .filter(({ invariant }) => isSealed || invariant !== "audit log")
+    .filter(({ invariant }) => !isHidden || invariant !== "ends more than 20 s after its deadline")
     .map(({ runId = "credits", invariant, expected, found }) => `${runId}: ${invariant}: ${expected}, found ${found}`);
 }
 
