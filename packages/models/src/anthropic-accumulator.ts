@@ -4,6 +4,7 @@ import { modelFailure } from "./model-failure.ts";
 import { parseArguments } from "./neutral-request.ts";
 import { type Accumulator, createMeter, type Meter, metered, type TurnOptions } from "./turn-stream.ts";
 import { endOf, type WireEnds } from "./wire-ends.ts";
+import { distinctIds } from "./wire-ids.ts";
 import type { WireParameters } from "./wire-parameters.ts";
 
 /** Marks echoed blocks as coming from this wire. */
@@ -161,6 +162,7 @@ function total(usage: AnthropicUsage, { count }: Meter): TokenUsage {
 
 function readBlocks(blocks: readonly Building[], { model, names, parameters }: Options) {
   const calls: ModelCall[] = [];
+  const uses: JsonObject[] = [];
   const thoughts: string[] = [];
   let text = "";
   for (const { block, json } of blocks) {
@@ -170,8 +172,11 @@ function readBlocks(blocks: readonly Building[], { model, names, parameters }: O
       const name = names.fromWire(str(block["name"]));
       const args = parameters.fromWire(name, json || whole(block["input"]));
       calls.push({ id: str(block["id"]), name, arguments: args });
+      uses.push(block);
     }
   }
+  distinctIds(calls);
+  for (const [i, { id }] of calls.entries()) uses[i]!["id"] = id;
   // The wire sends empty text blocks, but refuses them in a request.
   const echoed = blocks.map(({ block }) => block).filter(({ type, text }) => type !== "text" || text !== "");
   return { calls, text, thoughts, echo: { provider: ANTHROPIC_WIRE, model, blocks: echoed } };

@@ -7,6 +7,7 @@ import { type JsonObject, oncePer } from "@patchbay/kit";
 import { anthropicCapabilities } from "./capabilities.ts";
 import { fittingEcho, parseArguments, settleTemperature, userText } from "./neutral-request.ts";
 import { takesStrict } from "./wire-schema.ts";
+import { withWireIds } from "./wire-ids.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
 import { wireParameters } from "./wire-parameters.ts";
 
@@ -131,7 +132,7 @@ function messages(request: ModelRequest): AnthropicMessage[] {
     if (role === "user" && last?.role === "user") last.content.push(...content);
     else list.push({ role, content });
   };
-  for (const [at, message] of request.messages.entries()) {
+  for (const [at, message] of withWireIds(request, ANTHROPIC_WIRE).entries()) {
     if (message.role === "user") add("user", textBlocks(userText(message)));
     else if (message.role === "assistant") add("assistant", assistantBlocks(message, request));
     else add("user", message.results.map(resultBlock));

@@ -10,7 +10,7 @@ import {
 import { modelFailure, retryAfterMs } from "./model-failure.ts";
 import { type Accumulator, createMeter, type Meter, metered, type TurnOptions } from "./turn-stream.ts";
 import { endOf, type WireEnds } from "./wire-ends.ts";
-import { madeUpCallId } from "./wire-names.ts";
+import { distinctIds } from "./wire-ids.ts";
 
 /** Marks echoed parts as coming from this wire. */
 export const GEMINI_WIRE = "gemini";
@@ -88,7 +88,7 @@ export function geminiAccumulator(options: TurnOptions): Accumulator<GeminiChunk
       const { id, name, args = {} } = whole;
       // An empty part ends a call sent in several parts, or a call that has already ended.
       if (name === undefined && partialArgs.length === 0 && Object.keys(args).length === 0) return;
-      const call = { id: id || madeUpCallId(), name: options.names.fromWire(name ?? ""), arguments: "" };
+      const call = { id: id ?? "", name: options.names.fromWire(name ?? ""), arguments: "" };
       open = { call, args: { ...args }, part: { ...part, functionCall: whole } };
       calls.push(open.call);
       parts.push(open.part);
@@ -119,6 +119,9 @@ export function geminiAccumulator(options: TurnOptions): Accumulator<GeminiChunk
     },
     end() {
       if (stop === undefined) return undefined;
+      distinctIds(calls);
+      const uses = parts.flatMap(({ functionCall }) => functionCall ?? []);
+      for (const [i, { id }] of calls.entries()) if (uses[i]!.id) uses[i]!.id = id;
       // Without all its parts, a call would run with other arguments than the model meant.
       const whole = stop !== "calls" || (!open && !broken);
       const echo = { provider: GEMINI_WIRE, model: options.model, blocks: parts as unknown as JsonValue[] };

@@ -18,6 +18,7 @@ import { wireProvider } from "./turn-stream.ts";
 import { isJsonObject, type JsonObject, type JsonValue, oncePer, parseJson } from "@patchbay/kit";
 import { geminiCapabilities } from "./capabilities.ts";
 import { fittingEcho, parseArguments, settleTemperature, userText } from "./neutral-request.ts";
+import { withWireIds } from "./wire-ids.ts";
 import { isMadeUpCallId, wireNames, type WireNames } from "./wire-names.ts";
 
 import { hasMembers, takesNothing, wireSchema } from "./wire-schema.ts";
@@ -115,13 +116,13 @@ function parametersOf(inputSchema: JsonObject): JsonObject {
 }
 
 /** A result must use the same name as its call: an echo has a made-up name as the model wrote it. */
-function contentsOf({ messages, model }: ModelRequest, names: WireNames, signatures: boolean): GeminiContent[] {
+function contentsOf(request: ModelRequest, names: WireNames, signatures: boolean): GeminiContent[] {
   let nameOf = names.toWire;
-  return messages.flatMap((message): GeminiContent[] => {
+  return withWireIds(request, GEMINI_WIRE, isMadeUpCallId).flatMap((message): GeminiContent[] => {
     if (message.role === "user") return [{ role: "user", parts: [{ text: userText(message) }] }];
     if (message.role === "results")
       return [{ role: "user", parts: message.results.map((result) => responsePart(result, nameOf)) }];
-    const echo = fittingEcho(message, GEMINI_WIRE, model) as JsonObject[] | undefined;
+    const echo = fittingEcho(message, GEMINI_WIRE, request.model) as JsonObject[] | undefined;
     nameOf = echo ? names.echoed : names.toWire;
     const parts = echo ?? builtParts(message, names, signatures);
     return parts.length === 0 ? [] : [{ role: "model", parts }];

@@ -5,7 +5,7 @@ import { argumentsText } from "./neutral-request.ts";
 import { openaiUsage } from "./openai-client.ts";
 import { type Accumulator, createMeter, metered, type TurnOptions } from "./turn-stream.ts";
 import { endOf, type WireEnds } from "./wire-ends.ts";
-import { madeUpCallId } from "./wire-names.ts";
+import { distinctIds } from "./wire-ids.ts";
 
 /** Marks echoed messages as coming from this wire. */
 export const CHAT_WIRE = "openai-chat";
@@ -116,7 +116,7 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
     },
     end() {
       if (stop === undefined) return undefined;
-      nameCalls(calls);
+      distinctIds(calls);
       const blocks: JsonObject = { role: "assistant", content: text || null };
       if (thought) blocks[thoughtMember] = thought;
       if (calls.length > 0) blocks["tool_calls"] = calls.map(echoCall);
@@ -135,15 +135,6 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
       };
     },
   });
-}
-
-/** Results refer to calls by id, so each call needs a unique one. */
-function nameCalls(calls: Call[]): void {
-  const seen = new Set<string>();
-  for (const call of calls) {
-    if (call.id === "" || seen.has(call.id)) call.id = madeUpCallId();
-    seen.add(call.id);
-  }
 }
 
 function echoCall({ id, name, arguments: text, extra }: Call): JsonObject {

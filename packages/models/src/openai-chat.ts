@@ -7,6 +7,7 @@ import { openaiCapabilities } from "./capabilities.ts";
 import { argumentsText, fittingEcho, settleTemperature, userText } from "./neutral-request.ts";
 import { resultText } from "./openai-responses.ts";
 import { takesStrict, wireSchema } from "./wire-schema.ts";
+import { withWireIds } from "./wire-ids.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
 
 /** Chat Completions: servers compatible with OpenAI, and its older models. */
@@ -31,7 +32,7 @@ export function chatRequest(request: ModelRequest) {
     model,
     messages: [
       ...(system === "" ? [] : [{ role: can.reasoning ? "developer" : "system", content: system }]),
-      ...request.messages.flatMap((message) => messages(message, model, names)),
+      ...withWireIds(request, CHAT_WIRE).flatMap((message) => messages(message, model, names)),
     ],
     [can.reasoning ? "max_completion_tokens" : "max_tokens"]: maxTokens,
     stream: true,

@@ -5,7 +5,7 @@ import { argumentsText } from "./neutral-request.ts";
 import { openaiUsage } from "./openai-client.ts";
 import { type Accumulator, createMeter, metered, type TurnOptions } from "./turn-stream.ts";
 import { endOf, type WireEnds } from "./wire-ends.ts";
-import { madeUpCallId } from "./wire-names.ts";
+import { distinctIds } from "./wire-ids.ts";
 
 /** Marks echoed items as coming from this wire. */
 export const RESPONSES_WIRE = "openai-responses";
@@ -138,8 +138,7 @@ function readItems(items: Item[], { model, names }: TurnOptions) {
   const refusals: string[] = [];
   for (const item of items) {
     if (item.type === "function_call") {
-      item.call_id ||= madeUpCallId();
-      calls.push({ id: item.call_id, name: names.fromWire(item.name ?? ""), arguments: item.arguments ?? "" });
+      calls.push({ id: item.call_id ?? "", name: names.fromWire(item.name ?? ""), arguments: item.arguments ?? "" });
       item.arguments = argumentsText(item.arguments ?? "");
     } else if (item.type === "reasoning") {
       thoughts.push(...partTexts(item.summary?.length ? item["summary"] : item["content"]));
@@ -149,6 +148,8 @@ function readItems(items: Item[], { model, names }: TurnOptions) {
       (isCommentary(item) ? thoughts : texts).push(...partTexts(parts.filter((part) => !isRefusal(part))));
     }
   }
+  distinctIds(calls);
+  for (const [i, item] of items.filter(({ type }) => type === "function_call").entries()) item.call_id = calls[i]!.id;
   const echo = { provider: RESPONSES_WIRE, model, blocks: items };
   return { calls, text: texts.join(""), refusal: refusals.join(""), thoughts, echo };
 }

@@ -13,6 +13,7 @@ import { type JsonObject, oncePer } from "@patchbay/kit";
 import { openaiCapabilities } from "./capabilities.ts";
 import { argumentsText, fittingEcho, settleTemperature, userText } from "./neutral-request.ts";
 import { takesStrict, wireSchema } from "./wire-schema.ts";
+import { withWireIds } from "./wire-ids.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
 
 /** OpenAI over the Responses API. */
@@ -41,7 +42,7 @@ export function responsesRequest(request: ModelRequest) {
     );
   const body: JsonObject = {
     model,
-    input: request.messages.flatMap((message) => items(message, model, names)),
+    input: withWireIds(request, RESPONSES_WIRE).flatMap((message) => items(message, model, names)),
     max_output_tokens: Math.max(MIN_OUTPUT_TOKENS, maxTokens),
     // OpenAI stores nothing: the items are sent back instead.
     store: false,

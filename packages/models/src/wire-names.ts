@@ -38,9 +38,9 @@ export function unused(name: string, taken: { has(name: string): boolean }): str
 
 const PREFIX = "patchbay_";
 
-/** An id for a call that arrived without one. */
+/** An id for a call that arrived without one, valid on each wire: Chat Completions takes 40 characters. */
 export function madeUpCallId(): string {
-  return PREFIX + randomUUID();
+  return PREFIX + randomUUID().replaceAll("-", "").slice(0, 24);
 }
 
 /** True for an id that the provider has never seen. */
