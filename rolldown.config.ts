@@ -7,8 +7,8 @@ import { defineConfig, type Plugin, type BuildOptions } from "rolldown";
  * How the packages are published: each as a file for every entry and for what is loaded later. A process that loads some
  * thousand small modules starts slowly and keeps more of them in memory.
  *
- * Packages in `dependencies` are installed, not bundled: they read untrusted bytes (ws, hono, pg), and their fixes reach owners
- * at once. The rest, in `devDependencies`, is bundled, as is the protocol, except where zod is a peer: the protocol needs its
+ * Packages in `dependencies` are installed, not bundled: they read untrusted bytes (ws, hono, pg, jose, the providers' libraries),
+ * and their fixes reach owners at once. The rest, in `devDependencies`, is bundled, as is the protocol, except where zod is a peer: the protocol needs its
  * own zod there, because the owner's may be an older one.
  */
 const ENTRIES = {

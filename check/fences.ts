@@ -146,7 +146,8 @@ export const LIBRARIES: Allowed = {
   "@nats-io/transport-node": ["gateway"],
   jose: ["server"],
   "@anthropic-ai/sdk": ["models"],
-  "@google/generative-ai": ["models"],
+  "@google/genai": ["models"],
+  openai: ["models"],
   "@opentelemetry/api": ["engine"],
 };
 

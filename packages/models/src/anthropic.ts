@@ -1,7 +1,7 @@
-import type { Anthropic, ClientOptions } from "@anthropic-ai/sdk";
+import type { Anthropic } from "@anthropic-ai/sdk";
 import type { Message, ModelFunction, ModelProvider, ModelRequest } from "@patchbay/engine/ports/model-provider";
 import { ANTHROPIC_WIRE, anthropicAccumulator, type AnthropicEvent } from "./anthropic-accumulator.ts";
-import { createProviderFetch } from "./provider-fetch.ts";
+import { createProviderFetch, usableKey } from "./provider-fetch.ts";
 import { wireProvider } from "./turn-stream.ts";
 import { type JsonObject, oncePer } from "@patchbay/kit";
 import { anthropicCapabilities } from "./capabilities.ts";
@@ -24,9 +24,9 @@ export function createAnthropic({ apiKey, baseUrl = OWN }: AnthropicConfig): Mod
   let client: Promise<Anthropic> | undefined;
   const connect = () =>
     (client ??= import("@anthropic-ai/sdk").then(({ Anthropic }) => {
-      const fetch = createProviderFetch();
-      const options: ClientOptions = { apiKey, baseURL: baseUrl, maxRetries: 0, logLevel: "off", fetch };
-      return new Anthropic(options);
+      // Null: the package would read a token from the environment, and send it along with the key.
+      const account = { apiKey: usableKey("anthropic", apiKey), authToken: null, baseURL: baseUrl };
+      return new Anthropic({ ...account, maxRetries: 0, logLevel: "off", fetch: createProviderFetch() });
     }));
 
   return wireProvider<AnthropicEvent>("anthropic", (request) => {

@@ -1,4 +1,3 @@
-import type { ErrorDetails } from "@google/generative-ai";
 import type { JsonObject, JsonValue } from "@patchbay/kit";
 import {
   type ModelCall,
@@ -210,12 +209,13 @@ function valueOf({ stringValue, numberValue, boolValue }: PartialArg, before: Js
   return numberValue ?? boolValue ?? null;
 }
 
-/** The SDK's detail type, with the members that it leaves open. */
-type Detail = Partial<ErrorDetails> & {
+/** The members of an error's detail that are read, of several types. */
+interface Detail {
+  reason?: string;
   /** For example `34s` or `0.25s`. */
   retryDelay?: string;
   violations?: { quotaId?: string }[];
-};
+}
 
 /** The `error` member in a response body, and in a chunk in mid-stream. */
 export interface GeminiErrorBody {

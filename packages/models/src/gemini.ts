@@ -1,3 +1,4 @@
+import type { GoogleGenAI } from "@google/genai";
 import type {
   Message,
   ModelError,
@@ -13,7 +14,7 @@ import {
   type GeminiErrorBody,
   geminiFault,
 } from "./gemini-accumulator.ts";
-import { createProviderFetch } from "./provider-fetch.ts";
+import { type BuiltRequest, createProviderFetch, keptRequest, usableKey } from "./provider-fetch.ts";
 import { wireProvider } from "./turn-stream.ts";
 import { isJsonObject, type JsonObject, type JsonValue, oncePer, parseJson } from "@patchbay/kit";
 import { geminiCapabilities } from "./capabilities.ts";
@@ -29,27 +30,46 @@ export interface GeminiConfig {
   baseUrl?: string;
 }
 
-const OWN = "https://generativelanguage.googleapis.com";
-
 /**
- * Gemini over generateContent. This package sends and reads requests itself: `@google/generative-ai`, from which it
- * takes only types, reads one form of server-sent events, hides an error's headers, and loses signatures and calls.
+ * Gemini over generateContent, with the address and headers of `@google/genai`. That package sends and reads only forms
+ * that it knows, hides an error's headers, and gives out no bytes, so the rest is done here.
  */
-export function createGemini({ apiKey, baseUrl = OWN }: GeminiConfig): ModelProvider {
+export function createGemini({ apiKey, baseUrl }: GeminiConfig): ModelProvider {
+  let client: Promise<GoogleGenAI> | undefined;
+  const connect = () =>
+    (client ??= import("@google/genai").then(({ GoogleGenAI }) => {
+      const httpOptions = baseUrl === undefined ? {} : { baseUrl };
+      const key = usableKey("gemini", apiKey);
+      return new GoogleGenAI({ apiKey: key, vertexai: false, apiVersion: "v1beta", httpOptions });
+    }));
+  const requestFor = keptRequest(async (model) => builtBy(await connect(), resourceOf(model)));
   const fetch = createProviderFetch();
-  const headers = new Headers({ "Content-Type": "application/json", "x-goog-api-key": apiKey });
   return wireProvider<GeminiChunk>("gemini", (request) => {
     const { body, names, warnings } = geminiRequest(request);
     return {
       accumulator: geminiAccumulator({ model: request.model, names, warnings }),
       async open(signal) {
-        const url = `${baseUrl}/v1beta/${resourceOf(request.model)}:streamGenerateContent?alt=sse`;
+        const { url, headers } = await requestFor(request.model);
         const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal });
         if (!response.ok) throw await geminiRefusal(response);
         return response;
       },
     };
   });
+}
+
+/** The request that the package would send. Its generator is not read, so it does nothing more. */
+async function builtBy({ models }: GoogleGenAI, model: string): Promise<BuiltRequest> {
+  let built: BuiltRequest | undefined;
+  const fetch: typeof globalThis.fetch = async (url, init) => {
+    const headers = new Headers(init?.headers);
+    headers.set("Content-Type", "application/json");
+    built = { url: url as string, headers };
+    return new Response();
+  };
+  const config = { automaticFunctionCalling: { disable: true }, httpOptions: { fetch } };
+  await models.generateContentStream({ model, contents: "", config });
+  return built!;
 }
 
 /** The model's URL segment, encoded so that a name cannot reach another API method. */

@@ -1,5 +1,5 @@
 import { wallMs } from "@patchbay/kit/time";
-import { present } from "@patchbay/kit";
+import { isJsonObject, present } from "@patchbay/kit";
 import { ModelError, type ModelErrorKind } from "@patchbay/engine/ports/model-provider";
 import { isOutOfFiles, OUT_OF_FILES } from "@patchbay/engine/ports/open-files";
 
@@ -26,6 +26,7 @@ const BY_CODE: [RegExp, ModelErrorKind][] = [
 const CONTEXT_WORDS = /prompt is too long|maximum context length|exceeds? the (maximum|context)|context window/i;
 /** Keys in the providers' formats, and any string as long: compatible servers quote the key that they refuse. */
 const KEY_LIKE = /\b(?:sk|pk|rk|gsk|xai)-[\w-]{8,}|\bAIza[\w-]{20,}|\b[\w-]{40,}/g;
+const publicText = (text: string): string => text.replace(KEY_LIKE, "***");
 const MONEY_WORDS = /credit balance is too low/i;
 
 /**
@@ -36,8 +37,7 @@ export function modelFailure(provider: string, fault: ProviderFault, cause?: unk
   const codes = fault.codes.filter((code) => typeof code === "string" && code !== "");
   const kind = kindOf(fault, codes.join(" ").toLowerCase());
   const what = [fault.status === undefined ? "failed in mid-stream" : `answered ${fault.status}`, ...new Set(codes)];
-  const words =
-    kind === "authentication" ? "the key was refused" : fault.message.replace(KEY_LIKE, "***").slice(0, 300);
+  const words = kind === "authentication" ? "the key was refused" : publicText(fault.message).slice(0, 300);
   return new ModelError(kind, `${provider} ${what.join(" ")}: ${words}`, {
     cause,
     ...present({ retryAfterMs: fault.retryAfterMs, status: fault.status }),
@@ -72,35 +72,72 @@ export function retryAfterMs(headers: Headers | undefined, now = wallMs): number
   return Number.isNaN(date) ? undefined : Math.max(0, date - now());
 }
 
-export function truncated(provider: string): ModelError {
-  return new ModelError("truncated", `${provider} ended its stream without saying that the turn is over`);
+/** `what`: what arrived instead of an end. */
+export function truncated(provider: string, what: string): ModelError {
+  return new ModelError("truncated", `${provider} ended its stream (${what}) without saying that the turn is over`);
 }
 
 export function unreadable(provider: string, cause: unknown): ModelError {
   return new ModelError("server", `${provider} sent an event that is not JSON`, { cause });
 }
 
-/** Errors that the Anthropic and OpenAI SDKs throw have the same members. */
+/** The answer is not an event stream. `beginning`: its first bytes, which often say what answered instead. */
+export function noStream(provider: string, type: string, beginning: string): ModelError {
+  const shown = JSON.stringify(publicText(beginning).slice(0, 100));
+  return new ModelError("unreadable", `${provider} answered with ${type} instead of events: ${shown}`);
+}
+
+/** Errors that the Anthropic and OpenAI packages throw. */
 interface ApiError {
   status?: number;
   headers?: Headers;
   type?: string | null;
   code?: string | null;
   errorCode?: string | null;
+  /** The body: at OpenAI its member `error`, where it has one. */
+  error?: unknown;
+  message?: string;
 }
 
-/** Reads an error that an SDK, `fetch` or the body's reader threw. */
+/** Reads an error that a provider's package, `fetch` or the body's reader threw. */
 export function requestFailure(provider: string, error: unknown): ModelError {
-  const { status, headers, type, code, errorCode } = (error ?? {}) as ApiError;
+  const causes = causesOf(error);
+  const known = causes.find((one) => one instanceof ModelError);
+  if (known) return known;
   // Without a status there was no response: no connection, or it broke during the stream.
   if (isOutOfFiles(error))
     return new ModelError("out_of_files", `${provider} was not asked: ${OUT_OF_FILES}`, { cause: error });
-  if (typeof status !== "number")
+  const { status, headers, type, code, errorCode } = (error ?? {}) as ApiError;
+  if (typeof status === "number") {
+    const fault = { status, codes: [type, code, errorCode], message: wordsOf(error as ApiError) };
+    return modelFailure(provider, { ...fault, retryAfterMs: retryAfterMs(headers) }, error);
+  }
+  if (isOfConnection(causes))
     return new ModelError("network", `${provider} could not be reached, or the connection was lost`, { cause: error });
-  const message = error instanceof Error ? error.message : "no reason given";
-  return modelFailure(
-    provider,
-    { status, codes: [type, code, errorCode], message, retryAfterMs: retryAfterMs(headers) },
-    error,
+  const fault = causes.at(-1);
+  // Its place: a fault of this service must not look like one of the connection.
+  const [, place = "an unknown place"] = /^\s+at (.+)$/m.exec(fault?.stack ?? "") ?? [];
+  const what = publicText(`${fault?.name}: ${fault?.message}`).slice(0, 200);
+  return new ModelError("internal", `the request to ${provider} or its answer met ${what}, at ${place}`, {
+    cause: error,
+  });
+}
+
+const causesOf = (error: unknown): Error[] => (error instanceof Error ? [error, ...causesOf(error.cause)] : []);
+
+/** Errors of connections have a code, or their package's name for them; those of the language are faults in code. */
+function isOfConnection(causes: readonly Error[]): boolean {
+  const first = causes.at(-1);
+  if ([TypeError, RangeError, ReferenceError, SyntaxError].some((own) => first instanceof own)) return false;
+  return causes.some(
+    (one) => typeof (one as { code?: unknown }).code === "string" || /Connection/.test(one.constructor.name),
   );
+}
+
+/** The provider's own words, without the status and the names that the packages put before them. */
+function wordsOf({ error, message = "no reason given" }: ApiError): string {
+  const inner = isJsonObject(error) ? (error["error"] ?? error) : error;
+  const words = isJsonObject(inner) ? (inner["message"] ?? inner) : inner;
+  if (typeof words === "string") return words;
+  return isJsonObject(words) ? JSON.stringify(words) : message.replace(/^\d{3} /, "");
 }

@@ -27,8 +27,9 @@ interface Delta {
 
 /** The chunk members that the accumulator reads; it ignores the rest. */
 export interface ChatChunk {
+  object?: string;
   model?: string;
-  choices?: { index?: number; delta?: Delta | null; finish_reason?: string | null }[] | null;
+  choices?: { index?: number; delta?: Delta | null; message?: Delta; finish_reason?: string | null }[] | null;
   usage?: {
     prompt_tokens?: number;
     prompt_tokens_details?: { cached_tokens?: number; cache_write_tokens?: number } | null;
@@ -102,7 +103,9 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
 
   return metered(options, meter, {
     take(chunk) {
-      if (chunk.error) throw fault(chunk.error);
+      // vLLM has the error's members in the event itself.
+      const error = chunk.object === "error" ? (chunk as NonNullable<typeof chunk.error>) : chunk.error;
+      if (error) throw fault(error);
       if (chunk.model) model = chunk.model;
       const choice = chunk.choices?.[0];
       if (choice?.finish_reason) stop = endOf("openai", ENDS, choice.finish_reason, stop);

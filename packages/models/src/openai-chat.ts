@@ -18,8 +18,16 @@ export function createOpenaiChat(config: OpenaiConfig): ModelProvider {
     return {
       accumulator: chatAccumulator({ model: request.model, names, warnings }),
       open: (signal) => post("/chat/completions", body, signal),
+      eventOf: chunkOf,
     };
   });
+}
+
+/** A whole completion as its one chunk, from servers that do not stream. */
+function chunkOf(completion: JsonObject): ChatChunk {
+  const chunk: ChatChunk = completion;
+  if (!Array.isArray(chunk.choices)) return chunk;
+  return { ...chunk, choices: chunk.choices.map((choice) => ({ delta: choice.message ?? null, ...choice })) };
 }
 
 export function chatRequest(request: ModelRequest) {

@@ -1,7 +1,6 @@
 import { isJsonObject, type JsonObject, parseJson } from "@patchbay/kit";
-import type { ModelError, TokenUsage } from "@patchbay/engine/ports/model-provider";
-import { modelFailure, retryAfterMs } from "./model-failure.ts";
-import { createProviderFetch } from "./provider-fetch.ts";
+import type { TokenUsage } from "@patchbay/engine/ports/model-provider";
+import { type BuiltRequest, createProviderFetch, keptRequest, usableKey } from "./provider-fetch.ts";
 import type { Meter } from "./turn-stream.ts";
 
 /** An account at OpenAI, or at a server compatible with it. */
@@ -11,41 +10,49 @@ export interface OpenaiConfig {
   baseUrl?: string;
 }
 
+type Path = "/chat/completions" | "/responses";
+
 /**
- * Posts one account's requests with `fetch`. The loop has its own retries, timeouts and readers; all that remains in
- * the `openai` package are two headers, which cost 9 MB of memory and more time than the rest of the request.
+ * Posts one account's requests, with the address, headers and errors of the `openai` package. Its `post` would triple the
+ * CPU time of a request, so the package builds one request, and this sends it with each body.
  */
 export function openaiClient({ apiKey, baseUrl = "https://api.openai.com/v1" }: OpenaiConfig) {
+  let connected: Promise<Connected> | undefined;
+  const connect = () => (connected ??= connectTo(apiKey, baseUrl));
   const fetch = createProviderFetch();
-  const address = baseUrl.replace(/\/+$/, "");
-  let headers: Headers | undefined;
-  return async (path: "/chat/completions" | "/responses", body: JsonObject, signal: AbortSignal): Promise<Response> => {
-    // Built with the first request: a key with characters that a header may not contain fails the run, as a wrong key
-    // does, not the process.
-    headers ??= new Headers({
-      Accept: "text/event-stream",
-      Authorization: `Bearer ${apiKey}`,
-      "Content-Type": "application/json",
-      "User-Agent": "Patchbay",
-    });
-    const response = await fetch(address + path, { method: "POST", headers, body: JSON.stringify(body), signal });
-    if (!response.ok) throw await refusal(response);
+  return async (path: Path, body: JsonObject, signal: AbortSignal): Promise<Response> => {
+    const { requestTo, failed } = await connect();
+    const { url, headers } = await requestTo(path);
+    const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal });
+    if (!response.ok) throw failed(response, await response.text());
     return response;
   };
 }
 
-/** OpenAI's body is `{ error: { message, type, code } }`. Compatible servers send text, and numbers as codes. */
-async function refusal(response: Response): Promise<ModelError> {
-  const said = await response.text();
-  const body = parseJson(said);
-  const error = body.ok && isJsonObject(body.value) ? body.value["error"] : undefined;
-  const { type, code, message = error ?? said } = isJsonObject(error) ? error : {};
-  return modelFailure("openai", {
-    status: response.status,
-    codes: [type, code].map((one) => (typeof one === "string" ? one : undefined)),
-    message: typeof message === "string" ? message : JSON.stringify(message),
-    retryAfterMs: retryAfterMs(response.headers),
-  });
+interface Connected {
+  requestTo(path: Path): Promise<BuiltRequest>;
+  failed(response: Response, said: string): Error;
+}
+
+async function connectTo(apiKey: string, baseURL: string): Promise<Connected> {
+  const { OpenAI } = await import("openai");
+  // Null: the package would read these from the environment, and send OpenAI's to a compatible server.
+  const account = { apiKey: usableKey("openai", apiKey), adminAPIKey: null, organization: null, project: null };
+  const client = new OpenAI({ ...account, baseURL, logLevel: "off", defaultHeaders: { "User-Agent": "Patchbay" } });
+  return {
+    requestTo: keptRequest(async (path) => {
+      const { url, req } = await client.buildRequest({ method: "post", path, body: {}, stream: true });
+      // What the package says about this machine: compatible servers need none of it.
+      const headers = [...(req.headers as Headers)].filter(([name]) => !name.startsWith("x-stainless-"));
+      return { url, headers: new Headers(headers) };
+    }),
+    failed({ status, headers }, said) {
+      const body = parseJson(said);
+      // Some compatible servers have no member `error`, and others a text there.
+      const error = body.ok && isJsonObject(body.value) ? (body.value["error"] ?? body.value) : undefined;
+      return OpenAI.APIError.generate(status, { error }, said, headers);
+    },
+  };
 }
 
 interface OpenaiCounts {

@@ -2,6 +2,7 @@ import { clearTimer, setTimeout } from "@patchbay/kit/time";
 import http, { type IncomingMessage, type RequestOptions } from "node:http";
 import https from "node:https";
 import { text } from "node:stream/consumers";
+import { ModelError } from "@patchbay/engine/ports/model-provider";
 import { trueCause } from "@patchbay/engine/ports/open-files";
 
 const CONNECT_MS = 10_000;
@@ -17,7 +18,7 @@ export function createProviderFetch(): typeof fetch {
   /** A client requests one address repeatedly, usually with the same headers. */
   function optionsOf(url: string, { method = "GET", headers }: RequestInit): RequestOptions {
     if (last?.url !== url || last.headers !== headers || last.options.method !== method)
-      last = { url, headers, options: { ...addressOf(url), method, headers: Object.fromEntries(headers as Headers) } };
+      last = { url, headers, options: { ...addressOf(url), method, headers: sentHeaders(headers as Headers) } };
     return last.options;
   }
 
@@ -33,6 +34,35 @@ export function createProviderFetch(): typeof fetch {
     const body = status >= 300 && status < 400 ? redirected(url, response.headers.location) : said;
     return new Response(body, { status, headers: named });
   };
+}
+
+/** Where a request goes, and its headers, as a provider's package makes them. */
+export interface BuiltRequest {
+  url: string;
+  headers: Headers;
+}
+
+/** Keeps the last request: for an account with a fixed key, `build` would make the same one again. */
+export function keptRequest<Key extends string>(
+  build: (key: Key) => Promise<BuiltRequest>,
+): (key: Key) => Promise<BuiltRequest> {
+  let last: { key: Key; built: Promise<BuiltRequest> } | undefined;
+  return (key) => {
+    if (last?.key !== key) last = { key, built: build(key) };
+    return last.built;
+  };
+}
+
+/** Proxies that compress an event stream hold its events back. */
+const sentHeaders = (headers: Headers) => ({ "accept-encoding": "identity", ...Object.fromEntries(headers) });
+
+/** Throws for a key that no header can contain: the libraries' own error would quote it in the log. */
+export function usableKey(provider: string, key: string): string {
+  if (/^[\t\x20-\x7e\x80-\xff]*$/.test(key)) return key;
+  throw new ModelError(
+    "authentication",
+    `${provider} was not asked: its key has a character that no HTTP header takes`,
+  );
 }
 
 /** A redirect is an error: following it would send the operator's key to an address that the operator did not name. */
@@ -56,7 +86,10 @@ function send(options: RequestOptions, body: string, signal: AbortSignal | null 
     request.on("close", () => signal?.removeEventListener("abort", abort));
     request.on("socket", (socket) => {
       if (!socket.connecting) return;
-      const late = setTimeout(() => request.destroy(new Error("connect timed out")), CONNECT_MS);
+      const late = setTimeout(
+        () => request.destroy(Object.assign(new Error("connect timed out"), { code: "ETIMEDOUT" })),
+        CONNECT_MS,
+      );
       const connected = options.protocol === "https:" ? "secureConnect" : "connect";
       for (const event of [connected, "close"]) socket.once(event, () => clearTimer(late));
     });

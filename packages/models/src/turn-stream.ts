@@ -1,5 +1,6 @@
 import { addAbortListener } from "node:events";
 import { createParser } from "eventsource-parser";
+import { isJsonObject, type JsonObject, parseJson } from "@patchbay/kit";
 import {
   ModelError,
   type ModelDelta,
@@ -10,7 +11,7 @@ import {
   type PartialUsage,
   type TokenUsage,
 } from "@patchbay/engine/ports/model-provider";
-import { requestFailure, truncated, unreadable } from "./model-failure.ts";
+import { noStream, requestFailure, truncated, unreadable } from "./model-failure.ts";
 import type { WireNames } from "./wire-names.ts";
 
 /** What an accumulator needs from its request. It may add `warnings` while it reads the turn. */
@@ -36,7 +37,9 @@ interface WireTurn<Event> {
    * Sends the request; the body has the events. Reading must be able to stop early: that, or an abort, ends the
    * connection.
    */
-  open(signal: AbortSignal): Promise<Pick<Response, "body">>;
+  open(signal: AbortSignal): Promise<Pick<Response, "body" | "headers">>;
+  /** The event that has the same as a whole answer. Default: the answer itself. */
+  eventOf?(answer: JsonObject): Event;
 }
 
 /** A provider whose turns arrive as server-sent events with JSON. */
@@ -47,7 +50,7 @@ export function wireProvider<Event>(name: string, begin: (request: ModelRequest)
 /** Runs one turn over a wire: event order, aborts, truncation and failures are the same for all wires. */
 async function* streamTurn<Event>(
   provider: string,
-  { accumulator, open }: WireTurn<Event>,
+  { accumulator, open, eventOf = (answer) => answer as Event }: WireTurn<Event>,
   signal: AbortSignal,
 ): AsyncGenerator<ModelEvent, void, undefined> {
   signal.throwIfAborted();
@@ -55,13 +58,21 @@ async function* streamTurn<Event>(
   const connection = new AbortController();
   using _ = addAbortListener(signal, () => connection.abort(signal.reason));
   const read = createSseReader();
+  /** Bytes before the first event. */
+  const unread: Uint8Array[] = [];
+  let hasEvents = false;
+  let isDone = false;
   let deltas: ModelDelta[] = [];
   let ended = false;
   try {
-    const { body } = await open(connection.signal);
-    if (!body) throw truncated(provider);
+    const { body, headers } = await open(connection.signal);
+    if (!body) throw truncated(provider, "no body");
     for await (const bytes of body as AsyncIterable<Uint8Array>) {
-      for (const data of read(bytes)) {
+      const events = read(bytes);
+      hasEvents ||= events.length > 0;
+      isDone ||= events.includes(DONE);
+      if (!hasEvents) unread.push(bytes);
+      for (const data of events) {
         const delta = data === DONE ? undefined : accumulator.take(parse(provider, data) as Event);
         if (delta) deltas.push(delta);
       }
@@ -74,8 +85,14 @@ async function* streamTurn<Event>(
     // An aborted connection can look like one that ended normally.
     signal.throwIfAborted();
     ended = true;
+    const text = hasEvents ? "" : Buffer.concat(unread).toString();
+    for (const answer of wholeAnswers(text)) accumulator.take(eventOf(answer));
     const turn = accumulator.end();
-    if (!turn) throw truncated(provider);
+    // A comment or an incomplete event is the beginning of a stream.
+    const isStream = /^\s*$|^\uFEFF?(data|event|id|retry)?:/.test(text);
+    const type = headers.get("content-type") ?? "no content type";
+    if (!turn)
+      throw isStream ? truncated(provider, `${type}${isDone ? ", then [DONE]" : ""}`) : noStream(provider, type, text);
     yield { type: "end", turn };
   } catch (error) {
     // These deltas preceded the error in the same bytes.
@@ -83,11 +100,17 @@ async function* streamTurn<Event>(
     const used = accumulator.soFar();
     if (used) yield { type: "cut", ...used };
     if (signal.aborted) throw signal.reason;
-    throw error instanceof ModelError ? error : requestFailure(provider, error);
+    throw requestFailure(provider, error);
   } finally {
     // An abort is expensive, and an ended connection does not need it.
     if (!ended) connection.abort();
   }
+}
+
+/** The JSON objects of an answer without events. */
+function wholeAnswers(text: string): JsonObject[] {
+  const parsed = parseJson(text);
+  return parsed.ok ? [parsed.value].flat().filter(isJsonObject) : [];
 }
 
 /** Ends the events on some wires. It is not JSON. */

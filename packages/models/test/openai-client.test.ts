@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { openaiClient } from "../src/openai-client.ts";
 
 interface Seen {
@@ -47,7 +47,18 @@ test("every request carries the account's headers and its own body", async () =>
     expect(url).toBe("/v1/chat/completions");
     expect(headers).toMatchObject({ authorization: "Bearer sk-1", "content-type": "application/json" });
     expect(headers["user-agent"]).toBe("Patchbay");
+    expect(headers["accept-encoding"]).toBe("identity");
   }
+});
+
+test("what the environment says about OpenAI does not reach another server", async () => {
+  for (const name of ["OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY"]) vi.stubEnv(name, "of-openai");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const { seen, ask } = await provider();
+
+  await ask("one");
+
+  expect(JSON.stringify(seen[0]!.headers)).not.toMatch(/of-openai|stainless/);
 });
 
 test("one client keeps two URLs separate", async () => {

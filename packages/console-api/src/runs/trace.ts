@@ -225,6 +225,8 @@ const REASON_FOR_RETRY: Record<ModelRetry["code"], string> = {
   out_of_files: "The service had no free file descriptor for the request.",
   truncated: "The answer was cut off.",
   unknown_end: "The provider ended the answer for an unknown reason.",
+  unreadable: "The provider did not answer with events.",
+  internal: "The service could not ask the provider or read its answer.",
   server: "The provider had an internal error.",
   empty: "The model returned neither text nor calls.",
   malformed: "The model's call could not be parsed.",

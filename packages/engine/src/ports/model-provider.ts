@@ -177,6 +177,10 @@ export type ModelErrorKind =
   /** The provider ended the turn for a reason that its wire does not document. */
   | "unknown_end"
   | "malformed"
+  /** The answer is not an event stream: another program answered, or one that does not stream. */
+  | "unreadable"
+  /** A fault of this service, or in its configuration. */
+  | "internal"
   | "server";
 
 /** A failed attempt at a turn. `message` is only for the log; clients see a text for the kind. */

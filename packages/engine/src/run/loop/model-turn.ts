@@ -192,6 +192,11 @@ export const MODEL_FAILURES: Record<ModelErrorKind, { short: string; reason: str
   truncated: { short: "answer cut off", reason: "its answer was cut off" },
   unknown_end: { short: "unknown end", reason: "it ended its answer for an unknown reason; the service's log has it" },
   malformed: { short: "unreadable calls", reason: "it wrote function calls that cannot be read" },
+  unreadable: { short: "no event stream", reason: "it did not answer with events; the service's log has what it sent" },
+  internal: {
+    short: "fault in the service",
+    reason: "the service could not ask it or read its answer; its log has why",
+  },
   server: { short: "server error", reason: "it had an internal error; try again later" },
 };
 
