@@ -1,32 +1,10 @@
-import { execFile } from "node:child_process";
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import type { AccessChange } from "@patchbay/functions/access";
 import { expect, test } from "vitest";
 import { type Edit, inService } from "./access-corpus/edits.ts";
 import { CODE, HARMLESS } from "./access-corpus/harmless.ts";
 import { AUTHORIZE, WIDENINGS } from "./access-corpus/widenings.ts";
 import type { Difference } from "@patchbay/access-lab/search/search";
-import { temporaryFolder } from "./support/command.ts";
-
-/** All edits in `.ci/full`, every fourth otherwise: a minute of CPU time for edits that rarely change. */
-const sampled = (edits: readonly Edit[]): readonly Edit[] =>
-  process.env["PATCHBAY_TEST_ROWS"] === "all" ? edits : edits.filter((_, i) => i % 4 === 0);
-
-/** The line of JSON that a script prints for each edit. */
-async function linesOf<T>(script: string, edits: readonly Edit[]): Promise<T[]> {
-  await using folder = await temporaryFolder();
-  const file = join(folder.path, "edits.json");
-  await writeFile(file, JSON.stringify(edits));
-  const path = fileURLToPath(new URL(`access-corpus/${script}`, import.meta.url));
-  const { stdout } = await promisify(execFile)(process.execPath, [path, file], { maxBuffer: 64 * 1024 * 1024 });
-  return stdout
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line) as T);
-}
+import { linesOf, sampled } from "./access-corpus/lines.ts";
 
 /** The differences that the check reports after each edit, without those that are narrowings. */
 async function reported(edits: readonly Edit[]): Promise<{ name: string; changes: AccessChange[] }[]> {

@@ -5,11 +5,14 @@ import { fileURLToPath } from "node:url";
 import { loadService } from "../../src/service-file.ts";
 import type { Edit } from "./edits.ts";
 
-const desk = fileURLToPath(new URL("desk/", import.meta.url));
 const packages = ["@patchbay/functions", "zod"];
 
-/** Loads the service in `desk` after some changes. Each is in a folder of its own, because Node.js imports a file once. */
-export function editedServices() {
+/**
+ * Loads the service in the folder `base` after some changes. Each is in a folder of its own, because Node.js imports a
+ * file once.
+ */
+export function editedServices(base = "desk") {
+  const desk = fileURLToPath(new URL(`${base}/`, import.meta.url));
   const folders: string[] = [];
   return {
     async load(changes: Edit["changes"]) {
@@ -34,7 +37,7 @@ export function editedServices() {
       await writeFile(path, text);
       const files = new Set<string>();
       const service = await loadService(path, { onFile: (file) => files.add(file) });
-      return { service, files };
+      return { service, files, path };
     },
     async [Symbol.asyncDispose]() {
       for (const folder of folders) await rm(folder, { recursive: true, force: true });

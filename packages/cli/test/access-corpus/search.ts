@@ -9,7 +9,7 @@ import { editedServices } from "./edited.ts";
 import type { Edit } from "./edits.ts";
 
 const edits = JSON.parse(await readFile(process.argv[2]!, "utf8")) as Edit[];
-await using services = editedServices();
+await using services = editedServices(process.argv[3]);
 
 const before = await load([]);
 for (const edit of edits) {

@@ -1,0 +1,96 @@
+import { inService, type Edit } from "./edits.ts";
+
+/** Edits of one rule, as pairs of texts of which the first is in the rule once. */
+const rule = (name: string, ...edits: [from: string, to: string][]): Edit[] =>
+  edits.map(([from, to], i) => inService(`${name} ${i + 1}`, from, to));
+
+/** Widenings in rules over records whose ids neither a case nor the code has. */
+export const BLIND: readonly Edit[] = [
+  ...rule(
+    "show_berth",
+    [" && shown.owner === context.memberId", ""],
+    ["shown.owner === context.memberId", "shown.owner !== context.memberId"],
+    ["shown.owner === context.memberId", "context.memberId !== undefined"],
+    ["shown.owner === context.memberId", "shown.port === memberOf(context.memberId)?.port"],
+    ["shown.owner === context.memberId", "[shown.owner, ...shown.deputies].includes(context.memberId ?? shown.owner)"],
+    ["shown.owner === context.memberId", '(shown.owner === context.memberId || shown.state === "free")'],
+  ),
+  ...rule(
+    "move_ship",
+    ['if (target.state === "sealed") return false;', ""],
+    ['target.state === "sealed"', 'target.state === "SEALED"'],
+    [" && target.owner === context.memberId", ""],
+    ["target.owner === context.memberId", "memberOf(context.memberId) !== undefined"],
+    ["target.owner === context.memberId", "target.port === memberOf(context.memberId)?.port"],
+    ["target.owner === context.memberId", "(target.owner ?? context.memberId) === context.memberId"],
+    ["target.owner === context.memberId", "target.deputies.concat(target.owner ?? []).includes(context.memberId)"],
+  ),
+  ...rule(
+    "seal_berth",
+    [" && sealing.port === sealer.port && sealer.rank >= 3", ""],
+    [" && sealing.port === sealer.port", ""],
+    [" && sealer.rank >= 3", ""],
+    ["sealer.rank >= 3", "sealer.rank >= 2"],
+    ["sealer.rank >= 3", "sealer.rank > 0"],
+    ["sealing.port === sealer.port && sealer.rank >= 3", "(sealing.port === sealer.port || sealer.rank >= 3)"],
+    ["sealing !== undefined && ", "sealing?.port !== undefined || "],
+  ),
+  ...rule(
+    "lease_berth",
+    ["leased.owner !== context.memberId || ", ""],
+    ["input.days <= 30", "input.days <= 60"],
+    ["input.days <= 7", "input.days <= 30"],
+    ['role === "pilot" ? input.days <= 30 : input.days <= 7', "input.days <= 30"],
+    ["leased.owner !== context.memberId ||", '(leased.state !== "free" && leased.owner !== context.memberId) ||'],
+    ["leased.owner !== context.memberId", "(leased.owner !== context.memberId && leased.depth > 8)"],
+    ['return role === "pilot" ?', 'return input.days === 1 || role === "pilot" ?'],
+  ),
+  ...rule(
+    "read_log",
+    ["(logged?.owner === reader || logged?.deputies.includes(reader) === true)", "logged !== undefined"],
+    ["logged?.owner === reader", "logged?.owner !== undefined"],
+    ["logged?.deputies.includes(reader) === true", "logged?.deputies.length === 1"],
+    ["logged?.deputies.includes(reader) === true", "logged?.port === memberOf(reader)?.port"],
+    ["logged?.deputies.includes(reader) === true", "logged?.deputies.includes(reader) === true || logged?.depth === 7"],
+    ["logged?.owner === reader", "(logged?.owner ?? reader) === reader"],
+  ),
+  ...rule(
+    "dredge",
+    ["if (dredged?.owner !== context.memberId || !dredged) return false;", "if (!dredged) return false;"],
+    ["dredged.depth + input.metres <= 15", "true"],
+    ["dredged.depth + input.metres <= 15", "input.metres <= 15"],
+    ["dredged.depth + input.metres <= 15", "dredged.depth + input.metres <= 25"],
+    ["dredged.depth + input.metres <= 15", "dredged.depth <= 15"],
+    ["dredged?.owner !== context.memberId ||", 'dredged?.state === "sealed" ||'],
+  ),
+  ...rule(
+    "name_deputy",
+    [" && own.owner === context.memberId", ""],
+    [" && named.port === own.port", ""],
+    [" && input.deputy !== context.memberId", ""],
+    ["return isOwner && named", "return named"],
+    ["named !== undefined && named.port === own.port", "named !== undefined"],
+    ["named.port === own.port", "named.rank > 0"],
+    ["&& own.owner === context.memberId;", "&& own.deputies.includes(context.memberId);"],
+  ),
+  ...rule(
+    "pay_fee",
+    [" && charged.owner === context.memberId", ""],
+    ["charged.owner === context.memberId", "context.memberId !== undefined"],
+    ["charged.owner === context.memberId", "charged.depth > 0"],
+    ["charged?.owner !== undefined", "charged !== undefined"],
+    ['berthOf(input.berth)?.state === "sealed" || input.amount > 500', "input.amount > 500"],
+    ['berthOf(input.berth)?.state === "sealed"', 'berthOf(input.berth)?.state === "shut"'],
+    ["input.amount > 500", "input.amount > 5000"],
+    ['?.state === "sealed" || input.amount', '?.state === "sealed" && input.amount'],
+  ),
+  ...rule(
+    "show_berth for others",
+    ['role === "warden" || (shown', "role !== undefined || (shown"],
+    ['role === "warden" || (shown', 'role === "warden" || shown?.deputies.includes("tom") || (shown'],
+    ['role === "warden" || (shown', 'role === "warden" || shown?.depth === 9 || (shown'],
+    ['role === "warden" || (shown', 'role === "warden" || shown?.port === "p-4" || (shown'],
+    ["shown !== undefined && shown.owner !== undefined", "shown?.owner !== undefined || shown !== undefined"],
+    ["const shown = berthOf(input.berth);", "const shown = berthOf(input.berth) && { owner: context.memberId };"],
+  ),
+];

@@ -1,0 +1,35 @@
+import type { AccessChange } from "@patchbay/functions/access";
+import { expect, test } from "vitest";
+import { BLIND } from "./access-corpus/blind.ts";
+import type { Edit } from "./access-corpus/edits.ts";
+import { HIDDEN } from "./access-corpus/hidden.ts";
+import { linesOf, sampled } from "./access-corpus/lines.ts";
+import { UNLOCKED } from "./access-corpus/unlocked.ts";
+import type { SearchVerdict } from "./access-corpus/verdicts.ts";
+
+const isAll = sampled(BLIND).length === BLIND.length;
+
+async function passedBySearch(edits: readonly Edit[]): Promise<string[]> {
+  const verdicts = await linesOf<SearchVerdict>("verdicts.ts", edits, "harbor");
+  return edits.filter((_, i) => verdicts[i]!.passed).map(({ name }) => name);
+}
+
+test("the check reports 17 of 69 edits of schemas, hooks and texts that widen or mislead", async () => {
+  expect(UNLOCKED).toHaveLength(69);
+
+  const found = await linesOf<{ changes: AccessChange[] }>("compare.ts", UNLOCKED, "harbor");
+
+  expect(found.filter(({ changes }) => changes.length > 0)).toHaveLength(17);
+});
+
+test("the search passes most of 60 widenings in rules over records whose ids it does not know", async () => {
+  expect(BLIND).toHaveLength(60);
+
+  expect(await passedBySearch(sampled(BLIND))).toHaveLength(isAll ? 57 : 14);
+});
+
+test("the search passes most of 30 conditions that random values rarely meet", async () => {
+  expect(HIDDEN).toHaveLength(30);
+
+  expect(await passedBySearch(sampled(HIDDEN))).toHaveLength(isAll ? 27 : 8);
+});
