@@ -123,7 +123,7 @@ async function handled(exchange: Exchange, guarded: Guarded, by: Actor | undefin
   const { deps, route, handle, once } = guarded;
   const { c } = exchange;
   const query = route.query && parsed(route.query, c.req.query());
-  const body = route.body && parsed(route.body, await receiveJson(exchange));
+  const body = route.body && parsed(route.body, await receiveJson(exchange, { exact: true }));
   const params: Record<string, string> = c.req.param();
   const agentId = params["agent_id"];
   async function work(): Promise<unknown> {

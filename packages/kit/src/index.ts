@@ -1,8 +1,10 @@
 /** What every package needs: JSON, text, logs, comparisons within a step budget, and CSV. */
+export { isEncoded, lossIn, readArguments, withExactArguments } from "./arguments.ts";
 export {
   canonicalJson,
   inexactMessage,
   inexactNumber,
+  inexactToText,
   isJsonObject,
   JSON_DEPTH,
   type JsonObject,

@@ -37,8 +37,8 @@ const SHOWN_UNITS = 40;
 
 /**
  * The first number in a valid JSON text that parsing would change: too large (`1e400`) or too small for a double, or an
- * integer with more digits than a double keeps (`9007199254740993`). Rounding a fraction to the nearest double does not
- * count.
+ * integer with more digits than a double keeps (`9007199254740993`, `9007199254740993.0`). Rounding a fraction to the
+ * nearest double does not count.
  */
 export function inexactNumber(json: string): string | undefined {
   for (const [text, fraction, exponent] of json.matchAll(STRING_OR_NUMBER)) {
@@ -53,8 +53,23 @@ function isChanged(text: string, isFraction: boolean): boolean {
   const value = Number(text);
   if (!Number.isFinite(value)) return true;
   if (value === 0) return /[1-9]/.test(text.replace(/[eE].*/, ""));
+  if (Math.abs(value) <= Number.MAX_SAFE_INTEGER) return false;
   // A finite double has at most 309 digits, so a long text cannot make this conversion slow.
-  return !isFraction && !Number.isSafeInteger(value) && BigInt(value) !== BigInt(text);
+  return isFraction ? digitsOf(text) !== digitsOf(String(value)) : BigInt(value) !== BigInt(text);
+}
+
+/** The digits that decide a value: `1e23` has one, although the nearest double is another integer. */
+const digitsOf = (number: string): string =>
+  number
+    .replace(/[eE].*/, "")
+    .replaceAll(/[-.]/g, "")
+    .replaceAll(/^0+|0+$/g, "");
+
+/** JSON text in which such numbers are strings: their digits survive parsing. */
+export function inexactToText(json: string): string {
+  return json.replaceAll(STRING_OR_NUMBER, (text, fraction?: string, exponent?: string) =>
+    text.startsWith('"') || !isChanged(text, fraction !== undefined || exponent !== undefined) ? text : `"${text}"`,
+  );
 }
 
 /** The fault message for a context with such a number. Like `parseJson` messages, it has no subject. */

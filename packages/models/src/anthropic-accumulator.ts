@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "@patchbay/kit";
 import type { ModelCall, ModelDelta, ModelStop, TokenUsage } from "@patchbay/engine/ports/model-provider";
 import { modelFailure } from "./model-failure.ts";
-import { parseArguments } from "./neutral-request.ts";
+import { parseArguments, textOfArguments } from "./neutral-request.ts";
 import { type Accumulator, createMeter, type Meter, metered, type TurnOptions } from "./turn-stream.ts";
 import { endOf, type WireEnds } from "./wire-ends.ts";
 import { distinctIds } from "./wire-ids.ts";
@@ -30,7 +30,7 @@ export interface AnthropicEvent {
     text?: string;
     thinking?: string;
     signature?: string;
-    partial_json?: string;
+    partial_json?: JsonValue;
     citation?: JsonValue;
     stop_reason?: string | null;
     stop_details?: { explanation?: string | null } | null;
@@ -82,8 +82,8 @@ export function anthropicAccumulator(options: Options): Accumulator<AnthropicEve
         append(block, "signature", delta.signature);
         break;
       case "input_json_delta":
-        building.json += delta.partial_json ?? "";
-        meter.wrote(delta.partial_json);
+        building.json += textOfArguments(delta.partial_json);
+        meter.wrote(textOfArguments(delta.partial_json));
         break;
       case "citations_delta":
         block["citations"] = [...(Array.isArray(block["citations"]) ? block["citations"] : []), delta.citation ?? null];
@@ -110,9 +110,6 @@ export function anthropicAccumulator(options: Options): Accumulator<AnthropicEve
           break;
         case "content_block_delta":
           return takeDelta(blocks[event.index ?? -1], event.delta);
-        case "content_block_stop":
-          settle(blocks[event.index ?? -1]);
-          break;
         case "message_delta":
           if (event.delta?.stop_reason) stop = endOf("anthropic", ENDS, event.delta.stop_reason, stop);
           refusal = event.delta?.stop_details?.explanation ?? refusal;
@@ -134,12 +131,6 @@ export function anthropicAccumulator(options: Options): Accumulator<AnthropicEve
       return { ...read, stop, model, refusal };
     },
   });
-}
-
-/** A block's arguments are complete when it ends, and are parsed for the echo then. */
-function settle(building: Building | undefined): void {
-  if (building?.block.type === "tool_use" && building.json !== "")
-    building.block["input"] = parseArguments(building.json);
 }
 
 function append(block: JsonObject, member: string, text: string | undefined): void {
@@ -170,8 +161,10 @@ function readBlocks(blocks: readonly Building[], { model, names, parameters }: O
     else if (block.type === "thinking" && block["thinking"]) thoughts.push(str(block["thinking"]));
     else if (block.type === "tool_use") {
       const name = names.fromWire(str(block["name"]));
-      const args = parameters.fromWire(name, json || whole(block["input"]));
-      calls.push({ id: str(block["id"]), name, arguments: args });
+      // Compatible servers may send the whole input when the block begins.
+      const args = json || textOfArguments(block["input"]).replace(/^\{\}$/, "");
+      block["input"] = parseArguments(args);
+      calls.push({ id: str(block["id"]), name, arguments: parameters.fromWire(name, args) });
       uses.push(block);
     }
   }
@@ -184,10 +177,4 @@ function readBlocks(blocks: readonly Building[], { model, names, parameters }: O
 
 function str(value: JsonValue | undefined): string {
   return typeof value === "string" ? value : "";
-}
-
-/** Compatible servers may send the whole input when the block begins. */
-function whole(input: JsonValue | undefined): string {
-  const text = JSON.stringify(input ?? {});
-  return text === "{}" ? "" : text;
 }

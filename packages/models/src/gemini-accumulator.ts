@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "@patchbay/kit";
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import {
   type ModelCall,
   type ModelError,
@@ -7,6 +7,7 @@ import {
   type TokenUsage,
 } from "@patchbay/engine/ports/model-provider";
 import { modelFailure, retryAfterMs } from "./model-failure.ts";
+import { parseArguments, textOfArguments } from "./neutral-request.ts";
 import { type Accumulator, createMeter, type Meter, metered, type TurnOptions } from "./turn-stream.ts";
 import { endOf, type WireEnds } from "./wire-ends.ts";
 import { distinctIds } from "./wire-ids.ts";
@@ -17,7 +18,8 @@ export const GEMINI_WIRE = "gemini";
 interface CallPart {
   id?: string;
   name?: string;
-  args?: JsonObject;
+  /** An object; a text if parsing the object would change it, and from compatible servers. */
+  args?: JsonValue;
   partialArgs?: PartialArg[];
   /** More parts follow for this call. */
   willContinue?: boolean;
@@ -84,21 +86,21 @@ export function geminiAccumulator(options: TurnOptions): Accumulator<GeminiChunk
   function takeCall(part: Part & { functionCall: CallPart }): void {
     const { partialArgs = [], willContinue = false, ...whole } = part.functionCall;
     if (!open) {
-      const { id, name, args = {} } = whole;
+      const { id = "", name, args } = whole;
+      // The wire sends parsed arguments; the port expects text.
+      const text = textOfArguments(args).replace(/^\{\}$/, "");
       // An empty part ends a call sent in several parts, or a call that has already ended.
-      if (name === undefined && partialArgs.length === 0 && Object.keys(args).length === 0) return;
-      const call = { id: id ?? "", name: options.names.fromWire(name ?? ""), arguments: "" };
-      open = { call, args: { ...args }, part: { ...part, functionCall: whole } };
+      if (name === undefined && partialArgs.length === 0 && text === "") return;
+      if (id === "") delete whole.id;
+      const call = { id, name: options.names.fromWire(name ?? ""), arguments: text };
+      open = { call, args: isJsonObject(args) ? { ...args } : {}, part: { ...part, functionCall: whole } };
       calls.push(open.call);
       parts.push(open.part);
     }
     meter.wrote(JSON.stringify(whole.args ?? partialArgs));
     if (!addPartialArgs(open.args, partialArgs)) broken = true;
-    // The wire sends parsed arguments; the port expects text.
-    if (Object.keys(open.args).length > 0) {
-      open.call.arguments = JSON.stringify(open.args);
-      open.part.functionCall.args = open.args;
-    }
+    if (partialArgs.length > 0) open.call.arguments = JSON.stringify(open.args);
+    if (open.call.arguments !== "") open.part.functionCall.args = parseArguments(open.call.arguments);
     if (!willContinue) open = undefined;
     thinking = false;
   }
@@ -155,7 +157,8 @@ interface PartialArg {
   /** The value's path, such as `$.filter.tags[0]`. */
   jsonPath?: string;
   stringValue?: string;
-  numberValue?: number;
+  /** A text if parsing the number would change it. */
+  numberValue?: number | string;
   boolValue?: boolean;
   nullValue?: unknown;
   /** More pieces follow for the same string. */
@@ -203,9 +206,13 @@ function fits(at: JsonValue, step: Step): boolean {
   return typeof at === "object" && at !== null && !Array.isArray(at) && step !== "__proto__";
 }
 
+/** A number that `JSON.stringify` writes as it is. The types lack the function. */
+const { rawJSON } = JSON as unknown as { rawJSON(number: string): JsonObject };
+
 /** Strings arrive in consecutive pieces, other values whole. */
 function valueOf({ stringValue, numberValue, boolValue }: PartialArg, before: JsonValue | undefined): JsonValue {
   if (stringValue !== undefined) return typeof before === "string" ? before + stringValue : stringValue;
+  if (typeof numberValue === "string") return rawJSON(numberValue);
   return numberValue ?? boolValue ?? null;
 }
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "@patchbay/kit";
+import { inexactToText, isJsonObject, type JsonObject, type JsonValue, parseJson } from "@patchbay/kit";
 import type { Message, ModelRequest } from "@patchbay/engine/ports/model-provider";
 
 /** A temperature in the wire's range; warns when it lowers or omits the requested one. */
@@ -37,13 +37,21 @@ export function argumentsText(text: string): string {
   return parseObject(text) ? text : "{}";
 }
 
-/** Arguments as the object that the wire wants; text that is not an object cannot be sent. */
+/**
+ * Arguments as the object that the wire wants; text that is not an object cannot be sent. A number that the object would
+ * round is sent as text: from a rounded one the model would learn another id.
+ */
 export function parseArguments(text: string): JsonObject {
-  return parseObject(text) ?? {};
+  return parseObject(inexactToText(text)) ?? {};
+}
+
+/** Arguments as text, from a wire that sends text or, as compatible servers do, the value. */
+export function textOfArguments(value: unknown): string {
+  return typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value);
 }
 
 /** The JSON object that a text contains; undefined for any other text. */
-export function parseObject(text: string): JsonObject | undefined {
+function parseObject(text: string): JsonObject | undefined {
   const parsed = parseJson(text);
   return parsed.ok && isJsonObject(parsed.value) ? parsed.value : undefined;
 }

@@ -1,7 +1,7 @@
-import type { JsonObject } from "@patchbay/kit";
+import type { JsonObject, JsonValue } from "@patchbay/kit";
 import type { ModelDelta, ModelStop } from "@patchbay/engine/ports/model-provider";
 import { modelFailure } from "./model-failure.ts";
-import { argumentsText } from "./neutral-request.ts";
+import { argumentsText, textOfArguments } from "./neutral-request.ts";
 import { openaiUsage } from "./openai-client.ts";
 import { type Accumulator, createMeter, metered, type TurnOptions } from "./turn-stream.ts";
 import { endOf, type WireEnds } from "./wire-ends.ts";
@@ -13,7 +13,7 @@ export const CHAT_WIRE = "openai-chat";
 interface CallDelta extends JsonObject {
   index?: number;
   id?: string;
-  function?: { name?: string; arguments?: string };
+  function?: { name?: string; arguments?: JsonValue };
 }
 
 interface Delta {
@@ -83,8 +83,9 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
     }
     if (id) call.id = id;
     if (part?.name && call.name !== part.name) call.name += part.name;
-    call.arguments += part?.arguments ?? "";
-    meter.wrote(part?.arguments);
+    const text = textOfArguments(part?.arguments);
+    call.arguments += text;
+    meter.wrote(text);
     Object.assign(call.extra, extra);
   }
 

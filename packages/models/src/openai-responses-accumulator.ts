@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "@patchbay/kit";
 import type { ModelCall, ModelError, ModelStop } from "@patchbay/engine/ports/model-provider";
 import { modelFailure } from "./model-failure.ts";
-import { argumentsText } from "./neutral-request.ts";
+import { argumentsText, textOfArguments } from "./neutral-request.ts";
 import { openaiUsage } from "./openai-client.ts";
 import { type Accumulator, createMeter, metered, type TurnOptions } from "./turn-stream.ts";
 import { endOf, type WireEnds } from "./wire-ends.ts";
@@ -15,7 +15,7 @@ type Item = JsonObject & {
   status?: string;
   call_id?: string;
   name?: string;
-  arguments?: string;
+  arguments?: JsonValue;
   phase?: string;
   summary?: { text?: string }[];
 };
@@ -138,8 +138,9 @@ function readItems(items: Item[], { model, names }: TurnOptions) {
   const refusals: string[] = [];
   for (const item of items) {
     if (item.type === "function_call") {
-      calls.push({ id: item.call_id ?? "", name: names.fromWire(item.name ?? ""), arguments: item.arguments ?? "" });
-      item.arguments = argumentsText(item.arguments ?? "");
+      const text = textOfArguments(item.arguments);
+      calls.push({ id: item.call_id ?? "", name: names.fromWire(item.name ?? ""), arguments: text });
+      item.arguments = argumentsText(text);
     } else if (item.type === "reasoning") {
       thoughts.push(...partTexts(item.summary?.length ? item["summary"] : item["content"]));
     } else if (item.type === "message") {

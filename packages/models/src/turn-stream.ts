@@ -1,6 +1,6 @@
 import { addAbortListener } from "node:events";
 import { createParser } from "eventsource-parser";
-import { isJsonObject, type JsonObject, parseJson } from "@patchbay/kit";
+import { isJsonObject, type JsonObject, parseJson, withExactArguments } from "@patchbay/kit";
 import {
   ModelError,
   type ModelDelta,
@@ -109,7 +109,7 @@ async function* streamTurn<Event>(
 
 /** The JSON objects of an answer without events. */
 function wholeAnswers(text: string): JsonObject[] {
-  const parsed = parseJson(text);
+  const parsed = parseJson(withExactArguments(text));
   return parsed.ok ? [parsed.value].flat().filter(isJsonObject) : [];
 }
 
@@ -119,7 +119,7 @@ const DONE = "[DONE]";
 function parse(provider: string, data: string): object {
   let value: unknown;
   try {
-    value = JSON.parse(data);
+    value = JSON.parse(withExactArguments(data));
   } catch (cause) {
     throw unreadable(provider, cause);
   }

@@ -7,6 +7,9 @@ import { wireSchema } from "./wire-schema.ts";
 /** Claude refuses every request with a property named differently, and so all functions in the service. */
 const SAFE = /^[a-zA-Z0-9_.-]{1,64}$/;
 
+/** A string in JSON; the group has it if it names a member. */
+const STRING = /"((?:[^"\\]|\\.)*)"(?=\s*:)|"(?:[^"\\]|\\.)*"/gs;
+
 interface Mapped {
   schema: JsonObject;
   there: ReadonlyMap<string, string>;
@@ -24,15 +27,14 @@ export const wireParameters = oncePer((functions: readonly ModelFunction[]) => {
       const names = mapped.get(functionName)?.there;
       return names && names.size > 0 ? (renamed(args, names) as JsonObject) : args;
     },
-    /** Argument text with the owner's names; returns text that is not JSON unchanged. */
+    /** Argument text with the owner's names, and otherwise as the model wrote it. */
     fromWire(functionName: string, text: string): string {
       const names = mapped.get(functionName)?.back;
       if (!names || names.size === 0) return text;
-      try {
-        return JSON.stringify(renamed(JSON.parse(text) as JsonValue, names));
-      } catch {
-        return text;
-      }
+      return text.replaceAll(STRING, (string, name?: string) => {
+        const own = name === undefined ? undefined : names.get(name);
+        return own === undefined ? string : JSON.stringify(own);
+      });
     },
   };
 });

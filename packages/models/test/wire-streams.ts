@@ -3,9 +3,10 @@ import { anthropicAccumulator, type AnthropicEvent } from "../src/anthropic-accu
 import { geminiAccumulator, type GeminiChunk } from "../src/gemini-accumulator.ts";
 import { chatAccumulator, type ChatChunk } from "../src/openai-chat-accumulator.ts";
 import { responsesAccumulator, type ResponsesEvent } from "../src/openai-responses-accumulator.ts";
+import { type Accumulator, wireProvider } from "../src/turn-stream.ts";
 import { wireNames } from "../src/wire-names.ts";
 import { wireParameters } from "../src/wire-parameters.ts";
-import { FUNCTIONS } from "./drive.ts";
+import { asking, FUNCTIONS, turnOf } from "./drive.ts";
 
 export interface Read {
   shown: ModelDelta[];
@@ -29,6 +30,16 @@ export function read(wire: WireName, events: readonly object[]): Read {
   const accumulator = ACCUMULATORS[wire]();
   const shown = events.flatMap((event) => accumulator.take(event as never) ?? []);
   return { shown, turn: accumulator.end() };
+}
+
+/** What a wire makes of its events' texts, which a provider may write as `JSON.stringify` never does. */
+export function readTexts(wire: WireName, events: readonly string[]): Promise<ModelTurn> {
+  const response = new Response(events.map((data) => `data: ${data}\n\n`).join(""));
+  const accumulator = ACCUMULATORS[wire]() as Accumulator<object>;
+  return turnOf(
+    wireProvider(wire, () => ({ accumulator, open: () => Promise.resolve(response) })),
+    asking("m"),
+  );
 }
 
 export interface GoodCall {

@@ -4,10 +4,11 @@ import {
   LIMITS,
   rolesAllow,
   type CallErrorCode,
+  type Fault,
   type GrantedApproval,
   unknownFunctionMessage,
 } from "@patchbay/protocol";
-import { type JsonObject, type JsonValue } from "@patchbay/kit";
+import { isEncoded, type JsonObject, type JsonValue } from "@patchbay/kit";
 import { approvalFault } from "./approval.ts";
 import { parseContext } from "./context.ts";
 import { failed, failure, listFaults, type FailedOutcome } from "./errors.ts";
@@ -88,7 +89,10 @@ export async function admit(
       return refuse(log, rule, "denied", `The context of this query is invalid: ${listFaults(context.faults)}`);
     rule = "input";
     const input = await definition.parseInput(given);
-    if (!input.ok) return refuse(log, rule, "invalid_arguments", `Invalid arguments: ${listFaults(input.faults)}`);
+    if (!input.ok) {
+      const faults = listFaults(input.faults.map((one) => withAdvice(one, given)));
+      return refuse(log, rule, "invalid_arguments", `Invalid arguments: ${faults}`);
+    }
     // Matches the handler's context type: the schema's output, or the context as it was sent.
     const known = (definition.contextSchema === undefined ? request.context : context.value) as never;
     const access = { role: request.role, context: known, input: input.value as never };
@@ -104,6 +108,16 @@ export async function admit(
   } catch (error) {
     return { ok: false, rule, outcome: failed(log, "call failed", { error }), error };
   }
+}
+
+/** Small models encode an array or object twice, and do not see it from "expected array, received string". */
+function withAdvice({ path, message }: Fault, given: JsonValue): Fault {
+  const value = path.split(".").reduce<unknown>((at, name) => (path === "" ? at : Object(at)[name]), given);
+  const wantsOther = /\b(array|object|record|tuple)\b|^Invalid input$/i.test(message);
+  return {
+    path,
+    message: wantsOther && isEncoded(value) ? `${message}; write the value itself, not as text` : message,
+  };
 }
 
 const NO_APPROVER = "The role of the query must confirm this call, and the query has no role. Send it with a role.";

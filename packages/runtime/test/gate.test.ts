@@ -165,6 +165,19 @@ describe("arguments", () => {
     expect(textOf(outcome)).toMatch(/^Invalid arguments: id: .*; address\.zip: .*; tags\.1: /);
   });
 
+  test.each([
+    ["address", '{"zip":"1"}', true],
+    ["tags", "[1, 2]", true],
+    ["tags", "none", false],
+    ["id", '["not read as JSON"]', false],
+  ])("%s as the text %s has advice on encoding: %s", async (name, text, advises) => {
+    const given = { id: "1", address: { zip: "1" }, tags: [1], [name]: text };
+    const outcome = await call(service, "probe", given);
+
+    if (name === "id") expect(outcome).toMatchObject({ ok: true });
+    else expect(textOf(outcome).includes("write the value itself, not as text")).toBe(advises);
+  });
+
   test("a long list of faults is shortened", async () => {
     const outcome = await call(service, "probe", { id: "1", address: { zip: "1" }, tags: Array(1000).fill("x") });
 

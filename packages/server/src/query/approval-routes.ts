@@ -30,7 +30,7 @@ export function approvalRoutes(deps: CallerDeps & Pick<HttpDeps, "approvals" | "
     decideApproval: forKey(async (exchange, caller) => {
       approvals.requireRight(caller);
       const limiter = () => countQuery(exchange, caller, deps.adapterLimit, "requests");
-      const decision = parse(ApprovalDecision, await receiveJson(exchange, { limiter }), []);
+      const decision = parse(ApprovalDecision, await receiveJson(exchange, { limiter, exact: true }), []);
       return json(exchange, 200, await approvals.decide(caller, idOf(exchange), decision));
     }),
   };

@@ -1,6 +1,13 @@
 import { createHash } from "node:crypto";
-import { canonicalJson, type JsonObject, type JsonValue, oncePer, present } from "@patchbay/kit";
-import { parseObject } from "@patchbay/models/neutral-request";
+import {
+  canonicalJson,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  oncePer,
+  present,
+  readArguments,
+} from "@patchbay/kit";
 import {
   type Message,
   type ModelCall,
@@ -103,7 +110,9 @@ function recordedMessage(message: Message, steady: Steadier): RecordedMessage {
 
 function recordedCall({ id, name, arguments: text }: ModelCall, steady: Steadier): RecordedCall {
   const written = steady.text(text);
-  return { id: steady.newCallId(id), name, arguments: parseObject(written) ?? written };
+  const read = readArguments(written);
+  const isObject = written !== "" && read.ok && isJsonObject(read.value);
+  return { id: steady.newCallId(id), name, arguments: isObject ? (read.value as JsonObject) : written };
 }
 
 const hashOfFunction = oncePer(({ description, inputSchema, effect, examples }: ModelFunction) =>

@@ -6,7 +6,7 @@ import {
   type TraceContext,
   unknownFunctionMessage,
 } from "@patchbay/protocol";
-import { type JsonValue, parseJson, present } from "@patchbay/kit";
+import { type JsonValue, type ParsedJson, present, readArguments } from "@patchbay/kit";
 import { grantOf } from "../../ports/store/approvals.ts";
 import { type AttemptAddress, type CallOrder, type Delivery, RunMoved } from "../../ports/function-gateway.ts";
 import type { ModelCall } from "../../ports/model-provider.ts";
@@ -53,7 +53,7 @@ function checkCalls(state: RunState, calls: readonly ModelCall[], { limits }: Ac
   const records: CallRecord[] = [];
   const counter = createCallCounter(state, limits);
   for (const [position, call] of calls.entries()) {
-    const parsed = call.arguments.trim() === "" ? { ok: true as const, value: {} } : parseJson(call.arguments);
+    const parsed = readArguments(call.arguments);
     const record: CallRecord = {
       callId: newId("call"),
       step: state.turns.length,
@@ -76,10 +76,10 @@ function checkCalls(state: RunState, calls: readonly ModelCall[], { limits }: Ac
  * The control plane's access check; the runtime checks again. A function that the role may not call is refused like one that does
  * not exist, so that a model cannot find out about it.
  */
-function refuse(state: RunState, name: string, parsed: ReturnType<typeof parseJson>): CallOutcome | undefined {
+function refuse(state: RunState, name: string, parsed: ParsedJson): CallOutcome | undefined {
   if (!state.functions.has(name))
     return callFailure("unknown_function", unknownFunctionMessage(name), state.hidden.has(name) ? "roles" : "unknown");
-  if (!parsed.ok) return callFailure("invalid_arguments", `The arguments ${parsed.message.replace(/^is/, "are")}.`);
+  if (!parsed.ok) return callFailure("invalid_arguments", parsed.message);
   return undefined;
 }
 

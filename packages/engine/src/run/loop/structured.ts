@@ -1,6 +1,6 @@
 import { ANSWER_STEPS, validateAnswer } from "@patchbay/schema";
 import { type Fault } from "@patchbay/protocol";
-import { inexactNumber, type JsonObject, type JsonValue, parseJson, type Steps } from "@patchbay/kit";
+import { type JsonObject, type JsonValue, lossIn, parseJson, type Steps } from "@patchbay/kit";
 import type { Message, ModelCall, ModelFunction, ModelResult, ModelTurn } from "../../ports/model-provider.ts";
 import type { TurnRecord } from "../../ports/records.ts";
 import { RunFailure } from "../run-failure.ts";
@@ -111,10 +111,11 @@ export function readValue(schema: JsonObject, text: string, steps?: Steps): { va
   const refused = (message: string) => ({ value: null, faults: [{ path: "", message }] });
   const parsed = parseJson(text);
   if (!parsed.ok) return refused(parsed.message);
-  const inexact = inexactNumber(text);
-  if (inexact !== undefined)
+  const loss = lossIn(text);
+  if (loss && loss.number === undefined) return refused(`has the member ${JSON.stringify(loss.path)} twice.`);
+  if (loss)
     return refused(
-      `holds the number ${inexact}, which JSON readers cannot keep exactly. Write a number that a 64-bit float holds, or a string where the schema takes one.`,
+      `holds the number ${loss.number}, which JSON readers cannot keep exactly. Write a number that a 64-bit float holds, or a string where the schema takes one.`,
     );
   const value = parsed.value as JsonValue;
   return { value, faults: validateAnswer(schema, value, steps) };
