@@ -2,6 +2,7 @@ import type { Anthropic } from "@anthropic-ai/sdk";
 import type { Message, ModelFunction, ModelProvider, ModelRequest } from "@patchbay/engine/ports/model-provider";
 import { ANTHROPIC_WIRE, anthropicAccumulator, type AnthropicEvent } from "./anthropic-accumulator.ts";
 import { createProviderFetch, usableKey } from "./provider-fetch.ts";
+import type { Profile, ServerProfile } from "./profiles.ts";
 import { wireProvider } from "./turn-stream.ts";
 import { type JsonObject, oncePer } from "@patchbay/kit";
 import { anthropicCapabilities } from "./capabilities.ts";
@@ -15,12 +16,13 @@ export interface AnthropicConfig {
   apiKey: string;
   /** Without `/v1`. Default: Anthropic's own. */
   baseUrl?: string;
+  profile?: Profile;
 }
 
 const OWN = "https://api.anthropic.com";
 
 /** Claude over the Messages API. */
-export function createAnthropic({ apiKey, baseUrl = OWN }: AnthropicConfig): ModelProvider {
+export function createAnthropic({ apiKey, baseUrl = OWN }: AnthropicConfig, profile: ServerProfile): ModelProvider {
   let client: Promise<Anthropic> | undefined;
   const connect = () =>
     (client ??= import("@anthropic-ai/sdk").then(({ Anthropic }) => {
@@ -31,14 +33,15 @@ export function createAnthropic({ apiKey, baseUrl = OWN }: AnthropicConfig): Mod
 
   return wireProvider<AnthropicEvent>("anthropic", (request) => {
     const { body, headers, names, parameters, warnings } = anthropicRequest(request, { isOwn: baseUrl === OWN });
+    const send = profile.adapt(async (fitting, signal) => {
+      const { messages } = await connect();
+      // This package writes the body itself, to send members that the types no longer have (temperature).
+      const params = fitting as unknown as Anthropic.MessageCreateParamsStreaming;
+      return messages.create(params, { signal, headers }).asResponse();
+    });
     return {
       accumulator: anthropicAccumulator({ model: request.model, names, parameters, warnings }),
-      async open(signal) {
-        const { messages } = await connect();
-        // This package writes the body itself, to send members that the types no longer have (temperature).
-        const params = body as unknown as Anthropic.MessageCreateParamsStreaming;
-        return messages.create(params, { signal, headers }).asResponse();
-      },
+      open: (signal) => send(body, signal),
     };
   });
 }

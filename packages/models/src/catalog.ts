@@ -7,6 +7,7 @@ import type {
 } from "@patchbay/engine/ports/model-provider";
 import { PROVIDER_NAMES } from "@patchbay/protocol/providers";
 import { contextTokens } from "./capabilities.ts";
+import { createProfile } from "./profiles.ts";
 import { createPrices, type ModelPrices } from "./prices.ts";
 import { type Accounts, WIRES, type Wire } from "./providers.ts";
 
@@ -34,7 +35,7 @@ export function createModelCatalog(config: ProviderConfig): ListedCatalog {
   for (const name of PROVIDER_NAMES) {
     const account = config[name];
     const wire: Wire<never> = WIRES[name];
-    const provider = account && wire.create(account as never);
+    const provider = account && wire.create(account as never, createProfile(account));
     if (provider) entries.set(name, { provider, model: wire.defaultModel(account as never), wire });
   }
 

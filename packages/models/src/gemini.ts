@@ -28,6 +28,7 @@ export interface GeminiConfig {
   apiKey: string;
   /** Without a version. Default: Google's own. */
   baseUrl?: string;
+  profile?: never;
 }
 
 /**

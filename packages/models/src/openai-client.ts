@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, parseJson } from "@patchbay/kit";
 import type { TokenUsage } from "@patchbay/engine/ports/model-provider";
+import type { Profile } from "./profiles.ts";
 import { type BuiltRequest, createProviderFetch, keptRequest, usableKey } from "./provider-fetch.ts";
 import type { Meter } from "./turn-stream.ts";
 
@@ -8,6 +9,7 @@ export interface OpenaiConfig {
   apiKey: string;
   /** With `/v1`. Default: OpenAI's own. */
   baseUrl?: string;
+  profile?: Profile;
 }
 
 type Path = "/chat/completions" | "/responses";

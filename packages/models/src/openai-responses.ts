@@ -8,6 +8,7 @@ import type {
 import { openaiClient, type OpenaiConfig } from "./openai-client.ts";
 
 import { RESPONSES_WIRE, responsesAccumulator, type ResponsesEvent } from "./openai-responses-accumulator.ts";
+import type { ServerProfile } from "./profiles.ts";
 import { wireProvider } from "./turn-stream.ts";
 import { type JsonObject, oncePer } from "@patchbay/kit";
 import { openaiCapabilities } from "./capabilities.ts";
@@ -17,13 +18,14 @@ import { withWireIds } from "./wire-ids.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
 
 /** OpenAI over the Responses API. */
-export function createOpenaiResponses(config: OpenaiConfig): ModelProvider {
-  const post = openaiClient(config);
+export function createOpenaiResponses(config: OpenaiConfig, profile: ServerProfile): ModelProvider {
+  const client = openaiClient(config);
+  const post = profile.adapt((body, signal) => client("/responses", body, signal));
   return wireProvider<ResponsesEvent>("openai", (request) => {
     const { body, names, warnings } = responsesRequest(request);
     return {
       accumulator: responsesAccumulator({ model: request.model, names, warnings }),
-      open: (signal) => post("/responses", body, signal),
+      open: (signal) => post(body, signal),
     };
   });
 }

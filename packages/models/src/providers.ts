@@ -6,6 +6,7 @@ import { createGemini, type GeminiConfig } from "./gemini.ts";
 import { createOpenaiChat } from "./openai-chat.ts";
 import type { OpenaiConfig } from "./openai-client.ts";
 import { createOpenaiResponses } from "./openai-responses.ts";
+import type { ServerProfile } from "./profiles.ts";
 
 /** How the engine uses a provider. */
 export interface Wire<Account> {
@@ -13,7 +14,7 @@ export interface Wire<Account> {
   owns(model: string): boolean;
   defaultModel(account: Account): string;
   /** Undefined for an account without a key or address. */
-  create(account: Account): ModelProvider | undefined;
+  create(account: Account, profile: ServerProfile): ModelProvider | undefined;
   /** The name that goes over the wire. Default: the same name. */
   wireModel?(model: string): string;
 }
@@ -32,10 +33,10 @@ const openai: Wire<OpenaiAccount> = {
   owns: (model) => PROVIDER_NAMES.every((name) => name === "openai" || !WIRES[name].owns(model)),
   // The newest models accept functions only in Responses.
   defaultModel: ({ api }) => (api === "chat" ? "gpt-4.1-mini" : "gpt-6.1-terra"),
-  create({ api, apiKey, baseUrl }) {
+  create({ api, apiKey, baseUrl }, profile) {
     if (!apiKey && !baseUrl) return undefined;
     const create = api === "chat" ? createOpenaiChat : createOpenaiResponses;
-    return create({ apiKey: apiKey ?? "none", ...present({ baseUrl }) });
+    return create({ apiKey: apiKey ?? "none", ...present({ baseUrl }) }, profile);
   },
 };
 

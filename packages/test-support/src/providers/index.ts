@@ -1,3 +1,4 @@
+export { COMPATIBLE_SERVERS, type CompatibleServerName } from "./compatible-servers.ts";
 export { promptOf } from "./prompt-cache.ts";
 export {
   callThenAnswer,

@@ -4,6 +4,7 @@ import { setImmediate as nextLoop, setTimeout as sleep } from "node:timers/promi
 import type { JsonObject } from "@patchbay/kit";
 import { anthropicWire } from "./anthropic-wire.ts";
 import { geminiWire } from "./gemini-wire.ts";
+import { type CompatibleServerName, compatibleServer } from "./compatible-servers.ts";
 import { chatWire } from "./openai-chat-wire.ts";
 import { responsesWire } from "./openai-responses-wire.ts";
 import { promptCache } from "./prompt-cache.ts";
@@ -41,13 +42,17 @@ interface StandInConfig {
   gemini?: { apiKey: string; baseUrl: string };
 }
 
-/** With `countsTokens`, usage that a script omits is counted from the requests, with a prompt cache. */
+/**
+ * With `countsTokens`, usage that a script omits is counted from the requests, with a prompt cache. With `server`, it
+ * refuses what that server refuses.
+ */
 export async function startStandIn(
   wire: Wire,
   script: Script,
-  { countsTokens = false }: { countsTokens?: boolean } = {},
+  { countsTokens = false, server: as }: { countsTokens?: boolean; server?: CompatibleServerName } = {},
 ): Promise<StandIn> {
   const format = FORMATS[wire];
+  const compatible = as && compatibleServer(as);
   const count = countsTokens ? promptCache(wire) : undefined;
   /** By model: none accepts what another one issued. */
   const issued = new Map<string, Issued>();
@@ -79,6 +84,11 @@ export async function startStandIn(
       recorded.refusal = refusal.message;
       return sendJson(response, refusal.status, format.errorBody(refusal));
     }
+    const strict = compatible?.refuse?.(body);
+    if (strict) {
+      recorded.refusal = JSON.stringify(strict.body);
+      return sendJson(response, strict.status, strict.body);
+    }
     const scripted = await script(recorded.summary, turn);
     if (scripted.delayMs) await sleep(scripted.delayMs, undefined, { ref: false });
     if (scripted.error)
@@ -86,7 +96,8 @@ export async function startStandIn(
     const usage = { ...count?.(recorded.summary.model, body), ...scripted.usage };
     const answer = format.answer({ ...scripted, usage }, recorded.summary, issuedBy(recorded.summary));
     const ending = scripted.midStreamError ? [format.errorEvent(scripted.midStreamError)] : answer.terminal;
-    const bytes = Buffer.from([...answer.body, ...ending].join(""));
+    const text = [...answer.body, ...ending].join("");
+    const bytes = Buffer.from(compatible?.thoughts ? text.replaceAll("reasoning_content", compatible.thoughts) : text);
     recorded.answerBytes = bytes.length;
     return send(response, bytes, scripted);
   }
