@@ -14,8 +14,8 @@ test("settings of an agent are set, shown and cleared", async () => {
   const update = ["agents", "update", agentId];
 
   const given = [
-    "--provider anthropic --model claude-sonnet-5-5 --temperature 0.2 --max-tokens 2000 --steps 5",
-    "--fallback openai/gpt-6-luna,gemini --max-cost-run 0.25 --history-tokens 20000 --locked model,temperature --callers required",
+    "--provider anthropic --model claude-sonnet-5-5 --temperature 0.2 --reasoning none --max-tokens 2000 --steps 5",
+    "--fallback openai/gpt-6-luna#max,gemini#low --max-cost-run 0.25 --history-tokens 20000 --locked model,temperature --callers required",
     "--retention-days 7",
   ];
   const set = await admin.json(...update, ...given.join(" ").split(" "), "--response-schema", file);
@@ -24,9 +24,13 @@ test("settings of an agent are set, shown and cleared", async () => {
     provider: "anthropic",
     model: "claude-sonnet-5-5",
     temperature: 0.2,
+    reasoning: "none",
     maxTokens: 2000,
     steps: 5,
-    fallback: [{ provider: "openai", model: "gpt-6-luna" }, { provider: "gemini" }],
+    fallback: [
+      { provider: "openai", model: "gpt-6-luna", reasoning: "max" },
+      { provider: "gemini", reasoning: "low" },
+    ],
     maxCostUsd: 0.25,
     historyTokens: 20_000,
     responseSchema: schema,
@@ -38,7 +42,11 @@ test("settings of an agent are set, shown and cleared", async () => {
   expect((await admin.json("agents", "list")).items).toMatchObject([{ settings }]);
   expect((await admin.run("agents", "list")).stdout).toContain("anthropic/claude-sonnet-5-5");
   const shown = (await admin.run(...update, "--steps", "6")).stdout;
-  for (const line of [/^steps +6$/m, /^fallback +openai\/gpt-6-luna, gemini$/m, /^cost of a run +at most 0.25 USD$/m])
+  for (const line of [
+    /^steps +6$/m,
+    /^fallback +openai\/gpt-6-luna#max, gemini#low$/m,
+    /^cost of a run +at most 0.25 USD$/m,
+  ])
     expect(shown).toMatch(line);
   expect(shown).toMatch(/^retention +7 days$/m);
 
@@ -59,6 +67,8 @@ test("settings of an agent are set, shown and cleared", async () => {
     ...flags.flatMap((flag) => [`--${flag}`, "none"]),
     "--response-schema",
     "none",
+    "--reasoning",
+    "default",
   );
   expect(cleared).toMatchObject({ name: "Desk" });
   expect(cleared["settings"]).toEqual({ model: "claude-sonnet-5-5" });
@@ -72,6 +82,7 @@ test.each([
   ["--max-tokens", "1e3", "expected a whole number from 1 to 1000000, or none"],
   ["--history-tokens", "999", "expected a whole number from 1000 to 1000000, or none"],
   ["--provider", "offline", "expected one of anthropic, openai, gemini, or none"],
+  ["--reasoning", "much", "expected one of none, low, medium, high, max, or default"],
   ["--model", "../x", "expected a model name such as gpt-6-luna, or none"],
   ["--fallback", "openai,mistral/x", "expected up to five from anthropic, openai, gemini"],
   ["--max-cost-run", "0.0000001", "expected US dollars above 0, at most 10000, with up to six decimals"],

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from "@patchbay/kit";
 import type { ModelCall, ModelDelta, ModelStop, TokenUsage } from "@patchbay/engine/ports/model-provider";
 import { modelFailure } from "./model-failure.ts";
 import { parseArguments, textOfArguments } from "./neutral-request.ts";
-import { type Accumulator, createMeter, type Meter, metered, type TurnOptions } from "./turn-stream.ts";
+import { type Accumulator, createMeter, type Meter, metered, reasoningOf, type TurnOptions } from "./turn-stream.ts";
 import { endOf, type WireEnds } from "./wire-ends.ts";
 import { distinctIds } from "./wire-ids.ts";
 import type { WireParameters } from "./wire-parameters.ts";
@@ -17,6 +17,7 @@ interface AnthropicUsage {
   cache_creation?: { ephemeral_1h_input_tokens?: number } | null;
   cache_read_input_tokens?: number | null;
   output_tokens?: number | null;
+  output_tokens_details?: { thinking_tokens?: number | null } | null;
 }
 
 /** The event members that the accumulator reads; it ignores the rest. */
@@ -148,6 +149,7 @@ function total(usage: AnthropicUsage, { count }: Meter): TokenUsage {
     cacheWriteInput,
     ...(hourCacheWriteInput > 0 && { hourCacheWriteInput }),
     output: count(usage.output_tokens),
+    ...reasoningOf(count(usage.output_tokens_details?.thinking_tokens)),
   };
 }
 

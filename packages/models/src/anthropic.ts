@@ -7,6 +7,7 @@ import { wireProvider } from "./turn-stream.ts";
 import { type JsonObject, oncePer } from "@patchbay/kit";
 import { anthropicCapabilities } from "./capabilities.ts";
 import { fittingEcho, parseArguments, settleTemperature, userText } from "./neutral-request.ts";
+import { settleReasoning } from "./reasoning.ts";
 import { takesStrict } from "./wire-schema.ts";
 import { withWireIds } from "./wire-ids.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
@@ -64,13 +65,21 @@ export function anthropicRequest(request: ModelRequest, { isOwn = true }: { isOw
   const parameters = wireParameters(functions);
   const can = anthropicCapabilities(model);
   const { temperature, warnings } = settleTemperature(request, { takes: can.temperature, max: 1 });
+  const { level, warnings: ofReasoning } = settleReasoning(request, "anthropic");
+  warnings.push(...ofReasoning);
   const body: JsonObject = { model, max_tokens: maxTokens, stream: true, ...BREAKPOINT };
   // The functions precede it, so all threads with this role share the prefix.
   if (system !== "") body["system"] = [{ type: "text", text: system, ...BREAKPOINT }];
   const list = messages(request);
   // Thinking and a temperature exclude each other; an explicit temperature wins.
   if (temperature !== undefined) body["temperature"] = temperature;
-  else if (can.thinking !== "budget" || !isUnthought(list)) Object.assign(body, thinking(can.thinking, maxTokens));
+  else if (can.thinking !== "budget" || !isUnthought(list))
+    Object.assign(body, thinking(can.thinking, maxTokens, level));
+  const reasons = level !== undefined && level !== 0 && level !== "disabled";
+  if (reasons && temperature !== undefined)
+    warnings.push(`The model ${model} takes no temperature while it reasons, so llmConfig.reasoning was not sent.`);
+  else if (reasons && !("thinking" in body) && thinking(can.thinking, maxTokens, level)["thinking"] === undefined)
+    warnings.push(`llmConfig.maxTokens leaves no room for reasoning: ${model} needs more than ${MIN_BUDGET} tokens.`);
   if (functions.length > 0) {
     const declared = isOwn && can.examples ? toolsWithExamples(functions) : tools(functions);
     const strict = can.strict && takesStrict(request.respond);
@@ -99,11 +108,18 @@ function isUnthought(list: readonly AnthropicMessage[]): boolean {
   return first !== undefined && first["type"] !== "thinking" && first["type"] !== "redacted_thinking";
 }
 
-function thinking(kind: "adaptive" | "budget" | "none", maxTokens: number): JsonObject {
+/** Claude refuses smaller budgets. */
+const MIN_BUDGET = 1_024;
+
+function thinking(kind: "adaptive" | "budget" | "none", maxTokens: number, level?: string | number): JsonObject {
+  if (level === "disabled") return { thinking: { type: "disabled" } };
   // Without `display` the newest models return empty thinking blocks.
-  if (kind === "adaptive") return { thinking: { type: "adaptive", display: "summarized" } };
-  const budget = Math.min(4096, Math.floor(maxTokens / 2));
-  if (kind === "none" || budget < 1024) return {};
+  const shown = { thinking: { type: "adaptive", display: "summarized" } };
+  if (kind === "adaptive") return level === undefined ? shown : { ...shown, output_config: { effort: level } };
+  // The answer needs the rest.
+  const most = typeof level === "number" ? Math.min(level, maxTokens * 0.75) : Math.min(4096, maxTokens / 2);
+  const budget = Math.floor(most);
+  if (kind === "none" || budget < MIN_BUDGET) return {};
   return { thinking: { type: "enabled", budget_tokens: budget } };
 }
 

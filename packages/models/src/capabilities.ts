@@ -50,9 +50,9 @@ export function contextTokens(model: string): number | undefined {
 /**
  * The first match counts; an unmatched name counts as the newest kind. Gateway prefixes (`vendor/model`) are ignored.
  */
-type Table<Capabilities> = readonly (readonly [RegExp, Capabilities])[];
+export type Table<Capabilities> = readonly (readonly [RegExp, Capabilities])[];
 
-function lookUp<Capabilities>(table: Table<Capabilities>, model: string, newest: Capabilities): Capabilities {
+export function lookUp<Capabilities>(table: Table<Capabilities>, model: string, newest: Capabilities): Capabilities {
   const name = model.slice(model.lastIndexOf("/") + 1);
   return table.find(([pattern]) => pattern.test(name))?.[1] ?? newest;
 }

@@ -8,7 +8,7 @@ import {
 } from "@patchbay/engine/ports/model-provider";
 import { modelFailure, retryAfterMs } from "./model-failure.ts";
 import { parseArguments, textOfArguments } from "./neutral-request.ts";
-import { type Accumulator, createMeter, type Meter, metered, type TurnOptions } from "./turn-stream.ts";
+import { type Accumulator, createMeter, type Meter, metered, reasoningOf, type TurnOptions } from "./turn-stream.ts";
 import { endOf, type WireEnds } from "./wire-ends.ts";
 import { distinctIds } from "./wire-ids.ts";
 
@@ -149,6 +149,7 @@ function usageOf(usage: NonNullable<GeminiChunk["usageMetadata"]>, { count }: Me
     // Gemini caches on its own, charges nothing for it and reports no writes.
     cacheWriteInput: 0,
     output: count(usage.candidatesTokenCount) + count(usage.thoughtsTokenCount),
+    ...reasoningOf(count(usage.thoughtsTokenCount)),
   };
 }
 

@@ -16,10 +16,11 @@ import {
 } from "./gemini-accumulator.ts";
 import { type BuiltRequest, createProviderFetch, keptRequest, usableKey } from "./provider-fetch.ts";
 import { wireProvider } from "./turn-stream.ts";
-import { isJsonObject, type JsonObject, type JsonValue, oncePer, parseJson } from "@patchbay/kit";
+import { isJsonObject, type JsonObject, type JsonValue, oncePer, parseJson, present } from "@patchbay/kit";
 import { geminiCapabilities } from "./capabilities.ts";
 import { fittingEcho, parseArguments, settleTemperature, userText } from "./neutral-request.ts";
 import { withWireIds } from "./wire-ids.ts";
+import { settleReasoning } from "./reasoning.ts";
 import { isMadeUpCallId, wireNames, type WireNames } from "./wire-names.ts";
 
 import { hasMembers, takesNothing, wireSchema } from "./wire-schema.ts";
@@ -102,7 +103,12 @@ export function geminiRequest(request: ModelRequest) {
   const { temperature, warnings } = settleTemperature(request, { takes: can.temperature, max: 2 });
   const generationConfig: JsonObject = { maxOutputTokens: maxTokens };
   if (temperature !== undefined) generationConfig["temperature"] = temperature;
-  if (can.thoughts) generationConfig["thinkingConfig"] = { includeThoughts: true };
+  const { level, warnings: ofReasoning } = settleReasoning(request, "gemini");
+  warnings.push(...ofReasoning);
+  if (can.thoughts) {
+    const asked = typeof level === "number" ? { thinkingBudget: level } : present({ thinkingLevel: level });
+    generationConfig["thinkingConfig"] = { includeThoughts: level !== 0, ...asked };
+  }
   const body: GeminiBody = {
     contents: contentsOf(request, names, can.signatures),
     generationConfig,

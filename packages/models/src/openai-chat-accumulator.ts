@@ -34,6 +34,7 @@ export interface ChatChunk {
     prompt_tokens?: number;
     prompt_tokens_details?: { cached_tokens?: number; cache_write_tokens?: number } | null;
     completion_tokens?: number;
+    completion_tokens_details?: { reasoning_tokens?: number } | null;
   } | null;
   error?: { code?: string | number | null; type?: string; message?: string } | string | null;
 }
@@ -114,7 +115,8 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
       // Servers that send counts with each chunk include that chunk's text.
       if (chunk.usage) {
         const { prompt_tokens: input, prompt_tokens_details: details, completion_tokens: output } = chunk.usage;
-        meter.counted(openaiUsage({ input, details, output }, meter));
+        const written = chunk.usage.completion_tokens_details;
+        meter.counted(openaiUsage({ input, details, output, written }, meter));
       }
       return shown;
     },

@@ -6,6 +6,7 @@ import { wireProvider } from "./turn-stream.ts";
 import { type JsonObject, type JsonValue, oncePer } from "@patchbay/kit";
 import { openaiCapabilities } from "./capabilities.ts";
 import { argumentsText, fittingEcho, settleTemperature, userText } from "./neutral-request.ts";
+import { settleReasoning } from "./reasoning.ts";
 import { resultText } from "./openai-responses.ts";
 import { takesStrict, wireSchema } from "./wire-schema.ts";
 import { withWireIds } from "./wire-ids.ts";
@@ -37,7 +38,13 @@ export function chatRequest(request: ModelRequest) {
   const names = wireNames(functions);
   const can = openaiCapabilities(model, "chat");
   const idle = can.chatWithoutReasoning && functions.length > 0;
-  const { temperature, warnings } = settleTemperature(request, { takes: can.temperature || idle, max: 2 });
+  const { level, warnings: ofReasoning } = settleReasoning(
+    request,
+    idle ? "idle" : can.own ? "responses" : "compatible",
+  );
+  const takes = can.temperature || idle || level === "none";
+  const { temperature, warnings } = settleTemperature(request, { takes, max: 2 });
+  warnings.push(...ofReasoning);
   const body: JsonObject = {
     model,
     messages: [
@@ -54,6 +61,7 @@ export function chatRequest(request: ModelRequest) {
     body["tool_choice"] = choiceOf(request, names, can.own);
   }
   if (idle) body["reasoning_effort"] = "none";
+  else if (level !== undefined) body["reasoning_effort"] = level;
   // Compatible servers may refuse unknown members.
   if (can.own) body["prompt_cache_key"] = cacheKey;
   if (temperature !== undefined) body["temperature"] = temperature;

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, parseJson } from "@patchbay/kit";
 import type { TokenUsage } from "@patchbay/engine/ports/model-provider";
 import type { Profile } from "./profiles.ts";
 import { type BuiltRequest, createProviderFetch, keptRequest, usableKey } from "./provider-fetch.ts";
-import type { Meter } from "./turn-stream.ts";
+import { type Meter, reasoningOf } from "./turn-stream.ts";
 
 /** An account at OpenAI, or at a server compatible with it. */
 export interface OpenaiConfig {
@@ -61,12 +61,14 @@ interface OpenaiCounts {
   input?: number | undefined;
   details?: { cached_tokens?: number; cache_write_tokens?: number } | null | undefined;
   output?: number | undefined;
+  written?: { reasoning_tokens?: number } | null | undefined;
 }
 
 /** The counts of both wires, which name them differently. */
-export const openaiUsage = ({ input, details, output }: OpenaiCounts, { count }: Meter): TokenUsage => ({
+export const openaiUsage = ({ input, details, output, written }: OpenaiCounts, { count }: Meter): TokenUsage => ({
   input: count(input),
   cachedInput: count(details?.cached_tokens),
   cacheWriteInput: count(details?.cache_write_tokens),
   output: count(output),
+  ...reasoningOf(count(written?.reasoning_tokens)),
 });

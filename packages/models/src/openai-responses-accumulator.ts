@@ -36,6 +36,7 @@ interface ResponseBody {
     input_tokens?: number;
     input_tokens_details?: { cached_tokens?: number; cache_write_tokens?: number } | null;
     output_tokens?: number;
+    output_tokens_details?: { reasoning_tokens?: number } | null;
   } | null;
 }
 
@@ -69,7 +70,8 @@ export function responsesAccumulator(options: TurnOptions): Accumulator<Response
       if (typeof event.delta === "string") meter.wrote(event.delta);
       if (event.response?.usage) {
         const { input_tokens: input, input_tokens_details: details, output_tokens: output } = event.response.usage;
-        meter.counted(openaiUsage({ input, details, output }, meter));
+        const written = event.response.usage.output_tokens_details;
+        meter.counted(openaiUsage({ input, details, output, written }, meter));
       }
       switch (event.type) {
         case "response.output_text.delta":

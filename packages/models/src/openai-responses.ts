@@ -13,6 +13,7 @@ import { wireProvider } from "./turn-stream.ts";
 import { type JsonObject, oncePer } from "@patchbay/kit";
 import { openaiCapabilities } from "./capabilities.ts";
 import { argumentsText, fittingEcho, settleTemperature, userText } from "./neutral-request.ts";
+import { settleReasoning } from "./reasoning.ts";
 import { takesStrict, wireSchema } from "./wire-schema.ts";
 import { withWireIds } from "./wire-ids.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
@@ -37,7 +38,9 @@ export function responsesRequest(request: ModelRequest) {
   const { model, system, functions, maxTokens, toolChoice, respond, cacheKey } = request;
   const names = wireNames(functions);
   const can = openaiCapabilities(model, "responses");
-  const { temperature, warnings } = settleTemperature(request, { takes: can.temperature, max: 2 });
+  const { level, warnings: ofReasoning } = settleReasoning(request, "responses");
+  const { temperature, warnings } = settleTemperature(request, { takes: can.temperature || level === "none", max: 2 });
+  warnings.push(...ofReasoning);
   if (maxTokens < MIN_OUTPUT_TOKENS)
     warnings.push(
       `The model ${model} takes at least ${MIN_OUTPUT_TOKENS} output tokens, so ${MIN_OUTPUT_TOKENS} were allowed instead of ${maxTokens}.`,
@@ -59,7 +62,7 @@ export function responsesRequest(request: ModelRequest) {
       toolChoice !== "respond" || !respond ? toolChoice : { type: "function", name: names.toWire(respond.name) };
   }
   if (can.reasoning) {
-    body["reasoning"] = { summary: "auto" };
+    body["reasoning"] = { summary: "auto", ...(level !== undefined && { effort: level }) };
     body["include"] = ["reasoning.encrypted_content"];
   }
   if (temperature !== undefined) body["temperature"] = temperature;

@@ -191,6 +191,9 @@ export function createMeter({ warnings }: Pick<TurnOptions, "warnings">) {
 }
 export type Meter = ReturnType<typeof createMeter>;
 
+/** The member for reasoning tokens; none for 0, which also means that the provider does not count them. */
+export const reasoningOf = (tokens: number): Pick<TokenUsage, "reasoning"> => (tokens > 0 ? { reasoning: tokens } : {});
+
 /**
  * A provider's token count as a whole number, at least 0. Compatible servers send text, negative numbers and nothing.
  */

@@ -22,7 +22,7 @@ const TEXT = "Zürich → 東京. ".repeat(50);
 const COUNTED_AHEAD: Partial<Record<Wire, Partial<TokenUsage>>> = {
   anthropic: { input: 120, cachedInput: 40, output: 1 },
   // Its thoughts.
-  gemini: { input: 120, cachedInput: 40, output: 10 },
+  gemini: { input: 120, cachedInput: 40, output: 10, reasoning: 10 },
 };
 const NOTHING: TokenUsage = { input: 0, cachedInput: 0, cacheWriteInput: 0, output: 0 };
 
@@ -89,7 +89,7 @@ export function streamContract({ wire, model }: WireTraits): void {
     ["broken off", { cutAfterBytes: 4_000 }],
     ["ended early", { cutAfterBytes: 4_000, cutCleanly: true }],
   ])("an answer that is %s reports its usage", async (_name, ending) => {
-    await using standIn = await startStandIn(wire, scriptFor({ text: TEXT, ...ending }));
+    await using standIn = await startStandIn(wire, scriptFor({ text: TEXT, usage: { reasoning: 10 }, ...ending }));
 
     const { events, error } = await attempt(providerOf(standIn), asking(model));
 
@@ -103,7 +103,10 @@ export function streamContract({ wire, model }: WireTraits): void {
   });
 
   test("an aborted answer reports its usage", async () => {
-    await using standIn = await startStandIn(wire, scriptFor({ text: TEXT, stallAfterBytes: 4_000 }));
+    await using standIn = await startStandIn(
+      wire,
+      scriptFor({ text: TEXT, usage: { reasoning: 10 }, stallAfterBytes: 4_000 }),
+    );
     const caller = new AbortController();
     const reason = new Error("cancelled");
 

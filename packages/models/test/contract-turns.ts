@@ -156,8 +156,14 @@ export function turnContract({ wire, model, takesTemperature, takesNoTemperature
     ]);
   });
 
-  test("usage counts tokens read from and written to a cache as parts of the input", async () => {
-    const usage = { input: 1000, cachedInput: 600, cacheWriteInput: wire === "gemini" ? 0 : 300, output: 50 };
+  test("usage has cached tokens as parts of the input, and reasoning as a part of the output", async () => {
+    const usage = {
+      input: 1000,
+      cachedInput: 600,
+      cacheWriteInput: wire === "gemini" ? 0 : 300,
+      output: 50,
+      reasoning: 20,
+    };
     await using standIn = await startStandIn(wire, scriptFor({ text: "ok", usage }));
 
     expect((await turnOf(providerOf(standIn), asking(model))).usage).toEqual(usage);

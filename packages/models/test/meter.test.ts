@@ -93,14 +93,14 @@ test("the usage of a cut answer of Gemini is its last count plus an estimate of 
   const accumulator = geminiAccumulator(options());
 
   expect(used(accumulator, { ...part({ text: "Hm", thought: true }), usageMetadata: counts })).toEqual({
-    counted: { ...NOTHING, input: 60, output: 20 },
+    counted: { ...NOTHING, input: 60, output: 20, reasoning: 20 },
     uncountedBytes: 0,
   });
   const calling = part({ functionCall: { name: "ping", args: { id: "1" } } });
   expect(used(accumulator, part({ text: "abcd" }), calling)).toMatchObject({ uncountedBytes: 4 + 10 });
   const counted = { ...counts, candidatesTokenCount: 6 };
   expect(used(accumulator, { ...part({ text: "ef" }), usageMetadata: counted })).toEqual({
-    counted: { ...NOTHING, input: 60, output: 26 },
+    counted: { ...NOTHING, input: 60, output: 26, reasoning: 20 },
     uncountedBytes: 0,
   });
 });

@@ -33,7 +33,7 @@ export const offlineModel: ModelProvider = {
 
 /** Its usage is an estimate: one token for every four characters. */
 function takeTurn(request: ModelRequest): ModelTurn {
-  const { respond, toolChoice, messages, temperature } = request;
+  const { respond, toolChoice, messages, temperature, reasoning = "none" } = request;
   const functions = respond ? request.functions.filter((fn) => fn !== respond) : request.functions;
   const situation = readSituation({ messages, functions });
   const planned = toolChoice === "auto" ? situation.calls.slice(0, MAX_CALLS_PER_TURN) : [];
@@ -50,6 +50,7 @@ function takeTurn(request: ModelRequest): ModelTurn {
   const thought = writeThought({ ...situation, calls: planned });
   const warnings = [
     ...(temperature === undefined ? [] : ["The offline model takes no temperature."]),
+    ...(reasoning === "none" ? [] : ["The offline model has no reasoning."]),
     ...(value ? ["The offline model filled the answer's members by their names. It is not a language model."] : []),
   ];
   return {

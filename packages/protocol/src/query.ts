@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { inexactMessage, inexactNumber, isJsonObject, parseJson, type JsonObject } from "@patchbay/kit";
-import { CALLERS, LIMITS, MODEL_NAME, OVERRIDES } from "./limits.ts";
+import { CALLERS, LIMITS, MODEL_NAME, OVERRIDES, REASONING } from "./limits.ts";
 import { PROVIDER_NAMES } from "./providers.ts";
 import { checkResponseSchema } from "@patchbay/schema";
 
@@ -49,6 +49,9 @@ export const LlmConfig = z.object({
   ),
   temperature: optional(z.number().min(0).max(2)).describe(
     "Randomness of the model's words. Default: the agent's setting, else the provider's.",
+  ),
+  reasoning: optional(z.enum(REASONING)).describe(
+    "How much the model reasons before it answers; `warnings` says when it lacks the level. Default: the agent's setting, else the provider's. Reasoning counts as output.",
   ),
   fallback: optional(z.boolean()).describe(
     "`false` disables the agent's fallback models for this query. Default: true.",
@@ -141,7 +144,12 @@ export type LocalQueryRequest = z.infer<typeof LocalQueryRequest>;
 const requiredModelName = z.string().regex(MODEL_NAME, "must be a model name");
 
 /** A model to try when the previous ones fail. Without a name, the provider's default model. */
-export const FallbackModel = z.strictObject({ provider: z.enum(PROVIDER_NAMES), model: requiredModelName.optional() });
+export const FallbackModel = z.strictObject({
+  provider: z.enum(PROVIDER_NAMES),
+  model: requiredModelName.optional(),
+  /** Instead of the agent's, unless the query sets its own. */
+  reasoning: z.enum(REASONING).optional(),
+});
 export type FallbackModel = z.infer<typeof FallbackModel>;
 
 /** Agent settings for models, callers and data. The control plane's defaults apply to absent properties. */
@@ -150,6 +158,7 @@ export const AgentSettings = z.strictObject({
   model: requiredModelName.optional(),
   temperature: z.number().min(0).max(2).optional(),
   maxTokens: z.int().min(1).max(LIMITS.maxTokens).optional(),
+  reasoning: z.enum(REASONING).optional(),
   /** Number of turns with function calls before the model must answer. */
   steps: z.int().min(1).max(100).optional(),
   fallback: z.array(FallbackModel).max(5).optional(),

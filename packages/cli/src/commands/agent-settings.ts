@@ -2,9 +2,11 @@ import {
   type AgentSettings,
   type AgentSettingsChange,
   CALLERS,
+  type FallbackModel,
   LIMITS,
   OVERRIDES,
   PROVIDER_NAMES,
+  REASONING,
 } from "@patchbay/protocol";
 import { plainOption, readJsonFile, type TypedOption } from "../options.ts";
 
@@ -15,6 +17,8 @@ interface Setting {
   flags: string;
   description: string;
   expected: string;
+  /** What clears it. Default: `NONE`. */
+  clearedBy?: string;
   /** Default: the text itself. */
   read?: (text: string) => unknown;
 }
@@ -45,6 +49,12 @@ const SETTINGS: Partial<Record<keyof AgentSettings, Setting>> = {
     description: `tokens in one model answer, 1 to ${LIMITS.maxTokens}; a longer one is cut (default: ${LIMITS.defaultMaxTokens})`,
     ...whole(1, LIMITS.maxTokens),
   },
+  reasoning: {
+    flags: "--reasoning <level>",
+    description: `how much the model reasons: ${REASONING.join(", ")}, or default for the provider's (default: the provider's)`,
+    expected: `one of ${REASONING.join(", ")}`,
+    clearedBy: "default",
+  },
   steps: {
     flags: "--steps <count>",
     description: `turns with function calls, 1 to 100, before the model must answer (default: ${LIMITS.steps})`,
@@ -52,8 +62,9 @@ const SETTINGS: Partial<Record<keyof AgentSettings, Setting>> = {
   },
   fallback: {
     flags: "--fallback <models>",
-    description: "models to try in this order when one fails: PROVIDER or PROVIDER/MODEL, comma-separated",
-    expected: `up to five from ${PROVIDERS}, each optionally with a model, such as anthropic/claude-sonnet-5-5,openai`,
+    description:
+      "models to try in this order when one fails: PROVIDER or PROVIDER/MODEL, comma-separated, each with its own reasoning after a #",
+    expected: `up to five from ${PROVIDERS}, each optionally with a model, such as anthropic/claude-sonnet-5-5#low,openai`,
     read: asModels,
   },
   maxCostUsd: {
@@ -110,8 +121,9 @@ function asNames(text: string): string[] {
 
 function asModels(text: string): unknown {
   return asNames(text).map((entry) => {
-    const [provider = "", ...model] = entry.split("/");
-    return { provider, ...(model.length > 0 && { model: model.join("/") }) };
+    const [name = "", reasoning] = entry.split("#");
+    const [provider = "", ...model] = name.split("/");
+    return { provider, ...(model.length > 0 && { model: model.join("/") }), ...(reasoning && { reasoning }) };
   });
 }
 
@@ -128,10 +140,10 @@ export async function settingsChange(
   for (const [name, setting] of Object.entries(SETTINGS)) {
     const text = texts[optionOf(setting).attributeName()];
     if (text === undefined) continue;
-    const { flags, expected, read = String } = setting;
-    const value = text === NONE ? null : read(text);
+    const { flags, expected, clearedBy = NONE, read = String } = setting;
+    const value = text === clearedBy ? null : read(text);
     if (value !== null && !AgentSettings.shape[name as keyof AgentSettings].safeParse(value).success)
-      refuse(`option '${flags}' argument '${text}' is invalid. expected ${expected}, or ${NONE}`);
+      refuse(`option '${flags}' argument '${text}' is invalid. expected ${expected}, or ${clearedBy}`);
     change[name] = value;
   }
   const { responseSchema: file } = texts;
@@ -140,6 +152,9 @@ export async function settingsChange(
     change["responseSchema"] = file === NONE ? null : await readJsonFile("--response-schema", file);
   return Object.keys(change).length === 0 ? undefined : change;
 }
+
+const nameOf = ({ provider, model, reasoning }: FallbackModel): string =>
+  (model ? `${provider}/${model}` : provider) + (reasoning ? `#${reasoning}` : "");
 
 const daysOf = (count: number): string => (count === 1 ? "1 day" : `${count} days`);
 
@@ -151,12 +166,10 @@ export function settingsFields(settings: AgentSettings): [name: string, value: s
     ["provider", said(provider)],
     ["model", said(model)],
     ["temperature", said(temperature)],
+    ["reasoning", said(settings.reasoning)],
     ["max tokens", said(maxTokens)],
     ["steps", said(steps)],
-    [
-      "fallback",
-      fallback?.map(({ provider, model }) => (model ? `${provider}/${model}` : provider)).join(", ") ?? NONE,
-    ],
+    ["fallback", fallback?.map(nameOf).join(", ") ?? NONE],
     ["history tokens", said(historyTokens)],
     [
       "response schema",

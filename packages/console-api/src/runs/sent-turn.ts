@@ -1,3 +1,4 @@
+import { present } from "@patchbay/kit";
 import { isDeepStrictEqual } from "node:util";
 import type { Manifest } from "@patchbay/protocol";
 import type { ModelMessage, ModelParameters, SentTurn } from "@patchbay/protocol/console";
@@ -75,8 +76,9 @@ function chosen(models: ModelCatalog, wanted: { provider: string; model: string 
 }
 
 function parametersOf({ request, provider }: SentRequest): ModelParameters {
-  const { model, maxTokens, temperature = null, toolChoice, respond, cacheKey } = request;
-  return { provider, model, maxTokens, temperature, toolChoice, answerFunction: respond?.name ?? null, cacheKey };
+  const { model, maxTokens, temperature = null, reasoning, toolChoice, respond, cacheKey } = request;
+  const more = { ...present({ reasoning }), answerFunction: respond?.name ?? null };
+  return { provider, model, maxTokens, temperature, toolChoice, cacheKey, ...more };
 }
 
 function differenceOf(sent: SentRequest, before: SentRequest): NonNullable<SentTurn["difference"]> {

@@ -36,7 +36,7 @@ export interface Bar extends Stretch, Pick<Span, "id" | "parentId" | "kind" | "n
 
 /** The run's own span. */
 export function queryBar({ run, resumedAt }: RunParts): Bar {
-  const { query, context, analysisMode, maxTokens, temperature, testCall } = run.request;
+  const { query, context, analysisMode, maxTokens, temperature, reasoning, testCall } = run.request;
   return {
     id: run.runId,
     parentId: null,
@@ -51,7 +51,7 @@ export function queryBar({ run, resumedAt }: RunParts): Bar {
       ...present({ role: run.role }),
       analysisMode,
       maxTokens,
-      ...present({ temperature }),
+      ...present({ temperature, reasoning }),
       ...(resumedAt.length > 0 && { resumed: resumedAt.length }),
     },
   };

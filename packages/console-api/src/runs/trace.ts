@@ -1,4 +1,4 @@
-import { isoTime } from "@patchbay/kit";
+import { isoTime, present } from "@patchbay/kit";
 import type { Manifest, RunErrorCode } from "@patchbay/protocol";
 import type { RunSettings, RunTrace, Span } from "@patchbay/protocol/console";
 import { usdOf } from "@patchbay/server/accounts/admin-accounts";
@@ -61,12 +61,13 @@ export function traceOf(parts: RunParts, manifest: Manifest | undefined): RunTra
 }
 
 function settingsOf(request: RunRequest): RunSettings {
-  const { temperature = null, maxTokens, fallback = [], historyTokens = null, maxCostMicros } = request;
+  const { temperature = null, reasoning, maxTokens, fallback = [], historyTokens = null, maxCostMicros } = request;
   return {
     temperature,
+    ...present({ reasoning }),
     maxTokens,
     steps: maxTurnsOf(request),
-    fallback: fallback.map(({ provider, model }) => `${provider}/${model}`),
+    fallback: fallback.map(({ provider, model, reasoning: own }) => `${provider}/${model}${own ? `#${own}` : ""}`),
     historyTokens,
     maxCostUsd: maxCostMicros === undefined ? null : usdOf(maxCostMicros),
     responseSchema: request.responseSchema ?? null,

@@ -1,4 +1,4 @@
-import { AgentSettings, AgentSettingsChange, OVERRIDES } from "@patchbay/protocol";
+import { AgentSettings, AgentSettingsChange, OVERRIDES, REASONING } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import * as page from "../../src/pages/agents/model-draft.ts";
 
@@ -8,9 +8,10 @@ const ALL: AgentSettings = {
   provider: "openai",
   model: "gpt-6-luna",
   temperature: 0.2,
+  reasoning: "low",
   maxTokens: 500,
   steps: 7,
-  fallback: [{ provider: "anthropic", model: "claude-sonnet-5-5" }, { provider: "gemini" }],
+  fallback: [{ provider: "anthropic", model: "claude-sonnet-5-5", reasoning: "none" }, { provider: "gemini" }],
   historyTokens: 20_000,
   responseSchema: { type: "object" },
   maxCostUsd: 0.5,
@@ -32,6 +33,7 @@ test("the limits of the fields equal those of the protocol", () => {
   expect(shape.fallback.safeParse(models(page.MAX_FALLBACKS)).success).toBe(true);
   expect(shape.fallback.safeParse(models(page.MAX_FALLBACKS + 1)).success).toBe(false);
   expect(page.OVERRIDES).toEqual(OVERRIDES);
+  expect(page.REASONING).toEqual(REASONING);
 });
 
 test.each([{}, ALL])("an unedited draft changes no settings", (settings) => {

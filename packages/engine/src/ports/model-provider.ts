@@ -1,4 +1,4 @@
-import type { Effect } from "@patchbay/protocol";
+import type { Effect, Reasoning } from "@patchbay/protocol";
 import type { JsonObject, JsonValue } from "@patchbay/kit";
 
 /**
@@ -66,6 +66,8 @@ export interface ModelRequest {
   messages: readonly Message[];
   maxTokens: number;
   temperature?: number;
+  /** Adapters whose model lacks the level send the nearest one, with a warning. */
+  reasoning?: Reasoning;
   /** The last of `functions`, whose call is the answer; absent when the answer is a text. */
   respond?: ModelFunction;
   /**
@@ -98,6 +100,8 @@ export interface TokenUsage {
   /** The part of `cacheWriteInput` that Claude keeps for an hour instead of 5 minutes. */
   hourCacheWriteInput?: number;
   output: number;
+  /** The part of `output` that was reasoning. Absent when the provider reports none. */
+  reasoning?: number;
 }
 
 /** A model's whole answer: text, reasoning and calls. */
@@ -216,6 +220,8 @@ export interface ChosenModel {
   model: string;
   /** The model's context window; undefined when unknown. */
   contextTokens?: number | undefined;
+  /** For a fallback model with its own setting. Default: the run's. */
+  reasoning?: Reasoning | undefined;
   /**
    * Price in micro-USD (one million to the dollar), rounded up; undefined when the model has no known price. Charged organisations
    * cannot use such a model.

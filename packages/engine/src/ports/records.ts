@@ -1,7 +1,7 @@
 import { type CallOutcome, LIMITS, type QueryResponse, type RunStatus, type TraceContext } from "@patchbay/protocol";
 import { type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { ApprovalRecord } from "./store/approvals.ts";
-import type { Message, ModelErrorKind, TokenUsage } from "./model-provider.ts";
+import type { Message, ModelErrorKind, ModelRequest, TokenUsage } from "./model-provider.ts";
 
 /** A direct call: a function call without a model, made by a member by hand or by an MCP client. */
 export interface TestCall {
@@ -35,7 +35,7 @@ export interface QuotedText {
 }
 
 /** A run's request, the same from its first turn to its last. */
-export interface RunRequest extends Caller {
+export interface RunRequest extends Caller, Pick<ModelRequest, "reasoning"> {
   query: string;
   /** In the client's order. Later runs in the thread do not receive them. */
   quoted?: readonly QuotedText[];
@@ -49,7 +49,7 @@ export interface RunRequest extends Caller {
   /** Turns with function calls before the model must answer. Default `LIMITS.steps`. */
   steps?: number;
   /** Models to ask, in this order, when the one before fails. */
-  fallback?: readonly { provider: string; model: string }[];
+  fallback?: readonly ({ provider: string; model: string } & Pick<ModelRequest, "reasoning">)[];
   /** Maximum tokens from earlier runs in a request. Default: half the model's context window. */
   historyTokens?: number;
   /** The JSON Schema that the answer must meet. */

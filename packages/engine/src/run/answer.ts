@@ -149,9 +149,11 @@ export function waitingFor(state: Progress, executionTimeMs: number, { runResult
 /** The total usage in these turns. */
 export function usageOf(turns: readonly TurnRecord[]): Usage {
   const sum = (pick: (turn: TurnRecord) => number): number => turns.reduce((all, turn) => all + pick(turn), 0);
+  const reasoningTokens = sum((turn) => turn.usage.reasoning ?? 0);
   return {
     inputTokens: sum((turn) => turn.usage.input),
     outputTokens: sum((turn) => turn.usage.output),
+    ...(reasoningTokens > 0 && { reasoningTokens }),
     cachedInputTokens: sum((turn) => turn.usage.cachedInput),
     cacheWriteInputTokens: sum((turn) => turn.usage.cacheWriteInput ?? 0),
     costUsd: sum((turn) => turn.costMicros) / 1_000_000,

@@ -13,6 +13,7 @@ import type {
   RunPage,
   RunStatus,
   TraceContext,
+  Reasoning,
 } from "@patchbay/protocol";
 import type { JsonObject } from "@patchbay/kit";
 import type { ClientToken } from "../ports/store/client-tokens.ts";
@@ -71,6 +72,8 @@ export interface Query {
   defaultMaxTokens?: number;
   /** Default: `llm.temperature`, else the agent's setting. */
   temperature?: number;
+  /** Default: `llm.reasoning`, else the agent's setting. */
+  reasoning?: Reasoning;
   /** A JSON Schema that the answer must meet. */
   responseSchema?: JsonObject;
   llm?: LlmConfig;

@@ -87,6 +87,7 @@ export type Span = z.infer<typeof Span>;
 export const RunSettings = z.object({
   /** Null: the provider's default. */
   temperature: z.number().nullable(),
+  reasoning: z.string().optional(),
   maxTokens: z.number(),
   steps: z.number(),
   /** `provider/model`, in fallback order. */
@@ -193,6 +194,7 @@ export const ModelParameters = z.object({
   maxTokens: z.number(),
   /** Null: the provider's default. */
   temperature: z.number().nullable(),
+  reasoning: z.string().optional(),
   /** `none`: text only. `respond`: the model must call `answerFunction`. */
   toolChoice: z.enum(["auto", "none", "respond"]),
   /** The function whose call is the answer; null when the answer is a text. */

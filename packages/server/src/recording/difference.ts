@@ -68,7 +68,7 @@ function settingDifferences(
   recorded: RecordedRequest["settings"],
   settings: RecordedRequest["settings"],
 ): Difference[] {
-  const names = ["maxTokens", "temperature", "toolChoice"] as const;
+  const names = ["maxTokens", "temperature", "reasoning", "toolChoice"] as const;
   return names
     .filter((name) => recorded[name] !== settings[name])
     .map((name) => ({ what: `${name} was ${recorded[name] ?? "not set"}, is ${settings[name] ?? "not set"}` }));

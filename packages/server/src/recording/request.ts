@@ -30,7 +30,7 @@ export type RecordedMessage =
   | { role: "assistant"; text: string; calls: RecordedCall[] }
   | { role: "results"; results: ModelResult[] };
 
-export type RecordedSettings = Pick<ModelRequest, "maxTokens" | "temperature" | "toolChoice">;
+export type RecordedSettings = Pick<ModelRequest, "maxTokens" | "temperature" | "reasoning" | "toolChoice">;
 
 /** The request parts that decide its answer. The model's name is not included: a replay can use another model. */
 export interface RecordedRequest {
@@ -49,12 +49,12 @@ export type RecordedAnswer = Pick<ModelTurn, "text" | "thoughts" | "stop" | "usa
 /** A request without what changes from run to run: ids, references to log lines, secrets. */
 export function recordedRequest(request: ModelRequest): RecordedRequest {
   const steady = createSteadier(request.functions);
-  const { maxTokens, temperature, toolChoice } = request;
+  const { maxTokens, temperature, reasoning, toolChoice } = request;
   return {
     system: steady.text(request.system).split("\n"),
     functions: Object.fromEntries(request.functions.map((fn) => [fn.name, hashOfFunction(fn)])),
     messages: request.messages.map((message) => recordedMessage(message, steady)),
-    settings: { maxTokens, toolChoice, ...present({ temperature }) },
+    settings: { maxTokens, toolChoice, ...present({ temperature, reasoning }) },
   };
 }
 

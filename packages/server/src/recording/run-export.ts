@@ -169,8 +169,8 @@ function stopOf({ run }: RunState, turn: TurnRecord, turns: readonly TurnRecord[
 }
 
 function exportedQuery({ request, role }: RunRecord, before: RunRecord | undefined): ExportedQuery {
-  const { query, context, analysisMode, provider, maxTokens, temperature, responseSchema } = request;
-  const usual = maxTokens === LIMITS.defaultMaxTokens && temperature === undefined;
+  const { query, context, analysisMode, provider, maxTokens, temperature, reasoning, responseSchema } = request;
+  const usual = maxTokens === LIMITS.defaultMaxTokens && (temperature ?? reasoning) === undefined;
   const settings = settingsSince(before?.request ?? {}, request);
   return {
     query,
@@ -178,7 +178,7 @@ function exportedQuery({ request, role }: RunRecord, before: RunRecord | undefin
     contextKeys: Object.keys(context),
     ...(analysisMode && { analysisMode }),
     ...present({ responseSchema }),
-    ...(!usual && { llmConfig: { provider: namedBy(provider), maxTokens, ...present({ temperature }) } }),
+    ...(!usual && { llmConfig: { provider: namedBy(provider), maxTokens, ...present({ temperature, reasoning }) } }),
     ...(Object.keys(settings).length > 0 && { settings }),
   };
 }

@@ -166,7 +166,7 @@ export const turnsOf = ({ db }: Pick<Engine, "db">, runId: string) =>
       join.onRef("usage.run_id", "=", "turns.run_id").onRef("usage.step", "=", "turns.step"),
     )
     .selectAll("turns")
-    .select(["usage.provider", "usage.model", "usage.first_token_ms"])
+    .select(["usage.provider", "usage.model", "usage.first_token_ms", "usage.reasoning_tokens"])
     .where("turns.run_id", "=", runId)
     .orderBy("turns.step")
     .execute();

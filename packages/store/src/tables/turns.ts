@@ -6,7 +6,7 @@ import { fromJson } from "../columns.ts";
 import { bigint, integer, json, recordColumns, type RowOf, text } from "./table.ts";
 
 /** Tokens and cost of a turn. */
-type Spent = Pick<TurnRecord, "step" | "costMicros"> & Required<Omit<TokenUsage, "hourCacheWriteInput">>;
+type Spent = Pick<TurnRecord, "step" | "costMicros"> & Required<Omit<TokenUsage, "hourCacheWriteInput" | "reasoning">>;
 const AMOUNTS = {
   input: bigint("input_tokens"),
   cachedInput: bigint("cached_input_tokens"),
@@ -25,8 +25,13 @@ const TURN = {
   retries: json("retries"),
 };
 
-type Answer = Spent & Pick<TurnRecord, "provider" | "model">;
-const ANSWER = { ...SPENT, provider: text("provider"), model: text("model") };
+type Answer = Spent & Pick<TurnRecord, "provider" | "model"> & Pick<TokenUsage, "reasoning">;
+const ANSWER = {
+  ...SPENT,
+  provider: text("provider"),
+  model: text("model"),
+  reasoning: bigint("reasoning_tokens"),
+};
 
 type Usage = Answer & { firstTokenMs?: number };
 const USAGE = { ...ANSWER, firstTokenMs: integer("first_token_ms") };

@@ -34,7 +34,7 @@ export const anthropicWire: WireFormat = {
     for (const { block } of drafted) if (block["type"] === "tool_use") issued.set(str(block["id"]), content);
     const last = drafted.at(-1);
     if (turn.stop === "length" && last) last.json = last.json.slice(0, last.json.length / 2);
-    const { input, cachedInput, cacheWriteInput, output } = { ...USAGE, ...turn.usage };
+    const { input, cachedInput, cacheWriteInput, output, reasoning } = { ...USAGE, ...turn.usage };
     const usage = {
       input_tokens: input - cachedInput - cacheWriteInput,
       cache_creation_input_tokens: cacheWriteInput,
@@ -59,7 +59,7 @@ export const anthropicWire: WireFormat = {
         event({
           type: "message_delta",
           delta: { stop_reason: stopReason(turn), stop_sequence: null },
-          usage: { ...usage, output_tokens: output },
+          usage: { ...usage, output_tokens: output, output_tokens_details: { thinking_tokens: reasoning } },
         }),
         event({ type: "message_stop" }),
       ],

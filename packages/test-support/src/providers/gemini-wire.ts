@@ -29,12 +29,16 @@ export const geminiWire: WireFormat = {
     const parts = partsOf(turn, request);
     for (const { functionCall, thoughtSignature } of parts)
       if (isJsonObject(functionCall) && thoughtSignature) issued.set(str(thoughtSignature), str(functionCall["name"]));
-    const { input, cachedInput, output } = { ...USAGE, ...turn.usage };
+    const { input, cachedInput, output, reasoning } = { ...USAGE, ...turn.usage };
     const base = { modelVersion: request.model, responseId: randomUUID() };
-    const usageMetadata = { promptTokenCount: input, cachedContentTokenCount: cachedInput, thoughtsTokenCount: 10 };
+    const usageMetadata = {
+      promptTokenCount: input,
+      cachedContentTokenCount: cachedInput,
+      thoughtsTokenCount: reasoning,
+    };
     const chunk = (parts: JsonObject[], more: JsonObject = {}) =>
       sse({ candidates: [{ index: 0, content: { role: "model", parts }, ...more }], usageMetadata, ...base });
-    const counted = { ...usageMetadata, candidatesTokenCount: output - 10, totalTokenCount: input + output };
+    const counted = { ...usageMetadata, candidatesTokenCount: output - reasoning, totalTokenCount: input + output };
     const last = { index: 0, content: { role: "model", parts: [] }, finishReason: finishReason(turn) };
     return {
       // Calls of one turn may share a chunk.

@@ -70,12 +70,13 @@ export const chatWire: WireFormat = {
     const base = { id: `chatcmpl-${randomUUID()}`, object: "chat.completion.chunk", created: 1, model: request.model };
     const chunk = (delta: JsonObject, finish_reason: string | null = null) =>
       sse({ ...base, choices: [{ index: 0, delta, finish_reason }], usage: null });
-    const { input, cachedInput, cacheWriteInput, output } = { ...USAGE, ...turn.usage };
+    const { input, cachedInput, cacheWriteInput, output, reasoning } = { ...USAGE, ...turn.usage };
     const usage = {
       prompt_tokens: input,
       completion_tokens: output,
       total_tokens: input + output,
       prompt_tokens_details: { cached_tokens: cachedInput, cache_write_tokens: cacheWriteInput },
+      completion_tokens_details: { reasoning_tokens: reasoning },
     };
     return {
       body: [

@@ -29,12 +29,12 @@ export const responsesWire: WireFormat = {
     const reasoning = items.find(({ type }) => type === "reasoning");
     for (const { type, call_id } of items)
       if (type === "function_call" && reasoning) issued.set(str(call_id), JSON.stringify(reasoning));
-    const { input, cachedInput, cacheWriteInput, output } = { ...USAGE, ...turn.usage };
+    const { input, cachedInput, cacheWriteInput, output, reasoning: thought } = { ...USAGE, ...turn.usage };
     const usage = {
       input_tokens: input,
       input_tokens_details: { cached_tokens: cachedInput, cache_write_tokens: cacheWriteInput },
       output_tokens: output,
-      output_tokens_details: { reasoning_tokens: 0 },
+      output_tokens_details: { reasoning_tokens: thought },
       total_tokens: input + output,
     };
     const response = { id: `resp_${randomUUID()}`, object: "response", model: request.model, error: null };

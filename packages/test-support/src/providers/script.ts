@@ -17,7 +17,7 @@ export interface ScriptedTurn {
   calls?: ScriptedCall[];
   /** `length` with calls cuts the last call's arguments in the middle. */
   stop?: "stop" | "length" | "refused" | "malformed" | "context_window" | "pause";
-  usage?: { input?: number; cachedInput?: number; cacheWriteInput?: number; output?: number };
+  usage?: { input?: number; cachedInput?: number; cacheWriteInput?: number; output?: number; reasoning?: number };
   /** Answers with this HTTP status instead. `code` is the provider's own error code, if it matters. */
   error?: ScriptedError;
   /** Ends the stream with the wire's error event, after text and calls, before the terminal event. */

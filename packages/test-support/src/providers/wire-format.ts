@@ -30,7 +30,7 @@ export interface WireFormat {
   errorEvent(error: { code?: string; message?: string }): string;
 }
 
-export const USAGE = { input: 120, cachedInput: 40, cacheWriteInput: 0, output: 30 };
+export const USAGE = { input: 120, cachedInput: 40, cacheWriteInput: 0, output: 30, reasoning: 0 };
 
 /** Text in small pieces, as models stream it; never cuts a character in two. */
 export function pieces(text: string, size = 7): string[] {

@@ -5,6 +5,7 @@ import { type Bounds, checkNumber, checkObject } from "../../format/typed.ts";
 type Settings = AgentDetail["settings"];
 type Change = NonNullable<BodyOf<"PATCH", "/agents/:agent_id">["settings"]>;
 type Provider = NonNullable<Settings["provider"]>;
+export type Reasoning = NonNullable<Settings["reasoning"]>;
 export type Override = NonNullable<Settings["locked"]>[number];
 
 /** The settings as typed; an empty field means the default. */
@@ -12,9 +13,10 @@ export interface ModelDraft {
   provider: "" | Provider;
   model: string;
   temperature: string;
+  reasoning: "" | Reasoning;
   maxTokens: string;
   steps: string;
-  fallback: readonly { provider: Provider; model: string }[];
+  fallback: readonly { provider: Provider; model: string; reasoning?: Reasoning | undefined }[];
   historyTokens: string;
   responseSchema: string;
   maxCostUsd: string;
@@ -25,7 +27,11 @@ export type ModelErrors = { [Name in keyof ModelDraft]?: string };
 
 /** Copies of the limits in `@patchbay/protocol`, whose schemas would add to the bundle; a test compares the two. */
 export const MAX_FALLBACKS = 5;
-export const OVERRIDES: readonly Override[] = ["model", "temperature", "maxTokens", "fallback", "responseSchema"];
+export const OVERRIDES = "model temperature maxTokens reasoning fallback responseSchema".split(
+  " ",
+) as readonly Override[];
+
+export const REASONING: readonly Reasoning[] = ["none", "low", "medium", "high", "max"];
 
 /** The saved settings as text for the fields. */
 export function draftOf(settings: Settings): ModelDraft {
@@ -35,9 +41,10 @@ export function draftOf(settings: Settings): ModelDraft {
     provider: settings.provider ?? "",
     model: typed(settings.model),
     temperature: typed(settings.temperature),
+    reasoning: settings.reasoning ?? "",
     maxTokens: typed(settings.maxTokens),
     steps: typed(settings.steps),
-    fallback: (settings.fallback ?? []).map(({ provider, model = "" }) => ({ provider, model })),
+    fallback: (settings.fallback ?? []).map((one) => ({ ...one, model: one.model ?? "" })),
     historyTokens: typed(settings.historyTokens),
     responseSchema: responseSchema === undefined ? "" : JSON.stringify(responseSchema, null, 2),
     maxCostUsd: typed(settings.maxCostUsd),
@@ -72,7 +79,10 @@ export function changeOf(settings: Settings, draft: ModelDraft): Change {
   const after: Change = {
     provider: draft.provider || null,
     model: draft.model.trim() || null,
-    fallback: draft.fallback.map(({ provider, model }) => ({ provider, ...(model.trim() && { model: model.trim() }) })),
+    reasoning: draft.reasoning || null,
+    fallback: draft.fallback.map(({ provider, model, reasoning }) => {
+      return { provider, ...(model.trim() && { model: model.trim() }), ...(reasoning && { reasoning }) };
+    }),
     responseSchema: draft.responseSchema.trim() === "" ? null : JSON.parse(draft.responseSchema),
     locked: [...draft.locked],
   };

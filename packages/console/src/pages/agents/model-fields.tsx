@@ -3,7 +3,16 @@ import { Button, IconButton } from "../../ui/button.tsx";
 import { Field, TextField } from "../../ui/form/field.tsx";
 import { Checkbox } from "../../ui/form/toggle.tsx";
 import { ModelField, ProviderSelect, useFirstProvider } from "../../parts/model/model-choice.tsx";
-import { BOUNDS, MAX_FALLBACKS, type ModelDraft, type ModelErrors, type Override, OVERRIDES } from "./model-draft.ts";
+import { Select } from "../../ui/form/select.tsx";
+import {
+  BOUNDS,
+  MAX_FALLBACKS,
+  type ModelDraft,
+  type ModelErrors,
+  type Override,
+  OVERRIDES,
+  REASONING,
+} from "./model-draft.ts";
 
 interface ModelFieldsProps {
   draft: ModelDraft;
@@ -36,6 +45,15 @@ export function ModelFields(props: ModelFieldsProps) {
         <ModelField {...text("model")} label="Model" provider={draft.provider} />
       </div>
       <div className={columns}>
+        <Field label="Reasoning" hint="More takes longer and costs more output" error={errors.reasoning}>
+          <Select
+            label="Reasoning"
+            options={LEVELS}
+            disabled={readOnly}
+            value={draft.reasoning}
+            onChange={(reasoning) => onChange({ reasoning })}
+          />
+        </Field>
         {NUMBERS.map(({ name, ...field }) => (
           <TextField key={name} {...text(name)} {...field} inputMode={BOUNDS[name].whole ? "numeric" : "decimal"} />
         ))}
@@ -78,6 +96,11 @@ const NUMBERS: { name: keyof typeof BOUNDS; label: string; hint: string; placeho
   },
 ];
 
+const LEVELS = [
+  { value: "" as const, label: "Provider default" },
+  ...REASONING.map((value) => ({ value, label: value })),
+];
+
 const columns = "grid items-start gap-4 sm:grid-cols-2";
 
 const Overrides = ({ draft, readOnly, onChange }: ModelFieldsProps & { readOnly: boolean }) => (
@@ -101,6 +124,7 @@ const OVERRIDE_WORDS: Record<Override, string> = {
   model: "Provider and model",
   temperature: "Temperature",
   maxTokens: "Max tokens",
+  reasoning: "Reasoning",
   fallback: "Use of fallback models",
   responseSchema: "Answer schema",
 };

@@ -28,6 +28,7 @@ export function factOf<Key extends keyof Shown>(
 /** A run's model settings besides its provider and its model. */
 export const MODEL_SETTINGS: RunFact[] = [
   factOf("Temperature", "temperature", (value) => value ?? "Provider default"),
+  factOf("Reasoning", "reasoning", (value) => value ?? "Provider default"),
   factOf("Max tokens", "maxTokens", formatCount),
   factOf("Steps", "steps", formatCount),
   factOf("Fallback", "fallback", (models) =>

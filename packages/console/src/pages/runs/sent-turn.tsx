@@ -213,6 +213,7 @@ const PARAMETER_WORDS: Record<keyof ModelParameters, string> = {
   model: "Model",
   maxTokens: "Max tokens",
   temperature: "Temperature",
+  reasoning: "Reasoning",
   toolChoice: "Function choice",
   answerFunction: "Answer function",
   cacheKey: "Cache key",
@@ -220,6 +221,7 @@ const PARAMETER_WORDS: Record<keyof ModelParameters, string> = {
 
 const DEFAULTS: Partial<Record<keyof ModelParameters, string>> = {
   temperature: "provider's default",
+  reasoning: "provider's default",
   answerFunction: "none: the answer is a text",
 };
 

@@ -112,6 +112,7 @@ export function spentWith({ model, asking }: RunState, { usage }: Pick<ModelTurn
 }
 
 function sumOf({ usage: a, ...before }: Spent, { usage: b, ...last }: Spent): Spent {
+  const reasoning = (a.reasoning ?? 0) + (b.reasoning ?? 0);
   const hour = (a.hourCacheWriteInput ?? 0) + (b.hourCacheWriteInput ?? 0);
   return {
     usage: {
@@ -120,6 +121,7 @@ function sumOf({ usage: a, ...before }: Spent, { usage: b, ...last }: Spent): Sp
       cacheWriteInput: (a.cacheWriteInput ?? 0) + (b.cacheWriteInput ?? 0),
       ...(hour > 0 && { hourCacheWriteInput: hour }),
       output: a.output + b.output,
+      ...(reasoning > 0 && { reasoning }),
     },
     costMicros: before.costMicros + last.costMicros,
   };

@@ -64,7 +64,7 @@ export function nextRequest(state: RunState): NextTurn {
       cacheKey: cacheKey([run.agentId, run.manifestHash, run.role, model.model, request.responseSchema]),
       [EXAMPLE_QUERIES]: state.exampleQueries,
       ...(respond && { respond }),
-      ...present({ temperature: request.temperature }),
+      ...present({ temperature: request.temperature, reasoning: model.reasoning ?? request.reasoning }),
     },
     ...(leavesOut && { warning: leftOutWarning(Math.max(0, history.entries.length - dropped), budget) }),
   };

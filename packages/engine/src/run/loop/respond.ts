@@ -144,9 +144,10 @@ export function modelsOf(
   catalog: ModelCatalog,
 ): Pick<RunState, "model" | "fallback" | "passed"> {
   if (request.testCall) return { model: testCallModel(request.testCall), fallback: [], passed: [] };
-  const inOrder = [request, ...(request.fallback ?? [])].map(({ provider, model }) =>
-    catalog.choose({ provider, model }),
-  );
+  const inOrder = [request, ...(request.fallback ?? [])].map(({ provider, model, reasoning }) => ({
+    ...catalog.choose({ provider, model }),
+    reasoning: reasoning ?? request.reasoning,
+  }));
   const last = turns.at(-1);
   const current = inOrder.findIndex(
     (one) => !("missing" in one) && one.provider.name === last?.provider && one.model === last.model,

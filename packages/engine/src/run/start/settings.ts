@@ -15,7 +15,7 @@ export interface Settled {
   fallback: NonNullable<AgentSettings["fallback"]>;
   request: Pick<
     RunRequest,
-    "maxTokens" | "temperature" | "steps" | "historyTokens" | "responseSchema" | "maxCostMicros"
+    "maxTokens" | "temperature" | "reasoning" | "steps" | "historyTokens" | "responseSchema" | "maxCostMicros"
   >;
 }
 
@@ -25,14 +25,17 @@ export function settle(query: Query, ofAgent: AgentSettings, models: ModelCatalo
   const settings = query.testCall ? {} : ofAgent;
   const { llm, defaultMaxTokens = LIMITS.defaultMaxTokens } = query;
   const temperature = query.temperature ?? llm?.temperature ?? settings.temperature;
+  const ownReasoning = query.reasoning ?? llm?.reasoning;
+  const reasoning = ownReasoning ?? settings.reasoning;
+  const fallback = llm?.fallback === false ? [] : (settings.fallback ?? []);
   const responseSchema = query.responseSchema ?? (query.task ? undefined : settings.responseSchema);
   const { steps, historyTokens, maxCostUsd } = settings;
   return {
     wanted: wantedModel(query, settings, models),
-    fallback: llm?.fallback === false ? [] : (settings.fallback ?? []),
+    fallback: ownReasoning === undefined ? fallback : fallback.map((model) => ({ ...model, reasoning: undefined })),
     request: {
       maxTokens: query.maxTokens ?? settings.maxTokens ?? defaultMaxTokens,
-      ...present({ temperature, steps, historyTokens, responseSchema }),
+      ...present({ temperature, reasoning, steps, historyTokens, responseSchema }),
       ...(maxCostUsd !== undefined && { maxCostMicros: Math.round(maxCostUsd * 1_000_000) }),
     },
   };
@@ -40,13 +43,13 @@ export function settle(query: Query, ofAgent: AgentSettings, models: ModelCatalo
 
 /** An earlier run's settings. */
 function settledAs({ provider, model, fallback = [], ...request }: RunRequest): Settled {
-  const { maxTokens, temperature, steps, historyTokens, responseSchema, maxCostMicros } = request;
+  const { maxTokens, temperature, reasoning, steps, historyTokens, responseSchema, maxCostMicros } = request;
   return {
     wanted: { ...(provider !== "" && { provider }), ...(model !== "" && { model }) },
     fallback: fallback as Settled["fallback"],
     request: {
       maxTokens,
-      ...present({ temperature, steps, historyTokens, responseSchema, maxCostMicros }),
+      ...present({ temperature, reasoning, steps, historyTokens, responseSchema, maxCostMicros }),
     },
   };
 }
@@ -86,10 +89,13 @@ export function refusedOverrides(
     }
   }
   const modelFaults = faults.length;
-  // Some endpoints accept the next two outside `llmConfig`.
+  // Some endpoints accept the next three outside `llmConfig`.
   const temperature = query.temperature ?? llm?.temperature;
   if (locked.has("temperature") && temperature !== undefined && temperature !== request.temperature)
     refuse(llm?.temperature === temperature ? "llmConfig.temperature" : "temperature");
+  const reasoning = query.reasoning ?? llm?.reasoning;
+  if (locked.has("reasoning") && reasoning !== undefined && reasoning !== request.reasoning)
+    refuse(llm?.reasoning === reasoning ? "llmConfig.reasoning" : "reasoning_effort");
   if (locked.has("maxTokens") && maxTokens !== undefined && maxTokens !== request.maxTokens)
     refuse(llm?.maxTokens === maxTokens ? "llmConfig.maxTokens" : "max_tokens");
   if (locked.has("fallback") && llm?.fallback === false && settings.fallback) refuse("llmConfig.fallback");
@@ -110,18 +116,21 @@ const isSame = (one: Choice, other: Choice): boolean =>
 export function fallbackModels(
   { fallback }: Settled,
   chosen: ChosenModel,
-  { models, needsPrice }: { models: ModelCatalog; needsPrice: boolean },
+  { models: catalog, needsPrice }: { models: ModelCatalog; needsPrice: boolean },
 ): { models: NonNullable<RunRequest["fallback"]>; warnings: string[] } {
   const usable: ChosenModel[] = [];
   const warnings: string[] = [];
-  for (const { provider, model } of fallback) {
-    const one = models.choose({ provider, ...present({ model }) });
+  for (const { provider, model, reasoning } of fallback) {
+    const one = catalog.choose({ provider, ...present({ model }) });
     if ("missing" in one) warnings.push(`Fallback provider ${one.missing} is not configured and was left out`);
     else if (needsPrice && !hasPrice(one))
       warnings.push(`Fallback model ${one.model} has no known price and was left out`);
-    else if (![chosen, ...usable].some((known) => isSame(known, one))) usable.push(one);
+    else if (![chosen, ...usable].some((known) => isSame(known, one))) usable.push({ ...one, reasoning });
   }
-  return { models: usable.map(({ provider, model }) => ({ provider: provider.name, model })), warnings };
+  const models = usable.map(({ provider, model, reasoning }) => {
+    return { provider: provider.name, model, ...present({ reasoning }) };
+  });
+  return { models, warnings };
 }
 
 /** The error for a model without a price when its turns are charged or count towards a cost cap. */

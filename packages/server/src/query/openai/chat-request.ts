@@ -42,7 +42,8 @@ export function parseChat(body: unknown, conversation: Conversation, otherFaults
   const query = isTask ? taskOf(said) : queryIn(said, conversation.thread);
   requireLength(query, said.at);
 
-  const { user, temperature, response_format: format } = asked;
+  const { user, temperature, response_format: format, reasoning_effort: effort } = asked;
+  const reasoning = effort === "minimal" ? "low" : effort === "xhigh" ? "max" : effort;
   const maxTokens = asked.max_completion_tokens ?? asked.max_tokens;
   const warnings = [...(query.warnings ?? []), ...ignored(asked)];
   return {
@@ -50,7 +51,7 @@ export function parseChat(body: unknown, conversation: Conversation, otherFaults
       ...query,
       analysisMode: false,
       ...(warnings.length > 0 && { warnings }),
-      ...present({ role, temperature, maxTokens, sessionId: user, responseSchema: schemaOf(format) }),
+      ...present({ role, temperature, reasoning, maxTokens, sessionId: user, responseSchema: schemaOf(format) }),
     },
     form: {
       model: asked.model,

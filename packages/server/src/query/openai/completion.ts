@@ -23,11 +23,12 @@ const answerFinish = (warnings: readonly string[] = []): FinishReason =>
 /** The chat's reader must see a refusal. */
 const refusalText = (finish: FinishReason, message: string): string => (finish === "content_filter" ? message : "");
 
-const usageOf = ({ inputTokens, outputTokens, cachedInputTokens }: Usage) => ({
+const usageOf = ({ inputTokens, outputTokens, cachedInputTokens, reasoningTokens }: Usage) => ({
   prompt_tokens: inputTokens,
   completion_tokens: outputTokens,
   total_tokens: inputTokens + outputTokens,
   prompt_tokens_details: { cached_tokens: cachedInputTokens },
+  ...(reasoningTokens !== undefined && { completion_tokens_details: { reasoning_tokens: reasoningTokens } }),
 });
 
 interface Ids {

@@ -1,4 +1,4 @@
-import { LIMITS, optional, ResponseSchema, textUpTo } from "@patchbay/protocol";
+import { LIMITS, optional, REASONING, ResponseSchema, textUpTo } from "@patchbay/protocol";
 import { z } from "zod";
 
 const Part = z.looseObject({ type: z.string(), text: z.string().optional() });
@@ -20,6 +20,9 @@ const ResponseFormat = z.discriminatedUnion("type", [
 
 const maxTokens = optional(z.int().min(1).max(LIMITS.maxTokens));
 
+/** Those of OpenAI, which has two more levels. */
+const EFFORTS = [...REASONING, "minimal", "xhigh"] as const;
+
 /** Chat completion body. Unlisted members have no effect. */
 export const ChatCompletionRequest = z.object({
   model: z
@@ -40,6 +43,9 @@ export const ChatCompletionRequest = z.object({
   ),
   temperature: optional(z.number().min(0).max(2)).describe(
     "Randomness of the model's choice of words. Default: the agent's setting, else the provider's.",
+  ),
+  reasoning_effort: optional(z.enum(EFFORTS)).describe(
+    "How much the model reasons: `minimal` means `low`, `xhigh` means `max`. Default: the agent's setting, else the provider's.",
   ),
   n: optional(z.literal(1, "must be 1: a query has one answer")).describe("1 or absent."),
   user: optional(textUpTo(LIMITS.labelUnits)).describe(
@@ -84,6 +90,10 @@ const CompletionUsage = z
     prompt_tokens_details: z
       .object({ cached_tokens: tokens("that the provider read from its cache") })
       .describe("Parts of the tokens read."),
+    completion_tokens_details: z
+      .object({ reasoning_tokens: tokens("that were reasoning") })
+      .optional()
+      .describe("Parts of the tokens written, where the provider reports them."),
   })
   .describe("What the run has used.");
 
