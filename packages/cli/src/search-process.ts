@@ -8,7 +8,7 @@ import { describeLoadError } from "@patchbay/loading/load-error";
 import { keepStdoutForResults } from "./output.ts";
 import { factsOf } from "@patchbay/access-lab/search/facts";
 import { judgeOf } from "@patchbay/access-lab/search/judge";
-import { selectMutant } from "@patchbay/access-lab/search/mutants";
+import { dissect, selectMutant } from "@patchbay/access-lab/search/mutants";
 import type { FromJudge, ToJudge } from "@patchbay/access-lab/search/judge-process";
 import { loadService } from "./service-file.ts";
 
@@ -36,7 +36,9 @@ async function answer(file: string): Promise<void> {
         send({ type: "judged", id, decisions, reached: mutant === 0 ? selectMutant(0) : [] });
       });
     });
-    send({ type: "loaded", facts: factsOf(service, files) });
+    const dissects = message.type === "load" && message.dissects;
+    const dissection = dissects ? await dissect(service, files) : undefined;
+    send({ type: "loaded", facts: factsOf(service, files), ...(dissection && { dissection }) });
   } catch (error) {
     send({ type: "failed", reason: describeLoadError(error, file) }, () => process.exit(1));
   }

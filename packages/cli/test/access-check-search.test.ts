@@ -45,9 +45,11 @@ test("nothing is proved of a function whose schema accepts no call that the sear
   await service.commit();
   await service.edit("service.ts", 'roles: ["boss"], input', 'roles: ["boss", "staff"], input');
 
-  expect((await service.access("--search", "--against", "HEAD")).stdout).toMatch(
-    /^hours {2}tested: .*\n {2}The schemas accept none of the calls/m,
-  );
+  expect(await service.access("--search", "--against", "HEAD")).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/^hours {2}tested: .*\n {2}unproven +the schemas accept none of the calls/m),
+    stderr: expect.stringContaining("One function is unproven since HEAD."),
+  });
   await service.lock();
   await service.edit("service.ts", 'roles: ["boss", "staff"], input', 'roles: ["boss"], input');
   expect(await service.access("--check")).toMatchObject({ code: 1, stdout: expect.stringContaining("hours") });
@@ -73,4 +75,84 @@ test("changed code behind a schema that accepts no known call remains unproven",
 
   const check = await service.access("--check", "--against", "HEAD");
   expect(check).toMatchObject({ code: 1, stdout: expect.stringMatching(/^unproven +authorize of toggle/m) });
+});
+
+/** Ids that no case and no code has. */
+const RECORDS = `
+import { readFileSync } from "node:fs";
+const owners = JSON.parse(readFileSync(new URL("owners.json", import.meta.url), "utf8")) as Record<string, string>;
+export function isOwn(order: string, userId: string | undefined): boolean {
+  const owner = owners[order];
+  return owner !== undefined && owner === userId;
+}`;
+
+test("a search that reached no allowed call passes nothing", async () => {
+  await using service = await desk({ "policy.ts": RECORDS, "owners.json": '{ "o-17": "ada", "o-18": "ben" }' });
+  await service.edit("service.ts", 'own: { input: { order: "a"', 'own: { input: { order: "c"');
+  await service.lock();
+  await service.commit();
+  await service.edit("policy.ts", "owner !== undefined && owner === userId", "owner !== undefined");
+
+  const reason = /^refund .*\n {2}unproven +the search never saw an allowed call of staff in the revision$/m;
+  for (const mode of ["--check", "--search"])
+    expect(await service.access(mode, "--against", "HEAD")).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(reason),
+    });
+
+  // A case with a record shows what the search missed.
+  await service.edit("service.ts", 'own: { input: { order: "c"', 'own: { input: { order: "o-17"');
+  const shown = await service.access("--search", "--against", "HEAD");
+  expect(shown.stdout).toMatch(/widening +staff allowed, was denied: \{ input: \{ order: "o-17"/);
+});
+
+test("changed code passes only if the searched calls kill its mutants, and those of the code before", async () => {
+  await using service = await desk();
+  await service.edit(
+    "service.ts",
+    "input.on && input.level < 2",
+    'input.on && context.userId !== "z9" && input.level < 2',
+  );
+  await service.edit("service.ts", "authorize: ({ role, input }: any)", "authorize: ({ role, context, input }: any)");
+  await service.lock();
+  await service.commit();
+  await service.edit(
+    "service.ts",
+    'context.userId !== "z9" && input.level < 2',
+    'input.level < 2 && context.userId !== "z9"',
+  );
+  expect(await service.access("--check", "--against", "HEAD")).toMatchObject({ code: 0 });
+
+  // No call that the search makes has such a user.
+  const unknown = ' && [...(context.userId ?? "")].reduce((sum, c) => sum * 31 + c.charCodeAt(0), 7) !== 80_112_344';
+  await service.edit("service.ts", 'userId !== "z9"', `userId !== "z9"${unknown}`);
+  expect(await service.access("--check", "--against", "HEAD")).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/unproven +no call makes service\.ts:\d+ \[.* false$/m),
+  });
+
+  await service.lock();
+  await service.commit();
+  await service.edit("service.ts", unknown, "");
+  expect(await service.access("--check", "--against", "HEAD")).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/unproven +no call makes service\.ts:\d+ \[.* false in the revision$/m),
+  });
+});
+
+test("changed code that reads the clock, random numbers or state is named and never passes", async () => {
+  await using service = await desk();
+  await service.edit("service.ts", "const handler", "let count = 0;\nconst handler");
+  await service.lock();
+  await service.commit();
+  await service.edit(
+    "service.ts",
+    "input.on && input.level < 2",
+    "input.on && input.level < 2 && Date.now() > 0 && count++ >= 0",
+  );
+
+  const { code, stdout } = await service.access("--check", "--against", "HEAD");
+  expect(code).toBe(1);
+  expect(stdout).toContain("unproven   its changed code reads the clock (Date)");
+  expect(stdout).toContain("unproven   its changed code reads state that changes (count)");
 });

@@ -7,8 +7,6 @@ import { linesOf, sampled } from "./access-corpus/lines.ts";
 import { UNLOCKED } from "./access-corpus/unlocked.ts";
 import type { SearchVerdict } from "./access-corpus/verdicts.ts";
 
-const isAll = sampled(BLIND).length === BLIND.length;
-
 async function passedBySearch(edits: readonly Edit[]): Promise<string[]> {
   const verdicts = await linesOf<SearchVerdict>("verdicts.ts", edits, "harbor");
   return edits.filter((_, i) => verdicts[i]!.passed).map(({ name }) => name);
@@ -22,14 +20,14 @@ test("the check reports 17 of 69 edits of schemas, hooks and texts that widen or
   expect(found.filter(({ changes }) => changes.length > 0)).toHaveLength(17);
 });
 
-test("the search passes most of 60 widenings in rules over records whose ids it does not know", async () => {
+test("no search passes 60 widenings in rules over records whose ids it does not know", async () => {
   expect(BLIND).toHaveLength(60);
 
-  expect(await passedBySearch(sampled(BLIND))).toHaveLength(isAll ? 57 : 14);
+  expect(await passedBySearch(sampled(BLIND))).toEqual([]);
 });
 
-test("the search passes most of 30 conditions that random values rarely meet", async () => {
+test("no search passes 30 conditions that random values rarely meet", async () => {
   expect(HIDDEN).toHaveLength(30);
 
-  expect(await passedBySearch(sampled(HIDDEN))).toHaveLength(isAll ? 27 : 8);
+  expect(await passedBySearch(sampled(HIDDEN))).toEqual([]);
 });

@@ -199,3 +199,27 @@ test("a domain has every value, or is not known", () => {
   ).toBeUndefined();
   expect(domainOf({}, 100)).toBeUndefined();
 });
+
+test("a search that the time ends says how many calls it did not try", async () => {
+  const service = defineService({
+    name: "small",
+    functions: [
+      defineFunction({
+        name: "act",
+        description: "Acts.",
+        roles: ROLES,
+        input: { type: "object", properties: { x: { type: "string" }, y: { type: "number" }, z: { type: "number" } } },
+        authorize: () => true,
+        handler: () => void handled++,
+      }),
+    ],
+  });
+  const version: Version = { facts: factsOf(service, new Set()), judge: judgeOf(service) };
+
+  const [cut] = await compareVersions(version, version, { seed: 1, checks: 3_000, timeMs: 0 });
+  const [whole] = await compareVersions(version, version, { seed: 1, checks: 3_000, timeMs: 600_000 });
+
+  expect(cut).toMatchObject({ calls: 200, planned: 1_000 });
+  expect(whole!.calls).toBeGreaterThan(200);
+  expect(whole).not.toHaveProperty("planned");
+});

@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { parseExpressionAt } from "acorn";
 import type { Node } from "estree";
 import type { Fingerprint } from "@patchbay/functions/access";
+import { hashOf } from "./forms.ts";
 import { Links } from "./links.ts";
 import { dataOf, isCode, isFunction, nodesIn, normalForm, parseModules } from "./modules.ts";
 import { bodyOf, Slice } from "./slice.ts";
@@ -9,7 +9,7 @@ import { bodyOf, Slice } from "./slice.ts";
 /** Fingerprints code by its text and by all code in the owner's `files` that it uses. Comments and layout do not count. */
 export function fingerprintOf(files: ReadonlySet<string>): Fingerprint {
   const slice = slicesOf(files);
-  return (code) => (code.length === 0 ? undefined : hashOf([...slice(code).parts].sort()));
+  return (code) => (code.length === 0 ? undefined : hashOf(JSON.stringify([...slice(code).parts].sort())));
 }
 
 /** The code of functions in the owner's `files`, with all code that it uses. All files if some of it cannot be followed. */
@@ -48,8 +48,4 @@ function parseFunction(text: string): Node | undefined {
       // It is written in another form.
     }
   return undefined;
-}
-
-function hashOf(parts: readonly string[]): string {
-  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
 }

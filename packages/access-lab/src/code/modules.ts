@@ -105,6 +105,12 @@ export const isFunction = (node: Node | undefined) =>
   node?.type === "ArrowFunctionExpression" ||
   node?.type === "FunctionDeclaration";
 
+/** False for code at the top level, which runs once, while its module loads. */
+export function isInFunction({ parents }: Module, node: Node): boolean {
+  for (let outer = parents.get(node); outer; outer = parents.get(outer)) if (isFunction(outer)) return true;
+  return false;
+}
+
 /** Node members that describe position or notation, not behaviour. */
 const WRITING = new Set(["start", "end", "loc", "range", "raw", "directive"]);
 

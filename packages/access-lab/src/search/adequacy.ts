@@ -1,8 +1,9 @@
 import { CommandFailure } from "@patchbay/loading/failure";
 import { NoAnswer, type JudgeChild } from "./judge-process.ts";
 import { type Call, type Decisions, type Judge, wordOf } from "./judge.ts";
+import type { ServiceFacts } from "./facts.ts";
 import type { Mutant } from "./mutants.ts";
-import { inTime, planOf, type SearchOptions } from "./search.ts";
+import { inTime, planOf, type SearchOptions, sidesOf } from "./search.ts";
 import { shrink } from "./shrink.ts";
 
 /** A mutant on which every declared case gives the original decision. */
@@ -18,9 +19,11 @@ export interface Adequacy {
   /** Every call gets the original decision, so that no case could kill them. */
   equivalent: number;
   /** No call ran their code, such as code that runs while the service is loaded. */
-  unreached: number;
-  /** The time ended before every call in a small domain was decided, so that they may be equivalent. */
-  undecided: number;
+  unreached: Mutant[];
+  /** The time ended before every call was decided. */
+  undecided: Mutant[];
+  /** As {@link JudgeChild.reached}. */
+  reached: ReadonlySet<number>;
 }
 
 /** Killed mutants, in percent of all that a case could kill. 100 without any. */
@@ -38,20 +41,22 @@ interface Baseline {
 
 /**
  * Judges every mutant by the declared cases, and searches a killing call for each survivor. `launch` starts a process
- * with the mutated code; a mutant that never answers is killed, and needs another process.
+ * with the mutated code; a mutant that never answers is killed, and needs another process. `versions`: those whose values
+ * the calls have. `isBrief`: the killing calls are not shortened.
  */
 export async function measureAdequacy(
   mutants: readonly Mutant[],
   launch: () => Promise<JudgeChild>,
-  options: SearchOptions,
+  options: SearchOptions & { versions?: readonly ServiceFacts[]; isBrief?: boolean },
 ): Promise<Adequacy> {
   using state = { child: await launch(), [Symbol.dispose]: () => state.child[Symbol.dispose]() };
   const { columns, functions } = state.child.facts;
+  const { versions = [state.child.facts], isBrief = false } = options;
   const baselines = new Map<string, Baseline>();
   const names = [...new Set(mutants.flatMap(({ functionNames }) => functionNames))];
   for (const { item: name, endsAt } of inTime(names, options.timeMs / 2)) {
     const facts = functions[name]!;
-    const plan = planOf([{ service: state.child.facts, facts }], columns.length, { ...options, endsAt });
+    const plan = planOf(sidesOf(name, versions), columns.length, { ...options, endsAt });
     const cases = facts.cases.map(({ input, context }) => ({ input, context }));
     const calls = [...cases, ...[...plan.batches].flat()];
     const decisions: Decisions[] = [];
@@ -65,15 +70,16 @@ export async function measureAdequacy(
     });
   }
   const { reached } = state.child;
-  const found: Adequacy = { killed: 0, survivors: [], equivalent: 0, unreached: 0, undecided: 0 };
+  const found: Adequacy = { killed: 0, survivors: [], equivalent: 0, unreached: [], undecided: [], reached };
   for (const { item: mutant, endsAt } of inTime(mutants, options.timeMs)) {
     if (!reached.has(mutant.id)) {
-      found.unreached++;
+      found.unreached.push(mutant);
       continue;
     }
     try {
-      const verdict = await judgeMutant(mutant, { child: state.child, baselines, endsAt });
-      if (typeof verdict === "string") found[verdict]++;
+      const verdict = await judgeMutant(mutant, { child: state.child, baselines, endsAt, isBrief });
+      if (verdict === "undecided") found.undecided.push(mutant);
+      else if (typeof verdict === "string") found[verdict]++;
       else found.survivors.push(verdict);
     } catch (error) {
       if (!(error instanceof NoAnswer)) throw error;
@@ -87,7 +93,12 @@ export async function measureAdequacy(
 
 async function judgeMutant(
   mutant: Mutant,
-  { child, baselines, endsAt }: { child: JudgeChild; baselines: ReadonlyMap<string, Baseline>; endsAt: number },
+  {
+    child,
+    baselines,
+    endsAt,
+    isBrief,
+  }: { child: JudgeChild; baselines: ReadonlyMap<string, Baseline>; endsAt: number; isBrief: boolean },
 ): Promise<"killed" | "equivalent" | "undecided" | Survivor> {
   const { columns, functions } = child.facts;
   const judge = child.judgeOf(mutant.id);
@@ -114,6 +125,7 @@ async function judgeMutant(
       const decided = await judge(functionName, columns, calls.slice(i, i + PART));
       const other = decided.findIndex((row, k) => row !== decisions[i + k] && !row.includes("i"));
       if (other === -1) continue;
+      if (isBrief) return "killed";
       const call = await shrink(calls[i + other]!, differs(functionName, columns, child.judge, judge));
       const [[original = ""], [mutated = ""]] = [
         await child.judge(functionName, columns, [call]),
@@ -131,8 +143,8 @@ async function judgeMutant(
       return { mutant, killer };
     }
   }
-  if (!isComplete) return { mutant };
-  return isCut ? "undecided" : "equivalent";
+  if (isCut) return "undecided";
+  return isComplete ? "equivalent" : { mutant };
 }
 
 const PART = 200;

@@ -2,6 +2,7 @@ import { accessColumns, accessSurface } from "@patchbay/access";
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { Service } from "@patchbay/functions";
 import { slicesOf } from "../code/fingerprint.ts";
+import { type Form, formsOf } from "../code/forms.ts";
 import { type Dictionary, dictionaryOf } from "./dictionary.ts";
 
 /** The service facts that a search needs. The service's process sends them to the searching process. */
@@ -26,9 +27,14 @@ export interface FunctionFacts {
   cases: { name: string; input: JsonValue; context: JsonObject; roles?: readonly string[] }[];
   /** An `authorize`, or an approval's `when`, decides each call. */
   isConditional: boolean;
+  /** What decides calls one by one. */
+  isAuthorized: boolean;
+  isApproved: boolean;
   /** Role lists and schemas determine which calls differ: no code in a schema, and no role unknown to the service. */
   isBounded: boolean;
   dictionary: Dictionary;
+  /** The declarations that decide its calls, by a hash: equal in two versions with equal code. */
+  forms: Record<string, Form>;
 }
 
 /** Reads the facts of a service whose code is in `files`. */
@@ -56,6 +62,7 @@ export function factsOf(service: Service, files: ReadonlySet<string>): ServiceFa
       [...service.access].map(([name, { manifest, cases, code }]): [string, FunctionFacts] => {
         const { authorize = [], approval = [], input: ofInput = [] } = code();
         const decides = [...authorize, ...approval];
+        const slice = slices(decides);
         const isConditional = manifest.conditional || manifest.approval?.conditional === true;
         const listed = [...cases].map(([caseName, { input }]) => ({ name: caseName, value: input }));
         const examples = (manifest.examples ?? []).map((value, i) => ({
@@ -74,8 +81,11 @@ export function factsOf(service: Service, files: ReadonlySet<string>): ServiceFa
               ...(roles && { roles }),
             })),
             isConditional,
+            isAuthorized: manifest.conditional,
+            isApproved: manifest.approval?.conditional === true,
             isBounded: !isChecked && ofInput.length === 0 && (!isConditional || manifest.roles !== "everyone"),
-            dictionary: dictionaryOf(slices([...decides, ...ofInput])),
+            dictionary: dictionaryOf(ofInput.length === 0 ? slice : slices([...decides, ...ofInput])),
+            forms: formsOf(slice),
           },
         ];
       }),

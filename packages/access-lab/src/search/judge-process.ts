@@ -3,11 +3,11 @@ import { CommandFailure } from "@patchbay/loading/failure";
 import { startEnvironment } from "@patchbay/loading/config";
 import type { ServiceFacts } from "./facts.ts";
 import type { Call, Decisions, Judge } from "./judge.ts";
-import type { MutatedFile } from "./mutants.ts";
+import type { Dissection, MutatedFile } from "./mutants.ts";
 
 /** Messages to the process that judges calls. */
 export type ToJudge =
-  | { type: "load"; mutated: MutatedFile[] }
+  | { type: "load"; mutated: MutatedFile[]; dissects: boolean }
   | {
       type: "judge";
       id: number;
@@ -19,7 +19,7 @@ export type ToJudge =
 
 /** Messages from that process. */
 export type FromJudge =
-  | { type: "loaded"; facts: ServiceFacts }
+  | { type: "loaded"; facts: ServiceFacts; dissection?: Dissection }
   | { type: "judged"; id: number; decisions: Decisions[]; reached: number[] }
   /** `reason` is for people and may have several lines. */
   | { type: "failed"; reason: string };
@@ -27,11 +27,13 @@ export type FromJudge =
 /** A process that judges calls to a service. No handler runs in it. */
 export interface JudgeChild extends Disposable {
   facts: ServiceFacts;
+  /** With `dissects`. */
+  dissection?: Dissection | undefined;
   /** Rejects with `NoAnswer` when the service does not answer in time. */
   judge: Judge;
   /** The judge for the service with one mutant in its code. 0: without one. */
   judgeOf(mutant: number): Judge;
-  /** The mutants whose code calls have run. */
+  /** The mutants whose code calls have run, and conditions: a negative id for one that was false. */
   reached: ReadonlySet<number>;
 }
 
@@ -46,6 +48,8 @@ export interface JudgeOptions {
   /** The service's name in messages. Default: its file. */
   name?: string;
   mutated?: MutatedFile[];
+  /** The process also finds the mutants of the service. */
+  dissects?: boolean;
   timeoutMs?: number;
 }
 
@@ -53,7 +57,7 @@ export interface JudgeOptions {
 export async function startJudge(
   entry: string,
   file: string,
-  { name = file, mutated = [], timeoutMs = 60_000 }: JudgeOptions = {},
+  { name = file, mutated = [], dissects = false, timeoutMs = 60_000 }: JudgeOptions = {},
 ): Promise<JudgeChild> {
   const child = fork(entry, [file], {
     stdio: ["ignore", 2, 2, "ipc"],
@@ -61,7 +65,7 @@ export async function startJudge(
     env: startEnvironment,
     serialization: "json",
   });
-  const loaded = Promise.withResolvers<ServiceFacts>();
+  const loaded = Promise.withResolvers<FromJudge & { type: "loaded" }>();
   const reached = new Set<number>();
   const waiting = new Map<number, PromiseWithResolvers<Decisions[]>>();
   const fail = (reason: string) => {
@@ -70,7 +74,7 @@ export async function startJudge(
     waiting.clear();
   };
   child.on("message", (message: FromJudge) => {
-    if (message.type === "loaded") loaded.resolve(message.facts);
+    if (message.type === "loaded") loaded.resolve(message);
     else if (message.type === "failed") fail(message.reason);
     else {
       for (const point of message.reached) reached.add(point);
@@ -96,10 +100,10 @@ export async function startJudge(
       clearTimeout(timer);
     }
   };
-  send({ type: "load", mutated });
+  send({ type: "load", mutated, dissects });
   let last = 0;
   try {
-    const facts = await inTime(loaded.promise, "load", LOADING_MS);
+    const { facts, dissection } = await inTime(loaded.promise, "load", LOADING_MS);
     const judgeOf =
       (mutant: number): Judge =>
       (functionName, columns, calls) => {
@@ -110,7 +114,14 @@ export async function startJudge(
         send({ type: "judge", id, mutant, functionName, columns, calls });
         return inTime(answer.promise, `decide calls of ${functionName}`, timeoutMs);
       };
-    return { facts, judge: judgeOf(0), judgeOf, reached, [Symbol.dispose]: () => void child.kill("SIGKILL") };
+    return {
+      facts,
+      dissection,
+      judge: judgeOf(0),
+      judgeOf,
+      reached,
+      [Symbol.dispose]: () => void child.kill("SIGKILL"),
+    };
   } catch (error) {
     child.kill("SIGKILL");
     throw error;

@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
 import type { Node } from "estree";
+import { accessColumns, roleOfColumn } from "@patchbay/access";
 import type { Service } from "@patchbay/functions";
 import { slicesOf } from "../code/fingerprint.ts";
-import { isFunction, type Module, nodesIn, positionOf } from "../code/modules.ts";
+import { hashOf } from "../code/forms.ts";
+import { isInFunction, type Module, nodesIn, normalForm, positionOf } from "../code/modules.ts";
 import { javaScriptOf, placeInSource } from "@patchbay/loading/compile";
 
 /** One change in the code that decides. */
@@ -11,11 +13,30 @@ export interface Mutant {
   path: string;
   /** Line in the owner's file, from 1. */
   line: number;
-  /** The code and what replaces it. */
+  /** The code and what replaces it. Undefined: nothing, and it is reported whether the code is true and false. */
   before: string;
-  after: string;
+  after: string | undefined;
   /** The functions whose `authorize` or `when` uses the code. */
   functionNames: string[];
+  /** The declarations around it, as in {@link FunctionFacts.forms}. */
+  forms: string[];
+}
+
+/** The mutants of a service, and the files with all of them. */
+export interface Dissection {
+  mutants: Mutant[];
+  mutated: MutatedFile[];
+  /** By function: the columns for which no deciding code reads the call, so that one call shows what all calls are. */
+  settled: Record<string, string[]>;
+}
+
+/** {@link mutantsOf} the whole code, for a proof. */
+export async function dissect(service: Service, files: ReadonlySet<string>): Promise<Dissection> {
+  const functions = [...service.access.values()].map(({ manifest }) => manifest);
+  const columns = accessColumns({ ...service.manifest, functions });
+  const settled: Dissection["settled"] = {};
+  for (const [name, { code }] of service.access) settled[name] = await settledIn(code(), columns);
+  return { ...mutantsOf(service, files, { isWhole: true }), settled };
 }
 
 /** A file with all its mutants; {@link selectMutant} selects one. */
@@ -25,6 +46,7 @@ export interface MutatedFile {
 }
 
 const SWITCH = Symbol.for("patchbay.mutant");
+const WATCH = Symbol.for("patchbay.condition");
 let [selected, reached] = [0, new Set<number>()];
 
 /** Called by the mutated code: true for the selected mutant. */
@@ -33,12 +55,18 @@ const isSelected = (id: number): boolean => {
   return id === selected;
 };
 
+/** Called by the mutated code: a condition is reached as its id where it is true, and as the negative id where it is false. */
+const watch = <T>(id: number, value: T): T => {
+  reached.add(value ? id : -id);
+  return value;
+};
+
 /**
  * Selects one mutant for the mutated code in this process; 0 for none. Returns the mutants that ran since the last
  * selection.
  */
 export function selectMutant(id: number): number[] {
-  (globalThis as { [SWITCH]?: typeof isSelected })[SWITCH] = isSelected;
+  Object.assign(globalThis, { [SWITCH]: isSelected, [WATCH]: watch });
   const before = [...reached];
   [selected, reached] = [id, new Set()];
   return before;
@@ -50,55 +78,48 @@ interface Point {
   end: number;
 }
 
-/** The mutants in the code that decides a service's calls, and the files that contain them. */
-export function mutantsOf(service: Service, files: ReadonlySet<string>): { mutants: Mutant[]; mutated: MutatedFile[] } {
+/**
+ * The mutants in the code that decides a service's calls, and the files that contain them. `isWhole`: also conditions,
+ * and code that a comment excludes, because a proof must not depend on a comment.
+ */
+export function mutantsOf(service: Service, files: ReadonlySet<string>, { isWhole = false } = {}) {
   const slices = slicesOf(files);
   const points = new Map<string, Point>();
   for (const [functionName, { code }] of service.access) {
     const { authorize = [], approval = [] } = code();
-    const { code: used } = slices([...authorize, ...approval]);
-    for (const { module, node } of used)
-      for (const part of nodesIn(node))
-        if (isInFunction(module, part) && !isIgnored(module, part))
-          for (const after of alternatives(module, part)) addPoint(points, { module, node: part, after, functionName });
+    for (const { module, node } of slices([...authorize, ...approval]).code) {
+      const form = hashOf(normalForm(node));
+      for (const part of nodesIn(node)) {
+        if (!isInFunction(module, part) || (!isWhole && isIgnored(module, part))) continue;
+        const watched = isWhole && isCondition(module, part) ? [undefined] : [];
+        for (const after of [...alternatives(module, part, isWhole), ...watched]) {
+          const { mutant } = pointAt(points, { module, node: part, after });
+          mutant.functionNames = [...new Set([...mutant.functionNames, functionName])];
+          mutant.forms = [...new Set([...mutant.forms, form])];
+        }
+      }
+    }
   }
   const found = [...points.values()];
+  const of = (path: string) => found.filter(({ mutant }) => mutant.path === path);
   const paths = new Set(found.map(({ mutant }) => mutant.path));
   return {
     mutants: found.map(({ mutant }) => mutant),
-    mutated: [...paths].map((path) => ({
-      path,
-      source: withMutants(
-        path,
-        found.filter(({ mutant }) => mutant.path === path),
-      ),
-    })),
+    mutated: [...paths].map((path) => ({ path, source: withMutants(path, of(path)) })),
   };
 }
 
-function addPoint(
+function pointAt(
   points: Map<string, Point>,
-  { module, node, after, functionName }: { module: Module; node: Node; after: string; functionName: string },
-): void {
+  { module: { path }, node, after }: { module: Module; node: Node; after: string | undefined },
+): Point {
   const { start, end } = positionOf(node);
-  const key = `${module.path} ${start} ${end} ${after}`;
-  const known = points.get(key);
-  if (known && !known.mutant.functionNames.includes(functionName)) known.mutant.functionNames.push(functionName);
-  if (known) return;
-  const text = javaScriptOf(module.path);
-  const found = { id: points.size + 1, path: module.path, line: placeInSource(module.path, start).line };
-  points.set(key, {
-    mutant: { ...found, before: text.slice(start, end), after, functionNames: [functionName] },
-    start,
-    end,
-  });
-}
-
-/** Code at the top level runs once, before a mutant can be selected. */
-function isInFunction(module: Module, node: Node): boolean {
-  for (let outer = module.parents.get(node); outer; outer = module.parents.get(outer))
-    if (isFunction(outer)) return true;
-  return false;
+  const key = `${path} ${start} ${end} ${after}`;
+  const { line } = placeInSource(path, start);
+  const mutant = { id: points.size + 1, path, line, before: javaScriptOf(path).slice(start, end), after };
+  const point = points.get(key) ?? { mutant: { ...mutant, functionNames: [], forms: [] }, start, end };
+  points.set(key, point);
+  return point;
 }
 
 const IGNORE = "patchbay-ignore-mutants";
@@ -134,7 +155,7 @@ const COMPARISONS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** What may replace an expression: the expression with an operand omitted, other comparisons, and the opposite decision. */
-function alternatives(module: Module, node: Node): string[] {
+function alternatives(module: Module, node: Node, isWhole: boolean): string[] {
   const text = (part: Node) => javaScriptOf(module.path).slice(positionOf(part).start, positionOf(part).end);
   const constants = isDecision(module, node) ? ["true", "false"].filter((constant) => constant !== text(node)) : [];
   if (node.type === "LogicalExpression" && node.operator !== "??") {
@@ -142,6 +163,7 @@ function alternatives(module: Module, node: Node): string[] {
     const operands = isText(module, node.right) ? [text(node.right)] : [text(node.left), text(node.right)];
     return [...new Set([...operands, ...constants])];
   }
+  if (node.type === "LogicalExpression" && isWhole) return [text(node.left), text(node.right)];
   if (node.type === "BinaryExpression")
     return [
       ...(COMPARISONS[node.operator] ?? []).map((operator) => `${text(node.left)} ${operator} ${text(node.right)}`),
@@ -149,6 +171,18 @@ function alternatives(module: Module, node: Node): string[] {
     ];
   if (node.type === "UnaryExpression" && node.operator === "!") return [text(node.argument), ...constants];
   return constants;
+}
+
+const VALUES = new Set(["Literal", "TemplateLiteral", "ArrayExpression", "ObjectExpression", "LogicalExpression"]);
+
+/** True for code that is used as a condition, without another condition in it. */
+function isCondition(module: Module, node: Node): boolean {
+  const outer = module.parents.get(node);
+  if (VALUES.has(node.type) || (node.type === "UnaryExpression" && node.operator === "!") || isText(module, node))
+    return false;
+  if (outer?.type === "LogicalExpression") return outer.operator !== "??";
+  if (outer?.type === "IfStatement" || outer?.type === "ConditionalExpression") return outer.test === node;
+  return outer?.type === "UnaryExpression" && outer.operator === "!";
 }
 
 /** True for a condition, and for the return value of a deciding function. */
@@ -194,14 +228,30 @@ function withMutants(path: string, points: readonly Point[]): string {
       const { start: from, end: to } = inner[i]!;
       const within = inner.slice(i).filter((range) => range.start >= from && range.end <= to);
       const same = within.filter((range) => range.start === from && range.end === to);
-      const choices = same.map(
-        ({ mutant: { id, after } }) => `globalThis[Symbol.for("patchbay.mutant")](${id})?(${after}):`,
+      const choices = same.map(({ mutant: { id, after } }) =>
+        after === undefined ? "" : `globalThis[Symbol.for("patchbay.mutant")](${id})?(${after}):`,
       );
-      made += `${text.slice(at, from)}(${choices.join("")}(${render(from, to, within.slice(same.length))}))`;
+      const watched = same.find(({ mutant: { after } }) => after === undefined);
+      const call = watched ? `globalThis[Symbol.for("patchbay.condition")](${watched.mutant.id},` : "(";
+      made += `${text.slice(at, from)}(${choices.join("")}${call}${render(from, to, within.slice(same.length))}))`;
       at = to;
       i += within.length;
     }
     return made + text.slice(at, end);
   };
   return render(0, text.length, outerFirst);
+}
+
+async function settledIn(code: ReturnType<Service["code"]>, columns: readonly string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const column of columns) {
+    let isRead = false;
+    const note = () => ((isRead = true), []);
+    const unread = new Proxy({}, { get: note, has: () => (isRead = true), ownKeys: note });
+    for (const { run } of [...(code["authorize"] ?? []), ...(code["approval"] ?? [])])
+      // A failure denies the call.
+      await Promise.try(run, { role: roleOfColumn(column), input: unread, context: unread } as never).catch(() => {});
+    if (!isRead) found.push(column);
+  }
+  return found;
 }

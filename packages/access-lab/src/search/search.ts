@@ -1,4 +1,4 @@
-import { canonicalJson } from "@patchbay/kit";
+import { canonicalJson, present } from "@patchbay/kit";
 import { allCalls, type Side, someCalls } from "./calls.ts";
 import type { ServiceFacts } from "./facts.ts";
 import { type Call, type Decisions, type Judge, rankOf, wordOf } from "./judge.ts";
@@ -8,14 +8,13 @@ export interface SearchOptions {
   seed: number;
   /** Decisions per function: calls times roles. */
   checks: number;
-  /** The whole search's time. */
+  /** The whole search's time. A search that needs longer fails: the number of its calls must not depend on a machine. */
   timeMs: number;
   /** The functions to compare. Default: all. */
   only?: readonly string[];
 }
 
-/** Fits 50 functions and 6 roles into a minute. */
-export const DEFAULTS: Omit<SearchOptions, "seed"> = { checks: 12_000, timeMs: 50_000 };
+export const DEFAULTS: Omit<SearchOptions, "seed"> = { checks: 12_000, timeMs: 300_000 };
 
 /** `proved`: every call that differs for the code was judged. `tested`: some calls were. */
 export type Word = "proved" | "tested";
@@ -38,6 +37,8 @@ export interface Comparison {
   functionName: string;
   word: Word;
   calls: number;
+  /** The calls that the search had to try, if the time ended before. */
+  planned?: number;
   /** The later version allows more. One call for each role, as short as the search finds. */
   widenings: Difference[];
   narrowings: Difference[];
@@ -47,6 +48,8 @@ export interface Comparison {
   isAccepted: boolean;
   /** True if the role lists and equal schemas decide, without other code. */
   isDeclared: boolean;
+  /** The letters of {@link Decisions} that each version gave, by column. */
+  seen: Record<"before" | "after", Record<string, string>>;
 }
 
 /** Searches calls that two service versions decide differently. */
@@ -82,12 +85,15 @@ async function compareFunction(
     isUnsteady: false,
     isAccepted: false,
     isDeclared: isDeclared(functionName, before.facts, after.facts),
+    seen: { before: {}, after: {} },
   };
   const open = { widenings: new Set(columns), narrowings: new Set(columns) };
-  const search = planOf(sidesOf(functionName, [before, after]), columns.length, options);
+  const search = planOf(sidesOf(functionName, [before.facts, after.facts]), columns.length, options);
   for (const calls of search.batches) {
     const [old = [], now = []] = await ask(calls);
     found.calls += calls.length;
+    note(found.seen.before, columns, old);
+    note(found.seen.after, columns, now);
     found.isAccepted ||= calls.some((_, i) => !old[i]!.includes("i") && !now[i]!.includes("i"));
     if (search.isComplete) found.isUnsteady ||= !isEqual(await ask(calls), [old, now]);
     for (const [i, call] of calls.entries())
@@ -112,9 +118,20 @@ async function compareFunction(
       }
     if (open.widenings.size === 0) break;
   }
+  const planned = search.missed();
+  if (planned !== undefined) found.planned = planned;
   found.isDeclared &&= found.isAccepted;
   if (found.isDeclared || (search.isComplete && search.isDone() && !found.isUnsteady)) found.word = "proved";
   return found;
+}
+
+function note(seen: Record<string, string>, columns: readonly string[], rows: readonly Decisions[]): void {
+  for (const row of rows)
+    for (const [c, column] of columns.entries()) {
+      const letters = seen[column] ?? "";
+      // A call that a schema refuses does not reach the code.
+      seen[column] = row[c] === "i" || letters.includes(row[c]!) ? letters : `${letters}${row[c]!}`;
+    }
 }
 
 /** True if only role lists decide in both versions, and the schemas are equal: then one call shows what all calls are. */
@@ -137,6 +154,7 @@ export interface Exploration {
   functionName: string;
   word: Word;
   calls: number;
+  planned?: number;
   /** Declared arguments with declared contexts that no case combines. */
   crossed: number;
   found: NewVerdict[];
@@ -172,7 +190,7 @@ async function exploreFunction(
   const letters = columns.map(() => new Set<string>());
   const found: Exploration["found"] = [];
   let [count, isUnsteady] = [0, false];
-  const search = planOf(sidesOf(functionName, [version]), columns.length, options);
+  const search = planOf(sidesOf(functionName, [facts]), columns.length, options);
   for (const calls of search.batches) {
     const decided = await judge(functionName, columns, calls);
     count += calls.length;
@@ -204,6 +222,7 @@ async function exploreFunction(
     neverDenied: only(false),
     neverAllowed: only(true),
     isUnsteady,
+    ...present({ planned: search.missed() }),
   };
 }
 
@@ -212,8 +231,8 @@ function wordsOf(columns: readonly string[], decisions: Decisions): NewVerdict["
   return Object.fromEntries(shown);
 }
 
-function sidesOf(functionName: string, versions: readonly Version[]): Side[] {
-  return versions.flatMap(({ facts: service }) => {
+export function sidesOf(functionName: string, versions: readonly ServiceFacts[]): Side[] {
+  return versions.flatMap((service) => {
     const facts = service.functions[functionName];
     return facts ? [{ service, facts }] : [];
   });
@@ -221,15 +240,18 @@ function sidesOf(functionName: string, versions: readonly Version[]): Side[] {
 
 const BATCH = 200;
 
-/** A search's calls in parts, until its limits. `isDone` is true when no call is left. */
+/**
+ * A search's calls in parts, until its limits. `isDone` is true when no call is left. `missed` is the number of planned
+ * calls, if the time ended before them.
+ */
 export function planOf(
   sides: readonly Side[],
   roles: number,
   { seed, checks, endsAt }: SearchOptions & { endsAt: number },
-): { batches: Iterable<Call[]>; isComplete: boolean; isDone: () => boolean } {
+): { batches: Iterable<Call[]>; isComplete: boolean; isDone: () => boolean; missed: () => number | undefined } {
   const limit = Math.max(1, Math.floor(checks / roles));
   const all = allCalls(sides, limit);
-  let isDone = false;
+  let [isDone, isLate] = [false, false];
   function* batches(): Iterable<Call[]> {
     let [count, batch]: [number, Call[]] = [0, []];
     for (const call of all ?? someCalls(sides, seed)) {
@@ -238,12 +260,15 @@ export function planOf(
       if (batch.length < BATCH && count < limit) continue;
       yield batch;
       batch = [];
-      if (performance.now() > endsAt || (all === undefined && count >= limit)) return;
+      if (all === undefined && count >= limit) return;
+      isLate = performance.now() > endsAt;
+      if (isLate) return;
     }
     if (batch.length > 0) yield batch;
     isDone = true;
   }
-  return { batches: batches(), isComplete: all !== undefined, isDone: () => isDone };
+  const missed = () => (isLate ? (all?.length ?? limit) : undefined);
+  return { batches: batches(), isComplete: all !== undefined, isDone: () => isDone, missed };
 }
 
 /** Gives each item an equal part of the remaining time. */

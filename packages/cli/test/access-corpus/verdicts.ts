@@ -4,13 +4,17 @@ import { compareAccess, lockOf } from "@patchbay/functions/access";
 import { fingerprintOf } from "@patchbay/access-lab/code/fingerprint";
 import { factsOf } from "@patchbay/access-lab/search/facts";
 import { judgeOf } from "@patchbay/access-lab/search/judge";
-import { compareVersions, type Version } from "@patchbay/access-lab/search/search";
+import { type Dissected, findDoubts } from "@patchbay/access-lab/search/doubts";
+import { dissect } from "@patchbay/access-lab/search/mutants";
+import { compareVersions } from "@patchbay/access-lab/search/search";
+import { launchJudge } from "../../src/search-child.ts";
 import { editedServices } from "./edited.ts";
 import type { Edit } from "./edits.ts";
 
 /** `passed`: the command would let the change pass. */
 export interface SearchVerdict {
   widenings: number;
+  doubts: string[];
   passed: boolean;
 }
 
@@ -24,21 +28,24 @@ for (const edit of edits) {
   const only = changes.flatMap(({ functionName, kind }) =>
     functionName && kind !== "narrowing" ? [functionName] : [],
   );
-  const found = await compareVersions(before.version, after.version, {
-    seed: 1,
-    checks: 12_000,
-    timeMs: 600_000,
-    only,
-  });
-  const verdict: SearchVerdict = {
-    widenings: found.flatMap(({ widenings }) => widenings).length,
-    passed: found.every(({ widenings, isUnsteady, isAccepted }) => widenings.length === 0 && !isUnsteady && isAccepted),
-  };
+  const options = { seed: 1, checks: 12_000, timeMs: 600_000, only };
+  const pair = { before: before.version, after: after.version };
+  const verdict: SearchVerdict = { widenings: 0, doubts: [], passed: true };
+  for (const found of await compareVersions(before.version, after.version, options)) {
+    verdict.widenings += found.widenings.length;
+    verdict.doubts.push(...(await findDoubts(found, pair, options)));
+  }
+  verdict.passed = verdict.widenings + verdict.doubts.length === 0;
   console.log(JSON.stringify(verdict));
 }
 
 async function load(changes: Edit["changes"]) {
-  const { service, files } = await services.load(changes);
-  const version: Version = { facts: factsOf(service, files), judge: judgeOf(service) };
+  const { service, files, path } = await services.load(changes);
+  const version: Dissected = {
+    facts: factsOf(service, files),
+    judge: judgeOf(service),
+    dissection: await dissect(service, files),
+    launch: (mutated) => launchJudge(path, { mutated }),
+  };
   return { version, lock: await lockOf(service, { fingerprint: fingerprintOf(files) }) };
 }

@@ -101,7 +101,9 @@ async function writeSearch(folder: EvidenceFolder, { path, service, files }: Exa
     ...rest,
     mutant: { ...mutant, path: relative(dirname(path), mutant.path) },
   }));
-  await folder.write("adequacy.json", { seed, percent: percentKilled(adequacy), ...adequacy, survivors });
+  const { killed, equivalent, unreached, undecided } = adequacy;
+  const counts = { killed, equivalent, unreached: unreached.length, undecided: undecided.length };
+  await folder.write("adequacy.json", { seed, percent: percentKilled(adequacy), ...counts, survivors });
 }
 
 /** Connected sets, their users, and the sealed audit log for the period. */

@@ -45,7 +45,7 @@ export async function checkLock(
     print(
       [
         ...passed.map(searchedLine),
-        ...(searched?.widenings ?? []),
+        ...(searched?.others ?? []),
         ...forbidden.map(forbiddenLine),
         ...drift.map(driftLine),
         ...changes.map(line),

@@ -11,8 +11,10 @@ import { nearPath } from "../../service-file.ts";
 import { launchJudge } from "../../search-child.ts";
 import { measureAdequacy, percentKilled, requireAdequacy, type Survivor } from "@patchbay/access-lab/search/adequacy";
 import { factsOf } from "@patchbay/access-lab/search/facts";
+import type { JudgeChild } from "@patchbay/access-lab/search/judge-process";
 import { judgeOf } from "@patchbay/access-lab/search/judge";
 import { mutantsOf } from "@patchbay/access-lab/search/mutants";
+import { type Dissected, findDoubts } from "@patchbay/access-lab/search/doubts";
 import { openRevision } from "@patchbay/access-lab/search/revision";
 import {
   type Comparison,
@@ -34,9 +36,12 @@ export interface Loaded {
 export interface SearchedCode {
   /** The functions that no longer count as unproven, with what was searched. */
   passed: Map<string, string>;
-  /** Lines on the functions that are allowed more than in the revision. */
-  widenings: string[];
+  /** Lines on the functions that are allowed more than in the revision, or of which this is not known. */
+  others: string[];
 }
+
+/** A comparison, and why it proves nothing. */
+type Judged = Comparison & { doubts: string[] };
 
 /** Searches calls that no case shows, or that a revision decides otherwise. */
 export async function search(loaded: Loaded, flags: AccessOptions): Promise<void> {
@@ -73,17 +78,18 @@ function explorationText(exploration: Exploration, seed: number): string {
   return lines.join("\n");
 }
 
-interface Scope extends Pick<Comparison, "word" | "calls" | "isUnsteady"> {
+interface Scope extends Pick<Comparison, "word" | "calls" | "planned" | "isUnsteady"> {
   isDeclared?: boolean;
   crossed?: number;
 }
 
-function scopeOf({ word, calls, isUnsteady, isDeclared, crossed }: Scope, seed: number): string {
+function scopeOf({ word, calls, planned, isUnsteady, isDeclared, crossed }: Scope, seed: number): string {
   const count = calls.toLocaleString("en");
   if (isDeclared) return `${paint("green", "proved")}: role lists and equal schemas decide`;
   if (word === "proved") return `${paint("green", "proved")}: ${count} calls, which are all that differ`;
   const unsteady = isUnsteady ? ", and decides the same call in two ways" : "";
   const pairs = crossed === undefined ? "" : `, ${crossed} of declared arguments with another declared context`;
+  if (planned !== undefined) return `not finished: ${count} of ${planned.toLocaleString("en")} calls with seed ${seed}`;
   return `tested: ${count} calls with seed ${seed}${pairs}${unsteady}`;
 }
 
@@ -92,19 +98,22 @@ async function showComparison(
   { against, seed, json, adopt }: AccessOptions & { against: string; seed: number },
 ): Promise<void> {
   await using revision = await openRevision(against, path);
-  using before = await launchJudge(revision.file, { name: `the service of ${against}` });
-  const after = { facts: factsOf(service, files), judge: judgeOf(service) };
-  const comparisons = await compareVersions(before, after, { ...DEFAULTS, seed });
+  const { comparisons, facts } = await compareWith(revision.file, { path, service, files }, { against, seed });
   const cases = comparisons.flatMap(({ functionName, widenings }) =>
     widenings.map(({ call }) => ({ functionName, call })),
   );
-  const known = cases.filter(({ functionName }) => Object.hasOwn(after.facts.functions, functionName));
+  const known = cases.filter(({ functionName }) => Object.hasOwn(facts.functions, functionName));
   const adopted = adopt ? await adoptCases(known, files) : undefined;
-  const ok = cases.length === 0;
+  const unproven = comparisons.filter(({ doubts }) => doubts.length > 0).length;
+  const ok = cases.length === 0 && unproven === 0;
   if (json) printJson({ ok, against, commit: revision.commit, seed, functions: comparisons, ...adopted });
   else for (const comparison of comparisons) print(comparisonText(comparison, seed));
   if (adopted && !json) printAdopted(adopted, known.length);
   if (ok) return;
+  if (cases.length === 0)
+    throw new CommandFailure(
+      `${unproven === 1 ? "One function is" : `${unproven} functions are`} unproven since ${against}. Add cases, or records, with which calls reach what the reasons name.`,
+    );
   const count = cases.length === 1 ? "One widening" : `${cases.length} widenings`;
   throw new CommandFailure(
     `${count} since ${against}. If intended, add the call as a case with --adopt and run --write.`,
@@ -126,29 +135,50 @@ export async function searchChangedCode(
     throw new CommandFailure(
       `${basename(lock)} differs from the one of ${against}, so the code there is not what the lock accepted. Name the revision in which the lock was written.`,
     );
-  using before = await launchJudge(revision.file, { name: `the service of ${against}` });
-  const after = { facts: factsOf(service, files), judge: judgeOf(service) };
-  const comparisons = await compareVersions(before, after, { ...DEFAULTS, seed, only: names });
-  const passed = comparisons.filter(
-    ({ widenings, isUnsteady, isAccepted }) => widenings.length === 0 && !isUnsteady && isAccepted,
-  );
+  const { comparisons } = await compareWith(revision.file, { path, service, files }, { against, seed, only: names });
+  const isPassed = ({ widenings, doubts }: Judged) => widenings.length === 0 && doubts.length === 0;
   return {
-    passed: new Map(passed.map((comparison) => [comparison.functionName, scopeOf(comparison, seed)])),
-    widenings: comparisons.filter((found) => found.widenings.length > 0).map((wider) => comparisonText(wider, seed)),
+    passed: new Map(comparisons.filter(isPassed).map((one) => [one.functionName, scopeOf(one, seed)])),
+    others: comparisons.filter((one) => !isPassed(one)).map((one) => comparisonText(one, seed)),
   };
 }
 
-const NONE = "  No call that is allowed now was denied before.";
-const UNKNOWN =
-  "  The schemas accept none of the calls, so nothing is known. Add a case with arguments that they accept.";
+/** Compares with the service in `file`, and finds for each function without a widening why this proves nothing. */
+async function compareWith(
+  file: string,
+  { path }: Loaded,
+  { against, ...given }: { against: string; seed: number; only?: readonly string[] },
+): Promise<{ comparisons: Judged[]; facts: Dissected["facts"] }> {
+  const options = { ...DEFAULTS, ...given };
+  using first = await launchJudge(file, { name: `the service of ${against}`, dissects: true });
+  using second = await launchJudge(path, { dissects: true });
+  const [before, after] = [versionOf(first, file), versionOf(second, path)];
+  const comparisons: Judged[] = [];
+  for (const found of await compareVersions(before, after, options))
+    comparisons.push({ ...found, doubts: await findDoubts(found, { before, after }, options) });
+  return { comparisons, facts: after.facts };
+}
 
-function comparisonText(comparison: Comparison, seed: number): string {
-  const { functionName, widenings, narrowings } = comparison;
+const versionOf = ({ facts, judge, dissection }: JudgeChild, file: string): Dissected => ({
+  facts,
+  judge,
+  dissection: dissection!,
+  launch: (mutated) => launchJudge(file, { name: `${file} with mutants`, mutated }),
+});
+
+const NONE = "  No call that is allowed now was denied before.";
+/** More reasons would hide the first ones. */
+const SHOWN = 5;
+
+function comparisonText(comparison: Judged, seed: number): string {
+  const { functionName, widenings, narrowings, doubts } = comparison;
   const line = (kind: string, { roles, call, before, after }: Difference) =>
     `  ${paint(kind === "widening" ? "red" : "yellow", kind.padEnd(9))}  ${roles.join(", ")} ${after}, was ${before}: ${caseText(call)}`;
   return [
     `${functionName}  ${scopeOf(comparison, seed)}`,
-    ...(widenings.length > 0 ? [] : [comparison.isAccepted ? NONE : UNKNOWN]),
+    ...(widenings.length + doubts.length > 0 ? [] : [NONE]),
+    ...doubts.slice(0, SHOWN).map((doubt) => `  ${paint("red", "unproven ")}  ${doubt}`),
+    ...(doubts.length > SHOWN ? [`  and ${doubts.length - SHOWN} more reasons`] : []),
     ...widenings.map((difference) => line("widening", difference)),
     ...narrowings.map((difference) => line("narrowing", difference)),
   ].join("\n");
@@ -166,13 +196,14 @@ export async function showAdequacy(
   const percent = percentKilled(adequacy);
   const cases = survivors.flatMap(({ killer }): NewCase[] => (killer ? [killer] : []));
   const adopted = adopt ? await adoptCases(distinct(cases), files) : undefined;
-  if (json) printJson({ seed, percent, killed, equivalent, unreached, undecided, survivors, ...adopted });
+  const counts = { killed, equivalent, unreached: unreached.length, undecided: undecided.length };
+  if (json) printJson({ seed, percent, ...counts, survivors, ...adopted });
   else {
     for (const survivor of survivors) print(survivorText(survivor));
     const rest = [
       ...(equivalent > 0 ? [`${equivalent} decide every call as the original`] : []),
-      ...(undecided > 0 ? [`the time ended before ${undecided} were decided`] : []),
-      ...(unreached > 0 ? [`no call runs the code of ${unreached}`] : []),
+      ...(undecided.length > 0 ? [`the time ended before ${undecided.length} were decided`] : []),
+      ...(unreached.length > 0 ? [`no call runs the code of ${unreached.length}`] : []),
     ];
     const left = rest.length > 0 ? ` Not counted: ${rest.join(", ")}.` : "";
     print(
@@ -185,7 +216,7 @@ export async function showAdequacy(
 
 function survivorText({ mutant, killer }: Survivor): string {
   const { path, line, before, after, functionNames } = mutant;
-  const head = `${paint("red", "survived")}  ${nearPath(path)}:${line}  ${short(before)}  →  ${short(after)}`;
+  const head = `${paint("red", "survived")}  ${nearPath(path)}:${line}  ${short(before)}  →  ${short(after!)}`;
   if (!killer) return `${head}\n  No call of ${functionNames.join(", ")} was found that shows the difference.`;
   const { functionName, role, original, mutated, call } = killer;
   return `${head}\n  ${functionName} as ${role} is ${mutated} instead of ${original} with ${caseText(call)}`;
