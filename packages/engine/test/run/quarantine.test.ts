@@ -40,3 +40,25 @@ test.each([
     expect(await claimsOf(crashes)).toEqual([0, surviveMs, 2 * surviveMs]);
   },
 );
+
+test("suspects wait 3 s after a run that crashed once is resumed, also if the clock is set back", async () => {
+  const claims = await inVirtualTime(async (time) => {
+    const { machine } = time.world;
+    const found: number[] = [];
+    const runs = {
+      async claimSuspects() {
+        found.push(time.now);
+        return { runs: [], waiting: 0 };
+      },
+    } as unknown as RunContext["runs"];
+    const stopped = new AbortController().signal;
+    const host = { owner: "replica-1", accepting: () => true, force() {}, work: async () => {}, stopped };
+    const quarantine = createQuarantine(host, { runs, clock: systemClock, log: silentLog } as RunContext);
+    quarantine.delay();
+    machine.clock.offsetMs -= 300_000;
+    await quarantine.claim();
+    return found;
+  });
+
+  expect(claims).toEqual([3_000]);
+});

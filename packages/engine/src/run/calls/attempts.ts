@@ -108,8 +108,8 @@ export function nextAttempt(call: CallRecord, end: AttemptEnd, endedAt: number):
   call.attempt++;
 }
 
-/** The time before which the next attempt must not be delivered; 0 if it may be at once. */
-export function notBefore(call: CallRecord): number {
+/** How long the next attempt waits before it is delivered. At most the whole pause, if the clock was set back. */
+export function pauseLeftMs(call: CallRecord, now: number): number {
   const { endedAt = 0, retryAfterMs = 0 } = startedBefore(call).at(-1) ?? {};
-  return retryAfterMs === 0 ? 0 : endedAt + retryAfterMs;
+  return Math.min(retryAfterMs, Math.max(0, endedAt + retryAfterMs - now));
 }

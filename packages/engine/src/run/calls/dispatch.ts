@@ -189,7 +189,7 @@ async function attempt(
     await beginAttempt(state, call, active, { end: { ended: "approval" }, endedAt: clock.now(), decided });
   for (let recover = resumed && !decided; !call.outcome; recover = false) {
     // A recovered attempt may have been sent before.
-    const waitMs = recover ? 0 : attempts.notBefore(call) - clock.now();
+    const waitMs = recover ? 0 : attempts.pauseLeftMs(call, clock.now());
     if (waitMs > 0) await clock.sleep(waitMs, { signal });
     const delivery = await permitted.deliver(() => deliver(state, call, active, { recover }), { recover });
     if (await approvals.requestApproval(state, call, delivery, active))

@@ -36,7 +36,7 @@ export interface QuarantineHost {
 export function createQuarantine(host: QuarantineHost, { runs, clock, log }: RunContext) {
   const { owner, accepting, work, stopped } = host;
   let busy = false;
-  /** Before this time, runs that crashed once, and were resumed immediately, may cause a crash. */
+  /** On the monotonic clock. Before this time, runs that crashed once, and were resumed immediately, may cause a crash. */
   let delayedUntil = 0;
 
   async function survive(group: readonly RunRecord[], since: number): Promise<void> {
@@ -57,7 +57,7 @@ export function createQuarantine(host: QuarantineHost, { runs, clock, log }: Run
   }
 
   async function resume(): Promise<void> {
-    const delayMs = delayedUntil - clock.now();
+    const delayMs = delayedUntil - monotonicMs();
     if (delayMs > 0) await clock.sleep(delayMs, { signal: stopped });
     for (let limit = 1; accepting(); limit = Math.min(MAX_GROUP, 2 * limit)) {
       const since = monotonicMs();
@@ -72,7 +72,7 @@ export function createQuarantine(host: QuarantineHost, { runs, clock, log }: Run
 
   return {
     /** Call when a run that crashed once is resumed. */
-    delay: (): void => void (delayedUntil = clock.now() + SURVIVE_MS),
+    delay: (): void => void (delayedUntil = monotonicMs() + SURVIVE_MS),
 
     /** Resumes suspects until none waits, unless it does that already. */
     async claim(): Promise<void> {
