@@ -3,7 +3,7 @@ import type { ModelCall, ModelDelta, ModelStop, TokenUsage } from "@patchbay/eng
 import { modelFailure } from "./model-failure.ts";
 import { parseArguments, textOfArguments } from "./neutral-request.ts";
 import { type Accumulator, createMeter, type Meter, metered, reasoningOf, type TurnOptions } from "./turn-stream.ts";
-import { endOf, type WireEnds } from "./wire-ends.ts";
+import { endOf, wireEnds } from "./wire-ends.ts";
 import { distinctIds } from "./wire-ids.ts";
 import type { WireParameters } from "./wire-parameters.ts";
 
@@ -23,7 +23,7 @@ interface AnthropicUsage {
 /** The event members that the accumulator reads; it ignores the rest. */
 export interface AnthropicEvent {
   type: string;
-  index?: number;
+  index?: number | null;
   message?: { model?: string; usage?: AnthropicUsage };
   content_block?: JsonObject & { type: string };
   delta?: {
@@ -40,15 +40,14 @@ export interface AnthropicEvent {
   error?: { type?: string; message?: string; details?: { error_code?: string } | null };
 }
 
-const ENDS: WireEnds = new Map([
-  ["end_turn", "stop"],
-  ["stop_sequence", "stop"],
-  ["tool_use", "calls"],
-  ["max_tokens", "length"],
-  ["pause_turn", "pause"],
-  ["refusal", "refused"],
-  ["model_context_window_exceeded", "context_window"],
-]);
+const ENDS = wireEnds({
+  stop: "end_turn stop_sequence",
+  calls: "tool_use",
+  length: "max_tokens",
+  pause: "pause_turn",
+  refused: "refusal",
+  context_window: "model_context_window_exceeded",
+});
 
 interface Building {
   block: JsonObject & { type: string };
@@ -60,6 +59,8 @@ type Options = TurnOptions & { parameters: WireParameters };
 
 export function anthropicAccumulator(options: Options): Accumulator<AnthropicEvent> {
   const blocks: Building[] = [];
+  /** The block that an index's deltas belong to; compatible servers number every block 0, or none. */
+  const open = new Map<number | null | undefined, Building>();
   const usage: AnthropicUsage = {};
   const meter = createMeter(options);
   let model = options.model;
@@ -107,10 +108,11 @@ export function anthropicAccumulator(options: Options): Accumulator<AnthropicEve
           note(event.message?.usage);
           break;
         case "content_block_start":
-          if (event.content_block) blocks[event.index ?? blocks.length] = { block: event.content_block, json: "" };
+          if (event.content_block)
+            open.set(event.index, (blocks[blocks.length] = { block: event.content_block, json: "" }));
           break;
         case "content_block_delta":
-          return takeDelta(blocks[event.index ?? -1], event.delta);
+          return takeDelta(open.get(event.index), event.delta);
         case "message_delta":
           if (event.delta?.stop_reason) stop = endOf("anthropic", ENDS, event.delta.stop_reason, stop);
           refusal = event.delta?.stop_details?.explanation ?? refusal;
@@ -128,7 +130,7 @@ export function anthropicAccumulator(options: Options): Accumulator<AnthropicEve
     },
     end() {
       if (!ended || stop === undefined) return undefined;
-      const read = readBlocks(blocks.filter(Boolean), options);
+      const read = readBlocks(blocks, options);
       return { ...read, stop, model, refusal };
     },
   });

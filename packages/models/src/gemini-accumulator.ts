@@ -9,7 +9,7 @@ import {
 import { modelFailure, retryAfterMs } from "./model-failure.ts";
 import { parseArguments, textOfArguments } from "./neutral-request.ts";
 import { type Accumulator, createMeter, type Meter, metered, reasoningOf, type TurnOptions } from "./turn-stream.ts";
-import { endOf, type WireEnds } from "./wire-ends.ts";
+import { endOf, wireEnds } from "./wire-ends.ts";
 import { distinctIds } from "./wire-ids.ts";
 
 /** Marks echoed parts as coming from this wire. */
@@ -46,19 +46,12 @@ export interface GeminiChunk {
   error?: GeminiErrorBody;
 }
 
-const ENDS: WireEnds = new Map([
-  ["STOP", "calls"],
-  ["MAX_TOKENS", "length"],
-  ["SAFETY", "refused"],
-  ["RECITATION", "refused"],
-  ["BLOCKLIST", "refused"],
-  ["PROHIBITED_CONTENT", "refused"],
-  ["SPII", "refused"],
-  ["LANGUAGE", "refused"],
-  ["MALFORMED_FUNCTION_CALL", "malformed"],
-  ["UNEXPECTED_TOOL_CALL", "malformed"],
-  ["TOO_MANY_TOOL_CALLS", "malformed"],
-]);
+const ENDS = wireEnds({
+  calls: "STOP",
+  length: "MAX_TOKENS",
+  refused: "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII LANGUAGE",
+  malformed: "MALFORMED_FUNCTION_CALL UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS",
+});
 
 export function geminiAccumulator(options: TurnOptions): Accumulator<GeminiChunk> {
   const parts: Part[] = [];
@@ -73,8 +66,10 @@ export function geminiAccumulator(options: TurnOptions): Accumulator<GeminiChunk
   let model = options.model;
   const meter = createMeter(options);
 
-  function takePart(part: Part): void {
-    if (part.functionCall) return takeCall({ ...part, functionCall: part.functionCall });
+  function takePart(part: Part, closes: boolean): void {
+    if (part.functionCall) return takeCall({ ...part, functionCall: part.functionCall }, closes);
+    // The empty part that closes a turn: Vertex refuses it in a request.
+    if (part.text === "" && Object.keys(part).every((name) => name === "text" || name === "thought")) return;
     parts.push(part);
     if (!part.thought) text += part.text ?? "";
     else if (part.text) thoughts.push((thinking ? (thoughts.pop() ?? "") : "") + part.text);
@@ -83,7 +78,7 @@ export function geminiAccumulator(options: TurnOptions): Accumulator<GeminiChunk
     thinking = part.thought === true;
   }
 
-  function takeCall(part: Part & { functionCall: CallPart }): void {
+  function takeCall(part: Part & { functionCall: CallPart }, closes: boolean): void {
     const { partialArgs = [], willContinue = false, ...whole } = part.functionCall;
     if (!open) {
       const { id = "", name, args } = whole;
@@ -91,6 +86,8 @@ export function geminiAccumulator(options: TurnOptions): Accumulator<GeminiChunk
       const text = textOfArguments(args).replace(/^\{\}$/, "");
       // An empty part ends a call sent in several parts, or a call that has already ended.
       if (name === undefined && partialArgs.length === 0 && text === "") return;
+      const known = calls.find((one) => one.id === id && one.name === options.names.fromWire(name ?? ""));
+      if (closes && id !== "" && known?.arguments === text) return;
       if (id === "") delete whole.id;
       const call = { id, name: options.names.fromWire(name ?? ""), arguments: text };
       open = { call, args: isJsonObject(args) ? { ...args } : {}, part: { ...part, functionCall: whole } };
@@ -112,7 +109,7 @@ export function geminiAccumulator(options: TurnOptions): Accumulator<GeminiChunk
       if (chunk.promptFeedback?.blockReason) stop = "refused";
       const candidate = chunk.candidates?.[0];
       const received = candidate?.content?.parts ?? [];
-      for (const part of received) takePart(part);
+      for (const part of received) takePart(part, Boolean(candidate?.finishReason));
       const { usageMetadata: usage } = chunk;
       if (usage) meter.counted(usageOf(usage, meter), meter.count(usage.candidatesTokenCount));
       if (candidate?.finishReason) stop = endOf("gemini", ENDS, candidate.finishReason, stop);

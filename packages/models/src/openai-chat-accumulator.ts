@@ -1,23 +1,19 @@
-import type { JsonObject, JsonValue } from "@patchbay/kit";
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { ModelDelta, ModelStop } from "@patchbay/engine/ports/model-provider";
 import { modelFailure } from "./model-failure.ts";
 import { argumentsText, textOfArguments } from "./neutral-request.ts";
 import { openaiUsage } from "./openai-client.ts";
 import { type Accumulator, createMeter, metered, type TurnOptions } from "./turn-stream.ts";
-import { endOf, type WireEnds } from "./wire-ends.ts";
+import { endOf, wireEnds } from "./wire-ends.ts";
+import { type CallDelta, callPieces, type ChatCall } from "./openai-chat-calls.ts";
 import { distinctIds } from "./wire-ids.ts";
 
 /** Marks echoed messages as coming from this wire. */
 export const CHAT_WIRE = "openai-chat";
 
-interface CallDelta extends JsonObject {
-  index?: number;
-  id?: string;
-  function?: { name?: string; arguments?: JsonValue };
-}
-
 interface Delta {
-  content?: string | null;
+  /** A text; Mistral and gateways to Claude send a list of texts and thoughts. */
+  content?: JsonValue;
   refusal?: string | null;
   /** Compatible servers use two names for reasoning text. */
   reasoning_content?: string | null;
@@ -39,68 +35,38 @@ export interface ChatChunk {
   error?: { code?: string | number | null; type?: string; message?: string } | string | null;
 }
 
-/** Some servers end a turn that calls with `stop`; both are natural ends. */
-const ENDS: WireEnds = new Map([
-  ["stop", "calls"],
-  ["tool_calls", "calls"],
-  ["function_call", "calls"],
-  ["length", "length"],
-  ["content_filter", "refused"],
-  // Names that Text Generation Inference, Together, Mistral and gateways to Claude have for these.
-  ["eos", "calls"],
-  ["eos_token", "calls"],
-  ["stop_sequence", "calls"],
-  ["end_turn", "calls"],
-  ["tool_use", "calls"],
-  ["max_tokens", "length"],
-  ["model_length", "length"],
-]);
-
-interface Call {
-  id: string;
-  name: string;
-  arguments: string;
-  /** Other members, such as gateway signatures. */
-  extra: JsonObject;
-}
+/**
+ * Some servers end a turn that calls with `stop`; both are natural ends. Text Generation Inference, Together, Mistral and
+ * gateways to Claude have names of their own.
+ */
+const ENDS = wireEnds({
+  calls: "stop tool_calls function_call eos eos_token stop_sequence end_turn tool_use",
+  length: "length max_tokens model_length",
+  refused: "content_filter",
+});
 
 export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
-  const calls: Call[] = [];
-  /** The call that an index's deltas belong to. */
-  const open = new Map<number, Call>();
-  let [text, refusal, thought, model] = ["", "", "", options.model];
+  const calls: ChatCall[] = [];
+  const takeCalls = callPieces(calls, options);
+  let [text, refusal, thought, echoed, model] = ["", "", "", "", options.model];
   let thoughtMember: "reasoning_content" | "reasoning" = "reasoning_content";
   let stop: ModelStop | undefined;
   const meter = createMeter(options);
 
-  function takeCall(delta: CallDelta): void {
-    const { index = calls.length, id, function: part, type: _type, ...extra } = delta;
-    let call = open.get(index);
-    // Servers that number every call 0 start the next one with a new id.
-    if (!call || (id && call.id !== "" && id !== call.id && part?.name)) {
-      call = { id: "", name: "", arguments: "", extra: {} };
-      calls.push(call);
-      open.set(index, call);
-    }
-    if (id) call.id = id;
-    if (part?.name && call.name !== part.name) call.name += part.name;
-    const text = textOfArguments(part?.arguments);
-    call.arguments += text;
-    meter.wrote(text);
-    Object.assign(call.extra, extra);
-  }
-
-  function takeDelta(delta: Delta): ModelDelta | undefined {
-    for (const call of delta.tool_calls ?? []) takeCall(call);
+  function takeDelta(delta: Delta, closes: boolean): ModelDelta | undefined {
+    meter.wrote(takeCalls(delta.tool_calls ?? [], closes));
+    const content = partsOf(delta.content);
     const reasoning = delta.reasoning_content || delta.reasoning;
-    if (reasoning) thought += reasoning;
+    if (reasoning) echoed += reasoning;
+    thought += (reasoning ?? "") + content.thought;
     if (delta.reasoning && !delta.reasoning_content) thoughtMember = "reasoning";
     if (delta.refusal) refusal += delta.refusal;
-    if (delta.content) text += delta.content;
-    for (const piece of [reasoning, delta.refusal, delta.content]) meter.wrote(piece);
+    text += content.text;
+    for (const piece of [reasoning, content.thought, delta.refusal, content.text]) meter.wrote(piece);
     // Refusal text is not part of an answer, so no delta shows it.
-    if (delta.content) return { type: "textDelta", text: delta.content };
-    return reasoning ? { type: "thoughtDelta", text: reasoning } : undefined;
+    if (content.text) return { type: "textDelta", text: content.text };
+    const shown = reasoning || content.thought;
+    return shown ? { type: "thoughtDelta", text: shown } : undefined;
   }
 
   return metered(options, meter, {
@@ -111,7 +77,7 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
       if (chunk.model) model = chunk.model;
       const choice = chunk.choices?.[0];
       if (choice?.finish_reason) stop = endOf("openai", ENDS, choice.finish_reason, stop);
-      const shown = choice?.delta ? takeDelta(choice.delta) : undefined;
+      const shown = choice?.delta ? takeDelta(choice.delta, Boolean(choice.finish_reason)) : undefined;
       // Servers that send counts with each chunk include that chunk's text.
       if (chunk.usage) {
         const { prompt_tokens: input, prompt_tokens_details: details, completion_tokens: output } = chunk.usage;
@@ -124,7 +90,7 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
       if (stop === undefined) return undefined;
       distinctIds(calls);
       const blocks: JsonObject = { role: "assistant", content: text || null };
-      if (thought) blocks[thoughtMember] = thought;
+      if (echoed) blocks[thoughtMember] = echoed;
       if (calls.length > 0) blocks["tool_calls"] = calls.map(echoCall);
       return {
         stop: refusal !== "" ? "refused" : stop,
@@ -143,7 +109,19 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
   });
 }
 
-function echoCall({ id, name, arguments: text, extra }: Call): JsonObject {
+/** The texts and thoughts of a content: `{ type: "thinking", thinking: [...] }` is a thought. */
+function partsOf(content: JsonValue | undefined): { text: string; thought: string } {
+  if (!Array.isArray(content)) return { text: typeof content === "string" ? content : "", thought: "" };
+  const read = { text: "", thought: "" };
+  for (const part of content.filter(isJsonObject)) {
+    const isThought = /think|reason/.test(textOfArguments(part["type"]));
+    const { text } = partsOf(part["thinking"] ?? part["text"]);
+    read[isThought ? "thought" : "text"] += text;
+  }
+  return read;
+}
+
+function echoCall({ id, name, arguments: text, extra }: ChatCall): JsonObject {
   return { ...extra, id, type: "function", function: { name, arguments: argumentsText(text) } };
 }
 

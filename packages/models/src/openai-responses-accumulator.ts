@@ -1,24 +1,15 @@
-import type { JsonObject, JsonValue } from "@patchbay/kit";
+import type { JsonValue } from "@patchbay/kit";
 import type { ModelCall, ModelError, ModelStop } from "@patchbay/engine/ports/model-provider";
 import { modelFailure } from "./model-failure.ts";
 import { argumentsText, textOfArguments } from "./neutral-request.ts";
 import { openaiUsage } from "./openai-client.ts";
 import { type Accumulator, createMeter, metered, type TurnOptions } from "./turn-stream.ts";
-import { endOf, type WireEnds } from "./wire-ends.ts";
+import { endOf, wireEnds } from "./wire-ends.ts";
+import { type Item, type OutputEvent, responseOutputs } from "./openai-responses-outputs.ts";
 import { distinctIds } from "./wire-ids.ts";
 
 /** Marks echoed items as coming from this wire. */
 export const RESPONSES_WIRE = "openai-responses";
-
-type Item = JsonObject & {
-  type: string;
-  status?: string;
-  call_id?: string;
-  name?: string;
-  arguments?: JsonValue;
-  phase?: string;
-  summary?: { text?: string }[];
-};
 
 interface Fault {
   code?: string | null;
@@ -41,25 +32,20 @@ interface ResponseBody {
 }
 
 /** The event members that the accumulator reads; it ignores the rest. */
-export interface ResponsesEvent extends Fault {
+export interface ResponsesEvent extends Fault, OutputEvent {
   type: string;
-  delta?: string;
-  output_index?: number;
-  item?: Item;
   response?: ResponseBody;
   error?: Fault;
 }
 
-const ENDS: WireEnds = new Map([
-  ["completed", "calls"],
-  ["incomplete: max_output_tokens", "length"],
-  ["incomplete: content_filter", "refused"],
-]);
+const ENDS = wireEnds({
+  calls: "completed",
+  length: "incomplete:max_output_tokens",
+  refused: "incomplete:content_filter",
+});
 
 export function responsesAccumulator(options: TurnOptions): Accumulator<ResponsesEvent> {
-  const done: Item[] = [];
-  /** Messages that comment on the work instead of answering. */
-  const commentary = new Set<number>();
+  const outputs = responseOutputs();
   let final: { response: ResponseBody; stop: ModelStop } | undefined;
   let calling = false;
   const meter = createMeter(options);
@@ -75,20 +61,27 @@ export function responsesAccumulator(options: TurnOptions): Accumulator<Response
       }
       switch (event.type) {
         case "response.output_text.delta":
-          if (!event.delta) return undefined;
-          return { type: commentary.has(event.output_index ?? -1) ? "thoughtDelta" : "textDelta", text: event.delta };
+          if (typeof event.delta !== "string" || event.delta === "") return undefined;
+          return { type: isCommentary(outputs.piece(event)) ? "thoughtDelta" : "textDelta", text: event.delta };
         case "response.reasoning_summary_text.delta":
         case "response.reasoning_text.delta":
-          return event.delta ? { type: "thoughtDelta", text: event.delta } : undefined;
+          return typeof event.delta === "string" && event.delta !== ""
+            ? { type: "thoughtDelta", text: event.delta }
+            : undefined;
         case "response.output_item.added":
           // The only sign of hidden reasoning is that it has begun.
           meter.wrote("");
-          if (isCommentary(event.item)) commentary.add(event.output_index ?? -1);
+          outputs.begin(event);
           calling ||= event.item?.type === "function_call";
           break;
         case "response.output_item.done":
           // Only now are encrypted reasoning and arguments complete.
-          if (event.item) done[event.output_index ?? done.length] = event.item;
+          outputs.finish(event);
+          break;
+        case "response.function_call_arguments.delta":
+        case "response.function_call_arguments.done":
+          outputs.piece(event);
+          calling = true;
           break;
         case "response.completed":
         case "response.incomplete":
@@ -107,7 +100,7 @@ export function responsesAccumulator(options: TurnOptions): Accumulator<Response
     end() {
       if (!final) return undefined;
       const { response, stop } = final;
-      const items = done.length > 0 ? done.filter(Boolean) : (response.output ?? []);
+      const items = outputs.items(response.output ?? [], stop === "calls");
       // A compatible server may complete a response whose call it has not finished.
       const open = items.find(({ status }) => status === "incomplete" || status === "failed");
       if (open && stop === "calls") endOf("openai", ENDS, `completed with an ${open.status} ${open.type}`);
@@ -126,7 +119,7 @@ function isCommentary(item: Item | undefined): boolean {
 /** The closing event's status counts more than its name. */
 function endOfResponse(name: string, { status, incomplete_details: details }: ResponseBody): ModelStop {
   const end = status ?? name;
-  return endOf("openai", ENDS, end === "incomplete" ? `incomplete: ${details?.reason}` : end);
+  return endOf("openai", ENDS, end === "incomplete" ? `incomplete:${details?.reason}` : end);
 }
 
 function fault({ code, type, message = "no reason given" }: Fault): ModelError {

@@ -12,6 +12,7 @@ import {
   type TokenUsage,
 } from "@patchbay/engine/ports/model-provider";
 import { noStream, requestFailure, truncated, unreadable } from "./model-failure.ts";
+import { splitThinking, thinkTags } from "./think-tags.ts";
 import type { WireNames } from "./wire-names.ts";
 
 /** What an accumulator needs from its request. It may add `warnings` while it reads the turn. */
@@ -23,7 +24,9 @@ export interface TurnOptions {
 
 /** Builds one turn from a wire's events. Throws `ModelError` if the wire reports an error in mid-stream. */
 export interface Accumulator<Event> {
-  take(event: Event): ModelDelta | undefined;
+  take(event: Event): readonly ModelDelta[];
+  /** Deltas that `take` held back, because they may have been half a tag. */
+  held(): readonly ModelDelta[];
   /** The turn, after the wire's terminal event. */
   end(): ModelTurn | undefined;
   /** What the turn has used so far; undefined before the model begins to answer. */
@@ -73,8 +76,7 @@ async function* streamTurn<Event>(
       isDone ||= events.includes(DONE);
       if (!hasEvents) unread.push(bytes);
       for (const data of events) {
-        const delta = data === DONE ? undefined : accumulator.take(parse(provider, data) as Event);
-        if (delta) deltas.push(delta);
+        if (data !== DONE) deltas.push(...accumulator.take(parse(provider, data) as Event));
       }
       // Also without deltas: a call's arguments may stream for minutes, and the reader must know that the provider is alive.
       const shown = deltas;
@@ -93,6 +95,7 @@ async function* streamTurn<Event>(
     const type = headers.get("content-type") ?? "no content type";
     if (!turn)
       throw isStream ? truncated(provider, `${type}${isDone ? ", then [DONE]" : ""}`) : noStream(provider, type, text);
+    yield { type: "deltas", deltas: accumulator.held() };
     yield { type: "end", turn };
   } catch (error) {
     // These deltas preceded the error in the same bytes.
@@ -134,14 +137,26 @@ type ReadTurn = Omit<ModelTurn, "refusal" | "warnings" | "usage"> & { refusal?: 
 export function metered<Event>(
   { warnings }: TurnOptions,
   meter: Meter,
-  { take, end }: { take: Accumulator<Event>["take"]; end(): ReadTurn | undefined },
+  { take, end }: { take(event: Event): ModelDelta | undefined; end(): ReadTurn | undefined },
 ): Accumulator<Event> {
+  const tags = thinkTags();
   return {
-    take,
+    take(event) {
+      const delta = take(event);
+      return delta?.type === "textDelta" ? tags.take(delta.text) : delta ? [delta] : [];
+    },
+    held: tags.end,
     soFar: meter.soFar,
     end() {
       const read = end();
-      return read && { ...settleTurn(read), usage: meter.usage, ...(warnings.length > 0 && { warnings }) };
+      if (!read) return undefined;
+      const { textDelta: text, thoughtDelta: thought } = splitThinking(read.text);
+      const thoughts = thought === "" ? read.thoughts : [...read.thoughts, thought];
+      return {
+        ...settleTurn({ ...read, text, thoughts }),
+        usage: meter.usage,
+        ...(warnings.length > 0 && { warnings }),
+      };
     },
   };
 }

@@ -3,6 +3,10 @@ import { ModelError, type ModelStop } from "@patchbay/engine/ports/model-provide
 /** The ends of a turn that a wire documents, by its names. A map: a server's name may be `constructor`. */
 export type WireEnds = ReadonlyMap<string, ModelStop>;
 
+/** `names`: the wire's names of each end, separated by spaces. */
+export const wireEnds = (names: Partial<Record<ModelStop, string>>): WireEnds =>
+  new Map(Object.entries(names).flatMap(([stop, list]) => list.split(" ").map((name) => [name, stop as ModelStop])));
+
 /**
  * The end that a wire names. Throws `unknown_end` for a name that `ends` does not list: the turn may be half an answer.
  * A repeated end must not turn a cut or refused turn into a complete one, so only a complete one is replaced.

@@ -19,6 +19,8 @@ export const wireNames = oncePer((functions: readonly { name: string }[]) => {
     toWire: (name: string): string => there.get(name) ?? wireName(name),
     /** As `toWire` for a function; any other name as the model wrote it, which its echo repeats. */
     echoed: (name: string): string => there.get(name) ?? name,
+    /** True for the wire's name of a function. */
+    knows: (name: string): boolean => back.has(name),
     /** The owner's name; returns an unknown name unchanged. */
     fromWire: (name: string): string => back.get(name) ?? name,
   };

@@ -95,6 +95,7 @@ test("a fault in code that reads an answer is reported as such, with its place",
   const accumulator = {
     take: () => (undefined as unknown as string).length as never,
     end: () => undefined,
+    held: () => [],
     soFar: () => undefined,
   };
   const body = new Blob([events(hello)]).stream();

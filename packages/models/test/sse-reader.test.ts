@@ -67,7 +67,7 @@ test("a reader that stops early cancels the body", async () => {
     cancel: resolve,
   });
 
-  const accumulator = { take: () => undefined, end: () => undefined, soFar: () => undefined };
+  const accumulator = { take: () => [], end: () => undefined, held: () => [], soFar: () => undefined };
   const provider = wireProvider("openai", () => ({ accumulator, open: async () => new Response(body) }));
 
   for await (const _event of provider.stream(asking("any"), { signal: new AbortController().signal })) break;

@@ -1,3 +1,4 @@
+import { expect } from "vitest";
 import type { ModelDelta, ModelTurn } from "@patchbay/engine/ports/model-provider";
 import { anthropicAccumulator, type AnthropicEvent } from "../src/anthropic-accumulator.ts";
 import { geminiAccumulator, type GeminiChunk } from "../src/gemini-accumulator.ts";
@@ -28,8 +29,8 @@ export type WireName = keyof typeof ACCUMULATORS;
 /** What a wire makes of its events. */
 export function read(wire: WireName, events: readonly object[]): Read {
   const accumulator = ACCUMULATORS[wire]();
-  const shown = events.flatMap((event) => accumulator.take(event as never) ?? []);
-  return { shown, turn: accumulator.end() };
+  const shown = events.flatMap((event) => accumulator.take(event as never));
+  return { shown: [...shown, ...accumulator.held()], turn: accumulator.end() };
 }
 
 /** What a wire makes of its events' texts, which a provider may write as `JSON.stringify` never does. */
@@ -116,3 +117,26 @@ export const GOOD_END: Record<WireName, string> = {
 };
 
 export const WIRE_NAMES = Object.keys(ACCUMULATORS) as WireName[];
+
+/** The text in pieces. */
+export function pieces(text: string, cuts: readonly number[]): string[] {
+  const places = [0, ...new Set(cuts.filter((cut) => cut > 0 && cut < text.length)), text.length].toSorted(
+    (a, b) => a - b,
+  );
+  return places.slice(1).map((end, i) => text.slice(places[i], end));
+}
+
+/** What must be the same in each form of the stream. */
+export function essence(wire: WireName, events: readonly object[]) {
+  const { shown, turn } = read(wire, events);
+  const texts = (type: string) => shown.flatMap((delta) => (delta.type === type ? [delta.text] : [])).join("");
+  expect(new Set(turn?.calls.map(({ id }) => id)).size).toBe(turn?.calls.length);
+  return {
+    text: turn?.text,
+    shown: texts("textDelta"),
+    thoughts: turn?.thoughts,
+    thought: texts("thoughtDelta"),
+    calls: turn?.calls.map(({ name, arguments: written }) => [name, JSON.parse(written)]),
+    stop: turn?.stop,
+  };
+}
