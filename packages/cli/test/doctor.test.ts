@@ -26,6 +26,22 @@ test("an installation without faults is ok and exits 0", async () => {
     expect(found.of(name)).toMatchObject({ status: "ok" });
 });
 
+test("a role with more functions than the default model takes is a warning with both numbers", async () => {
+  await using folder = await temporaryFolder();
+  const source = serviceSource({ roles: '["support"]' })
+    .replace("const one = defineFunction(", "const many = (at) => defineFunction(")
+    .replace('name: "greet"', 'name: "greet_" + at')
+    .replace("[one]", "Array.from({ length: 129 }, (_, at) => many(at))");
+  await writeFile(join(folder.path, "service.ts"), source);
+
+  const ofOpenai = await doctor([], { cwd: folder.path, env: { OPENAI_API_KEY: "sk-x" } });
+  const ofClaude = await doctor([], { cwd: folder.path, env: { ANTHROPIC_API_KEY: "sk-ant-x" } });
+
+  const message = expect.stringMatching(/role support has 129 functions; gpt-6\.1-terra takes 128/);
+  expect(ofOpenai.of("functions")).toMatchObject({ status: "warn", message });
+  expect(ofClaude.of("functions")).toMatchObject({ status: "ok" });
+});
+
 test("an old Node.js fails", () => {
   expect(checkNode("22.20.0")).toMatchObject({ status: "fail", fix: "Install Node.js 24.7 or newer." });
   expect(checkNode("24.6.0")).toMatchObject({ status: "fail" });

@@ -10,6 +10,8 @@ export { exportTests } from "@patchbay/console-api/runs/test-export";
 export { exportRun, type ExportedQuery, type ExportedRun } from "@patchbay/server/recording/run-export";
 export { testOf } from "@patchbay/server/recording/test-file";
 export { createApprovals } from "@patchbay/engine/run/approvals";
+export { excesses } from "@patchbay/engine/run/function-limits";
+export { createModelCatalog } from "@patchbay/models/catalog";
 export { retryRun } from "@patchbay/engine/run/start/retry";
 export { startControlPlane, type StartedControlPlane } from "./start/control-plane.ts";
 export { endOpenRuns, restoreBackup, type Restored } from "./start/restore.ts";

@@ -1,4 +1,4 @@
-import type { OperatorLimits } from "@patchbay/protocol";
+import type { Manifest, OperatorLimits } from "@patchbay/protocol";
 import type { Bus } from "@patchbay/engine/ports/bus";
 import type { Clock } from "@patchbay/engine/ports/clock";
 import type { Log } from "@patchbay/kit";
@@ -21,4 +21,6 @@ export interface GatewayContext extends Pick<Store, "shadows"> {
   clock: Clock;
   log: Log;
   metrics: Pick<Metrics, Counted>;
+  /** Warnings for the owner about a function set, which its runtime logs. */
+  advise?: ((agentId: string, manifest: Manifest) => Promise<string[]>) | undefined;
 }

@@ -47,6 +47,24 @@ export function contextTokens(model: string): number | undefined {
   return lookUp<number | undefined>(WINDOWS, model, undefined);
 }
 
+/** The most functions in a request. OpenAI publishes it (function calling guide, 2026-11); Anthropic and Google do not. */
+const MOST_FUNCTIONS: Table<number> = [[/^(gpt-(?!oss)|chatgpt-|codex-|o\d)/, 128]];
+
+export function mostFunctions(model: string): number | undefined {
+  return lookUp<number | undefined>(MOST_FUNCTIONS, model, undefined);
+}
+
+/** OpenAI refuses a longer description of a function. */
+const DESCRIPTION_UNITS = 1_024;
+
+/** A description in two parts, of which OpenAI takes the first as such, and the rest as that of the parameters. */
+export function splitDescription(text: string): [head: string, rest?: string] {
+  if (text.length <= DESCRIPTION_UNITS) return [text];
+  // At the end of a word, and not within a character.
+  const head = text.slice(0, DESCRIPTION_UNITS).replace(/\s+\S*$|[\uD800-\uDBFF]$/, "");
+  return [head, text.slice(head.length).trimStart()];
+}
+
 /**
  * The first match counts; an unmatched name counts as the newest kind. Gateway prefixes (`vendor/model`) are ignored.
  */

@@ -6,7 +6,7 @@ import type {
   ProviderList,
 } from "@patchbay/engine/ports/model-provider";
 import { PROVIDER_NAMES } from "@patchbay/protocol/providers";
-import { contextTokens } from "./capabilities.ts";
+import { contextTokens, mostFunctions } from "./capabilities.ts";
 import { createProfile } from "./profiles.ts";
 import { createPrices, type ModelPrices } from "./prices.ts";
 import { type Accounts, WIRES, type Wire } from "./providers.ts";
@@ -26,6 +26,7 @@ interface Entry {
   provider: ModelProvider;
   model: string;
   wire?: Wire<never>;
+  maxFunctions?: number | undefined;
 }
 
 /** The configured providers. Nothing is loaded or connected before a model is first used. */
@@ -35,8 +36,10 @@ export function createModelCatalog(config: ProviderConfig): ListedCatalog {
   for (const name of PROVIDER_NAMES) {
     const account = config[name];
     const wire: Wire<never> = WIRES[name];
-    const provider = account && wire.create(account as never, createProfile(account));
-    if (provider) entries.set(name, { provider, model: wire.defaultModel(account as never), wire });
+    const profile = account && createProfile(account);
+    const provider = profile && wire.create(account as never, profile);
+    const model = provider && wire.defaultModel(account as never);
+    if (provider && model) entries.set(name, { provider, model, wire, maxFunctions: profile.maxTools });
   }
 
   const prices = createPrices(config.prices);
@@ -51,7 +54,7 @@ export function createModelCatalog(config: ProviderConfig): ListedCatalog {
       const entry = name === undefined ? undefined : entries.get(name);
       if (!entry) return { missing: name ?? "none" };
       const model = wanted.model ?? entry.model;
-      return chosenModel(entry.provider, entry.wire?.wireModel?.(model) ?? model);
+      return chosenModel(entry, entry.wire?.wireModel?.(model) ?? model);
     },
     providers: () =>
       [...entries.values()].flatMap(({ provider: { name }, model, wire }) =>
@@ -68,11 +71,12 @@ export function createModelCatalog(config: ProviderConfig): ListedCatalog {
       .flatMap((model) => prices.today(model) ?? []);
   }
 
-  function chosenModel(provider: ModelProvider, model: string): ChosenModel {
+  function chosenModel({ provider, maxFunctions }: Entry, model: string): ChosenModel {
     return {
       provider,
       model,
       contextTokens: contextTokens(model),
+      maxFunctions: maxFunctions ?? mostFunctions(model),
       cost: (usage) => (provider === offline ? 0 : prices.cost(model, usage)),
     };
   }

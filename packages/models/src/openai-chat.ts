@@ -7,8 +7,8 @@ import { type JsonObject, type JsonValue, oncePer } from "@patchbay/kit";
 import { openaiCapabilities } from "./capabilities.ts";
 import { argumentsText, fittingEcho, settleTemperature, userText } from "./neutral-request.ts";
 import { settleReasoning } from "./reasoning.ts";
-import { resultText } from "./openai-responses.ts";
-import { takesStrict, wireSchema } from "./wire-schema.ts";
+import { declared, resultText } from "./openai-responses.ts";
+import { takesStrict } from "./wire-schema.ts";
 import { withWireIds } from "./wire-ids.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
 
@@ -81,10 +81,7 @@ interface Tool extends JsonObject {
 
 const tools = oncePer((functions: readonly ModelFunction[]): Tool[] => {
   const names = wireNames(functions);
-  return functions.map(({ name, description, inputSchema }) => ({
-    type: "function",
-    function: { name: names.toWire(name), description, parameters: wireSchema(inputSchema) },
-  }));
+  return functions.map((one) => ({ type: "function", function: { name: names.toWire(one.name), ...declared(one) } }));
 });
 
 const strict = ({ type, function: one }: Tool): Tool => ({ type, function: { ...one, strict: true } });

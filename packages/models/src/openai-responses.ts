@@ -11,7 +11,7 @@ import { RESPONSES_WIRE, responsesAccumulator, type ResponsesEvent } from "./ope
 import type { ServerProfile } from "./profiles.ts";
 import { wireProvider } from "./turn-stream.ts";
 import { type JsonObject, oncePer } from "@patchbay/kit";
-import { openaiCapabilities } from "./capabilities.ts";
+import { openaiCapabilities, splitDescription } from "./capabilities.ts";
 import { argumentsText, fittingEcho, settleTemperature, userText } from "./neutral-request.ts";
 import { settleReasoning } from "./reasoning.ts";
 import { takesStrict, wireSchema } from "./wire-schema.ts";
@@ -71,13 +71,7 @@ export function responsesRequest(request: ModelRequest) {
 
 const tools = oncePer((functions: readonly ModelFunction[]): JsonObject[] => {
   const names = wireNames(functions);
-  return functions.map(({ name, description, inputSchema }) => ({
-    type: "function",
-    name: names.toWire(name),
-    description,
-    parameters: wireSchema(inputSchema),
-    strict: false,
-  }));
+  return functions.map((one) => ({ type: "function", name: names.toWire(one.name), ...declared(one), strict: false }));
 });
 
 function items(message: Message, model: string, names: WireNames): JsonObject[] {
@@ -102,4 +96,13 @@ function items(message: Message, model: string, names: WireNames): JsonObject[] 
 /** OpenAI's wires cannot mark a failed call, so the text says it. */
 export function resultText({ content, isError }: ModelResult): string {
   return isError ? JSON.stringify({ error: content }) : content;
+}
+
+/** A function's description and parameters. */
+export function declared({ description, inputSchema }: ModelFunction): JsonObject {
+  const [head, rest] = splitDescription(description);
+  const schema = wireSchema(inputSchema);
+  const { description: own } = schema;
+  const more = rest === undefined ? {} : { description: typeof own === "string" ? `${rest}\n${own}` : rest };
+  return { description: head, parameters: { ...schema, ...more } };
 }

@@ -1,6 +1,5 @@
 import { isJsonObject, type JsonObject } from "@patchbay/kit";
 import { monotonicMs } from "@patchbay/kit/time";
-import { ModelError } from "@patchbay/engine/ports/model-provider";
 
 /** What a server takes of a request. Absent: unknown, so all of it is sent until the server refuses a part. */
 export interface Profile {
@@ -85,15 +84,11 @@ export function createProfile({ profile: stated, baseUrl = "" }: { profile?: Pro
 
   return {
     left,
+    maxTools,
     /** Sends a request without what the server refuses, and once more without each part that it turns out to refuse. */
     adapt:
       (send: Send): Send =>
       async (body, signal) => {
-        const { tools } = body;
-        const many =
-          maxTools !== undefined && Array.isArray(tools) && tools.length > maxTools ? tools.length : undefined;
-        if (many !== undefined)
-          throw new ModelError("bad_request", `the server takes ${maxTools} functions, and this role has ${many}`);
         const learned: string[] = [];
         for (;;) {
           const sent = without(body, [...left(), ...learned]);

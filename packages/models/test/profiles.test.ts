@@ -112,14 +112,17 @@ test("a refusal is remembered for an hour, and not at all when the request fails
   expect(profile.left()).toEqual([]);
 });
 
-test("more functions than the server takes are refused with both numbers, before a request", async () => {
-  const { sent, send } = serverThat();
-  const tools = Array.from({ length: 3 }, () => ({}));
+test("a model takes as many functions as its server, else as its maker publishes", () => {
+  const most = (openai: object, model: string) => {
+    const chosen = createModelCatalog({ openai: { api: "chat", ...openai } }).choose({ provider: "openai", model });
+    return "missing" in chosen ? undefined : chosen.maxFunctions;
+  };
+  const own = { apiKey: "sk-test" };
 
-  const asked = createProfile({ profile: { maxTools: 2 } }).adapt(send)({ tools }, unused);
-
-  await expect(asked).rejects.toThrow("the server takes 2 functions, and this role has 3");
-  expect(sent).toEqual([]);
+  expect(most({ profile: { maxTools: 64 }, baseUrl: "http://127.0.0.1:1/v1" }, "llama-4")).toBe(64);
+  expect(
+    ["gpt-4o", "openai/gpt-6-luna", "o4-mini", "gpt-oss-120b", "llama-4"].map((model) => most(own, model)),
+  ).toEqual([128, 128, 128, undefined, undefined]);
 });
 
 test("the address of a known service gives its profile", () => {

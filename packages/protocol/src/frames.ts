@@ -197,6 +197,7 @@ export const ControlPlaneFrame = z.discriminatedUnion("type", [
         .describe(
           "Frames per second that the runtime may send without having been asked for them. The control plane drops more.",
         ),
+      warnings: optionalTexts("What does not work with this function set, for the owner. The runtime logs it."),
     })
     .describe("Accepts the runtime: its function set is registered, and calls may follow."),
   z

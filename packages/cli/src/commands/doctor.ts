@@ -79,7 +79,7 @@ async function checkLocal(file: string | undefined, options: DoctorOptions): Pro
     await checks.checkPort(options),
     ...checks.checkProviders(readEnvironment()),
     ...(await checks.checkPrices(readEnvironment())),
-    ...(hasFunctions ? [await checks.checkFile(file)] : []),
+    ...(hasFunctions ? [await checks.checkFile(file, readEnvironment())] : []),
   ];
 }
 

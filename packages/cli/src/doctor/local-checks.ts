@@ -184,9 +184,13 @@ export async function checkPrices({ PATCHBAY_PRICES: file = "" }: Environment): 
   return [await finding];
 }
 
-export const checkFile = (named: string | undefined): Promise<Finding> =>
+export const checkFile = (named: string | undefined, environment: Environment = {}): Promise<Finding> =>
   attempt("functions", "Correct the file; `patchbay dev` reloads it when you save.", async () => {
     const path = findServiceFile(named);
     const { manifest } = await loadService(path);
+    const { createModelCatalog, excesses } = await import("@patchbay/control-plane/admin");
+    const { offline: _, ...providers } = readProviderConfig(environment);
+    const [excess] = excesses(manifest, createModelCatalog(providers));
+    if (excess !== undefined) return warn("functions", `${path}: ${excess}`, "Then run doctor again.");
     return ok("functions", `${path} defines ${manifest.functions.length}`);
   });

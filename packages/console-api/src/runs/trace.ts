@@ -222,6 +222,7 @@ const REASON_FOR_RETRY: Record<ModelRetry["code"], string> = {
   unknown_model: "The provider does not offer this model.",
   bad_request: "The provider rejected the request.",
   context_window: "The conversation was too long for the model. It was shortened and sent again.",
+  too_many_functions: "The role has more functions than the model takes.",
   network: "The connection to the provider was lost.",
   out_of_files: "The service had no free file descriptor for the request.",
   truncated: "The answer was cut off.",

@@ -2,6 +2,7 @@ import { randomUUID } from "@patchbay/kit/time";
 import { present } from "@patchbay/kit";
 import { VERSION } from "@patchbay/protocol";
 import { createApprovals } from "@patchbay/engine/run/approvals";
+import { excesses } from "@patchbay/engine/run/function-limits";
 import { createRuns } from "@patchbay/engine/run/runs";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 import { createFunctionGateway } from "@patchbay/gateway/gateway";
@@ -28,6 +29,7 @@ export function createCore(
   const metrics = createMetrics({ ofProcess, health: { version: VERSION, database, store, bus, files } });
   const replicaId = randomUUID();
   const authenticate = createAuthenticator({ accounts, clock, log });
+  const models = catalogOf(settings);
   const gateway = createFunctionGateway({
     store: runtimes,
     calls: store.calls,
@@ -44,9 +46,12 @@ export function createCore(
     clock,
     log,
     metrics,
+    async advise(agentId, manifest) {
+      const { settings: ofAgent = {} } = (await accounts.getAgent(agentId)) ?? {};
+      return excesses(manifest, models, ofAgent);
+    },
     ...present({ heartbeatMs, reconnectMs, arrivalMs }),
   });
-  const models = catalogOf(settings);
   const charged = (tier: string): boolean => tierNamed(tiers, tier).charged;
   const stores = { runs: store.runs, runtimes, threads, accounts, approvals, audit, permits, within };
   const deps = {

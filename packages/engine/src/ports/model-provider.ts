@@ -174,6 +174,8 @@ export type ModelErrorKind =
   | "unknown_model"
   | "bad_request"
   | "context_window"
+  /** The request was not sent: it has more functions than the model takes. `message` is public. */
+  | "too_many_functions"
   | "network"
   /** The request was not sent: this process has no free file descriptor. */
   | "out_of_files"
@@ -220,6 +222,8 @@ export interface ChosenModel {
   model: string;
   /** The model's context window; undefined when unknown. */
   contextTokens?: number | undefined;
+  /** The most functions in a request; undefined when unknown. */
+  maxFunctions?: number | undefined;
   /** For a fallback model with its own setting. Default: the run's. */
   reasoning?: Reasoning | undefined;
   /**

@@ -48,6 +48,7 @@ describe("a model that fails", () => {
     authentication: { asked: 1, falls: true },
     unknown_model: { asked: 1, falls: true },
     unreadable: { asked: 1, falls: true },
+    too_many_functions: { asked: 1, falls: true },
     internal: { asked: 1, falls: true },
     bad_request: { asked: 1, falls: false },
     context_window: { asked: 1, falls: false },

@@ -27,7 +27,7 @@ const LOGGED_WIDENINGS = 20;
 
 export interface HandshakeDeps extends Pick<
   GatewayContext,
-  "store" | "within" | "replicaId" | "limits" | "log" | "metrics"
+  "store" | "within" | "replicaId" | "limits" | "log" | "metrics" | "advise"
 > {
   directory: Directory;
   orders: Pick<SetOrders, "expire">;
@@ -58,12 +58,16 @@ export async function acceptRuntime(
   };
   const hello = await readHello(socket, deps, refuse);
   if (hello?.type === "shadow") return acceptShadow(socket, key, hello, deps);
+  // A runtime must connect also without them. Before the registration, from which on a closed socket has a listener.
+  const warnings = (await (hello && deps.advise?.(key.agentId, hello.manifest).catch(() => []))) ?? [];
   const identity = hello && (await register(socket, key, hello, deps, refuse));
   if (!identity) return;
   const connection = new RuntimeConnection(identity, socket, transport);
   readFrames(connection, socket, deps);
   const { connectionId, agentId } = identity;
-  connection.send({ type: "welcome", connectionId, agentId, heartbeatMs, framesPerSecond: limits.framesPerSecond });
+  const { framesPerSecond } = limits;
+  const more = warnings.length > 0 ? { framesPerSecond, warnings } : { framesPerSecond };
+  connection.send({ type: "welcome", connectionId, agentId, heartbeatMs, ...more });
   events.welcomed(connection);
 }
 

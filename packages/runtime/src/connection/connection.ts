@@ -181,6 +181,7 @@ class SocketConnection implements ControlPlaneConnection {
     this.framesPerSecond = frame.framesPerSecond ?? this.framesPerSecond;
     this.#heartbeat = startHeartbeat(this.#socket, () => this.transport?.bytesRead, frame.heartbeatMs, this.#log);
     this.#events.welcomed(this, frame.agentId);
+    for (const warning of frame.warnings ?? []) this.#log.warn("warning about the function set", { warning });
   }
 
   /** Corks the socket until the next tick, so that frames sent in the same tick leave in one write. */

@@ -37,7 +37,9 @@ export function argumentsFault(calls: readonly JsonObject[]): string | undefined
 }
 
 export function functionsFault(functions: JsonObject[]): string | undefined {
-  for (const [at, { name, parameters }] of functions.entries()) {
+  for (const [at, { name, description, parameters }] of functions.entries()) {
+    if (str(description).length > 1_024)
+      return `Invalid 'tools[${at}].function.description': string too long. Expected a string with maximum length 1024.`;
     if (!COMMON_NAME.test(str(name)))
       return `Invalid 'tools[${at}].name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`;
     const schema = list([parameters ?? null])[0];

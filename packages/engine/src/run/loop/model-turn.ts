@@ -187,6 +187,7 @@ export const MODEL_FAILURES: Record<ModelErrorKind, { short: string; reason: str
   unknown_model: { short: "unknown model", reason: "it does not offer this model to the configured account" },
   bad_request: { short: "request refused", reason: "it refused the request; the service's log has its reason" },
   context_window: { short: "conversation too long", reason: "the conversation is too long for the model" },
+  too_many_functions: { short: "too many functions", reason: "the role has more functions than the model takes" },
   network: { short: "connection failed", reason: "the connection could not be made, or was lost in its answer" },
   out_of_files: { short: "no free file descriptor in the service", reason: `${OUT_OF_FILES} to ask it` },
   truncated: { short: "answer cut off", reason: "its answer was cut off" },
@@ -201,7 +202,8 @@ export const MODEL_FAILURES: Record<ModelErrorKind, { short: string; reason: str
 };
 
 /** Why a provider failed, for the API caller. */
-export function reasonOf({ kind, retryAfterMs }: ModelError): string {
+export function reasonOf({ kind, message, retryAfterMs }: ModelError): string {
+  if (kind === "too_many_functions") return message;
   const wait = retryAfterMs === undefined ? "" : ` (it asks for ${Math.ceil(retryAfterMs / 1000)} s)`;
   return `${MODEL_FAILURES[kind].reason}${wait}`;
 }

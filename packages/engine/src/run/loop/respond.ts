@@ -7,6 +7,7 @@ import {
   type TokenUsage,
 } from "../../ports/model-provider.ts";
 import type { ModelRetry, RunRecord, TurnRecord } from "../../ports/records.ts";
+import { excessOf } from "../function-limits.ts";
 import { RunFailure } from "../run-failure.ts";
 import { testCallModel } from "../start/settings.ts";
 import type { ActiveRun, NextTurn, RunState } from "../state.ts";
@@ -54,6 +55,12 @@ async function ask(state: RunState, active: ActiveRun, outage: Outage): Promise<
     state.asking.turn = { beganAt: clock.now(), retries: [], ...state.asking.turn, ...asked };
     try {
       const observer = attemptObserver(state, next, active, { outage, noteRetry });
+      const excess = excessOf(state.run.role, request.functions, model);
+      if (excess !== undefined) {
+        const error = new ModelError("too_many_functions", excess);
+        observer.failed(error);
+        throw error;
+      }
       const take = () => takeTurn(model, request, active, observer, retries);
       const turn = await (next.planning && segment ? segment.plan(take) : take());
       learnRatio(state, request, turn.usage);
