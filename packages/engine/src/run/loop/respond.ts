@@ -151,10 +151,10 @@ export function modelsOf(
   catalog: ModelCatalog,
 ): Pick<RunState, "model" | "fallback" | "passed"> {
   if (request.testCall) return { model: testCallModel(request.testCall), fallback: [], passed: [] };
-  const inOrder = [request, ...(request.fallback ?? [])].map(({ provider, model, reasoning }) => ({
-    ...catalog.choose({ provider, model }),
-    reasoning: reasoning ?? request.reasoning,
-  }));
+  const inOrder = [request, ...(request.fallback ?? [])].map(({ provider, model, reasoning }) => {
+    const one = catalog.choose({ provider, model });
+    return reasoning === undefined || reasoning === request.reasoning ? one : { ...one, reasoning };
+  });
   const last = turns.at(-1);
   const current = inOrder.findIndex(
     (one) => !("missing" in one) && one.provider.name === last?.provider && one.model === last.model,
