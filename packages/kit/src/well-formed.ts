@@ -38,18 +38,11 @@ export function wellFormed<Value>(value: Value): Value {
 /** Passes a text on that arrives in pieces, and holds half of a pair back until its other half arrives. */
 export function wholePairs(take: (text: string) => void): { push(piece: string): void; end(): void } {
   let held = "";
-  const pass = (text: string): void => {
-    if (text !== "") take(text.toWellFormed());
-  };
-  return {
-    push(piece) {
-      const text = held + piece;
-      held = OPEN_PAIR.exec(text)?.[0] ?? "";
-      pass(held === "" ? text : text.slice(0, -1));
-    },
-    end() {
-      pass(held);
-      held = "";
-    },
-  };
+  function push(piece: string, isLast = false): void {
+    const text = held + piece;
+    held = isLast ? "" : (OPEN_PAIR.exec(text)?.[0] ?? "");
+    const whole = text.slice(0, text.length - held.length);
+    if (whole !== "") take(whole.toWellFormed());
+  }
+  return { push: (piece) => push(piece), end: () => push("", true) };
 }

@@ -79,7 +79,7 @@ export function anthropicRequest(request: ModelRequest, { isOwn = true }: { isOw
   if (reasons && temperature !== undefined)
     warnings.push(`The model ${model} takes no temperature while it reasons, so llmConfig.reasoning was not sent.`);
   else if (reasons && !("thinking" in body) && thinking(can.thinking, maxTokens, level)["thinking"] === undefined)
-    warnings.push(`llmConfig.maxTokens leaves no room for reasoning: ${model} needs more than ${MIN_BUDGET} tokens.`);
+    warnings.push(`llmConfig.maxTokens leaves no room for reasoning: ${model} needs more than 1,024 tokens.`);
   if (functions.length > 0) {
     const declared = isOwn && can.examples ? toolsWithExamples(functions) : tools(functions);
     const strict = can.strict && takesStrict(request.respond);
@@ -108,9 +108,6 @@ function isUnthought(list: readonly AnthropicMessage[]): boolean {
   return first !== undefined && first["type"] !== "thinking" && first["type"] !== "redacted_thinking";
 }
 
-/** Claude refuses smaller budgets. */
-const MIN_BUDGET = 1_024;
-
 function thinking(kind: "adaptive" | "budget" | "none", maxTokens: number, level?: string | number): JsonObject {
   if (level === "disabled") return { thinking: { type: "disabled" } };
   // Without `display` the newest models return empty thinking blocks.
@@ -119,7 +116,7 @@ function thinking(kind: "adaptive" | "budget" | "none", maxTokens: number, level
   // The answer needs the rest.
   const most = typeof level === "number" ? Math.min(level, maxTokens * 0.75) : Math.min(4096, maxTokens / 2);
   const budget = Math.floor(most);
-  if (kind === "none" || budget < MIN_BUDGET) return {};
+  if (kind === "none" || budget < 1024) return {};
   return { thinking: { type: "enabled", budget_tokens: budget } };
 }
 

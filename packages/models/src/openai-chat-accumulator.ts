@@ -81,8 +81,7 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
       // Servers that send counts with each chunk include that chunk's text.
       if (chunk.usage) {
         const { prompt_tokens: input, prompt_tokens_details: details, completion_tokens: output } = chunk.usage;
-        const written = chunk.usage.completion_tokens_details;
-        meter.counted(openaiUsage({ input, details, output, written }, meter));
+        meter.counted(openaiUsage({ input, details, output, written: chunk.usage.completion_tokens_details }, meter));
       }
       return shown;
     },

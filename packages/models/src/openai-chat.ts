@@ -38,10 +38,8 @@ export function chatRequest(request: ModelRequest) {
   const names = wireNames(functions);
   const can = openaiCapabilities(model, "chat");
   const idle = can.chatWithoutReasoning && functions.length > 0;
-  const { level, warnings: ofReasoning } = settleReasoning(
-    request,
-    idle ? "idle" : can.own ? "responses" : "compatible",
-  );
+  const wire = idle ? "idle" : can.own ? "responses" : "compatible";
+  const { level, warnings: ofReasoning } = settleReasoning(request, wire);
   const takes = can.temperature || idle || level === "none";
   const { temperature, warnings } = settleTemperature(request, { takes, max: 2 });
   warnings.push(...ofReasoning);

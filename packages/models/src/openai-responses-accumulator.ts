@@ -56,8 +56,9 @@ export function responsesAccumulator(options: TurnOptions): Accumulator<Response
       if (typeof event.delta === "string") meter.wrote(event.delta);
       if (event.response?.usage) {
         const { input_tokens: input, input_tokens_details: details, output_tokens: output } = event.response.usage;
-        const written = event.response.usage.output_tokens_details;
-        meter.counted(openaiUsage({ input, details, output, written }, meter));
+        meter.counted(
+          openaiUsage({ input, details, output, written: event.response.usage.output_tokens_details }, meter),
+        );
       }
       switch (event.type) {
         case "response.output_text.delta":

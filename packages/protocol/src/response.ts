@@ -27,10 +27,7 @@ export const Usage = z.object({
     .number()
     .default(0)
     .describe("The part of `inputTokens` that the provider wrote to its cache. Absent from earlier versions."),
-  reasoningTokens: z
-    .number()
-    .optional()
-    .describe("The part of `outputTokens` that was reasoning, where the provider reports it."),
+  reasoningTokens: z.number().optional().describe("The part of `outputTokens` that was reasoning, if reported."),
   costUsd: z.number().describe("Cost in US dollars at the service's prices; 0 for a model without a price."),
 });
 export type Usage = z.infer<typeof Usage>;

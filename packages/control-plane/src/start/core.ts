@@ -46,10 +46,7 @@ export function createCore(
     clock,
     log,
     metrics,
-    async advise(agentId, manifest) {
-      const { settings: ofAgent = {} } = (await accounts.getAgent(agentId)) ?? {};
-      return excesses(manifest, models, ofAgent);
-    },
+    advise: async (agentId, manifest) => excesses(manifest, models, (await accounts.getAgent(agentId))?.settings),
     ...present({ heartbeatMs, reconnectMs, arrivalMs }),
   });
   const charged = (tier: string): boolean => tierNamed(tiers, tier).charged;

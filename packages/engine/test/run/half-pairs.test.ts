@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { expect, test } from "vitest";
-import type { ModelEvent, ModelFunction, ModelRequest, ModelTurn } from "../../src/ports/model-provider.ts";
+import type { ModelEvent, ModelRequest, ModelTurn } from "../../src/ports/model-provider.ts";
 import { takeTurn } from "../../src/run/loop/model-turn.ts";
 
 const HIGH = "\ud83d";
@@ -88,12 +88,9 @@ test("no text of a turn has half of a pair, its calls and its echo included", as
 });
 
 test("no text of a request has half of a pair", async () => {
-  const answer: ModelFunction = { name: "answer", description: HIGH, inputSchema: { title: LOW }, effect: "read" };
   const { sent } = await taking([end()], {
     ...REQUEST,
     system: HIGH,
-    functions: [answer],
-    respond: answer,
     messages: [
       { role: "user", text: HIGH, preface: LOW },
       { role: "assistant", text: HIGH, calls: [] },
@@ -102,5 +99,4 @@ test("no text of a request has half of a pair", async () => {
   });
 
   expect(inspect(sent, { depth: 9 })).not.toMatch(/\\uD/i);
-  expect(sent[0]?.respond).toBe(sent[0]?.functions[0]);
 });

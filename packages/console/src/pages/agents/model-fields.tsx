@@ -4,15 +4,7 @@ import { Field, TextField } from "../../ui/form/field.tsx";
 import { Checkbox } from "../../ui/form/toggle.tsx";
 import { ModelField, ProviderSelect, useFirstProvider } from "../../parts/model/model-choice.tsx";
 import { Select } from "../../ui/form/select.tsx";
-import {
-  BOUNDS,
-  MAX_FALLBACKS,
-  type ModelDraft,
-  type ModelErrors,
-  type Override,
-  OVERRIDES,
-  REASONING,
-} from "./model-draft.ts";
+import { BOUNDS, MAX_FALLBACKS, type ModelDraft, type ModelErrors, OVERRIDES, REASONING } from "./model-draft.ts";
 
 interface ModelFieldsProps {
   draft: ModelDraft;
@@ -120,7 +112,7 @@ const Overrides = ({ draft, readOnly, onChange }: ModelFieldsProps & { readOnly:
   </fieldset>
 );
 
-const OVERRIDE_WORDS: Record<Override, string> = {
+const OVERRIDE_WORDS: Record<ModelDraft["locked"][number], string> = {
   model: "Provider and model",
   temperature: "Temperature",
   maxTokens: "Max tokens",

@@ -1,4 +1,4 @@
-import { oncePer, wellFormed, wellFormedJson, wholePairs } from "@patchbay/kit";
+import { wellFormed, wellFormedJson, wholePairs } from "@patchbay/kit";
 import { clearTimer, monotonicMs, randomFraction, setTimeout } from "@patchbay/kit/time";
 import { addAbortListener } from "node:events";
 import {
@@ -161,16 +161,12 @@ async function attemptTurn(
   }
 }
 
-const wellFormedFunctions = oncePer((functions: ModelRequest["functions"]) => wellFormed(functions));
-
-/** The request as any provider accepts it. Rows of earlier versions may have half of a surrogate pair. */
-function sendable(request: ModelRequest): ModelRequest {
-  const { functions, respond } = request;
-  const fixed = wellFormedFunctions(functions);
-  const all =
-    fixed === functions ? request : { ...request, functions: fixed, ...(respond && { respond: fixed.at(-1)! }) };
-  return { ...all, system: wellFormed(request.system), messages: wellFormed(request.messages) };
-}
+/** The request as any provider accepts it: rows of earlier versions may have half of a surrogate pair. Function sets do not. */
+const sendable = (request: ModelRequest): ModelRequest => ({
+  ...request,
+  system: wellFormed(request.system),
+  messages: wellFormed(request.messages),
+});
 
 /** The turn as it is stored and sent back. */
 function readable(turn: ModelTurn): ModelTurn {

@@ -57,9 +57,8 @@ async function ask(state: RunState, active: ActiveRun, outage: Outage): Promise<
       const observer = attemptObserver(state, next, active, { outage, noteRetry });
       const excess = excessOf(state.run.role, request.functions, model);
       if (excess !== undefined) {
-        const error = new ModelError("too_many_functions", excess);
-        observer.failed(error);
-        throw error;
+        observer.failed(new ModelError("too_many_functions", excess));
+        throw new ModelError("too_many_functions", excess);
       }
       const take = () => takeTurn(model, request, active, observer, retries);
       const turn = await (next.planning && segment ? segment.plan(take) : take());
