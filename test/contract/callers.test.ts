@@ -40,7 +40,7 @@ beforeAll(async () => {
   ({ apiKey: key } = await system.plane.admin.createKey({
     agentId: system.agentId,
     roles: ["clerk"],
-    can: ["approve"],
+    can: ["approve", "check"],
   }));
 });
 
@@ -156,6 +156,8 @@ const EXPECTED: Record<RouteId, Expected> = {
   listApprovals: { ...everybody(200), search: () => "?status=pending", shows: ({ approvalId }) => approvalId },
   getApproval: { ...ofRun(200), shows: () => SECRET },
   decideApproval: ofRun(200, { approved: true, as: "clerk" }),
+  listFunctions: { ...everybody(200), search: () => "?role=clerk" },
+  checkCall: { ...everybody(200), body: () => ({ role: "clerk", toolName: "pay", parameters: { iban: "1" } }) },
   mcp: {
     headers: ({ call }) => call.headers,
     body: ({ call }) => call.body,

@@ -133,6 +133,8 @@ const HARMLESS: Record<Exclude<RouteId, keyof typeof STARTING>, string> = {
   listApprovals: "reads approvals",
   getApproval: "reads an approval",
   decideApproval: "lets a waiting run continue, whose call passes the gate again",
+  listFunctions: "reads the functions of a role",
+  checkCall: "lets the checks decide on a call, and makes none",
   resumeUiStream: "reads the log of a run",
   stopUiStream: "stops runs",
   uiMessages: "reads a thread",
@@ -146,6 +148,7 @@ const HARMLESS: Record<Exclude<RouteId, keyof typeof STARTING>, string> = {
 
 /** Of harmless routes that need one. */
 const BODIES: Record<string, string> = {
+  checkCall: '{"role":"clerk","toolName":"look_up","parameters":{}}',
   sendFeedback: '{"score":1}',
   createClientToken: '{"role":"clerk","expiresInSeconds":60}',
 };
@@ -236,7 +239,7 @@ test("no harmless route starts a handler", async () => {
   const desk = createTracedService();
   await using system = await startWith(desk);
   const { runId, threadId } = await system.query("hi", asClerk);
-  const { apiKey } = await system.plane.admin.createKey({ agentId: system.agentId, can: ["approve"] });
+  const { apiKey } = await system.plane.admin.createKey({ agentId: system.agentId, can: ["approve", "check"] });
 
   for (const { id, method, path } of ROUTES) {
     if (!Object.hasOwn(HARMLESS, id)) continue;
@@ -253,7 +256,8 @@ test("no harmless route starts a handler", async () => {
     expect(response.ok, id).toBe(!["connect", "getApproval", "decideApproval"].includes(id));
   }
 
-  expect(desk.trail).toEqual(ALLOWED_TRACE);
+  const [checked] = ALLOWED_TRACE;
+  expect(desk.trail).toEqual([...ALLOWED_TRACE, checked]);
 });
 
 describe("in the source", () => {

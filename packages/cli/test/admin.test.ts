@@ -235,5 +235,5 @@ test("a key with the right to decide approvals shows it, and a rotation keeps it
   const { items } = await admin.json("keys", "list", "--agent", agentId);
   expect((items as unknown as object[]).filter((item) => "can" in item)).toHaveLength(2);
   const { code, stderr } = await admin.run("keys", "create", "--agent", agentId, "--can", "anything");
-  expect([code, stderr]).toEqual([2, expect.stringContaining("the only right is approve")]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining("the rights are approve and check")]);
 });

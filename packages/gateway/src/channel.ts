@@ -1,5 +1,5 @@
 import { monotonicMs } from "@patchbay/kit/time";
-import type { HookVerdict, PreparedContext } from "@patchbay/protocol";
+import type { CallToJudge, HookVerdict, PreparedContext } from "@patchbay/protocol";
 import type { AttemptAddress, CallOrder, HookInput } from "@patchbay/engine/ports/function-gateway";
 import type { Caller } from "@patchbay/engine/ports/records";
 import type { ConnectedRuntime, SetIdentity } from "@patchbay/engine/ports/store/stores";
@@ -51,8 +51,8 @@ export type StoredAttempt = Pick<AttemptAddress, "callId" | "attempt">;
 /** Why a call is cancelled. */
 export type CancelReason = "timed_out" | "cancelled";
 
-/** What the owner's code prepares for a query. */
-export type PrepareInput = Caller & Pick<HookInput, "trace">;
+/** The query that the owner's code prepares, or the call that it decides on. */
+export type PrepareInput = Caller & Pick<HookInput, "trace"> & { call?: CallToJudge };
 
 /** A runtime itself reports a hook that exceeds its time; the replica waits this much longer for the report. */
 export const HOOK_GRACE_MS = 1_000;

@@ -50,6 +50,18 @@ test("a run gets the session and the runtime of another replica", async () => {
   expect(x.gateway.connectionCount()).toBe(0);
 });
 
+test("a runtime at another replica decides on a call and does not run it", async () => {
+  cluster = await startCluster(["x", "y"], { callCheckMs: 60_000 });
+  const { x, desk } = await cluster.place();
+  const call = { function: "echo", arguments: { a: 1 } };
+
+  expect(await x.gateway.prepare("agent-a", cluster.hash, { context: {}, call }, { signal })).toEqual({
+    ok: true,
+    judgement: { decision: "allowed" },
+  });
+  expect(desk.service.invoked).toEqual([]);
+});
+
 test("a context is prepared by a runtime at another replica", async () => {
   // The runtime has as long as the answer of another replica is awaited.
   cluster = await startCluster(["x", "y"], { callCheckMs: 60_000 });

@@ -4,7 +4,7 @@ import { FRAMES_VERSION } from "./codes.ts";
 import { LIMITS } from "./limits.ts";
 import { Manifest } from "./manifest.ts";
 import { CallOutcome, ErrorReport } from "./outcome.ts";
-import { JudgedFrame, JudgeFrame, ShadowFrame } from "./shadow-frames.ts";
+import { JudgedFrame, JudgeFrame, Judgement, ShadowFrame } from "./shadow-frames.ts";
 import { TraceContext } from "./tracing/context.ts";
 import { fault, json, jsonObject, optionalFlag, optionalText, optionalTexts, text } from "./members.ts";
 
@@ -23,6 +23,7 @@ export const PreparedContext = z.discriminatedUnion("ok", [
     modelContext: json
       .optional()
       .describe("The part of the context that the model receives. Absent: the whole context."),
+    judgement: Judgement.optional().describe("The answer to the question's `call`. Absent from earlier runtimes."),
   }),
   z.object({
     ok: z.literal(false),
@@ -75,6 +76,13 @@ const trace = TraceContext.optional().describe(
   "The control plane's span above the runtime's span. Absent from a control plane without tracing.",
 );
 const attempt = z.int().positive().describe("1 for the first delivery, and higher for each redelivery.");
+
+/** A call to decide on, without running it. */
+export const CallToJudge = z.object({
+  function: text("The function's name in the manifest."),
+  arguments: json.describe("The arguments, not yet checked against the input schema."),
+});
+export type CallToJudge = z.infer<typeof CallToJudge>;
 
 /** An owner's case with its call. Its verdicts are in the manifest. */
 export const ReportedCase = z.object({
@@ -253,8 +261,15 @@ export const ControlPlaneFrame = z.discriminatedUnion("type", [
     })
     .describe("The control plane has stored the result, so the runtime may forget it."),
   z
-    .object({ type: z.literal("prepare"), id: requestId, role, context, trace })
-    .describe("Asks for a check of a query's context."),
+    .object({
+      type: z.literal("prepare"),
+      id: requestId,
+      role,
+      context,
+      trace,
+      call: CallToJudge.optional().describe("Asks what the checks decide on this call instead. No handler runs."),
+    })
+    .describe("Asks for a check of a query's context, or of a call."),
   z
     .object({
       type: z.literal("hook"),

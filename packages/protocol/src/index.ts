@@ -28,6 +28,7 @@ export {
   type RunErrorCode,
 } from "./codes.ts";
 export {
+  CallToJudge,
   ControlPlaneFrame,
   FRAME_DEPTH,
   HookCall,
@@ -89,7 +90,8 @@ export {
   Usage,
   type Fault,
 } from "./response.ts";
-export type { JudgedFrame, JudgeFrame, ShadowFrame } from "./shadow-frames.ts";
+export type { JudgedFrame, JudgeFrame, Judgement, ShadowFrame } from "./shadow-frames.ts";
+export { CheckRequest, CheckResponse, FunctionList, RoleFunction } from "./check.ts";
 export { isOfService, type StoredCall } from "./stored-call.ts";
 export { formatTraceparent, parseTraceparent, type SpanIds, TraceContext, traceOfHeaders } from "./tracing/context.ts";
 export { ERROR_TYPE, GEN_AI, OPERATIONS, PATCHBAY, SESSION_ID } from "./tracing/names.ts";

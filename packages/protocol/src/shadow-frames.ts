@@ -19,17 +19,19 @@ export const ShadowFrame = z
   );
 export type ShadowFrame = z.infer<typeof ShadowFrame>;
 
+/** What a runtime's checks decide on a call. */
+export const Judgement = z.object({
+  decision: z
+    .enum(["allowed", "approval", "denied"])
+    .optional()
+    .describe("What the checks decide. Absent if they took longer than the function may."),
+  rule: z.string().max(64).optional().describe("The rule that refused the call."),
+});
+export type Judgement = z.infer<typeof Judgement>;
+
 /** A shadow runtime's answer. */
 export const JudgedFrame = z
-  .object({
-    type: z.literal("judged"),
-    id: requestId,
-    decision: z
-      .enum(["allowed", "approval", "denied"])
-      .optional()
-      .describe("What the checks decide. Absent if they took longer than the function may."),
-    rule: z.string().max(64).optional().describe("The rule that refused the call."),
-  })
+  .object({ type: z.literal("judged"), id: requestId, ...Judgement.shape })
   .describe("The answer to `judge`.");
 export type JudgedFrame = z.infer<typeof JudgedFrame>;
 

@@ -70,7 +70,7 @@ const API_KEY_OPTIONS = () => [
   ),
   option(
     "--can <rights>",
-    "rights besides sending queries, comma-separated; `approve` reads and decides approvals (default: none)",
+    "rights besides sending queries, comma-separated; `approve` reads and decides approvals, `check` asks what a role may call (default: none)",
     { parse: parseRights },
   ),
 ];
@@ -174,8 +174,8 @@ function stateOf({ expiresAt, revokedAt }: ReturnType<typeof listed>): string {
   return Date.parse(expiresAt) < Date.now() ? `expired ${expiresAt}` : `valid until ${expiresAt}`;
 }
 
-function parseRights(text: string): "approve"[] {
+function parseRights(text: string): ("approve" | "check")[] {
   const rights = text.split(",").map((right) => right.trim());
-  if (rights.every((right) => right === "approve")) return rights;
-  throw new InvalidArgumentError("the only right is approve");
+  if (rights.every((right) => right === "approve" || right === "check")) return rights;
+  throw new InvalidArgumentError("the rights are approve and check");
 }

@@ -1,5 +1,6 @@
 import type {
   CallOutcome,
+  CallToJudge,
   GrantedApproval,
   HookCall,
   HookVerdict,
@@ -137,11 +138,14 @@ export interface FunctionGateway {
   /** What `session` would return now without waiting, and each connected service's state. */
   serving(agentId: string): Promise<{ set?: FunctionSet; services: ServiceState[] }>;
 
-  /** Has the owner's code check the context and name its subject. Undefined when no runtime answers within 5 s. */
+  /**
+   * Has the owner's code check the context and name its subject, or decide on `call` instead. Undefined when no runtime
+   * answers within 5 s.
+   */
   prepare(
     agentId: string,
     manifestHash: string,
-    caller: Caller,
+    caller: Caller & { call?: CallToJudge },
     options: { signal: AbortSignal; trace?: TraceContext },
   ): Promise<PreparedContext | undefined>;
 

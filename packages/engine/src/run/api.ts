@@ -4,6 +4,8 @@ import type {
   ApprovalPage,
   ApprovalStatus,
   CancelResponse,
+  CheckRequest,
+  CheckResponse,
   Feedback,
   FunctionManifest,
   LlmConfig,
@@ -182,6 +184,8 @@ export interface Runs {
   agentFacts(principal: Principal): Promise<AgentFacts>;
   /** Undefined when no service is connected. */
   functionsFor(principal: Principal, role: string | undefined): Promise<RoleFunctions | undefined>;
+  /** What the owner's checks decide on a call that is not made. Undefined as for `functionsFor`. */
+  check(principal: Principal, call: CheckRequest): Promise<CheckResponse | undefined>;
   /** Calls `changed` until disposed when `agentFacts` or `functionsFor` may return something else. A change may go unreported. */
   onAgentChange(principal: Principal, changed: () => void): Disposable;
 

@@ -18,6 +18,7 @@ import { effectiveRole, visibleFunctions } from "./role-check.ts";
 import { isVisible, visibleTo } from "./visibility.ts";
 import { type RunContext, withRetry } from "./run-context.ts";
 import { Admission } from "./start/admission.ts";
+import { checkCall } from "./start/check-call.ts";
 import { isOpen, recallRun } from "./start/retry.ts";
 import { Executor } from "./worker/executor.ts";
 
@@ -67,6 +68,7 @@ export function createRuns(
     start: (principal, query) => admission.start(principal, query),
     requireRole: (principal, role) => admission.requireRole(principal, role),
     functionsFor: (principal, role) => functionsFor(context, principal, role, executor.draining),
+    check: (principal, call) => checkCall(principal, call, context, executor.draining),
     onAgentChange: ({ agentId }, changed) => context.gateway.onChange(agentId, changed),
     detach: (run, name) => runs.detach(run, name),
     reattach: (principal, name) => runs.reattach(principal.agentId, name, visibleTo(principal)),

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { CallOutcome, HookCall, HookVerdict, PreparedContext, TraceContext } from "@patchbay/protocol";
+import { CallOutcome, CallToJudge, HookCall, HookVerdict, PreparedContext, TraceContext } from "@patchbay/protocol";
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import { z } from "zod";
 
@@ -48,6 +48,7 @@ export const HostRequest = z.discriminatedUnion("type", [
     context: jsonObject,
     timeoutMs: z.number(),
     trace,
+    call: CallToJudge.exactOptional(),
   }),
   z.object({ type: z.literal("hook"), call: HookCall, timeoutMs: z.int(), trace }),
 ]);

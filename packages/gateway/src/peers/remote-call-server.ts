@@ -109,8 +109,8 @@ export class RemoteCallServer {
         this.#deps.late.acknowledged(connection, request.calls);
         return {};
       case "prepare": {
-        const { timeoutMs, role, context, trace } = request;
-        const input = { context, ...present({ role, trace }) };
+        const { timeoutMs, role, context, trace, call } = request;
+        const input = { context, ...present({ role, trace, call }) };
         const prepared = await connection.prepare(input, timeoutSignal(Math.max(0, timeoutMs)));
         return prepared ? { prepared: prepared as JsonValue } : {};
       }

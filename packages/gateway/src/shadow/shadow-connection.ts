@@ -1,12 +1,10 @@
 import { randomUUID } from "@patchbay/kit/time";
-import { type JudgedFrame, type Manifest, type StoredCall } from "@patchbay/protocol";
+import { type Judgement, type Manifest, type StoredCall } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import { WebSocket } from "ws";
 import type { Candidate } from "@patchbay/engine/ports/store/shadow-store";
 import { encodeFrame, parseRuntimeFrame } from "../frames.ts";
 import { Questions } from "../questions.ts";
-
-export type Judgement = Pick<JudgedFrame, "decision" | "rule">;
 
 /** Unasked frames after which the connection is closed: a candidate may only answer questions. */
 const MAX_BAD_FRAMES = 10;

@@ -84,6 +84,8 @@ export type Models = z.infer<typeof Models>;
 export const CredentialKind = z.enum(["api", "runtime", "access"]);
 export type CredentialKind = z.infer<typeof CredentialKind>;
 
+const right = z.enum(["approve", "check"]);
+
 /** A key or token, without its secret. */
 export const Credential = z.object({
   credentialId: z.string(),
@@ -95,7 +97,7 @@ export const Credential = z.object({
   /** Roles that the key is pinned to; null for any role. */
   roles: z.array(z.string()).nullable(),
   /** An API key's rights besides sending queries; null for none. */
-  can: z.array(z.enum(["approve"])).nullable(),
+  can: z.array(right).nullable(),
   createdAt: time,
   lastUsedAt: time.nullable(),
   expiresAt: time.nullable(),
@@ -114,12 +116,8 @@ export const NewCredential = z.object({
   label: label.optional(),
   /** For API keys only. */
   roles: z.array(label).min(1).max(50).optional(),
-  /** For API keys only. `approve`: to read and decide approvals. Default: none. */
-  can: z
-    .array(z.enum(["approve"]))
-    .min(1)
-    .max(1)
-    .optional(),
+  /** For API keys only. `approve`: to read and decide approvals. `check`: to ask what a role may call. Default: none. */
+  can: z.array(right).min(1).max(2).optional(),
   /** Default: API and runtime keys do not expire. Access tokens always expire after 12 hours. */
   expiresInDays: z.number().int().min(1).max(3_650).optional(),
 });

@@ -1,4 +1,10 @@
-import { type ControlPlaneFrame, type JudgeFrame, LIMITS, type RuntimeFrame } from "@patchbay/protocol";
+import {
+  type CallToJudge,
+  type ControlPlaneFrame,
+  type JudgeFrame,
+  LIMITS,
+  type RuntimeFrame,
+} from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import { judge } from "../access/judge.ts";
 import { createReference, type Log } from "../log.ts";
@@ -18,24 +24,31 @@ export interface Answering {
   signal: AbortSignal;
 }
 
-/** Has the owner's code prepare a query's context. Never rejects. */
+/** Has the owner's code prepare a query's context, or decide on a call. Never rejects. */
 export async function answerPrepare(
   frame: FrameOf<"prepare">,
   connection: ControlPlaneConnection,
   { service, log, inSpan }: Answering,
 ): Promise<void> {
-  const { id, role, context } = frame;
+  const { id, role, context, call } = frame;
   const query = { context, ...present({ role }) };
-  const prepared = await inSpan(prepareSpan(service, frame), () => service.prepare(query, { log })).catch(
-    (error: unknown) => {
-      log.error("the context could not be prepared", { error });
-      return { ok: false as const, faults: [{ path: "contextJson", message: "could not be checked" }] };
-    },
-  );
+  const answer = () => (call ? judgeCall(service, { role, context, call }) : service.prepare(query, { log }));
+  const prepared = await inSpan(prepareSpan(service, frame), answer).catch((error: unknown) => {
+    log.error("the context could not be prepared", { error });
+    return { ok: false as const, faults: [{ path: "contextJson", message: "could not be checked" }] };
+  });
   const text = encodeFrame({ type: "prepared", id, prepared });
   if (text === undefined)
     log.error("the prepared context exceeds the limit of a frame", { frameBytes: LIMITS.frameBytes });
   else connection.send(text);
+}
+
+async function judgeCall(
+  service: Service,
+  { role, context, call }: Pick<FrameOf<"prepare">, "role" | "context"> & { call: CallToJudge },
+) {
+  const asked = { functionName: call.function, role, context, arguments: call.arguments };
+  return { ok: true as const, judgement: (await judge(service, asked)) ?? {} };
 }
 
 /** Runs an owner's hook. Never rejects. */

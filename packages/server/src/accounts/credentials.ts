@@ -10,7 +10,10 @@ export interface NewSecret {
   agentId: string;
   label?: string;
   roles?: readonly string[];
-  /** An API key's rights besides sending queries. `approve`: to read and decide approvals. */
+  /**
+   * An API key's rights besides sending queries. `approve`: to read and decide approvals. `check`: to ask what a role
+   * may call.
+   */
   can?: readonly CredentialRight[];
   /** Without it, API and runtime keys never expire. Access tokens always expire after 12 hours. */
   expiresInDays?: number;

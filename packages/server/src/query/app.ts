@@ -4,6 +4,7 @@ import type { Exchange, Handler, HttpEnv } from "../kernel/exchange.ts";
 import { mountRoutes } from "../kernel/routes.ts";
 import { createHttpServer } from "../kernel/server.ts";
 import { approvalRoutes } from "./approval-routes.ts";
+import { checkRoutes } from "./check-routes.ts";
 import { clientTokenRoutes } from "./client-token-routes.ts";
 import type { HttpDeps } from "./deps.ts";
 import { allowOrigin, type Guarded, guardLocal, preflight } from "./origins.ts";
@@ -30,6 +31,7 @@ export function createHttpApp(deps: HttpDeps, served: readonly RouteSpec[] = pub
     ...retryRoutes(deps),
     ...threadRoutes(deps),
     ...approvalRoutes(deps),
+    ...checkRoutes(deps),
     ...loadedLater(["listModels", "createChatCompletion"], async () =>
       (await import("./openai/routes.ts")).openAiRoutes(deps),
     ),

@@ -18,6 +18,7 @@ const OF_PROTOCOL = [
   ...(["RunEvent", "LiveEvent", "LocalEvent", "ErrorBody", "RunDetail", "RunEntry", "RunPage"] as const),
   ...(["RetryResponse", "CancelResponse", "Feedback", "ThreadSummary", "ThreadPage", "ThreadDetail"] as const),
   ...(["ApprovalRequest", "Approval", "ApprovalPage", "ApprovalDecision"] as const),
+  ...(["FunctionList", "CheckRequest", "CheckResponse"] as const),
 ];
 const OF_ADAPTERS = {
   ModelList,
@@ -52,6 +53,7 @@ export function componentSchemas(): Record<string, Schema> {
   }
   // Members whose wire form differs from the parsed one.
   describe(components, "QueryRequest", "contextJson", { type: "string", contentMediaType: "application/json" });
+  describe(components, "CheckRequest", "contextJson", { type: "string", contentMediaType: "application/json" });
   describe(components, "LocalQueryRequest", "context", { type: "object" });
   describe(components, "QueryRequest", "responseSchema", { type: "object" });
   describe(components, "LocalQueryRequest", "response_schema", { type: "object" });

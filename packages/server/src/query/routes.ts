@@ -125,6 +125,21 @@ const TABLE = {
     { "200": spec.json("The approval with its decision", "Approval") },
     { body: "ApprovalDecision", fails: ["409"] },
   ),
+  listFunctions: spec.api(
+    "GET /agents/:agent_id/functions",
+    "List the functions that exist for a role, with a key that may check calls",
+    { "200": spec.json("The role's functions, or `Agent session not found`", "FunctionList") },
+    {
+      parameters: [spec.inQuery("role", "The role of a query. Default: as for a query without a role")],
+      fails: ["429"],
+    },
+  ),
+  checkCall: spec.api(
+    "POST /agents/:agent_id/check",
+    "Ask what the owner's checks decide on a call, with a key that may check calls. No handler runs",
+    { "200": spec.json("The decision, or `Agent session not found`", "CheckResponse") },
+    { body: "CheckRequest", fails: ["409"] },
+  ),
   mcp: spec.adapter(
     "POST /agents/:agent_id/mcp",
     "Call functions as tools, by the Model Context Protocol",

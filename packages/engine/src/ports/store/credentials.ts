@@ -1,8 +1,11 @@
 /** `api` sends queries, `runtime` connects functions, `access` uses the local variant. They are not interchangeable. */
 export type CredentialKind = "api" | "runtime" | "access";
 
-/** What an API key may do besides sending queries: `approve` reads and decides approvals. */
-export type CredentialRight = "approve";
+/**
+ * What an API key may do besides sending queries. `approve`: to read and decide approvals. `check`: to read a role's
+ * functions and what their checks decide.
+ */
+export type CredentialRight = "approve" | "check";
 
 /** A credential to store. */
 export interface NewCredential {

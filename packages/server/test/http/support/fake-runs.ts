@@ -91,6 +91,7 @@ export function createFakeRuns(): FakeRuns {
 
     agentFacts: async () => ({ name: "Desk", roles: new Set(["clerk", "chief"]) }),
     functionsFor: async () => undefined,
+    check: async () => undefined,
     onAgentChange: () => ({ [Symbol.dispose]() {} }),
 
     async detach(run, name) {
