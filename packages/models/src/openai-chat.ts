@@ -54,8 +54,7 @@ export function chatRequest(request: ModelRequest) {
     stream_options: { include_usage: true },
   };
   if (functions.length > 0) {
-    const list = tools(functions);
-    body["tools"] = can.own && takesStrict(request.respond) ? [...list.slice(0, -1), strict(list.at(-1)!)] : list;
+    body["tools"] = can.own ? strictTools(functions) : tools(functions);
     body["tool_choice"] = choiceOf(request, names, can.own);
   }
   if (idle) body["reasoning_effort"] = "none";
@@ -83,6 +82,9 @@ const tools = oncePer((functions: readonly ModelFunction[]): Tool[] => {
 });
 
 const strict = ({ type, function: one }: Tool): Tool => ({ type, function: { ...one, strict: true } });
+const strictTools = oncePer((functions: readonly ModelFunction[]) =>
+  tools(functions).map((tool, at) => (takesStrict(functions[at]) ? strict(tool) : tool)),
+);
 
 function messages(message: Message, model: string, names: WireNames): JsonObject[] {
   if (message.role === "user") return [{ role: "user", content: userText(message) }];

@@ -56,8 +56,7 @@ export function responsesRequest(request: ModelRequest) {
   };
   if (system !== "") body["instructions"] = system;
   if (functions.length > 0) {
-    const list = tools(functions);
-    body["tools"] = takesStrict(respond) ? [...list.slice(0, -1), { ...list.at(-1), strict: true }] : list;
+    body["tools"] = tools(functions);
     body["tool_choice"] =
       toolChoice !== "respond" || !respond ? toolChoice : { type: "function", name: names.toWire(respond.name) };
   }
@@ -71,7 +70,12 @@ export function responsesRequest(request: ModelRequest) {
 
 const tools = oncePer((functions: readonly ModelFunction[]): JsonObject[] => {
   const names = wireNames(functions);
-  return functions.map((one) => ({ type: "function", name: names.toWire(one.name), ...declared(one), strict: false }));
+  return functions.map((one) => ({
+    type: "function",
+    name: names.toWire(one.name),
+    ...declared(one),
+    strict: takesStrict(one),
+  }));
 });
 
 function items(message: Message, model: string, names: WireNames): JsonObject[] {

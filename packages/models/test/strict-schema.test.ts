@@ -1,4 +1,4 @@
-import type { JsonObject } from "@patchbay/kit";
+import { isJsonObject, type JsonObject } from "@patchbay/kit";
 import { expect, test } from "vitest";
 import { anthropicRequest } from "../src/anthropic.ts";
 import { chatRequest } from "../src/openai-chat.ts";
@@ -66,7 +66,7 @@ test.each<[string, JsonObject]>([
   expect(takesStrict(respond(schema))).toBe(false);
 });
 
-test("only the answer function is strict, on the models that support it", () => {
+test("the answer function is strict, on the models that support it", () => {
   const one = respond(closed({ a: text }));
   const open = respond({ type: "object", properties: { a: text } });
   const strictOf = (body: JsonObject) => JSON.stringify(body["tools"]).match(/"strict":(true|false)/g) ?? [];
@@ -90,4 +90,18 @@ test("a list of functions sent to two models is strict only for one of them", ()
 
   expect(toolsFor("claude-opus-5-5")).toMatchObject([{ name: "ping" }, { name: "respond", strict: true }]);
   expect(JSON.stringify(toolsFor("claude-3-5-sonnet-20241022"))).not.toContain("strict");
+});
+
+test("OpenAI's own models are asked for strict arguments of every function whose schema allows it", () => {
+  const functions = [
+    { ...respond(closed({ a: text })), name: "close" },
+    { ...respond({ ...closed({ a: text }), required: [] }), name: "optional" },
+    { ...respond({ type: "object", properties: { a: text }, required: ["a"] }), name: "open" },
+  ];
+  const strictIn = (body: JsonObject) =>
+    (body["tools"] as JsonObject[]).map((tool) => (isJsonObject(tool["function"]) ? tool["function"] : tool)["strict"]);
+
+  expect(strictIn(responsesRequest(asking("gpt-6.1-terra", { functions })).body)).toEqual([true, false, false]);
+  expect(strictIn(chatRequest(asking("gpt-4.1", { functions })).body)).toEqual([true, undefined, undefined]);
+  expect(strictIn(chatRequest(asking("llama-4", { functions })).body)).toEqual([undefined, undefined, undefined]);
 });
