@@ -146,7 +146,10 @@ export const LIBRARIES: Allowed = {
   "@nats-io/transport-node": ["gateway"],
   jose: ["server"],
   "@anthropic-ai/sdk": ["models"],
+  "@anthropic-ai/bedrock-sdk": ["models"],
+  "@anthropic-ai/vertex-sdk": ["models"],
   "@google/genai": ["models"],
+  "google-auth-library": ["models"],
   openai: ["models"],
   "@opentelemetry/api": ["engine"],
 };

@@ -42,6 +42,9 @@ export const sidebar = [
     text: "Models",
     items: [
       { text: "Models and prices", link: "/guides/models" },
+      { text: "Named endpoints", link: "/guides/endpoints" },
+      { text: "Hosted servers", link: "/guides/compatible-servers" },
+      { text: "Local servers", link: "/guides/local-models" },
       { text: "Settings of an agent", link: "/guides/agent-settings" },
       { text: "Fallback models", link: "/guides/fallback" },
     ],

@@ -106,6 +106,8 @@ export const corsOriginOption = () =>
 export const tiersOption = () => option("--tiers <file>", "JSON file with tiers that replace the defaults");
 export const pricesOption = () =>
   option("--prices <file>", "JSON file with model prices that replace or extend the built-in ones");
+export const providersOption = () =>
+  option("--providers <file>", "JSON file with named model endpoints, in place of the variables with providers' keys");
 export const callerOptions = () => [
   option(
     "--caller-issuer <url>",

@@ -37,14 +37,15 @@ export function readSecretFiles(environment: Record<string, string | undefined>)
     const given = environment[name] ?? "";
     if (given !== "" && given !== fromFiles.get(name))
       throw new UsageFailure(`${name} and ${variable} are both set. Remove one of them.`);
-    const value = contentOf(variable, file);
+    const value = secretFrom(variable, file);
     fromFiles.set(name, value);
     environment[name] = value;
     delete environment[variable];
   }
 }
 
-function contentOf(variable: string, file: string): string {
+/** A file's content without its final line break. `variable` is what names the file. */
+export function secretFrom(variable: string, file: string): string {
   let text: string;
   try {
     text = readFileSync(file, "utf8");

@@ -2,7 +2,9 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { ProviderSettings, QueryLine } from "@patchbay/control-plane";
 import { present } from "@patchbay/kit";
+import { type Environment, readProviderConfig } from "./config.ts";
 import { readPrices } from "./options.ts";
+import { type ProvidersFile, readProvidersFile } from "./providers-file.ts";
 import { PROVIDER_KEYS } from "./secret-files.ts";
 
 /** Longest time to drain: below the 25 s that the command promises. */
@@ -49,6 +51,16 @@ export function describeProvider(provider: string): string {
   if (provider === "none") return `none, so queries fail; set ${KEYS}`;
   if (provider === "offline") return `offline: word matching, not a language model; set ${KEYS} for a real one`;
   return provider;
+}
+
+/** The models of `serve` and `dev`: the endpoints of a file, else the providers of the environment. */
+export async function modelsOf(
+  { providers: file }: { providers?: string },
+  environment: Environment,
+  options: { offlineFallback?: boolean } = {},
+): Promise<ProvidersFile> {
+  if (file !== undefined) return readProvidersFile(file, environment);
+  return { settings: readProviderConfig(environment, options), watch: () => new DisposableStack() };
 }
 
 /** The options of `serve` and `dev` that a control plane has under other names. */

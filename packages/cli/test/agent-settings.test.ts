@@ -84,7 +84,7 @@ test.each([
   ["--provider", "offline", "expected one of anthropic, openai, gemini, or none"],
   ["--reasoning", "much", "expected one of none, low, medium, high, max, or default"],
   ["--model", "../x", "expected a model name such as gpt-6-luna, or none"],
-  ["--fallback", "openai,mistral/x", "expected up to five from anthropic, openai, gemini"],
+  ["--fallback", "openai,Mistral/x", "expected up to five from anthropic, openai, gemini"],
   ["--max-cost-run", "0.0000001", "expected US dollars above 0, at most 10000, with up to six decimals"],
   ["--max-cost-run", "0", "expected US dollars above 0, at most 10000, with up to six decimals"],
   ["--locked", "steps", "expected names separated by commas, from model, temperature"],

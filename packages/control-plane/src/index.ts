@@ -12,6 +12,7 @@ export { recordTo } from "@patchbay/server/recording/recording";
 export { recordedResults, type RecordedResult } from "@patchbay/server/recording/results";
 export { RecordingMiss, replayFrom } from "@patchbay/server/recording/recording";
 export { parsePrices, type ModelPrice, type ModelPrices } from "@patchbay/models/prices";
+export { type Endpoint, parseEndpoints } from "@patchbay/models/endpoints";
 export { createOfflineProvider } from "@patchbay/models/offline";
 export type { Log, LogFields } from "@patchbay/kit";
 export type {

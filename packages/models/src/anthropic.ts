@@ -1,10 +1,17 @@
 import type { Anthropic } from "@anthropic-ai/sdk";
-import type { Message, ModelFunction, ModelProvider, ModelRequest } from "@patchbay/engine/ports/model-provider";
+import {
+  type Message,
+  ModelError,
+  type ModelFunction,
+  type ModelProvider,
+  type ModelRequest,
+} from "@patchbay/engine/ports/model-provider";
+import { type Account, headersOf } from "./account.ts";
 import { ANTHROPIC_WIRE, anthropicAccumulator, type AnthropicEvent } from "./anthropic-accumulator.ts";
 import { createProviderFetch, usableKey } from "./provider-fetch.ts";
-import type { Profile, ServerProfile } from "./profiles.ts";
+import type { ServerProfile } from "./profiles.ts";
 import { wireProvider } from "./turn-stream.ts";
-import { type JsonObject, oncePer } from "@patchbay/kit";
+import { type JsonObject, oncePer, present } from "@patchbay/kit";
 import { anthropicCapabilities } from "./capabilities.ts";
 import { fittingEcho, parseArguments, settleTemperature, userText } from "./neutral-request.ts";
 import { settleReasoning } from "./reasoning.ts";
@@ -13,27 +20,18 @@ import { withWireIds } from "./wire-ids.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
 import { wireParameters } from "./wire-parameters.ts";
 
-export interface AnthropicConfig {
-  apiKey: string;
-  /** Without `/v1`. Default: Anthropic's own. */
-  baseUrl?: string;
-  profile?: Profile;
-}
+type Client = { messages: Pick<Anthropic["messages"], "create"> };
 
 const OWN = "https://api.anthropic.com";
 
-/** Claude over the Messages API. */
-export function createAnthropic({ apiKey, baseUrl = OWN }: AnthropicConfig, profile: ServerProfile): ModelProvider {
-  let client: Promise<Anthropic> | undefined;
-  const connect = () =>
-    (client ??= import("@anthropic-ai/sdk").then(({ Anthropic }) => {
-      // Null: the package would read a token from the environment, and send it along with the key.
-      const account = { apiKey: usableKey("anthropic", apiKey), authToken: null, baseURL: baseUrl };
-      return new Anthropic({ ...account, maxRetries: 0, logLevel: "off", fetch: createProviderFetch() });
-    }));
+/** Claude over the Messages API: Anthropic's own, and those of Bedrock and Vertex. */
+export function createAnthropic(account: Account, profile: ServerProfile): ModelProvider {
+  let client: Promise<Client> | undefined;
+  const connect = () => (client ??= connectTo(account));
+  const isOwn = account.auth === undefined && (account.baseUrl ?? OWN) === OWN;
 
   return wireProvider<AnthropicEvent>("anthropic", (request) => {
-    const { body, headers, names, parameters, warnings } = anthropicRequest(request, { isOwn: baseUrl === OWN });
+    const { body, headers, names, parameters, warnings } = anthropicRequest(request, { isOwn });
     const send = profile.adapt(async (fitting, signal) => {
       const { messages } = await connect();
       // This package writes the body itself, to send members that the types no longer have (temperature).
@@ -45,6 +43,40 @@ export function createAnthropic({ apiKey, baseUrl = OWN }: AnthropicConfig, prof
       open: (signal) => send(body, signal),
     };
   });
+}
+
+async function connectTo(account: Account): Promise<Client> {
+  const { apiKey, auth, baseUrl, region = "", project = "", keyFile, apiVersion } = account;
+  const version = apiVersion === undefined ? {} : { "anthropic-version": apiVersion };
+  const defaultHeaders = { ...version, ...headersOf("anthropic", account) };
+  const options = { maxRetries: 0, logLevel: "off", fetch: createProviderFetch(), defaultHeaders } as const;
+  if (auth === "aws") {
+    const { AnthropicBedrock } = await import("@anthropic-ai/bedrock-sdk").catch((cause: unknown) => {
+      const fix = "npm install @anthropic-ai/bedrock-sdk";
+      throw new ModelError("internal", `auth aws needs a package that is not installed: ${fix}`, { cause });
+    });
+    const baseURL = baseUrl ?? `https://bedrock-runtime.${region}.amazonaws.com`;
+    return new AnthropicBedrock({ ...options, baseURL, awsRegion: region, apiKey: apiKey ?? null });
+  }
+  if (auth === "google") {
+    const [{ AnthropicVertex }, { GoogleAuth }] = await Promise.all([
+      import("@anthropic-ai/vertex-sdk"),
+      import("google-auth-library"),
+    ]);
+    const scopes = "https://www.googleapis.com/auth/cloud-platform";
+    const googleAuth = new GoogleAuth({ scopes, ...present({ keyFilename: keyFile }) });
+    return new AnthropicVertex({
+      ...options,
+      ...present({ baseURL: baseUrl }),
+      region,
+      projectId: project,
+      googleAuth,
+    });
+  }
+  const { Anthropic } = await import("@anthropic-ai/sdk");
+  // Null: the package would read a token from the environment, and send it along with the key.
+  const key = { apiKey: usableKey("anthropic", apiKey ?? ""), authToken: null };
+  return new Anthropic({ ...options, ...key, baseURL: baseUrl ?? OWN });
 }
 
 /** The last API version that takes a temperature, for the models that still do. */

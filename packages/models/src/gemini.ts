@@ -17,6 +17,7 @@ import {
 import { type BuiltRequest, createProviderFetch, keptRequest, usableKey } from "./provider-fetch.ts";
 import { wireProvider } from "./turn-stream.ts";
 import { isJsonObject, type JsonObject, type JsonValue, oncePer, parseJson, present } from "@patchbay/kit";
+import type { Account } from "./account.ts";
 import { geminiCapabilities } from "./capabilities.ts";
 import { fittingEcho, parseArguments, settleTemperature, userText } from "./neutral-request.ts";
 import { withWireIds } from "./wire-ids.ts";
@@ -25,26 +26,15 @@ import { isMadeUpCallId, wireNames, type WireNames } from "./wire-names.ts";
 
 import { hasMembers, takesNothing, wireSchema } from "./wire-schema.ts";
 
-export interface GeminiConfig {
-  apiKey: string;
-  /** Without a version. Default: Google's own. */
-  baseUrl?: string;
-  profile?: never;
-}
-
 /**
- * Gemini over generateContent, with the address and headers of `@google/genai`. That package sends and reads only forms
- * that it knows, hides an error's headers, and gives out no bytes, so the rest is done here.
+ * Gemini over generateContent, Google's own or that of Vertex, with the address and headers of `@google/genai`. That package
+ * sends and reads only forms that it knows, hides an error's headers, and gives out no bytes, so the rest is done here.
  */
-export function createGemini({ apiKey, baseUrl }: GeminiConfig): ModelProvider {
+export function createGemini(account: Account): ModelProvider {
   let client: Promise<GoogleGenAI> | undefined;
-  const connect = () =>
-    (client ??= import("@google/genai").then(({ GoogleGenAI }) => {
-      const httpOptions = baseUrl === undefined ? {} : { baseUrl };
-      const key = usableKey("gemini", apiKey);
-      return new GoogleGenAI({ apiKey: key, vertexai: false, apiVersion: "v1beta", httpOptions });
-    }));
-  const requestFor = keptRequest(async (model) => builtBy(await connect(), resourceOf(model)));
+  const build = async (model: string) => builtBy(await (client ??= connectTo(account)), model, account);
+  // Tokens of Google end after an hour: the package renews them.
+  const requestFor = account.auth === "google" ? build : keptRequest(build);
   const fetch = createProviderFetch();
   return wireProvider<GeminiChunk>("gemini", (request) => {
     const { body, names, warnings } = geminiRequest(request);
@@ -60,17 +50,38 @@ export function createGemini({ apiKey, baseUrl }: GeminiConfig): ModelProvider {
   });
 }
 
+async function connectTo({ apiKey = "", auth, apiVersion, project, region, keyFile, ...account }: Account) {
+  const { GoogleGenAI } = await import("@google/genai");
+  const httpOptions = present({ baseUrl: account.baseUrl, headers: account.headers });
+  if (auth !== "google")
+    return new GoogleGenAI({
+      apiKey: usableKey("gemini", apiKey),
+      vertexai: false,
+      apiVersion: apiVersion ?? "v1beta",
+      httpOptions,
+    });
+  const place = present({ project, location: region, apiVersion });
+  const googleAuthOptions = present({ keyFilename: keyFile });
+  return new GoogleGenAI({ vertexai: true, ...place, httpOptions, googleAuthOptions });
+}
+
 /** The request that the package would send. Its generator is not read, so it does nothing more. */
-async function builtBy({ models }: GoogleGenAI, model: string): Promise<BuiltRequest> {
+async function builtBy({ models }: GoogleGenAI, model: string, account: Account): Promise<BuiltRequest> {
+  const { apiKey = "", auth, header = "Authorization" } = account;
   let built: BuiltRequest | undefined;
   const fetch: typeof globalThis.fetch = async (url, init) => {
     const headers = new Headers(init?.headers);
     headers.set("Content-Type", "application/json");
+    if (auth === "bearer" || auth === "header") {
+      headers.delete("x-goog-api-key");
+      headers.set(header, auth === "bearer" ? `Bearer ${apiKey}` : apiKey);
+    }
     built = { url: url as string, headers };
     return new Response();
   };
   const config = { automaticFunctionCalling: { disable: true }, httpOptions: { fetch } };
-  await models.generateContentStream({ model, contents: "", config });
+  const resource = auth === "google" ? `publishers/google/models/${encodeURIComponent(model)}` : resourceOf(model);
+  await models.generateContentStream({ model: resource, contents: "", config });
   return built!;
 }
 

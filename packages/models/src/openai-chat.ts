@@ -1,6 +1,7 @@
 import type { Message, ModelFunction, ModelProvider, ModelRequest } from "@patchbay/engine/ports/model-provider";
 import { CHAT_WIRE, chatAccumulator, type ChatChunk } from "./openai-chat-accumulator.ts";
-import { openaiClient, type OpenaiConfig } from "./openai-client.ts";
+import type { Account } from "./account.ts";
+import { openaiClient } from "./openai-client.ts";
 import type { ServerProfile } from "./profiles.ts";
 import { wireProvider } from "./turn-stream.ts";
 import { type JsonObject, type JsonValue, oncePer } from "@patchbay/kit";
@@ -13,8 +14,8 @@ import { withWireIds } from "./wire-ids.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
 
 /** Chat Completions: servers compatible with OpenAI, and its older models. */
-export function createOpenaiChat(config: OpenaiConfig, profile: ServerProfile): ModelProvider {
-  const client = openaiClient(config);
+export function createOpenaiChat(account: Account, profile: ServerProfile): ModelProvider {
+  const client = openaiClient(account);
   const post = profile.adapt((body, signal) => client("/chat/completions", body, signal));
   return wireProvider<ChatChunk>("openai", (request) => {
     const { body, names, warnings } = chatRequest(request);

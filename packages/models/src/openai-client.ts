@@ -1,30 +1,22 @@
 import { isJsonObject, type JsonObject, parseJson } from "@patchbay/kit";
 import type { TokenUsage } from "@patchbay/engine/ports/model-provider";
-import type { Profile } from "./profiles.ts";
+import { type Account, headersOf } from "./account.ts";
 import { type BuiltRequest, createProviderFetch, keptRequest, usableKey } from "./provider-fetch.ts";
 import { type Meter, reasoningOf } from "./turn-stream.ts";
-
-/** An account at OpenAI, or at a server compatible with it. */
-export interface OpenaiConfig {
-  apiKey: string;
-  /** With `/v1`. Default: OpenAI's own. */
-  baseUrl?: string;
-  profile?: Profile;
-}
 
 type Path = "/chat/completions" | "/responses";
 
 /**
  * Posts one account's requests, with the address, headers and errors of the `openai` package. Its `post` would triple the
- * CPU time of a request, so the package builds one request, and this sends it with each body.
+ * CPU time of a request, so the package builds one request for each model, and this sends it with each body.
  */
-export function openaiClient({ apiKey, baseUrl = "https://api.openai.com/v1" }: OpenaiConfig) {
+export function openaiClient(account: Account) {
   let connected: Promise<Connected> | undefined;
-  const connect = () => (connected ??= connectTo(apiKey, baseUrl));
+  const connect = () => (connected ??= connectTo(account));
   const fetch = createProviderFetch();
   return async (path: Path, body: JsonObject, signal: AbortSignal): Promise<Response> => {
     const { requestTo, failed } = await connect();
-    const { url, headers } = await requestTo(path);
+    const { url, headers } = await requestTo(`${path} ${body["model"] as string}`);
     const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal });
     if (!response.ok) throw failed(response, await response.text());
     return response;
@@ -32,18 +24,26 @@ export function openaiClient({ apiKey, baseUrl = "https://api.openai.com/v1" }: 
 }
 
 interface Connected {
-  requestTo(path: Path): Promise<BuiltRequest>;
+  requestTo(pathAndModel: `${Path} ${string}`): Promise<BuiltRequest>;
   failed(response: Response, said: string): Error;
 }
 
-async function connectTo(apiKey: string, baseURL: string): Promise<Connected> {
-  const { OpenAI } = await import("openai");
+async function connectTo(account: Account): Promise<Connected> {
+  const { OpenAI, AzureOpenAI } = await import("openai");
+  const { apiKey = "none", baseUrl: baseURL = "https://api.openai.com/v1", auth, apiVersion } = account;
   // Null: the package would read these from the environment, and send OpenAI's to a compatible server.
-  const account = { apiKey: usableKey("openai", apiKey), adminAPIKey: null, organization: null, project: null };
-  const client = new OpenAI({ ...account, baseURL, logLevel: "off", defaultHeaders: { "User-Agent": "Patchbay" } });
+  const key = { apiKey: usableKey("openai", apiKey), adminAPIKey: null, organization: null, project: null };
+  const defaultHeaders = { "User-Agent": "Patchbay", ...headersOf("openai", account) };
+  const options = { ...key, logLevel: "off", defaultHeaders } as const;
+  const client =
+    auth === "azure" && apiVersion !== undefined
+      ? new AzureOpenAI({ ...options, baseURL: `${baseURL.replace(/\/+$/, "")}/openai`, apiVersion })
+      : new OpenAI({ ...options, baseURL });
   return {
-    requestTo: keptRequest(async (path) => {
-      const { url, req } = await client.buildRequest({ method: "post", path, body: {}, stream: true });
+    requestTo: keptRequest(async (pathAndModel) => {
+      const [path, model] = pathAndModel.split(" ") as [Path, string];
+      // Azure has the model in the address.
+      const { url, req } = await client.buildRequest({ method: "post", path, body: { model }, stream: true });
       // What the package says about this machine: compatible servers need none of it.
       const headers = [...(req.headers as Headers)].filter(([name]) => !name.startsWith("x-stainless-"));
       return { url, headers: new Headers(headers) };

@@ -5,7 +5,8 @@ import type {
   ModelRequest,
   ModelResult,
 } from "@patchbay/engine/ports/model-provider";
-import { openaiClient, type OpenaiConfig } from "./openai-client.ts";
+import type { Account } from "./account.ts";
+import { openaiClient } from "./openai-client.ts";
 
 import { RESPONSES_WIRE, responsesAccumulator, type ResponsesEvent } from "./openai-responses-accumulator.ts";
 import type { ServerProfile } from "./profiles.ts";
@@ -19,8 +20,8 @@ import { withWireIds } from "./wire-ids.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
 
 /** OpenAI over the Responses API. */
-export function createOpenaiResponses(config: OpenaiConfig, profile: ServerProfile): ModelProvider {
-  const client = openaiClient(config);
+export function createOpenaiResponses(account: Account, profile: ServerProfile): ModelProvider {
+  const client = openaiClient(account);
   const post = profile.adapt((body, signal) => client("/responses", body, signal));
   return wireProvider<ResponsesEvent>("openai", (request) => {
     const { body, names, warnings } = responsesRequest(request);

@@ -105,7 +105,7 @@ const PRICE = {
   above: z.strictObject({ inputTokens: z.int().min(1), ...RATES }).optional(),
 };
 
-const ModelPrice: z.ZodType<ModelPrice> = z
+export const ModelPrice: z.ZodType<ModelPrice> = z
   .strictObject({
     ...PRICE,
     from: z.strictObject({ date: z.iso.date("must be a date such as 2026-12-01"), ...PRICE }).optional(),

@@ -55,7 +55,13 @@ type Send = (body: JsonObject, signal: AbortSignal) => Promise<Response>;
 /** One server's profile: what is stated, and what its refusals teach. */
 export type ServerProfile = ReturnType<typeof createProfile>;
 
-export function createProfile({ profile: stated, baseUrl = "" }: { profile?: Profile; baseUrl?: string }) {
+export function createProfile({
+  profile: stated,
+  baseUrl = "",
+}: {
+  profile?: Profile | undefined;
+  baseUrl?: string | undefined;
+}) {
   const host = URL.parse(baseUrl)?.hostname ?? "";
   const profile: Profile = stated ?? BY_HOST.find(([pattern]) => pattern.test(host))?.[1] ?? {};
   const { strict, streamOptions, thoughts, maxTools } = profile;

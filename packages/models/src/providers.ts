@@ -1,10 +1,9 @@
-import { present } from "@patchbay/kit";
 import { PROVIDER_NAMES, type ProviderName } from "@patchbay/protocol/providers";
 import type { ModelProvider } from "@patchbay/engine/ports/model-provider";
-import { type AnthropicConfig, createAnthropic } from "./anthropic.ts";
-import { createGemini, type GeminiConfig } from "./gemini.ts";
+import type { Account } from "./account.ts";
+import { createAnthropic } from "./anthropic.ts";
+import { createGemini } from "./gemini.ts";
 import { createOpenaiChat } from "./openai-chat.ts";
-import type { OpenaiConfig } from "./openai-client.ts";
 import { createOpenaiResponses } from "./openai-responses.ts";
 import type { ServerProfile } from "./profiles.ts";
 
@@ -20,9 +19,11 @@ export interface Wire<Account> {
 }
 
 /** A compatible server may need no key. */
-type OpenaiAccount = Partial<OpenaiConfig> & { api: "responses" | "chat" };
+type OpenaiAccount = Account & { api: "responses" | "chat" };
+/** Google and Amazon have credentials instead of a key. */
+type KeyedAccount = Account & { apiKey: string };
 
-const anthropic: Wire<AnthropicConfig> = {
+const anthropic: Wire<KeyedAccount> = {
   owns: (model) => /\bclaude-/.test(model),
   defaultModel: () => "claude-sonnet-5-5",
   create: createAnthropic,
@@ -33,14 +34,13 @@ const openai: Wire<OpenaiAccount> = {
   owns: (model) => PROVIDER_NAMES.every((name) => name === "openai" || !WIRES[name].owns(model)),
   // The newest models accept functions only in Responses.
   defaultModel: ({ api }) => (api === "chat" ? "gpt-4.1-mini" : "gpt-6.1-terra"),
-  create({ api, apiKey, baseUrl }, profile) {
-    if (!apiKey && !baseUrl) return undefined;
-    const create = api === "chat" ? createOpenaiChat : createOpenaiResponses;
-    return create({ apiKey: apiKey ?? "none", ...present({ baseUrl }) }, profile);
+  create({ api, ...account }, profile) {
+    if (!account.apiKey && !account.baseUrl) return undefined;
+    return (api === "chat" ? createOpenaiChat : createOpenaiResponses)(account, profile);
   },
 };
 
-const gemini: Wire<GeminiConfig> = {
+const gemini: Wire<KeyedAccount> = {
   owns: (model) => /\bgemini-/.test(model),
   defaultModel: () => "gemini-3.8-flash",
   create: createGemini,

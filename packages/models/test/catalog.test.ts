@@ -48,6 +48,7 @@ test("providers are listed with their models of a known price, and the offline m
   // A server that is compatible with OpenAI's has none of its models.
   expect(compatible).toEqual({
     name: "openai",
+    family: "openai",
     model: "gpt-4.1-mini",
     priced: [{ model: "qwen3", price: { input: 0.1, cachedInput: undefined, output: 0.2 } }],
   });

@@ -19,6 +19,9 @@ export const PROVIDERS = {
   gemini: { label: "Gemini", env: "GEMINI", keyShape: /^AIza/, otel: "gcp.gemini", keyOptional: false },
 } as const satisfies Record<string, Provider>;
 
+/** Names of endpoints, with those of the providers, which name their first endpoint. Nothing can name the offline model. */
+export const ENDPOINT_NAME = /^(?!offline$)[a-z][a-z0-9-]{0,39}$/;
+
 /** One of {@link PROVIDERS}. */
 export type ProviderName = keyof typeof PROVIDERS;
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { inexactMessage, inexactNumber, isJsonObject, parseJson, type JsonObject } from "@patchbay/kit";
 import { CALLERS, LIMITS, MODEL_NAME, OVERRIDES, REASONING } from "./limits.ts";
-import { PROVIDER_NAMES } from "./providers.ts";
+import { ENDPOINT_NAME, PROVIDER_NAMES } from "./providers.ts";
 import { checkResponseSchema } from "@patchbay/schema";
 
 /** A text with at most `maxUnits` UTF-16 units. Zod's own `max` counts code points, which allows twice as many units. */
@@ -143,9 +143,11 @@ export type LocalQueryRequest = z.infer<typeof LocalQueryRequest>;
 
 const requiredModelName = z.string().regex(MODEL_NAME, "must be a model name");
 
+const endpointName = z.string().regex(ENDPOINT_NAME, "must be the name of a provider or endpoint");
+
 /** A model to try when the previous ones fail. Without a name, the provider's default model. */
 export const FallbackModel = z.strictObject({
-  provider: z.enum(PROVIDER_NAMES),
+  provider: endpointName,
   model: requiredModelName.optional(),
   /** Instead of the agent's, unless the query sets its own. */
   reasoning: z.enum(REASONING).optional(),
@@ -154,7 +156,8 @@ export type FallbackModel = z.infer<typeof FallbackModel>;
 
 /** Agent settings for models, callers and data. The control plane's defaults apply to absent properties. */
 export const AgentSettings = z.strictObject({
-  provider: z.enum(PROVIDER_NAMES).optional(),
+  /** A provider, or an endpoint by its name. */
+  provider: endpointName.optional(),
   model: requiredModelName.optional(),
   temperature: z.number().min(0).max(2).optional(),
   maxTokens: z.int().min(1).max(LIMITS.maxTokens).optional(),

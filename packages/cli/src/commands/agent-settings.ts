@@ -30,8 +30,8 @@ const whole = (from: number, to: number) => ({ expected: `a whole number from ${
 const SETTINGS: Partial<Record<keyof AgentSettings, Setting>> = {
   provider: {
     flags: "--provider <name>",
-    description: `the provider that answers: ${PROVIDERS} (default: the service's)`,
-    expected: `one of ${PROVIDERS}`,
+    description: `the provider that answers: ${PROVIDERS}, or an endpoint of --providers (default: the service's)`,
+    expected: `one of ${PROVIDERS}, or an endpoint's name`,
   },
   model: {
     flags: "--model <name>",
@@ -63,8 +63,8 @@ const SETTINGS: Partial<Record<keyof AgentSettings, Setting>> = {
   fallback: {
     flags: "--fallback <models>",
     description:
-      "models to try in this order when one fails: PROVIDER or PROVIDER/MODEL, comma-separated, each with its own reasoning after a #",
-    expected: `up to five from ${PROVIDERS}, each optionally with a model, such as anthropic/claude-sonnet-5-5#low,openai`,
+      "models to try in this order when one fails: PROVIDER or PROVIDER/MODEL, or an endpoint in place of the provider, comma-separated, each with its own reasoning after a #",
+    expected: `up to five from ${PROVIDERS} or endpoints, each optionally with a model, such as anthropic/claude-sonnet-5-5#low,openai`,
     read: asModels,
   },
   maxCostUsd: {

@@ -1,7 +1,7 @@
 import type { ControlPlane, Observer } from "@patchbay/control-plane";
 import type { Manifest } from "@patchbay/protocol";
 import type { Command } from "commander";
-import { readEnvironment, readProviderConfig } from "../config.ts";
+import { readEnvironment } from "../config.ts";
 import { databaseUrl, requireDatabase } from "../database.ts";
 import { ensureDevCredentials, makeDataFolder, type DevCredentials } from "../dev/credentials.ts";
 import { TerminalKeys } from "../dev/keys.ts";
@@ -13,7 +13,7 @@ import { option } from "../options.ts";
 import { paint, paintStatus, print, printJson, printStatus } from "../output.ts";
 import { launchRuntime, type ConnectionTarget, type RuntimeChild, type RuntimeOptions } from "../runtime-child.ts";
 import { findServiceFile } from "../service-file.ts";
-import { countOpenQueries, drain, planeOptions, shutdownRequested } from "../serving.ts";
+import { countOpenQueries, drain, modelsOf, planeOptions, shutdownRequested } from "../serving.ts";
 import { growWithWork } from "../startup.ts";
 import { startTelemetry } from "../telemetry.ts";
 import { type DevService, devKeys } from "./dev-keys.ts";
@@ -26,6 +26,7 @@ const devOptions = () => [
   flags.arrivalOption(),
   flags.providerIdleOption(),
   flags.pricesOption(),
+  flags.providersOption(),
   option("--no-watch", "do not reload the functions when files change"),
   option("--record <file>", "record model answers to a .json file or a folder, for --replay and tests"),
   option("--replay <file>", "replay recorded answers, without a model").conflicts("record"),
@@ -124,18 +125,20 @@ async function startPlane(options: DevOptions, observe: Observer): Promise<Contr
   requireDatabase({ dataDir }, { mayCreate: true });
   makeDataFolder(dataDir);
   const environment = readEnvironment();
-  const providers = readProviderConfig(environment, { offlineFallback: true });
+  const models = await modelsOf(options, environment, { offlineFallback: true });
+  // The live log already shows its `info` events, such as connected functions.
+  const log = createHumanLog(() => logLevel(environment, "warn"));
+  models.watch(log);
   const { createControlPlane, recordTo, replayFrom } = await import("@patchbay/control-plane");
   return createControlPlane({
     database: databaseUrl({ dataDir }),
-    ...(await planeOptions(options, providers)),
+    ...(await planeOptions(options, models.settings)),
     ...(record !== undefined && { wrapModel: recordTo(record) }),
     ...(replay !== undefined && { model: replayFrom(replay) }),
     local: true,
     // A development receiver is a process on the same machine.
     webhookNetworks: ["127.0.0.0/8", "::1"],
-    // The live log already shows its `info` events, such as connected functions.
-    log: createHumanLog(() => logLevel(environment, "warn")),
+    log,
     onQueryEvent(line) {
       observe(line);
       logQueryLine(line);

@@ -15,6 +15,7 @@ const doctorOptions = () => [
   flags.databaseOption(),
   flags.dataDirOption(),
   flags.natsOption(),
+  flags.providersOption(),
   flags.option("--runs", "check the stored runs of the database instead, which is only read"),
   flags.option("--since <time>", "with --runs: only runs created since a time, or in the last 90m, 24h, 7d"),
   flags.option("--url <url>", "also check a running service", { parse: flags.parseUrl }),
@@ -77,7 +78,7 @@ async function checkLocal(file: string | undefined, options: DoctorOptions): Pro
     await checks.checkDatabase(options),
     ...(options.nats === undefined ? [] : [await checks.checkNats(options.nats)]),
     await checks.checkPort(options),
-    ...checks.checkProviders(readEnvironment()),
+    ...(await checks.checkModels(options.providers, readEnvironment())),
     ...(await checks.checkPrices(readEnvironment())),
     ...(hasFunctions ? [await checks.checkFile(file, readEnvironment())] : []),
   ];

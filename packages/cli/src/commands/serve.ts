@@ -1,8 +1,8 @@
 import type { ControlPlane } from "@patchbay/control-plane";
 import { isLoopback, present } from "@patchbay/kit";
 import type { Command } from "commander";
-import { readEnvironment, readProviderConfig } from "../config.ts";
-import { countOpenQueries, describeProvider, drain, planeOptions, shutdownRequested } from "../serving.ts";
+import { readEnvironment } from "../config.ts";
+import { countOpenQueries, describeProvider, drain, modelsOf, planeOptions, shutdownRequested } from "../serving.ts";
 import { databaseUrl, isEmbedded, requireDatabase, withoutPassword } from "../database.ts";
 import { firstStartOf, firstStartOptions } from "./first-start.ts";
 import { CommandFailure } from "@patchbay/loading/failure";
@@ -41,6 +41,7 @@ const serveOptions = () => [
   flags.tiersOption(),
   option("--limits <file>", "JSON file with limits that replace the defaults"),
   flags.pricesOption(),
+  flags.providersOption(),
   option(
     "--webhook-networks <networks>",
     "private networks that webhooks may be sent to, also without TLS, comma-separated: ORG_ID=10.1.0.0/16:443,8443 for one organisation and these ports, 10.1.0.0/16 for all (default: none)",
@@ -92,7 +93,7 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
     );
   const callers = flags.callersOf(options, command);
   const environment = readEnvironment();
-  const providers = readProviderConfig(environment);
+  const models = await modelsOf(options, environment);
   const shutdown = shutdownRequested();
   const stopTelemetry = options.otel && (await startTelemetry("patchbay", environment));
   const { createControlPlane, createLog } = await import("@patchbay/control-plane");
@@ -103,7 +104,7 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
   requireDatabase(options, { mayCreate: true });
   const plane = await createControlPlane({
     database: databaseUrl(options),
-    ...(await planeOptions(options, providers)),
+    ...(await planeOptions(options, models.settings)),
     runTimeoutMs: options.runTimeout * 1000,
     trustProxy: options.trustProxy ?? false,
     retentionDays: options.retentionDays,
@@ -131,6 +132,7 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
       fix: "put a proxy with TLS in front and add --trust-proxy",
     });
   growWithWork();
+  models.watch(log);
   const setupUrl = options.console ? await setUpAddress(plane, options) : undefined;
   const metricsUrl = metricsPort === undefined ? undefined : plane.metricsUrl;
   if (options.json)

@@ -15,6 +15,7 @@ import {
 } from "../database.ts";
 import { reasonOf } from "@patchbay/loading/failure";
 import { readPrices } from "../options.ts";
+import { readProvidersFile } from "../providers-file.ts";
 import { KEYS } from "../serving.ts";
 import { findServiceFile, loadService } from "../service-file.ts";
 
@@ -172,6 +173,21 @@ export function checkProviders(environment: Environment): Finding[] {
   } catch (error) {
     return [fail("provider", reasonOf(error), "Correct these variables or unset them.")];
   }
+}
+
+/** Checks the file of `--providers`, or the providers' variables without one. Sends nothing. */
+export async function checkModels(file: string | undefined, environment: Environment): Promise<Finding[]> {
+  if (file === undefined) return checkProviders(environment);
+  const finding = attempt("providers", "Correct the file or the variables.", async () => {
+    const { endpoints } = (await readProvidersFile(file, environment)).settings;
+    return ok(
+      "providers",
+      `${file} has the endpoints ${endpoints?.()
+        .map(({ name }) => name)
+        .join(", ")}`,
+    );
+  });
+  return [await finding];
 }
 
 /** Checks the price file, if one is set. */

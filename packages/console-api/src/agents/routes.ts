@@ -47,9 +47,9 @@ export function agentRoutes({ queries, adminOf, models }: AgentDeps) {
       const missing = "missing" in chosen;
       return {
         default: missing ? null : { provider: chosen.provider.name, model: chosen.model },
-        providers: models.providers().flatMap(({ name, ...about }) => {
-          const known = PROVIDER_NAMES.find((provider) => provider === name);
-          return known === undefined ? [] : [{ name: known, ...about }];
+        providers: models.providers().flatMap(({ family, ...about }) => {
+          const known = PROVIDER_NAMES.find((provider) => provider === family);
+          return known === undefined ? [] : [{ family: known, ...about }];
         }),
       };
     },

@@ -157,6 +157,8 @@ export const PLAN_GO_AHEAD = "Carry out the plan now.";
 /** An adapter for one model provider. */
 export interface ModelProvider {
   readonly name: string;
+  /** The provider that queries name, for an endpoint with a name of its own. Default: `name`. */
+  readonly family?: string;
   /**
    * Streams one turn. Throws `ModelError` for every provider or network failure, including a stream that ends without
    * its terminal event, and `signal.reason` when aborted; both after a `cut` when the model had begun to answer. Never
@@ -243,7 +245,12 @@ export interface TokenPrice {
 
 /** A configured provider that queries can choose. */
 export interface ConfiguredProvider {
+  /** Of the endpoint, where it has one. */
   name: string;
+  /** The provider that queries name. */
+  family: string;
+  /** Members of requests that its server refuses, and that are left out. */
+  leftOut?: string[];
   /** The model for queries that name only the provider. */
   model: string;
   /** Its models with a known price, by name. A provider may have others. */
@@ -257,6 +264,9 @@ export interface ProviderList {
 
 /** The configured providers. */
 export interface ModelCatalog {
-  /** Chooses by name, or the default. `missing` names a provider that is not configured; "none" when no default exists. */
-  choose(wanted?: { provider?: string; model?: string }): ChosenModel | { missing: string };
+  /**
+   * Chooses by name, or the default, of what the organisation may use. `missing` names a provider that is not configured;
+   * "none" when no default exists.
+   */
+  choose(wanted?: { provider?: string; model?: string; orgId?: string }): ChosenModel | { missing: string };
 }

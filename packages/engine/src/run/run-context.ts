@@ -69,3 +69,8 @@ export async function withRetry<T>(
     }
   }
 }
+
+/** The models that an organisation may use. */
+export const modelsFor = ({ models }: Pick<RunContext, "models">, orgId: string): ModelCatalog => ({
+  choose: (wanted) => models.choose({ ...wanted, orgId }),
+});

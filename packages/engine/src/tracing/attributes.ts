@@ -18,7 +18,7 @@ export function attemptAttributes(
 ): Attributes {
   return {
     [GEN_AI.operation]: OPERATIONS.chat,
-    [GEN_AI.provider]: NAMES.get(provider.name) ?? provider.name,
+    [GEN_AI.provider]: NAMES.get(provider.family ?? provider.name) ?? provider.name,
     [GEN_AI.requestModel]: model,
     [GEN_AI.maxTokens]: maxTokens,
     ...given({ [GEN_AI.temperature]: temperature }),

@@ -65,7 +65,12 @@ export const Models = z.object({
   /** Providers that have a key, or an address that needs none. */
   providers: z.array(
     z.object({
-      name: z.enum(PROVIDER_NAMES),
+      /** Of the endpoint, where the service has named endpoints. */
+      name: z.string(),
+      /** The provider that queries name. */
+      family: z.enum(PROVIDER_NAMES),
+      /** Members of requests that its server refuses, and that are left out. */
+      leftOut: z.array(z.string()).optional(),
       /** The model for queries that name only the provider. */
       model: z.string(),
       /** Its models with a known price. The provider may have others. */

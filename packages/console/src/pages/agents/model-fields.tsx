@@ -29,6 +29,7 @@ export function ModelFields(props: ModelFieldsProps) {
           <ProviderSelect
             label="Provider"
             none="Default"
+            endpoints
             disabled={readOnly}
             value={draft.provider}
             onChange={(provider) => onChange({ provider })}
@@ -138,6 +139,7 @@ function FallbackList({ draft, errors, readOnly, onChange }: ModelFieldsProps & 
         <div key={index} className="flex gap-2">
           <ProviderSelect
             label={`Fallback ${index + 1} provider`}
+            endpoints
             className="w-32 shrink-0"
             disabled={readOnly}
             value={provider}

@@ -10,15 +10,20 @@ import { Select } from "../../ui/form/select.tsx";
 /** What the control plane has configured; undefined until it is known. */
 const useModels = (): Models | undefined => useQuery({ ...resource("/models"), staleTime: 60_000 }).data;
 
-/** The first configured provider. */
-export const useFirstProvider = (): ProviderName => useModels()?.providers[0]?.name ?? PROVIDER_NAMES[0];
+/** The first configured provider or endpoint. */
+export const useFirstProvider = (): string => useModels()?.providers[0]?.name ?? PROVIDER_NAMES[0];
 
-/** The configured providers, and the selected one, so that a saved choice stays visible. */
-export function providersOffered(models: Models | undefined, selected: string) {
-  const isConfigured = (value: string) => models?.providers.some(({ name }) => name === value) ?? true;
-  return PROVIDER_NAMES.filter((value) => isConfigured(value) || value === selected).map((value) => {
-    const { label } = PROVIDERS[value];
-    return { value, label: isConfigured(value) ? label : `${label} (not configured)` };
+/**
+ * The configured providers, and the selected one, so that a saved choice stays visible. With `endpoints` those by their
+ * own names.
+ */
+export function providersOffered(models: Models | undefined, selected: string, { endpoints = false } = {}) {
+  const families = models?.providers.map(({ family }) => family) ?? PROVIDER_NAMES;
+  const names = endpoints ? (models?.providers.map(({ name }) => name) ?? PROVIDER_NAMES) : families;
+  const offered = new Set<string>(selected === "" ? names : [...names, selected]);
+  return [...offered].map((value) => {
+    const label = PROVIDER_NAMES.find((name) => name === value) ? PROVIDERS[value as ProviderName].label : value;
+    return { value, label: names.some((name) => name === value) ? label : `${label} (not configured)` };
   });
 }
 
@@ -31,19 +36,27 @@ interface ProviderSelectProps<T extends string> {
   /** Choices between the empty one and the providers. */
   others?: readonly { value: T; label: string }[];
   disabled?: boolean;
+  /** Offers endpoints by their own names. */
+  endpoints?: boolean;
   className?: string;
 }
 
 /** A select with the configured providers. */
-export function ProviderSelect<T extends string>({ none, others = [], ...props }: ProviderSelectProps<T>) {
-  const offered = providersOffered(useModels(), props.value);
+export function ProviderSelect<T extends string>({
+  none,
+  others = [],
+  endpoints = false,
+  ...props
+}: ProviderSelectProps<T>) {
+  const offered = providersOffered(useModels(), props.value, { endpoints });
   const options = [...(none === undefined ? [] : [{ value: "", label: none }]), ...others, ...offered];
   return <Select {...props} options={options as { value: T; label: string }[]} />;
 }
 
 interface ModelFieldProps {
   label: string;
-  provider: "" | ProviderName;
+  /** A provider, or an endpoint. */
+  provider: string;
   value: string;
   onChange: (value: string) => void;
   error?: string | undefined;
@@ -55,7 +68,7 @@ interface ModelFieldProps {
 /** A provider's model: any name, with those of a known price as suggestions. */
 export function ModelField({ label, provider, value, onChange, error, bare = false, readOnly }: ModelFieldProps) {
   const models = useModels();
-  const known = models?.providers.find(({ name }) => name === provider);
+  const known = models?.providers.find(({ name, family }) => name === provider || family === provider);
   const priceOf = (model: string) => {
     const price = known?.priced.find((entry) => entry.model === model)?.price;
     return price && `${formatUsd(price.input)} in, ${formatUsd(price.output)} out`;
@@ -75,8 +88,10 @@ export function ModelField({ label, provider, value, onChange, error, bare = fal
     />
   );
   if (bare) return field;
+  const leftOut = known?.leftOut && `the server does not get ${known.leftOut.join(", ")}`;
+  const hint = [price && `${price} per million tokens`, leftOut].filter(Boolean).join("; ");
   return (
-    <Field label={label} error={error} hint={price && `${price} per million tokens`}>
+    <Field label={label} error={error} hint={hint || undefined}>
       {field}
     </Field>
   );

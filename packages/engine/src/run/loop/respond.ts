@@ -145,13 +145,13 @@ function attemptObserver(
  * last turn's model. Throws `RunFailure` `provider_not_configured`.
  */
 export function modelsOf(
-  { request }: Pick<RunRecord, "request">,
+  { request, orgId }: Pick<RunRecord, "request" | "orgId">,
   turns: readonly Pick<TurnRecord, "provider" | "model">[],
   catalog: ModelCatalog,
 ): Pick<RunState, "model" | "fallback" | "passed"> {
   if (request.testCall) return { model: testCallModel(request.testCall), fallback: [], passed: [] };
   const inOrder = [request, ...(request.fallback ?? [])].map(({ provider, model, reasoning }) => {
-    const one = catalog.choose({ provider, model });
+    const one = catalog.choose({ provider, model, orgId });
     return reasoning === undefined || reasoning === request.reasoning ? one : { ...one, reasoning };
   });
   const last = turns.at(-1);

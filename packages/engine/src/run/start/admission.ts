@@ -11,7 +11,7 @@ import { effectiveRole, isUnknownRole, mayState } from "../role-check.ts";
 import { noSession } from "../no-session.ts";
 import { isOfCaller, isVisible, visibleTo } from "../visibility.ts";
 import { observeRun } from "../observer.ts";
-import type { RunContext } from "../run-context.ts";
+import { modelsFor, type RunContext } from "../run-context.ts";
 import { insufficientCredits, notConfigured, RunFailure, threadBusy } from "../run-failure.ts";
 import type { Executor } from "../worker/executor.ts";
 import { LEASE_MS } from "../worker/leases.ts";
@@ -98,16 +98,16 @@ export class Admission {
 
   /** Returns undefined and stores nothing if the thread changed. */
   async #begin(principal: Principal, query: Timed, segment?: Segment): Promise<RunHandle | undefined> {
-    const { accounts, gateway, models } = this.#context;
-    const { agentId } = principal;
-    const agent = await accounts.agentWithBalance(agentId);
+    const { agentId, orgId } = principal;
+    const models = modelsFor(this.#context, orgId);
+    const agent = await this.#context.accounts.agentWithBalance(agentId);
     const { settings = {}, instructions = "", balanceMicros = 0, hasWebhook = false } = agent ?? {};
     if (agent) segment?.named(agent.name);
     const refusal = refusedOverrides(query, settings, models);
     if (refusal) throw refusal;
     // A connected runtime checks the context before anything else, so that an invalid context is rejected rather than stored as a
     // failed run. Without a runtime the query becomes a run, which then waits for one in `#check`.
-    const early = (await gateway.connected(agentId))
+    const early = (await this.#context.gateway.connected(agentId))
       ? { connected: await this.#connect(principal, query, segment) }
       : undefined;
     await this.requireRole(principal, query.role);
@@ -175,7 +175,7 @@ export class Admission {
     { settled, balanceMicros, segment }: { settled: Settled; balanceMicros: number; segment?: Segment },
     early: { connected: Connected | undefined } | undefined,
   ): Promise<Checked> {
-    const { models, accounts } = this.#context;
+    const models = modelsFor(this.#context, principal.orgId);
     const chosen = query.testCall ? testCallModel(query.testCall) : models.choose(settled.wanted);
     if ("missing" in chosen) throw notConfigured(chosen.missing);
     const needs = { pays: this.#pays(principal, query), capMicros: settled.request.maxCostMicros };
@@ -189,7 +189,7 @@ export class Admission {
     if (!connected) throw await noSession(principal.agentId, this.#context);
     // Credit may have been granted while the query waited for a runtime.
     const needsCredit = needs.pays || (query.needsCredit === true && this.#context.charged(principal.tier));
-    if (needsCredit && balanceMicros <= 0 && (await accounts.balance(principal.orgId)) <= 0)
+    if (needsCredit && balanceMicros <= 0 && (await this.#context.accounts.balance(principal.orgId)) <= 0)
       throw insufficientCredits();
     if (!query.testCall) await askHooks(principal.agentId, query, connected, this.#asking(segment, query));
     return { ...connected, chosen, fallback };

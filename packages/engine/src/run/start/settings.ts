@@ -59,8 +59,10 @@ function settledAs({ provider, model, fallback = [], ...request }: RunRequest): 
  * An agent without a provider uses the default provider.
  */
 function wantedModel({ llm }: Query, settings: AgentSettings, models: ModelCatalog): Settled["wanted"] {
-  const provider = llm?.provider ?? settings.provider;
-  const isOfAgent = llm === undefined || llm.provider === (settings.provider ?? providerOf(models.choose()));
+  // The agent may use an endpoint of the provider that the query names.
+  const isOfAgent =
+    llm === undefined || llm.provider === familyOf(models.choose(present({ provider: settings.provider })));
+  const provider = isOfAgent ? settings.provider : llm.provider;
   const model = llm?.model ?? (isOfAgent ? settings.model : undefined);
   return { ...present({ provider, model }) };
 }
@@ -81,8 +83,8 @@ export function refusedOverrides(
 
   if (locked.has("model") && llm) {
     const own = models.choose(wanted);
-    const provider = providerOf(own);
-    if (llm.provider !== provider) refuse("llmConfig.provider");
+    const provider = "missing" in own ? own.missing : own.provider.name;
+    if (llm.provider !== familyOf(own)) refuse("llmConfig.provider");
     else if (llm.model !== undefined && llm.model !== wanted.model) {
       // A model may have two names, such as Gemini's `models/...`.
       if (!isSame(models.choose({ provider, model: llm.model }), own)) refuse("llmConfig.model");
@@ -107,7 +109,8 @@ export function refusedOverrides(
 
 type Choice = ReturnType<ModelCatalog["choose"]>;
 
-const providerOf = (choice: Choice): string => ("missing" in choice ? choice.missing : choice.provider.name);
+const familyOf = (choice: Choice): string =>
+  "missing" in choice ? choice.missing : (choice.provider.family ?? choice.provider.name);
 
 const isSame = (one: Choice, other: Choice): boolean =>
   "model" in one && "model" in other && one.provider.name === other.provider.name && one.model === other.model;
