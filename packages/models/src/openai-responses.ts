@@ -70,13 +70,9 @@ export function responsesRequest(request: ModelRequest) {
 }
 
 const tools = oncePer((functions: readonly ModelFunction[]): JsonObject[] => {
-  const names = wireNames(functions);
-  return functions.map((one) => ({
-    type: "function",
-    name: names.toWire(one.name),
-    ...declared(one),
-    strict: takesStrict(one),
-  }));
+  const nameOf = wireNames(functions).toWire;
+  const tool = (one: ModelFunction) => ({ type: "function", name: nameOf(one.name), ...declared(one) });
+  return functions.map((one) => ({ ...tool(one), strict: takesStrict(one) }));
 });
 
 function items(message: Message, model: string, names: WireNames): JsonObject[] {
