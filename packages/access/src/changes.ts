@@ -1,6 +1,7 @@
 import type { AccessLock, LockedFunction, Manifest } from "@patchbay/protocol";
 import { type AccessChange, asks, cellFor, change, isHidden, own, quote, who } from "./sentences.ts";
 import { compareDefaultRole } from "./default-role.ts";
+import { compareGuards, compareParsing, compareTexts } from "./guards.ts";
 import { compareApproval, compareCode, compareEffect, compareInput } from "./calls.ts";
 import { compareOutput } from "./results.ts";
 import { compareRoles } from "./roles.ts";
@@ -9,6 +10,8 @@ import { compareSchemas, COMPARISON_STEPS, TOO_MANY_STEPS, isSame } from "@patch
 import { type Steps, takeSteps, within } from "@patchbay/kit";
 
 const VERSION_1 = "the lock has version 1, which records no schemas and no code, so changes of these are not found";
+
+const VERSION_2 = "the lock has version 2, which records no defaults, conversions, hooks and texts";
 
 const NO_CODE = "the lock has no fingerprints of code, so changes of authorize are not found";
 
@@ -61,11 +64,14 @@ export function* accessComparison(
 function* compareLocks(before: AccessLock, after: AccessLock, steps: Steps): Generator<undefined, AccessChange[]> {
   const changes = [
     ...(before.version === 1 ? [change("unproven", "lock", VERSION_1)] : []),
-    ...(before.version === 2 && lacksFingerprints(before, after) ? [change("unproven", "lock", NO_CODE)] : []),
+    ...(before.version !== 1 && lacksFingerprints(before, after) ? [change("unproven", "lock", NO_CODE)] : []),
+    ...(before.version === 2 && after.parsing !== undefined ? [change("unproven", "lock", VERSION_2)] : []),
     ...compareDefaultRole(before, after, steps),
     ...compareContext(before, after, steps),
     ...compareSubject(before.subject, after.subject),
     ...compareHooks(before.hooks, after.hooks),
+    ...compareGuards(before, after),
+    ...compareParsing("the context", before, after, true),
     ...compareColumns(before, after, steps),
   ];
   for (const name of [...new Set([...Object.keys(before.functions), ...Object.keys(after.functions)])].sort()) {
@@ -98,7 +104,7 @@ export function* wideningComparison(before: Manifest, after: Manifest): Generato
 const wideningsAmong = (changes: readonly AccessChange[]): Widening[] =>
   changes
     // A removed case changes the knowledge about a set, not its access.
-    .filter(({ kind, about }) => kind !== "narrowing" && about !== "cases")
+    .filter(({ kind, about }) => kind !== "narrowing" && kind !== "changed" && about !== "cases")
     .map(({ about, functionName, sentence }) => ({
       kind: about,
       ...(functionName !== undefined && { functionName }),
@@ -209,16 +215,22 @@ function* compareFunction(
     ...compareApproval(calls),
     ...compareEffect(calls),
     ...compareInput(calls),
+    ...compareParsing(`the input of ${name}`, before, after, isDecidedByCall(after)),
+    ...compareTexts(name, before, after),
   ];
   yield;
   return [...changes, ...compareOutput(calls)];
 }
 
+/** True if code decides single calls for some role. */
+const isDecidedByCall = ({ roles }: LockedFunction): boolean =>
+  Object.values(roles).some((cell) => typeof cell === "object" && cell.access === "conditional");
+
 function newFunction(name: string, added: LockedFunction): AccessChange[] {
   const { roles } = added;
   const open = Object.keys(roles).filter((role) => !isHidden(roles[role]!));
   if (open.length === 0) return [change("narrowing", "function", `function ${name} is new: open to no role`)];
-  const decided = open.some((role) => typeof roles[role] === "object" && roles[role].access === "conditional");
+  const decided = isDecidedByCall(added);
   const sentence = `function ${name} is new: open to ${who(open)}${decided ? ", decided call by call" : ""}${asks(added)}`;
   return [change("widening", "function", sentence)];
 }

@@ -6,9 +6,9 @@ import { type Steps, takeSteps, UNLIMITED } from "@patchbay/kit";
 export interface AccessChange {
   /**
    * `widening`: a role may call or see more than before, or this is no longer known. `unproven`: code or a schema changed, and the
-   * comparison cannot decide what follows. `narrowing`: everything else.
+   * comparison cannot decide what follows. `changed`: what informs models and people, and decides nothing. `narrowing`: everything else.
    */
-  kind: "widening" | "unproven" | "narrowing";
+  kind: "widening" | "unproven" | "changed" | "narrowing";
   about:
     | "function"
     | "roles"
@@ -23,6 +23,9 @@ export interface AccessChange {
     | "defaultRole"
     | "subject"
     | "hook"
+    | "parsing"
+    | "modelContext"
+    | "text"
     | "lock";
   /** Absent if the change affects the whole service. */
   functionName?: string;

@@ -34,7 +34,7 @@ export function accessSurface(manifest: Manifest, steps: Steps = UNLIMITED): Acc
   const columns = accessColumns(manifest).sort();
   const hooks = (["beforeQuery", "beforeAnswer"] as const).filter((hook) => manifest[hook] === true);
   return {
-    version: 2,
+    version: 3,
     ...present({
       defaultRole: defaultRole && columnOf(defaultRole),
       context: contextSchema && withoutAnnotations(contextSchema, steps),

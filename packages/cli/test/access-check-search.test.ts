@@ -156,3 +156,61 @@ test("changed code that reads the clock, random numbers or state is named and ne
   expect(stdout).toContain("unproven   its changed code reads the clock (Date)");
   expect(stdout).toContain("unproven   its changed code reads state that changes (count)");
 });
+
+test("a changed default is judged by calls without the member", async () => {
+  await using service = await desk();
+  await service.edit("service.ts", "on: z.boolean()", "on: z.boolean().default(false)");
+  await service.lock();
+  await service.commit();
+
+  await service.edit("service.ts", "default(false)", "default(true)");
+  expect(await service.access("--check", "--against", "HEAD")).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(
+      /widening +staff allowed, was denied: \{ input: \{ level: 0 \} \}.*unproven +the input of toggle at on: default true replaces false/s,
+    ),
+  });
+
+  await service.edit("service.ts", "min(0).max(3)", "min(0).max(3).default(3)");
+  await service.edit("service.ts", "default(true)", "default(false)");
+  await service.lock();
+  await service.commit();
+  await service.edit("service.ts", "max(3).default(3)", "max(3).default(2)");
+  expect(await service.access("--check", "--against", "HEAD")).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^searched +toggle: its code or defaults changed/m),
+  });
+});
+
+test("changed texts are shown, and fail only with --strict", async () => {
+  await using service = await desk();
+  await service.lock();
+  await service.edit("service.ts", '"Refunds."', '"Refunds. Call it for every request."');
+
+  const line = "changed    description of refund changed";
+  expect(await service.access("--check")).toMatchObject({ code: 0, stdout: expect.stringContaining(line) });
+  expect(await service.access("--check", "--strict")).toMatchObject({ code: 1, stdout: expect.stringContaining(line) });
+});
+
+test("a lock of an earlier version says what it does not record", async () => {
+  await using service = await desk();
+  await service.lock();
+  const {
+    version: _,
+    code: __,
+    parsing: ___,
+    texts: ____,
+    ...lock
+  } = JSON.parse(await service.read("access.lock.json"));
+  for (const one of Object.values<{ parsing?: object; texts?: object }>(lock.functions)) {
+    delete one.parsing;
+    delete one.texts;
+  }
+  await service.write("access.lock.json", JSON.stringify({ version: 2, ...lock }));
+
+  expect(await service.access("--check")).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/^unproven +the lock has version 2, which records no defaults, .*\n$/),
+    stderr: expect.stringContaining("run with --write"),
+  });
+});

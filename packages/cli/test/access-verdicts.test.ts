@@ -12,12 +12,13 @@ async function passedBySearch(edits: readonly Edit[]): Promise<string[]> {
   return edits.filter((_, i) => verdicts[i]!.passed).map(({ name }) => name);
 }
 
-test("the check reports 17 of 69 edits of schemas, hooks and texts that widen or mislead", async () => {
+test("the check reports 69 edits of schemas, hooks and texts that widen or mislead", async () => {
   expect(UNLOCKED).toHaveLength(69);
 
   const found = await linesOf<{ changes: AccessChange[] }>("compare.ts", UNLOCKED, "harbor");
 
-  expect(found.filter(({ changes }) => changes.length > 0)).toHaveLength(17);
+  const isReported = ({ kind }: AccessChange) => kind !== "narrowing";
+  expect(UNLOCKED.filter((_, i) => !found[i]!.changes.some(isReported)).map(({ name }) => name)).toEqual([]);
 });
 
 test("no search passes 60 widenings in rules over records whose ids it does not know", async () => {

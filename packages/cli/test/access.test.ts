@@ -176,7 +176,7 @@ test("the lock is next to the service file, for any working folder", async () =>
 
   expect(await runCommand(["access", file, "--write"], { cwd: elsewhere.path })).toMatchObject({ code: 0 });
   expect(JSON.parse(await service.lock())).toMatchObject({
-    version: 2,
+    version: 3,
     functions: { cancel_order: { roles: { agent: "allowed" } } },
   });
 });

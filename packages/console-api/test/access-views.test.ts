@@ -159,10 +159,10 @@ test("a set matches the lock of its service, and differs from the lock of anothe
 
   const faultOf = async (lock: unknown) =>
     (await (await compare(lock)).json()) as { code: string; errorMessage: string };
-  expect(await faultOf({ version: 3 })).toMatchObject({
+  expect(await faultOf({ version: 4 })).toMatchObject({
     code: "invalid_request",
     errorMessage:
-      "This file is not an access lock: its version is 3, not 1 or 2. Choose the file that `patchbay access FILE --write` saved, or update Patchbay.",
+      "This file is not an access lock: its version is 4, not 1, 2 or 3. Choose the file that `patchbay access FILE --write` saved, or update Patchbay.",
   });
   expect((await faultOf({ name: "package" })).errorMessage).toContain("it has no version. Choose the file");
   const { errorMessage } = await faultOf({ version: 2, functions: { refund: { roles: { agent: "maybe" } } } });
@@ -200,11 +200,11 @@ test("each service is compared with the lock that its newest runtime reported", 
       }),
     ],
   });
-  await desk.connect(mail, { accessLock: { version: 3 } });
+  await desk.connect(mail, { accessLock: { version: 4 } });
   await expect.poll(async () => (await locks()).length).toBe(2);
 
   const [ofMail, own] = await locks();
-  expect(ofMail).toMatchObject({ service: "mail", comparison: null, fault: "its version is 3, not 1 or 2" });
+  expect(ofMail).toMatchObject({ service: "mail", comparison: null, fault: "its version is 4, not 1, 2 or 3" });
   expect(own).toMatchObject({
     service: "shop",
     fault: null,

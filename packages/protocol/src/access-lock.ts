@@ -23,6 +23,7 @@ const LockedCell = z.union([
 /** A role's locked access to one function. */
 export type LockedCell = z.infer<typeof LockedCell>;
 
+const Facts = z.record(z.string(), z.string());
 const Hooks = z.partialRecord(z.enum(["beforeQuery", "beforeAnswer"]), z.literal("runs"));
 const Schema = z.custom<JsonObject>(isJsonObject, "expected a JSON Schema object");
 const SchemaOrAny = z.union([z.literal(true), Schema]);
@@ -38,9 +39,12 @@ const LockedFunction = z.strictObject({
   code: z.record(z.string(), z.string()).optional(),
   input: Schema.optional(),
   output: SchemaOrAny.optional(),
+  parsing: Facts.optional(),
+  texts: Facts.optional(),
 });
 /**
- * The locked access to one function. An absent member is unknown. `input` is the schema for the arguments that reach
+ * The locked access to one function. `parsing`: what the input schema does before it judges, by place and kind.
+ * `texts`: hashes of what informs the model, which decides nothing. An absent member is unknown. `input` is the schema for the arguments that reach
  * the handler; `output` is the result schema, in which `x-visible-to` marks restricted fields, or `true` if everything
  * is sent. For an output that JSON Schema cannot express, `output` is `{}`, and `code` has a fingerprint over all the
  * owner's files.
@@ -71,20 +75,32 @@ const Version2 = z.strictObject({
   functions: z.record(z.string(), LockedFunction),
 });
 
-/**
- * A lock file's contents: who may call what with which arguments, what results contain, and fingerprints of the code
- * that decides. It contains no data. A version 1 lock knows the role lists, cases and marks.
- */
-export type AccessLock = Omit<z.infer<typeof Version2>, "version"> & { version: 1 | 2 };
-
-/** Reads a lock in either version. */
-export const AccessLock = z.discriminatedUnion("version", [Version1, Version2]).transform((lock): AccessLock => {
-  if (lock.version === 2) return lock;
-  const functions = Object.entries(lock.functions).map(([name, roles]) => [name, { roles }] as const);
-  return { ...lock, functions: Object.fromEntries(functions) };
+const Version3 = z.strictObject({
+  ...Version2.shape,
+  version: z.literal(3),
+  /** Fingerprints of the owner's code by place: `beforeQuery`, `beforeAnswer`, `modelContext`. */
+  code: Facts.optional(),
+  parsing: Facts.optional(),
+  texts: Facts.optional(),
 });
 
-/** Reads a lock file's contents. A fault ends a sentence: "This file is not an access lock: its version is 3." */
+/**
+ * A lock file's contents: who may call what with which arguments, what results contain, and fingerprints of the code
+ * that decides. It contains no data. A version 1 lock knows the role lists, cases and marks; version 2 knows no defaults,
+ * conversions, hooks and texts.
+ */
+export type AccessLock = Omit<z.infer<typeof Version3>, "version"> & { version: 1 | 2 | 3 };
+
+/** Reads a lock in any version. */
+export const AccessLock = z
+  .discriminatedUnion("version", [Version1, Version2, Version3])
+  .transform((lock): AccessLock => {
+    if (lock.version !== 1) return lock;
+    const functions = Object.entries(lock.functions).map(([name, roles]) => [name, { roles }] as const);
+    return { ...lock, functions: Object.fromEntries(functions) };
+  });
+
+/** Reads a lock file's contents. A fault ends a sentence: "This file is not an access lock: its version is 4." */
 export function readLock(value: unknown): { lock: AccessLock } | { fault: string } {
   // The command writes no lock with more functions: no service has them. Reading and comparing it could take long.
   const count = isJsonObject(value) && isJsonObject(value["functions"]) ? Object.keys(value["functions"]).length : 0;
@@ -96,7 +112,7 @@ export function readLock(value: unknown): { lock: AccessLock } | { fault: string
   const { version } = value;
   if (version === undefined) return { fault: "it has no version" };
   if (typeof version !== "number") return { fault: "its version is not a number" };
-  if (version !== 1 && version !== 2) return { fault: `its version is ${version}, not 1 or 2` };
+  if (![1, 2, 3].includes(version)) return { fault: `its version is ${version}, not 1, 2 or 3` };
   const issue = error.issues[0]!;
   if (issue.code === "unrecognized_keys")
     return { fault: `version ${version} has no member ${[...issue.path, issue.keys[0]!].join(".")}` };

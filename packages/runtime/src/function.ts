@@ -17,6 +17,7 @@ import { createProtection, type Protection } from "./redaction/protection.ts";
 import { codeIn, type OwnersCode } from "./schema/code.ts";
 import { describeInput, describeResult } from "./schema/describe.ts";
 import { createParser } from "./schema/parser.ts";
+import { parsingOf } from "./schema/parsing.ts";
 import { isRaw, type InputOf, type OutputOf, type Parse, type Schema } from "./schema/schema.ts";
 
 /** The `roles` value for a function that is open to every query, with or without a role. */
@@ -156,6 +157,8 @@ type Literal = string | number | bigint | boolean;
 export interface FunctionDefinition<Context = JsonObject> {
   readonly manifest: FunctionManifest;
   readonly parseInput: Parse;
+  /** What the input schema does before it judges. */
+  readonly parsing: () => Record<string, string>;
   /** The owner's result schema. */
   readonly output: Schema | undefined;
   readonly parseOutput: Parse | undefined;
@@ -257,6 +260,7 @@ function define<I extends Schema, O extends Schema | undefined, Context>(
       ...present({ concurrency }),
     }),
     parseInput,
+    parsing: () => parsingOf(input),
     output,
     parseOutput: output === undefined ? undefined : createParser(output, "output", `${where}: output`),
     protection,

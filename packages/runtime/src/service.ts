@@ -24,6 +24,7 @@ import { defaultLog, silentLog, type Log } from "./log.ts";
 import { codeIn, type OwnersCode } from "./schema/code.ts";
 import { describeContext } from "./schema/describe.ts";
 import { createParser } from "./schema/parser.ts";
+import { parsingOf } from "./schema/parsing.ts";
 import type { OutputOf, Parse, Schema } from "./schema/schema.ts";
 
 /** A defined service: its functions behind one gate. A runtime connects it, and tests call it. */
@@ -44,14 +45,19 @@ export interface Service {
   check(request: AccessRequest, options?: { log?: Log }): Promise<{ ok: true } | Refusal>;
   /** The cases and restricted fields by function. A control plane receives the cases only with `reportCases`. */
   readonly access: ReadonlyMap<string, FunctionAccess>;
-  /** The owner's code for all functions, by place: `context`, `subject`. Never sent to a control plane. */
+  /** What the context's schema does before it judges. */
+  readonly parsing: () => Record<string, string>;
+  /** The owner's code for all functions, by place: `context`, `subject`, `modelContext` and the hooks. Never sent to a control plane. */
   readonly code: () => Readonly<Record<string, OwnersCode[]>>;
 }
 
 export type { OwnersCode };
 
 /** The parts of a function for its owner's tests, access matrix and lock. */
-export type FunctionAccess = Pick<FunctionDefinition<never>, "manifest" | "output" | "cases" | "protection" | "code">;
+export type FunctionAccess = Pick<
+  FunctionDefinition<never>,
+  "manifest" | "parsing" | "output" | "cases" | "protection" | "code"
+>;
 
 /** A service's context type: its schema's output, or without a schema the object that was sent. */
 export type ContextOf<C> = C extends Schema ? OutputOf<C> : JsonObject;
@@ -117,13 +123,17 @@ export function defineService<C extends Schema | undefined = undefined>(options:
   const hooks = { parse: parseContext, beforeQuery, beforeAnswer };
   const access = new Map(
     [...functions].map(([name, definition]) => {
-      const { manifest, output, cases, protection, code } = definition;
-      return [name, { manifest, output, cases, protection, code }];
+      const { manifest, parsing, output, cases, protection, code } = definition;
+      return [name, { manifest, parsing, output, cases, protection, code }];
     }),
   );
   const code = () => ({
     context: codeIn(context, manifest.contextSchema),
-    ...(subject && { subject: [{ run: subject, isWrapped: false }] }),
+    ...Object.fromEntries(
+      Object.entries({ subject, modelContext, beforeQuery, beforeAnswer }).flatMap(([place, run]) =>
+        run ? [[place, [{ run, isWrapped: false }]]] : [],
+      ),
+    ),
   });
   const build = (gated: ReadonlyMap<string, FunctionDefinition<never>>): Service => {
     const { invoke, check } = createGate({ functions: gated, parseContext });
@@ -135,6 +145,7 @@ export function defineService<C extends Schema | undefined = undefined>(options:
       invoke,
       check: (request, { log = silentLog } = {}) => check(request, { log }),
       access,
+      parsing: () => parsingOf(context),
       code,
     };
     // Not enumerable, so that a service copy with another `invoke` does not give access to the original gate.

@@ -15,15 +15,15 @@ export interface Form {
 
 export const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);
 
-/** A slice's declarations by a hash of their normal form. */
-export function formsOf({ code, parts }: Slice): Record<string, Form> {
+/** A slice's declarations by a hash of their normal form, and another fact that counts like a constant. */
+export function formsOf({ code, parts }: Slice, fact: string): Record<string, Form> {
   const forms = new Map<string, Form>();
   for (const { module, node } of code) {
     const own = node.type === "VariableDeclarator" ? node.init : node;
     forms.set(hashOf(normalForm(node)), { isFunction: isFunction(own ?? undefined), reads: readsIn(module, node) });
   }
   // A parameter's name, and a function without its own name, are in another form of the same code.
-  for (const part of parts)
+  for (const part of [...parts, fact])
     if (!forms.has(hashOf(part)))
       forms.set(hashOf(part), { isFunction: /^(?:\{"params"|parameter )/.test(part), reads: [] });
   return Object.fromEntries(forms);
@@ -33,7 +33,6 @@ const GLOBALS: Readonly<Record<string, string>> = {
   performance: "the clock",
   crypto: "random numbers",
   fetch: "the network",
-  WebSocket: "the network",
   process: "the process",
 };
 const MODULES =

@@ -41,17 +41,17 @@ interface Baseline {
 
 /**
  * Judges every mutant by the declared cases, and searches a killing call for each survivor. `launch` starts a process
- * with the mutated code; a mutant that never answers is killed, and needs another process. `versions`: those whose values
- * the calls have. `isBrief`: the killing calls are not shortened.
+ * with the mutated code; a mutant that never answers is killed, and needs another process. `versions`: those whose
+ * values the calls have; the killing calls are then not returned.
  */
 export async function measureAdequacy(
   mutants: readonly Mutant[],
   launch: () => Promise<JudgeChild>,
-  options: SearchOptions & { versions?: readonly ServiceFacts[]; isBrief?: boolean },
+  options: SearchOptions & { versions?: readonly ServiceFacts[] },
 ): Promise<Adequacy> {
   using state = { child: await launch(), [Symbol.dispose]: () => state.child[Symbol.dispose]() };
   const { columns, functions } = state.child.facts;
-  const { versions = [state.child.facts], isBrief = false } = options;
+  const { versions = [state.child.facts] } = options;
   const baselines = new Map<string, Baseline>();
   const names = [...new Set(mutants.flatMap(({ functionNames }) => functionNames))];
   for (const { item: name, endsAt } of inTime(names, options.timeMs / 2)) {
@@ -77,7 +77,12 @@ export async function measureAdequacy(
       continue;
     }
     try {
-      const verdict = await judgeMutant(mutant, { child: state.child, baselines, endsAt, isBrief });
+      const verdict = await judgeMutant(mutant, {
+        child: state.child,
+        baselines,
+        endsAt,
+        isBrief: options.versions !== undefined,
+      });
       if (verdict === "undecided") found.undecided.push(mutant);
       else if (typeof verdict === "string") found[verdict]++;
       else found.survivors.push(verdict);

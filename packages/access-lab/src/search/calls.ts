@@ -53,8 +53,8 @@ export function* someCalls(sides: readonly Side[], seed: number): Iterable<Call>
 const REPEATS = 2_000;
 
 function* candidates(sides: readonly Side[], random: Random): Iterable<Call> {
-  const inputs = distinct(sides.flatMap(({ facts }) => facts.inputs.map(({ value }) => value)));
-  const contexts = distinct(sides.flatMap(({ service }) => service.contexts.map(({ value }) => value)));
+  const inputs = distinct(sides.flatMap(({ facts }) => facts.inputs));
+  const contexts = distinct(sides.flatMap(({ service }) => service.contexts));
   const makers = sides.map((side) => makersOf(side, { inputs, contexts, random }));
   const declared = distinct<Call>(
     sides.flatMap(({ facts }) => facts.cases.map(({ input, context }) => ({ input, context }))),

@@ -13,11 +13,6 @@ export interface Dissected extends Version {
   launch: (mutated: MutatedFile[]) => Promise<JudgeChild>;
 }
 
-interface Pair {
-  before: Dissected;
-  after: Dissected;
-}
-
 /**
  * Why a search without a widening does not show that a changed function allows no more. It shows that if both
  * versions gave both decisions to each role, and if the searched calls tell the changed code of both from all of its
@@ -25,14 +20,15 @@ interface Pair {
  */
 export async function findDoubts(
   found: Comparison,
-  { before, after }: Pair,
+  { before, after }: Record<"before" | "after", Dissected>,
   options: SearchOptions,
 ): Promise<string[]> {
   const { functionName, word, calls, planned, widenings, isUnsteady, isAccepted, isDeclared } = found;
   const [was, is] = [before, after].map(({ facts }) => facts.functions[functionName]);
   if (widenings.length > 0 || isDeclared || is === undefined) return [];
   const changed = changedForms(was?.forms ?? {}, is.forms);
-  const wider = [...(was ? widerPlaces(was.input, is.input) : []), ...widerContext(before, after)];
+  const [context, contextNow] = [before.facts.context ?? {}, after.facts.context ?? {}];
+  const wider = [...(was ? widerPlaces(was.input, is.input) : []), ...widerPlaces(context, contextNow)];
   const gains = Object.entries(found.seen.after).some(
     ([column, letters]) => letters !== "h" && found.seen.before[column] === "h",
   );
@@ -65,7 +61,7 @@ export async function findDoubts(
       .map((mutant) => ({ ...mutant, functionNames: [functionName] }));
     if (searched.length === 0) continue;
     const launch = () => version.launch(mutated);
-    const adequacy = await measureAdequacy(searched, launch, { ...options, versions, isBrief: true });
+    const adequacy = await measureAdequacy(searched, launch, { ...options, versions });
     doubts.push(...survived(adequacy, searched).map((doubt) => `${doubt}${where}`));
   }
   return doubts;
@@ -79,8 +75,7 @@ function survived({ survivors, unreached, undecided, reached }: Adequacy, search
   const alive = [...survivors.map(({ mutant }) => mutant), ...unreached]
     .filter(({ after }) => after !== undefined)
     .map((one) => `no call distinguishes ${at(one)} ${short(one.before)} from ${short(one.after!)}`);
-  const open = undecided.length > 0 ? [`not finished: ${undecided.length} mutants`] : [];
-  return [...never, ...alive, ...open];
+  return [...never, ...alive, ...(undecided.length > 0 ? [`not finished: ${undecided.length} mutants`] : [])];
 }
 
 const short = (code: string) => (code.length <= 70 ? code : `${code.slice(0, 69)}…`).replaceAll(/\s+/g, " ");
@@ -104,33 +99,23 @@ function changedForms(was: FunctionFacts["forms"], is: FunctionFacts["forms"]): 
 const isChanged = (forms: readonly string[], changed: Changed): boolean =>
   !changed.isLocal || forms.some((form) => changed.forms.includes(form));
 
-function widerContext(before: Version, after: Version) {
-  const [was, is] = [before.facts.context, after.facts.context];
-  if (was === undefined) return [];
-  return is === undefined ? [{ path: "", reason: "the context has no schema" }] : widerPlaces(was, is);
-}
-
-const DECISIONS = {
-  allowed: { letters: /[ap]/, words: "an allowed call" },
-  denied: { letters: /d/, words: "a denied call" },
-  asked: { letters: /p/, words: "a call with an approval" },
-  free: { letters: /a/, words: "a call without an approval" },
-};
-
 /** The decisions that the search did not see, with the roles. */
 function unseen({ functionName, seen }: Comparison, of: "before" | "after", version: Dissected): string[] {
   const facts = version.facts.functions[functionName];
   if (facts === undefined) return [];
   const { isAuthorized, isApproved } = facts;
   const settled = version.dissection.settled[functionName]!;
-  const needed: (keyof typeof DECISIONS)[] = [
-    ...(isAuthorized ? (["allowed", "denied"] as const) : []),
-    ...(isApproved ? (["asked", "free"] as const) : []),
+  const needed = [
+    { isNeeded: isAuthorized || !isApproved, letters: /[ap]/, words: "an allowed call" },
+    { isNeeded: isAuthorized, letters: /d/, words: "a denied call" },
+    { isNeeded: isApproved, letters: /p/, words: "a call with an approval" },
+    { isNeeded: isApproved, letters: /a/, words: "a call without an approval" },
   ];
-  return (needed.length === 0 ? (["allowed"] as const) : needed).flatMap((name) => {
-    const { letters, words } = DECISIONS[name];
+  return needed.flatMap(({ isNeeded, letters, words }) => {
+    const blind = ([column, found]: [string, string]) =>
+      isNeeded && found !== "h" && !settled.includes(column) && !letters.test(found);
     const roles = Object.entries(seen[of])
-      .filter(([column, found]) => found !== "h" && !settled.includes(column) && !letters.test(found))
+      .filter(blind)
       .map(([column]) => column);
     const where = of === "before" ? " in the revision" : "";
     return roles.length === 0 ? [] : [`the search never saw ${words} of ${roles.join(", ")}${where}`];

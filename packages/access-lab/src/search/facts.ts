@@ -1,5 +1,5 @@
 import { accessColumns, accessSurface } from "@patchbay/access";
-import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { Service } from "@patchbay/functions";
 import { slicesOf } from "../code/fingerprint.ts";
 import { type Form, formsOf } from "../code/forms.ts";
@@ -11,20 +11,15 @@ export interface ServiceFacts {
   /** Undefined if any object may be a context. */
   context?: JsonObject;
   /** Contexts from cases and example queries. */
-  contexts: Named<JsonObject>[];
+  contexts: JsonObject[];
   functions: Record<string, FunctionFacts>;
-}
-
-export interface Named<T> {
-  name: string;
-  value: T;
 }
 
 export interface FunctionFacts {
   input: JsonObject;
   /** Arguments from cases and examples. */
-  inputs: Named<JsonValue>[];
-  cases: { name: string; input: JsonValue; context: JsonObject; roles?: readonly string[] }[];
+  inputs: JsonValue[];
+  cases: { input: JsonValue; context: JsonObject; roles?: readonly string[] | undefined }[];
   /** An `authorize`, or an approval's `when`, decides each call. */
   isConditional: boolean;
   /** What decides calls one by one. */
@@ -42,50 +37,36 @@ export function factsOf(service: Service, files: ReadonlySet<string>): ServiceFa
   const functions = [...service.access.values()].map(({ manifest }) => manifest);
   const surface = accessSurface({ ...service.manifest, functions });
   const slices = slicesOf(files);
-  const contexts = new Map<string, Named<JsonObject>>();
-  const add = (name: string, value: JsonObject) => {
-    const text = JSON.stringify(value);
-    if (!contexts.has(text)) contexts.set(text, { name, value });
-  };
-  for (const [name, { cases }] of service.access)
-    for (const [caseName, { context }] of cases) add(`${name}.${caseName}`, context);
-  for (const { role = "none", context } of service.manifest.exampleQueries ?? [])
-    if (context) add(`query as ${role}`, context);
-  add("empty", {});
+  const contexts = [
+    ...[...service.access.values()].flatMap(({ cases }) => [...cases.values()].map(({ context }) => context)),
+    ...(service.manifest.exampleQueries ?? []).flatMap(({ context }) => (context ? [context] : [])),
+    {},
+  ];
   const isChecked = (service.code()["context"] ?? []).length > 0;
   const { context } = surface;
   return {
     columns: accessColumns({ ...service.manifest, functions }),
     ...(isJsonObject(context) && { context }),
-    contexts: [...contexts.values()],
+    contexts: [...new Map(contexts.map((one) => [canonicalJson(one), one])).values()],
     functions: Object.fromEntries(
-      [...service.access].map(([name, { manifest, cases, code }]): [string, FunctionFacts] => {
+      [...service.access].map(([name, { manifest, parsing, cases, code }]): [string, FunctionFacts] => {
         const { authorize = [], approval = [], input: ofInput = [] } = code();
         const decides = [...authorize, ...approval];
         const slice = slices(decides);
         const isConditional = manifest.conditional || manifest.approval?.conditional === true;
-        const listed = [...cases].map(([caseName, { input }]) => ({ name: caseName, value: input }));
-        const examples = (manifest.examples ?? []).map((value, i) => ({
-          name: `example ${i + 1}`,
-          value: value as JsonValue,
-        }));
         return [
           name,
           {
             input: surface.functions[name]!.input!,
-            inputs: [...listed, ...examples],
-            cases: [...cases].map(([caseName, { input, context: about, roles }]) => ({
-              name: caseName,
-              input,
-              context: about,
-              ...(roles && { roles }),
-            })),
+            inputs: [...[...cases.values()].map(({ input }) => input), ...((manifest.examples as JsonValue[]) ?? [])],
+            cases: [...cases.values()],
             isConditional,
             isAuthorized: manifest.conditional,
             isApproved: manifest.approval?.conditional === true,
             isBounded: !isChecked && ofInput.length === 0 && (!isConditional || manifest.roles !== "everyone"),
             dictionary: dictionaryOf(ofInput.length === 0 ? slice : slices([...decides, ...ofInput])),
-            forms: formsOf(slice),
+            // A change of what a schema does before it judges concerns all code behind it.
+            forms: formsOf(slice, JSON.stringify([service.parsing(), parsing()])),
           },
         ];
       }),

@@ -248,7 +248,7 @@ export function planOf(
   sides: readonly Side[],
   roles: number,
   { seed, checks, endsAt }: SearchOptions & { endsAt: number },
-): { batches: Iterable<Call[]>; isComplete: boolean; isDone: () => boolean; missed: () => number | undefined } {
+) {
   const limit = Math.max(1, Math.floor(checks / roles));
   const all = allCalls(sides, limit);
   let [isDone, isLate] = [false, false];

@@ -129,7 +129,7 @@ export const AccessComparison = z.object({
   changes: z.array(
     z.object({
       /** `widening`: a role may call or see more. `unproven`: the comparison cannot decide. `narrowing`: everything else. */
-      kind: z.enum(["widening", "unproven", "narrowing"]),
+      kind: z.enum(["widening", "unproven", "changed", "narrowing"]),
       functionName: z.string().nullable(),
       sentence: z.string(),
     }),

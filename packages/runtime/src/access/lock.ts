@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { type AccessLock, type CaseDecision, type LockedCell, type LockedFunction, readLock } from "@patchbay/protocol";
 import { type AccessChange, accessSurface, byName, compareAccess as compare } from "@patchbay/access";
 import { canonicalJson, type JsonObject, type Steps } from "@patchbay/kit";
@@ -31,12 +32,17 @@ export async function lockOf(service: Service, options: LockOptions = {}): Promi
     lockFunction(surface.functions[name]!, fn, rows.get(name)!, fingerprint),
   ]);
   const { context } = surface;
+  const { instructions } = service.manifest;
+  const { context: _, subject: __, ...guards } = service.code();
   const code = fingerprint?.(service.code()["subject"] ?? []);
   const checks = fingerprint && (fingerprint(service.code()["context"] ?? []) ?? "none");
   return {
     ...surface,
     ...(typeof context === "object" && { context: normalForm(context) }),
     ...(checks !== undefined && { contextCode: checks }),
+    ...(fingerprint && { code: printsOf(guards, fingerprint) }),
+    parsing: byName(Object.entries(service.parsing())),
+    texts: byName(instructions === undefined ? [] : [["instructions", hashOf(instructions)]]),
     ...(service.manifest.namesSubject === true && {
       subject: { ...(code !== undefined && { code }), cases: await subjectsOf(service) },
     }),
@@ -46,24 +52,37 @@ export async function lockOf(service: Service, options: LockOptions = {}): Promi
 
 function lockFunction(
   surface: LockedFunction,
-  { output, code }: FunctionAccess,
+  { manifest, parsing, output, code }: FunctionAccess,
   { cells }: FunctionRow,
   fingerprint: Fingerprint | undefined,
 ): LockedFunction {
   const { roles: _, input, output: described, ...rest } = surface;
-  const prints = Object.entries(code()).flatMap(([part, some]): [string, string][] => {
-    const print = fingerprint?.(some);
-    return print === undefined ? [] : [[part, print]];
-  });
   return {
     ...rest,
     roles: byName(Object.entries(cells).map(lockCell)),
     ...(input !== undefined && { input: normalForm(input) }),
-    ...(fingerprint && { code: byName(prints) }),
+    ...(fingerprint && { code: printsOf(code(), fingerprint) }),
     // `{}`: the library cannot write the schema as JSON Schema.
     output: output === undefined || normalForm(typeof described === "object" ? described : {}),
+    parsing: byName(Object.entries(parsing())),
+    texts: textsOf(manifest),
   };
 }
+
+function printsOf(code: Readonly<Record<string, OwnersCode[]>>, fingerprint: Fingerprint): Record<string, string> {
+  const prints = Object.entries(code).map(([part, some]) => [part, fingerprint(some)] as const);
+  return byName(prints.filter((print): print is [string, string] => print[1] !== undefined));
+}
+
+const TEXTS = /"(?:title|description)":"(?:[^"\\]|\\.)*"/g;
+
+/** Hashes, because a lock has no texts. */
+function textsOf({ description, inputSchema, openWorld = false }: FunctionAccess["manifest"]): Record<string, string> {
+  const texts = [description, ...(JSON.stringify(inputSchema).match(TEXTS) ?? [])];
+  return { description: hashOf(JSON.stringify(texts)), openWorld: String(openWorld) };
+}
+
+const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);
 
 /** The same schema, whatever its member order in the code. */
 function normalForm(schema: JsonObject): JsonObject {

@@ -63,6 +63,9 @@ export function describeContext(schema: Schema): JsonObject | undefined {
   });
 }
 
+/** A context or input with its defaults, as it is sent. Undefined as for {@link describeContext}. */
+export const describeParsed = (schema: Schema): JsonObject | undefined => limited(() => convert(schema, "schema"));
+
 function limited(write: () => JsonObject): JsonObject | undefined {
   try {
     const jsonSchema = write();

@@ -203,7 +203,7 @@ test("the lock does not depend on the order in the code, and has no arguments an
 test.each([
   ["{", /it is not JSON/],
   ["[]", /not a JSON object/],
-  ['{"version":3,"functions":{}}', /version/],
+  ['{"version":4,"functions":{}}', /version/],
   ['{"version":1,"functions":{"f":{"agent":"maybe"}}}', /functions\.f\.agent/],
   ['{"version":1,"functions":{},"more":1}', /more/],
 ])("the text %s is not a lock, for a reason", (text, reason) => {

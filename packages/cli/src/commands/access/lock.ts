@@ -11,7 +11,7 @@ import { functionSources } from "../pin.ts";
 
 /**
  * Compares the access with the lock and the never-list next to the service. Throws a CommandFailure on any difference.
- * `strict`: also for a conditional function without a refused case. `searchCode`: accepts changed `authorize` code if
+ * `strict`: also for a conditional function without a refused case, and for changed texts. `searchCode`: accepts changed `authorize` code if
  * the search finds no call that it allows and that was denied before.
  */
 export async function checkLock(
@@ -22,14 +22,19 @@ export async function checkLock(
   const { compareAccess, findUnrefused } = await import("@patchbay/functions/access");
   const { file, lock } = await readLock(path);
   const all = compareAccess(lock, now);
-  const changed = all.filter(isChangedCode).map(({ functionName }) => functionName);
+  // A default in the context concerns all functions.
+  const every = Object.keys(now.functions);
+  const changed = all.filter(isSearchable).flatMap(({ functionName }) => functionName ?? every);
   const searched = searchCode && changed.length > 0 ? await searchCode({ lock: file, names: changed }) : undefined;
-  const changes = all.filter((change) => !(isChangedCode(change) && searched?.passed.has(change.functionName)));
+  const isPassed = ({ functionName }: AccessChange) =>
+    [functionName ?? every].flat().every((name) => searched?.passed.has(name));
+  const changes = all.filter((change) => !(isSearchable(change) && isPassed(change)));
   const passed = [...(searched?.passed ?? [])].map(([functionName, scope]) => ({ functionName, scope }));
   const forbidden = await forbiddenBy(path, now);
   const unrefused = strict ? findUnrefused(now) : [];
   const drift = (await functionSources()).flatMap((source) => source.drift().map(({ sentence }) => sentence));
-  const ok = changes.length === 0 && forbidden.length === 0 && unrefused.length === 0 && drift.length === 0;
+  const failing = changes.filter(({ kind }) => strict || kind !== "changed");
+  const ok = failing.length === 0 && forbidden.length === 0 && unrefused.length === 0 && drift.length === 0;
   if (json)
     printJson({
       ok,
@@ -40,7 +45,7 @@ export async function checkLock(
       ...(drift.length > 0 && { drift }),
       ...(passed.length > 0 && { searched: passed }),
     });
-  else if (ok) print([...passed.map(searchedLine), `Access matches ${file}.`].join("\n"));
+  else if (ok) print([...passed.map(searchedLine), ...changes.map(line), `Access matches ${file}.`].join("\n"));
   else
     print(
       [
@@ -59,8 +64,8 @@ export async function checkLock(
       `${count} from the lock file of its MCP server. Read the difference, and accept it with patchbay pin.`,
     );
   }
-  if (changes.length > 0) {
-    const count = changes.length === 1 ? "One difference" : `${changes.length} differences`;
+  if (failing.length > 0) {
+    const count = failing.length === 1 ? "One difference" : `${failing.length} differences`;
     throw new CommandFailure(`${count} from ${file}. If intended, run with --write and commit the file.`);
   }
   if (ok) return;
@@ -85,17 +90,17 @@ export async function saveLock(path: string, now: AccessLock, { json }: { json?:
 
 export type CodeSearch = (asked: { lock: string; names: readonly string[] }) => Promise<SearchedCode>;
 
-/** True for changed code that decides calls. Code in a result schema decides none, so that a search shows nothing. */
-function isChangedCode(change: AccessChange): change is AccessChange & { functionName: string } {
-  const { kind, about, functionName } = change;
-  return kind === "unproven" && functionName !== undefined && (about === "authorize" || about === "approval");
+/** True for changed code that decides calls, and changed defaults. Code in a result schema decides none, so that a search shows nothing. */
+function isSearchable({ kind, about, functionName }: AccessChange): boolean {
+  if (kind !== "unproven") return false;
+  return about === "parsing" || (functionName !== undefined && (about === "authorize" || about === "approval"));
 }
 
 function searchedLine({ functionName, scope }: { functionName: string; scope: string }): string {
-  return `${paint("green", "searched ")}  ${functionName}: its code changed, and allows no call that was denied (${scope})`;
+  return `${paint("green", "searched ")}  ${functionName}: its code or defaults changed, and allow no call that was denied (${scope})`;
 }
 
-const KINDS = { widening: "red", unproven: "red", narrowing: "yellow" } as const;
+const KINDS = { widening: "red", unproven: "red", changed: "yellow", narrowing: "yellow" } as const;
 
 function line({ kind, sentence }: AccessChange): string {
   return `${paint(KINDS[kind], kind.padEnd(9))}  ${sentence}`;

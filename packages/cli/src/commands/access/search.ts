@@ -159,10 +159,9 @@ async function compareWith(
   return { comparisons, facts: after.facts };
 }
 
-const versionOf = ({ facts, judge, dissection }: JudgeChild, file: string): Dissected => ({
-  facts,
-  judge,
-  dissection: dissection!,
+const versionOf = (child: JudgeChild, file: string): Dissected => ({
+  ...child,
+  dissection: child.dissection!,
   launch: (mutated) => launchJudge(file, { name: `${file} with mutants`, mutated }),
 });
 

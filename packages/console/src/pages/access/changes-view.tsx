@@ -199,7 +199,7 @@ async function jsonOf(file: File): Promise<Record<string, unknown>> {
 
 type Change = AccessComparison["changes"][number];
 
-const KINDS: Record<Change["kind"], Tone> = { widening: "bad", unproven: "warn", narrowing: "idle" };
+const KINDS: Record<Change["kind"], Tone> = { widening: "bad", unproven: "warn", changed: "idle", narrowing: "idle" };
 
 /** The changes, widenings first. */
 const sorted = (changes: readonly Change[]): Change[] =>
