@@ -71,10 +71,12 @@ export function requireRouteScopes({ scopes }: TokenHolder, { scopes: alternativ
 
 /** Throws `scope_required` for a token without all these scopes. A member's role gives the scopes. */
 export function requireScopes(by: Actor, wanted: readonly ServiceScope[]): void {
-  if (!("scopes" in by)) return;
-  const lacked = lackedScopes(by.scopes, wanted);
-  if (lacked.length > 0) throw lacking(lacked.join(" and "), by.scopes);
+  if (!("scopes" in by) || hasScopes(by, wanted)) return;
+  throw lacking(lackedScopes(by.scopes, wanted).join(" and "), by.scopes);
 }
+
+export const hasScopes = (by: Actor, wanted: readonly ServiceScope[]): boolean =>
+  !("scopes" in by) || lackedScopes(by.scopes, wanted).length === 0;
 
 function lacking(wanted: string, held: readonly ServiceScope[]): ServiceError {
   return new ServiceError(
@@ -88,5 +90,6 @@ export function scopesOfRole(role: ConsoleRole): ServiceScope[] {
   const upTo = CONSOLE_ROLES.slice(0, CONSOLE_ROLES.indexOf(role) + 1);
   const routes = Object.values(CONSOLE_ROUTES as Record<string, ConsoleRoute>);
   const permitted = routes.filter(({ needs }) => needs !== "public" && upTo.includes(needs));
-  return [...new Set(permitted.flatMap(({ scopes = [] }) => scopes.flat()))];
+  // Members read calls in runs, which have no scope. Tokens that lack the later scope `calls:read` still create members.
+  return [...new Set(permitted.flatMap(({ scopes = [] }) => scopes.flat()))].filter((scope) => scope !== "calls:read");
 }

@@ -30,6 +30,7 @@ import { consoleDocument } from "./openapi.ts";
 import { playgroundRoutes } from "./playground/routes.ts";
 import { type ConsoleQueries, createConsoleQueries } from "./queries.ts";
 import { createRepeats } from "./repeats.ts";
+import { callRoutes } from "./runs/call-routes.ts";
 import { runRoutes } from "./runs/routes.ts";
 import { viewRoutes } from "./runs/view-routes.ts";
 import { serviceTokenRoutes } from "./service-tokens/routes.ts";
@@ -177,6 +178,7 @@ function consoleHandlers(deps: ConsoleDeps, signIn: SignIn): ConsoleHandlers {
     ...analyticsRoutes(deps),
     ...approvalRoutes(deps),
     ...auditRoutes(deps),
+    ...callRoutes(deps),
     ...credentialRoutes(deps),
     ...creditRoutes(deps),
     ...functionRoutes(deps),

@@ -1,8 +1,12 @@
 import { csvCell } from "@patchbay/kit";
 import type { RunSummary } from "@patchbay/protocol/console";
+import { asStranger } from "@patchbay/engine/ports/fair-queue";
+import { ServiceError } from "@patchbay/engine/ports/service-error";
 import type { Exchange } from "@patchbay/server/kernel/exchange";
 import { type ExportedSet, MOST_TESTS } from "@patchbay/server/recording/test-file";
 import type { PageOf } from "@patchbay/store/page-cursor";
+import type { Actor } from "../actors.ts";
+import type { ConsoleDeps } from "../handler.ts";
 import type { AgentScope } from "../lists.ts";
 import type { ConsoleQueries } from "../queries.ts";
 import type { Sorted } from "./facts.ts";
@@ -55,6 +59,42 @@ export function download(
     { highWaterMark: 0 },
   );
   return new Response(body, { status: 200, headers });
+}
+
+export type ExportDeps = Pick<ConsoleDeps, "access" | "within" | "reads">;
+type Pages = AsyncIterator<object[], undefined, undefined>;
+
+/** A download with one line per entry. Reads the next page after the client has received the previous one. */
+export async function ndjson(
+  exchange: Exchange,
+  by: Actor,
+  deps: ExportDeps,
+  { name, pages }: { name: string; pages: Pages },
+): Promise<Response> {
+  const next = () => deps.within(by.orgId, () => deps.reads.run(asStranger(by.orgId), () => pages.next()));
+  // An invalid cursor needs a 400, which is too late once the response has started.
+  const first = await next();
+  const lines = linesOf(by, deps, { first, next });
+  return download(exchange, { name: `${name}.ndjson`, type: TYPES.ndjson }, lines);
+}
+
+type Page = IteratorResult<object[], undefined>;
+
+/** One text per page, until the session or the service token ends. */
+async function* linesOf(
+  { access }: Actor,
+  deps: Pick<ExportDeps, "access">,
+  { first, next }: { first: Page; next: () => Promise<Page> },
+): AsyncGenerator<string, undefined, undefined> {
+  const ended = new AbortController();
+  using _held = deps.access.hold(access, () =>
+    ended.abort(new ServiceError("authentication_failed", "The session or service token ended during the export.")),
+  );
+  for (let page = first; page.done !== true; page = await next()) {
+    ended.signal.throwIfAborted();
+    yield page.value.map((entry) => `${JSON.stringify(entry)}\n`).join("");
+  }
+  return undefined;
 }
 
 const BLOCK = 512;

@@ -278,6 +278,12 @@ export const CONSOLE_ROUTES = {
     { from: time.optional(), to: time.optional(), cursor: z.string().max(1_000).optional() },
     "file",
   ),
+  "GET /agents/:agent_id/calls": readBy(
+    "calls:read",
+    "Ended calls as NDJSON, newest first; a line's cursor continues after it. `calls:content` adds arguments and contexts",
+    { from: time.optional(), cursor: z.string().max(1_000).optional() },
+    "file",
+  ),
   "GET /live": read("Follow which lists change", { agentId: z.string().max(128).optional() }, events),
 } as const satisfies Record<string, ConsoleRoute>;
 

@@ -1,6 +1,6 @@
 /**
  * What a service token may do. `:write` includes `:read` for the same subject. Queries, runs and threads have no scope:
- * programs read them with an API key.
+ * programs read them with an API key. `calls:content` adds arguments and contexts to `calls:read`.
  */
 export const SERVICE_SCOPES = [
   "agents:read",
@@ -15,6 +15,8 @@ export const SERVICE_SCOPES = [
   "audit:read",
   "approvals:read",
   "approvals:write",
+  "calls:read",
+  "calls:content",
   "service-tokens:read",
   "service-tokens:write",
 ] as const;

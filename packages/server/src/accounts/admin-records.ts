@@ -1,8 +1,9 @@
 import { wallMs } from "@patchbay/kit/time";
-import { type Manifest, rolesAllow, type RunStatus, type StoredCall } from "@patchbay/protocol";
+import { type Manifest, rolesAllow, type RunStatus } from "@patchbay/protocol";
 import { isoTime, isoTimeOrNull, present } from "@patchbay/kit";
 import type { AuditEntry, RunRecord } from "@patchbay/engine/ports/records";
 import type { AuditFilter, AuditRow } from "@patchbay/engine/ports/store/audit";
+import type { ListedCall } from "@patchbay/engine/ports/store/call-store";
 import type { Page } from "@patchbay/engine/ports/store/page";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 import { usdOf } from "./admin-accounts.ts";
@@ -24,7 +25,7 @@ const NEWEST = 100;
 const AT_ONCE = 8;
 const ALL_EVENTS = 10_000;
 /** Each call is read with its result, up to 256 KiB. */
-const CALLS_AT_ONCE = 200;
+const CALLS_AT_ONCE = 20;
 
 export interface ListedRun {
   runId: string;
@@ -76,11 +77,10 @@ export interface RecordAdmin {
   /** Undefined when the audit log has no entry for the run, or when the run had no functions. */
   runAccess(agentId: string, runId: string): Promise<RunAccess | undefined>;
   /** An agent's last ended calls, newest first, each with its run's function set if stored. */
-  storedCalls(agentId: string, last: number): AsyncIterable<StoredCallOfSet>;
-}
-
-export interface StoredCallOfSet extends StoredCall {
-  manifest: Manifest | undefined;
+  storedCalls(
+    agentId: string,
+    asked: { last?: number; since?: number; cursor?: string },
+  ): AsyncIterable<ListedCall & { manifest: Manifest | undefined }>;
 }
 
 export function recordAdmin(store: Store): RecordAdmin {
@@ -141,13 +141,13 @@ export function recordAdmin(store: Store): RecordAdmin {
 
     runAccess: (agentId, runId) => readAccess(store, agentId, runId),
 
-    async *storedCalls(agentId, last) {
+    async *storedCalls(agentId, { last = Number.POSITIVE_INFINITY, ...asked }) {
       await agentOf(accounts, agentId);
       const manifests = new Map<string, Manifest | undefined>();
       let cursor: string | null | undefined;
       for (let left = last; left > 0 && cursor !== null; left -= CALLS_AT_ONCE) {
         const limit = Math.min(left, CALLS_AT_ONCE);
-        const page = await store.calls.newest(agentId, { limit, ...present({ cursor }) });
+        const page = await store.calls.newest(agentId, { ...asked, limit, ...present({ cursor }) });
         for (const call of page.items) {
           const hash = call.manifestHash ?? "";
           if (!manifests.has(hash)) manifests.set(hash, await store.runtimes.getManifest(agentId, hash));

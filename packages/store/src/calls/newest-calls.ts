@@ -1,15 +1,14 @@
-import type { StoredCall } from "@patchbay/protocol";
 import { decisionOf, ruleOf } from "@patchbay/engine/ports/refusal";
-import type { StoredCalls } from "@patchbay/engine/ports/store/call-store";
+import type { ListedCall, StoredCalls } from "@patchbay/engine/ports/store/call-store";
 import { fromJson, inBatches } from "../columns.ts";
 import type { Engine } from "../engine.ts";
-import { newestPage } from "../page-cursor.ts";
+import { newestPage, toCursor } from "../page-cursor.ts";
 import type { CallRow } from "../tables/calls.ts";
 import { is } from "../statement.ts";
 
 const COLUMNS = ["id", "run_id", "role", "function_name", "arguments", "attempts", "outcome", "finished_at"] as const;
 
-type Row = Pick<CallRow, (typeof COLUMNS)[number]>;
+type Row = Pick<CallRow, (typeof COLUMNS)[number]> & { finished_at: number };
 
 /** Reads an agent's ended calls with the caller of each run. */
 export function newestCalls(engine: Engine): StoredCalls {
@@ -19,7 +18,9 @@ export function newestCalls(engine: Engine): StoredCalls {
       const agent = await reads.selectFrom("agents").select("org_id").where("id", "=", agentId).executeTakeFirst();
       if (!agent) return { items: [], nextCursor: null };
       const ended = endedCalls(engine, { agentId, orgId: agent.org_id });
-      const page = await newestPage(ended, asked, { at: "finished_at", id: "id" });
+      const { since } = asked;
+      const query = since === undefined ? ended : ended.where("finished_at", ">=", since);
+      const page = await newestPage(query, asked, { at: "finished_at", id: "id" });
       return { ...page, items: await withCallers(engine, page.items) };
     },
   };
@@ -34,9 +35,9 @@ export const endedCalls = ({ reads }: Engine, { agentId, orgId }: { agentId: str
     .where("finished_at", "is not", null)
     .$narrowType<{ finished_at: number }>();
 
-export async function withCallers(engine: Engine, rows: readonly Row[]): Promise<StoredCall[]> {
+export async function withCallers(engine: Engine, rows: readonly Row[]) {
   const callers = await callersOf(engine, [...new Set(rows.map((row) => row.run_id))]);
-  return rows.flatMap(({ outcome: stored, ...row }): StoredCall[] => {
+  return rows.flatMap(({ outcome: stored, finished_at: finishedAt, ...row }): ListedCall[] => {
     const caller = callers.get(row.run_id);
     // The run was erased between the two reads.
     if (!caller || stored === null) return [];
@@ -44,6 +45,8 @@ export async function withCallers(engine: Engine, rows: readonly Row[]): Promise
     const earlier = row.attempts === null ? [] : fromJson(row.attempts);
     return [
       {
+        finishedAt,
+        cursor: toCursor({ at: finishedAt, id: row.id }),
         callId: row.id,
         runId: row.run_id,
         functionName: row.function_name,

@@ -61,6 +61,8 @@ export function newestCallContract(place: MakePlace): void {
     const read = pages.flat().toReversed();
     expect(read.map(({ decision, rule }) => [decision, rule])).toEqual(DECISIONS.map(([, ...said]) => said));
     expect(read[0]).toEqual({
+      finishedAt: expect.any(Number) as number,
+      cursor: expect.any(String) as string,
       callId: "c10",
       runId: run.runId,
       functionName: "list_orders",

@@ -17,7 +17,7 @@ export async function whatIf(path: string, service: Service, options: AccessOpti
   if (agent === undefined) throw new CommandFailure("--what-if needs the agent whose calls it judges: --agent ID.");
   const base = baseFile === undefined ? undefined : await loadBase(path, service, baseFile);
   const { whatIf: judge } = await import("@patchbay/functions/access");
-  const report = await withAdmin(options, (admin) => judge(service, admin.storedCalls(agent, last), { base }));
+  const report = await withAdmin(options, (admin) => judge(service, admin.storedCalls(agent, { last }), { base }));
   if (report.calls > 0 && report.otherServices === report.calls)
     throw new CommandFailure(
       `None of the last ${report.calls} calls of ${agent} is one of the service ${service.manifest.name}. Check --agent and the name of the service.`,

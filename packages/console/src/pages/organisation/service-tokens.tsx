@@ -28,6 +28,8 @@ const SCOPES: Record<ServiceScope, string> = {
   "audit:read": "Read the audit log",
   "approvals:read": "Read approvals",
   "approvals:write": "Decide approvals",
+  "calls:read": "Read calls",
+  "calls:content": "Read call arguments",
   "service-tokens:read": "Read service tokens",
   "service-tokens:write": "Manage service tokens",
 };

@@ -50,7 +50,10 @@ export interface CallStore {
 }
 
 /** Reads ended calls to compare them with another function set. */
+/** A call in the list of ended ones. `cursor` continues after it. */
+export type ListedCall = StoredCall & { finishedAt: number; cursor: string };
+
 export interface StoredCalls {
-  /** One page with an agent's ended calls, newest first. */
-  newest(agentId: string, page: PageAsked): Promise<Page<StoredCall>>;
+  /** One page with an agent's ended calls since a time, newest first. */
+  newest(agentId: string, page: PageAsked & { since?: number }): Promise<Page<ListedCall>>;
 }
