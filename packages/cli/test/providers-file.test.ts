@@ -115,3 +115,28 @@ test("dev --providers answers from an endpoint, and from another one after the f
   await folder.write(at(second));
   await expect.poll(ask, { timeout: 30_000 }).toBe("Second.");
 });
+
+test("doctor --models says what each endpoint does, also one of some organisations, and which does not answer", async () => {
+  await using able = await startStandIn("openai-chat", ({ functions }) =>
+    functions.includes("respond")
+      ? { calls: [{ name: "respond", arguments: { sum: 5 } }] }
+      : { text: "Hello.", calls: [1, 2].map((count) => ({ name: "note", arguments: { text: String(count) } })) },
+  );
+  const at = { ...local, keyEnv: "LOCAL_KEY" };
+  await using folder = await folderWith(
+    { ...at, name: "able", baseUrl: `${able.url}/v1`, organisations: ["org_1"] },
+    { ...at, name: "closed", baseUrl: "http://127.0.0.1:9/v1" },
+  );
+  const args = ["doctor", "--port", "0", "--data-dir", folder.path, "--providers", folder.file, "--models", "--json"];
+
+  const { code, stdout } = await runCommand(args, { cwd: folder.path, env: { LOCAL_KEY: STAND_IN_KEY } });
+
+  const { checks } = JSON.parse(stdout) as { checks: { name: string; status: string; message: string }[] };
+  const of = (name: string) => checks.find((check) => check.name === name);
+  expect(code).toBe(1);
+  expect(of("able")).toMatchObject({
+    status: "ok",
+    message: "gpt-4.1-mini: text, call, parallel calls, structured answer; not seen: thoughts; images are not sent",
+  });
+  expect(of("closed")).toMatchObject({ status: "fail", message: expect.stringContaining("could not be reached") });
+});

@@ -16,6 +16,7 @@ const doctorOptions = () => [
   flags.dataDirOption(),
   flags.natsOption(),
   flags.providersOption(),
+  flags.option("--models", "also ask each endpoint for two short turns, and report what works"),
   flags.option("--runs", "check the stored runs of the database instead, which is only read"),
   flags.option("--since <time>", "with --runs: only runs created since a time, or in the last 90m, 24h, 7d"),
   flags.option("--url <url>", "also check a running service", { parse: flags.parseUrl }),
@@ -79,6 +80,7 @@ async function checkLocal(file: string | undefined, options: DoctorOptions): Pro
     ...(options.nats === undefined ? [] : [await checks.checkNats(options.nats)]),
     await checks.checkPort(options),
     ...(await checks.checkModels(options.providers, readEnvironment())),
+    ...(options.models ? await checks.checkAnswers(options, readEnvironment()) : []),
     ...(await checks.checkPrices(readEnvironment())),
     ...(hasFunctions ? [await checks.checkFile(file, readEnvironment())] : []),
   ];

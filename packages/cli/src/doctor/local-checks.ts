@@ -16,7 +16,7 @@ import {
 import { reasonOf } from "@patchbay/loading/failure";
 import { readPrices } from "../options.ts";
 import { readProvidersFile } from "../providers-file.ts";
-import { KEYS } from "../serving.ts";
+import { KEYS, modelsOf } from "../serving.ts";
 import { findServiceFile, loadService } from "../service-file.ts";
 
 /** The result of one check; `fix` says what to do. */
@@ -188,6 +188,19 @@ export async function checkModels(file: string | undefined, environment: Environ
     );
   });
   return [await finding];
+}
+
+/** What each endpoint can do. Asks its default model for two short turns. */
+export async function checkAnswers(options: { providers?: string }, environment: Environment): Promise<Finding[]> {
+  const { settings } = await modelsOf(options, environment);
+  const { probeModels } = await import("@patchbay/control-plane/admin");
+  const { offline: _, ...config } = settings;
+  return (await probeModels(config)).map(({ endpoint, model, works, missing, error }) => {
+    if (error !== undefined)
+      return fail(endpoint, `${model} did not answer: ${error}`, "Correct the endpoint or its key.");
+    const lacks = missing.length === 0 ? "" : `; not seen: ${missing.join(", ")}`;
+    return ok(endpoint, `${model}: ${works.join(", ")}${lacks}; images are not sent`);
+  });
 }
 
 /** Checks the price file, if one is set. */
