@@ -1,5 +1,6 @@
 import type { CallOutcome } from "@patchbay/protocol";
 import { expect, test } from "vitest";
+import { StoreUnavailable } from "../../src/ports/store/run-store.ts";
 import { provenCaller } from "../../../server/test/accounts/proven-caller.ts";
 import { asks, desk, refund, turnsOf } from "./approval-desk.ts";
 
@@ -56,6 +57,25 @@ test("a run waits for an approval without a lease, and continues with the decisi
     ["approval.approved", "key_2"],
     ["approval.requested", "key_1"],
   ]);
+});
+
+test("the runtime's answer is acknowledged when the run is cancelled before its approval is stored", async () => {
+  await using core = await desk();
+  const { runs } = core.store;
+  const commit = runs.commit.bind(runs);
+  const refused = Promise.withResolvers<void>();
+  runs.commit = async (lease, change) => {
+    if (!change.approvals) return await commit(lease, change);
+    refused.resolve();
+    throw new StoreUnavailable("The store is unavailable: the disk is full.");
+  };
+  const run = await core.begin();
+  await refused.promise;
+
+  await core.runs.cancel(core.caller, run.runId);
+
+  expect(await core.result(run)).toMatchObject({ code: "cancelled" });
+  expect(core.runtime.acknowledged).toHaveLength(1);
 });
 
 test("siblings run at once, and a rejection drops only its own call", async () => {

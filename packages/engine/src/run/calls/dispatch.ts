@@ -192,11 +192,11 @@ async function attempt(
     const waitMs = recover ? 0 : attempts.pauseLeftMs(call, clock.now());
     if (waitMs > 0) await clock.sleep(waitMs, { signal });
     const delivery = await permitted.deliver(() => deliver(state, call, active, { recover }), { recover });
-    if (await approvals.requestApproval(state, call, delivery, active))
-      return active.gateway.acknowledge(addressOf(state.run, call));
     // The runtime treats the next attempt as the acknowledgement.
     if (delivery.kind !== "undelivered" && kept.answer?.instanceId === call.instanceId) kept.answer = undefined;
     if (delivery.kind === "outcome") kept.answer = addressOf(state.run, call);
+    if (await approvals.requestApproval(state, call, delivery, active))
+      return active.gateway.acknowledge(addressOf(state.run, call));
     const { offeredMs } = state;
     const next = attempts.afterDelivery(call, delivery, { manifest, remainingMs: remainingMs(), offeredMs });
     if ("outcome" in next) {
