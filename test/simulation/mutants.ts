@@ -79,8 +79,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     "late-result-noted-twice",
     "store/src/calls/late-calls.ts",
-    "case when arrived is null then late else 1 end",
-    "late",
+    "if (!(await affects(trx, unnoted.set({ late: 1 })))) return;",
+    "",
   ),
   mutant("run-begun-twice", "store/src/runs/idempotency-keys.ts", "if (taken) return undefined;", "return undefined;"),
   mutant(

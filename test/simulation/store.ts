@@ -37,6 +37,9 @@ export interface Database {
   close(): Promise<void>;
 }
 
+/** At the beginning of a loss, calls still reach the store, and half of their answers get lost. */
+const ANSWERS_LOST_MS = 500;
+
 /** Methods that only start work elsewhere, take a callback, or are not asynchronous. */
 const DIRECT = new Set([
   "within",
@@ -63,12 +66,14 @@ function storeOf(
     const { killAt } = faults;
     await world.pass(world.random.between(0.1, 2));
     if (killAt?.call === call && !killAt.applied) return killNow();
-    if (world.now < faults.lostUntil) throw new StoreUnavailable("The store is unavailable: the connection was lost.");
+    const isLost = (): boolean => world.now < faults.lostUntil;
+    const reaches = faults.losesAnswers && world.now < faults.lostSince + ANSWERS_LOST_MS;
+    if (isLost() && !reaches) throw new StoreUnavailable("The store is unavailable: the connection was lost.");
     const result = await world.in(world.machine, async () => work());
     if (killAt?.call === call) return killNow();
     await world.pass(world.random.between(0.1, 2));
     // The answer got lost: the process does not know whether its change was stored.
-    if (faults.losesAnswers && world.now < faults.lostUntil && world.random.chance(0.5))
+    if (faults.losesAnswers && isLost() && world.random.chance(0.5))
       throw new StoreUnavailable("The store is unavailable: the connection was lost.");
     return result;
   }
