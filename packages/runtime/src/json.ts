@@ -77,7 +77,8 @@ export function lossOf(value: unknown): string | undefined {
   const holds = (member: unknown) => member === undefined || !isAbsent(member);
   if (!isHidden && !isBuiltIn && Object.values(value).some(holds)) return undefined;
   const { constructor } = value as { constructor?: unknown };
-  const name = (typeof constructor === "function" && constructor.name) || kind;
+  // Bundlers number names that occur twice: Response$1.
+  const name = (typeof constructor === "function" && constructor.name.replace(/\$\d+$/, "")) || kind;
   const [, remedy] = REMEDIES.find(([applies]) => applies(value))!;
   return `is a ${hasMethod(value, "then") ? "promise" : name}: ${remedy}`;
 }

@@ -18,6 +18,10 @@ class Handlers {
 class NotFound extends Error {
   readonly status = 404;
 }
+class Bundled$1 {
+  readonly #id = "W100";
+  id = () => this.#id;
+}
 class Order {
   readonly id = "W100";
   readonly note?: string;
@@ -71,6 +75,7 @@ const LOST: readonly (readonly [name: string, value: object, remedy: RegExp])[] 
   ["RegExp", /x/, PLAIN],
   ["Secretive", new Secretive(), PLAIN],
   ["Handlers", new Handlers(), PLAIN],
+  ["Bundled", new Bundled$1(), PLAIN],
   ["Object", Object.create({ inherited: 1 }) as object, PLAIN],
 ];
 
