@@ -2,6 +2,9 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
+import { startControlPlane } from "@patchbay/control-plane/admin";
+import { silentLog } from "@patchbay/functions";
+import type { ServiceScope } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { loadService } from "../src/service-file.ts";
 import { runCommand, temporaryFolder } from "./support/command.ts";
@@ -85,6 +88,34 @@ test("the same service gives no difference; nothing is written and no handler ru
   expect(last.stdout).toBe("2 calls: 2 unchanged; 0 changed.\n");
   expect(shop.rows()).toEqual(before);
   expect(await shop.ran()).toBe("nothing");
+});
+
+test("calls come from a running service with --url and a service token that may read their content", async () => {
+  await using shop = await shopWith({ operand: "input.orderId === '2'", note: "customer" });
+  const { code, stdout, stderr } = await shop.whatIf("--agent", AGENT, "--json");
+  const database = `sqlite:${join(shop.path, "patchbay.db")}`;
+  const plane = await startControlPlane({ database, port: 0, log: silentLog });
+  await using _plane = { [Symbol.asyncDispose]: () => plane.close({ graceMs: 0 }) };
+  const ask = async (scopes: ServiceScope[], ...args: string[]) => {
+    const { secret } = await plane.admin.serviceTokens.create({ orgId: "org_1", scopes });
+    const options = ["--url", `${plane.url}/`, "--service-token", secret, "--agent", AGENT];
+    const elsewhere = { cwd: shop.path, env: { PATCHBAY_DATA_DIR: join(shop.path, "nowhere") } };
+    return await runCommand(["access", "what-if", ...options, ...args], elsewhere);
+  };
+
+  const within = await ask(["calls:read", "calls:content"], "--json");
+  const last = await ask(["calls:read", "calls:content"], "--json", "--last", "2");
+  const without = await ask(["calls:read"]);
+  const foreign = await ask(["audit:read"]);
+  const noToken = await shop.whatIf("--url", plane.url, "--agent", AGENT);
+
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout)).toMatchObject({ calls: 6, changed: 2 });
+  expect(within).toEqual({ code, stdout, stderr });
+  expect(JSON.parse(last.stdout)).toMatchObject({ calls: 2 });
+  expect(without).toMatchObject({ code: 1, stderr: expect.stringContaining("lacks the scope calls:content") });
+  expect(foreign).toMatchObject({ code: 1, stderr: expect.stringMatching(/answered 403.*calls:read/) });
+  expect(noToken).toMatchObject({ code: 1, stderr: expect.stringContaining("--url needs a --service-token") });
 });
 
 test("calls that would be allowed are listed by function and role, and fail the command until they are accepted", async () => {

@@ -10,6 +10,7 @@ import {
   type Parsed,
   parseCount,
   parseList,
+  parseUrl,
   parseWithin,
 } from "../../options.ts";
 
@@ -49,6 +50,8 @@ const modeOptions = () =>
     { modes: ["explain"], made: option("--input <json>", "the call's arguments") },
     { modes: ["explain", "attack"], made: option("--context <json>", "the query's context") },
     { modes: ["what-if", "unused", "evidence"], made: agentOption("agent, as `agents list` shows its id") },
+    { modes: ["what-if"], made: option("--url <url>", "read the calls from this service", { parse: parseUrl }) },
+    { modes: ["what-if"], made: option("--service-token <secret>", "with --url: has calls:read and calls:content") },
     {
       modes: ["what-if"],
       made: option("--last <n>", "calls to judge, 1 to 10000", { parse: parseCount, preset: 1_000 }),

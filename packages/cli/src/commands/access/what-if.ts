@@ -6,6 +6,7 @@ import { findServiceFile, loadService } from "../../service-file.ts";
 import { table } from "../../table.ts";
 import { withAdmin } from "../administer.ts";
 import type { AccessOptions } from "./options.ts";
+import { remoteCalls } from "./remote-calls.ts";
 
 /** The role in --accept and in the output for a query without a role. */
 const NO_ROLE = "none";
@@ -17,7 +18,10 @@ export async function whatIf(path: string, service: Service, options: AccessOpti
   if (agent === undefined) throw new CommandFailure("--what-if needs the agent whose calls it judges: --agent ID.");
   const base = baseFile === undefined ? undefined : await loadBase(path, service, baseFile);
   const { whatIf: judge } = await import("@patchbay/functions/access");
-  const report = await withAdmin(options, (admin) => judge(service, admin.storedCalls(agent, { last }), { base }));
+  const report =
+    options.url !== undefined && options.database === undefined
+      ? await judge(service, remoteCalls(options, agent), { base })
+      : await withAdmin(options, (admin) => judge(service, admin.storedCalls(agent, { last }), { base }));
   if (report.calls > 0 && report.otherServices === report.calls)
     throw new CommandFailure(
       `None of the last ${report.calls} calls of ${agent} is one of the service ${service.manifest.name}. Check --agent and the name of the service.`,
