@@ -127,7 +127,7 @@ test("a turn shows the attempt that was answered: with another model, and after 
   });
   await using core = await startCore({ models: models.catalog, gateway });
   await core.store.accounts.updateAgent("agt_1", {
-    settings: { fallback: [{ provider: "second" as "gemini", model: "second-1" }] },
+    settings: { fallback: [{ provider: "second", model: "second-1" }] },
   });
   const { runId } = await core.query("Go");
 

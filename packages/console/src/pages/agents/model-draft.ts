@@ -4,19 +4,18 @@ import { type Bounds, checkNumber, checkObject } from "../../format/typed.ts";
 
 type Settings = AgentDetail["settings"];
 type Change = NonNullable<BodyOf<"PATCH", "/agents/:agent_id">["settings"]>;
-type Provider = NonNullable<Settings["provider"]>;
 export type Reasoning = NonNullable<Settings["reasoning"]>;
 export type Override = NonNullable<Settings["locked"]>[number];
 
 /** The settings as typed; an empty field means the default. */
 export interface ModelDraft {
-  provider: "" | Provider;
+  provider: string;
   model: string;
   temperature: string;
   reasoning: "" | Reasoning;
   maxTokens: string;
   steps: string;
-  fallback: readonly { provider: Provider; model: string; reasoning?: Reasoning | undefined }[];
+  fallback: readonly { provider: string; model: string; reasoning?: Reasoning | undefined }[];
   historyTokens: string;
   responseSchema: string;
   maxCostUsd: string;
