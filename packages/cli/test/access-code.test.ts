@@ -101,6 +101,7 @@ describe("a change of code that decides on access", () => {
     ).toEqual(["unproven   subject changed, and no case shows a difference"]);
     expect(await service.edit("service.ts", "catch(undefined)", 'catch("ada")')).toEqual([
       "unproven   code in the schema of the context changed, which the comparison cannot judge",
+      'unproven   the context at userId: default "ada" replaces none, and no case shows whether more calls pass',
     ]);
   });
 
@@ -142,7 +143,10 @@ test("comments, layout, types and code that does not decide leave the lock valid
   expect(await service.edit("limits.ts", "UNUSED = 1", "UNUSED = 2")).toEqual([MATCHES]);
   expect(await service.edit("orders.ts", "Object.keys(owners).length", "7")).toEqual([MATCHES]);
   expect(await service.edit("service.ts", "id: order", "id: '#' + order")).toEqual([MATCHES]);
-  expect(await service.edit("service.ts", '"Refunds."', '"Refunds an order."')).toEqual([MATCHES]);
+  expect(await service.edit("service.ts", '"Refunds."', '"Refunds an order."')).toEqual([
+    "changed    description of refund changed",
+    MATCHES,
+  ]);
 });
 
 test("a schema that cannot be written as JSON Schema is compared by the code of all files, and its removal is a widening", async () => {

@@ -81,7 +81,7 @@ test.each([
   ["--temperature", "-1", "expected a number from 0 to 2, or none"],
   ["--max-tokens", "1e3", "expected a whole number from 1 to 1000000, or none"],
   ["--history-tokens", "999", "expected a whole number from 1000 to 1000000, or none"],
-  ["--provider", "offline", "expected one of anthropic, openai, gemini, or none"],
+  ["--provider", "offline", "expected one of anthropic, openai, gemini, or an endpoint's name, or none"],
   ["--reasoning", "much", "expected one of none, low, medium, high, max, or default"],
   ["--model", "../x", "expected a model name such as gpt-6-luna, or none"],
   ["--fallback", "openai,Mistral/x", "expected up to five from anthropic, openai, gemini"],

@@ -2,9 +2,9 @@ import { z } from "zod";
 import { LIMITS } from "./limits.ts";
 import { FunctionManifest } from "./manifest.ts";
 import { flag, jsonObject, optionalText, text } from "./members.ts";
-import { ContextJson, optional, textUpTo } from "./query.ts";
+import { ContextJson, optional, queryRole } from "./query.ts";
 
-const role = optional(textUpTo(LIMITS.labelUnits)).describe("The role of a query. Default: as for one without a role.");
+const role = queryRole.describe("The role of a query. Default: as for one without a role.");
 
 /** A function as a role sees it. */
 export const RoleFunction = FunctionManifest.pick({

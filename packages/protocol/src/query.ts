@@ -23,6 +23,10 @@ const queryText = z
   .pipe(textUpTo(LIMITS.queryUnits).min(1, "must not be empty"));
 
 const label = optional(textUpTo(LIMITS.labelUnits));
+/** A role as runs are stored with it: databases keep no NUL. */
+export const queryRole = optional(
+  textUpTo(LIMITS.labelUnits).refine((role) => !role.includes("\0"), "must not contain the character NUL"),
+);
 const maxTokens = z.int().min(1).max(LIMITS.maxTokens);
 
 const modelName = optional(
@@ -109,7 +113,7 @@ export const QueryRequest = z.object({
   query: queryText.describe(described.query),
   threadId: optional(z.string()).describe(described.thread),
   sessionId: label.describe(described.session),
-  role: label.describe(described.role),
+  role: queryRole.describe(described.role),
   contextJson: optional(ContextJson).describe(
     `Facts about the caller for the owner's code: a JSON object as text, at most ${LIMITS.contextBytes} bytes, with numbers that a 64-bit float keeps exactly. Anything else is answered with 400.`,
   ),
@@ -127,7 +131,7 @@ export const LocalQueryRequest = z.object({
   max_tokens: optional(maxTokens).describe(
     `Tokens in one model answer. Default: the agent's setting, else ${LIMITS.localDefaultMaxTokens}. An answer that needs more is cut: the run ends with \`output_limit\` if nothing usable is left.`,
   ),
-  role: label.describe(`The role under which functions are called, at most ${LIMITS.labelUnits} UTF-16 units.`),
+  role: queryRole.describe(`The role under which functions are called, at most ${LIMITS.labelUnits} UTF-16 units.`),
   analysis_mode: optional(z.boolean()).describe(described.analysis),
   thread_id: optional(z.string()).describe(described.thread),
   session_id: label.describe(described.session),

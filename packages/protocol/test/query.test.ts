@@ -21,6 +21,11 @@ test("null for an optional property and an empty optional string count as absent
   expect(QueryRequest.parse({ query: "hi", ...absent })).toEqual({ query: "hi" });
 });
 
+test("a role with NUL is a fault, because no database keeps it", () => {
+  expect(faults({ query: "hi", role: "support\0" })).toEqual(["role"]);
+  expect(faults({ query: "hi", role: "support\u0001" })).toEqual([]);
+});
+
 test("null for the query is a fault", () => {
   expect(faults({ query: null })).toEqual(["query"]);
 });

@@ -75,7 +75,8 @@ export class UnknownModel extends ServiceError {
 function modelNamed(model: string, agentId: string): { role?: string; isTask: boolean } {
   if (model === agentId) return { isTask: false };
   const role = model.slice(agentId.length + 1);
-  if (!model.startsWith(`${agentId}:`) || role === "" || role.length > LIMITS.labelUnits) throw new UnknownModel(model);
+  if (!model.startsWith(`${agentId}:`) || role === "" || role.includes("\0") || role.length > LIMITS.labelUnits)
+    throw new UnknownModel(model);
   return role === TASKS ? { isTask: true } : { role, isTask: false };
 }
 
