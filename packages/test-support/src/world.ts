@@ -216,8 +216,10 @@ export class World {
         void this.#add(0, this.machine, () => this.in(process, callback));
       },
       clear: (given) => {
-        const handle = given as unknown as Timer | undefined;
-        if (handle) handle.event.wanted = false;
+        const handle = given as unknown as Partial<Timer> | undefined;
+        if (handle?.event) handle.event.wanted = false;
+        // It was set before the replacement.
+        else globalThis.clearTimeout(given);
       },
       timeoutSignal: (ms) => {
         const controller = new AbortController();

@@ -1,4 +1,4 @@
-import { setInterval, sleep, timeoutSignal, wallMs } from "@patchbay/kit/time";
+import { clearTimer, setInterval, setTimeout, sleep, timeoutSignal, wallMs } from "@patchbay/kit/time";
 import { virtualTime } from "@patchbay/test-support/virtual-time";
 import { expect, test } from "vitest";
 
@@ -22,4 +22,15 @@ test("a wait in virtual time returns its length, and throws at its limit", async
 
   await expect(time.until(() => done, 4_999)).rejects.toThrow("Not done within 4999 ms of virtual time.");
   expect(await time.until(() => done)).toBe(1);
+});
+
+test("a timer that was set before the time is virtual can be ended", () => {
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+  const before = timers();
+  const timer = setTimeout(() => {}, 60_000);
+
+  using _ = virtualTime();
+  clearTimer(timer);
+
+  expect(timers()).toBe(before);
 });
