@@ -52,10 +52,10 @@ describeConsole("what the model was sent", {}, (suite) => {
     await page.getByRole("list", { name: "Functions" }).getByText("get_order_details").click();
     await page.getByRole("region", { name: "Parameters of get_order_details" }).waitFor();
     await page.getByRole("tab", { name: "Parameters" }).click();
-    await page.getByText("provider's default").waitFor();
+    await page.getByText("provider's default").first().waitFor();
     await expectAccessible(page);
     await page.reload();
-    await page.getByText("provider's default").waitFor();
+    await page.getByText("provider's default").first().waitFor();
 
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     // The button says so for two seconds.
