@@ -221,7 +221,7 @@ function applyFault(kind: Plan["faults"][number]["kind"], ms: number, parts: Par
       return false;
     case "replica frozen": {
       const { process } = random.pick(replicas);
-      process.frozenUntil = world.now + ms;
+      process.freeze(world.now + ms);
       return true;
     }
     case "replica clock step":
@@ -246,7 +246,7 @@ function applyFault(kind: Plan["faults"][number]["kind"], ms: number, parts: Par
       random.pick(runtimes).process.kill();
       return false;
     case "runtime frozen":
-      random.pick(runtimes).process.frozenUntil = world.now + ms;
+      random.pick(runtimes).process.freeze(world.now + ms);
       return true;
     case "connection cut":
       return network.cut(random);

@@ -116,9 +116,11 @@ function* executionViolations(
 ): Generator<string> {
   const ends = executions.filter(({ ended }) => ended).length;
   if (AT_MOST_ONCE.has(name) && executions.length > 1) yield `${id}: ${name} ran ${executions.length} times`;
-  // The runtime has the result until the call is stored. A replica that was frozen, or did not find its connection in the store, has not waited for it.
-  const kept =
-    !isUnseen && executions.some(({ ended, process }) => ended && process.alive && process.frozenUntil === 0);
+  // The runtime has the result until the call is stored. A replica that was frozen, or did not find its connection in the store, has not
+  // waited for it, and a runtime that was cut off may notice that too late.
+  const isReachable = ({ alive, frozenUntil, wasCutOff }: Execution["process"]): boolean =>
+    alive && frozenUntil === 0 && !wasCutOff;
+  const kept = !isUnseen && executions.some(({ ended, process }) => ended && isReachable(process));
   if (kept && outcome?.ok === false && outcome.code === "outcome_unknown")
     yield `${id}: ${name} ended in a runtime that lives, and its outcome is unknown`;
   if (outcome?.ok && ends === 0) yield `${id}: ${name} succeeded, and no handler ended`;

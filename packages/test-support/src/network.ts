@@ -89,7 +89,8 @@ export class SimulatedSocket extends EventEmitter {
     if (this.readyState === CLOSED) return;
     this.readyState = CLOSED;
     const { peer } = this;
-    if (!peer || this.isCut || this.#world.random.chance(0.2)) return;
+    if (!peer || this.isCut) return;
+    if (this.#world.random.chance(0.2)) return void (peer.process.wasCutOff = true);
     this.#world.after(this.#latency(), peer.process, () => peer.#closed(LOST, ""));
   }
 

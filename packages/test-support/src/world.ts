@@ -21,6 +21,8 @@ export class Process {
   alive = true;
   /** Nothing happens in the process before this time. */
   frozenUntil = 0;
+  /** True once the other end of a connection was killed and its machine did not say so. */
+  wasCutOff = false;
   /** Its machine's clock: processes of one machine share it. */
   clock: Clock = { offsetMs: 0, rate: 1 };
   readonly #ends: (() => void)[] = [];
@@ -32,6 +34,11 @@ export class Process {
   /** Called once when the process is killed. */
   onKill(end: () => void): void {
     this.#ends.push(end);
+  }
+
+  /** A freeze does not shorten another one. */
+  freeze(untilMs: number): void {
+    this.frozenUntil = Math.max(this.frozenUntil, untilMs);
   }
 
   kill(): void {
