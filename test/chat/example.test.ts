@@ -160,6 +160,28 @@ describe.skipIf(!hasBrowser)("the chat example", () => {
     expect(await shown()).toHaveLength(2);
   });
 
+  test("an answer that ends before the reloaded page asks for its stream is shown", async () => {
+    const page = await openAs("mona");
+    await say(page, SLOWLY);
+    await answers(page).getByText("calculate: done").waitFor();
+    await expect.poll(pausing.pause).toBeDefined();
+    const asked = Promise.withResolvers<string>();
+    const ended = Promise.withResolvers<void>();
+    await page.route("**/api/chat/*/stream", async (route) => {
+      asked.resolve(route.request().url());
+      await ended.promise;
+      await route.continue();
+    });
+    await page.reload();
+    const chat = (await asked.promise).replace(/stream$/, "messages");
+
+    pausing.pause()?.resolve();
+    await expect.poll(async () => (await page.request.get(chat)).text()).toContain("One, two.");
+    ended.resolve();
+
+    await answers(page).getByText("One, two.", { exact: true }).waitFor();
+  });
+
   test("Stop ends an answer on the service", async () => {
     const page = await openAs("mona");
     await say(page, SLOWLY);

@@ -41,7 +41,7 @@ export function PersonalChat({ person }: { person: Person }) {
       messages={messages}
       suggestions={person.suggestions}
       onNew={() => open(generateId())}
-      onDecided={() => open(chatId)}
+      onStale={() => open(chatId)}
     />
   );
 }
