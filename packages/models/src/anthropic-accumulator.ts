@@ -3,7 +3,7 @@ import type { ModelCall, ModelDelta, ModelStop, TokenUsage } from "@patchbay/eng
 import { modelFailure } from "./model-failure.ts";
 import { parseArguments, textOfArguments } from "./neutral-request.ts";
 import { type Accumulator, createMeter, type Meter, metered, reasoningOf, type TurnOptions } from "./turn-stream.ts";
-import { endOf, wireEnds } from "./wire-ends.ts";
+import { endOf, unknownEnd, wireEnds } from "./wire-ends.ts";
 import { distinctIds } from "./wire-ids.ts";
 import type { WireParameters } from "./wire-parameters.ts";
 
@@ -129,7 +129,8 @@ export function anthropicAccumulator(options: Options): Accumulator<AnthropicEve
       return undefined;
     },
     end() {
-      if (!ended || stop === undefined) return undefined;
+      if (!ended) return undefined;
+      if (stop === undefined) throw unknownEnd("anthropic", "only message_stop");
       const read = readBlocks(blocks, options);
       return { ...read, stop, model, refusal };
     },

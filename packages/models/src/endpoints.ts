@@ -1,3 +1,4 @@
+import { parseJson } from "@patchbay/kit";
 import { MODEL_NAME } from "@patchbay/protocol";
 import { ENDPOINT_NAME, PROVIDER_NAMES } from "@patchbay/protocol/providers";
 import { z } from "zod";
@@ -88,13 +89,9 @@ export function parseEndpoints(
   json: string,
   secret: (source: { file: string } | { variable: string }) => string,
 ): Endpoint[] {
-  let value: unknown;
-  try {
-    value = JSON.parse(json);
-  } catch {
-    throw new Error("it is not valid JSON");
-  }
-  const parsed = EndpointsFile.safeParse(value);
+  const file = parseJson(json);
+  if (!file.ok) throw new Error(`it ${file.message}`);
+  const parsed = EndpointsFile.safeParse(file.value);
   if (!parsed.success) {
     const faults = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "the file"} ${message}`);
     throw new Error(faults.join("; "));

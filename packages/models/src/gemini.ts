@@ -195,19 +195,11 @@ function readResult(content: string): JsonValue {
   return parsed.ok ? (parsed.value as JsonValue) : content;
 }
 
-/** Reads an error response. Gateways in front of Google may send a different body. */
+/** Reads an error response. Gateways in front of Google may send a different body, whose text is then the reason. */
 async function geminiRefusal(response: Response): Promise<ModelError> {
-  const { error, text } = readError(await response.text());
+  const text = await response.text();
+  const body = parseJson(text);
+  const [first] = body.ok ? [body.value].flat() : [];
+  const error = isJsonObject(first) && isJsonObject(first["error"]) ? (first["error"] as GeminiErrorBody) : {};
   return geminiFault({ message: text, ...error, code: response.status }, response.headers);
-}
-
-function readError(text: string): { error?: GeminiErrorBody; text: string } {
-  try {
-    const body: unknown = JSON.parse(text);
-    const first: unknown = Array.isArray(body) ? body[0] : body;
-    if (isJsonObject(first) && isJsonObject(first["error"])) return { error: first["error"], text };
-  } catch {
-    // Not JSON: its text is the reason.
-  }
-  return { text };
 }

@@ -4,7 +4,7 @@ import { modelFailure } from "./model-failure.ts";
 import { argumentsText, textOfArguments } from "./neutral-request.ts";
 import { openaiUsage } from "./openai-client.ts";
 import { type Accumulator, createMeter, metered, type TurnOptions } from "./turn-stream.ts";
-import { endOf, wireEnds } from "./wire-ends.ts";
+import { endOf, unknownEnd, wireEnds } from "./wire-ends.ts";
 import { type Item, type OutputEvent, responseOutputs } from "./openai-responses-outputs.ts";
 import { distinctIds } from "./wire-ids.ts";
 
@@ -104,7 +104,7 @@ export function responsesAccumulator(options: TurnOptions): Accumulator<Response
       const items = outputs.items(response.output ?? [], stop === "calls");
       // A compatible server may complete a response whose call it has not finished.
       const open = items.find(({ status }) => status === "incomplete" || status === "failed");
-      if (open && stop === "calls") endOf("openai", ENDS, `completed with an ${open.status} ${open.type}`);
+      if (open && stop === "calls") throw unknownEnd("openai", `an ${open.status} ${open.type}`);
       const { refusal, ...read } = readItems(items, options);
       const model = response.model ?? options.model;
       if (refusal !== "") return { ...read, refusal, model, stop: "refused" };

@@ -1,7 +1,7 @@
 import { wallMs } from "@patchbay/kit/time";
 import type { ConfiguredProvider, TokenUsage } from "@patchbay/engine/ports/model-provider";
 import shipped from "./prices.json" with { type: "json" };
-import { isJsonObject } from "@patchbay/kit";
+import { isJsonObject, parseJson } from "@patchbay/kit";
 import { MODEL_NAME } from "@patchbay/protocol";
 import { z } from "zod";
 
@@ -137,7 +137,9 @@ const LitellmFile = z.record(
 
 /** The prices in a price file's text. Throws an error that names each fault with its model and member. */
 export function parsePrices(text: string): ModelPrices {
-  const file = parseText(text);
+  const parsed = parseJson(text);
+  if (!parsed.ok) throw new Error(`${FORM} This one ${parsed.message}.`);
+  const file = parsed.value;
   if (isJsonObject(file) && "models" in file) return checked(PriceFile, file).models;
   const prices = litellmPrices(checked(LitellmFile, file));
   if (Object.keys(prices).length === 0) throw new Error(`${FORM} This one has no "models".`);
@@ -164,14 +166,6 @@ function faultOf({ code, path, message, ...issue }: z.core.$ZodIssue): string {
   if (unknown.length > 0)
     return `Model ${String(model)} has unknown members: ${[...members, unknown.join(", ")].join(".")}`;
   return `Model ${String(model)}${members.length > 0 ? `, ${members.join(".")}` : ""}: ${message}`;
-}
-
-function parseText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new Error(`${FORM} This one is not valid JSON.`, { cause });
-  }
 }
 
 /**

@@ -45,14 +45,8 @@ async function probe({ provider, model }: ChosenModel): Promise<Probed> {
     more: Pick<ModelRequest, "functions" | "toolChoice" | "respond">,
   ): Promise<ModelTurn> {
     const ids = { threadId: "probe", cacheKey: "probe" };
-    const request = {
-      model,
-      system: "",
-      messages: [{ role: "user" as const, text }],
-      maxTokens: 2_000,
-      ...ids,
-      ...more,
-    };
+    const messages = [{ role: "user" as const, text }];
+    const request = { model, system: "", messages, maxTokens: 2_000, ...ids, ...more };
     const signal = timeoutSignal(PROBE_MS);
     for await (const event of provider.stream(request, { signal })) if (event.type === "end") return event.turn;
     throw new Error("the answer has no end");

@@ -1,11 +1,11 @@
 import { clearTimer, setTimeout } from "@patchbay/kit/time";
 import http, { type IncomingMessage, type RequestOptions } from "node:http";
 import https from "node:https";
-import { text } from "node:stream/consumers";
 import { ModelError } from "@patchbay/engine/ports/model-provider";
 import { trueCause } from "@patchbay/engine/ports/open-files";
 
 const CONNECT_MS = 10_000;
+const REFUSAL_UNITS = 65_536;
 
 /**
  * The `fetch` for SDKs: one request over Node's own client, on its agents, which keep connections and know proxies. A
@@ -30,10 +30,21 @@ export function createProviderFetch(): typeof fetch {
     const named = Object.entries(response.headers).map(([name, value]): [string, string] => [name, String(value)]);
     if (status >= 200 && status < 300)
       return { ok: true, status, url, headers: new Map(named), body: response } as unknown as Response;
-    const said = await text(response).catch(() => "");
+    const said = await beginningOf(response);
     const body = status >= 300 && status < 400 ? redirected(url, response.headers.location) : said;
     return new Response(body, { status, headers: named });
   };
+}
+
+/** The beginning of a refusal. Never rejects: a refusal that breaks off keeps its status. */
+async function beginningOf(response: IncomingMessage): Promise<string> {
+  let text = "";
+  try {
+    for await (const chunk of response.setEncoding("utf8")) if ((text += chunk).length > REFUSAL_UNITS) break;
+  } catch {
+    // What has arrived counts.
+  }
+  return text;
 }
 
 /** Where a request goes, and its headers, as a provider's package makes them. */

@@ -13,6 +13,7 @@ import {
 } from "@patchbay/engine/ports/model-provider";
 import { noStream, requestFailure, truncated, unreadable } from "./model-failure.ts";
 import { splitThinking, thinkTags } from "./think-tags.ts";
+import { unknownEnd } from "./wire-ends.ts";
 import type { WireNames } from "./wire-names.ts";
 
 /** What an accumulator needs from its request. It may add `warnings` while it reads the turn. */
@@ -63,6 +64,7 @@ async function* streamTurn<Event>(
   const read = createSseReader();
   /** Bytes before the first event. */
   const unread: Uint8Array[] = [];
+  let size = 0;
   let hasEvents = false;
   let isDone = false;
   let deltas: ModelDelta[] = [];
@@ -71,10 +73,13 @@ async function* streamTurn<Event>(
     const { body, headers } = await open(connection.signal);
     if (!body) throw truncated(provider, "no body");
     for await (const bytes of body as AsyncIterable<Uint8Array>) {
+      size += bytes.length;
+      if (size > MAX_TURN_BYTES)
+        throw new ModelError("server", `${provider} sent more than ${MAX_TURN_BYTES} bytes in one turn`);
       const events = read(bytes);
       hasEvents ||= events.length > 0;
       isDone ||= events.includes(DONE);
-      if (!hasEvents) unread.push(bytes);
+      if (!hasEvents && unread.push(bytes) > 0 && size > MAX_DATA_UNITS) break;
       for (const data of events) {
         if (data !== DONE) deltas.push(...accumulator.take(parse(provider, data) as Event));
       }
@@ -93,8 +98,8 @@ async function* streamTurn<Event>(
     // A comment or an incomplete event is the beginning of a stream.
     const isStream = /^\s*$|^\uFEFF?(data|event|id|retry)?:/.test(text);
     const type = headers.get("content-type") ?? "no content type";
-    if (!turn)
-      throw isStream ? truncated(provider, `${type}${isDone ? ", then [DONE]" : ""}`) : noStream(provider, type, text);
+    if (!turn && isDone) throw unknownEnd(provider, `only ${DONE} (${type})`);
+    if (!turn) throw isStream ? truncated(provider, type) : noStream(provider, type, text);
     yield { type: "deltas", deltas: accumulator.held() };
     yield { type: "end", turn };
   } catch (error) {
@@ -224,6 +229,8 @@ function tokenCount(value: unknown, warnings: string[]): number {
 
 /** Longest data in one event, in UTF-16 units: an answer's closing event can repeat the whole answer. */
 const MAX_DATA_UNITS = 16 * 1024 * 1024;
+/** Most bytes in one turn, which stays in memory until its end: a million tokens with about 300 bytes each, and room. */
+const MAX_TURN_BYTES = 512 * 1024 * 1024;
 
 /** Splits bytes into event data, across chunk boundaries. Drops an incomplete event at the end. */
 export function createSseReader(): (bytes: Uint8Array) => string[] {

@@ -13,7 +13,9 @@ export const wireEnds = (names: Partial<Record<ModelStop, string>>): WireEnds =>
  */
 export function endOf(provider: string, ends: WireEnds, name: string, before?: ModelStop): ModelStop {
   const stop = ends.get(name);
-  if (!stop)
-    throw new ModelError("unknown_end", `${provider} ended its turn with ${JSON.stringify(name).slice(0, 100)}`);
+  if (!stop) throw unknownEnd(provider, JSON.stringify(name).slice(0, 100));
   return before === undefined || before === "calls" || before === "stop" ? stop : before;
 }
+
+export const unknownEnd = (provider: string, end: string): ModelError =>
+  new ModelError("unknown_end", `${provider} ended its turn with ${end}`);

@@ -223,10 +223,6 @@ test.each([
   expect(claude({ type: "message_delta", delta: { stop_reason } }, { type: "message_stop" })).toMatchObject({ stop });
 });
 
-test("Claude's message_delta without a stop reason does not end the turn", () => {
-  expect(claude({ type: "message_start", message: {} }, { type: "message_stop" })).toBeUndefined();
-});
-
 test("commentary between OpenAI's calls is a thought, the final message the answer", () => {
   const message = (phase: string, text: string) => ({
     type: "message",

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { ModelError } from "@patchbay/engine/ports/model-provider";
 import { createModelCatalog } from "../src/catalog.ts";
+import { createProviderFetch } from "../src/provider-fetch.ts";
 import { wireProvider } from "../src/turn-stream.ts";
 import { asking, turnOf } from "./drive.ts";
 
@@ -66,7 +67,9 @@ test("a stream that was cut in its first event may succeed later", async () => {
 test("the log says how a stream ended without an end of its turn", async () => {
   const failure = await answered(`${events(hello)}data: [DONE]\n\n`, { type: "text/event-stream; charset=utf-8" });
 
-  expect((failure as ModelError).message).toContain("(text/event-stream; charset=utf-8, then [DONE])");
+  expect((failure as ModelError).message).toBe(
+    "openai ended its turn with only [DONE] (text/event-stream; charset=utf-8)",
+  );
 });
 
 test("an event with the members of vLLM's errors fails the attempt with its words", async () => {
@@ -77,6 +80,66 @@ test("an event with the members of vLLM's errors fails the attempt with its word
     await answered(JSON.stringify(error), { type: "application/json" }),
   ])
     expect(failure).toMatchObject({ kind: "server", message: expect.stringContaining("CUDA out of memory") });
+});
+
+/** A turn whose body is these pieces, and how many of them are read. */
+async function readPieces(pieces: readonly Buffer[]) {
+  let taken = 0;
+  async function* body() {
+    for (const piece of pieces) {
+      taken++;
+      yield piece;
+    }
+  }
+  const accumulator = { take: () => [], end: () => undefined, held: () => [], soFar: () => undefined };
+  const response = { body: body() as never, headers: new Headers({ "content-type": "text/plain" }) };
+  const provider = wireProvider("odd", () => ({ accumulator, open: () => Promise.resolve(response) }));
+  const failure = (await turnOf(provider, asking("m")).catch((error: unknown) => error)) as ModelError;
+  return { failure, taken };
+}
+
+/** A chunk that counts as this many bytes. */
+const chunk = (text: string, length: number): Buffer =>
+  Object.defineProperty(Buffer.from(text), "length", { value: length });
+
+test("an answer without events is read up to the length of the longest event", async () => {
+  const { failure, taken } = await readPieces(Array.from({ length: 100 }, () => chunk("no event\n", 1_048_576)));
+
+  expect(failure).toMatchObject({
+    kind: "unreadable",
+    message: expect.stringContaining('text/plain instead of events: "no event'),
+  });
+  expect(taken).toBe(17);
+});
+
+test("a turn is read up to 512 MiB", async () => {
+  const { failure, taken } = await readPieces([
+    Buffer.from("data: {}\n\n"),
+    ...Array.from({ length: 600 }, () => chunk("data: {}\n\n", 1_048_576)),
+  ]);
+
+  expect(failure).toMatchObject({ kind: "server", message: "odd sent more than 536870912 bytes in one turn" });
+  expect(taken).toBe(513);
+});
+
+test("an endless refusal is read up to 65,536 characters", async () => {
+  const endless = createServer((request, response) => {
+    request.resume();
+    response.writeHead(400, { "content-type": "text/plain" });
+    const more = (): void => {
+      while (response.write("no ".repeat(10_000)));
+    };
+    response.on("drain", more);
+    more();
+  });
+  await new Promise<void>((resolve) => endless.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void endless.close());
+
+  const url = `http://127.0.0.1:${(endless.address() as AddressInfo).port}/`;
+  const response = await createProviderFetch()(url, { method: "POST", headers: new Headers(), body: "{}" });
+
+  expect(response.status).toBe(400);
+  expect(await response.text()).toMatch(/^(no ){20000,60000}/);
 });
 
 test.each([

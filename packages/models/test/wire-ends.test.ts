@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ModelStop } from "@patchbay/engine/ports/model-provider";
-import { GOOD, GOOD_END, read, WIRE_NAMES, type WireName } from "./wire-streams.ts";
+import { GOOD, GOOD_END, read, readTexts, WIRE_NAMES, type WireName } from "./wire-streams.ts";
 
 const CALL = { id: "call_1", name: "ping", text: '{"id":"1"}' };
 
@@ -57,6 +57,23 @@ describe.each(WIRE_NAMES)("%s", (wire) => {
     expect(() => read(wire, [...failed!, ...whole!])).toThrow(expect.objectContaining({ kind: "unknown_end" }));
   });
 });
+
+/** The events of a turn without what says why it ended. */
+const endless = (wire: WireName, end: string): string[] =>
+  GOOD[wire]("The refund is", [CALL], end)
+    .map((event) => JSON.stringify(event))
+    .filter((event) => !event.includes(`"${end}"`) && !event.includes("message_stop"));
+
+test.each(WIRE_NAMES.flatMap((wire) => [[wire, "[DONE]"] as const, [wire, '{"type":"message_stop"}'] as const]))(
+  "%s: a turn that only %s ends is a failed attempt without calls, and one that nothing ends was cut",
+  async (wire, mark) => {
+    const events = endless(wire, GOOD_END[wire]);
+    const kind = mark === "[DONE]" || wire === "anthropic" ? "unknown_end" : "truncated";
+
+    await expect(readTexts(wire, [...events, mark])).rejects.toMatchObject({ kind, retryable: true });
+    await expect(readTexts(wire, events)).rejects.toMatchObject({ kind: "truncated" });
+  },
+);
 
 test.each([
   ["anthropic", "max_tokens", "length"],
