@@ -26,6 +26,21 @@ test("an installation without faults is ok and exits 0", async () => {
     expect(found.of(name)).toMatchObject({ status: "ok" });
 });
 
+test("doctor says which functions are not strict, and why", async () => {
+  await using folder = await temporaryFolder();
+  const source = serviceSource();
+  await writeFile(join(folder.path, "service.ts"), source);
+  expect((await doctor([], { cwd: folder.path })).of("functions")?.message).toMatch(
+    /defines 1, not strict: greet \(its input allows members that it does not list\)$/,
+  );
+
+  await writeFile(
+    join(folder.path, "service.ts"),
+    source.replace('["name"] }', '["name"], additionalProperties: false }'),
+  );
+  expect((await doctor([], { cwd: folder.path })).of("functions")?.message).toMatch(/defines 1, all strict$/);
+});
+
 test("a role with more functions than the default model takes is a warning with both numbers", async () => {
   await using folder = await temporaryFolder();
   const source = serviceSource({ roles: '["support"]' })

@@ -5,6 +5,7 @@ export { parseSince } from "@patchbay/server/accounts/admin-records";
 export { generateSecret } from "@patchbay/server/accounts/secret";
 export { hashManifest } from "@patchbay/gateway/routing/manifest-hash";
 export { probeModels } from "@patchbay/models/probe";
+export { strictFault } from "@patchbay/models/strict-schema";
 export { reachesNats } from "@patchbay/gateway/bus/nats-server";
 export type { Store } from "@patchbay/engine/ports/store/stores";
 export { exportTests } from "@patchbay/console-api/runs/test-export";

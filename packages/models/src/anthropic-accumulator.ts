@@ -5,7 +5,6 @@ import { parseArguments, textOfArguments } from "./neutral-request.ts";
 import { type Accumulator, createMeter, type Meter, metered, reasoningOf, type TurnOptions } from "./turn-stream.ts";
 import { endOf, unknownEnd, wireEnds } from "./wire-ends.ts";
 import { distinctIds } from "./wire-ids.ts";
-import type { WireParameters } from "./wire-parameters.ts";
 
 /** Marks echoed blocks as coming from this wire. */
 export const ANTHROPIC_WIRE = "anthropic";
@@ -55,9 +54,7 @@ interface Building {
   json: string;
 }
 
-type Options = TurnOptions & { parameters: WireParameters };
-
-export function anthropicAccumulator(options: Options): Accumulator<AnthropicEvent> {
+export function anthropicAccumulator(options: TurnOptions): Accumulator<AnthropicEvent> {
   const blocks: Building[] = [];
   /** The block that an index's deltas belong to; compatible servers number every block 0, or none. */
   const open = new Map<number | null | undefined, Building>();
@@ -156,7 +153,7 @@ function total(usage: AnthropicUsage, { count }: Meter): TokenUsage {
   };
 }
 
-function readBlocks(blocks: readonly Building[], { model, names, parameters }: Options) {
+function readBlocks(blocks: readonly Building[], { model, names }: TurnOptions) {
   const calls: ModelCall[] = [];
   const uses: JsonObject[] = [];
   const thoughts: string[] = [];
@@ -165,11 +162,10 @@ function readBlocks(blocks: readonly Building[], { model, names, parameters }: O
     if (block.type === "text") text += str(block["text"]);
     else if (block.type === "thinking" && block["thinking"]) thoughts.push(str(block["thinking"]));
     else if (block.type === "tool_use") {
-      const name = names.fromWire(str(block["name"]));
       // Compatible servers may send the whole input when the block begins.
       const args = json || textOfArguments(block["input"]).replace(/^\{\}$/, "");
       block["input"] = parseArguments(args);
-      calls.push({ id: str(block["id"]), name, arguments: parameters.fromWire(name, args) });
+      calls.push({ id: str(block["id"]), name: names.fromWire(str(block["name"])), arguments: args });
       uses.push(block);
     }
   }

@@ -15,7 +15,7 @@ import { type JsonObject, oncePer, present } from "@patchbay/kit";
 import { anthropicCapabilities } from "./capabilities.ts";
 import { fittingEcho, parseArguments, settleTemperature, userText } from "./neutral-request.ts";
 import { settleReasoning } from "./reasoning.ts";
-import { takesStrict } from "./wire-schema.ts";
+import { strictFault, strictTogether } from "./strict-schema.ts";
 import { withWireIds } from "./wire-ids.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
 import { wireParameters } from "./wire-parameters.ts";
@@ -113,8 +113,8 @@ export function anthropicRequest(request: ModelRequest, { isOwn = true }: { isOw
   else if (reasons && !("thinking" in body) && thinking(can.thinking, maxTokens, level)["thinking"] === undefined)
     warnings.push(`llmConfig.maxTokens leaves no room for reasoning: ${model} needs more than 1,024 tokens.`);
   if (functions.length > 0) {
-    const declared = isOwn && can.examples ? toolsWithExamples(functions) : tools(functions);
-    const strict = can.strict && takesStrict(request.respond);
+    const strict = can.strict && request.respond && strictFault(request.respond) === undefined;
+    const declared = isOwn && can.strict ? ownTools(functions) : tools(functions);
     body["tools"] = strict ? [...declared.slice(0, -1), { ...declared.at(-1), strict }] : declared;
     body["tool_choice"] = choiceOf(request, names, "thinking" in body);
   }
@@ -161,12 +161,16 @@ const tools = oncePer((functions: readonly ModelFunction[]): JsonObject[] => {
   }));
 });
 
-const toolsWithExamples = oncePer((functions: readonly ModelFunction[]): JsonObject[] => {
-  const parameters = wireParameters(functions);
+/** With the members that gateways may not know. */
+const ownTools = oncePer((functions: readonly ModelFunction[]): JsonObject[] => {
+  const [parameters, strict] = [wireParameters(functions), strictTogether(functions)];
   return tools(functions).map((tool, i) => {
     const { name, examples = [] } = functions[i]!;
-    if (examples.length === 0) return tool;
-    return { ...tool, input_examples: examples.map((one) => parameters.toWire(name, one)) };
+    return {
+      ...tool,
+      ...(strict.has(functions[i]!) && { strict: true }),
+      ...(examples.length > 0 && { input_examples: examples.map((one) => parameters.toWire(name, one)) }),
+    };
   });
 });
 

@@ -3,10 +3,8 @@ export interface AnthropicCapabilities {
   /** `budget`: an explicit token count (older models). */
   thinking: "adaptive" | "budget" | "none";
   temperature: boolean;
-  /** Takes `strict` on a tool. */
+  /** Takes `strict` and `input_examples` on a tool. */
   strict: boolean;
-  /** Takes `input_examples` on a tool. */
-  examples: boolean;
 }
 
 export interface OpenaiCapabilities {
@@ -21,6 +19,8 @@ export interface OpenaiCapabilities {
 
 export interface GeminiCapabilities {
   thoughts: boolean;
+  /** Takes the calling mode VALIDATED. */
+  strict: boolean;
   /** The first call in each step must be sent back with its signature. */
   signatures: boolean;
   temperature: boolean;
@@ -76,20 +76,14 @@ export function lookUp<Capabilities>(table: Table<Capabilities>, model: string, 
 }
 
 const ANTHROPIC: Table<AnthropicCapabilities> = [
-  [
-    /^claude-(2|instant|3-5|3-(opus|sonnet|haiku))/,
-    { thinking: "none", temperature: true, strict: false, examples: false },
-  ],
-  [
-    /^claude-(3-7|(opus|sonnet|haiku)-4(-[01]\b|-\d{8}|$))/,
-    { thinking: "budget", temperature: true, strict: false, examples: false },
-  ],
-  [/^claude-(opus|sonnet|haiku)-4-5/, { thinking: "budget", temperature: true, strict: true, examples: true }],
-  [/^claude-(opus|sonnet|haiku)-4-6/, { thinking: "adaptive", temperature: true, strict: true, examples: true }],
+  [/^claude-(2|instant|3-5|3-(opus|sonnet|haiku))/, { thinking: "none", temperature: true, strict: false }],
+  [/^claude-(3-7|(opus|sonnet|haiku)-4(-[01]\b|-\d{8}|$))/, { thinking: "budget", temperature: true, strict: false }],
+  [/^claude-(opus|sonnet|haiku)-4-5/, { thinking: "budget", temperature: true, strict: true }],
+  [/^claude-(opus|sonnet|haiku)-4-6/, { thinking: "adaptive", temperature: true, strict: true }],
 ];
 
 export function anthropicCapabilities(model: string): AnthropicCapabilities {
-  return lookUp(ANTHROPIC, model, { thinking: "adaptive", temperature: false, strict: true, examples: true });
+  return lookUp(ANTHROPIC, model, { thinking: "adaptive", temperature: false, strict: true });
 }
 
 const PLAIN: OpenaiCapabilities = { reasoning: false, temperature: true, chatWithoutReasoning: false, own: true };
@@ -110,11 +104,11 @@ export function openaiCapabilities(model: string, api: "responses" | "chat"): Op
 }
 
 const GEMINI: Table<GeminiCapabilities> = [
-  [/^gemini-(1|2\.0)/, { thoughts: false, signatures: false, temperature: true }],
-  [/^gemini-2/, { thoughts: true, signatures: false, temperature: true }],
-  [/^gemini-4-argon/, { thoughts: true, signatures: true, temperature: false }],
+  [/^gemini-(1|2\.0)/, { thoughts: false, strict: false, signatures: false, temperature: true }],
+  [/^gemini-2/, { thoughts: true, strict: true, signatures: false, temperature: true }],
+  [/^gemini-4-argon/, { thoughts: true, strict: true, signatures: true, temperature: false }],
 ];
 
 export function geminiCapabilities(model: string): GeminiCapabilities {
-  return lookUp(GEMINI, model, { thoughts: true, signatures: true, temperature: true });
+  return lookUp(GEMINI, model, { thoughts: true, strict: true, signatures: true, temperature: true });
 }

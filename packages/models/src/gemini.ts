@@ -24,6 +24,7 @@ import { withWireIds } from "./wire-ids.ts";
 import { settleReasoning } from "./reasoning.ts";
 import { isMadeUpCallId, wireNames, type WireNames } from "./wire-names.ts";
 
+import { strictTogether } from "./strict-schema.ts";
 import { hasMembers, takesNothing, wireSchema } from "./wire-schema.ts";
 
 /**
@@ -127,14 +128,16 @@ export function geminiRequest(request: ModelRequest) {
   if (system !== "") body.systemInstruction = { role: "system", parts: [{ text: system }] };
   if (functions.length > 0) {
     body.tools = [{ functionDeclarations: declarations(functions) }];
-    body.toolConfig = { functionCallingConfig: callingConfig(request, names) };
+    body.toolConfig = { functionCallingConfig: callingConfig(request, names, can.strict) };
   }
   return { body, warnings, names };
 }
 
-function callingConfig({ toolChoice, respond }: ModelRequest, names: WireNames): JsonObject {
+/** VALIDATED holds the model to all schemas of the request, so each must fit. */
+function callingConfig({ toolChoice, respond, functions }: ModelRequest, names: WireNames, strict: boolean) {
   if (toolChoice === "respond" && respond) return { mode: "ANY", allowedFunctionNames: [names.toWire(respond.name)] };
-  return { mode: toolChoice === "none" ? "NONE" : "AUTO" };
+  if (toolChoice === "none") return { mode: "NONE" };
+  return { mode: strict && strictTogether(functions).size === functions.length ? "VALIDATED" : "AUTO" };
 }
 
 const declarations = oncePer((functions: readonly ModelFunction[]): JsonObject[] => {

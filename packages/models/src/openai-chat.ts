@@ -4,12 +4,12 @@ import type { Account } from "./account.ts";
 import { openaiClient } from "./openai-client.ts";
 import type { ServerProfile } from "./profiles.ts";
 import { wireProvider } from "./turn-stream.ts";
-import { type JsonObject, type JsonValue, oncePer } from "@patchbay/kit";
+import { type JsonObject, type JsonValue, oncePer, present } from "@patchbay/kit";
 import { openaiCapabilities } from "./capabilities.ts";
 import { argumentsText, fittingEcho, settleTemperature, userText } from "./neutral-request.ts";
 import { settleReasoning } from "./reasoning.ts";
 import { declared, resultText } from "./openai-responses.ts";
-import { takesStrict } from "./wire-schema.ts";
+import { strictParameters } from "./strict-schema.ts";
 import { withWireIds } from "./wire-ids.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
 
@@ -18,9 +18,9 @@ export function createOpenaiChat(account: Account, profile: ServerProfile): Mode
   const client = openaiClient(account);
   const post = profile.adapt((body, signal) => client("/chat/completions", body, signal));
   return wireProvider<ChatChunk>("openai", (request) => {
-    const { body, names, warnings } = chatRequest(request);
+    const { body, names, parameters, warnings } = chatRequest(request);
     return {
-      accumulator: chatAccumulator({ model: request.model, names, warnings }),
+      accumulator: chatAccumulator({ model: request.model, names, ...present({ parameters }), warnings }),
       open: (signal) => post(body, signal),
       eventOf: chunkOf,
     };
@@ -63,7 +63,8 @@ export function chatRequest(request: ModelRequest) {
   // Compatible servers may refuse unknown members.
   if (can.own) body["prompt_cache_key"] = cacheKey;
   if (temperature !== undefined) body["temperature"] = temperature;
-  return { body, warnings, names };
+  const parameters = can.own ? strictParameters(functions) : undefined;
+  return { body, warnings, names, parameters };
 }
 
 /** Some compatible servers refuse a forced function, and with some it never ends. */
@@ -72,20 +73,17 @@ function choiceOf({ toolChoice, respond }: ModelRequest, names: WireNames, own: 
   return own && respond ? { type: "function", function: { name: names.toWire(respond.name) } } : "auto";
 }
 
-interface Tool extends JsonObject {
-  type: "function";
-  function: JsonObject;
-}
-
-const tools = oncePer((functions: readonly ModelFunction[]): Tool[] => {
-  const names = wireNames(functions);
-  return functions.map((one) => ({ type: "function", function: { name: names.toWire(one.name), ...declared(one) } }));
-});
-
-const strict = ({ type, function: one }: Tool): Tool => ({ type, function: { ...one, strict: true } });
-const strictTools = oncePer((functions: readonly ModelFunction[]) =>
-  tools(functions).map((tool, at) => (takesStrict(functions[at]) ? strict(tool) : tool)),
-);
+const toolsWith = (schemaOf: (one: ModelFunction, functions: readonly ModelFunction[]) => JsonObject | undefined) =>
+  oncePer((functions: readonly ModelFunction[]): JsonObject[] =>
+    functions.map((one) => {
+      const schema = schemaOf(one, functions);
+      const strict = schema !== undefined && { strict: true };
+      const name = wireNames(functions).toWire(one.name);
+      return { type: "function", function: { name, ...declared(one, schema), ...strict } };
+    }),
+  );
+const tools = toolsWith(() => undefined);
+const strictTools = toolsWith((one, functions) => strictParameters(functions).schemaOf(one));
 
 function messages(message: Message, model: string, names: WireNames): JsonObject[] {
   if (message.role === "user") return [{ role: "user", content: userText(message) }];

@@ -15,7 +15,8 @@ import { type JsonObject, oncePer } from "@patchbay/kit";
 import { openaiCapabilities, splitDescription } from "./capabilities.ts";
 import { argumentsText, fittingEcho, settleTemperature, userText } from "./neutral-request.ts";
 import { settleReasoning } from "./reasoning.ts";
-import { takesStrict, wireSchema } from "./wire-schema.ts";
+import { strictParameters } from "./strict-schema.ts";
+import { wireSchema } from "./wire-schema.ts";
 import { withWireIds } from "./wire-ids.ts";
 import { wireNames, type WireNames } from "./wire-names.ts";
 
@@ -25,8 +26,9 @@ export function createOpenaiResponses(account: Account, profile: ServerProfile):
   const post = profile.adapt((body, signal) => client("/responses", body, signal));
   return wireProvider<ResponsesEvent>("openai", (request) => {
     const { body, names, warnings } = responsesRequest(request);
+    const parameters = strictParameters(request.functions);
     return {
-      accumulator: responsesAccumulator({ model: request.model, names, warnings }),
+      accumulator: responsesAccumulator({ model: request.model, names, parameters, warnings }),
       open: (signal) => post(body, signal),
     };
   });
@@ -70,9 +72,11 @@ export function responsesRequest(request: ModelRequest) {
 }
 
 const tools = oncePer((functions: readonly ModelFunction[]): JsonObject[] => {
-  const nameOf = wireNames(functions).toWire;
-  const tool = (one: ModelFunction) => ({ type: "function", name: nameOf(one.name), ...declared(one) });
-  return functions.map((one) => ({ ...tool(one), strict: takesStrict(one) }));
+  const [names, parameters] = [wireNames(functions), strictParameters(functions)];
+  return functions.map((one) => {
+    const schema = parameters.schemaOf(one);
+    return { type: "function", name: names.toWire(one.name), ...declared(one, schema), strict: schema !== undefined };
+  });
 });
 
 function items(message: Message, model: string, names: WireNames): JsonObject[] {
@@ -100,9 +104,8 @@ export function resultText({ content, isError }: ModelResult): string {
 }
 
 /** A function's description and parameters. */
-export function declared({ description, inputSchema }: ModelFunction): JsonObject {
+export function declared({ description, inputSchema }: ModelFunction, schema = wireSchema(inputSchema)): JsonObject {
   const [head, rest] = splitDescription(description);
-  const schema = wireSchema(inputSchema);
   const { description: own } = schema;
   const more = rest === undefined ? {} : { description: typeof own === "string" ? `${rest}\n${own}` : rest };
   return { description: head, parameters: { ...schema, ...more } };

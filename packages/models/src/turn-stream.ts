@@ -20,6 +20,8 @@ import type { WireNames } from "./wire-names.ts";
 export interface TurnOptions {
   model: string;
   names: WireNames;
+  /** Undoes what the wire's form of the functions' parameters changed. */
+  parameters?: { fromWire(functionName: string, text: string): string };
   warnings: string[];
 }
 
@@ -140,7 +142,7 @@ type ReadTurn = Omit<ModelTurn, "refusal" | "warnings" | "usage"> & { refusal?: 
 
 /** An accumulator whose turn has the meter's usage. `end` returns the turn as read. */
 export function metered<Event>(
-  { warnings }: TurnOptions,
+  { parameters, warnings }: TurnOptions,
   meter: Meter,
   { take, end }: { take(event: Event): ModelDelta | undefined; end(): ReadTurn | undefined },
 ): Accumulator<Event> {
@@ -157,8 +159,11 @@ export function metered<Event>(
       if (!read) return undefined;
       const { textDelta: text, thoughtDelta: thought } = splitThinking(read.text);
       const thoughts = thought === "" ? read.thoughts : [...read.thoughts, thought];
+      const calls = read.calls.map((call) =>
+        parameters ? { ...call, arguments: parameters.fromWire(call.name, call.arguments) } : call,
+      );
       return {
-        ...settleTurn({ ...read, text, thoughts }),
+        ...settleTurn({ ...read, calls, text, thoughts }),
         usage: meter.usage,
         ...(warnings.length > 0 && { warnings }),
       };

@@ -39,8 +39,6 @@ export const wireParameters = oncePer((functions: readonly ModelFunction[]) => {
   };
 });
 
-export type WireParameters = ReturnType<typeof wireParameters>;
-
 function withSafeNames(schema: JsonObject): Mapped {
   const there = new Map<string, string>();
   const wire = mapSchema(schema, (one) =>

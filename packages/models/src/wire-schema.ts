@@ -1,6 +1,5 @@
 import { followRef, mapSchema } from "@patchbay/schema";
 import { isJsonObject, type JsonObject, type JsonValue, oncePer } from "@patchbay/kit";
-import type { ModelFunction } from "@patchbay/engine/ports/model-provider";
 
 /**
  * A function's JSON Schema in a form that every provider accepts: an object at the root without oneOf, anyOf or allOf
@@ -104,69 +103,7 @@ function merge(into: JsonObject, part: JsonObject): void {
   delete into["additionalProperties"];
 }
 
-function requiredOf(schema: JsonObject): string[] {
+/** The members that an object requires. */
+export function requiredOf(schema: JsonObject): string[] {
   return Array.isArray(schema["required"]) ? schema["required"].filter((name) => typeof name === "string") : [];
-}
-
-/**
- * What both OpenAI and Claude accept in a strict schema. Each supports keywords that the other lacks, and refuses the
- * whole request for a keyword that it lacks: https://developers.openai.com/api/docs/guides/structured-outputs,
- * https://platform.claude.com/docs/en/build-with-claude/structured-outputs (2026-11-22).
- */
-const ANNOTATIONS = ["title", "description"];
-const CHOICE = new Set(["anyOf", ...ANNOTATIONS]);
-const OBJECT = new Set(["type", "properties", "required", "additionalProperties", ...ANNOTATIONS]);
-const LIST = new Set(["type", "items", ...ANNOTATIONS]);
-const SCALAR = new Set(["type", "enum", ...ANNOTATIONS]);
-const SCALARS = new Set(["string", "number", "integer", "boolean", "null"]);
-const MOST = { members: 100, unions: 16, values: 250, depth: 5, chars: 15_000 };
-
-/**
- * True if providers can be asked to write only arguments that meet the schema. Other arguments are corrected
- * afterwards.
- */
-export function takesStrict(one: ModelFunction | undefined): boolean {
-  if (!one) return false;
-  const wire = wireSchema(one.inputSchema);
-  if (JSON.stringify(wire).length > MOST.chars) return false;
-  const count: Counts = { members: 0, unions: 0, values: 0 };
-  if (!fits(wire, 1, count)) return false;
-  return count.members <= MOST.members && count.unions <= MOST.unions && count.values <= MOST.values;
-}
-
-type Counts = Record<"members" | "unions" | "values", number>;
-
-function fits(schema: JsonValue | undefined, depth: number, count: Counts): boolean {
-  if (!isJsonObject(schema) || depth > MOST.depth) return false;
-  const { type, anyOf, items, enum: values } = schema;
-  const hasOnly = (keywords: ReadonlySet<string>) => Object.keys(schema).every((keyword) => keywords.has(keyword));
-  if (Array.isArray(anyOf)) {
-    count.unions++;
-    return hasOnly(CHOICE) && anyOf.every((option) => fits(option, depth, count));
-  }
-  if (type === "object") return hasOnly(OBJECT) && isClosed(schema, depth, count);
-  if (type === "array") return hasOnly(LIST) && fits(items, depth + 1, count);
-  if (Array.isArray(type)) count.unions++;
-  const types = [type].flat();
-  if (!hasOnly(SCALAR) || !types.every((one) => typeof one === "string" && SCALARS.has(one))) return false;
-  if (values === undefined) return true;
-  if (!Array.isArray(values) || values.length === 0 || new Set(values).size < values.length) return false;
-  count.values += values.length;
-  return values.every((value) => types.some((one) => isOf(one, value)));
-}
-
-function isOf(type: JsonValue | undefined, value: JsonValue): boolean {
-  if (type === "null") return value === null;
-  return type === "integer" ? Number.isInteger(value) : typeof value === type;
-}
-
-/** Every member is required, and no other is required or allowed. */
-function isClosed(schema: JsonObject, depth: number, count: Counts): boolean {
-  const { properties, required, additionalProperties } = schema;
-  if (additionalProperties !== false || !isJsonObject(properties)) return false;
-  const names = Object.keys(properties);
-  count.members += names.length;
-  const needed = new Set(Array.isArray(required) ? required : undefined);
-  if (!Array.isArray(required) || needed.size !== names.length) return false;
-  return names.every((name) => needed.has(name) && fits(properties[name], depth + 1, count));
 }

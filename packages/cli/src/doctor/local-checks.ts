@@ -213,13 +213,22 @@ export async function checkPrices({ PATCHBAY_PRICES: file = "" }: Environment): 
   return [await finding];
 }
 
+/** Functions that a finding names. */
+const NAMED = 10;
+
 export const checkFile = (named: string | undefined, environment: Environment = {}): Promise<Finding> =>
   attempt("functions", "Correct the file; `patchbay dev` reloads it when you save.", async () => {
     const path = findServiceFile(named);
     const { manifest } = await loadService(path);
-    const { createModelCatalog, excesses } = await import("@patchbay/control-plane/admin");
+    const { createModelCatalog, excesses, strictFault } = await import("@patchbay/control-plane/admin");
     const { offline: _, ...providers } = readProviderConfig(environment);
     const [excess] = excesses(manifest, createModelCatalog(providers));
     if (excess !== undefined) return warn("functions", `${path}: ${excess}`, "Then run doctor again.");
-    return ok("functions", `${path} defines ${manifest.functions.length}`);
+    const loose = manifest.functions.flatMap((one) => {
+      const reason = strictFault(one);
+      return reason === undefined ? [] : [`${one.name} (${reason})`];
+    });
+    const more = loose.length > NAMED ? ` and ${loose.length - NAMED} more` : "";
+    const strict = loose.length === 0 ? "all strict" : `not strict: ${loose.slice(0, NAMED).join(", ")}${more}`;
+    return ok("functions", `${path} defines ${manifest.functions.length}, ${strict}`);
   });

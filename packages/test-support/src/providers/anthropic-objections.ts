@@ -63,6 +63,8 @@ function propertyKeys(schema: JsonValue): string[] {
 }
 
 function toolsObjection(tools: JsonObject[]): string | undefined {
+  if (tools.filter(({ strict }) => strict === true).length > 20)
+    return "Too many strict tools (21). The maximum number of strict tools supported is 20.";
   const names = new Set<string>();
   for (const [at, { name, input_schema: schema }] of tools.entries()) {
     if (!/^[a-zA-Z0-9_-]{1,128}$/.test(str(name)))

@@ -21,7 +21,6 @@ export function openaiErrorBody({ status, code, message = "scripted" }: Scripted
   return { error: { message, type, param: null, code: code ?? usual } };
 }
 
-/** Faults of a list of function definitions, without the nesting of the Chat Completions wire. */
 /** Compatible servers parse the arguments of earlier calls, and reject the request if one is not an object. */
 export function argumentsFault(calls: readonly JsonObject[]): string | undefined {
   const broken = calls.find(({ arguments: text }) => {
@@ -36,8 +35,26 @@ export function argumentsFault(calls: readonly JsonObject[]): string | undefined
   );
 }
 
+/** What a strict schema lacks: each object must require all its members, and be closed. */
+function strictFault(schema: unknown): string | undefined {
+  if (typeof schema !== "object" || schema === null) return undefined;
+  const { properties, required, additionalProperties } = schema as JsonObject;
+  if (isJsonObject(properties)) {
+    const missing = Object.keys(properties).filter((name) => !(Array.isArray(required) && required.includes(name)));
+    if (missing.length > 0)
+      return `'required' is required to be supplied and to be an array including every key in properties. Missing '${missing[0]}'.`;
+    if (additionalProperties !== false) return "'additionalProperties' is required to be supplied and to be false.";
+  }
+  return Object.values(schema)
+    .map(strictFault)
+    .find((fault) => fault !== undefined);
+}
+
+/** Faults of a list of function definitions, without the nesting of the Chat Completions wire. */
 export function functionsFault(functions: JsonObject[]): string | undefined {
-  for (const [at, { name, description, parameters }] of functions.entries()) {
+  for (const [at, { name, description, parameters, strict }] of functions.entries()) {
+    const fault = strict === true ? strictFault(parameters) : undefined;
+    if (fault) return `Invalid schema for function '${str(name)}': In context=(), ${fault}`;
     if (str(description).length > 1_024)
       return `Invalid 'tools[${at}].function.description': string too long. Expected a string with maximum length 1024.`;
     if (!COMMON_NAME.test(str(name)))
