@@ -1,7 +1,9 @@
+import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { CallOutcome } from "@patchbay/protocol";
 import { violations as storedViolations } from "@patchbay/store/proof/violations";
 import type { Cluster } from "./cluster.ts";
 import { POISON } from "./model.ts";
+import type { FaultKind } from "./plan.ts";
 import { AT_MOST_ONCE, type Execution, LIMIT, MANAGERS_ONLY } from "./service.ts";
 
 /** A run's end is at most this late while a replica lives: docs/reliability.md. */
@@ -16,7 +18,17 @@ async function read({ store }: Cluster) {
       .selectFrom(table as never)
       .selectAll()
       .execute();
-  const names = ["runs", "run_events", "turns", "calls", "approvals", "webhook_deliveries", "audit", "function_sets"];
+  const names = [
+    "runs",
+    "run_events",
+    "turns",
+    "calls",
+    "approvals",
+    "webhook_deliveries",
+    "audit",
+    "function_sets",
+    "runtimes",
+  ];
   return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await all(name)] as const)));
 }
 
@@ -34,9 +46,12 @@ export async function violationsOf(cluster: Cluster): Promise<string[]> {
     ...auditViolations(tables["audit"]!),
     ...setViolations(tables, cluster),
     ...turnViolations(cluster),
+    ...ownFailures(cluster),
     ...(await rowViolations(cluster)),
   ];
 }
+
+const HIDING: readonly FaultKind[] = ["replica frozen", "disk full", "store lost", "replica store lost"];
 
 /** What `patchbay doctor --runs` finds. */
 async function rowViolations({ store, steppedAt, faults }: Cluster): Promise<string[]> {
@@ -44,8 +59,9 @@ async function rowViolations({ store, steppedAt, faults }: Cluster): Promise<str
   const isSealed = steppedAt === 0;
   if (isSealed) await store.audit.seal({ settleMs: 0 });
   const proof = await storedViolations(store);
-  // A frozen replica does not see a clock that is set back and ahead again: deadlines of the time between are too early.
-  const isHidden = !isSealed && faults["replica frozen"] !== undefined;
+  // A replica that is frozen or cannot write does not record a clock that is set back and ahead again: deadlines of the time between are
+  // too early.
+  const isHidden = !isSealed && HIDING.some((fault) => faults[fault] !== undefined);
   return proof.violations
     .filter(({ invariant }) => isSealed || invariant !== "audit log")
     .filter(({ invariant }) => !isHidden || invariant !== "ends more than 20 s after its deadline")
@@ -173,15 +189,29 @@ function* auditViolations(entries: Row[]): Generator<string> {
   for (const [id, { length }] of late) if (length > 1) yield `${id}: ${length} audit entries about its late result`;
 }
 
+/** A record of a connection that is not renewed for so long has ended. */
+const RECORD_MS = 15_000;
+
 /** A run that begins without the newest function set would give its role functions that this set no longer has. */
-function* setViolations(tables: Record<string, Row[]>, { faults }: Cluster): Generator<string> {
+function* setViolations(tables: Record<string, Row[]>, { faults, world }: Cluster): Generator<string> {
   // A frozen replica may have chosen the set before.
   const slackMs = faults["replica frozen"] ? 27_000 : 2_000;
   const sets = tables["function_sets"]!.toSorted((a, b) => Number(b["place"]) - Number(a["place"]));
+  const now = world.wallMs(world.machine);
+  const open = tables["runtimes"]!.filter(
+    (one) => one["connected"] === 1 && now - Number(one["last_seen_at"]) < RECORD_MS,
+  );
   for (const run of tables["runs"]!) {
-    const newest = sets.find((set) => Number(set["first_seen_at"]) < Number(run["created_at"]) - slackMs);
+    const chosenAt = Number(run["created_at"]) - slackMs;
     const own = sets.find((set) => set["manifest_hash"] === run["manifest_hash"]);
-    if (newest && own && own["deployment"] === "release-2" && Number(own["place"]) < Number(newest["place"]))
+    // The oldest set offers the fewest functions: without its runtimes, it serves as well as with them.
+    const newest = sets.find(
+      (set) =>
+        Number(set["first_seen_at"]) < chosenAt &&
+        (own?.["deployment"] === "release-2" ||
+          open.some((one) => one["deployment"] === set["deployment"] && Number(one["opened_at"]) < chosenAt)),
+    );
+    if (newest && own && Number(own["place"]) < Number(newest["place"]))
       yield `${run["id"]}: has the set of ${own["deployment"]}, and ${newest["deployment"]} is newer`;
   }
 }
@@ -204,4 +234,14 @@ function* turnViolations({ asked, clients, claims, faults, plan, effects }: Clus
     if (turn)
       yield `${claim.runId}: begins a turn at ${Math.round(turn.at)} ms, and its reader left at ${Math.round(left.at)} ms`;
   }
+}
+
+/** Runs that the product itself broke: with the store in reach, its errors are those of providers and functions. */
+function ownFailures({ world }: Cluster): string[] {
+  return world.errors
+    .filter(
+      ({ message, cause }) =>
+        message === "run could not be ended, left for recovery" && !(cause instanceof StoreUnavailable),
+    )
+    .map(({ cause }) => `a run was left for recovery: ${String(cause)}`);
 }

@@ -72,9 +72,9 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     "older-set-preferred",
-    "store/src/function-sets/set-order.ts",
-    "order by place desc, position desc",
-    "order by place asc, position desc",
+    "gateway/src/routing/serving-sets.ts",
+    "if (set.place > last!.place ||",
+    "if (set.place < last!.place ||",
   ),
   mutant(
     "late-result-noted-twice",

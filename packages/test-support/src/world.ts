@@ -84,6 +84,8 @@ export class World {
   steps = 0;
   /** Work outside the world's time, such as a query of a real database, that must end before the next event. */
   outside = 0;
+  /** What the product logged as an error. */
+  readonly errors: { message: string; cause: unknown }[] = [];
   readonly #context = new AsyncLocalStorage<Process>();
   readonly #events = new Heap();
   #order = 0;
@@ -132,7 +134,10 @@ export class World {
       debug: () => {},
       info: note("info"),
       warn: note("warn"),
-      error: note("error"),
+      error: (message, fields) => {
+        this.errors.push({ message, cause: fields?.["cause"] });
+        note("error")(message, fields);
+      },
       child: () => this.log(process),
     };
   }
