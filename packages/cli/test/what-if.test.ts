@@ -1,9 +1,12 @@
+import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { startControlPlane } from "@patchbay/control-plane/admin";
-import { silentLog } from "@patchbay/functions";
+import { connect, silentLog } from "@patchbay/functions";
 import type { ServiceScope } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { loadService } from "../src/service-file.ts";
@@ -118,6 +121,60 @@ test("calls come from a running service with --url and a service token that may 
   expect(noToken).toMatchObject({ code: 1, stderr: expect.stringContaining("--url needs a --service-token") });
 });
 
+test("with the file connected as a candidate, what-if has the same result, and no argument reaches the asking machine", async () => {
+  await using shop = await shopWith({ operand: "input.orderId === '2'", note: "customer" });
+  const expected = await shop.whatIf("--agent", AGENT, "--json");
+  const database = `sqlite:${join(shop.path, "patchbay.db")}`;
+  const plane = await startControlPlane({ database, port: 0, log: silentLog });
+  await using _plane = { [Symbol.asyncDispose]: () => plane.close({ graceMs: 0 }) };
+  const { runtimeKey: key } = await plane.admin.createRuntimeKey({ agentId: AGENT });
+  const candidate = connect(await loadService(join(shop.path, "service.ts")), {
+    url: plane.url,
+    key,
+    log: silentLog,
+    shadow: true,
+  });
+  await candidate.ready;
+  await using _candidate = { [Symbol.asyncDispose]: () => candidate.stop({ drainMs: 0 }) };
+  let received = "";
+  await using proxy = await startProxy(plane.url, (text) => (received += text));
+  const { secret } = await plane.admin.serviceTokens.create({ orgId: "org_1", scopes: ["calls:read"] });
+  const options = ["--url", proxy.url, "--service-token", secret, "--agent", AGENT];
+  const ask = (...args: string[]) =>
+    runCommand(["access", "what-if", ...args, ...options, "--json"], { cwd: shop.path });
+
+  const found = await ask();
+  const other = await ask("base.ts");
+
+  expect(found).toEqual(expected);
+  expect(received.match(/"callId"/g)).toHaveLength(12);
+  expect(received).toContain("judgement");
+  expect(received).not.toMatch(/"(arguments|context)":/);
+  expect(other.stderr).toContain("patchbay connect FILE --shadow");
+});
+
+/** Passes GET requests on, and shows the bodies of their responses. */
+async function startProxy(target: string, seen: (text: string) => void) {
+  const server = createServer((request, response) => {
+    void (async () => {
+      const { authorization = "" } = request.headers;
+      const answer = await fetch(`${target}${request.url!}`, { headers: { authorization } });
+      const text = await answer.text();
+      seen(text);
+      response.writeHead(answer.status).end(text);
+    })();
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, "close");
+    },
+  };
+}
+
 test("calls that would be allowed are listed by function and role, and fail the command until they are accepted", async () => {
   await using shop = await shopWith({
     wipe: ["manager", "customer"],
@@ -142,9 +199,12 @@ Without --base FILE, records that changed since count as changes of the service.
   );
   expect(code).toBe(1);
   expect(stderr).toBe(
-    "error: 2 calls would be allowed that were not. If intended, run with --accept get_order:customer,wipe_data:customer\n",
+    "error: 2 calls would be allowed, or approved by others, that were not. If intended, run with --accept get_order:customer,wipe_data:customer\n",
   );
-  expect(half).toMatchObject({ code: 1, stderr: expect.stringContaining("One call would be allowed that was not.") });
+  expect(half).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("One call would be allowed, or approved by others, that was not."),
+  });
   expect(accepted).toMatchObject({ code: 0, stdout: expect.stringMatching(/^accepted +1 +get_order/m) });
 });
 

@@ -137,6 +137,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     runHook: picker.runHook,
     deliver: tracker.deliver,
     recover: tracker.recover,
+    judge: shadows.judge,
     acknowledge: (call) => connections.acknowledge(call),
     connected: (agentId) => directory.isConnected(agentId),
     onChange: changes.on,

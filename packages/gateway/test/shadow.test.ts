@@ -1,6 +1,7 @@
 import { connect, defineFunction, defineService, everyone, silentLog, type Service } from "@patchbay/functions";
 import type { CallOutcome } from "@patchbay/protocol";
 import { WebSocket } from "ws";
+import { hashManifest } from "../src/routing/manifest-hash.ts";
 import { expect, test, vi } from "vitest";
 import { orderFor, startGateway, type GatewayServer } from "@patchbay/test-support/gateway-server";
 import { sampleCall, sampleRequest, sampleRun } from "../../store/test/contract/world.ts";
@@ -115,6 +116,22 @@ test("of two candidates, each call is asked about once, and the other one contin
   await endCall(server, "c2", hidden, "clerk");
 
   await judged(server, 2);
+});
+
+test("a replica asks the candidate at any replica about one stored call, and nothing about other services", async () => {
+  await using server = await startGateway({ shadowMs: 10 });
+  await using _shadow = await startShadow(server, desk(["clerk"]));
+  const { signal } = new AbortController();
+  const call = { callId: "c1", runId: "r1", functionName: "echo", role: "clerk", context: {}, arguments: {} };
+  const stored = { ...call, decision: undefined, rule: undefined, succeeded: true, redacted: [], manifestHash: "x" };
+  const ask = (more: object = {}, hash = hashManifest(desk(["clerk"]).manifest)) =>
+    server.gateway.judge("agent-a", hash, { ...stored, manifest: undefined, ...more }, signal);
+
+  expect(await ask()).toEqual({ decision: "allowed" });
+  expect(await ask({ role: undefined })).toEqual({ decision: "denied", rule: "roles" });
+  expect(await ask({ manifest: desk(["clerk"]).manifest })).toEqual({ decision: "allowed" });
+  expect(await ask({ manifest: desk(["clerk"], "other").manifest })).toEqual({});
+  await expect(ask({}, "other")).rejects.toMatchObject({ code: "conflict" });
 });
 
 const hello = { version: 1, instanceId: "i1", manifest: desk(everyone).manifest, sdk: "test" };

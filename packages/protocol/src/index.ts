@@ -90,9 +90,9 @@ export {
   Usage,
   type Fault,
 } from "./response.ts";
-export type { JudgedFrame, JudgeFrame, Judgement, ShadowFrame } from "./shadow-frames.ts";
+export { type JudgedFrame, type JudgeFrame, Judgement, type ShadowFrame } from "./shadow-frames.ts";
 export { CheckRequest, CheckResponse, FunctionList, RoleFunction } from "./check.ts";
-export { isOfService, type StoredCall } from "./stored-call.ts";
+export { isOfService, servicesOf, type StoredCall } from "./stored-call.ts";
 export { formatTraceparent, parseTraceparent, type SpanIds, TraceContext, traceOfHeaders } from "./tracing/context.ts";
 export { ERROR_TYPE, GEN_AI, OPERATIONS, PATCHBAY, SESSION_ID } from "./tracing/names.ts";
 export { hasTraceProvider } from "./tracing/provider.ts";

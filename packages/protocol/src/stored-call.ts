@@ -9,6 +9,8 @@ export interface StoredCall {
   functionName: string;
   /** The query's role, or its service's default role. */
   role: string | undefined;
+  /** True if the query had no role, so that another default role would be its role. Absent in earlier runs. */
+  roleByDefault?: true | undefined;
   context: JsonObject;
   /** As the model wrote them: a string if they are not JSON. */
   arguments: JsonValue;
@@ -23,10 +25,13 @@ export interface StoredCall {
   manifestHash: string | undefined;
 }
 
-/** False for a function in another service of the agent. A name that no service has may be a new function in this one. */
-export function isOfService(service: string, { name, functions }: Manifest, functionName: string): boolean {
+/** The services of an agent that a call may be for. A name that no service has may be a new function in any of them. */
+export function servicesOf({ name, functions }: Manifest, functionName: string): string[] {
   const origin = functions.find((declared) => declared.name === functionName)?.origin?.service;
-  return origin === undefined
-    ? name === service || functions.some((declared) => declared.origin?.service === service)
-    : origin === service;
+  if (origin !== undefined) return [origin];
+  return [...new Set([name, ...functions.flatMap((declared) => declared.origin?.service ?? [])])];
 }
+
+/** False for a function in another service of the agent. */
+export const isOfService = (service: string, manifest: Manifest, functionName: string): boolean =>
+  servicesOf(manifest, functionName).includes(service);

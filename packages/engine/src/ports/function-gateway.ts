@@ -4,9 +4,11 @@ import type {
   GrantedApproval,
   HookCall,
   HookVerdict,
+  Judgement,
   Manifest,
   PreparedContext,
   ServiceHooks,
+  StoredCall,
   TraceContext,
 } from "@patchbay/protocol";
 import type { JsonValue } from "@patchbay/kit";
@@ -188,6 +190,17 @@ export interface FunctionGateway {
    * after a reconnect.
    */
   acknowledge(stored: AttemptAddress): void;
+
+  /**
+   * What the checks of the connected candidate with this function set decide on a stored call; empty when it does not
+   * answer in time, or is another service of the agent. Throws `conflict` when none is connected to any replica.
+   */
+  judge(
+    agentId: string,
+    manifestHash: string,
+    call: StoredCall & { manifest: Manifest | undefined },
+    signal: AbortSignal,
+  ): Promise<Judgement>;
 
   /** True when a runtime for the agent is connected now, to any replica. */
   connected(agentId: string): Promise<boolean>;

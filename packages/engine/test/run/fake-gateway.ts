@@ -56,6 +56,7 @@ export function fakeGateway(manifest: Manifest, answer: Answer, recovered: Answe
     serving: async () => ({ services: [] }),
     prepare: async () => fake.prepared,
     runHook: async () => ({ verdict: "passed" }),
+    judge: async () => ({}),
     assign: async () => (fake.connected ? `runtime-${orders.length}` : undefined),
     deliver: (order, options) => send(order, answer, options),
     recover: (order, options) => send(order, recovered, options),

@@ -12,6 +12,9 @@ const SILENT_BEATS = 2;
 /** Pings between two heartbeats after which it is closed: each is answered, and delays the replica's other runtimes. */
 const MAX_PINGS = 1_000;
 
+/** What a candidate learns of a stored call. */
+export type AskedCall = Pick<StoredCall, "functionName" | "role" | "roleByDefault" | "context" | "arguments">;
+
 /** A candidate's connection. It is in no directory, and carries only questions: a call cannot reach its runtime. */
 export function createShadowConnection(socket: WebSocket, candidate: Candidate, manifest: Manifest) {
   const questions = new Questions<Judgement>();
@@ -45,8 +48,9 @@ export function createShadowConnection(socket: WebSocket, candidate: Candidate, 
     },
 
     /** Undefined when the candidate does not answer before `signal` aborts, or the call does not fit into a frame. */
-    async judge(call: StoredCall, signal: AbortSignal): Promise<Judgement | undefined> {
-      const { functionName, role, context, arguments: given } = call;
+    async judge(call: AskedCall, signal: AbortSignal): Promise<Judgement | undefined> {
+      const { functionName, context, arguments: given } = call;
+      const role = call.roleByDefault ? manifest.defaultRole : call.role;
       const id = randomUUID();
       const frame = { type: "judge" as const, id, function: functionName, arguments: given, context };
       const text = encodeFrame({ ...frame, ...present({ role }) });

@@ -1,10 +1,15 @@
 import { clearTimer, setInterval, timeoutSignal } from "@patchbay/kit/time";
-import { isOfService, type Manifest, type StoredCall } from "@patchbay/protocol";
+import { isOfService, Judgement, type Manifest, servicesOf, type StoredCall } from "@patchbay/protocol";
+import { type JsonValue, present } from "@patchbay/kit";
+import { NoResponders, RequestLost } from "@patchbay/engine/ports/bus";
+import { ServiceError } from "@patchbay/engine/ports/service-error";
+import type { FunctionGateway } from "@patchbay/engine/ports/function-gateway";
 import type { Candidate, Difference } from "@patchbay/engine/ports/store/shadow-store";
 import type { GatewayContext } from "../context.ts";
+import { candidateSubject, JudgeRequest } from "../peers/messages.ts";
 import type { ShadowConnection } from "./shadow-connection.ts";
 
-interface ShadowsDeps extends Pick<GatewayContext, "shadows" | "store" | "within" | "log"> {
+interface ShadowsDeps extends Pick<GatewayContext, "shadows" | "store" | "within" | "bus" | "log"> {
   /** How often to read ended calls, and how long ago they ended: they are committed a little later. Default 1 s. */
   everyMs?: number;
 }
@@ -22,8 +27,8 @@ const LEASE_MS = 10_000;
  * the store, so it adds nothing to a run, and works for every replica's runs. A lease on the agent's row makes one
  * connection ask at a time.
  */
-export function createShadows({ shadows, store, within, log, everyMs = EVERY_MS }: ShadowsDeps) {
-  const connections = new Map<ShadowConnection, NodeJS.Timeout>();
+export function createShadows({ shadows, store, within, bus, log, everyMs = EVERY_MS }: ShadowsDeps) {
+  const connections = new Map<ShadowConnection, Disposable>();
   const steps = new Set<Promise<void>>();
   const ended = new AbortController();
 
@@ -60,16 +65,41 @@ export function createShadows({ shadows, store, within, log, everyMs = EVERY_MS 
           });
         steps.add(running);
       }, everyMs);
-      connections.set(connection, timer);
+      const serving = new DisposableStack();
+      serving.adopt(timer, clearTimer);
+      serving.use(
+        bus.serve(candidateSubject(agentId, manifestHash), async (body) => {
+          const { services, ...call } = JudgeRequest.parse(body);
+          if (services && !services.includes(service)) return {};
+          const judgement = await connection.judge({ role: undefined, ...call }, timeoutSignal(ANSWER_MS));
+          return present({ ...judgement }) as JsonValue;
+        }),
+      );
+      connections.set(connection, serving);
     },
 
     async remove(connection: ShadowConnection): Promise<void> {
-      clearTimer(connections.get(connection));
+      connections.get(connection)?.[Symbol.dispose]();
       if (!connections.delete(connection)) return;
       const { candidate } = connection;
       await within(candidate.orgId, () => shadows.end(candidate)).catch((error: unknown) =>
         log.warn("the end of a candidate was not stored", { agentId: candidate.agentId, error }),
       );
+    },
+
+    /** See `FunctionGateway.judge`. */
+    async judge(...[agentId, manifestHash, call, signal]: Parameters<FunctionGateway["judge"]>): Promise<Judgement> {
+      const { functionName, role, roleByDefault, context, arguments: given, manifest } = call;
+      const services = manifest && servicesOf(manifest, functionName);
+      const body = { functionName, context, arguments: given, ...present({ role, roleByDefault, services }) };
+      try {
+        const options = { timeoutMs: ANSWER_MS, signal };
+        return Judgement.parse(await bus.request(candidateSubject(agentId, manifestHash), body, options));
+      } catch (error) {
+        if (error instanceof RequestLost) return {};
+        if (!(error instanceof NoResponders)) throw error;
+        throw new ServiceError("conflict", `No candidate with the function set ${manifestHash} is connected.`);
+      }
     },
 
     goingAway(): void {
@@ -88,7 +118,7 @@ export function createShadows({ shadows, store, within, log, everyMs = EVERY_MS 
     /** Stops every comparison. */
     [Symbol.dispose](): void {
       ended.abort();
-      for (const timer of connections.values()) clearTimer(timer);
+      for (const serving of connections.values()) serving[Symbol.dispose]();
       connections.clear();
     },
   };

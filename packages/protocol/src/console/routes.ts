@@ -280,8 +280,8 @@ export const CONSOLE_ROUTES = {
   ),
   "GET /agents/:agent_id/calls": readBy(
     "calls:read",
-    "Ended calls as NDJSON, newest first; a line's cursor continues after it. `calls:content` adds arguments and contexts",
-    { from: time.optional(), cursor: z.string().max(1_000).optional() },
+    "Ended calls as NDJSON, newest first; a line's cursor continues after it. `calls:content` adds arguments and contexts. `candidate`, a function set's hash, adds what the connected candidate decides on each call",
+    { candidate: z.string().max(128).optional(), from: time.optional(), cursor: z.string().max(1_000).optional() },
     "file",
   ),
   "GET /live": read("Follow which lists change", { agentId: z.string().max(128).optional() }, events),

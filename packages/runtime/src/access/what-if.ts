@@ -1,7 +1,9 @@
 import {
+  type ApprovalRule,
   type CaseDecision,
   type FunctionManifest,
   isOfService,
+  type Judgement,
   type Manifest,
   rolesAllow,
   type StoredCall,
@@ -17,11 +19,16 @@ import { compareTexts } from "./matrix.ts";
 /** A stored call, with its function set if that is stored. */
 export interface JudgedCall extends StoredCall {
   manifest?: Manifest | undefined;
+  /** What a connected candidate decides. The service does not judge the call then. */
+  judgement?: Judgement;
 }
 
-/** What a call would be under another function set. `show`: its result would have a member that it did not have. */
+/**
+ * What a call would be under another function set. `show`: its result would have a member that it did not have. `ask`:
+ * others could approve it.
+ */
 export interface WhatIfChange {
-  kind: "allow" | "deny" | "show";
+  kind: "allow" | "ask" | "deny" | "show";
   functionName: string;
   /** Null for queries without a role. */
   role: string | null;
@@ -104,17 +111,20 @@ class Tally {
       this.#defaultRoles.add(manifest.defaultRole ?? null);
     if (call.decision === undefined) return void this.#counts.unjudged++;
     const before = this.#base && (await judge(this.#base, call));
-    const after = await judge(this.#service, call);
-    if (!after || (this.#base && !before)) return void this.#counts.undecided++;
+    const role = call.roleByDefault ? this.#service.manifest.defaultRole : call.role;
+    const after = call.judgement ?? (await judge(this.#service, { ...call, role }));
+    if (after?.decision === undefined || (this.#base && !before)) return void this.#counts.undecided++;
     if (before && before.decision !== call.decision) return void this.#counts.drifted++;
     if (after.decision !== call.decision) {
       this.#counts.changed++;
       const kind = RANK[after.decision] > RANK[call.decision] ? "allow" : "deny";
       return this.#note(call, order, { kind, was: named(call), is: named(after) });
     }
-    const shown = call.succeeded ? this.#shows(call) : [];
-    this.#counts[shown.length > 0 ? "changed" : "unchanged"]++;
+    const shown = call.succeeded ? this.#shows(call, role) : [];
+    const asks = after.decision === "approval" ? this.#asks(call) : undefined;
+    this.#counts[shown.length > 0 || asks ? "changed" : "unchanged"]++;
     for (const member of shown) this.#note(call, order, { kind: "show", was: "not sent", is: member });
+    if (asks) this.#note(call, order, asks);
   }
 
   report(): WhatIfReport {
@@ -145,8 +155,20 @@ class Tally {
     noted.order.length = examples.length = Math.min(examples.length, EXAMPLES);
   }
 
+  /** The approvers, if others than before. Fewer approvers are a refusal of the rest. */
+  #asks({ functionName, manifest }: JudgedCall): Pick<WhatIfChange, "kind" | "was" | "is"> | undefined {
+    const before = this.#base?.manifest ?? manifest;
+    const [was, is] = [before, this.#service.manifest].map(
+      (set) => set?.functions.find(({ name }) => name === functionName)?.approval,
+    );
+    if (!was || !is) return undefined;
+    const isMore = (!is.fourEyes && was.fourEyes) || is.by.some((role) => !was.by.includes(role));
+    if (!isMore && is.fourEyes === was.fourEyes && is.by.length === was.by.length) return undefined;
+    return { kind: isMore ? "ask" : "deny", was: approvers(was), is: approvers(is) };
+  }
+
   /** Members that the role would receive in the call's result, and did not. */
-  #shows({ functionName, role, manifest, manifestHash, redacted }: JudgedCall): string[] {
+  #shows({ functionName, manifest, manifestHash, redacted }: JudgedCall, role: string | undefined): string[] {
     const key = JSON.stringify([manifestHash, functionName, role]);
     let shown = this.#shown.get(key);
     if (!shown) {
@@ -160,10 +182,13 @@ class Tally {
   }
 }
 
-const named = ({ decision, rule }: { decision: CaseDecision | undefined; rule?: string | undefined }): string =>
+const named = ({ decision, rule }: { decision?: CaseDecision | undefined; rule?: string | undefined }): string =>
   decision === "denied" && rule !== undefined ? `denied (${rule})` : decision!;
 
-const KINDS = ["allow", "show", "deny"];
+const approvers = ({ by, fourEyes }: ApprovalRule): string =>
+  `approval by ${by.join(", ")}${fourEyes ? ", not the sender" : ""}`;
+
+const KINDS = ["allow", "ask", "show", "deny"];
 
 const byImportance = (a: WhatIfChange, b: WhatIfChange): number =>
   KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) ||

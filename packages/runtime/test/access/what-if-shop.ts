@@ -24,6 +24,8 @@ export interface Planted {
   context?: true;
   without?: string;
   defaultRole?: string;
+  approvers?: string[];
+  fourEyes?: boolean;
 }
 
 /** The handlers that ran. */
@@ -45,6 +47,8 @@ export function shop(planted: Planted = {}): Service {
     output = "closed",
     without,
     defaultRole,
+    approvers = ["manager"],
+    fourEyes = true,
   } = planted;
   const of = (name: string, result: unknown = null) => ({
     name,
@@ -81,7 +85,7 @@ export function shop(planted: Planted = {}): Service {
       input,
       roles: refunders,
       authorize: (caller) => mayRefund(caller as Caller),
-      approval: { by: ["manager"], when: ({ input }) => input.amount > asksAbove },
+      approval: { by: approvers, fourEyes, when: ({ input }) => input.amount > asksAbove },
     }),
     defineFunction({ ...of("wipe_data"), effect: "destructive", input: z.object({}), roles: wipers }),
     defineFunction({ ...of("list_hours"), effect: "read", input: z.object({}), roles: hours }),

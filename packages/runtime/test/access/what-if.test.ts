@@ -198,9 +198,48 @@ test("calls of other services of the agent are left out, and a name that none of
   expect(foreign).toMatchObject({ otherServices: 1 });
 });
 
-test("a stored set with another default role is named, because its queries are judged with the role that they had", async () => {
+test("queries without a role are judged with the new default role, and earlier runs with the role that they had", async () => {
   const calls = await record(shop());
-  expect(await whatIf(shop({ defaultRole: "customer" }), calls)).toMatchObject({ otherDefaultRoles: [null] });
+  const marked = calls.map((call) => (call.role === undefined ? { ...call, roleByDefault: true as const } : call));
+  const manager = shop({ defaultRole: "manager" });
+
+  expect(lines(await whatIf(manager, marked))).toEqual(["allow wipe_data none denied (roles) → allowed 1"]);
+  expect(await whatIf(manager, calls)).toMatchObject({ changed: 0, otherDefaultRoles: [null] });
+});
+
+test.for<[string, Planted, string[]]>([
+  [
+    "another approver",
+    { approvers: ["manager", "support"] },
+    ["ask refund_order support approval by manager, not the sender → approval by manager, support, not the sender 1"],
+  ],
+  [
+    "the sender itself",
+    { fourEyes: false },
+    ["ask refund_order support approval by manager, not the sender → approval by manager 1"],
+  ],
+  [
+    "another role",
+    { approvers: ["support"] },
+    ["ask refund_order support approval by manager, not the sender → approval by support, not the sender 1"],
+  ],
+])("a call that others could approve is listed: %s", async ([, planted, expected]) => {
+  const calls = await record(shop());
+  expect(lines(await whatIf(shop(planted), calls))).toEqual(expected);
+  expect(lines(await whatIf(shop(planted), calls, { base: shop(planted) }))).toEqual([]);
+});
+
+test("an approver less is a refusal", async () => {
+  const calls = await record(shop({ approvers: ["manager", "support"] }));
+  expect(lines(await whatIf(shop(), calls))).toEqual([
+    "deny refund_order support approval by manager, support, not the sender → approval by manager, not the sender 1",
+  ]);
+});
+
+test("a candidate's judgement is taken in place of the service's", async () => {
+  const calls = (await record(shop())).map((call) => ({ ...call, judgement: { decision: "allowed" as const } }));
+  const report = await whatIf(shop(), [...calls.slice(0, 2), { ...calls[2]!, judgement: {} }]);
+  expect(report).toMatchObject({ calls: 3, unchanged: 1, changed: 1, undecided: 1 });
 });
 
 test("a call of a set that is not stored is judged, without its result", async () => {

@@ -1,3 +1,4 @@
+import { present } from "@patchbay/kit";
 import { decisionOf, ruleOf } from "@patchbay/engine/ports/refusal";
 import type { ListedCall, StoredCalls } from "@patchbay/engine/ports/store/call-store";
 import { fromJson, inBatches } from "../columns.ts";
@@ -67,6 +68,9 @@ async function callersOf({ reads }: Engine, runIds: readonly string[]) {
   const runs = reads.selectFrom("runs").select(["id", "request", "manifest_hash as hash"]);
   const rows = await inBatches(runIds, (ids) => runs.where("id", "in", ids).execute());
   return new Map(
-    rows.map(({ id, request, hash }) => [id, { context: fromJson(request).context, manifestHash: hash ?? undefined }]),
+    rows.map(({ id, request, hash }) => {
+      const { context, roleByDefault } = fromJson(request);
+      return [id, { context, manifestHash: hash ?? undefined, ...present({ roleByDefault }) }];
+    }),
   );
 }

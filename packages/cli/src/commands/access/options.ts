@@ -51,7 +51,13 @@ const modeOptions = () =>
     { modes: ["explain", "attack"], made: option("--context <json>", "the query's context") },
     { modes: ["what-if", "unused", "evidence"], made: agentOption("agent, as `agents list` shows its id") },
     { modes: ["what-if"], made: option("--url <url>", "read the calls from this service", { parse: parseUrl }) },
-    { modes: ["what-if"], made: option("--service-token <secret>", "with --url: has calls:read and calls:content") },
+    {
+      modes: ["what-if"],
+      made: option(
+        "--service-token <secret>",
+        "with --url: has calls:read, and calls:content unless the file is connected there with --shadow",
+      ),
+    },
     {
       modes: ["what-if"],
       made: option("--last <n>", "calls to judge, 1 to 10000", { parse: parseCount, preset: 1_000 }),

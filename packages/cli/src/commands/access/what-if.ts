@@ -20,7 +20,7 @@ export async function whatIf(path: string, service: Service, options: AccessOpti
   const { whatIf: judge } = await import("@patchbay/functions/access");
   const report =
     options.url !== undefined && options.database === undefined
-      ? await judge(service, remoteCalls(options, agent), { base })
+      ? await judge(service, await remoteCalls(service, options, agent), { base })
       : await withAdmin(options, (admin) => judge(service, admin.storedCalls(agent, { last }), { base }));
   if (report.calls > 0 && report.otherServices === report.calls)
     throw new CommandFailure(
@@ -28,8 +28,8 @@ export async function whatIf(path: string, service: Service, options: AccessOpti
     );
   const isAccepted = ({ functionName, role }: WhatIfChange): boolean =>
     accept.some((cell) => cell.functionName === functionName && [EVERY, role ?? NO_ROLE].includes(cell.role));
-  const changes = report.changes.map((is): Change => ({ ...is, accepted: is.kind === "allow" && isAccepted(is) }));
-  const refused = changes.filter(({ kind, accepted }) => kind === "allow" && !accepted);
+  const changes = report.changes.map((is): Change => ({ ...is, accepted: isWider(is) && isAccepted(is) }));
+  const refused = changes.filter((change) => isWider(change) && !change.accepted);
   const ok = refused.length === 0 && report.undecided === 0;
   if (json) printJson({ ok, ...report, changes });
   else print(shown({ ...report, changes }, { isCompared: base !== undefined }));
@@ -41,7 +41,7 @@ export async function whatIf(path: string, service: Service, options: AccessOpti
   const calls = refused.reduce((sum, change) => sum + change.calls, 0);
   const cells = [...new Set(refused.map(({ functionName, role }) => `${functionName}:${role ?? NO_ROLE}`))].join(",");
   throw new CommandFailure(
-    `${calls === 1 ? "One call" : `${calls} calls`} would be allowed that ${calls === 1 ? "was" : "were"} not. If intended, run with --accept ${cells}`,
+    `${calls === 1 ? "One call" : `${calls} calls`} would be allowed, or approved by others, that ${calls === 1 ? "was" : "were"} not. If intended, run with --accept ${cells}`,
   );
 }
 
@@ -56,7 +56,9 @@ async function loadBase(path: string, service: Service, file: string): Promise<S
 
 type Change = WhatIfChange & { accepted: boolean };
 
-const WORDS = { allow: "would allow", show: "would show", deny: "would deny" } as const;
+const isWider = ({ kind }: WhatIfChange): boolean => kind === "allow" || kind === "ask";
+
+const WORDS = { allow: "would allow", ask: "would ask others", show: "would show", deny: "would deny" } as const;
 
 function shown(
   report: Omit<WhatIfReport, "changes"> & { changes: Change[] },
@@ -98,7 +100,9 @@ function shown(
     calls === 0 ? "No stored calls." : `${calls} calls: ${parts.join("; ")}.`,
     ...(roles === ""
       ? []
-      : [`Queries without a role had the default role ${roles}, and are judged with it. ${service} has another one.`]),
+      : [
+          `Queries without a role had the default role ${roles}. ${service} has another one, with which they are judged.`,
+        ]),
     ...(isCompared || changed === 0
       ? []
       : ["Without --base FILE, records that changed since count as changes of the service."]),

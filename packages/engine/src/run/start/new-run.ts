@@ -96,7 +96,7 @@ export function complete(
   charged: boolean,
 ): { run: NewRun; next?: NextTurn } {
   const { chosen, fallback, prepared, caller } = checked;
-  const { role: _, ...request } = asked.request;
+  const { role: stated, ...request } = asked.request;
   const { manifest, manifestHash } = prepared.set;
   const subject = subjectOf(prepared.subject, request.provenSubject);
   const run: NewRun = {
@@ -106,6 +106,7 @@ export function complete(
     request: {
       ...request,
       ...caller,
+      ...(stated === undefined && { roleByDefault: true }),
       modelContext: prepared.modelContext,
       provider: chosen.provider.name,
       model: chosen.model,
