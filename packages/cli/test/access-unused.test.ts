@@ -1,9 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { openStore } from "@patchbay/control-plane/admin";
+import { openStore, startControlPlane } from "@patchbay/control-plane/admin";
+import { silentLog } from "@patchbay/kit";
 import { expect, test } from "vitest";
 import { administration } from "./support/administration.ts";
+import { runCommand } from "./support/command.ts";
 
 const SERVICE = join(import.meta.dirname, "../../../examples/quickstart/service.ts");
 
@@ -32,8 +34,18 @@ test("unused rights are shown with suggested role lists, which are written on re
   const ask = (...args: string[]) => admin.run("access", SERVICE, "--unused", "--agent", agentId, ...args);
   const shown = await ask("--since", "2d", "--write-suggestion", suggestion);
   const young = await ask("--json");
+  const plane = await startControlPlane({
+    database: `sqlite:${join(admin.folder, "patchbay.db")}`,
+    port: 0,
+    log: silentLog,
+  });
+  await using _plane = { [Symbol.asyncDispose]: () => plane.close({ graceMs: 0 }) };
+  const { secret } = await plane.admin.serviceTokens.create({ orgId, scopes: ["audit:read"] });
+  const remote = ["--agent", agentId, "--since", "2d", "--url", plane.url, "--service-token", secret];
+  const overHttp = await runCommand(["access", "unused", SERVICE, ...remote]);
 
   expect(shown).toMatchObject({ code: 0, stderr: "" });
+  expect(overHttp).toMatchObject({ code: 0, stdout: shown.stdout.replace(/Wrote .*\n/, "") });
   expect(shown.stdout).toMatch(/get_ticket +support +used +1 /);
   expect(shown.stdout).toMatch(/close_ticket +staff +roles +1 /);
   expect(shown.stdout).toContain("They would have refused 0 calls in the period and 0 calls in the whole log.");

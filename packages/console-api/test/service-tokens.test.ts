@@ -62,7 +62,7 @@ const OF_SCOPE: Record<ServiceScope, string[]> = {
     "POST /members/:member_id/link",
   ],
   "credits:read": ["GET /credits", "GET /credits/ledger", "GET /organisation"],
-  "audit:read": ["GET /audit", "GET /audit/export"],
+  "audit:read": ["GET /audit", "GET /audit/export", "POST /agents/:agent_id/access/evidence"],
   "calls:read": ["GET /agents/:agent_id/calls"],
   "calls:content": [],
   "approvals:read": ["GET /approvals"],

@@ -1,6 +1,7 @@
 /** Works on a control plane's database directly, also while a server uses it: for the command line, tools and tests. */
 export { AgentSettings } from "@patchbay/protocol";
 export { createAdmin, type Admin } from "@patchbay/server/accounts/admin";
+export type { AskedEvidence, EvidencePart } from "@patchbay/server/accounts/admin-evidence";
 export { parseSince } from "@patchbay/server/accounts/admin-records";
 export { generateSecret } from "@patchbay/server/accounts/secret";
 export { hashManifest } from "@patchbay/gateway/routing/manifest-hash";

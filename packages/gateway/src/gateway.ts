@@ -11,6 +11,7 @@ import { ServiceError } from "@patchbay/engine/ports/service-error";
 import { CallTracker } from "./calls/call-tracker.ts";
 import { LateResults } from "./calls/late-results.ts";
 import type { GatewayContext } from "./context.ts";
+import { askCandidate } from "./shadow/candidate-bus.ts";
 import { createShadows } from "./shadow/shadows.ts";
 import { acceptRuntime } from "./handshake/handshake.ts";
 import { closeWhenRevoked, createKeyQuota, type RuntimeKey } from "./handshake/runtime-keys.ts";
@@ -137,7 +138,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     runHook: picker.runHook,
     deliver: tracker.deliver,
     recover: tracker.recover,
-    judge: shadows.judge,
+    judge: askCandidate(options.bus),
     acknowledge: (call) => connections.acknowledge(call),
     connected: (agentId) => directory.isConnected(agentId),
     onChange: changes.on,

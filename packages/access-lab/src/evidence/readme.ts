@@ -6,14 +6,17 @@ interface About {
   findings: readonly string[];
   agent: string | undefined;
   since: string;
+  isSampled: boolean;
 }
 
 /** The first page in the evidence folder. */
-export function readmeOf({ service, versions, findings, agent, since }: About): string {
+export function readmeOf({ service, versions, findings, agent, since, isSampled }: About): string {
   const { patchbay, node, commit, hasUncommittedChanges, writtenAt } = versions;
   const source =
     commit === null ? "not in git" : `${commit}${hasUncommittedChanges === true ? ", with uncommitted changes" : ""}`;
-  const rows = [...FILES, ...(agent === undefined ? [] : RECORDS)].map(([name, what]) => `| \`${name}\` | ${what} |`);
+  const rows = [...FILES, ...(agent === undefined ? [] : RECORDS), ...(isSampled ? SAMPLE : [])].map(
+    ([name, what]) => `| \`${name}\` | ${what} |`,
+  );
   return `# Access of ${service}
 
 Written ${writtenAt} by Patchbay ${patchbay} on Node.js ${node}. Source: ${source}.
@@ -59,4 +62,9 @@ const RECORDS = [
     "the sealed entries: the agent's and the organisation's own in full, those of other agents as digests",
   ],
   ["recheck.mjs", "checks the two files above, without Patchbay"],
+] as const;
+
+const SAMPLE = [
+  ["sample.json", "the seed, the number of runs in the period, and the chosen ones: the lowest SHA-256 of `SEED:RUN`"],
+  ["sample.ndjson", "each chosen run with its events and audit entries; `run` is null after it was erased"],
 ] as const;

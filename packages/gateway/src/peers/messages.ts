@@ -12,10 +12,6 @@ export function runtimeSubject(agentId: string, instanceId: string): string {
   return `call.${agentId}.${createHash("sha256").update(instanceId).digest("base64url").slice(0, 22)}`;
 }
 
-/** Served by the replicas that a candidate with this function set is connected to. */
-export const candidateSubject = (agentId: string, manifestHash: string): string =>
-  `candidate.${agentId}.${manifestHash}`;
-
 /** Where a replica receives updates on its calls. */
 export const replicaSubject = (replicaId: string): string => `replica.${replicaId}`;
 
@@ -57,16 +53,6 @@ export const HostRequest = z.discriminatedUnion("type", [
   z.object({ type: z.literal("hook"), call: HookCall, timeoutMs: z.int(), trace }),
 ]);
 export type HostRequest = z.infer<typeof HostRequest>;
-
-/** Asks for a candidate's judgement of a stored call. `services`: those that the call may be for, if known. */
-export const JudgeRequest = z.object({
-  services: z.array(z.string()).optional(),
-  functionName: z.string(),
-  role: z.string().optional(),
-  roleByDefault: z.literal(true).optional(),
-  context: jsonObject,
-  arguments: json,
-});
 
 /**
  * Answers `call`. `sent`: its frame has already left, at `sentAt` by the database's clock. `never`: the attempt was

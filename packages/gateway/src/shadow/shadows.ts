@@ -1,12 +1,8 @@
 import { clearTimer, setInterval, timeoutSignal } from "@patchbay/kit/time";
-import { isOfService, Judgement, type Manifest, servicesOf, type StoredCall } from "@patchbay/protocol";
-import { type JsonValue, present } from "@patchbay/kit";
-import { NoResponders, RequestLost } from "@patchbay/engine/ports/bus";
-import { ServiceError } from "@patchbay/engine/ports/service-error";
-import type { FunctionGateway } from "@patchbay/engine/ports/function-gateway";
+import { isOfService, type Manifest, type StoredCall } from "@patchbay/protocol";
 import type { Candidate, Difference } from "@patchbay/engine/ports/store/shadow-store";
 import type { GatewayContext } from "../context.ts";
-import { candidateSubject, JudgeRequest } from "../peers/messages.ts";
+import { serveCandidate } from "./candidate-bus.ts";
 import type { ShadowConnection } from "./shadow-connection.ts";
 
 interface ShadowsDeps extends Pick<GatewayContext, "shadows" | "store" | "within" | "bus" | "log"> {
@@ -67,14 +63,7 @@ export function createShadows({ shadows, store, within, bus, log, everyMs = EVER
       }, everyMs);
       const serving = new DisposableStack();
       serving.adopt(timer, clearTimer);
-      serving.use(
-        bus.serve(candidateSubject(agentId, manifestHash), async (body) => {
-          const { services, ...call } = JudgeRequest.parse(body);
-          if (services && !services.includes(service)) return {};
-          const judgement = await connection.judge({ role: undefined, ...call }, timeoutSignal(ANSWER_MS));
-          return present({ ...judgement }) as JsonValue;
-        }),
-      );
+      serving.use(serveCandidate(bus, connection));
       connections.set(connection, serving);
     },
 
@@ -85,21 +74,6 @@ export function createShadows({ shadows, store, within, bus, log, everyMs = EVER
       await within(candidate.orgId, () => shadows.end(candidate)).catch((error: unknown) =>
         log.warn("the end of a candidate was not stored", { agentId: candidate.agentId, error }),
       );
-    },
-
-    /** See `FunctionGateway.judge`. */
-    async judge(...[agentId, manifestHash, call, signal]: Parameters<FunctionGateway["judge"]>): Promise<Judgement> {
-      const { functionName, role, roleByDefault, context, arguments: given, manifest } = call;
-      const services = manifest && servicesOf(manifest, functionName);
-      const body = { functionName, context, arguments: given, ...present({ role, roleByDefault, services }) };
-      try {
-        const options = { timeoutMs: ANSWER_MS, signal };
-        return Judgement.parse(await bus.request(candidateSubject(agentId, manifestHash), body, options));
-      } catch (error) {
-        if (error instanceof RequestLost) return {};
-        if (!(error instanceof NoResponders)) throw error;
-        throw new ServiceError("conflict", `No candidate with the function set ${manifestHash} is connected.`);
-      }
     },
 
     goingAway(): void {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { CancelResponse } from "../response.ts";
 import { ACCESS_ROUTES } from "./access-routes.ts";
+import { EVIDENCE_ROUTES } from "./evidence-routes.ts";
 import * as agents from "./agents.ts";
 import { APPROVAL_ROUTES } from "./approval-routes.ts";
 import * as insight from "./insight.ts";
@@ -25,6 +26,7 @@ const startsRun = { idempotency: "run", needs: "developer" } as const;
 export const CONSOLE_ROUTES = {
   ...MEMBER_ROUTES,
   ...ACCESS_ROUTES,
+  ...EVIDENCE_ROUTES,
   ...APPROVAL_ROUTES,
   ...WEBHOOK_ROUTES,
   ...SERVICE_TOKEN_ROUTES,

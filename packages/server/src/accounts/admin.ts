@@ -5,6 +5,7 @@ import { auditAdmin, type AuditAdmin } from "./admin-audit.ts";
 import { accountAdmin, type AccountAdmin } from "./admin-accounts.ts";
 import { agentAdmin, type AgentAdmin } from "./admin-agents.ts";
 import { createCredentials, credentialAdmin, type CredentialAdmin, type Credentials } from "./credentials.ts";
+import { evidenceAdmin, type EvidenceAdmin } from "./admin-evidence.ts";
 import { recordAdmin, type RecordAdmin } from "./admin-records.ts";
 import { webhookAdmin, type WebhookAdmin } from "./admin-webhooks.ts";
 import { createMembers, type Members } from "./members.ts";
@@ -18,6 +19,7 @@ export type Admin = AccountAdmin &
   AccessAdmin &
   AuditAdmin &
   CredentialAdmin &
+  EvidenceAdmin &
   RecordAdmin &
   WebhookAdmin & {
     readonly credentials: Credentials;
@@ -41,13 +43,15 @@ export function createAdmin({ store, tiers = DEFAULT_TIERS, by, prices, agentCha
   const credentials = createCredentials(store, by);
   const context = { tiers, author: by === undefined ? {} : { keyId: by }, agentChanged };
   const accounts = accountAdmin(store, context);
+  const [audit, records] = [auditAdmin(store), recordAdmin(store)];
   return {
     ...accounts,
     ...agentAdmin(store, { ...context, orgFor: accounts.orgFor, credentials, prices }),
     ...accessAdmin(store, { by, agentChanged }),
-    ...auditAdmin(store),
+    ...audit,
     ...credentialAdmin(credentials),
-    ...recordAdmin(store),
+    ...records,
+    ...evidenceAdmin(store, { ...audit, ...records }),
     ...webhookAdmin(store, context),
     credentials,
     members: createMembers(store, by),

@@ -79,10 +79,10 @@ async function loadAnd(file: string | undefined, run: (loaded: Loaded) => Promis
 
 /** The mode that the flags name, if any. Throws for options without the flag that they need. */
 function requireModes(options: AccessOptions): Mode | undefined {
-  const { search, mutants, check, against, adopt, minKilled, seed } = options;
+  const { search, mutants, evidence, check, against, adopt, minKilled, seed } = options;
   if (minKilled !== undefined && !mutants) throw new CommandFailure("--min-killed needs --mutants.");
   if (against !== undefined && !search && !check) throw new CommandFailure("--against needs --search or --check.");
-  if ((adopt || (seed !== undefined && !check)) && !search && !mutants)
+  if ((adopt || (seed !== undefined && !check && evidence === undefined)) && !search && !mutants)
     throw new CommandFailure(`${adopt ? "--adopt" : "--seed"} needs --search or --mutants.`);
   return MODE_NAMES.find((mode) => options[attributeOf(mode)] !== undefined);
 }

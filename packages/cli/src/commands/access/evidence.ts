@@ -1,9 +1,8 @@
-import { isoTime } from "@patchbay/kit";
 import { randomInt } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import type { Store } from "@patchbay/control-plane/admin";
+import type { Admin, EvidencePart } from "@patchbay/control-plane/admin";
 import type { AccessLock, AccessMatrix } from "@patchbay/functions/access";
 import type { Service } from "@patchbay/functions";
 import { createFolder, type EvidenceFolder } from "@patchbay/access-lab/evidence/folder";
@@ -18,8 +17,8 @@ import { judgeOf } from "@patchbay/access-lab/search/judge";
 import { mutantsOf } from "@patchbay/access-lab/search/mutants";
 import { DEFAULTS, explore } from "@patchbay/access-lab/search/search";
 import { launchJudge } from "../../search-child.ts";
-import { withAdmin } from "../administer.ts";
 import type { AccessOptions } from "./options.ts";
+import { withEvidence } from "./records.ts";
 import type { Loaded } from "./search.ts";
 
 /** A loaded service and its current access. */
@@ -34,6 +33,8 @@ type Findings = string[];
 /** `access --evidence`: writes a service's access with checksums, and every finding. */
 export async function writeEvidence(examined: Examined, options: AccessOptions): Promise<void> {
   const { evidence: path = "", agent, json } = options;
+  if (options.sample !== undefined && agent === undefined)
+    throw new CommandFailure("--sample needs the agent whose runs it shows: --agent ID.");
   const folder = await createFolder(path);
   const findings = [
     ...(agent === undefined ? [] : await writeRecords(folder, examined, { ...options, agent })),
@@ -45,7 +46,14 @@ export async function writeEvidence(examined: Examined, options: AccessOptions):
   await folder.write("versions.json", versions);
   await folder.write(
     "README.md",
-    readmeOf({ service: examined.matrix.service, versions, findings, agent, since: options.since }),
+    readmeOf({
+      service: examined.matrix.service,
+      versions,
+      findings,
+      agent,
+      since: options.since,
+      isSampled: options.sample !== undefined,
+    }),
   );
   const files = await folder.seal();
   if (json) printJson({ folder: path, files, findings });
@@ -106,58 +114,48 @@ async function writeSearch(folder: EvidenceFolder, { path, service, files }: Exa
   await folder.write("adequacy.json", { seed, percent: percentKilled(adequacy), ...counts, survivors });
 }
 
-/** Connected sets, their users, and the sealed audit log for the period. */
+/** The rights that were used, connected sets, the sealed audit log for the period, and a sample of its runs. */
 async function writeRecords(
   folder: EvidenceFolder,
   { service }: Examined,
   options: AccessOptions & { agent: string },
 ): Promise<Findings> {
-  const { agent: agentId, since } = options;
-  return await withAdmin(options, async (admin, store) => {
-    const use = await admin.accessUse(agentId, service.manifest, { since });
-    const { orgId } = (await store.accounts.getAgent(agentId))!;
-    await store.audit.seal({ orgId });
-    const verified = await admin.verifyAudit(orgId);
-    await folder.write("connected.json", await connectedSets(store, agentId, service));
-    await folder.write("use.json", use);
-    await folder.write("audit-check.json", verified);
-    await folder.write("recheck.mjs", RECHECK);
-    await folder.writeLines(slice(store, { orgId, agentId, from: Date.parse(use.since) }), [SEALS, ENTRIES]);
-    const { faults, omittedFaults } = verified;
-    const more = omittedFaults === 0 ? [] : [`audit log: ${omittedFaults} more faults`];
-    return [...faults.map((fault) => `audit log: ${fault}`), ...more];
+  const { agent, since, sample } = options;
+  const seed = options.seed ?? randomInt(2 ** 32);
+  const names = ["audit-seals.ndjson", "audit.ndjson", ...(sample === undefined ? [] : ["sample.ndjson"])];
+  const findings: Findings = [];
+  const asked = { agent, since, ...(sample !== undefined && { sample, seed }) };
+  await withEvidence(service, options, asked, async (parts) => {
+    await folder.writeLines(linesOf(parts), names);
   });
+  await folder.write("recheck.mjs", RECHECK);
+  return findings;
+
+  async function* linesOf(parts: AsyncIterable<EvidencePart>) {
+    for await (const { file, content } of parts)
+      if (file.endsWith(".ndjson")) yield [file, content] as const;
+      else {
+        await folder.write(file, file === "connected.json" ? await connectedTo(service, content as Set[]) : content);
+        if (file === "audit-check.json") findings.push(...faultsOf(content as Verified));
+      }
+  }
+}
+
+type Verified = Awaited<ReturnType<Admin["verifyAudit"]>>;
+type Set = { service: string; manifestHash: string };
+
+function faultsOf({ faults, omittedFaults }: Verified): Findings {
+  const more = omittedFaults === 0 ? [] : [`audit log: ${omittedFaults} more faults`];
+  return [...faults.map((fault) => `audit log: ${fault}`), ...more];
 }
 
 /** The agent's function sets, and whether the service's newest one matches the file. */
-async function connectedSets({ runtimes }: Store, agentId: string, { manifest }: Service) {
+async function connectedTo({ manifest }: Service, sets: Set[]) {
   const { hashManifest } = await import("@patchbay/control-plane/admin");
   const manifestHash = hashManifest(manifest);
-  const sets = await runtimes.functionSets(agentId);
   const newest = sets.findLast(({ service }) => service === manifest.name);
   return {
     file: { service: manifest.name, manifestHash, isNewest: newest?.manifestHash === manifestHash },
-    sets: sets.map(({ firstSeenAt, confirmedAt, ...set }) => ({
-      ...set,
-      firstSeenAt: isoTime(firstSeenAt),
-      ...(confirmedAt !== undefined && { confirmedAt: isoTime(confirmedAt) }),
-    })),
+    sets,
   };
-}
-
-const SEALS = "audit-seals.ndjson";
-const ENTRIES = "audit.ndjson";
-
-/** The period's seals with their entries. Other agents' entries are withheld: their digests suffice to check the seals. */
-async function* slice(
-  { audit }: Store,
-  { orgId, agentId, from }: { orgId: string; agentId: string; from: number },
-): AsyncGenerator<readonly [string, object]> {
-  for await (const segment of audit.check(orgId)) {
-    if (!("seq" in segment) || segment.to.at < from) continue;
-    const { seq, before, head, entries, to, content, found } = segment;
-    yield [SEALS, { org: orgId, seq, before, head, entries, at: to.at, id: to.id, content }];
-    for (const { line, digest, agentId: of } of found)
-      yield [ENTRIES, { seal: seq, digest, ...((of === null || of === agentId) && { entry: line }) }];
-  }
 }

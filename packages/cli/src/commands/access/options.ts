@@ -50,13 +50,19 @@ const modeOptions = () =>
     { modes: ["explain"], made: option("--input <json>", "the call's arguments") },
     { modes: ["explain", "attack"], made: option("--context <json>", "the query's context") },
     { modes: ["what-if", "unused", "evidence"], made: agentOption("agent, as `agents list` shows its id") },
-    { modes: ["what-if"], made: option("--url <url>", "read the calls from this service", { parse: parseUrl }) },
     {
-      modes: ["what-if"],
-      made: option(
-        "--service-token <secret>",
-        "with --url: has calls:read, and calls:content unless the file is connected there with --shadow",
-      ),
+      modes: ["what-if", "unused", "evidence"],
+      made: option("--url <url>", "read the records from this service, not from a database", { parse: parseUrl }),
+    },
+    {
+      modes: ["evidence"],
+      made: option("--sample <n>", "add this many runs of the period with their whole trace; --seed chooses them", {
+        parse: parseCount,
+      }),
+    },
+    {
+      modes: ["what-if", "unused", "evidence"],
+      made: option("--service-token <secret>", "with --url: has the scope calls:read for what-if, else audit:read"),
     },
     {
       modes: ["what-if"],
@@ -82,7 +88,7 @@ const modeOptions = () =>
     },
     { modes: ["search", "mutants"], made: option("--adopt", "write found calls as cases") },
     {
-      modes: ["search", "mutants"],
+      modes: ["search", "mutants", "evidence"],
       made: option("--seed <number>", "the call seed, 0 to 4294967295 (default: random)", { parse: seed }),
     },
     {

@@ -4,8 +4,8 @@ import type { Service } from "@patchbay/functions";
 import { CommandFailure, reasonOf } from "@patchbay/loading/failure";
 import { oneLine, print, printJson } from "../../output.ts";
 import { table } from "../../table.ts";
-import { withAdmin } from "../administer.ts";
 import type { AccessOptions } from "./options.ts";
+import { withEvidence } from "./records.ts";
 
 type AccessUse = Awaited<ReturnType<Admin["accessUse"]>>;
 
@@ -13,7 +13,10 @@ type AccessUse = Awaited<ReturnType<Admin["accessUse"]>>;
 export async function unused(service: Service, options: AccessOptions): Promise<void> {
   const { agent, since, keep = [], writeSuggestion: file } = options;
   if (agent === undefined) throw new CommandFailure("--unused reads the calls of one agent. Name it with --agent ID.");
-  const found = await withAdmin(options, (admin) => admin.accessUse(agent, service.manifest, { since, keep }));
+  const found = await withEvidence(service, options, { agent, since, keep }, async (parts) => {
+    for await (const { content } of parts) return content as AccessUse;
+    throw new CommandFailure("The service ended its answer before the rights.");
+  });
   if (file !== undefined) await save(file, found);
   if (options.json) printJson(found);
   else print(describe(found, service, file));

@@ -6,7 +6,7 @@ import { findServiceFile, loadService } from "../../service-file.ts";
 import { table } from "../../table.ts";
 import { withAdmin } from "../administer.ts";
 import type { AccessOptions } from "./options.ts";
-import { remoteCalls } from "./remote-calls.ts";
+import { isRemote, remoteCalls } from "./records.ts";
 
 /** The role in --accept and in the output for a query without a role. */
 const NO_ROLE = "none";
@@ -18,10 +18,9 @@ export async function whatIf(path: string, service: Service, options: AccessOpti
   if (agent === undefined) throw new CommandFailure("--what-if needs the agent whose calls it judges: --agent ID.");
   const base = baseFile === undefined ? undefined : await loadBase(path, service, baseFile);
   const { whatIf: judge } = await import("@patchbay/functions/access");
-  const report =
-    options.url !== undefined && options.database === undefined
-      ? await judge(service, await remoteCalls(service, options, agent), { base })
-      : await withAdmin(options, (admin) => judge(service, admin.storedCalls(agent, { last }), { base }));
+  const report = isRemote(options)
+    ? await judge(service, await remoteCalls(service, options, agent), { base })
+    : await withAdmin(options, (admin) => judge(service, admin.storedCalls(agent, { last }), { base }));
   if (report.calls > 0 && report.otherServices === report.calls)
     throw new CommandFailure(
       `None of the last ${report.calls} calls of ${agent} is one of the service ${service.manifest.name}. Check --agent and the name of the service.`,

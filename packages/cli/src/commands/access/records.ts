@@ -1,3 +1,6 @@
+import type { AskedEvidence, EvidencePart } from "@patchbay/control-plane/admin";
+import { present } from "@patchbay/kit";
+import { withAdmin } from "../administer.ts";
 import type { Manifest } from "@patchbay/protocol";
 import type { JudgedCall } from "@patchbay/functions/access";
 import type { Service } from "@patchbay/functions";
@@ -5,15 +8,16 @@ import { CommandFailure } from "@patchbay/loading/failure";
 import type { AccessOptions } from "./options.ts";
 
 /** Asks the service at `--url` with the service token. Undefined for the status `unless`. */
-export async function askRemote(
+async function askRemote(
   { url, serviceToken }: AccessOptions,
   path: string,
-  unless?: number,
+  { unless, body }: { unless?: number; body?: object } = {},
 ): Promise<Response | undefined> {
   if (serviceToken === undefined)
     throw new CommandFailure("--url needs a --service-token, unless --database is given.");
   const address = `${url}/api/${path}`;
-  const response = await fetch(address, { headers: { Authorization: `Bearer ${serviceToken}` } });
+  const headers = { Authorization: `Bearer ${serviceToken}`, "Content-Type": "application/json" };
+  const response = await fetch(address, { headers, ...(body && { method: "POST", body: JSON.stringify(body) }) });
   if (response.status === unless) return undefined;
   if (!response.ok) throw new CommandFailure(`${address} answered ${response.status}: ${await response.text()}`);
   return response;
@@ -32,7 +36,7 @@ export async function remoteCalls(
   const path = `agents/${encodeURIComponent(agent)}/calls`;
   const judged =
     options.base === undefined
-      ? await askRemote(options, `${path}?candidate=${hashManifest(manifest)}`, 409)
+      ? await askRemote(options, `${path}?candidate=${hashManifest(manifest)}`, { unless: 409 })
       : undefined;
   return callsOf(judged ?? (await askRemote(options, path))!, options);
 }
@@ -52,8 +56,32 @@ async function* callsOf(response: Response, { last }: AccessOptions): AsyncGener
   }
 }
 
+/** An agent's evidence from the service at `--url`, else from the database. */
+export async function withEvidence<T>(
+  { manifest }: Service,
+  options: AccessOptions,
+  { agent, ...asked }: Omit<AskedEvidence, "manifest"> & { agent: string },
+  work: (parts: AsyncIterable<EvidencePart>) => Promise<T>,
+): Promise<T> {
+  if (!isRemote(options))
+    return await withAdmin(options, (admin) => work(admin.evidence(agent, { manifest, ...asked })));
+  const functions = manifest.functions.map(({ name, roles }) => ({ name, roles }));
+  const { roles, defaultRole } = manifest;
+  const body = { functions, ...asked, ...present({ roles, defaultRole }) };
+  return await work(
+    partsOf((await askRemote(options, `agents/${encodeURIComponent(agent)}/access/evidence`, { body }))!),
+  );
+}
+
+/** `--database` may come from the environment, next to `--url`. */
+export const isRemote = ({ url, database }: AccessOptions): boolean => url !== undefined && database === undefined;
+
+async function* partsOf(response: Response): AsyncGenerator<EvidencePart> {
+  for await (const line of linesOf(response)) yield JSON.parse(line) as EvidencePart;
+}
+
 /** The lines of an NDJSON response. */
-export async function* linesOf({ body }: Response): AsyncGenerator<string> {
+async function* linesOf({ body }: Response): AsyncGenerator<string> {
   let rest = "";
   for await (const text of body!.pipeThrough(new TextDecoderStream())) {
     const lines = `${rest}${text}`.split("\n");

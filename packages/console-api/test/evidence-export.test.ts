@@ -1,0 +1,75 @@
+import type { ServiceScope } from "@patchbay/protocol/console";
+import { expect, test } from "vitest";
+import { sampleRun } from "../../store/test/contract/world.ts";
+import { failureOf, openConsole } from "./support/open-console.ts";
+
+const functions = [{ name: "get_order", roles: ["clerk"] }];
+const asked = { functions, since: "2d" };
+
+async function openDesk() {
+  const console = await openConsole();
+  const { admin, store, orgId } = console;
+  const { agentId } = await admin.createAgent("Desk", { orgId });
+  const program = console.browser();
+  for (const runId of ["run_1", "run_2", "run_3"]) {
+    const audit = [{ action: "run.started", agentId, runId }];
+    await store.runs.start(sampleRun({ orgId, agentId, runId, threadId: `thr_${runId}`, newThread: true, audit }));
+  }
+  return {
+    ...console,
+    agentId,
+    async ask(scopes: ServiceScope[], body: object) {
+      const { secret } = await admin.serviceTokens.create({ orgId, scopes });
+      const headers = { Authorization: `Bearer ${secret}` };
+      return program.ask("POST", `/api/agents/${agentId}/access/evidence`, { headers, body });
+    },
+  };
+}
+
+const partsOf = async (response: Response): Promise<{ file: string; content: Record<string, unknown> }[]> =>
+  (await response.text())
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as { file: string; content: Record<string, unknown> });
+
+test("the evidence over HTTP is that from the database, and begins with the rights", async () => {
+  await using desk = await openDesk();
+  const found = await partsOf(await desk.ask(["audit:read"], asked));
+  const manifest = { functions } as never;
+  const direct = await Array.fromAsync(desk.admin.evidence(desk.agentId, { manifest, since: "2d" }));
+
+  expect(found.map(({ file }) => file)).toEqual(direct.map(({ file }) => file));
+  expect(found[0]).toMatchObject({
+    file: "use.json",
+    content: {
+      rights: [
+        { functionName: "get_order", role: null },
+        { functionName: "get_order", role: "clerk" },
+      ].slice(1),
+    },
+  });
+  expect(found.map(({ file }) => file)).toContain("audit-check.json");
+});
+
+test("a sample needs the scope for contents, is chosen by its seed, and names erased runs", async () => {
+  await using desk = await openDesk();
+  const scopes: ServiceScope[] = ["audit:read", "calls:read", "calls:content"];
+  const ask = async (seed: number) => {
+    const parts = await partsOf(await desk.ask(scopes, { ...asked, sample: 2, seed }));
+    const [chosen, ...traces] = parts.filter(({ file }) => file.startsWith("sample"));
+    return { chosen: chosen!.content, traces: traces.map(({ content }) => content) };
+  };
+  const first = await ask(7);
+  const [erased = ""] = first.traces.map(({ runId }) => runId as string);
+  await desk.store.threads.erase(desk.agentId, `thr_${erased}`);
+  const again = await ask(7);
+
+  expect(await failureOf(await desk.ask(["audit:read"], { ...asked, sample: 2 }))).toEqual([403, "scope_required"]);
+  expect(first.chosen).toMatchObject({ seed: 7, population: 3 });
+  expect(first.traces).toMatchObject([
+    { run: { runId: erased }, audit: [{ action: "run.started" }] },
+    { run: { items: [] } },
+  ]);
+  expect(again.chosen).toEqual(first.chosen);
+  expect(again.traces[0]).toMatchObject({ runId: erased, run: null, audit: [{ action: "run.started" }] });
+});

@@ -1,0 +1,104 @@
+import { createHash } from "node:crypto";
+import { isoTime, present } from "@patchbay/kit";
+import type { Store } from "@patchbay/engine/ports/store/stores";
+import type { AskedUse } from "./access-use.ts";
+import type { AuditAdmin } from "./admin-audit.ts";
+import { agentOf } from "./admin-error.ts";
+import { findRun, parseSince, type RecordAdmin } from "./admin-records.ts";
+
+/** A file of the evidence, or a line of a file whose name ends with `.ndjson`. */
+export interface EvidencePart {
+  file: string;
+  content: object;
+}
+
+export interface AskedEvidence {
+  /** The service's functions and roles. */
+  manifest: AskedUse["manifest"];
+  /** A time, or a duration before now (`90d`). */
+  since: string;
+  keep?: readonly string[] | undefined;
+  /** How many of the period's runs to show with their whole trace, chosen by the seed. Default 0. */
+  sample?: number | undefined;
+  seed?: number | undefined;
+}
+
+/** What an agent's database proves. */
+export interface EvidenceAdmin {
+  /** First `use.json`, the rights that the roles used. Seals the audit log up to now. */
+  evidence(agentId: string, asked: AskedEvidence): AsyncGenerator<EvidencePart, undefined, undefined>;
+}
+
+export function evidenceAdmin(store: Store, admin: AuditAdmin & RecordAdmin): EvidenceAdmin {
+  const { accounts, audit, runtimes } = store;
+  return {
+    async *evidence(agentId, { manifest, since, sample = 0, seed = 0, ...asked }) {
+      const { orgId } = await agentOf(accounts, agentId);
+      const use = await admin.accessUse(agentId, manifest, { since, ...present(asked) });
+      yield { file: "use.json", content: use };
+      await audit.seal({ orgId });
+      const sets = await runtimes.functionSets(agentId);
+      const content = sets.map(({ firstSeenAt, confirmedAt, ...set }) => ({
+        ...set,
+        firstSeenAt: isoTime(firstSeenAt),
+        ...(confirmedAt !== undefined && { confirmedAt: isoTime(confirmedAt) }),
+      }));
+      yield { file: "connected.json", content };
+      yield { file: "audit-check.json", content: await admin.verifyAudit(orgId) };
+      yield* slice(store, { orgId, agentId, from: Date.parse(use.since) });
+      if (sample > 0) {
+        const from = parseSince(since, await store.now());
+        yield* sampleOf(store, admin, { agentId, from, sample, seed });
+      }
+      return undefined;
+    },
+  };
+}
+
+/** The period's seals with their entries. Other agents' entries are withheld: their digests suffice to check the seals. */
+async function* slice(
+  { audit }: Store,
+  { orgId, agentId, from }: { orgId: string; agentId: string; from: number },
+): AsyncGenerator<EvidencePart> {
+  for await (const segment of audit.check(orgId)) {
+    if (!("seq" in segment) || segment.to.at < from) continue;
+    const { seq, before, head, entries, to, content, found } = segment;
+    const seal = { org: orgId, seq, before, head, entries, at: to.at, id: to.id, content };
+    yield { file: "audit-seals.ndjson", content: seal };
+    for (const { line, digest, agentId: of } of found) {
+      const entry = { seal: seq, digest, ...((of === null || of === agentId) && { entry: line }) };
+      yield { file: "audit.ndjson", content: entry };
+    }
+  }
+}
+
+/** The population is every run that the audit log says was started, so that an erased run cannot leave it. */
+async function* sampleOf(
+  store: Store,
+  admin: RecordAdmin,
+  { agentId, from, sample, seed }: { agentId: string; from: number; sample: number; seed: number },
+): AsyncGenerator<EvidencePart> {
+  const population: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await store.audit.list({
+      agentId,
+      action: "run.started",
+      since: from,
+      limit: 1_000,
+      ...present({ cursor }),
+    });
+    population.push(...page.items.flatMap(({ runId }) => runId ?? []));
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  const rank = (runId: string): string => createHash("sha256").update(`${seed}:${runId}`).digest("hex");
+  const ranked = population.map((runId) => ({ runId, rank: rank(runId) }));
+  const chosen = ranked.toSorted((a, b) => (a.rank < b.rank ? -1 : 1)).slice(0, sample);
+  yield { file: "sample.json", content: { seed, population: population.length, runs: chosen } };
+  for (const { runId } of chosen) {
+    const isKept = (await findRun(store, runId, agentId)) !== undefined;
+    const entries = await admin.listAudit(agentId, { runId, limit: 1_000 });
+    const run = isKept ? await admin.showRun(runId) : null;
+    yield { file: "sample.ndjson", content: { runId, run, audit: entries.items.toReversed() } };
+  }
+}
