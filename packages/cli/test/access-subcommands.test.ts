@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { runCommand, temporaryFolder } from "./support/command.ts";
 
 const functionsPackage = fileURLToPath(new URL("../../functions/src/index.ts", import.meta.url));
-const MODES = ["search", "mutants", "attack", "explain", "what-if", "unused", "evidence"];
+const MODES = ["search", "mutants", "attack", "explain", "what-if", "unused", "review", "evidence"];
 
 async function shop() {
   const folder = await temporaryFolder();

@@ -43,6 +43,7 @@ export function addAccessCommand(program: Command): void {
     "patchbay access mutants service.ts --min-killed 90           # in CI: fails when the cases test too little",
     "patchbay access attack service.ts                            # try to reach what a role must not reach",
     "patchbay access what-if service.ts --agent agt_... --base ../main/service.ts",
+    "patchbay access review service.ts --against origin/main --agent agt_... --url https://queries.example.com > review.md",
     "patchbay access unused service.ts --agent agt_... --since 90d   # rights that no role used",
     "patchbay access evidence service.ts ./evidence --agent agt_...   # files for auditors",
     `patchbay access explain service.ts get_ticket --role staff --input '{"ticketId":"T-100"}'`,
@@ -79,10 +80,11 @@ async function loadAnd(file: string | undefined, run: (loaded: Loaded) => Promis
 
 /** The mode that the flags name, if any. Throws for options without the flag that they need. */
 function requireModes(options: AccessOptions): Mode | undefined {
-  const { search, mutants, evidence, check, against, adopt, minKilled, seed } = options;
+  const { search, mutants, review, evidence, check, against, adopt, minKilled, seed } = options;
   if (minKilled !== undefined && !mutants) throw new CommandFailure("--min-killed needs --mutants.");
-  if (against !== undefined && !search && !check) throw new CommandFailure("--against needs --search or --check.");
-  if ((adopt || (seed !== undefined && !check && evidence === undefined)) && !search && !mutants)
+  if (against !== undefined && !search && !check && !review)
+    throw new CommandFailure("--against needs --search or --check.");
+  if ((adopt || (seed !== undefined && !check && !review && evidence === undefined)) && !search && !mutants)
     throw new CommandFailure(`${adopt ? "--adopt" : "--seed"} needs --search or --mutants.`);
   return MODE_NAMES.find((mode) => options[attributeOf(mode)] !== undefined);
 }
@@ -105,6 +107,10 @@ async function access(loaded: Loaded, options: AccessOptions, mode: Mode | undef
   if (mode === "evidence") {
     const { writeEvidence } = await import("./evidence.ts");
     return await writeEvidence({ ...loaded, matrix, lock }, options);
+  }
+  if (mode === "review") {
+    const { review } = await import("./review.ts");
+    return await review(loaded, lock, options);
   }
   const { against } = options;
   const searchCode: CodeSearch | undefined =

@@ -91,7 +91,7 @@ export async function saveLock(path: string, now: AccessLock, { json }: { json?:
 export type CodeSearch = (asked: { lock: string; names: readonly string[] }) => Promise<SearchedCode>;
 
 /** True for changed code that decides calls, and changed defaults. Code in a result schema decides none, so that a search shows nothing. */
-function isSearchable({ kind, about, functionName }: AccessChange): boolean {
+export function isSearchable({ kind, about, functionName }: AccessChange): boolean {
   if (kind !== "unproven") return false;
   return about === "parsing" || (functionName !== undefined && (about === "authorize" || about === "approval"));
 }
@@ -141,7 +141,7 @@ async function readLock(servicePath: string): Promise<{ file: string; lock: Acce
 }
 
 /** What the never-list next to a service file forbids and the service grants. Empty without a list. */
-async function forbiddenBy(servicePath: string, now: AccessLock): Promise<string[]> {
+export async function forbiddenBy(servicePath: string, now: AccessLock): Promise<string[]> {
   const { file, exists } = neverFileOf(servicePath);
   if (!exists) return [];
   const { findForbidden, parseNever } = await import("@patchbay/functions/access");

@@ -22,6 +22,7 @@ export const MODES = {
   explain: "show which rule decides a call",
   "what-if": "judge an agent's stored calls; exit 1 if a refused one would be allowed",
   unused: "show which roles did not use their functions, from the audit log",
+  review: "write a change of access since a git revision as Markdown; exit 1 if it needs a decision",
   evidence: "write what an auditor re-checks into a new folder; exit 1 on any finding",
 };
 
@@ -49,9 +50,9 @@ const modeOptions = () =>
     { modes: ["explain"], made: option("--role <role>", "the query's role") },
     { modes: ["explain"], made: option("--input <json>", "the call's arguments") },
     { modes: ["explain", "attack"], made: option("--context <json>", "the query's context") },
-    { modes: ["what-if", "unused", "evidence"], made: agentOption("agent, as `agents list` shows its id") },
+    { modes: ["what-if", "review", "unused", "evidence"], made: agentOption("agent, as `agents list` shows its id") },
     {
-      modes: ["what-if", "unused", "evidence"],
+      modes: ["what-if", "review", "unused", "evidence"],
       made: option("--url <url>", "read the records from this service, not from a database", { parse: parseUrl }),
     },
     {
@@ -61,7 +62,7 @@ const modeOptions = () =>
       }),
     },
     {
-      modes: ["what-if", "unused", "evidence"],
+      modes: ["what-if", "review", "unused", "evidence"],
       made: option("--service-token <secret>", "with --url: has the scope calls:read for what-if, else audit:read"),
     },
     {
@@ -73,13 +74,13 @@ const modeOptions = () =>
       made: option("--base <file>", "the service before the change; where it differs too, the data changed"),
     },
     {
-      modes: ["what-if"],
+      modes: ["what-if", "review"],
       made: option("--accept <list>", "calls that may be allowed, as function:role,...; * is every role", {
         parse: parseAccepted,
       }),
     },
     {
-      modes: ["search"],
+      modes: ["search", "review"],
       made: option(
         "--against <revision>",
         "search calls that this git revision decides otherwise; exit 1 if access widened",
@@ -88,7 +89,7 @@ const modeOptions = () =>
     },
     { modes: ["search", "mutants"], made: option("--adopt", "write found calls as cases") },
     {
-      modes: ["search", "mutants", "evidence"],
+      modes: ["search", "mutants", "review", "evidence"],
       made: option("--seed <number>", "the call seed, 0 to 4294967295 (default: random)", { parse: seed }),
     },
     {

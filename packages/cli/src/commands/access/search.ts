@@ -121,17 +121,17 @@ async function showComparison(
 }
 
 /**
- * Searches calls to functions whose code changed since a revision. The revision must have the present lock: what its
- * code decides is then what the lock accepted.
+ * Searches calls to functions whose code changed since a revision. The revision must have the `lock`, if given: what
+ * its code decides is then what the lock accepted.
  */
 export async function searchChangedCode(
   { path, service, files }: Loaded,
   { against, seed = randomSeed() }: AccessOptions & { against: string },
-  { lock, names }: { lock: string; names: readonly string[] },
+  { lock, names }: { lock?: string; names: readonly string[] },
 ): Promise<SearchedCode> {
   await using revision = await openRevision(against, path);
-  const file = join(dirname(revision.file), basename(lock));
-  if (!existsSync(file) || !(await readFile(file)).equals(await readFile(lock)))
+  const file = lock !== undefined && join(dirname(revision.file), basename(lock));
+  if (file && (!existsSync(file) || !(await readFile(file)).equals(await readFile(lock))))
     throw new CommandFailure(
       `${basename(lock)} differs from the one of ${against}, so the code there is not what the lock accepted. Name the revision in which the lock was written.`,
     );

@@ -9,28 +9,15 @@ import type { AccessOptions } from "./options.ts";
 import { isRemote, remoteCalls } from "./records.ts";
 
 /** The role in --accept and in the output for a query without a role. */
-const NO_ROLE = "none";
+export const NO_ROLE = "none";
 const EVERY = "*";
 
 /** Judges an agent's last calls by a service file. Reads the database and writes nothing. */
 export async function whatIf(path: string, service: Service, options: AccessOptions): Promise<void> {
-  const { agent, last, base: baseFile, accept = [], json } = options;
+  const { agent, base, json } = options;
   if (agent === undefined) throw new CommandFailure("--what-if needs the agent whose calls it judges: --agent ID.");
-  const base = baseFile === undefined ? undefined : await loadBase(path, service, baseFile);
-  const { whatIf: judge } = await import("@patchbay/functions/access");
-  const report = isRemote(options)
-    ? await judge(service, await remoteCalls(service, options, agent), { base })
-    : await withAdmin(options, (admin) => judge(service, admin.storedCalls(agent, { last }), { base }));
-  if (report.calls > 0 && report.otherServices === report.calls)
-    throw new CommandFailure(
-      `None of the last ${report.calls} calls of ${agent} is one of the service ${service.manifest.name}. Check --agent and the name of the service.`,
-    );
-  const isAccepted = ({ functionName, role }: WhatIfChange): boolean =>
-    accept.some((cell) => cell.functionName === functionName && [EVERY, role ?? NO_ROLE].includes(cell.role));
-  const changes = report.changes.map((is): Change => ({ ...is, accepted: isWider(is) && isAccepted(is) }));
-  const refused = changes.filter((change) => isWider(change) && !change.accepted);
-  const ok = refused.length === 0 && report.undecided === 0;
-  if (json) printJson({ ok, ...report, changes });
+  const { report, changes, refused } = await judgeCalls(path, service, { ...options, agent });
+  if (json) printJson({ ok: refused.length === 0 && report.undecided === 0, ...report, changes });
   else print(shown({ ...report, changes }, { isCompared: base !== undefined }));
   if (refused.length === 0 && report.undecided > 0)
     throw new CommandFailure(
@@ -44,6 +31,24 @@ export async function whatIf(path: string, service: Service, options: AccessOpti
   );
 }
 
+/** An agent's last calls as the service decides them. `refused`: the wider ones that --accept does not list. */
+export async function judgeCalls(path: string, service: Service, options: AccessOptions & { agent: string }) {
+  const { agent, last, base: baseFile, accept = [] } = options;
+  const base = baseFile === undefined ? undefined : await loadBase(path, service, baseFile);
+  const { whatIf: judge } = await import("@patchbay/functions/access");
+  const report = isRemote(options)
+    ? await judge(service, await remoteCalls(service, options, agent), { base })
+    : await withAdmin(options, (admin) => judge(service, admin.storedCalls(agent, { last }), { base }));
+  if (report.calls > 0 && report.otherServices === report.calls)
+    throw new CommandFailure(
+      `None of the last ${report.calls} calls of ${agent} is one of the service ${service.manifest.name}. Check --agent and the name of the service.`,
+    );
+  const isAccepted = ({ functionName, role }: WhatIfChange): boolean =>
+    accept.some((cell) => cell.functionName === functionName && [EVERY, role ?? NO_ROLE].includes(cell.role));
+  const changes = report.changes.map((is): JudgedChange => ({ ...is, accepted: isWider(is) && isAccepted(is) }));
+  return { report, changes, refused: changes.filter((change) => isWider(change) && !change.accepted) };
+}
+
 async function loadBase(path: string, service: Service, file: string): Promise<Service> {
   const basePath = findServiceFile(file);
   if (basePath === path) return service;
@@ -53,14 +58,14 @@ async function loadBase(path: string, service: Service, file: string): Promise<S
   return base;
 }
 
-type Change = WhatIfChange & { accepted: boolean };
+export type JudgedChange = WhatIfChange & { accepted: boolean };
 
 const isWider = ({ kind }: WhatIfChange): boolean => kind === "allow" || kind === "ask";
 
-const WORDS = { allow: "would allow", ask: "would ask others", show: "would show", deny: "would deny" } as const;
+export const WORDS = { allow: "would allow", ask: "would ask others", show: "would show", deny: "would deny" } as const;
 
 function shown(
-  report: Omit<WhatIfReport, "changes"> & { changes: Change[] },
+  report: Omit<WhatIfReport, "changes"> & { changes: JudgedChange[] },
   { isCompared }: { isCompared: boolean },
 ): string {
   const {
