@@ -36,16 +36,14 @@ test("the evidence over HTTP is that from the database, and begins with the righ
   await using desk = await openDesk();
   const found = await partsOf(await desk.ask(["audit:read"], asked));
   const manifest = { functions } as never;
-  const direct = await Array.fromAsync(desk.admin.evidence(desk.agentId, { manifest, since: "2d" }));
+  const direct: string[] = [];
+  for await (const { file } of desk.admin.evidence(desk.agentId, { manifest, since: "2d" })) direct.push(file);
 
-  expect(found.map(({ file }) => file)).toEqual(direct.map(({ file }) => file));
+  expect(found.map(({ file }) => file)).toEqual(direct);
   expect(found[0]).toMatchObject({
     file: "use.json",
     content: {
-      rights: [
-        { functionName: "get_order", role: null },
-        { functionName: "get_order", role: "clerk" },
-      ].slice(1),
+      rights: [{ functionName: "get_order", role: "clerk" }],
     },
   });
   expect(found.map(({ file }) => file)).toContain("audit-check.json");
