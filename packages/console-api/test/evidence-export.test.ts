@@ -49,6 +49,40 @@ test("the evidence over HTTP is that from the database, and begins with the righ
   expect(found.map(({ file }) => file)).toContain("audit-check.json");
 });
 
+test("periods and oversight count what the log has", async () => {
+  await using desk = await openDesk();
+  const { clock, orgId, agentId, store } = desk;
+  const record = async (action: string, callId: string, detail = {}) => {
+    await store.audit.record([{ orgId, agentId, action: `approval.${action}`, callId, detail }]);
+  };
+  for (const callId of ["c1", "c2", "c3", "c4"]) await record("requested", callId);
+  clock.advance(4_000);
+  await record("approved", "c1");
+  clock.advance(60_000);
+  await record("approved", "c2", { edited: ["amount"] });
+  await record("rejected", "c3");
+  await record("expired", "c4");
+  await store.audit.record([{ orgId, agentId, action: "run.started", runId: "run_4", manifestHash: "set_2" }]);
+
+  const parts = await partsOf(await desk.ask(["audit:read"], asked));
+  const contentOf = (name: string) => parts.find(({ file }) => file === name)?.content;
+
+  expect(contentOf("oversight.json")).toEqual({
+    requested: 4,
+    approved: 2,
+    rejected: 1,
+    edited: 1,
+    expired: 1,
+    cancelled: 0,
+    medianDecisionMs: 64_000,
+    grantedWithinFiveSeconds: 1,
+  });
+  expect(contentOf("periods.json")).toMatchObject([
+    { manifestHash: null, runs: 3 },
+    { manifestHash: "set_2", runs: 1 },
+  ]);
+});
+
 test("a sample needs the scope for contents, is chosen by its seed, and names erased runs", async () => {
   await using desk = await openDesk();
   const scopes: ServiceScope[] = ["audit:read", "calls:read", "calls:content"];

@@ -4,6 +4,7 @@ import { DEFAULT_MIGRATION_TABLE, type Migration } from "kysely/migration";
 import { initialSchema } from "./migrations/0001-initial-schema.ts";
 import { LAST_RELEASED, LAST_SEPARATE, squashedMigrations } from "./migrations/0039-squashed-migrations.ts";
 import { reasoningTokens } from "./migrations/0040-reasoning-tokens.ts";
+import { auditKeys } from "./migrations/0041-audit-keys.ts";
 import type { Log } from "@patchbay/kit";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { SchemaStatus } from "@patchbay/engine/ports/store/schema-status";
@@ -29,6 +30,7 @@ const migrations = (options: MigrationOptions): Record<string, Migration> => ({
   [FIRST_MIGRATION]: { up: (db) => initialSchema(db, options) },
   [SQUASHED]: { up: (db) => squashedMigrations(db, options) },
   "0040-reasoning-tokens": { up: reasoningTokens },
+  "0041-audit-keys": { up: auditKeys },
 });
 
 /** The lock of Kysely's migrator, with which earlier versions of this service migrate. */

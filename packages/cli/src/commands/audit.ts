@@ -73,13 +73,18 @@ function addVerifyCommand(audit: Command): void {
   adminCommand(audit, "verify", "check that sealed entries are unchanged and complete; exit 1 if not", {
     options: [
       option("--org <id>", "only this organisation"),
+      option("--runs", "also compare the roles, arguments, results and contexts of stored runs with the log"),
       option("--head <head>", "with --org: a head from an earlier check, which the chain must contain"),
     ],
-    examples: ["patchbay audit verify", "patchbay audit verify --org org_... --head 12:9f86d081..."],
+    examples: [
+      "patchbay audit verify",
+      "patchbay audit verify --runs",
+      "patchbay audit verify --org org_... --head 12:9f86d081...",
+    ],
     check({ org, head }, refuse) {
       if (head !== undefined && org === undefined) refuse("name the organisation of --head with --org ID");
     },
-    work: async ({ admin, options: { org, head } }) => ({ items: await verify(admin, org, head) }),
+    work: async ({ admin, options: { org, head, runs } }) => ({ items: await verify(admin, org, { head, runs }) }),
     show: ({ items }) => items.flatMap(linesOf).join("\n"),
     fault({ items }) {
       const faults = items.reduce((sum, segment) => sum + segment.faults.length + segment.omittedFaults, 0);
@@ -91,10 +96,14 @@ function addVerifyCommand(audit: Command): void {
 
 type Verified = Awaited<ReturnType<Admin["verifyAudit"]>>;
 
-async function verify(admin: Admin, org: string | undefined, head: string | undefined): Promise<Verified[]> {
+async function verify(
+  admin: Admin,
+  org: string | undefined,
+  asked: { head: string | undefined; runs: true | undefined },
+): Promise<Verified[]> {
   const orgs = org === undefined ? (await admin.listOrgs()).map(({ orgId }) => orgId) : [org];
   const items: Verified[] = [];
-  for (const orgId of orgs) items.push(await admin.verifyAudit(orgId, present({ head })));
+  for (const orgId of orgs) items.push(await admin.verifyAudit(orgId, present(asked)));
   return items;
 }
 
@@ -108,6 +117,7 @@ function linesOf({
   faults,
   omittedFaults,
   notes,
+  runs,
   sealedTo,
 }: Verified): string[] {
   const verdict = faults.length === 0 ? paint("green", "verified") : paint("red", "changed");
@@ -118,6 +128,11 @@ function linesOf({
       ? []
       : [`  ${deleted.entries} entries until ${deleted.to} are deleted: past their retention${ofDays(deleted.days)}`]),
     ...(unsealed === 0 ? [] : [`  ${unsealed} newer entries are not sealed yet: a server seals them within a minute`]),
+    ...(runs
+      ? [
+          `  ${runs.compared} stored runs compared${runs.earlier === 0 ? "" : `, and ${runs.earlier} of earlier versions not`}`,
+        ]
+      : []),
     ...notes.map((note) => `  ${paint("yellow", "note")}  ${oneLine(note)}`),
     ...faults.map((fault) => `  ${paint("red", "fault")}  ${oneLine(fault)}`),
     ...(omittedFaults === 0 ? [] : [`  ${omittedFaults} more faults`]),

@@ -66,6 +66,8 @@ export interface RunRequest extends Caller, Pick<ModelRequest, "reasoning"> {
   keyLabel?: string;
   /** The `sub` in the token that proved its caller. */
   provenSubject?: string;
+  /** The salt of its digests in the audit log. */
+  auditSalt?: string;
   /** The query had no role: `role` is the service's default role, if any. */
   roleByDefault?: true;
   /** The client asked to cancel the run when its last reader disconnects. */

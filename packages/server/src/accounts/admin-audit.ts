@@ -3,7 +3,8 @@ import type { SettledRow } from "@patchbay/engine/ports/store/audit";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 import { type AccessUse, accessUse, type AskedUse } from "./access-use.ts";
 import { AdminError, agentOf, orgOf } from "./admin-error.ts";
-import { parseSince } from "./admin-records.ts";
+import { parseSince, recordAdmin } from "./admin-records.ts";
+import { checkRuns } from "./audit-runs.ts";
 
 /** Maximum faults that a verification lists per organisation. */
 const LISTED = 1_000;
@@ -30,6 +31,8 @@ export interface VerifiedAudit {
   /** One sentence each. */
   faults: string[];
   omittedFaults: number;
+  /** Stored runs that were compared with their entries, and runs of earlier versions. Only if asked. */
+  runs?: { compared: number; earlier: number };
   /** Notable facts that are not faults: changed retention, and deletions without a record. One sentence each. */
   notes: string[];
 }
@@ -51,9 +54,10 @@ export interface AuditExport {
 export interface AuditAdmin {
   /**
    * Checks that the sealed entries are unchanged and complete, and that older ones were deleted by age, as entries
-   * record. `head`: an earlier `SEQ:HASH`, which the chain must still contain.
+   * record. `head`: an earlier `SEQ:HASH`, which the chain must still contain. `runs`: also checks that the roles,
+   * arguments, results and contexts of stored runs are those in the log.
    */
-  verifyAudit(orgId: string, options?: { head?: string }): Promise<VerifiedAudit>;
+  verifyAudit(orgId: string, options?: { head?: string; runs?: boolean }): Promise<VerifiedAudit>;
   /**
    * All of an organisation's entries, oldest first, page by page, up to 10 s before now: a later export that continues
    * at the last cursor gets every entry once.
@@ -70,7 +74,7 @@ export interface AuditAdmin {
 export function auditAdmin(store: Store): AuditAdmin {
   const { accounts, audit } = store;
   return {
-    async verifyAudit(orgId, { head: noted } = {}) {
+    async verifyAudit(orgId, { head: noted, runs: withRuns = false } = {}) {
       await orgOf(accounts, orgId);
       const expected = noted === undefined ? undefined : parseHead(noted);
       const chain = await audit.chain(orgId);
@@ -94,6 +98,9 @@ export function auditAdmin(store: Store): AuditAdmin {
         if (checked.seq === expected?.seq) heads.set(checked.seq, checked.head);
       }
       if (expected) faults.push(...missingHead(expected, heads.get(expected.seq), chain.deleted.seq));
+      const compared = withRuns ? await checkRuns(store, recordAdmin(store), orgId) : undefined;
+      faults.push(...(compared?.faults.slice(0, LISTED) ?? []));
+      omittedFaults += Math.max(0, (compared?.faults.length ?? 0) - LISTED);
       const deletedTo = chain.deleted.seq > 0 ? timeText(chain.deleted.to) : null;
       return {
         orgId,
@@ -102,6 +109,7 @@ export function auditAdmin(store: Store): AuditAdmin {
         sealedTo: chain.seq > 0 ? timeText(chain.sealedTo) : null,
         deleted: { entries: chain.deleted.entries, to: deletedTo, days: days ?? null },
         unsealed: chain.unsealed,
+        ...(compared && { runs: { compared: compared.compared, earlier: compared.earlier } }),
         faults,
         omittedFaults,
         notes,

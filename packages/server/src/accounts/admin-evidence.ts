@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { isoTime, present } from "@patchbay/kit";
+import type { AuditFilter, AuditRow } from "@patchbay/engine/ports/store/audit";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 import type { AskedUse } from "./access-use.ts";
 import type { AuditAdmin } from "./admin-audit.ts";
@@ -32,9 +33,9 @@ export interface EvidenceAdmin {
 export function evidenceAdmin(store: Store, admin: AuditAdmin & RecordAdmin): EvidenceAdmin {
   const { accounts, audit, runtimes } = store;
   return {
-    async *evidence(agentId, { manifest, since, sample = 0, seed = 0, ...asked }) {
+    async *evidence(agentId, { manifest, since, keep, sample = 0, seed = 0 }) {
       const { orgId } = await agentOf(accounts, agentId);
-      const use = await admin.accessUse(agentId, manifest, { since, ...present(asked) });
+      const use = await admin.accessUse(agentId, manifest, { since, ...present({ keep }) });
       yield { file: "use.json", content: use };
       await audit.seal({ orgId });
       const sets = await runtimes.functionSets(agentId);
@@ -46,10 +47,11 @@ export function evidenceAdmin(store: Store, admin: AuditAdmin & RecordAdmin): Ev
       yield { file: "connected.json", content };
       yield { file: "audit-check.json", content: await admin.verifyAudit(orgId) };
       yield* slice(store, { orgId, agentId, from: Date.parse(use.since) });
-      if (sample > 0) {
-        const from = parseSince(since, await store.now());
-        yield* sampleOf(store, admin, { agentId, from, sample, seed });
-      }
+      const asked = { agentId, since: parseSince(since, await store.now()) };
+      const started = await entriesOf(store, { ...asked, action: "run.started" });
+      yield { file: "periods.json", content: periodsOf(started) };
+      yield { file: "oversight.json", content: oversightOf(await entriesOf(store, { ...asked, action: "approval" })) };
+      if (sample > 0) yield* sampleOf(store, admin, started, { agentId, sample, seed });
       return undefined;
     },
   };
@@ -72,25 +74,67 @@ async function* slice(
   }
 }
 
+/** All entries with an action or of an action group, oldest first. */
+async function entriesOf({ audit }: Store, asked: Required<Pick<AuditFilter, "agentId" | "action" | "since">>) {
+  const found: AuditRow[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await audit.list({ ...asked, limit: 1_000, ...present({ cursor }) });
+    found.push(...page.items);
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  return found.toReversed();
+}
+
+/** Which function set runs started with, and when. A set that alternates with another has several periods. */
+function periodsOf(started: readonly AuditRow[]) {
+  const periods: { manifestHash: string | null; from: string; to: string; runs: number }[] = [];
+  for (const { manifestHash = null, at } of started) {
+    const last = periods.at(-1);
+    if (last?.manifestHash !== manifestHash)
+      periods.push({ manifestHash, from: isoTime(at), to: isoTime(at), runs: 1 });
+    else Object.assign(last, { to: isoTime(at), runs: last.runs + 1 });
+  }
+  return periods;
+}
+
+/** An approval within this time was hardly read. */
+const HASTY_MS = 5_000;
+
+/** Whether people decide: how many requests, how fast, and how many ended without a decision. */
+function oversightOf(entries: readonly AuditRow[]) {
+  const requestedAt = new Map(
+    entries.flatMap((one) => (one.action === "approval.requested" ? [[one.callId, one.at] as const] : [])),
+  );
+  const of = (action: string) => entries.filter((entry) => entry.action === `approval.${action}`);
+  const msTo = (decided: readonly AuditRow[]): number[] =>
+    decided.flatMap((entry) => {
+      const from = requestedAt.get(entry.callId);
+      return from === undefined ? [] : [entry.at - from];
+    });
+  const [approved, rejected] = [of("approved"), of("rejected")];
+  const grantedMs = msTo(approved);
+  const decidedMs = [...grantedMs, ...msTo(rejected)].toSorted((one, other) => one - other);
+  return {
+    requested: of("requested").length,
+    approved: approved.length,
+    rejected: rejected.length,
+    edited: approved.filter(({ detail }) => detail?.["edited"] !== undefined).length,
+    expired: of("expired").length,
+    cancelled: of("cancelled").length,
+    medianDecisionMs: decidedMs[Math.floor(decidedMs.length / 2)] ?? null,
+    grantedWithinFiveSeconds: grantedMs.filter((ms) => ms <= HASTY_MS).length,
+  };
+}
+
 /** The population is every run that the audit log says was started, so that an erased run cannot leave it. */
 async function* sampleOf(
   store: Store,
   admin: RecordAdmin,
-  { agentId, from, sample, seed }: { agentId: string; from: number; sample: number; seed: number },
+  started: readonly AuditRow[],
+  { agentId, sample, seed }: { agentId: string; sample: number; seed: number },
 ): AsyncGenerator<EvidencePart> {
-  const population: string[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await store.audit.list({
-      agentId,
-      action: "run.started",
-      since: from,
-      limit: 1_000,
-      ...present({ cursor }),
-    });
-    population.push(...page.items.flatMap(({ runId }) => runId ?? []));
-    cursor = page.nextCursor ?? undefined;
-  } while (cursor !== undefined);
+  const population = started.flatMap(({ runId }) => runId ?? []);
   const rank = (runId: string): string => createHash("sha256").update(`${seed}:${runId}`).digest("hex");
   const ranked = population.map((runId) => ({ runId, rank: rank(runId) }));
   const chosen = ranked.toSorted((a, b) => (a.rank < b.rank ? -1 : 1)).slice(0, sample);

@@ -43,7 +43,8 @@ export function createAdmin({ store, tiers = DEFAULT_TIERS, by, prices, agentCha
   const credentials = createCredentials(store, by);
   const context = { tiers, author: by === undefined ? {} : { keyId: by }, agentChanged };
   const accounts = accountAdmin(store, context);
-  const [audit, records] = [auditAdmin(store), recordAdmin(store)];
+  const records = recordAdmin(store);
+  const audit = auditAdmin(store);
   return {
     ...accounts,
     ...agentAdmin(store, { ...context, orgFor: accounts.orgFor, credentials, prices }),

@@ -1,3 +1,4 @@
+import { randomBytes } from "@patchbay/kit/time";
 import { applySettingsChange } from "@patchbay/protocol";
 import { type Selectable, sql } from "kysely";
 import type { AccountStore, Agent, Org } from "@patchbay/engine/ports/store/stores";
@@ -26,11 +27,26 @@ export async function insertOrg({ db, dialect }: Engine, { orgId, ...named }: Or
 
 function orgs(engine: Engine) {
   const { db } = engine;
+  const keys = new Map<string, string>();
   const all = db.selectFrom("orgs").select(["id as orgId", "name", "tier"]);
   return {
     createOrg: (org) => insertOrg(engine, org),
     listOrgs: () => oldestFirst(all).execute(),
     getOrg: (orgId) => all.where("id", "=", orgId).executeTakeFirst(),
+    async auditKey(orgId) {
+      const known = keys.get(orgId);
+      if (known !== undefined) return known;
+      const own = db.selectFrom("orgs").select("audit_key as key").where("id", "=", orgId);
+      let key = (await own.executeTakeFirst())?.key;
+      if (key === null) {
+        const made = { audit_key: randomBytes(32).toString("hex") };
+        // Of several replicas, the first one's key stays.
+        await db.updateTable("orgs").set(made).where("id", "=", orgId).where("audit_key", "is", null).execute();
+        key = (await own.executeTakeFirst())?.key;
+      }
+      keys.set(orgId, (key ??= ""));
+      return key;
+    },
     async renameOrg(orgId, name) {
       await db.updateTable("orgs").set({ name }).where("id", "=", orgId).execute();
     },

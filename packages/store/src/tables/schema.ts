@@ -16,7 +16,7 @@ import { bigint, flag, integer, json, nullable, pick, recordColumns, type RowOf,
 
 /** The tables. Times are milliseconds on the database's clock, flags are 0 or 1, JSON is text, money is micro-USD. */
 export interface Schema extends RunTables, AuditTables, CredentialTables, WebhookTables {
-  orgs: { id: string; name: string; tier: string; created_at: number };
+  orgs: { id: string; name: string; tier: string; created_at: number; audit_key: string | null };
   /** Credits of organisations; none without a row. All its runs update the row, so no foreign key may point at it. */
   balances: { org_id: string; micros: number };
   agents: {

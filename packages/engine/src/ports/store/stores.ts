@@ -66,6 +66,8 @@ export interface AccountStore {
   listOrgs(): Promise<Org[]>;
   getOrg(orgId: string): Promise<Org | undefined>;
   renameOrg(orgId: string, name: string): Promise<void>;
+  /** The key for the pseudonyms in the organisation's audit log, made at its first use. It never changes. */
+  auditKey(orgId: string): Promise<string>;
   /** The new agent's `accessChanges` is `follow`, and it has the default settings. */
   createAgent(agent: Omit<Agent, "accessChanges" | "settings">): Promise<void>;
   listAgents(orgId?: string): Promise<Agent[]>;

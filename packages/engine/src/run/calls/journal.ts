@@ -7,12 +7,14 @@ import {
   type RunEvent,
   type RunStatus,
 } from "@patchbay/protocol";
+import type { JsonObject } from "@patchbay/kit";
 import type { AuditEntry, CallRecord, RunRecord } from "../../ports/records.ts";
 import { refusalOf, ruleOf } from "../../ports/refusal.ts";
 import type { NewRun, RunCommit, StoredEvent } from "../../ports/store/run-store.ts";
 import type { NewDelivery } from "../../ports/store/webhooks.ts";
 import { type RunContext, withRetry } from "../run-context.ts";
 import type { RunFailure } from "../run-failure.ts";
+import { digestOf } from "./audit-digests.ts";
 import { isBeyondLimit } from "./limits.ts";
 
 /** One step of a run. Either everything in it is stored, or nothing. */
@@ -100,17 +102,34 @@ export function refusedQuery(
 export function callEntries(run: RunRecord, call: CallRecord): AuditEntry[] {
   const { outcome } = call;
   const about = aboutCall(call);
-  if (!outcome) return [runEntry(run, "call.failed", { ...about, rule: "cancelled" })];
+  const digests = digestsOf(run, call);
+  if (!outcome) return [runEntry(run, "call.failed", { ...about, rule: "cancelled", ...withDetail(digests) })];
   if (!outcome.ok) {
     const action = refusalOf(outcome) === undefined ? "call.failed" : "call.denied";
-    const detail = isBeyondLimit(outcome) ? { detail: { reason: outcome.message } } : {};
-    return [runEntry(run, action, { ...about, rule: ruleOf(outcome), ...detail })];
+    const reason = isBeyondLimit(outcome) ? { reason: outcome.message } : {};
+    return [runEntry(run, action, { ...about, rule: ruleOf(outcome), ...withDetail({ ...reason, ...digests }) })];
   }
-  const entries = [runEntry(run, "call.succeeded", about)];
+  const entries = [runEntry(run, "call.succeeded", { ...about, ...withDetail(digests) })];
   const paths = outcome.redacted ?? [];
   if (paths.length === 0) return entries;
   const members = paths.slice(0, MAX_PATHS).map((path) => path.slice(0, LIMITS.labelUnits));
   return [...entries, runEntry(run, "call.redacted", { ...about, detail: { members, count: paths.length } })];
+}
+
+const withDetail = (detail: JsonObject): Pick<AuditEntry, "detail"> =>
+  Object.keys(detail).length > 0 ? { detail } : {};
+
+/** Runs that an earlier version started have no salt. */
+function digestsOf({ request: { auditSalt: salt } }: RunRecord, call: CallRecord) {
+  if (salt === undefined) return {};
+  const { arguments: given, outcome, functionName } = call;
+  return {
+    digests: {
+      arguments: digestOf(salt, given),
+      result: digestOf(salt, outcome),
+      function: digestOf(salt, functionName),
+    },
+  };
 }
 
 /** The audit entry for a call to a deprecated function. */

@@ -128,7 +128,9 @@ export class Admission {
     fresh.timeoutMs = query.leftMs();
     // From here on the run keeps its own copy of the settings, functions and instructions. Later changes do not affect
     // it.
-    const { run, next } = complete(fresh, checked, instructions, this.#pays(principal, query));
+    const auditKey = await this.#context.accounts.auditKey(principal.orgId);
+    const given = { agentInstructions: instructions, charged: this.#pays(principal, query), auditKey };
+    const { run, next } = complete(fresh, checked, given);
     const { manifest } = checked.prepared.set;
     const history = run.newThread && !query.repeats ? NO_HISTORY : undefined;
     const atHand = { manifest, ...present({ history, next, segment }) };

@@ -5,6 +5,7 @@ import type { ChosenModel } from "../../ports/model-provider.ts";
 import type { Caller, RunRecord } from "../../ports/records.ts";
 import { type NewRun, NO_HISTORY, recordOf } from "../../ports/store/run-store.ts";
 import type { Principal, Query, RunHandle } from "../api.ts";
+import { digestOf, pseudonymsOf } from "../calls/audit-digests.ts";
 import { runEntry } from "../calls/journal.ts";
 import { nextReservation } from "../loop/cost.ts";
 import { systemText } from "../loop/request.ts";
@@ -92,13 +93,13 @@ export function newRun(
 export function complete(
   asked: NewRun,
   checked: Checked,
-  agentInstructions: string,
-  charged: boolean,
+  { agentInstructions, charged, auditKey }: { agentInstructions: string; charged: boolean; auditKey: string },
 ): { run: NewRun; next?: NextTurn } {
   const { chosen, fallback, prepared, caller } = checked;
   const { role: stated, ...request } = asked.request;
   const { manifest, manifestHash } = prepared.set;
   const subject = subjectOf(prepared.subject, request.provenSubject);
+  const auditSalt = randomBytes(16).toString("hex");
   const run: NewRun = {
     ...asked,
     manifestHash,
@@ -107,6 +108,7 @@ export function complete(
       ...request,
       ...caller,
       ...(stated === undefined && { roleByDefault: true }),
+      auditSalt,
       modelContext: prepared.modelContext,
       provider: chosen.provider.name,
       model: chosen.model,
@@ -122,8 +124,11 @@ export function complete(
   const detail = {
     ...(request.instructions !== undefined && { ownInstructions: true }),
     ...present({ caller: request.provenSubject }),
+    ...pseudonymsOf(auditKey, run),
+    model: `${chosen.provider.name}/${chosen.model}`,
+    digests: { context: digestOf(auditSalt, caller.context) },
   };
-  run.audit = [runEntry(run, "run.started", { manifestHash, ...(Object.keys(detail).length > 0 && { detail }) })];
+  run.audit = [runEntry(run, "run.started", { manifestHash, detail })];
   // A turn with earlier runs cannot be priced here: its history is not loaded.
   if (!charged || !run.newThread || run.request.rerunOf) return { run };
   const progress = createProgress(unstarted(run, 0));
