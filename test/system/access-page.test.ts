@@ -8,7 +8,8 @@ import { runCommand, temporaryFolder } from "../../packages/cli/test/support/com
 import { AGENT, seedCalls, type SeededCall } from "../../packages/cli/test/support/stored-calls.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
-const page = readFileSync(join(root, "docs/guides/access.md"), "utf8");
+const PAGES = ["access-lock", "access-search", "access-what-if", "trust-model"];
+const page = PAGES.map((name) => readFileSync(join(root, `docs/guides/${name}.md`), "utf8")).join("\n");
 
 /** Each command of the page with the output that is shown below it. */
 const shown = [...page.matchAll(/```sh\n(patchbay [^`]*?)\n```\n\n```\n([^`]*?)\n```/g)].map(

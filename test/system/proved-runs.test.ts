@@ -13,7 +13,7 @@ async function queried() {
     ]),
   );
   const system = await startSystem({ service: createTracedService().service, providers: standIn.config });
-  const { runId = "" } = await system.query("hi", {
+  const { runId } = await system.query("hi", {
     role: "clerk",
     sessionId: "session of ada",
     contextJson: '{"user":"ada","shop":1}',

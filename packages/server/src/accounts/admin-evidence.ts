@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { isoTime, present } from "@patchbay/kit";
-import type { AuditFilter, AuditRow } from "@patchbay/engine/ports/store/audit";
+import type { AuditRow } from "@patchbay/engine/ports/store/audit";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 import type { AskedUse } from "./access-use.ts";
 import type { AuditAdmin } from "./admin-audit.ts";
@@ -48,9 +48,9 @@ export function evidenceAdmin(store: Store, admin: AuditAdmin & RecordAdmin): Ev
       yield { file: "audit-check.json", content: await admin.verifyAudit(orgId) };
       yield* slice(store, { orgId, agentId, from: Date.parse(use.since) });
       const asked = { agentId, since: parseSince(since, await store.now()) };
-      const started = await entriesOf(store, { ...asked, action: "run.started" });
+      const started = await entriesOf(store, "run.started", asked);
       yield { file: "periods.json", content: periodsOf(started) };
-      yield { file: "oversight.json", content: oversightOf(await entriesOf(store, { ...asked, action: "approval" })) };
+      yield { file: "oversight.json", content: oversightOf(await entriesOf(store, "approval", asked)) };
       if (sample > 0) yield* sampleOf(store, admin, started, { agentId, sample, seed });
       return undefined;
     },
@@ -75,11 +75,11 @@ async function* slice(
 }
 
 /** All entries with an action or of an action group, oldest first. */
-async function entriesOf({ audit }: Store, asked: Required<Pick<AuditFilter, "agentId" | "action" | "since">>) {
+async function entriesOf({ audit }: Store, action: string, asked: { agentId: string; since: number }) {
   const found: AuditRow[] = [];
   let cursor: string | undefined;
   do {
-    const page = await audit.list({ ...asked, limit: 1_000, ...present({ cursor }) });
+    const page = await audit.list({ ...asked, action, limit: 1_000, ...present({ cursor }) });
     found.push(...page.items);
     cursor = page.nextCursor ?? undefined;
   } while (cursor !== undefined);

@@ -44,7 +44,8 @@ function orgs(engine: Engine) {
         await db.updateTable("orgs").set(made).where("id", "=", orgId).where("audit_key", "is", null).execute();
         key = (await own.executeTakeFirst())?.key;
       }
-      keys.set(orgId, (key ??= ""));
+      if (typeof key !== "string") throw new Error(`the organisation ${orgId} has no row`);
+      keys.set(orgId, key);
       return key;
     },
     async renameOrg(orgId, name) {

@@ -32,6 +32,17 @@ export function accountContract(place: MakePlace): void {
     expect(await world.console.agents.get({ orgId, agentId })).toMatchObject({ accessChanges: "confirm" });
   });
 
+  test("an organisation's audit key is made once, also by several stores", async () => {
+    await using world = await openWorld(place);
+    const { accounts } = world.store;
+    const keys = await Promise.all([1, 2, 3].map(() => accounts.auditKey(world.orgId)));
+
+    expect(keys[0]).toMatch(/^[0-9a-f]{64}$/);
+    expect(new Set(keys).size).toBe(1);
+    expect(await accounts.auditKey(world.orgId)).toBe(keys[0]);
+    await expect(accounts.auditKey("org_none")).rejects.toThrow("has no row");
+  });
+
   test("settings of an agent are changed one by one, and null clears one", async () => {
     await using world = await openWorld(place);
     const { accounts } = world.store;

@@ -129,11 +129,9 @@ export class Admission {
     // From here on the run keeps its own copy of the settings, functions and instructions. Later changes do not affect
     // it.
     const auditKey = await this.#context.accounts.auditKey(principal.orgId);
-    const given = { agentInstructions: instructions, charged: this.#pays(principal, query), auditKey };
-    const { run, next } = complete(fresh, checked, given);
-    const { manifest } = checked.prepared.set;
+    const { run, next } = complete(fresh, checked, { instructions, charged: this.#pays(principal, query), auditKey });
     const history = run.newThread && !query.repeats ? NO_HISTORY : undefined;
-    const atHand = { manifest, ...present({ history, next, segment }) };
+    const atHand = { manifest: checked.prepared.set.manifest, ...present({ history, next, segment }) };
     segment?.accepted(run);
     let started = await this.#executor.start(run, atHand);
     if (started.kind === "busy" && started.waits && query.supersede && (await this.#cancelWaiting(principal, run)))

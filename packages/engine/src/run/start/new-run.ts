@@ -93,7 +93,7 @@ export function newRun(
 export function complete(
   asked: NewRun,
   checked: Checked,
-  { agentInstructions, charged, auditKey }: { agentInstructions: string; charged: boolean; auditKey: string },
+  { instructions, charged, auditKey }: { instructions: string; charged: boolean; auditKey: string },
 ): { run: NewRun; next?: NextTurn } {
   const { chosen, fallback, prepared, caller } = checked;
   const { role: stated, ...request } = asked.request;
@@ -113,7 +113,7 @@ export function complete(
       provider: chosen.provider.name,
       model: chosen.model,
       ...(fallback.models.length > 0 && { fallback: fallback.models }),
-      system: systemText([request.instructions ?? agentInstructions, manifest.instructions], {
+      system: systemText([request.instructions ?? instructions, manifest.instructions], {
         isTask: request.task === true,
         respond: request.responseSchema && functionsOf({ ...asked, ...caller }, manifest).respond?.name,
       }),
