@@ -5,20 +5,23 @@ import { z } from "zod";
 import { scriptFor } from "@patchbay/test-support/providers";
 import { startContractSystem } from "./contract-system.ts";
 
+const serviceWith = (name: string, count: number) =>
+  defineService({
+    name,
+    functions: Array.from({ length: count }, (_, at) =>
+      defineFunction({
+        name: `${name}_${at}`,
+        description: "Looks something up.",
+        input: z.object({}),
+        roles: at < 20 ? ["support", "guest"] : ["support"],
+        effect: "read",
+        handler: () => at,
+      }),
+    ),
+  });
+
 /** 140 functions, all for the role support and 20 of them for the role guest. */
-const LARGE = defineService({
-  name: "large",
-  functions: Array.from({ length: 140 }, (_, at) =>
-    defineFunction({
-      name: `look_up_${at}`,
-      description: "Looks something up.",
-      input: z.object({}),
-      roles: at < 20 ? ["support", "guest"] : ["support"],
-      effect: "read",
-      handler: () => at,
-    }),
-  ),
-});
+const LARGE = serviceWith("large", 140);
 
 const EXCESS = "role support has 140 functions; gpt-4o takes 128";
 const asOpenai = { llmConfig: { provider: "openai", model: "gpt-4o" } };
@@ -59,4 +62,19 @@ test("the runtime's log has a warning for each role beyond the limit when its fu
 
   expect(warnings).toEqual([expect.stringContaining(EXCESS)]);
   await connection.stop();
+});
+
+test("the functions of all connected services count together", async () => {
+  await using system = await startContractSystem(scriptFor({ text: "Hello." }), { connected: false });
+  await system.plane.admin.updateAgent(system.agentId, { settings: { provider: "openai", model: "gpt-4o" } });
+  const warnings: unknown[] = [];
+  const log = logTo((level, _, { warning }) => void (level === "warn" && warnings.push(warning)));
+
+  const [first, second] = [
+    await system.connect(serviceWith("orders", 100), { log }),
+    await system.connect(serviceWith("stock", 40), { log }),
+  ];
+
+  expect(warnings).toEqual([expect.stringContaining(EXCESS)]);
+  await Promise.all([first.stop(), second.stop()]);
 });

@@ -21,6 +21,6 @@ export interface GatewayContext extends Pick<Store, "shadows"> {
   clock: Clock;
   log: Log;
   metrics: Pick<Metrics, Counted>;
-  /** Warnings for the owner about a function set, which its runtime logs. */
-  advise?: ((agentId: string, manifest: Manifest) => Promise<string[]>) | undefined;
+  /** Warnings for the owner about the function sets of an agent's services, which the connecting runtime logs. */
+  advise?: ((agentId: string, services: readonly Manifest[]) => Promise<string[]>) | undefined;
 }

@@ -1,3 +1,5 @@
+import { WIRE_NAME_CHARS } from "@patchbay/protocol";
+
 /** How a Claude model is asked to think, and whether it takes a temperature. */
 export interface AnthropicCapabilities {
   /** `budget`: an explicit token count (older models). */
@@ -47,21 +49,28 @@ export function contextTokens(model: string): number | undefined {
   return lookUp<number | undefined>(WINDOWS, model, undefined);
 }
 
-/** The most functions in a request. OpenAI publishes it (function calling guide, 2026-11); Anthropic and Google do not. */
-const MOST_FUNCTIONS: Table<number> = [[/^(gpt-(?!oss)|chatgpt-|codex-|o\d)/, 128]];
+/** The most that providers take in a request. Texts and names are made to fit all of them. */
+export const PROVIDER_LIMITS = {
+  /** OpenAI publishes a number (function calling guide, 2026-11); Anthropic and Google do not. */
+  functions: [[/^(gpt-(?!oss)|chatgpt-|codex-|o\d)/, 128]] as Table<number>,
+  /** OpenAI's for the description of a function. */
+  descriptionUnits: 1_024,
+  /** That of OpenAI and Gemini; Claude takes 128. */
+  nameChars: WIRE_NAME_CHARS,
+  /** Mistral takes exactly nine letters and digits, Chat Completions up to 40, Responses up to 64. */
+  callIdChars: 9,
+};
 
 export function mostFunctions(model: string): number | undefined {
-  return lookUp<number | undefined>(MOST_FUNCTIONS, model, undefined);
+  return lookUp<number | undefined>(PROVIDER_LIMITS.functions, model, undefined);
 }
-
-/** OpenAI refuses a longer description of a function. */
-const DESCRIPTION_UNITS = 1_024;
 
 /** A description in two parts, of which OpenAI takes the first as such, and the rest as that of the parameters. */
 export function splitDescription(text: string): [head: string, rest?: string] {
-  if (text.length <= DESCRIPTION_UNITS) return [text];
+  const { descriptionUnits } = PROVIDER_LIMITS;
+  if (text.length <= descriptionUnits) return [text];
   // At the end of a word, and not within a character.
-  const head = text.slice(0, DESCRIPTION_UNITS).replace(/\s+\S*$|[\uD800-\uDBFF]$/, "");
+  const head = text.slice(0, descriptionUnits).replace(/\s+\S*$|[\uD800-\uDBFF]$/, "");
   return [head, text.slice(head.length).trimStart()];
 }
 

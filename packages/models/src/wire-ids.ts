@@ -1,11 +1,9 @@
 import { createHash } from "node:crypto";
 import { isJsonObject, type JsonValue } from "@patchbay/kit";
 import type { Message, ModelRequest } from "@patchbay/engine/ports/model-provider";
+import { PROVIDER_LIMITS } from "./capabilities.ts";
 import { fittingEcho } from "./neutral-request.ts";
 import { madeUpCallId, unused } from "./wire-names.ts";
-
-/** Mistral takes ids of exactly nine letters and digits; all other wires take them, too. */
-const ID_CHARS = 9;
 
 /** One call's id, in the conversation and on the wire. */
 interface Renamed {
@@ -76,8 +74,9 @@ function renamed(blocks: JsonValue, left: Renamed[]): JsonValue {
 }
 
 function digest(text: string): string {
+  const { callIdChars } = PROVIDER_LIMITS;
   const number = BigInt(`0x${createHash("sha256").update(text).digest("hex")}`);
-  return number.toString(36).slice(-ID_CHARS).padStart(ID_CHARS, "0");
+  return number.toString(36).slice(-callIdChars).padStart(callIdChars, "0");
 }
 
 /**

@@ -1,6 +1,7 @@
 import { randomUUID } from "@patchbay/kit/time";
 import { oncePer } from "@patchbay/kit";
-import { WIRE_NAME_CHARS, wireName } from "@patchbay/protocol";
+import { wireName } from "@patchbay/protocol";
+import { PROVIDER_LIMITS } from "./capabilities.ts";
 
 /** Maps the function names in one set to names that a wire accepts, and back. */
 export const wireNames = oncePer((functions: readonly { name: string }[]) => {
@@ -33,7 +34,7 @@ export function unused(name: string, taken: { has(name: string): boolean }): str
   let candidate = name;
   for (let n = 2; taken.has(candidate); n++) {
     const suffix = `_${n}`;
-    candidate = name.slice(0, WIRE_NAME_CHARS - suffix.length) + suffix;
+    candidate = name.slice(0, PROVIDER_LIMITS.nameChars - suffix.length) + suffix;
   }
   return candidate;
 }

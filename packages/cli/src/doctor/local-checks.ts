@@ -222,7 +222,7 @@ export const checkFile = (named: string | undefined, environment: Environment = 
     const { manifest } = await loadService(path);
     const { createModelCatalog, excesses, strictFault } = await import("@patchbay/control-plane/admin");
     const { offline: _, ...providers } = readProviderConfig(environment);
-    const [excess] = excesses(manifest, createModelCatalog(providers));
+    const [excess] = excesses([manifest], createModelCatalog(providers));
     if (excess !== undefined) return warn("functions", `${path}: ${excess}`, "Then run doctor again.");
     const loose = manifest.functions.flatMap((one) => {
       const reason = strictFault(one);

@@ -46,7 +46,7 @@ export function createCore(
     clock,
     log,
     metrics,
-    advise: async (agentId, manifest) => excesses(manifest, models, (await accounts.getAgent(agentId))?.settings),
+    advise: async (agentId, services) => excesses(services, models, await accounts.getAgent(agentId)),
     ...present({ heartbeatMs, reconnectMs, arrivalMs }),
   });
   const charged = (tier: string): boolean => tierNamed(tiers, tier).charged;

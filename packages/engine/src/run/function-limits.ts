@@ -15,13 +15,18 @@ export function excessOf(
   return `${whose} has ${functions.length} functions; ${model} takes ${maxFunctions}. Give the role fewer functions, or the agent another model`;
 }
 
-/** What the roles have beyond what an agent's models take. */
-export function excesses(manifest: Manifest, catalog: ModelCatalog, settings: AgentSettings = {}): string[] {
+/** What the roles of an agent's services have together beyond what its models take. */
+export function excesses(
+  services: readonly Manifest[],
+  catalog: ModelCatalog,
+  { settings = {}, orgId }: { settings?: AgentSettings; orgId?: string } = {},
+): string[] {
   const chosen = [settings, ...(settings.fallback ?? [])].map(({ provider, model }) =>
-    catalog.choose(present({ provider, model })),
+    catalog.choose(present({ provider, model, orgId })),
   );
-  return [undefined, ...rolesOf(manifest)].flatMap((role) => {
-    const functions = shownFunctions(visibleFunctions(manifest, role));
+  const roles = new Set(services.flatMap((manifest) => [...rolesOf(manifest)]));
+  return [undefined, ...roles].flatMap((role) => {
+    const functions = services.flatMap((manifest) => shownFunctions(visibleFunctions(manifest, role)));
     return chosen.flatMap((one) => ("missing" in one ? [] : (excessOf(role, functions, one) ?? [])));
   });
 }

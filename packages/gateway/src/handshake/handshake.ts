@@ -1,6 +1,6 @@
 import { clearTimer, randomUUID, setTimeout } from "@patchbay/kit/time";
 import type { Duplex } from "node:stream";
-import { CLOSE_CODES, type ControlPlaneFrame } from "@patchbay/protocol";
+import { CLOSE_CODES, type ControlPlaneFrame, type Manifest } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import type { WebSocket } from "ws";
 import type { RuntimeRefusal } from "@patchbay/engine/ports/metrics";
@@ -59,7 +59,7 @@ export async function acceptRuntime(
   const hello = await readHello(socket, deps, refuse);
   if (hello?.type === "shadow") return acceptShadow(socket, key, hello, deps);
   // A runtime must connect also without them. Before the registration, from which on a closed socket has a listener.
-  const warnings = (await (hello && deps.advise?.(key.agentId, hello.manifest).catch(() => []))) ?? [];
+  const warnings = hello ? await warningsFor(key.agentId, hello.manifest, deps).catch(() => []) : [];
   const identity = hello && (await register(socket, key, hello, deps, refuse));
   if (!identity) return;
   const connection = new RuntimeConnection(identity, socket, transport);
@@ -175,13 +175,11 @@ async function registerSet(
   keyId: string,
   deps: HandshakeDeps,
 ): Promise<string | undefined> {
-  const { store, orders, directory, serving, limits } = deps;
+  const { store, orders, limits } = deps;
   const { agentId, service, manifestHash } = identity;
   const set = setOf(identity);
-  await directory.refreshIfStale(agentId);
-  const others = directory.channels(agentId).filter((one) => one.available && one.identity.service !== service);
-  const { served } = await serving.of(agentId, others);
-  const reason = createCompatibleServices(limits, served).add({ service, manifest, manifestHash });
+  const others = await otherServices(agentId, service, deps);
+  const reason = createCompatibleServices(limits, others).add({ service, manifest, manifestHash });
   if (reason !== undefined && !(await isReplaced(agentId, set, store))) return reason;
   await store.saveManifest(agentId, set.manifestHash, manifest, present({ cases, lock }));
   const noted = await store.noteSet(agentId, set, manifest, { keyId });
@@ -189,6 +187,18 @@ async function registerSet(
   if (noted.widenings.length > 0) warnOfWidenings(agentId, noted, deps);
   orders.expire(agentId);
   return undefined;
+}
+
+/** The sets of an agent's other connected services for new runs. */
+async function otherServices(agentId: string, service: string, { directory, serving }: HandshakeDeps) {
+  await directory.refreshIfStale(agentId);
+  const others = directory.channels(agentId).filter((one) => one.available && one.identity.service !== service);
+  return (await serving.of(agentId, others)).served;
+}
+
+async function warningsFor(agentId: string, manifest: Manifest, deps: HandshakeDeps): Promise<string[]> {
+  const others = await otherServices(agentId, manifest.name, deps);
+  return (await deps.advise?.(agentId, [manifest, ...others.map((one) => one.manifest)])) ?? [];
 }
 
 /** True for an older set that connects again. New runs do not use it, but runs that began on it need it. */
