@@ -38,13 +38,14 @@ describeConsole("model settings in the console", { providers }, (suite) => {
     expect(await stored()).toEqual({});
     await form.getByLabel("Fallback 1 model").fill("gpt-6-luna");
     await form.getByLabel("Fallback 1 model").press("Tab"); // closes the suggestions
+    await choose(form.getByLabel("Fallback 1 reasoning"), "high");
     await save.click();
     await page.getByText("Saved", { exact: true }).waitFor();
     expect(await stored()).toEqual({
       maxTokens: 900,
       steps: 5,
       maxCostUsd: 0.5,
-      fallback: [{ provider: "openai", model: "gpt-6-luna" }],
+      fallback: [{ provider: "openai", model: "gpt-6-luna", reasoning: "high" }],
       locked: ["maxTokens"],
     });
 

@@ -42,7 +42,7 @@ export { CallOutcome, isProvisional, ErrorReport } from "./outcome.ts";
 export { LiveEvent, LocalEvent, modelStatusText, RunEvent } from "./events.ts";
 export { DELIVERY_HEADER, SIGNATURE_HEADER, WEBHOOK_EVENTS, WebhookEvent, WebhookEventType } from "./webhook.ts";
 export { ACCESS_CHANGES, CALLERS, LIMITS, MODEL_NAME, OVERRIDES, type AccessChanges, type Override } from "./limits.ts";
-export { REASONING, type Reasoning } from "./limits.ts";
+export { REASONING, type Reasoning } from "./providers.ts";
 export { DEFAULT_LIMITS, OperatorLimits } from "./operator-limits.ts";
 export {
   Effect,

@@ -100,11 +100,6 @@ export const LIMITS = {
  */
 export const MODEL_NAME = /^(?!.*(?:\.\.|\/\/))[A-Za-z0-9][A-Za-z0-9._:@/-]{0,199}$/;
 
-/** How much a model reasons before it answers. `max`: as much as it can. */
-export const REASONING = ["none", "low", "medium", "high", "max"] as const;
-/** One of {@link REASONING}. */
-export type Reasoning = (typeof REASONING)[number];
-
 /** Query properties that an agent can refuse. `model` includes the provider. */
 export const OVERRIDES = ["model", "temperature", "maxTokens", "reasoning", "fallback", "responseSchema"] as const;
 /** One of {@link OVERRIDES}. */

@@ -27,3 +27,8 @@ export type ProviderName = keyof typeof PROVIDERS;
 
 /** The names of {@link PROVIDERS}. */
 export const PROVIDER_NAMES = Object.keys(PROVIDERS) as [ProviderName, ...ProviderName[]];
+
+/** How much a model reasons before it answers. `max`: as much as it can. */
+export const REASONING = ["none", "low", "medium", "high", "max"] as const;
+/** One of {@link REASONING}. */
+export type Reasoning = (typeof REASONING)[number];

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { inexactMessage, inexactNumber, isJsonObject, parseJson, type JsonObject } from "@patchbay/kit";
-import { CALLERS, LIMITS, MODEL_NAME, OVERRIDES, REASONING } from "./limits.ts";
-import { ENDPOINT_NAME, PROVIDER_NAMES } from "./providers.ts";
+import { CALLERS, LIMITS, MODEL_NAME, OVERRIDES } from "./limits.ts";
+import { ENDPOINT_NAME, PROVIDER_NAMES, REASONING } from "./providers.ts";
 import { checkResponseSchema } from "@patchbay/schema";
 
 /** A text with at most `maxUnits` UTF-16 units. Zod's own `max` counts code points, which allows twice as many units. */

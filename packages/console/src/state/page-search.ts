@@ -1,4 +1,4 @@
-import { PROVIDER_NAMES } from "@patchbay/protocol/providers";
+import { PROVIDER_NAMES, REASONING } from "@patchbay/protocol/providers";
 import type { RegisteredRouter, RouteApi, RouteById } from "@tanstack/react-router";
 
 /** Reads one search parameter. Returns undefined if it is absent or invalid: a URL is untrusted input. */
@@ -79,6 +79,7 @@ export const playground = searchOf({
   mode: oneOf("analysis"),
   provider: oneOf(...PROVIDER_NAMES),
   model: text,
+  reasoning: oneOf(...REASONING),
   maxTokens: text,
   temperature: text,
   context: text,

@@ -1,4 +1,4 @@
-import { AgentSettings, AgentSettingsChange, OVERRIDES, REASONING } from "@patchbay/protocol";
+import { AgentSettings, AgentSettingsChange, OVERRIDES } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import * as page from "../../src/pages/agents/model-draft.ts";
 
@@ -33,7 +33,6 @@ test("the limits of the fields equal those of the protocol", () => {
   expect(shape.fallback.safeParse(models(page.MAX_FALLBACKS)).success).toBe(true);
   expect(shape.fallback.safeParse(models(page.MAX_FALLBACKS + 1)).success).toBe(false);
   expect(page.OVERRIDES).toEqual(OVERRIDES);
-  expect(page.REASONING).toEqual(REASONING);
 });
 
 test.each([{}, ALL])("an unedited draft changes no settings", (settings) => {

@@ -28,6 +28,7 @@ test("the URL restores the settings", () => {
     model: "m",
     maxTokens: "100",
     temperature: "0.5",
+    reasoning: "max",
     context: '{"a": "b&c"}',
     instructions: "Be brief.",
     schema: '{"type": "object"}',
@@ -109,6 +110,7 @@ describe("the body of a query", () => {
         provider: "gemini",
         maxTokens: "10",
         temperature: "0",
+        reasoning: "high",
         context: '{"a": 1}',
       },
       sent,
@@ -119,12 +121,12 @@ describe("the body of a query", () => {
       sessionId: "s",
       analysisMode: true,
       contextJson: { a: 1 },
-      llmConfig: { provider: "gemini", maxTokens: 10, temperature: 0 },
+      llmConfig: { provider: "gemini", maxTokens: 10, temperature: 0, reasoning: "high" },
     });
   });
 
   test("omits model settings without a provider", () => {
-    expect(bodyOf({ ...plain, model: "m", maxTokens: "1" }, sent)).not.toHaveProperty("llmConfig");
+    expect(bodyOf({ ...plain, model: "m", maxTokens: "1", reasoning: "low" }, sent)).not.toHaveProperty("llmConfig");
   });
 });
 
@@ -147,7 +149,7 @@ describe("validation reports", () => {
 });
 
 describe("a repeated run", () => {
-  const query = { kind: "query", attributes: { maxTokens: 900, temperature: 0 } };
+  const query = { kind: "query", attributes: { maxTokens: 900, temperature: 0, reasoning: "low" } };
   const run = {
     fullQuery: "Which are late?",
     role: "support",
@@ -170,7 +172,7 @@ describe("a repeated run", () => {
       sessionId: "visit 1",
       analysisMode: true,
       contextJson: '{"customerId":"c_1"}',
-      llmConfig: { provider: "gemini", model: "m", maxTokens: 900, temperature: 0 },
+      llmConfig: { provider: "gemini", model: "m", maxTokens: 900, temperature: 0, reasoning: "low" },
     });
     expect(QueryRequest.safeParse(repeat()).success).toBe(true);
   });

@@ -1,10 +1,10 @@
 import type { AgentDetail } from "@patchbay/protocol/console";
+import type { Reasoning } from "@patchbay/protocol/providers";
 import type { BodyOf } from "../../api/routes.ts";
 import { type Bounds, checkNumber, checkObject } from "../../format/typed.ts";
 
 type Settings = AgentDetail["settings"];
 type Change = NonNullable<BodyOf<"PATCH", "/agents/:agent_id">["settings"]>;
-export type Reasoning = NonNullable<Settings["reasoning"]>;
 export type Override = NonNullable<Settings["locked"]>[number];
 
 /** The settings as typed; an empty field means the default. */
@@ -29,8 +29,6 @@ export const MAX_FALLBACKS = 5;
 export const OVERRIDES = "model temperature maxTokens reasoning fallback responseSchema".split(
   " ",
 ) as readonly Override[];
-
-export const REASONING: readonly Reasoning[] = ["none", "low", "medium", "high", "max"];
 
 /** The saved settings as text for the fields. */
 export function draftOf(settings: Settings): ModelDraft {

@@ -2,9 +2,8 @@ import { useHasRole } from "../../api/api.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Field, TextField } from "../../ui/form/field.tsx";
 import { Checkbox } from "../../ui/form/toggle.tsx";
-import { ModelField, ProviderSelect, useFirstProvider } from "../../parts/model/model-choice.tsx";
-import { Select } from "../../ui/form/select.tsx";
-import { BOUNDS, MAX_FALLBACKS, type ModelDraft, type ModelErrors, OVERRIDES, REASONING } from "./model-draft.ts";
+import { ModelField, ProviderSelect, ReasoningSelect, useFirstProvider } from "../../parts/model/model-choice.tsx";
+import { BOUNDS, MAX_FALLBACKS, type ModelDraft, type ModelErrors, OVERRIDES } from "./model-draft.ts";
 
 interface ModelFieldsProps {
   draft: ModelDraft;
@@ -39,9 +38,9 @@ export function ModelFields(props: ModelFieldsProps) {
       </div>
       <div className={columns}>
         <Field label="Reasoning" hint="More takes longer and costs more output" error={errors.reasoning}>
-          <Select
+          <ReasoningSelect
             label="Reasoning"
-            options={LEVELS}
+            none="Provider default"
             disabled={readOnly}
             value={draft.reasoning}
             onChange={(reasoning) => onChange({ reasoning })}
@@ -89,11 +88,6 @@ const NUMBERS: { name: keyof typeof BOUNDS; label: string; hint: string; placeho
   },
 ];
 
-const LEVELS = [
-  { value: "" as const, label: "Provider default" },
-  ...REASONING.map((value) => ({ value, label: value })),
-];
-
 const columns = "grid items-start gap-4 sm:grid-cols-2";
 
 const Overrides = ({ draft, readOnly, onChange }: ModelFieldsProps & { readOnly: boolean }) => (
@@ -134,9 +128,9 @@ function FallbackList({ draft, errors, readOnly, onChange }: ModelFieldsProps & 
     <fieldset className="grid min-w-0 gap-2" aria-describedby={error === undefined ? undefined : "fallback-error"}>
       <legend className="mb-1 text-sm font-medium">Fallback models</legend>
       <p className="text-muted text-xs">Tried in this order when the previous model fails</p>
-      {models.map(({ provider, model }, index) => (
+      {models.map(({ provider, model, reasoning }, index) => (
         // The index is the key: two entries may be equal.
-        <div key={index} className="flex gap-2">
+        <div key={index} className="flex flex-wrap gap-2">
           <ProviderSelect
             label={`Fallback ${index + 1} provider`}
             endpoints
@@ -152,6 +146,14 @@ function FallbackList({ draft, errors, readOnly, onChange }: ModelFieldsProps & 
             readOnly={readOnly}
             value={model}
             onChange={(next) => replace(index, { model: next })}
+          />
+          <ReasoningSelect
+            label={`Fallback ${index + 1} reasoning`}
+            none="Same reasoning"
+            className="w-40 shrink-0 max-sm:order-last max-sm:w-full"
+            disabled={readOnly}
+            value={reasoning ?? ""}
+            onChange={(next) => replace(index, { reasoning: next || undefined })}
           />
           {!readOnly && (
             <IconButton

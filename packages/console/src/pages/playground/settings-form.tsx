@@ -6,7 +6,7 @@ import { Button } from "../../ui/button.tsx";
 import { classNames } from "../../ui/class-names.ts";
 import { Field, TextField } from "../../ui/form/field.tsx";
 import { Switch } from "../../ui/form/toggle.tsx";
-import { ModelField, ProviderSelect } from "../../parts/model/model-choice.tsx";
+import { ModelField, ProviderSelect, ReasoningSelect } from "../../parts/model/model-choice.tsx";
 import type { Settings } from "../../parts/playground/settings.ts";
 import type { PlaygroundState } from "./use-playground.ts";
 
@@ -119,7 +119,7 @@ function SecondLane({ playground }: { playground: PlaygroundState }) {
 }
 
 function ModelSettings({ playground }: { playground: PlaygroundState }) {
-  const { provider } = playground.settings;
+  const { provider, reasoning } = playground.settings;
   const text = textsOf(playground);
   return (
     <>
@@ -136,6 +136,14 @@ function ModelSettings({ playground }: { playground: PlaygroundState }) {
       ) : (
         <>
           <ModelField {...text("model")} label="Model" provider={provider} />
+          <Field label="Reasoning">
+            <ReasoningSelect
+              label="Reasoning"
+              none={AS_AGENT}
+              value={reasoning}
+              onChange={(next) => playground.changeSettings({ reasoning: next })}
+            />
+          </Field>
           <div className="grid grid-cols-2 items-start gap-3">
             <TextField {...text("maxTokens")} label="Max tokens" inputMode="numeric" placeholder="8192" />
             <TextField {...text("temperature")} label="Temperature" inputMode="decimal" placeholder="default" />

@@ -1,5 +1,5 @@
 import type { Models } from "@patchbay/protocol/console";
-import { PROVIDER_NAMES, type ProviderName, PROVIDERS } from "@patchbay/protocol/providers";
+import { PROVIDER_NAMES, type ProviderName, PROVIDERS, REASONING, type Reasoning } from "@patchbay/protocol/providers";
 import { useQuery } from "@tanstack/react-query";
 import { resource } from "../../api/api.ts";
 import { formatUsd } from "../../format/numbers.ts";
@@ -52,6 +52,16 @@ export function ProviderSelect<T extends string>({
   const options = [...(none === undefined ? [] : [{ value: "", label: none }]), ...others, ...offered];
   return <Select {...props} options={options as { value: T; label: string }[]} />;
 }
+
+type Level = "" | Reasoning;
+
+/** A select with the levels of reasoning. `none` is the empty choice's label. */
+export const ReasoningSelect = ({
+  none,
+  ...props
+}: { none: string } & Omit<React.ComponentProps<typeof Select<Level>>, "options">) => (
+  <Select {...props} options={[{ value: "", label: none }, ...REASONING.map((value) => ({ value, label: value }))]} />
+);
 
 interface ModelFieldProps {
   label: string;

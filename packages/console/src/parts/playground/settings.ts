@@ -1,6 +1,6 @@
 import { present } from "@patchbay/kit";
 import type { RunTrace, Span } from "@patchbay/protocol/console";
-import { PROVIDER_NAMES, type ProviderName } from "@patchbay/protocol/providers";
+import { PROVIDER_NAMES, type ProviderName, REASONING, type Reasoning } from "@patchbay/protocol/providers";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import type { BodyOf } from "../../api/routes.ts";
@@ -24,6 +24,7 @@ export interface Settings extends Record<(typeof TEXTS)[number], string> {
   compare: boolean;
   analysis: boolean;
   provider: "" | ProviderName;
+  reasoning: "" | Reasoning;
   /** For the second lane; empty: as in the first one. `agent`: the agent's model. */
   provider2: "" | "agent" | ProviderName;
   /** The second lane uses the agent's instructions, also if the first one replaces them. */
@@ -51,6 +52,7 @@ export function settingsOf(search: PlaygroundSearch): Settings {
   return {
     ...texts,
     provider: search.provider ?? "",
+    reasoning: search.reasoning ?? "",
     provider2: search.provider2 ?? "",
     compare: search.compare === "1" || texts.role2 !== "",
     analysis: search.mode === "analysis",
@@ -77,7 +79,7 @@ export function settingsOfLane(settings: Settings, lane: number): Settings {
 /** A run's settings. A provider that queries cannot select, such as the offline model, becomes the default. */
 export function settingsOfRun(run: RunTrace): Settings {
   const provider = PROVIDER_NAMES.find((name) => name === run.provider) ?? "";
-  const { maxTokens, temperature } = run.spans.find(({ kind }) => kind === "query")?.attributes ?? {};
+  const { maxTokens, temperature, reasoning } = run.spans.find(({ kind }) => kind === "query")?.attributes ?? {};
   const typed = (value: Span["attributes"][string] = "") => (provider === "" ? "" : value.toString());
   return {
     ...settingsOf({}),
@@ -88,6 +90,7 @@ export function settingsOfRun(run: RunTrace): Settings {
     model: typed(run.model),
     maxTokens: typed(maxTokens),
     temperature: typed(temperature),
+    reasoning: REASONING.find((level) => level === typed(reasoning)) ?? "",
     context: Object.keys(run.context).length === 0 ? "" : JSON.stringify(run.context, null, 2),
     instructions: run.instructions ?? "",
     schema: run.settings.responseSchema === null ? "" : JSON.stringify(run.settings.responseSchema, null, 2),
@@ -96,7 +99,7 @@ export function settingsOfRun(run: RunTrace): Settings {
 
 /** The search parameters for these settings; `settingsOf` reads them. */
 export function searchOfSettings(settings: Settings): PlaygroundSearch {
-  const { compare, analysis, provider, provider2, agentInstructions2 } = settings;
+  const { compare, analysis, provider, reasoning, provider2, agentInstructions2 } = settings;
   const isWritten = (name: (typeof TEXTS)[number]) =>
     settings[name].length <= TEXT_IN_URL && (compare || !name.endsWith("2")) && (name !== "model2" || provider2 !== "");
   return {
@@ -104,6 +107,7 @@ export function searchOfSettings(settings: Settings): PlaygroundSearch {
     compare: compare ? "1" : undefined,
     mode: analysis ? "analysis" : undefined,
     provider: provider || undefined,
+    reasoning: reasoning || undefined,
     provider2: (compare && provider2) || undefined,
     agentInstructions2: compare && agentInstructions2 ? "1" : undefined,
   };
@@ -156,7 +160,7 @@ export const memberBodyOf = (settings: Settings, sent: Sent): QueryBody => ({
 
 /** A query body for the API, which cannot replace instructions. The settings must be valid. */
 export function bodyOf(settings: Settings, sent: Sent) {
-  const { session, analysis, provider, model, maxTokens, temperature, context, schema } = settings;
+  const { session, analysis, provider, model, reasoning, maxTokens, temperature, context, schema } = settings;
   return {
     query: sent.query,
     ...present({ threadId: sent.threadId, sessionId: session || undefined, role: sent.role || undefined }),
@@ -167,6 +171,7 @@ export function bodyOf(settings: Settings, sent: Sent) {
       llmConfig: {
         provider,
         ...(model && { model }),
+        ...(reasoning && { reasoning }),
         ...(maxTokens.trim() && { maxTokens: Number(maxTokens) }),
         ...(temperature.trim() && { temperature: Number(temperature) }),
       },
