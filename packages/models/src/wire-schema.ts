@@ -31,8 +31,14 @@ export function takesNothing(schema: JsonObject): boolean {
   );
 }
 
-function simplify({ $schema: _schema, propertyNames: _names, const: value, ...rest }: JsonObject): JsonObject {
-  return value === undefined ? rest : { ...rest, enum: [value] };
+function simplify({ $schema: _schema, propertyNames, const: value, ...rest }: JsonObject): JsonObject {
+  if (value !== undefined) return { ...rest, enum: [value] };
+  const { additionalProperties: member, patternProperties, properties = {} } = rest;
+  const names = isJsonObject(propertyNames) ? propertyNames["enum"] : undefined;
+  if (!Array.isArray(names) || !isJsonObject(member) || !isJsonObject(properties) || patternProperties) return rest;
+  // A record with fixed names: the model learns them as optional members.
+  const named = Object.fromEntries(names.filter((name) => typeof name === "string").map((name) => [name, member]));
+  return { ...rest, properties: { ...named, ...properties }, additionalProperties: false };
 }
 
 /**

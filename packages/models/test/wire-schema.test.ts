@@ -115,6 +115,24 @@ test("keywords that only some wires support are replaced by ones that all suppor
   });
 });
 
+test("the fixed names of a record are optional members", () => {
+  const limits = {
+    type: "object",
+    propertyNames: { enum: ["cpu", "memory"] },
+    additionalProperties: { type: "number" },
+  };
+  const open = { type: "object", propertyNames: { enum: ["a"] }, patternProperties: { b: text } };
+
+  expect(wireSchema({ type: "object", properties: { limits, open } })["properties"]).toEqual({
+    limits: {
+      type: "object",
+      properties: { cpu: { type: "number" }, memory: { type: "number" } },
+      additionalProperties: false,
+    },
+    open: { type: "object", patternProperties: { b: text } },
+  });
+});
+
 test("only a schema without possible properties takes no arguments", () => {
   expect(takesNothing({ type: "object", properties: {}, additionalProperties: false })).toBe(true);
   expect(takesNothing({ type: "object" })).toBe(true);
