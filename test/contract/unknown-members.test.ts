@@ -7,7 +7,7 @@ const answering = scriptFor({ text: "Hello." });
 test("members that a query does not have are ignored, and one warning names them on each endpoint", async () => {
   await using system = await startContractSystem(answering);
   const body = { dryRun: true, llmConfig: { provider: "openai", seed: 1 } };
-  const warning = "Unknown members: dryRun, llmConfig.seed are not known and were ignored";
+  const warning = "dryRun, llmConfig.seed are not known and were ignored";
 
   expect(await system.query("hi", body)).toMatchObject({ success: true, response: "Hello.", warnings: [warning] });
   const { events } = await system.stream("hi", body);
@@ -15,7 +15,7 @@ test("members that a query does not have are ignored, and one warning names them
   const local = await system.local("hi", { dryRun: true, threadId: "t", llm_config: { provider: "openai", seed: 1 } });
   expect(local.events.at(-1)?.data).toMatchObject({
     type: "final_response",
-    data: { warnings: ["Unknown members: dryRun, threadId, llm_config.seed are not known and were ignored"] },
+    data: { warnings: ["dryRun, threadId, llm_config.seed are not known and were ignored"] },
   });
 });
 
@@ -24,11 +24,11 @@ test("one unknown member is named, of many the first ten", async () => {
   const many = Object.fromEntries(Array.from({ length: 13 }, (_, i) => [`member${i}`, null]));
 
   expect(await system.query("hi", { dryRun: true })).toMatchObject({
-    warnings: ["Unknown members: dryRun is not known and was ignored"],
+    warnings: ["dryRun is not known and was ignored"],
   });
   expect(await system.query("hi", many)).toMatchObject({
     warnings: [
-      "Unknown members: member0, member1, member2, member3, member4, member5, member6, member7, member8, member9 and 3 more are not known and were ignored",
+      "member0, member1, member2, member3, member4, member5, member6, member7, member8, member9 and 3 more are not known and were ignored",
     ],
   });
 });
@@ -36,8 +36,11 @@ test("one unknown member is named, of many the first ten", async () => {
 test("a failed query names its unknown members too, and a query without any has no warning", async () => {
   await using system = await startContractSystem(scriptFor({ error: { status: 401 } }));
   await using connected = await startContractSystem(answering);
-  const warnings = [expect.stringContaining("Unknown members: constructor is not known")];
+  const warnings = [expect.stringContaining("constructor is not known")];
 
-  expect(await system.query("hi", { constructor: "x" })).toMatchObject({ success: false, warnings });
+  const body = { constructor: "x" };
+  expect(await system.query("hi", body)).toMatchObject({ success: false, warnings });
+  expect((await system.stream("hi", body)).events.at(-1)?.data).toMatchObject({ type: "error", warnings });
+  expect((await system.local("hi", body)).events.at(-1)?.data).toMatchObject({ type: "error", data: { warnings } });
   expect(await connected.query("hi", { role: null, sessionId: "" })).not.toHaveProperty("warnings");
 });

@@ -55,7 +55,7 @@ function unknownMembers(body: unknown, { shape }: z.ZodObject, llmConfig: string
   const named = names.slice(0, MOST_NAMED).map((name) => name.slice(0, LIMITS.labelUnits));
   const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : "";
   const were = names.length === 1 ? "is not known and was ignored" : "are not known and were ignored";
-  return { warnings: [`Unknown members: ${named.join(", ")}${more} ${were}`] };
+  return { warnings: [`${named.join(", ")}${more} ${were}`] };
 }
 
 /** Parses a body. The error lists all faults, and `otherFaults`. */

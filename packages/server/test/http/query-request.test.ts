@@ -20,7 +20,7 @@ describe("a QueryRequest", () => {
     expect(http.runs.starts[0]?.query).toEqual({
       ...BARE,
       requestId: expect.any(String),
-      warnings: ["Unknown members: colour, constructor are not known and were ignored"],
+      warnings: ["colour, constructor are not known and were ignored"],
     });
   });
 
