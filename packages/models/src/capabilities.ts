@@ -45,9 +45,7 @@ const WINDOWS: Table<number> = [
   [/^gemini-(1\.5|2|3|4-argon)/, 1_000_000],
 ];
 
-export function contextTokens(model: string): number | undefined {
-  return lookUp<number | undefined>(WINDOWS, model, undefined);
-}
+export const contextTokens = (model: string) => lookUp<number | undefined>(WINDOWS, model, undefined);
 
 /** The most that providers take in a request. Texts and names are made to fit all of them. */
 export const PROVIDER_LIMITS = {
@@ -61,9 +59,7 @@ export const PROVIDER_LIMITS = {
   callIdChars: 9,
 };
 
-export function mostFunctions(model: string): number | undefined {
-  return lookUp<number | undefined>(PROVIDER_LIMITS.functions, model, undefined);
-}
+export const mostFunctions = (model: string) => lookUp<number | undefined>(PROVIDER_LIMITS.functions, model, undefined);
 
 /** A description in two parts, of which OpenAI takes the first as such, and the rest as that of the parameters. */
 export function splitDescription(text: string): [head: string, rest?: string] {
@@ -91,9 +87,8 @@ const ANTHROPIC: Table<AnthropicCapabilities> = [
   [/^claude-(opus|sonnet|haiku)-4-6/, { thinking: "adaptive", temperature: true, strict: true }],
 ];
 
-export function anthropicCapabilities(model: string): AnthropicCapabilities {
-  return lookUp(ANTHROPIC, model, { thinking: "adaptive", temperature: false, strict: true });
-}
+export const anthropicCapabilities = (model: string) =>
+  lookUp<AnthropicCapabilities>(ANTHROPIC, model, { thinking: "adaptive", temperature: false, strict: true });
 
 const PLAIN: OpenaiCapabilities = { reasoning: false, temperature: true, chatWithoutReasoning: false, own: true };
 const REASONING: OpenaiCapabilities = { reasoning: true, temperature: false, chatWithoutReasoning: false, own: true };
@@ -118,6 +113,5 @@ const GEMINI: Table<GeminiCapabilities> = [
   [/^gemini-4-argon/, { thoughts: true, strict: true, signatures: true, temperature: false }],
 ];
 
-export function geminiCapabilities(model: string): GeminiCapabilities {
-  return lookUp(GEMINI, model, { thoughts: true, strict: true, signatures: true, temperature: true });
-}
+export const geminiCapabilities = (model: string) =>
+  lookUp<GeminiCapabilities>(GEMINI, model, { thoughts: true, strict: true, signatures: true, temperature: true });
