@@ -40,7 +40,8 @@ const PARTS: Record<string, RegExp> = {
   reasoning: /(?<!type ['"`])\breasoning(?!_)/,
   reasoning_content: /reasoning_content/,
   reasoning_effort: /reasoning_effort/,
-  strict: /['"`.]strict\b/,
+  // Claude compiles the strict schemas of a request into one grammar, whose exact limit it does not publish.
+  strict: /['"`.]strict\b|too complex for compilation|grammar is too large/,
   parallel_tool_calls: /parallel_tool_calls/,
   prompt_cache_key: /prompt_cache_key/,
   cache_control: /cache_control/,

@@ -95,6 +95,17 @@ test("only members that a request can do without are left out, and not within sc
   }
 });
 
+test.each([
+  "Schema is too complex for compilation. Try reducing the number of tools or simplifying tool schemas.",
+  "The compiled grammar is too large, which would cause performance issues.",
+])("a request whose strict schemas are refused together is sent without strict: %s", async (message) => {
+  const { sent, send } = serverThat(refusal(message));
+
+  await createProfile({}).adapt(send)({ tools: [{ name: "f", strict: true }] }, unused);
+
+  expect(sent.at(-1)).toEqual({ tools: [{ name: "f" }] });
+});
+
 test("a refusal is remembered for an hour, and not at all when the request fails without the member", async () => {
   const time = virtualTime();
   onTestFinished(() => time[Symbol.dispose]());
