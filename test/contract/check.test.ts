@@ -1,3 +1,4 @@
+import { createClient } from "@patchbay/client";
 import { defineService, everyone, functionsFor } from "@patchbay/functions";
 import type { ControlPlaneFrame } from "@patchbay/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -112,6 +113,19 @@ async function byHand(more: object) {
     },
   };
 }
+
+test("the client lists a role's functions and checks calls", async () => {
+  const { url: baseUrl, agentId } = system;
+  const client = createClient({ baseUrl, agentId, apiKey: keys.checker });
+
+  const { items } = await client.listFunctions({ role: "customer" });
+  expect(items.map(({ name }) => name)).toEqual(["look_up", "cancel_order"]);
+  expect(await client.checkCall({ role: "customer", ...own, ...cancelOf("ada") })).toEqual({
+    allowed: true,
+    verdict: "allowed",
+  });
+  expect(await client.checkCall({ role: "customer", ...own, ...cancelOf("eve") })).toMatchObject({ rule: "authorize" });
+});
 
 describe("POST /agents/{agent_id}/check", () => {
   const denied = (rule: string) => ({ allowed: false, verdict: "denied", rule });

@@ -1,4 +1,7 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
+import { promisify } from "node:util";
 import { join } from "node:path";
 import { openStore } from "@patchbay/control-plane/admin";
 import { expect, test } from "vitest";
@@ -64,4 +67,37 @@ test("a verification shows the retention of what is deleted, notes its change, a
   expect(JSON.parse(json.stdout)).toMatchObject({ items: [{ deleted: { entries: 3, days: 9 }, notes: [] }] });
   expect(unrecorded).toMatchObject({ code: 1, stderr: expect.stringContaining("1 fault.") });
   expect(unrecorded.stdout).toMatch(/fault {2}The log begins after seal 3 .* no entry records/);
+});
+
+test("--commit keeps the heads in a git repository, and a chain that was written again fails against them", async () => {
+  await using admin = await administration();
+  const { orgId = "" } = await admin.json("orgs", "create", "Acme");
+  const file = join(admin.folder, "patchbay.db");
+  const store = await openStore(`sqlite:${file}`);
+  await store.audit.seal({ settleMs: 0 });
+  const git = (...args: string[]) =>
+    promisify(execFile)("git", ["-C", admin.folder, "-c", "user.name=a", "-c", "user.email=a@example.com", ...args]);
+  await git("init", "--quiet");
+  await git("config", "user.name", "a");
+  await git("config", "user.email", "a@example.com");
+  const heads = join(admin.folder, "heads.txt");
+
+  const first = await admin.run("audit", "verify", "--commit", heads);
+  await store.audit.record([{ orgId, action: "org.renamed" }]);
+  for (let sealed = 0; sealed < 1;) sealed += await store.audit.seal({ settleMs: 0 });
+  const second = await admin.run("audit", "verify", "--commit", heads);
+  await store.close();
+  using database = new DatabaseSync(file);
+  database.exec("delete from audit_seals; delete from audit_chains; delete from audit_heads");
+  const again = await openStore(`sqlite:${file}`);
+  await again.audit.seal({ settleMs: 0 });
+  await again.close();
+  const forged = await admin.run("audit", "verify", "--commit", heads);
+
+  expect([first.code, second.code]).toEqual([0, 0]);
+  expect((await git("log", "--format=%s")).stdout).toBe("Record audit heads\nRecord audit heads\n");
+  expect(await readFile(heads, "utf8")).toMatch(
+    new RegExp(`^\\S+Z ${orgId} 1:[0-9a-f]{64}\n\\S+Z ${orgId} 2:[0-9a-f]{64}\n$`),
+  );
+  expect(forged).toMatchObject({ code: 1, stdout: expect.stringContaining("fault") });
 });

@@ -4,9 +4,12 @@ import type {
   ApprovalPage,
   ApprovalStatus,
   CancelResponse,
+  CheckRequest,
+  CheckResponse,
   ClientToken,
   ClientTokenRequest,
   Feedback,
+  FunctionList,
   LlmConfig,
   QueryResponse,
   RetryResponse,
@@ -18,7 +21,7 @@ import type {
 import type { JsonObject } from "@patchbay/kit";
 import { followEvents, type StreamedEvent } from "./follow-events.ts";
 import { PatchbayError } from "./patchbay-error.ts";
-import { pause } from "./pause.ts";
+import { withRetries } from "./retries.ts";
 import { type AgentRequest, createSend } from "./send.ts";
 
 export interface ClientOptions {
@@ -106,6 +109,9 @@ export interface RetryOptions extends RequestOptions {
   idempotencyKey?: string | undefined;
 }
 
+/** `contextJson`: the context as text. */
+export type CallToCheck = Omit<CheckRequest, "contextJson"> & Pick<Query, "contextJson">;
+
 /** One agent's query API. Every method throws `PatchbayError`, or `signal.reason` on abort. */
 export interface AgentClient {
   /** Sends a query and waits for its answer. A run that ends without one resolves with `success: false` and a `code`. */
@@ -144,12 +150,13 @@ export interface AgentClient {
   getApproval(approvalId: string, options?: RequestOptions): Promise<Approval>;
   /** Approves or rejects a call. Throws `conflict` if the approval is not pending. */
   decideApproval(approvalId: string, decision: ApprovalDecision, options?: RequestOptions): Promise<Approval>;
+  /** Lists the functions that a query with this role could call. This and the next method need a key with the right to check. */
+  listFunctions(options?: RequestOptions & { role?: string | undefined }): Promise<FunctionList>;
+  /** Asks what the owner's checks decide on a call, without making it. */
+  checkCall(call: CallToCheck, options?: RequestOptions): Promise<CheckResponse>;
   /** Creates a token with which your page may use the agent as this role only. It ends with the client's key. */
   createClientToken(token: ClientTokenRequest, options?: RequestOptions): Promise<ClientToken>;
 }
-
-const MAX_RETRIES = 4;
-const RETRY_MS = 500;
 
 /**
  * Creates a client for one agent.
@@ -228,6 +235,11 @@ export function createClient({ maxRetries, ...options }: ClientOptions): AgentCl
       return parseJson(await send(path, { method: "POST", headers: JSON_BODY, body: decision, signal }));
     },
 
+    listFunctions: ({ signal, ...search } = {}) => readJson("/functions", { search, signal }),
+
+    checkCall: (call, { signal } = {}) =>
+      readJson("/check", { method: "POST", headers: JSON_BODY, body: call, signal }),
+
     createClientToken: (token, { signal } = {}) =>
       readJson("/client-tokens", { method: "POST", headers: JSON_BODY, body: token, signal }),
   };
@@ -273,27 +285,4 @@ async function parseJson<T>(response: Response): Promise<T> {
       cause,
     });
   }
-}
-
-async function withRetries<T>(attempt: () => Promise<T>, maxRetries = MAX_RETRIES, signal?: AbortSignal): Promise<T> {
-  for (let tries = 0; ; tries += 1) {
-    try {
-      return await attempt();
-    } catch (error) {
-      signal?.throwIfAborted();
-      if (tries >= maxRetries || !(error instanceof PatchbayError && error.transient)) throw error;
-      if (tries === 0 && neverConnected(error)) throw error;
-      await pause(error.retryAfterMs ?? RETRY_MS * 2 ** tries, signal);
-    }
-  }
-}
-
-/** Error codes from Node's `fetch` for a connection that was open. Browsers give no code. */
-const BROKEN = ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "UND_ERR_HEADERS_TIMEOUT"];
-
-/** True when no connection was made: probably a wrong address, so the caller learns it without a wait. */
-function neverConnected({ cause }: PatchbayError): boolean {
-  const reason = cause instanceof Error ? cause.cause : undefined;
-  const code = reason instanceof Error && "code" in reason ? reason.code : undefined;
-  return typeof code === "string" && !BROKEN.includes(code);
 }

@@ -1,6 +1,7 @@
 export {
   createClient,
   type AgentClient,
+  type CallToCheck,
   type ClientOptions,
   type FollowRunOptions,
   type PageOptions,

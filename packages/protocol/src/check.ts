@@ -23,6 +23,8 @@ export const FunctionList = z.object({
   items: z.array(RoleFunction).describe("The functions that a query with this role could call."),
 });
 
+export type FunctionList = z.infer<typeof FunctionList>;
+
 /** Asks for a decision on a call that is not made. */
 export const CheckRequest = z.object({
   role,

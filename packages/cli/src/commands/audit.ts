@@ -3,6 +3,7 @@ import type { Admin } from "@patchbay/control-plane";
 import type { Command } from "commander";
 import { agentOption, limitOption, option, type OptionsOf } from "../options.ts";
 import { listing } from "../table.ts";
+import { commitHeads, readHeads } from "../audit-heads.ts";
 import { oneLine, paint, print, written } from "../output.ts";
 import { adminCommand, type AdminOptions, describeCommand, withAdmin } from "./administer.ts";
 
@@ -73,6 +74,10 @@ function addVerifyCommand(audit: Command): void {
   adminCommand(audit, "verify", "check that sealed entries are unchanged and complete; exit 1 if not", {
     options: [
       option("--org <id>", "only this organisation"),
+      option(
+        "--commit <file>",
+        "check against the last heads in this file of a git repository, then commit the new ones",
+      ),
       option("--runs", "also compare the roles, arguments, results and contexts of stored runs with the log"),
       option("--head <head>", "with --org: a head from an earlier check, which the chain must contain"),
     ],
@@ -84,7 +89,9 @@ function addVerifyCommand(audit: Command): void {
     check({ org, head }, refuse) {
       if (head !== undefined && org === undefined) refuse("name the organisation of --head with --org ID");
     },
-    work: async ({ admin, options: { org, head, runs } }) => ({ items: await verify(admin, org, { head, runs }) }),
+    work: async ({ admin, options: { org, head, runs, commit } }) => ({
+      items: await verify(admin, org, { head, runs, commit }),
+    }),
     show: ({ items }) => items.flatMap(linesOf).join("\n"),
     fault({ items }) {
       const faults = items.reduce((sum, segment) => sum + segment.faults.length + segment.omittedFaults, 0);
@@ -99,11 +106,15 @@ type Verified = Awaited<ReturnType<Admin["verifyAudit"]>>;
 async function verify(
   admin: Admin,
   org: string | undefined,
-  asked: { head: string | undefined; runs: true | undefined },
+  { commit, ...asked }: { head: string | undefined; runs: true | undefined; commit: string | undefined },
 ): Promise<Verified[]> {
   const orgs = org === undefined ? (await admin.listOrgs()).map(({ orgId }) => orgId) : [org];
+  const noted = commit === undefined ? undefined : await readHeads(commit);
   const items: Verified[] = [];
-  for (const orgId of orgs) items.push(await admin.verifyAudit(orgId, present(asked)));
+  for (const orgId of orgs)
+    items.push(await admin.verifyAudit(orgId, present({ ...asked, head: asked.head ?? noted?.get(orgId) })));
+  const isIntact = items.every(({ faults }) => faults.length === 0);
+  if (commit !== undefined && isIntact) await commitHeads(commit, items);
   return items;
 }
 
