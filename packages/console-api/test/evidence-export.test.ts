@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { ServiceScope } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { sampleRun } from "../../store/test/contract/world.ts";
@@ -62,9 +63,24 @@ test("periods and oversight count what the log has", async () => {
   await record("approved", "c2", { edited: ["amount"] });
   await record("rejected", "c3");
   await record("expired", "c4");
-  await store.audit.record([{ orgId, agentId, action: "run.started", runId: "run_4", manifestHash: "set_2" }]);
+  const manifest = { name: "desk", preparesContext: false, functions: [] };
+  const connect = (functions: string) =>
+    store.runtimes.saveManifest(agentId, "set_2", manifest, { lock: { functions } });
+  const start = (runId: string) =>
+    store.audit.record([{ orgId, agentId, action: "run.started", runId, manifestHash: "set_2" }]);
+  for (const [functions, runId] of [
+    ["a", "run_4"],
+    ["a", "run_5"],
+    ["b", "run_6"],
+  ] as const) {
+    await connect(functions);
+    clock.advance(1);
+    await start(runId);
+    clock.advance(1);
+  }
 
   const parts = await partsOf(await desk.ask(["audit:read"], asked));
+  const lockOf = (functions: string) => createHash("sha256").update(JSON.stringify({ functions })).digest("hex");
   const contentOf = (name: string) => parts.find(({ file }) => file === name)?.content;
 
   expect(contentOf("oversight.json")).toEqual({
@@ -78,8 +94,9 @@ test("periods and oversight count what the log has", async () => {
     grantedWithinFiveSeconds: 1,
   });
   expect(contentOf("periods.json")).toMatchObject([
-    { manifestHash: null, runs: 3 },
-    { manifestHash: "set_2", runs: 1 },
+    { manifestHash: null, lock: null, runs: 3 },
+    { manifestHash: "set_2", lock: lockOf("a"), runs: 2 },
+    { manifestHash: "set_2", lock: lockOf("b"), runs: 1 },
   ]);
 });
 

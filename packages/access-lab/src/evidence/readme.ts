@@ -55,7 +55,7 @@ const FILES = [
 const RECORDS = [
   ["connected.json", "hashes of the function sets that were connected, and whether the newest one is that of the file"],
   ["use.json", "which roles used their functions in the period"],
-  ["periods.json", "which function set the runs of the period started with, in the order of time"],
+  ["periods.json", "which function set and lock the runs of the period started with, in the order of time"],
   [
     "oversight.json",
     "approvals of the period: requested, granted, within 5 s, edited, expired, and the median time to decide",

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { isoTime, present } from "@patchbay/kit";
+import { isoTime, type JsonValue, present } from "@patchbay/kit";
 import type { AuditRow } from "@patchbay/engine/ports/store/audit";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 import type { AskedUse } from "./access-use.ts";
@@ -49,7 +49,8 @@ export function evidenceAdmin(store: Store, admin: AuditAdmin & RecordAdmin): Ev
       yield* slice(store, { orgId, agentId, from: Date.parse(use.since) });
       const asked = { agentId, since: parseSince(since, await store.now()) };
       const started = await entriesOf(store, "run.started", asked);
-      yield { file: "periods.json", content: periodsOf(started) };
+      const locks = await entriesOf(store, "access.locked", { agentId, since: 0 });
+      yield { file: "periods.json", content: periodsOf(started, locks) };
       yield { file: "oversight.json", content: oversightOf(await entriesOf(store, "approval", asked)) };
       if (sample > 0) yield* sampleOf(store, admin, started, { agentId, sample, seed });
       return undefined;
@@ -86,13 +87,15 @@ async function entriesOf({ audit }: Store, action: string, asked: { agentId: str
   return found.toReversed();
 }
 
-/** Which function set runs started with, and when. A set that alternates with another has several periods. */
-function periodsOf(started: readonly AuditRow[]) {
-  const periods: { manifestHash: string | null; from: string; to: string; runs: number }[] = [];
+/** Which function set and lock runs started with, and when. A set that alternates with another has several periods. */
+function periodsOf(started: readonly AuditRow[], locks: readonly AuditRow[]) {
+  const periods: { manifestHash: string | null; lock: JsonValue; from: string; to: string; runs: number }[] = [];
   for (const { manifestHash = null, at } of started) {
     const last = periods.at(-1);
-    if (last?.manifestHash !== manifestHash)
-      periods.push({ manifestHash, from: isoTime(at), to: isoTime(at), runs: 1 });
+    const reported = locks.findLast((one) => one.manifestHash === manifestHash && one.at <= at);
+    const lock = reported?.detail?.["lock"] ?? null;
+    if (last?.manifestHash !== manifestHash || last.lock !== lock)
+      periods.push({ manifestHash, lock, from: isoTime(at), to: isoTime(at), runs: 1 });
     else Object.assign(last, { to: isoTime(at), runs: last.runs + 1 });
   }
   return periods;

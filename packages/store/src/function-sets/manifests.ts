@@ -1,10 +1,13 @@
+import { createHash } from "node:crypto";
+import { canonicalJson } from "@patchbay/kit";
 import { sql, type SqlBool } from "kysely";
 import type { RuntimeStore } from "@patchbay/engine/ports/store/stores";
+import { insertAudit } from "../audit/audit.ts";
 import { excluded, fromJson, toJson } from "../columns.ts";
 import { connectedNow } from "./connected.ts";
 import { ago } from "../moments.ts";
 import { newestSets } from "./set-order.ts";
-import { type Engine, repeat } from "../engine.ts";
+import { type Engine, repeat, transact } from "../engine.ts";
 import { is } from "../statement.ts";
 
 const MINUTE_MS = 60_000;
@@ -15,40 +18,54 @@ export function manifestStore(engine: Engine) {
   const { now } = dialect;
   return {
     async saveManifest(agentId, manifestHash, manifest, { cases = [], lock } = {}) {
-      await db
-        .insertInto("manifests")
-        .values((eb) => ({
-          agent_id: agentId,
-          hash: manifestHash,
-          org_id: eb.selectFrom("agents").select("org_id").where("id", "=", agentId),
-          body: toJson(manifest),
-          reported_cases: cases.length > 0 ? toJson([...cases]) : null,
-          access_lock: lock === undefined ? null : toJson(lock),
-          lock_since: lock === undefined ? null : now,
-          created_at: now,
-          first_seen_at: now,
-        }))
-        .onConflict((conflict) =>
-          conflict
-            .columns(["agent_id", "hash"])
-            // `trimManifests` deletes the oldest first. Renewing the time protects a set that a runtime offers again
-            // until its connection is stored, which then refers to the set. The cases, their verdicts and the lock are
-            // not part of the hash; the newest runtime's are kept.
-            .doUpdateSet({
-              ...excluded("created_at", "body", "reported_cases", "access_lock"),
-              lock_since: sql`case when manifests.access_lock = excluded.access_lock then manifests.lock_since
+      const before = db
+        .selectFrom("manifests")
+        .select("access_lock")
+        .where(is({ agent_id: agentId, hash: manifestHash }));
+      const isNewLock = lock !== undefined && (await before.executeTakeFirst())?.access_lock !== toJson(lock);
+      const saved = (trx: Engine) =>
+        trx.db
+          .insertInto("manifests")
+          .values((eb) => ({
+            agent_id: agentId,
+            hash: manifestHash,
+            org_id: eb.selectFrom("agents").select("org_id").where("id", "=", agentId),
+            body: toJson(manifest),
+            reported_cases: cases.length > 0 ? toJson([...cases]) : null,
+            access_lock: lock === undefined ? null : toJson(lock),
+            lock_since: lock === undefined ? null : now,
+            created_at: now,
+            first_seen_at: now,
+          }))
+          .onConflict((conflict) =>
+            conflict
+              .columns(["agent_id", "hash"])
+              // `trimManifests` deletes the oldest first. Renewing the time protects a set that a runtime offers again
+              // until its connection is stored, which then refers to the set. The cases, their verdicts and the lock are
+              // not part of the hash; the newest runtime's are kept.
+              .doUpdateSet({
+                ...excluded("created_at", "body", "reported_cases", "access_lock"),
+                lock_since: sql`case when manifests.access_lock = excluded.access_lock then manifests.lock_since
                 else excluded.lock_since end`,
-            })
-            .where(({ eb, or }) =>
-              or([
-                eb("manifests.created_at", "<", ago(engine, MINUTE_MS)),
-                eb("manifests.body", "<>", eb.ref("excluded.body")),
-                eb("manifests.reported_cases", "is distinct from", eb.ref("excluded.reported_cases")),
-                eb("manifests.access_lock", "is distinct from", eb.ref("excluded.access_lock")),
-              ]),
-            ),
-        )
-        .execute();
+              })
+              .where(({ eb, or }) =>
+                or([
+                  eb("manifests.created_at", "<", ago(engine, MINUTE_MS)),
+                  eb("manifests.body", "<>", eb.ref("excluded.body")),
+                  eb("manifests.reported_cases", "is distinct from", eb.ref("excluded.reported_cases")),
+                  eb("manifests.access_lock", "is distinct from", eb.ref("excluded.access_lock")),
+                ]),
+              ),
+          )
+          .returning("org_id")
+          .executeTakeFirst();
+      if (!isNewLock) return void (await saved(engine));
+      // Two replicas that store the same new lock write two equal entries.
+      await transact(engine, async (trx) => {
+        const { org_id: orgId } = (await saved(trx))!;
+        const detail = { lock: createHash("sha256").update(canonicalJson(lock)).digest("hex") };
+        await insertAudit(trx, [{ orgId, agentId, action: "access.locked", manifestHash, detail }]);
+      });
     },
 
     async getManifest(agentId, manifestHash) {
