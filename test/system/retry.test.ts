@@ -43,6 +43,7 @@ test("the command retries a run on the database, the server continues it, and it
   await expect.poll(async () => (await read()).status).toBe("succeeded");
   expect((await read()).result).toMatchObject({ response: "Refunded.", toolInteractions: [{ toolName: "refund" }] });
   expect(refunds).toEqual(["7"]);
+  expect((await system.plane.admin.verifyAudit(system.orgId, { runs: true })).faults).toEqual([]);
 
   const again = await retry(failed.runId);
   expect(again.code).toBe(1);

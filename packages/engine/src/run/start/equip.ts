@@ -1,4 +1,6 @@
 import { callerOf, type RunRecord } from "../../ports/records.ts";
+import { present } from "@patchbay/kit";
+import { digestOf, pseudonymsOf } from "../calls/audit-digests.ts";
 import { runEntry } from "../calls/journal.ts";
 import { systemText } from "../loop/request.ts";
 import { withRetry } from "../run-context.ts";
@@ -51,8 +53,15 @@ export async function equip(run: RunRecord, active: ActiveRun): Promise<void> {
     charged,
     warnings: [...request.warnings, ...prepared.warnings],
   };
-  const { retryOf, provenSubject } = request;
-  const detail = { retryOf: retryOf!.runId, ...(provenSubject !== undefined && { caller: provenSubject }) };
+  const { retryOf, provenSubject, auditSalt, provider, model, context } = request;
+  const detail = {
+    retryOf: retryOf!.runId,
+    ...present({ caller: provenSubject }),
+    ...pseudonymsOf(await withRetry(() => accounts.auditKey(run.orgId), active), run),
+    model: `${provider}/${model}`,
+    // An earlier version that stored the retry gave it no salt.
+    ...(auditSalt !== undefined && { digests: { context: digestOf(auditSalt, context) } }),
+  };
   const audit = [runEntry(run, "run.started", { manifestHash, detail })];
   await withRetry(() => runs.equip(run, { manifestHash, request: equipped, audit }), active);
   Object.assign(run, { manifestHash, request: equipped });
