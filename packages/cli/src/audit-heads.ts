@@ -13,7 +13,7 @@ export async function readHeads(file: string): Promise<Map<string, string>> {
   return new Map(lines.flatMap(([, orgId, head]) => (orgId && head ? [[orgId, head] as const] : [])));
 }
 
-/** Appends heads to a file in a git repository, and commits the file alone. */
+/** Appends heads to a file in a git repository, and commits only this file. */
 export async function commitHeads(file: string, heads: { orgId: string; head: string | null }[]): Promise<void> {
   const at = isoTime(wallMs());
   const lines = heads.flatMap(({ orgId, head }) => (head === null ? [] : [`${at} ${orgId} ${head}\n`]));
