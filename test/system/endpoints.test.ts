@@ -1,3 +1,4 @@
+import type { AgentSettingsChange } from "@patchbay/protocol";
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -48,15 +49,12 @@ test("agents use endpoints of one wire by name, with their own models, and queri
   const bySetting = await system.query("Book");
   // The agent's endpoint belongs to the provider that the query names.
   const byProvider = await system.query("Book", { llmConfig: { provider: "openai", temperature: 1 } });
-  await admin.updateAgent(system.agentId, { settings: { provider: "gone", locked: null } });
-  const unknown = await system.query("Book");
 
   expect([byDefault, bySetting, byProvider].map(({ response }) => response)).toEqual([
     "From the north.",
     "From the south.",
     "From the south.",
   ]);
-  expect(unknown).toMatchObject({ code: "provider_not_configured", errorMessage: "Provider gone is not configured" });
   const models = (requests: typeof north.requests) => [...new Set(requests.map(({ summary }) => summary.model))];
   expect([models(north.requests), models(south.requests)]).toEqual([["model-of-north"], ["model-of-south"]]);
   expect(ran).toEqual(["1A", "1A", "1A"]);
@@ -66,19 +64,68 @@ test("agents use endpoints of one wire by name, with their own models, and queri
   );
 });
 
+const unknown = (name: string): string =>
+  `Endpoint ${name} is not configured for this organisation. Choose another provider in the agent's settings, or have the operator add the endpoint (--providers)`;
+
 test("an endpoint is used by its organisations only, and a changed list from the next query on", async () => {
   await using closed = await startStandIn("openai-chat", () => ({ text: "Closed." }));
   await using open = await startStandIn("openai-chat", () => ({ text: "Open." }));
-  let endpoints = [chat("closed", closed, { organisations: ["org_other"] }), chat("open", open)];
+  const ofOther = [chat("closed", closed, { organisations: ["org_other"] }), chat("open", open)];
+  let endpoints = ofOther;
   await using system = await startSystem({ service: booking([]), providers: { endpoints: () => endpoints } });
+  const { agentId, plane } = system;
+  const use = (provider: string) => plane.admin.updateAgent(agentId, { settings: { provider } });
 
   const before = await system.query("Hello");
-  await system.plane.admin.updateAgent(system.agentId, { settings: { provider: "closed" } });
-  const refused = await system.query("Hello");
-  endpoints = [chat("closed", closed, { organisations: [system.orgId] }), endpoints[1]!];
+  for (const name of ["closed", "gone"])
+    await expect(use(name)).rejects.toMatchObject({
+      message: `${unknown(name)}.`,
+      details: [{ path: "settings.provider", message: unknown(name) }],
+    });
+  endpoints = [chat("closed", closed, { organisations: [system.orgId] }), ofOther[1]!];
+  await use("closed");
   const allowed = await system.query("Hello");
+  endpoints = ofOther;
+  const refused = await system.query("Hello");
+  // A setting that names no model can be changed all the same.
+  await plane.admin.updateAgent(agentId, { settings: { temperature: 0.5 } });
 
-  expect([before.response, refused.code, allowed.response]).toEqual(["Open.", "provider_not_configured", "Closed."]);
+  expect([before.response, allowed.response]).toEqual(["Open.", "Closed."]);
+  expect(refused).toMatchObject({ code: "provider_not_configured", errorMessage: unknown("closed") });
+  await use("gemini");
+  expect(await system.query("Hello")).toMatchObject({ errorMessage: "Provider gemini is not configured" });
+});
+
+test("an endpoint answers with the models of its list only, in settings, queries and fallback lists", async () => {
+  await using only = await startStandIn("openai-chat", () => ({ text: "Hello." }));
+  let models: Record<string, object> = { "small-1": {}, "small-2": {} };
+  const endpoints = () => [chat("only", only, { models })];
+  await using system = await startSystem({ service: booking([]), providers: { endpoints } });
+  const set = (settings: AgentSettingsChange) => system.plane.admin.updateAgent(system.agentId, { settings });
+  const offers = (list: string): string =>
+    `Endpoint only offers only ${list}. Choose one of these models, or have the operator add another (--providers)`;
+
+  const refused = offers("small-1, small-2");
+  for (const [settings, path] of [
+    [{ model: "gpt-6-luna" }, "settings.model"],
+    [{ provider: "only", model: "gpt-6-luna" }, "settings.model"],
+    [{ fallback: [{ provider: "only" }, { provider: "only", model: "gpt-6-luna" }] }, "settings.fallback.1.model"],
+  ] as const)
+    await expect(set(settings as AgentSettingsChange)).rejects.toMatchObject({ details: [{ path, message: refused }] });
+  expect(await system.query("Hello", { llmConfig: { provider: "openai", model: "gpt-6-luna" } })).toMatchObject({
+    code: "model_not_allowed",
+    errorMessage: refused,
+  });
+  await set({ provider: "only", model: "small-2", fallback: [{ provider: "only", model: "small-1" }] });
+  expect(await system.query("Hello")).toMatchObject({ response: "Hello." });
+  models = { "small-2": {} };
+  expect(await system.query("Hello")).toMatchObject({
+    response: "Hello.",
+    warnings: expect.arrayContaining(["Fallback model only/small-1 is not offered and was left out"]),
+  });
+  models = { "small-3": {} };
+  expect(await system.query("Hello")).toMatchObject({ code: "model_not_allowed", errorMessage: offers("small-3") });
+  expect(only.requests.map(({ summary }) => summary.model)).toEqual(["small-2", "small-2"]);
 });
 
 test("a run continues on another wire after calls, whose foreign ids and thoughts the next endpoint accepts", async () => {

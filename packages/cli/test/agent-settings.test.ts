@@ -140,3 +140,22 @@ test("a model without a price is refused in a paying organisation, unless --pric
   expect(refused.stderr).toMatch(/No price is known for model llama-next.*--prices/);
   expect(taken).toMatchObject({ settings: { model: "llama-next" } });
 });
+
+test("with --providers, an endpoint that the file lacks and a model that it does not list are refused", async () => {
+  await using admin = await administration();
+  const { agentId = "" } = await admin.json("agents", "create", "Desk");
+  const file = join(admin.folder, "providers.json");
+  const local = { name: "local", provider: "openai", baseUrl: "http://127.0.0.1:9/v1", models: { qwen3: {} } };
+  await writeFile(file, JSON.stringify({ endpoints: [local] }));
+  const update = (...settings: string[]) => admin.run("agents", "update", agentId, ...settings, "--providers", file);
+
+  const [gone, model, taken] = [
+    await update("--provider", "gone"),
+    await update("--provider", "local", "--model", "qwen4"),
+    await update("--provider", "local", "--model", "qwen3"),
+  ];
+
+  expect([gone.code, model.code, taken.code]).toEqual([1, 1, 0]);
+  expect(gone.stderr).toContain("Endpoint gone is not configured for this organisation");
+  expect(model.stderr).toContain("Endpoint local offers only qwen3");
+});

@@ -68,11 +68,12 @@ export function createModelCatalog(config: ProviderConfig): ListedCatalog {
     return entries;
   }
 
+  const usable = (orgId = ""): Entry[] =>
+    [...current().values()].filter(({ endpoint }) => endpoint?.organisations?.includes(orgId) ?? true);
+
   /** A provider's name means its first endpoint that the organisation may use; no name means the first of all. */
   function find(name: string | undefined, orgId: string | undefined): Entry | undefined {
-    const usable = ({ endpoint }: Entry): boolean =>
-      !endpoint?.organisations || (orgId !== undefined && endpoint.organisations.includes(orgId));
-    const mine = [...current().values()].filter(usable);
+    const mine = usable(orgId);
     if (name === undefined) return mine[0];
     return mine.find(({ family }) => family === name) ?? mine.find(({ provider }) => provider.name === name);
   }
@@ -82,27 +83,29 @@ export function createModelCatalog(config: ProviderConfig): ListedCatalog {
       const name = wanted ?? (config.endpoints ? undefined : fallback);
       const entry = name === undefined && !config.endpoints ? undefined : find(name, orgId);
       if (!entry) return { missing: name ?? "none" };
-      const { provider, family } = entry;
+      const { provider, family, endpoint } = entry;
       const wire: Wire<never> | undefined = family && WIRES[family];
-      const model = wire?.wireModel?.(asked ?? entry.model) ?? asked ?? entry.model;
+      const wireModel = (model: string): string => wire?.wireModel?.(model) ?? model;
+      const model = wireModel(asked ?? entry.model);
+      const models = endpoint?.models && Object.keys(endpoint.models).map(wireModel);
+      if (models?.includes(model) === false) return { missing: provider.name, models };
       const cost: ChosenModel["cost"] = (usage) => (provider === offline ? 0 : entry.prices.cost(model, usage));
       const maxFunctions = entry.profile?.maxTools ?? mostFunctions(model);
       return { provider, model, contextTokens: contextTokens(model), maxFunctions, cost };
     },
-    providers: () =>
-      [...current().values()].flatMap(({ provider: { name }, model, family, profile, ...entry }) => {
+    providers: (orgId) =>
+      usable(orgId).flatMap(({ provider: { name }, model, family, profile, ...entry }) => {
         if (!family) return [];
         const leftOut = profile?.left() ?? [];
         return [{ name, family, model, priced: pricedModels(family, entry), ...(leftOut.length > 0 && { leftOut }) }];
       }),
   };
 
-  /** A compatible server has none of OpenAI's models, only those that the operator priced. */
+  /** A compatible server has none of OpenAI's models, only those that the operator names. */
   function pricedModels(family: ProviderName, { endpoint, prices }: Pick<Entry, "endpoint" | "prices">) {
     const address = endpoint ? endpoint.baseUrl : config.openai?.baseUrl;
-    const stated = { ...config.prices, ...endpoint?.models };
-    const known = family === "openai" && address ? Object.keys(stated) : prices.models();
-    return known
+    const stated = endpoint?.models ?? (family === "openai" && address ? (config.prices ?? {}) : undefined);
+    return (stated ? Object.keys(stated) : prices.models())
       .filter((model) => WIRES[family].owns(model))
       .toSorted()
       .flatMap((model) => prices.today(model) ?? []);
@@ -163,7 +166,7 @@ export function withOwnModel(configured: ListedCatalog, provider: ModelProvider)
     choose(wanted = {}) {
       return wanted.provider === undefined || wanted.provider === provider.name ? own : configured.choose(wanted);
     },
-    providers: () => configured.providers(),
+    providers: (orgId) => configured.providers(orgId),
   };
 }
 
@@ -178,7 +181,7 @@ export function wrappedModels(catalog: ListedCatalog, wrap: (provider: ModelProv
       if (!provider) wrapped.set(chosen.provider, (provider = named(chosen.provider, wrap(chosen.provider))));
       return { ...chosen, provider };
     },
-    providers: () => catalog.providers(),
+    providers: (orgId) => catalog.providers(orgId),
   };
 }
 

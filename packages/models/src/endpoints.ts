@@ -36,7 +36,7 @@ const EndpointEntry = z
     region: text.optional(),
     project: text.optional(),
     organisations: z.array(text).min(1).optional(),
-    /** The first one is the default. Prices apply to this endpoint only. */
+    /** The only models; the first one is the default. Prices apply to this endpoint only. */
     models: z.record(z.string().regex(MODEL_NAME), z.strictObject({ price: ModelPrice.optional() })).optional(),
     profile: z.union([ProfileName.transform((name) => PROFILES[name]), Profile]).optional(),
   })
@@ -59,6 +59,7 @@ function checkTogether(
   if (auth === "azure" && !entry.baseUrl) refuse("baseUrl", "is required with auth azure");
   if (auth === "header" && !entry.header) refuse("header", "is required with auth header");
   if (auth !== "azure" && provider === "openai" && entry.apiVersion) refuse("apiVersion", "is for auth azure");
+  if (entry.models && Object.keys(entry.models).length === 0) refuse("models", "must name a model, or be left out");
   if (entry.keyFile && entry.keyEnv) refuse("keyEnv", "excludes keyFile");
   if (auth === "google" && entry.keyEnv)
     refuse("keyEnv", "auth google reads keyFile, or the machine's own credentials");

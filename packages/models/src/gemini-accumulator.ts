@@ -1,11 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
-import {
-  type ModelCall,
-  type ModelError,
-  type ModelDelta,
-  type ModelStop,
-  type TokenUsage,
-} from "@patchbay/engine/ports/model-provider";
+import type { ModelCall, ModelDelta, ModelError, ModelStop, TokenUsage } from "@patchbay/engine/ports/model-provider";
 import { modelFailure, retryAfterMs } from "./model-failure.ts";
 import { parseArguments, textOfArguments } from "./neutral-request.ts";
 import { type Accumulator, createMeter, type Meter, metered, reasoningOf, type TurnOptions } from "./turn-stream.ts";

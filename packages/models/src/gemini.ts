@@ -54,13 +54,8 @@ export function createGemini(account: Account): ModelProvider {
 async function connectTo({ apiKey = "", auth, apiVersion, project, region, keyFile, ...account }: Account) {
   const { GoogleGenAI } = await import("@google/genai");
   const httpOptions = present({ baseUrl: account.baseUrl, headers: account.headers });
-  if (auth !== "google")
-    return new GoogleGenAI({
-      apiKey: usableKey("gemini", apiKey),
-      vertexai: false,
-      apiVersion: apiVersion ?? "v1beta",
-      httpOptions,
-    });
+  const keyed = { apiKey: usableKey("gemini", apiKey), vertexai: false, apiVersion: apiVersion ?? "v1beta" };
+  if (auth !== "google") return new GoogleGenAI({ ...keyed, httpOptions });
   const place = present({ project, location: region, apiVersion });
   const googleAuthOptions = present({ keyFilename: keyFile });
   return new GoogleGenAI({ vertexai: true, ...place, httpOptions, googleAuthOptions });
@@ -121,10 +116,7 @@ export function geminiRequest(request: ModelRequest) {
     const asked = typeof level === "number" ? { thinkingBudget: level } : present({ thinkingLevel: level });
     generationConfig["thinkingConfig"] = { includeThoughts: level !== 0, ...asked };
   }
-  const body: GeminiBody = {
-    contents: contentsOf(request, names, can.signatures),
-    generationConfig,
-  };
+  const body: GeminiBody = { contents: contentsOf(request, names, can.signatures), generationConfig };
   if (system !== "") body.systemInstruction = { role: "system", parts: [{ text: system }] };
   if (functions.length > 0) {
     body.tools = [{ functionDeclarations: declarations(functions) }];

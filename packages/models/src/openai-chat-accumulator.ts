@@ -93,11 +93,7 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
       if (calls.length > 0) blocks["tool_calls"] = calls.map(echoCall);
       return {
         stop: refusal !== "" ? "refused" : stop,
-        calls: calls.map(({ id, name, arguments: args }) => ({
-          id,
-          name: options.names.fromWire(name),
-          arguments: args,
-        })),
+        calls: calls.map(({ extra: _, ...call }) => ({ ...call, name: options.names.fromWire(call.name) })),
         text,
         refusal,
         thoughts: thought === "" ? [] : [thought],

@@ -88,11 +88,7 @@ const strictTools = toolsWith((one, functions) => strictParameters(functions).sc
 function messages(message: Message, model: string, names: WireNames): JsonObject[] {
   if (message.role === "user") return [{ role: "user", content: userText(message) }];
   if (message.role === "results")
-    return message.results.map((result) => ({
-      role: "tool",
-      tool_call_id: result.callId,
-      content: resultText(result),
-    }));
+    return message.results.map((one) => ({ role: "tool", tool_call_id: one.callId, content: resultText(one) }));
   const echo = fittingEcho(message, CHAT_WIRE, model);
   if (echo) return [echo as JsonObject];
   if (message.calls.length === 0) return message.text === "" ? [] : [{ role: "assistant", content: message.text }];

@@ -82,10 +82,10 @@ const tools = oncePer((functions: readonly ModelFunction[]): JsonObject[] => {
 function items(message: Message, model: string, names: WireNames): JsonObject[] {
   if (message.role === "user") return [{ role: "user", content: userText(message) }];
   if (message.role === "results")
-    return message.results.map((result) => ({
+    return message.results.map((one) => ({
       type: "function_call_output",
-      call_id: result.callId,
-      output: resultText(result),
+      call_id: one.callId,
+      output: resultText(one),
     }));
   const echo = fittingEcho(message, RESPONSES_WIRE, model);
   if (echo) return echo as JsonObject[];

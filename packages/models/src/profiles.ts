@@ -127,11 +127,9 @@ function without(body: JsonObject, names: readonly string[]): JsonObject {
         if (names.includes(name)) return [];
         const holds = ["messages", "system", "tools", "content"].includes(name) && Array.isArray(value);
         if (holds) return [[name, value.map((item) => (isJsonObject(item) ? bare(item) : item))]];
-        return [[name, name === "function" && isJsonObject(value) ? leaf(value) : value]];
+        return [[name, name === "function" && isJsonObject(value) ? bare(value) : value]];
       }),
     );
-  const leaf = (one: JsonObject): JsonObject =>
-    Object.fromEntries(Object.entries(one).filter(([name]) => !names.includes(name)));
   return bare(body);
 }
 

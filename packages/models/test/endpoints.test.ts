@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { startStandIn, STAND_IN_KEY } from "@patchbay/test-support/providers";
+import { whyMissing } from "@patchbay/engine/ports/model-provider";
 import { createModelCatalog } from "../src/catalog.ts";
 import { type Endpoint, parseEndpoints } from "../src/endpoints.ts";
 import { asking, continued, turnOf } from "./drive.ts";
@@ -49,6 +50,7 @@ test.each([
   [{ ...claude, baseUrl: "https://u:secret-1@h" }, "endpoints.0.baseUrl must not contain a password"],
   [{ ...claude, baseUrl: "ftp://h" }, "endpoints.0.baseUrl must be an http:// or https:// address"],
   [{ ...claude, name: "gemini" }, "and this is not its first endpoint"],
+  [{ ...claude, models: {} }, "endpoints.0.models must name a model, or be left out"],
 ])("%o is judged: %s", (entry, fault) => {
   const faults = faultsOf(entry);
 
@@ -75,7 +77,7 @@ const local = (name: string, more: Partial<Endpoint> = {}): Endpoint => ({
 });
 
 const chosen = (choice: ReturnType<ReturnType<typeof createModelCatalog>["choose"]>) =>
-  "missing" in choice ? `no ${choice.missing}` : `${choice.provider.name}/${choice.model}`;
+  "missing" in choice ? whyMissing(choice) : `${choice.provider.name}/${choice.model}`;
 
 test("a name means that endpoint, a provider its first one that the organisation may use, and nothing the first of all", () => {
   const endpoints = [
@@ -88,10 +90,51 @@ test("a name means that endpoint, a provider its first one that the organisation
   expect(chosen(choose({ orgId: "org_1" }))).toBe("mine/qwen3-8b");
   expect(chosen(choose({ orgId: "org_2" }))).toBe("shared/qwen3-4b");
   expect(chosen(choose({ provider: "openai", orgId: "org_1" }))).toBe("mine/qwen3-8b");
-  expect(chosen(choose({ provider: "openai", model: "llama", orgId: "org_2" }))).toBe("shared/llama");
-  expect(chosen(choose({ provider: "mine", orgId: "org_2" }))).toBe("no mine");
+  expect(chosen(choose({ provider: "openai", model: "llama", orgId: "org_1" }))).toBe("mine/llama");
+  expect(chosen(choose({ provider: "mine", orgId: "org_2" }))).toBe(
+    "Endpoint mine is not configured for this organisation. Choose another provider in the agent's settings, or have the operator add the endpoint (--providers)",
+  );
   expect(chosen(choose({ provider: "anthropic" }))).toBe("claude/claude-sonnet-5-5");
-  expect(chosen(choose({ provider: "gemini" }))).toBe("no gemini");
+  expect(chosen(choose({ provider: "gemini" }))).toBe("Provider gemini is not configured");
+});
+
+test("an endpoint offers only the models of its list, under both names of Gemini's, and all without a list", () => {
+  const endpoints: Endpoint[] = [
+    local("two", { models: { "qwen3-8b": {}, llama: {} } }),
+    { name: "google", provider: "gemini", key: "k", models: { "models/gemini-3.8-flash": {} } },
+    { name: "claude", provider: "anthropic", key: "k" },
+  ];
+  const { choose } = createModelCatalog({ endpoints: () => endpoints });
+
+  expect(choose({ provider: "two", model: "gpt-6-luna" })).toEqual({ missing: "two", models: ["qwen3-8b", "llama"] });
+  expect(chosen(choose({ provider: "openai", model: "gpt-6-luna" }))).toBe(
+    "Endpoint two offers only qwen3-8b, llama. Choose one of these models, or have the operator add another (--providers)",
+  );
+  expect(choose({ model: "claude-sonnet-5-5" })).toMatchObject({ missing: "two" });
+  for (const model of ["gemini-3.8-flash", "models/gemini-3.8-flash", undefined])
+    expect(chosen(choose({ provider: "gemini", ...(model && { model }) }))).toBe("google/gemini-3.8-flash");
+  expect(choose({ provider: "gemini", model: "gemini-2.5-pro" })).toMatchObject({ missing: "google" });
+  expect(chosen(choose({ provider: "claude", model: "claude-opus-5-5" }))).toBe("claude/claude-opus-5-5");
+});
+
+test("the list for an organisation has the endpoints that it may use, with their own models and prices", () => {
+  const price = { input: 1, output: 2 };
+  const endpoints: Endpoint[] = [
+    local("mine", { organisations: ["org_1"], models: { "qwen3-8b": { price } } }),
+    local("shared"),
+    { name: "claude", provider: "anthropic", key: "k", models: { "claude-sonnet-5-5": {} } },
+  ];
+  const { providers } = createModelCatalog({ endpoints: () => endpoints });
+  const listed = (orgId?: string) =>
+    providers(orgId).map(({ name, priced }) => [name, priced.map(({ model }) => model)]);
+
+  const open = [
+    ["shared", []],
+    ["claude", ["claude-sonnet-5-5"]],
+  ];
+  expect(listed("org_1")).toEqual([["mine", ["qwen3-8b"]], ...open]);
+  expect(listed("org_2")).toEqual(open);
+  expect(listed()).toEqual(open);
 });
 
 test("a price applies to its endpoint only", () => {

@@ -2,6 +2,8 @@ import { existsSync } from "node:fs";
 import type { Admin } from "@patchbay/control-plane";
 import type { OpenStore } from "@patchbay/control-plane/admin";
 import type { Command, Option } from "commander";
+import { readEnvironment } from "../config.ts";
+import { readProvidersFile } from "../providers-file.ts";
 import { databaseFile, databaseUrl, requireDatabase, type DatabaseOptions } from "../database.ts";
 import { present } from "@patchbay/kit";
 import { CommandFailure } from "@patchbay/loading/failure";
@@ -22,6 +24,7 @@ import { fields } from "../table.ts";
 export interface AdminOptions extends DatabaseOptions {
   tiers?: string;
   prices?: string;
+  providers?: string;
   json?: true;
 }
 
@@ -133,13 +136,17 @@ export async function withAdmin<T>(
   requireDatabase(options, { mayCreate });
   const file = databaseFile(options);
   const isNew = file !== undefined && !existsSync(file);
-  const { createAdmin, openStore } = await import("@patchbay/control-plane/admin");
+  const { createAdmin, createModelCatalog, openStore } = await import("@patchbay/control-plane/admin");
   growWithWork();
   const [tiers, prices] = [await readTiers(options.tiers), await readPrices(options.prices)];
+  const named = options.providers
+    ? (await readProvidersFile(options.providers, readEnvironment())).settings
+    : undefined;
+  const models = named && createModelCatalog({ ...present({ endpoints: named.endpoints, prices }) });
   const store = await openStore(databaseUrl(options), { readOnly });
   if (isNew) printStatus(`Created a new database: ${file}`);
   try {
-    return await work(createAdmin({ store, prices, ...present({ tiers }) }), store);
+    return await work(createAdmin({ store, prices, ...present({ tiers, models }) }), store);
   } finally {
     await store.close();
   }

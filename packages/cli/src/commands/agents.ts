@@ -2,7 +2,7 @@ import { ACCESS_CHANGES, type AgentSettings } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import type { Command } from "commander";
 import { settingsChange, settingsFields, settingsOptions } from "./agent-settings.ts";
-import { option, orgOption, pricesOption, tiersOption } from "../options.ts";
+import { option, orgOption, pricesOption, providersOption, tiersOption } from "../options.ts";
 import { adminCommandLine } from "../printed-commands.ts";
 import { fields, listing } from "../table.ts";
 import { adminCommand, databaseCommand, SHOWN_ONCE, shownMembers, withAdmin } from "./administer.ts";
@@ -77,6 +77,7 @@ function addUpdate(agents: Command): void {
       ...settingsOptions(),
       tiersOption(),
       pricesOption(),
+      providersOption(),
     ],
     examples: [
       "patchbay agents update agt_... --access-changes confirm",

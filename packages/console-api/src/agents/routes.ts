@@ -42,12 +42,12 @@ export function agentRoutes({ queries, adminOf, models }: AgentDeps) {
 
     "GET /agents/:agent_id/runtimes": ({ agent, query }) => runtimes.list(agent, paged(query)),
 
-    async "GET /models"() {
-      const chosen = models.choose();
+    async "GET /models"({ by: { orgId } }) {
+      const chosen = models.choose({ orgId });
       const missing = "missing" in chosen;
       return {
         default: missing ? null : { provider: chosen.provider.name, model: chosen.model },
-        providers: models.providers().flatMap(({ family, ...about }) => {
+        providers: models.providers(orgId).flatMap(({ family, ...about }) => {
           const known = PROVIDER_NAMES.find((provider) => provider === family);
           return known === undefined ? [] : [{ family: known, ...about }];
         }),

@@ -30,7 +30,7 @@ export async function sentTurn(
   const { runId } = run;
   const sent = await sentRequests({ ...parts, run, turns, calls, resumedAt }, step, {
     manifest,
-    choose: (wanted) => chosen(models, wanted),
+    choose: (wanted) => chosen(models, { ...wanted, orgId: run.orgId }),
     history: (maxBytes) => queries.runs.history({ before: runId, ...historyScope(run), maxBytes }),
   });
   const [last, before, usage] = [sent.at(-1)!, sent.at(-2), turns[step]?.usage];
@@ -66,7 +66,7 @@ async function recalled(parts: RunParts, runs: ConsoleDeps["store"]["runs"]) {
 }
 
 /** A finished turn needs only its model's name and window, which the catalog has only for configured providers. */
-function chosen(models: ModelCatalog, wanted: { provider: string; model: string }): ChosenModel {
+function chosen(models: ModelCatalog, wanted: { provider: string; model: string; orgId: string }): ChosenModel {
   const model = models.choose(wanted);
   if (!("missing" in model)) return model;
   const stream = () => {

@@ -85,7 +85,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
   const access = opening.use(watchAccess(store, log));
   const draining = new AbortController();
   const deps = httpDeps(settings, { resources, core, access, draining: draining.signal });
-  const ofAdmins = { store, tiers, prices: providers?.prices, agentChanged: core.gateway.agentChanged };
+  const { models, gateway } = core;
+  const ofAdmins = { store, tiers, prices: providers?.prices, models, agentChanged: gateway.agentChanged };
   const adminOf = (by?: string) => createAdmin({ ...ofAdmins, by });
   const app = createHttpApp(deps);
   if (settings.console) {
@@ -95,8 +96,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
       ...present({ consoleFiles: settings.consoleFiles }),
       store,
       engine: store.engine,
-      gateway: core.gateway,
-      models: core.models,
+      gateway,
+      models,
       tiers,
       access,
       closing: draining.signal,

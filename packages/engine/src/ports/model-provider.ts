@@ -1,4 +1,5 @@
 import type { Effect, Reasoning } from "@patchbay/protocol";
+import { PROVIDERS } from "@patchbay/protocol/providers";
 import type { JsonObject, JsonValue } from "@patchbay/kit";
 
 /**
@@ -218,6 +219,23 @@ export class ModelError extends Error {
   }
 }
 
+/** Why no model was chosen. */
+export interface NoModel {
+  /** The provider or endpoint that the organisation does not have, or whose `models` lack the wanted one; "none" without a default. */
+  missing: string;
+  /** The models that the endpoint offers. */
+  models?: string[];
+}
+
+/** The reason as a sentence for callers, without its full stop. */
+export function whyMissing({ missing, models }: NoModel): string {
+  if (models)
+    return `Endpoint ${missing} offers only ${models.join(", ")}. Choose one of these models, or have the operator add another (--providers)`;
+  if (missing === "none") return "No model provider is configured";
+  if (Object.hasOwn(PROVIDERS, missing)) return `Provider ${missing} is not configured`;
+  return `Endpoint ${missing} is not configured for this organisation. Choose another provider in the agent's settings, or have the operator add the endpoint (--providers)`;
+}
+
 /** A provider's model. */
 export interface ChosenModel {
   provider: ModelProvider;
@@ -257,16 +275,13 @@ export interface ConfiguredProvider {
   priced: { model: string; price: TokenPrice }[];
 }
 
-/** Lists what queries can choose: neither the offline model nor the embedding program's own. */
+/** Lists what an organisation's queries can choose: neither the offline model nor the embedding program's own. */
 export interface ProviderList {
-  providers(): ConfiguredProvider[];
+  providers(orgId?: string): ConfiguredProvider[];
 }
 
 /** The configured providers. */
 export interface ModelCatalog {
-  /**
-   * Chooses by name, or the default, of what the organisation may use. `missing` names a provider that is not configured;
-   * "none" when no default exists.
-   */
-  choose(wanted?: { provider?: string; model?: string; orgId?: string }): ChosenModel | { missing: string };
+  /** Chooses by name, or the default, of what the organisation may use. */
+  choose(wanted?: { provider?: string; model?: string; orgId?: string }): ChosenModel | NoModel;
 }

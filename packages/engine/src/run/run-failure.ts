@@ -1,5 +1,6 @@
 import { type JsonObject } from "@patchbay/kit";
 import { MESSAGES, type RunErrorCode } from "@patchbay/protocol";
+import { type NoModel, whyMissing } from "../ports/model-provider.ts";
 import { RunMoved } from "../ports/function-gateway.ts";
 
 /** Ends a run without an answer. The caller sees `message`; `cause` is only logged. */
@@ -62,11 +63,8 @@ export const threadBusy = ({ waits }: { waits?: true }): RunFailure =>
       : "Too many queries wait on this thread. Try again when one has ended.",
   );
 
-export const notConfigured = (name: string): RunFailure =>
-  new RunFailure(
-    "provider_not_configured",
-    name === "none" ? "No model provider is configured" : `Provider ${name} is not configured`,
-  );
+export const notConfigured = (choice: NoModel): RunFailure =>
+  new RunFailure(choice.models ? "model_not_allowed" : "provider_not_configured", whyMissing(choice));
 
 /** This process stops working on the run, which waits for its next owner. */
 export class HandedOver extends RunMoved {

@@ -1,6 +1,8 @@
 import { type AgentSettings, AgentSettingsChange, type Fault } from "@patchbay/protocol";
+import { PROVIDERS } from "@patchbay/protocol/providers";
 import { type JsonObject, type JsonValue, present } from "@patchbay/kit";
 import { createPrices, type ModelPrices } from "@patchbay/models/prices";
+import { type ModelCatalog, whyMissing } from "@patchbay/engine/ports/model-provider";
 import type { Agent, AgentChange, Store } from "@patchbay/engine/ports/store/stores";
 import { type AccountContext, type AccountAdmin, requireName } from "./admin-accounts.ts";
 import { AdminError, agentOf, found, orgOf } from "./admin-error.ts";
@@ -23,7 +25,7 @@ export interface AgentAdmin {
   /** Creates an agent with an API key. Without an `orgId`, uses the organisation from `orgFor`. */
   createAgent(name: string, options?: { orgId?: string; instructions?: string }): Promise<CreatedAgent>;
   listAgents(orgId?: string): Promise<Agent[]>;
-  /** Throws `AdminError` for invalid settings, and for models without a price when the organisation is charged. */
+  /** Throws `AdminError` for invalid settings, for endpoints and models that the organisation does not have, and for models without a price if it pays. */
   updateAgent(agentId: string, change: AgentChange): Promise<Agent>;
   /** Deletes the agent. Its keys and tokens stop working. */
   deleteAgent(agentId: string): Promise<{ agentId: string }>;
@@ -32,15 +34,16 @@ export interface AgentAdmin {
 interface AgentContext extends AccountContext, Pick<AccountAdmin, "orgFor"> {
   credentials: Credentials;
   prices: ModelPrices | undefined;
+  models: ModelCatalog | undefined;
 }
 
 export function agentAdmin({ accounts, audit }: Store, context: AgentContext): AgentAdmin {
-  const { tiers, author, agentChanged, orgFor, credentials, prices } = context;
+  const { tiers, author, agentChanged, orgFor, credentials } = context;
   async function checked(agentId: string, settings: AgentSettingsChange): Promise<AgentSettingsChange> {
     const change = parseSettingsChange(settings);
-    const { orgId } = await agentOf(accounts, agentId);
-    const org = await orgOf(accounts, orgId);
-    if (tierNamed(tiers, org.tier).charged) requirePrices(change, prices);
+    const agent = await agentOf(accounts, agentId);
+    const org = await orgOf(accounts, agent.orgId);
+    requireModels(change, agent, { ...context, pays: tierNamed(tiers, org.tier).charged });
     return change;
   }
 
@@ -81,32 +84,33 @@ export function agentAdmin({ accounts, audit }: Store, context: AgentContext): A
 function parseSettingsChange(change: unknown): AgentSettingsChange {
   const { success, data, error } = AgentSettingsChange.safeParse(change);
   if (success) return data;
-  const faults = error.issues.map(({ path, message }) => ({
-    path: ["settings", ...path].map(String).join("."),
-    message,
-  }));
+  const pathOf = (path: readonly PropertyKey[]): string => ["settings", ...path].map(String).join(".");
+  const faults = error.issues.map(({ path, message }) => ({ path: pathOf(path), message }));
   throw new AdminError(`These settings cannot be stored. ${faults.map(sentence).join(" ")}`, "value", faults);
 }
 
-/** Throws `AdminError` for models without a price: their turns could not be charged. `prices` are the operator's. */
-function requirePrices({ model, fallback }: AgentSettingsChange, prices: ModelPrices | undefined): void {
-  const named = [
-    { path: "settings.model", model },
-    ...(fallback ?? []).map(({ model }, index) => ({ path: `settings.fallback.${index}.model`, model })),
-  ];
-  const { cost } = createPrices(prices);
-  const faults = named.flatMap(({ path, model }): Fault[] =>
-    typeof model !== "string" || cost(model, { input: 0, cachedInput: 0, output: 0 }) !== undefined
-      ? []
-      : [{ path, message: `No price is known for model ${model}, and the agent's organisation pays for its queries` }],
-  );
+/** Throws `AdminError` for endpoints and models that the organisation does not have, and, if it pays, for models without a price. */
+function requireModels(
+  change: AgentSettingsChange,
+  { orgId, settings }: Agent,
+  { models, prices, pays }: Pick<AgentContext, "models" | "prices"> & { pays: boolean },
+): void {
+  const own = "provider" in change || "model" in change ? [{ path: "settings", ...settings, ...change }] : [];
+  const others = (change.fallback ?? []).map((one, index) => ({ path: `settings.fallback.${index}`, ...one }));
+  const faults = [...own, ...others].flatMap(({ path, provider, model }): Fault[] => {
+    const chosen = models?.choose({ orgId, ...(provider && { provider }), ...(model && { model }) });
+    const fault = (member: string, message: string): Fault[] => [{ path: `${path}.${member}`, message }];
+    let { cost } = createPrices(prices);
+    if (chosen && !("missing" in chosen)) cost = (_, usage) => chosen.cost(usage);
+    else if (chosen?.models) return fault("model", whyMissing(chosen));
+    // A provider may get its key later.
+    else if (chosen && provider && !Object.hasOwn(PROVIDERS, provider)) return fault("provider", whyMissing(chosen));
+    if (!pays || !model || cost(model, { input: 0, cachedInput: 0, output: 0 }) !== undefined) return [];
+    const why = `No price is known for model ${model}, and the agent's organisation pays for its queries`;
+    return fault("model", `${why}. Name another model, or have the operator add its price (--prices)`);
+  });
   const [first] = faults;
-  if (first)
-    throw new AdminError(
-      `${first.message}. Name another model, or have the operator add its price (--prices).`,
-      "model",
-      faults,
-    );
+  if (first) throw new AdminError(`${first.message}.`, "model", faults);
 }
 
 /** Old and new values of changed settings, for the audit log, without schemas. */

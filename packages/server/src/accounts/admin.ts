@@ -1,4 +1,5 @@
 import type { ModelPrices } from "@patchbay/models/prices";
+import type { ModelCatalog } from "@patchbay/engine/ports/model-provider";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 import { accessAdmin, type AccessAdmin } from "./admin-access.ts";
 import { auditAdmin, type AuditAdmin } from "./admin-audit.ts";
@@ -34,12 +35,14 @@ export interface AdminOptions {
   by?: string | undefined;
   /** The operator's prices. Each replaces its model's built-in price. */
   prices?: ModelPrices | undefined;
+  /** The models that agents' settings may name. Default: any. */
+  models?: ModelCatalog | undefined;
   /** Called after an agent changes, or one of its function sets is confirmed. */
   agentChanged?: ((agentId: string) => void) | undefined;
 }
 
 /** Manages a store, also while a server uses it. */
-export function createAdmin({ store, tiers = DEFAULT_TIERS, by, prices, agentChanged }: AdminOptions): Admin {
+export function createAdmin({ store, tiers = DEFAULT_TIERS, by, prices, models, agentChanged }: AdminOptions): Admin {
   const credentials = createCredentials(store, by);
   const context = { tiers, author: by === undefined ? {} : { keyId: by }, agentChanged };
   const accounts = accountAdmin(store, context);
@@ -47,7 +50,7 @@ export function createAdmin({ store, tiers = DEFAULT_TIERS, by, prices, agentCha
   const audit = auditAdmin(store);
   return {
     ...accounts,
-    ...agentAdmin(store, { ...context, orgFor: accounts.orgFor, credentials, prices }),
+    ...agentAdmin(store, { ...context, orgFor: accounts.orgFor, credentials, prices, models }),
     ...accessAdmin(store, { by, agentChanged }),
     ...audit,
     ...credentialAdmin(credentials),

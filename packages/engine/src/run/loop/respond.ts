@@ -8,7 +8,7 @@ import {
 } from "../../ports/model-provider.ts";
 import type { ModelRetry, RunRecord, TurnRecord } from "../../ports/records.ts";
 import { excessOf } from "../function-limits.ts";
-import { RunFailure } from "../run-failure.ts";
+import { notConfigured, RunFailure } from "../run-failure.ts";
 import { testCallModel } from "../start/settings.ts";
 import type { ActiveRun, NextTurn, RunState } from "../state.ts";
 import { billed, discard, learnRatio, payAhead } from "./cost.ts";
@@ -160,8 +160,7 @@ export function modelsOf(
   );
   const passed = inOrder.splice(0, Math.max(0, current));
   const [model, ...fallback] = inOrder;
-  if (!model || "missing" in model)
-    throw new RunFailure("provider_not_configured", `Provider ${model?.missing} is not configured`);
+  if (!model || "missing" in model) throw notConfigured(model ?? { missing: "none" });
   // The list was checked when the run was accepted, but another replica may have other keys.
   const configured = (list: typeof inOrder) => list.flatMap((one) => ("missing" in one ? [] : [one]));
   return { model, fallback: configured(fallback), passed: configured(passed) };

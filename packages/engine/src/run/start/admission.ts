@@ -177,7 +177,7 @@ export class Admission {
   ): Promise<Checked> {
     const models = modelsFor(this.#context, principal.orgId);
     const chosen = query.testCall ? testCallModel(query.testCall) : models.choose(settled.wanted);
-    if ("missing" in chosen) throw notConfigured(chosen.missing);
+    if ("missing" in chosen) throw notConfigured(chosen);
     const needs = { pays: this.#pays(principal, query), capMicros: settled.request.maxCostMicros };
     const refusal = withoutPrice(chosen, needs);
     if (refusal && query.llm?.model === undefined) throw refusal;

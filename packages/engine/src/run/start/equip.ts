@@ -24,7 +24,7 @@ export async function equip(run: RunRecord, active: ActiveRun): Promise<void> {
   );
   if (!agent || !org) throw cancelled();
   const chosen = models.choose({ provider: request.provider, model: request.model, orgId: run.orgId });
-  if ("missing" in chosen) throw notConfigured(chosen.missing);
+  if ("missing" in chosen) throw notConfigured(chosen);
   const charged = active.charged(org.tier);
   const unpriced = withoutPrice(chosen, { pays: charged, capMicros: request.maxCostMicros });
   if (unpriced) throw unpriced;

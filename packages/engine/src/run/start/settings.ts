@@ -47,10 +47,7 @@ function settledAs({ provider, model, fallback = [], ...request }: RunRequest): 
   return {
     wanted: { ...(provider !== "" && { provider }), ...(model !== "" && { model }) },
     fallback: fallback as Settled["fallback"],
-    request: {
-      maxTokens,
-      ...present({ temperature, reasoning, steps, historyTokens, responseSchema, maxCostMicros }),
-    },
+    request: { maxTokens, ...present({ temperature, reasoning, steps, historyTokens, responseSchema, maxCostMicros }) },
   };
 }
 
@@ -84,7 +81,7 @@ export function refusedOverrides(
   if (locked.has("model") && llm) {
     const own = models.choose(wanted);
     const provider = "missing" in own ? own.missing : own.provider.name;
-    if (llm.provider !== familyOf(own)) refuse("llmConfig.provider");
+    if (llm.provider !== familyOf(models.choose(present({ provider: wanted.provider })))) refuse("llmConfig.provider");
     else if (llm.model !== undefined && llm.model !== wanted.model) {
       // A model may have two names, such as Gemini's `models/...`.
       if (!isSame(models.choose({ provider, model: llm.model }), own)) refuse("llmConfig.model");
@@ -125,7 +122,8 @@ export function fallbackModels(
   const warnings: string[] = [];
   for (const { provider, model, reasoning } of fallback) {
     const one = catalog.choose({ provider, ...present({ model }) });
-    if ("missing" in one) warnings.push(`Fallback provider ${one.missing} is not configured and was left out`);
+    if ("models" in one) warnings.push(`Fallback model ${provider}/${model} is not offered and was left out`);
+    else if ("missing" in one) warnings.push(`Fallback provider ${one.missing} is not configured and was left out`);
     else if (needsPrice && !hasPrice(one))
       warnings.push(`Fallback model ${one.model} has no known price and was left out`);
     else if (![chosen, ...usable].some((known) => isSame(known, one))) usable.push({ ...one, reasoning });
