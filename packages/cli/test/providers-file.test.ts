@@ -140,3 +140,44 @@ test("doctor --models says what each endpoint does, also one of some organisatio
   });
   expect(of("closed")).toMatchObject({ status: "fail", message: expect.stringContaining("could not be reached") });
 });
+
+test("doctor shows profiles, warns of agents whose models are not configured, and asks the models of agents", async () => {
+  await using strict = await startStandIn("openai-chat", () => ({ text: "Hello." }), { server: "mistral" });
+  const at = { ...local, keyEnv: "LOCAL_KEY", baseUrl: `${strict.url}/v1` };
+  await using folder = await folderWith(
+    { ...at, name: "known", profile: "groq", models: { "m-1": {}, "m-2": {} } },
+    { ...at, name: "learned", models: { "m-3": {} } },
+  );
+  const env = { LOCAL_KEY: STAND_IN_KEY };
+  const run = async (...args: string[]) =>
+    JSON.parse((await runCommand([...args, "--data-dir", folder.path, "--json"], { cwd: folder.path, env })).stdout);
+  const agent = async (name: string, ...settings: string[]) => {
+    const { agentId } = (await run("agents", "create", name)) as { agentId: string };
+    await run("agents", "update", agentId, ...settings);
+    return agentId;
+  };
+  await agent("Desk", "--provider", "known", "--model", "m-2");
+  const lost = await agent("Lost", "--provider", "gone", "--fallback", "learned/m-9");
+
+  const { checks } = (await run("doctor", "--port", "0", "--providers", folder.file, "--models")) as {
+    checks: { name: string; status: string; message: string; fix?: string }[];
+  };
+
+  const texts = (name: string) => checks.flatMap((one) => (one.name === name ? [one.message] : []));
+  const works = "text; not seen: call, parallel calls, structured answer, thoughts";
+  expect(texts("known")).toEqual([
+    "profile; the server does not get reasoning, reasoning_content",
+    ...["m-1", "m-2"].map(
+      (model) =>
+        `${model}: ${works}; the server does not get reasoning, reasoning_content, stream_options; images are not sent`,
+    ),
+  ]);
+  expect(texts("learned")).toEqual([`m-3: ${works}; the server does not get stream_options; images are not sent`]);
+  expect(checks.filter(({ name }) => name === "agent")).toMatchObject([
+    {
+      status: "warn",
+      message: expect.stringMatching(/^Lost: Endpoint gone is not configured.*Endpoint learned offers only m-3/),
+      fix: `patchbay agents update ${lost} --provider NAME --model NAME`,
+    },
+  ]);
+});

@@ -70,10 +70,7 @@ export class Exchange implements Submittable {
   }
 
   handleRowDescription({ fields }: { fields: FieldDef[] }): void {
-    this.#columns = fields.map(({ name, dataTypeID }) => ({
-      name,
-      parse: this.#parsers(dataTypeID),
-    }));
+    this.#columns = fields.map(({ name, dataTypeID }) => ({ name, parse: this.#parsers(dataTypeID) }));
   }
 
   handleDataRow({ fields }: { fields: (string | null)[] }): void {

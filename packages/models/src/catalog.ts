@@ -94,11 +94,13 @@ export function createModelCatalog(config: ProviderConfig): ListedCatalog {
       return { provider, model, contextTokens: contextTokens(model), maxFunctions, cost };
     },
     providers: (orgId) =>
-      usable(orgId).flatMap(({ provider: { name }, model, family, profile, ...entry }) => {
-        if (!family) return [];
-        const leftOut = profile?.left() ?? [];
-        return [{ name, family, model, priced: pricedModels(family, entry), ...(leftOut.length > 0 && { leftOut }) }];
-      }),
+      (orgId === undefined ? [...current().values()] : usable(orgId)).flatMap(
+        ({ provider: { name }, model, family, profile, ...entry }) => {
+          if (!family) return [];
+          const leftOut = profile?.left() ?? [];
+          return [{ name, family, model, priced: pricedModels(family, entry), ...(leftOut.length > 0 && { leftOut }) }];
+        },
+      ),
   };
 
   /** A compatible server has none of OpenAI's models, only those that the operator names. */

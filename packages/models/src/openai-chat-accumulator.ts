@@ -93,7 +93,7 @@ export function chatAccumulator(options: TurnOptions): Accumulator<ChatChunk> {
       if (calls.length > 0) blocks["tool_calls"] = calls.map(echoCall);
       return {
         stop: refusal !== "" ? "refused" : stop,
-        calls: calls.map(({ extra: _, ...call }) => ({ ...call, name: options.names.fromWire(call.name) })),
+        calls: calls.map((one) => ({ id: one.id, name: options.names.fromWire(one.name), arguments: one.arguments })),
         text,
         refusal,
         thoughts: thought === "" ? [] : [thought],

@@ -100,10 +100,7 @@ const RATES = {
   output: dollars,
 };
 
-const PRICE = {
-  ...RATES,
-  above: z.strictObject({ inputTokens: z.int().min(1), ...RATES }).optional(),
-};
+const PRICE = { ...RATES, above: z.strictObject({ inputTokens: z.int().min(1), ...RATES }).optional() };
 
 export const ModelPrice: z.ZodType<ModelPrice> = z
   .strictObject({

@@ -1,15 +1,26 @@
+import { present } from "@patchbay/kit";
 import { timeoutSignal } from "@patchbay/kit/time";
-import type { ChosenModel, ModelFunction, ModelRequest, ModelTurn } from "@patchbay/engine/ports/model-provider";
+import {
+  agentModels,
+  type ChosenModel,
+  type ModelFunction,
+  type ModelRequest,
+  type ModelTurn,
+  type ModelUser,
+} from "@patchbay/engine/ports/model-provider";
 import { createModelCatalog, type ProviderConfig } from "./catalog.ts";
+import type { Endpoint } from "./endpoints.ts";
 import { parseArguments } from "./neutral-request.ts";
 
-/** What one endpoint's default model did in two short turns. */
+/** What a model did in two short turns. */
 export interface Probed {
   endpoint: string;
   model: string;
   works: string[];
   /** What it did not do, although it was asked for. */
   missing: string[];
+  /** Members that the endpoint's server does not get. */
+  leftOut?: string[];
   /** Why the endpoint did not answer. */
   error?: string;
 }
@@ -25,17 +36,20 @@ const functionOf = (name: string, member: string, type: string): ModelFunction =
 const note = functionOf("note", "text", "string");
 const respond = functionOf("respond", "sum", "integer");
 
-/** Asks each configured endpoint for a short turn with calls, and for a structured answer. Costs what these turns cost. */
-export async function probeModels({ endpoints, ...config }: ProviderConfig): Promise<Probed[]> {
-  // No organisation asks: the operator may try all.
-  const open = endpoints?.().map((endpoint) => ({ ...endpoint, organisations: undefined }));
-  const catalog = createModelCatalog({ ...config, ...(open && { endpoints: () => open }) });
-  return Promise.all(
-    catalog.providers().flatMap(({ name }) => {
-      const chosen = catalog.choose({ provider: name });
-      return "missing" in chosen ? [] : [probe(chosen)];
-    }),
+/** Asks the default model of each endpoint, and the models of agents, for a turn with calls and for a structured answer. These turns cost. */
+export async function probeModels(config: ProviderConfig, agents: readonly ModelUser[] = []): Promise<Probed[]> {
+  const catalog = createModelCatalog(config);
+  const listed: readonly Partial<Endpoint>[] = config.endpoints?.() ?? catalog.providers();
+  const defaults = listed.map(({ name = "", organisations: [orgId] = [] }) =>
+    catalog.choose({ provider: name, ...present({ orgId }) }),
   );
+  const chosen = [...defaults, ...agents.flatMap((agent) => agentModels(agent, catalog))];
+  const models = new Map(
+    chosen.flatMap((one) => ("missing" in one ? [] : [[`${one.provider.name}/${one.model}`, one]])),
+  );
+  const probed = await Promise.all(models.values().map(probe));
+  const left = new Map(catalog.providers().map(({ name, leftOut }) => [name, leftOut]));
+  return probed.map((one) => ({ ...one, ...present({ leftOut: left.get(one.endpoint) }) }));
 }
 
 async function probe({ provider, model }: ChosenModel): Promise<Probed> {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, type JsonObject } from "@patchbay/kit";
 import { monotonicMs } from "@patchbay/kit/time";
 
@@ -86,7 +87,7 @@ export function createProfile({
     // A stated profile wins: a server that wants thoughts back must not lose them to an unclear text.
     const kept = thoughts === true ? THOUGHTS : [];
     const refused = Object.keys(PARTS).filter((name) => PARTS[name]!.test(message) && !kept.includes(name));
-    return refused.filter((name) => places(sent).some((place) => Object.hasOwn(place, name)));
+    return refused.filter((name) => !isDeepStrictEqual(without(sent, [name]), sent));
   }
 
   return {
@@ -113,12 +114,7 @@ export function createProfile({
   };
 }
 
-/** The objects that the wire defines in a request, without schemas and arguments. */
-function places(body: JsonObject): JsonObject[] {
-  const inner = ["messages", "system", "tools"].flatMap((name) => list(body[name]));
-  return [body, ...inner, ...inner.flatMap((one) => [...list(one["content"]), ...list([one["function"] ?? null])])];
-}
-
+/** A request without these members in the objects that the wire defines: schemas and arguments stay. */
 function without(body: JsonObject, names: readonly string[]): JsonObject {
   if (names.length === 0) return body;
   const bare = (one: JsonObject): JsonObject =>
@@ -132,5 +128,3 @@ function without(body: JsonObject, names: readonly string[]): JsonObject {
     );
   return bare(body);
 }
-
-const list = (value: unknown): JsonObject[] => (Array.isArray(value) ? value.filter(isJsonObject) : []);

@@ -71,6 +71,9 @@ const differenceLine = ({ orgId, agentId = "-", runId, invariant, expected, foun
 
 async function checkLocal(file: string | undefined, options: DoctorOptions): Promise<Finding[]> {
   const checks = await import("../doctor/local-checks.ts");
+  // None in a database that does not exist yet, or cannot be opened, which its own check reports.
+  const agents = await withAdmin(options, (admin) => admin.listAgents(), { readOnly: true }).catch(() => []);
+  const models = await checks.configuredModels(options, readEnvironment());
   const hasFunctions = file !== undefined || DEFAULT_FILES.some((name) => existsSync(name));
   return [
     checks.checkNode(),
@@ -80,9 +83,10 @@ async function checkLocal(file: string | undefined, options: DoctorOptions): Pro
     ...(options.nats === undefined ? [] : [await checks.checkNats(options.nats)]),
     await checks.checkPort(options),
     ...(await checks.checkModels(options.providers, readEnvironment())),
-    ...(options.models ? await checks.checkAnswers(options, readEnvironment()) : []),
+    ...(await checks.checkUses(models, agents)),
+    ...(options.models ? await checks.checkAnswers(models, agents) : []),
     ...(await checks.checkPrices(readEnvironment())),
-    ...(hasFunctions ? [await checks.checkFile(file, readEnvironment())] : []),
+    ...(hasFunctions ? [await checks.checkFile(file, models, agents)] : []),
   ];
 }
 

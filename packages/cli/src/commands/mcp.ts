@@ -40,10 +40,7 @@ async function serveStdio(options: flags.OptionsOf<typeof mcpOptions>): Promise<
   growWithWork();
   const { url, agent, key } = targetOf(options);
   const query = options.expose === undefined ? "" : `?expose=${options.expose}`;
-  const headers = {
-    authorization: `Bearer ${key}`,
-    ...present({ "x-patchbay-role": options.role }),
-  };
+  const headers = { authorization: `Bearer ${key}`, ...present({ "x-patchbay-role": options.role }) };
   const bridge = createBridge(`${url}/agents/${encodeURIComponent(agent)}/mcp${query}`, headers, printJson);
   const lines = createInterface({ input: process.stdin });
   void bridge.refused.finally(() => lines.close());

@@ -2,6 +2,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import { existsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { resolve } from "node:path";
+import type { Agent } from "@patchbay/control-plane/admin";
 import { PROVIDER_NAMES, PROVIDERS } from "@patchbay/protocol/providers";
 import { type Environment, readProviderConfig } from "../config.ts";
 import {
@@ -180,26 +181,52 @@ export async function checkModels(file: string | undefined, environment: Environ
   if (file === undefined) return checkProviders(environment);
   const finding = attempt("providers", "Correct the file or the variables.", async () => {
     const { endpoints } = (await readProvidersFile(file, environment)).settings;
-    return ok(
-      "providers",
-      `${file} has the endpoints ${endpoints?.()
-        .map(({ name }) => name)
-        .join(", ")}`,
-    );
+    const names = endpoints?.().map(({ name }) => name);
+    return ok("providers", `${file} has the endpoints ${names?.join(", ")}`);
   });
   return [await finding];
 }
 
-/** What each endpoint can do. Asks its default model for two short turns. */
-export async function checkAnswers(options: { providers?: string }, environment: Environment): Promise<Finding[]> {
-  const { settings } = await modelsOf(options, environment);
+/** The models of `serve`; undefined if they cannot be read, which `checkModels` reports. */
+export async function configuredModels(options: { providers?: string }, environment: Environment) {
+  try {
+    const { offline: _, ...config } = (await modelsOf(options, environment)).settings;
+    return config;
+  } catch {
+    return undefined;
+  }
+}
+type Models = Awaited<ReturnType<typeof configuredModels>>;
+
+const withoutText = (leftOut: readonly string[] = []): string =>
+  leftOut.length === 0 ? "" : `; the server does not get ${leftOut.join(", ")}`;
+
+/** The profiles of servers, and the agents that name endpoints or models which are not configured. */
+export async function checkUses(models: Models, agents: readonly Agent[]): Promise<Finding[]> {
+  if (!models) return [];
+  const { agentModels, createModelCatalog, whyMissing } = await import("@patchbay/control-plane/admin");
+  const catalog = createModelCatalog(models);
+  const profiles = catalog
+    .providers()
+    .flatMap(({ name, leftOut }) => (leftOut ? [ok(name, `profile${withoutText(leftOut)}`)] : []));
+  const faults = agents.flatMap((agent) => {
+    const missing = agentModels(agent, catalog).flatMap((one) =>
+      "missing" in one && one.missing !== "none" ? [`${whyMissing(one)}.`] : [],
+    );
+    const fix = `patchbay agents update ${agent.agentId} --provider NAME --model NAME`;
+    return missing.length === 0 ? [] : [warn("agent", `${agent.name}: ${missing.join(" ")}`, fix)];
+  });
+  return [...profiles, ...faults];
+}
+
+/** What each endpoint's default model and each agent's models can do. Asks them for two short turns. */
+export async function checkAnswers(models: Models, agents: readonly Agent[]): Promise<Finding[]> {
   const { probeModels } = await import("@patchbay/control-plane/admin");
-  const { offline: _, ...config } = settings;
-  return (await probeModels(config)).map(({ endpoint, model, works, missing, error }) => {
+  return (await probeModels(models ?? {}, agents)).map(({ endpoint, model, works, missing, leftOut, error }) => {
     if (error !== undefined)
       return fail(endpoint, `${model} did not answer: ${error}`, "Correct the endpoint or its key.");
     const lacks = missing.length === 0 ? "" : `; not seen: ${missing.join(", ")}`;
-    return ok(endpoint, `${model}: ${works.join(", ")}${lacks}; images are not sent`);
+    return ok(endpoint, `${model}: ${works.join(", ")}${lacks}${withoutText(leftOut)}; images are not sent`);
   });
 }
 
@@ -216,13 +243,13 @@ export async function checkPrices({ PATCHBAY_PRICES: file = "" }: Environment): 
 /** Functions that a finding names. */
 const NAMED = 10;
 
-export const checkFile = (named: string | undefined, environment: Environment = {}): Promise<Finding> =>
+export const checkFile = (named: string | undefined, models: Models, agents: readonly Agent[]): Promise<Finding> =>
   attempt("functions", "Correct the file; `patchbay dev` reloads it when you save.", async () => {
     const path = findServiceFile(named);
     const { manifest } = await loadService(path);
     const { createModelCatalog, excesses, strictFault } = await import("@patchbay/control-plane/admin");
-    const { offline: _, ...providers } = readProviderConfig(environment);
-    const [excess] = excesses([manifest], createModelCatalog(providers));
+    const catalog = createModelCatalog(models ?? {});
+    const [excess] = [undefined, ...agents].flatMap((agent) => excesses([manifest], catalog, agent));
     if (excess !== undefined) return warn("functions", `${path}: ${excess}`, "Then run doctor again.");
     const loose = manifest.functions.flatMap((one) => {
       const reason = strictFault(one);

@@ -27,12 +27,7 @@ export function linkRoutes(deps: SignInDeps, signIn: SignIn) {
   return {
     async "POST /links"({ body, exchange }) {
       const { kind, member, org, expiresAt } = await findLink(deps, signIn, exchange, body.link);
-      return {
-        kind,
-        email: member?.email ?? null,
-        organisation: org?.name ?? null,
-        expiresAt: isoTime(expiresAt),
-      };
+      return { kind, email: member?.email ?? null, organisation: org?.name ?? null, expiresAt: isoTime(expiresAt) };
     },
 
     async "POST /links/open"({ body, exchange }) {

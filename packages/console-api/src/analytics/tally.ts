@@ -70,11 +70,7 @@ export async function analyticsFigures(
     ]);
     tally.add({ ended, spent, firstTokens, calls });
   });
-  return {
-    ...tally.figures(),
-    ...(await breakdowns(engine, of, buckets)),
-    ...(await completeness(engine, of.orgId)),
-  };
+  return { ...tally.figures(), ...(await breakdowns(engine, of, buckets)), ...(await completeness(engine, of.orgId)) };
 }
 
 /**

@@ -12,11 +12,7 @@ import type { ConsoleQueries } from "../queries.ts";
 import type { Sorted } from "./facts.ts";
 import type { RunFilter } from "./filter.ts";
 
-export const TYPES = {
-  ndjson: "application/x-ndjson",
-  json: "application/json",
-  csv: "text/csv; charset=utf-8",
-};
+export const TYPES = { ndjson: "application/x-ndjson", json: "application/json", csv: "text/csv; charset=utf-8" };
 
 const COLUMNS = [
   "runId",

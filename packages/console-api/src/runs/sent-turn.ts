@@ -42,11 +42,7 @@ export async function sentTurn(
     messages: [...messages],
     earlierMessages,
     parameters: parametersOf(last),
-    tokens: {
-      ...promptParts(last.request),
-      input: usage?.input ?? null,
-      cachedInput: usage?.cachedInput ?? null,
-    },
+    tokens: { ...promptParts(last.request), input: usage?.input ?? null, cachedInput: usage?.cachedInput ?? null },
     difference: before ? differenceOf(last, before) : null,
     historyDeleted: last.historyDeleted,
   };

@@ -85,9 +85,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
   const access = opening.use(watchAccess(store, log));
   const draining = new AbortController();
   const deps = httpDeps(settings, { resources, core, access, draining: draining.signal });
-  const { models, gateway } = core;
-  const ofAdmins = { store, tiers, prices: providers?.prices, models, agentChanged: gateway.agentChanged };
-  const adminOf = (by?: string) => createAdmin({ ...ofAdmins, by });
+  const ofAdmins = { store, tiers, prices: providers?.prices, agentChanged: core.gateway.agentChanged };
+  const adminOf = (by?: string) => createAdmin({ ...ofAdmins, models: core.models, by });
   const app = createHttpApp(deps);
   if (settings.console) {
     const { days: retentionDays, auditDays, usageDays } = settings.retention;
@@ -96,8 +95,8 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
       ...present({ consoleFiles: settings.consoleFiles }),
       store,
       engine: store.engine,
-      gateway,
-      models,
+      gateway: core.gateway,
+      models: core.models,
       tiers,
       access,
       closing: draining.signal,

@@ -1,6 +1,6 @@
-import type { Effect, Reasoning } from "@patchbay/protocol";
+import type { AgentSettings, Effect, Reasoning } from "@patchbay/protocol";
 import { PROVIDERS } from "@patchbay/protocol/providers";
-import type { JsonObject, JsonValue } from "@patchbay/kit";
+import { type JsonObject, type JsonValue, present } from "@patchbay/kit";
 
 /**
  * Restricted field names in a function's results. Recordings omit their values. A symbol, so that adapters cannot send
@@ -253,6 +253,13 @@ export interface ChosenModel {
   cost(usage: TokenUsage): number | undefined;
 }
 
+/** What decides an agent's models. */
+export type ModelUser = { orgId?: string; settings?: AgentSettings };
+
+/** The models that an agent's runs ask, in this order. */
+export const agentModels = ({ orgId, settings = {} }: ModelUser, { choose }: ModelCatalog): (ChosenModel | NoModel)[] =>
+  [settings, ...(settings.fallback ?? [])].map(({ provider, model }) => choose(present({ provider, model, orgId })));
+
 /** A price in USD per million tokens. */
 export interface TokenPrice {
   input: number;
@@ -275,7 +282,7 @@ export interface ConfiguredProvider {
   priced: { model: string; price: TokenPrice }[];
 }
 
-/** Lists what an organisation's queries can choose: neither the offline model nor the embedding program's own. */
+/** Lists what queries can choose, those of one organisation or of any: neither the offline model nor the embedding program's own. */
 export interface ProviderList {
   providers(orgId?: string): ConfiguredProvider[];
 }

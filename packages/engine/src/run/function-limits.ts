@@ -1,6 +1,11 @@
-import { type AgentSettings, type Manifest, rolesOf } from "@patchbay/protocol";
-import { present } from "@patchbay/kit";
-import type { ChosenModel, ModelCatalog, ModelFunction } from "../ports/model-provider.ts";
+import { type Manifest, rolesOf } from "@patchbay/protocol";
+import {
+  agentModels,
+  type ChosenModel,
+  type ModelCatalog,
+  type ModelFunction,
+  type ModelUser,
+} from "../ports/model-provider.ts";
 import { visibleFunctions } from "./role-check.ts";
 import { shownFunctions } from "./state.ts";
 
@@ -16,14 +21,8 @@ export function excessOf(
 }
 
 /** What the roles of an agent's services have together beyond what its models take. */
-export function excesses(
-  services: readonly Manifest[],
-  catalog: ModelCatalog,
-  { settings = {}, orgId }: { settings?: AgentSettings; orgId?: string } = {},
-): string[] {
-  const chosen = [settings, ...(settings.fallback ?? [])].map(({ provider, model }) =>
-    catalog.choose(present({ provider, model, orgId })),
-  );
+export function excesses(services: readonly Manifest[], catalog: ModelCatalog, agent: ModelUser = {}): string[] {
+  const chosen = agentModels(agent, catalog);
   const roles = new Set(services.flatMap((manifest) => [...rolesOf(manifest)]));
   return [undefined, ...roles].flatMap((role) => {
     const functions = services.flatMap((manifest) => shownFunctions(visibleFunctions(manifest, role)));

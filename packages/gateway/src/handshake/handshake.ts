@@ -133,24 +133,14 @@ async function register(
 ): Promise<LocalConnectionIdentity | undefined> {
   const { store, within, replicaId, limits, log } = deps;
   const { instanceId, deployment, manifest, concurrency, sdk, host } = hello;
-  const offered = {
-    service: manifest.name,
-    ...present({ deployment }),
-    manifestHash: hashManifest(manifest),
-  };
+  const offered = { service: manifest.name, ...present({ deployment }), manifestHash: hashManifest(manifest) };
   const identity = { connectionId: randomUUID(), agentId, instanceId, ...offered, concurrency };
   let conflict: string | undefined;
   try {
     await within(orgId, async () => {
       conflict = await registerSet(identity, hello, keyId, deps);
       if (conflict === undefined)
-        await store.connectionOpened({
-          ...identity,
-          replicaId,
-          draining: false,
-          sdk,
-          ...present({ host }),
-        });
+        await store.connectionOpened({ ...identity, replicaId, draining: false, sdk, ...present({ host }) });
       await store.trimManifests(agentId, limits.functionSetsPerAgent);
     });
   } catch (error) {

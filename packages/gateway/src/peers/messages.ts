@@ -32,13 +32,7 @@ export const HostRequest = z.discriminatedUnion("type", [
   /** Which of these calls do you have? */
   z.object({ type: z.literal("check"), calls: z.array(z.object(attempt)), replyTo }),
   /** Ask the runtime for this call's state; its answer comes to `replyTo` as an update. */
-  z.object({
-    type: z.literal("query"),
-    ...attempt,
-    timeoutMs: z.number(),
-    ageMs: z.number().optional(),
-    replyTo,
-  }),
+  z.object({ type: z.literal("query"), ...attempt, timeoutMs: z.number(), ageMs: z.number().optional(), replyTo }),
   z.object({ type: z.literal("cancel"), ...attempt, reason: z.enum(["timed_out", "cancelled"]) }),
   /** These calls' answers are stored: acknowledge them to the runtime. */
   z.object({ type: z.literal("acknowledge"), calls: z.array(z.object(attempt)) }),

@@ -202,10 +202,7 @@ const LONGEST_RETRY_AFTER_S = 60;
 function refusalOf({ statusCode, headers }: IncomingMessage): Pick<ConnectionEnd, "status" | "retryAfterMs"> {
   const seconds = Math.min(LONGEST_RETRY_AFTER_S, Number(headers["retry-after"]));
   const asksToWait = statusCode === 429 && seconds > 0;
-  return {
-    ...present({ status: statusCode }),
-    ...(asksToWait && { retryAfterMs: seconds * 1000 }),
-  };
+  return { ...present({ status: statusCode }), ...(asksToWait && { retryAfterMs: seconds * 1000 }) };
 }
 
 const REFUSAL_BYTES = 4_096;

@@ -100,11 +100,7 @@ export class Reconnector {
     this.#connecting = openConnection({
       target,
       hello: hello(),
-      events: {
-        welcomed: this.#welcomed.bind(this),
-        frame: events.frame,
-        ended: this.#connectionEnded.bind(this),
-      },
+      events: { welcomed: this.#welcomed.bind(this), frame: events.frame, ended: this.#connectionEnded.bind(this) },
       log,
       ...present({ tunnel: this.#tunnel, openSocket }),
     });

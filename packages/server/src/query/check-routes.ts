@@ -39,8 +39,4 @@ export function checkRoutes(deps: CallerDeps): Record<"listFunctions" | "checkCa
 }
 
 /** As a query without a runtime ends: a client must not read it as a decision. */
-const NO_SESSION = {
-  success: false,
-  code: "agent_session_not_found",
-  errorMessage: MESSAGES.agent_session_not_found,
-};
+const NO_SESSION = { success: false, code: "agent_session_not_found", errorMessage: MESSAGES.agent_session_not_found };

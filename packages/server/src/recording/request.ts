@@ -83,11 +83,7 @@ function recordedMessage(message: Message, steady: Steadier): RecordedMessage {
   switch (message.role) {
     case "user": {
       const { text, preface } = message;
-      return {
-        role: "user",
-        text: steady.text(text),
-        ...(preface !== undefined && { preface: steady.text(preface) }),
-      };
+      return { role: "user", text: steady.text(text), ...(preface !== undefined && { preface: steady.text(preface) }) };
     }
     case "assistant":
       return {

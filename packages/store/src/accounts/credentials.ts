@@ -194,9 +194,5 @@ const needsProof = (settings: Json<AgentSettings>): boolean =>
   settings.includes('"callers"') && fromJson(settings).callers === "required";
 
 export function toCredential(row: CredentialRow & { tier: string; settings: Json<AgentSettings> }): Credential {
-  return {
-    ...credentialColumns.recordOf(row),
-    tier: row.tier,
-    ...(needsProof(row.settings) && { needsProof: true }),
-  };
+  return { ...credentialColumns.recordOf(row), tier: row.tier, ...(needsProof(row.settings) && { needsProof: true }) };
 }

@@ -72,10 +72,7 @@ export async function setAccount(
   await trx.db
     .updateTable("members")
     // Without a column to set, the statement would be invalid.
-    .set((eb) => ({
-      name: name ?? eb.ref("name"),
-      password_hash: passwordHash ?? eb.ref("password_hash"),
-    }))
+    .set((eb) => ({ name: name ?? eb.ref("name"), password_hash: passwordHash ?? eb.ref("password_hash") }))
     .where(is({ id: memberId, removed_at: null }))
     .execute();
   if (passwordHash !== undefined) await endAccess(trx, memberId);

@@ -118,10 +118,7 @@ const ofCall = ({ runId, threadId }: Run, { approvalId, functionName }: NewAppro
 
 function requested(approval: NewApproval, run: Run): NewDelivery {
   const { by, expiresAt } = approval;
-  return {
-    type: "approval.requested",
-    data: { ...ofCall(run, approval), by: [...by], expiresAt: isoTime(expiresAt) },
-  };
+  return { type: "approval.requested", data: { ...ofCall(run, approval), by: [...by], expiresAt: isoTime(expiresAt) } };
 }
 
 /** For a decided, expired or cancelled approval. */

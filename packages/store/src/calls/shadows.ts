@@ -47,10 +47,7 @@ export function shadowStore(engine: Engine): ShadowStore {
         .limit(limit)
         .execute();
       const last = rows.at(-1);
-      return {
-        calls: await withCallers(engine, rows),
-        position: last && { at: last.finished_at, id: last.id },
-      };
+      return { calls: await withCallers(engine, rows), position: last && { at: last.finished_at, id: last.id } };
     },
 
     async skip({ agentId, orgId }, position, ownMs) {

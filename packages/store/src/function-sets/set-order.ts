@@ -74,11 +74,7 @@ function combine(own: Manifest, others: readonly Manifest[]): Manifest {
     // Only roles and redactions matter here: the schemas of other services do not change.
     functions.map((one) => ({ ...one, name: `${one.name} of ${service}`, inputSchema: {}, outputSchema: {} })),
   );
-  return {
-    ...own,
-    ...(defaultRole !== undefined && { defaultRole }),
-    functions: [...own.functions, ...functions],
-  };
+  return { ...own, ...(defaultRole !== undefined && { defaultRole }), functions: [...own.functions, ...functions] };
 }
 
 /** The manifests of these sets, newest first. Each may have half a megabyte, so they are parsed one by one. */

@@ -26,12 +26,7 @@ const TURN = {
 };
 
 type Answer = Spent & Pick<TurnRecord, "provider" | "model"> & Pick<TokenUsage, "reasoning">;
-const ANSWER = {
-  ...SPENT,
-  provider: text("provider"),
-  model: text("model"),
-  reasoning: bigint("reasoning_tokens"),
-};
+const ANSWER = { ...SPENT, provider: text("provider"), model: text("model"), reasoning: bigint("reasoning_tokens") };
 
 type Usage = Answer & { firstTokenMs?: number };
 const USAGE = { ...ANSWER, firstTokenMs: integer("first_token_ms") };

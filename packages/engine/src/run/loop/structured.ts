@@ -70,10 +70,7 @@ export function judge(state: Answering, turn: ModelTurn, { lastChance }: { lastC
   const last = read.at(-1)!;
   if (repairsOf(state) >= REPAIRS)
     return { kind: "failed", failure: invalid(last.faults, last.call.arguments), besides };
-  const unread = {
-    path: "",
-    message: `is not checked: only the first ${VALUES_CHECKED} of one turn are.`,
-  };
+  const unread = { path: "", message: `is not checked: only the first ${VALUES_CHECKED} of one turn are.` };
   for (const call of given.slice(VALUES_CHECKED)) read.push({ call, faults: [unread] });
   const results = read.map(({ call, faults }) => correction(call, faults));
   return { kind: "again", reply: { role: "results", results }, besides };

@@ -9,9 +9,5 @@ export function directCall(name: string, input: JsonObject) {
   const functionName = name.slice(0, LONGEST_NAME);
   const text = JSON.stringify(input);
   const shown = text.length > SHOWN_UNITS ? `${text.slice(0, SHOWN_UNITS)}…` : text;
-  return {
-    query: `${functionName} ${shown}`,
-    analysisMode: false,
-    testCall: { functionName, arguments: input },
-  };
+  return { query: `${functionName} ${shown}`, analysisMode: false, testCall: { functionName, arguments: input } };
 }
