@@ -38,7 +38,8 @@ async function answer(file: string): Promise<void> {
     });
     const dissects = message.type === "load" && message.dissects;
     const dissection = dissects ? await dissect(service, files) : undefined;
-    send({ type: "loaded", facts: factsOf(service, files), ...(dissection && { dissection }) });
+    const facts = await factsOf(service, files, message.type === "load" ? message.known : {});
+    send({ type: "loaded", facts, ...(dissection && { dissection }) });
   } catch (error) {
     send({ type: "failed", reason: describeLoadError(error, file) }, () => process.exit(1));
   }

@@ -7,9 +7,12 @@ import { linesOf, sampled } from "./access-corpus/lines.ts";
 import { UNLOCKED } from "./access-corpus/unlocked.ts";
 import type { SearchVerdict } from "./access-corpus/verdicts.ts";
 
-async function passedBySearch(edits: readonly Edit[]): Promise<string[]> {
+/** The names of the edits that the search lets pass, and of those in which it finds no widening. */
+async function searched(edits: readonly Edit[]): Promise<{ passed: string[]; missed: string[] }> {
   const verdicts = await linesOf<SearchVerdict>("verdicts.ts", edits, "harbor");
-  return edits.filter((_, i) => verdicts[i]!.passed).map(({ name }) => name);
+  const names = (is: (verdict: SearchVerdict) => boolean) =>
+    edits.filter((_, i) => is(verdicts[i]!)).map(({ name }) => name);
+  return { passed: names(({ passed }) => passed), missed: names(({ widenings }) => widenings === 0) };
 }
 
 test("the check reports 69 edits of schemas, hooks and texts that widen or mislead", async () => {
@@ -24,11 +27,11 @@ test("the check reports 69 edits of schemas, hooks and texts that widen or misle
 test("no search passes 60 widenings in rules over records whose ids it does not know", async () => {
   expect(BLIND).toHaveLength(60);
 
-  expect(await passedBySearch(sampled(BLIND))).toEqual([]);
+  expect((await searched(sampled(BLIND))).passed).toEqual([]);
 });
 
-test("no search passes 30 conditions that random values rarely meet", async () => {
+test("the search finds 30 conditions that random values rarely meet", async () => {
   expect(HIDDEN).toHaveLength(30);
 
-  expect(await passedBySearch(sampled(HIDDEN))).toEqual([]);
+  expect(await searched(sampled(HIDDEN))).toEqual({ passed: [], missed: [] });
 });

@@ -107,7 +107,7 @@ function schemaOf({ members }: Shape): JsonObject {
 
 let handled = 0;
 
-function versionOf({ input, context, rule: one, roles }: Small): Version {
+async function versionOf({ input, context, rule: one, roles }: Small): Promise<Version> {
   const service = defineService({
     name: "small",
     roles: ROLES,
@@ -123,7 +123,7 @@ function versionOf({ input, context, rule: one, roles }: Small): Version {
       }),
     ],
   });
-  return { facts: factsOf(service, new Set()), judge: judgeOf(service) };
+  return { facts: await factsOf(service, new Set()), judge: judgeOf(service) };
 }
 
 function objectsOf(names: readonly string[]): JsonObject[] {
@@ -160,7 +160,7 @@ test(`the exhaustive search agrees with brute force on ${SERVICES} pairs of smal
   await assert(
     asyncProperty(small, option(small), rule, async (before, other, changed) => {
       const after = other ?? { ...before, rule: changed };
-      const comparisons = await compareVersions(versionOf(before), versionOf(after), {
+      const comparisons = await compareVersions(await versionOf(before), await versionOf(after), {
         seed: 1,
         checks: 12_000,
         timeMs: 600_000,
@@ -200,7 +200,8 @@ test("a domain has every value, or is not known", () => {
   expect(domainOf({}, 100)).toBeUndefined();
 });
 
-test("a search that the time ends says how many calls it did not try", async () => {
+/** A service whose one function takes many values. */
+async function openVersion(): Promise<Version> {
   const service = defineService({
     name: "small",
     functions: [
@@ -214,7 +215,11 @@ test("a search that the time ends says how many calls it did not try", async () 
       }),
     ],
   });
-  const version: Version = { facts: factsOf(service, new Set()), judge: judgeOf(service) };
+  return { facts: await factsOf(service, new Set()), judge: judgeOf(service) };
+}
+
+test("a search that the time ends says how many calls it did not try", async () => {
+  const version = await openVersion();
 
   const [cut] = await compareVersions(version, version, { seed: 1, checks: 3_000, timeMs: 0 });
   const [whole] = await compareVersions(version, version, { seed: 1, checks: 3_000, timeMs: 600_000 });
@@ -222,4 +227,20 @@ test("a search that the time ends says how many calls it did not try", async () 
   expect(cut).toMatchObject({ calls: 200, planned: 1_000 });
   expect(whole!.calls).toBeGreaterThan(200);
   expect(whole).not.toHaveProperty("planned");
+});
+
+test("the same seed tries the same calls on a loaded machine", async () => {
+  const version = await openVersion();
+  const triedWith = async (turns: number): Promise<string> => {
+    const tried: unknown[] = [];
+    const judge: Version["judge"] = async (functionName, columns, calls) => {
+      for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
+      tried.push(...calls);
+      return await version.judge(functionName, columns, calls);
+    };
+    await compareVersions({ ...version, judge }, version, { seed: 1, checks: 3_000, timeMs: 600_000 });
+    return JSON.stringify(tried);
+  };
+
+  expect(await triedWith(50)).toBe(await triedWith(0));
 });

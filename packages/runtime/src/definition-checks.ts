@@ -58,6 +58,7 @@ const SERVICE_OPTIONS: Checks = {
   beforeAnswer: FUNCTION,
   instructions: orAbsent((value) => typeof value === "string", "must be a string, or absent."),
   exampleQueries: null,
+  records: FUNCTION,
   functions: [Array.isArray, "must be a list of functions that defineFunction() returned."],
 };
 

@@ -10,7 +10,7 @@ import {
   type PreparedContext,
   wireName,
 } from "@patchbay/protocol";
-import { type JsonObject, present } from "@patchbay/kit";
+import { type JsonObject, type JsonValue, present } from "@patchbay/kit";
 import type { AccessRequest, Refusal } from "./admission.ts";
 import { checkApprovers } from "./approval.ts";
 import { prepareContext } from "./context.ts";
@@ -45,6 +45,8 @@ export interface Service {
   check(request: AccessRequest, options?: { log?: Log }): Promise<{ ok: true } | Refusal>;
   /** The cases and restricted fields by function. A control plane receives the cases only with `reportCases`. */
   readonly access: ReadonlyMap<string, FunctionAccess>;
+  /** As in {@link ServiceOptions.records}. */
+  readonly records: NonNullable<ServiceOptions<undefined>["records"]>;
   /** What the context's schema does before it judges. */
   readonly parsing: () => Record<string, string>;
   /** The owner's code for all functions, by place: `context`, `subject`, `modelContext` and the hooks. Never sent to a control plane. */
@@ -104,6 +106,10 @@ export interface ServiceOptions<C extends Schema | undefined> {
    */
   exampleQueries?: readonly (string | ExampleQuery)[];
   /**
+   * Values that find records, by their member's name, such as `{ orderId: ["W100"] }`. Only `patchbay access` calls it.
+   */
+  records?: () => Record<string, readonly JsonValue[]> | Promise<Record<string, readonly JsonValue[]>>;
+  /**
    * The functions from `defineFunction`: at most 200, each name once, else a `DefinitionError`. A warning names
    * functions with the same name for models and MCP clients, such as `a.b` and `a_b`. The agent's other connected
    * services share the limit.
@@ -114,7 +120,7 @@ export interface ServiceOptions<C extends Schema | undefined> {
 /** Defines a service. Throws `DefinitionError` for mistakes that would otherwise appear in queries. */
 export function defineService<C extends Schema | undefined = undefined>(options: ServiceOptions<C>): Service {
   const where = checkServiceOptions(options);
-  const { context, subject, modelContext, beforeQuery, beforeAnswer } = options;
+  const { context, subject, modelContext, beforeQuery, beforeAnswer, records } = options;
   const functions = indexFunctions(options.functions, context, where);
   warnOfSharedNames([...functions.keys()], options.name);
   const parseContext = context === undefined ? undefined : createParser(context, "input", `${where}: context`);
@@ -145,6 +151,7 @@ export function defineService<C extends Schema | undefined = undefined>(options:
       invoke,
       check: (request, { log = silentLog } = {}) => check(request, { log }),
       access,
+      records: () => records?.() ?? {},
       parsing: () => parsingOf(context),
       code,
     };

@@ -1,6 +1,6 @@
 /** JSON Schemas: references, members and patterns, comparison, redaction, and validation of an answer. */
 export { checkResponseSchema } from "./answer/check.ts";
-export { compilePattern, MOST_PARTS, type Pattern } from "./answer/pattern.ts";
+export { compilePattern, MOST_PARTS, type Pattern, textsLike } from "./answer/pattern.ts";
 export { ANSWER_STEPS, createMatcher, validateAnswer } from "./answer/validate.ts";
 export { show } from "./bounds.ts";
 export { marksIn, redactedFor } from "./redaction.ts";
@@ -17,6 +17,7 @@ export {
   withoutMark,
   withoutTexts,
 } from "./subschemas.ts";
+export { withFormats } from "./witness.ts";
 export {
   compareSchemas,
   COMPARISON_STEPS,

@@ -136,6 +136,9 @@ const FORMATS: Readonly<Record<string, string>> = {
   duration: "^P",
 };
 
+/** The schemas within `root`, with patterns for formats. */
+export const withFormats = (root: JsonObject): JsonObject => mapSchema(root, withFormat);
+
 function withFormat(schema: JsonObject): JsonObject {
   const { format, pattern } = schema;
   const known = typeof format === "string" && Object.hasOwn(FORMATS, format) ? FORMATS[format] : undefined;

@@ -28,6 +28,7 @@ export function fakeService(
     check: async () => ({ ok: true }),
     access: new Map(),
     code: () => ({}),
+    records: () => ({}),
     parsing: () => ({}),
   };
 }

@@ -49,7 +49,8 @@ function readsIn(module: Module, node: Node): string[] {
   return [...new Set(found)];
 }
 
-function sourceOf(module: Module, { identifier, resolved }: Reference): string | undefined {
+/** What a name reads besides the call. */
+export function sourceOf(module: Module, { identifier, resolved }: Reference): string | undefined {
   const node = identifier as Node;
   const outer = module.parents.get(node);
   const member = outer?.type === "MemberExpression" && outer.object === node ? outer.property : undefined;

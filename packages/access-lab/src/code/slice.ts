@@ -20,18 +20,20 @@ import {
  */
 export class Slice {
   readonly #modules: ReadonlyMap<string, Module>;
-  readonly #links: Links;
+  readonly links: Links;
   readonly #seen = new Set<Node | Variable | Module>();
   /** Code in its normal form, and the names that it uses from other packages. */
   readonly parts = new Set<string>();
   /** The code itself, outer nodes before what they use. */
   readonly code: { module: Module; node: Node }[] = [];
+  /** The functions that were added, without what they use. */
+  readonly entries: { module: Module; node: Node }[] = [];
   /** True if the function uses code that cannot be followed, so that any owner code may decide. */
   isOpen = false;
 
   constructor(modules: ReadonlyMap<string, Module>, links: Links) {
     this.#modules = modules;
-    this.#links = links;
+    this.links = links;
   }
 
   /** Adds the functions with a given normal form, and everything that they use. False if the owner's files have none. */
@@ -42,6 +44,7 @@ export class Slice {
       // `this` is a class or an instance, whose state no name leads to.
       if (usesThis(node)) this.isOpen = true;
       this.#add(module, node);
+      this.entries.push({ module, node });
     }
     return found.length > 0;
   }
@@ -69,7 +72,7 @@ export class Slice {
     if (variable.defs.length === 0) this.isOpen = true;
     for (const definition of variable.defs) {
       if (definition.type === "ImportBinding")
-        for (const origin of this.#links.origins(module, variable)) this.#follow(origin);
+        for (const origin of this.links.origins(module, variable)) this.#follow(origin);
       else if (definition.type === "Parameter") this.#passedTo(module, definition.node, variable);
       else this.#define(module, definition);
     }
@@ -86,7 +89,7 @@ export class Slice {
 
   #import(module: Module, source: string | undefined, name: string): void {
     if (source === undefined) this.isOpen = true;
-    else for (const origin of this.#links.imported(module, source, name)) this.#follow(origin);
+    else for (const origin of this.links.imported(module, source, name)) this.#follow(origin);
   }
 
   #follow(origin: Origin): void {
@@ -114,7 +117,7 @@ export class Slice {
   /** Code that changes a variable or what it holds, such as `roles.push("boss")`, in any module. */
   #changes(module: Module, variable: Variable): void {
     for (const { writeExpr } of variable.references) if (writeExpr) this.#add(module, writeExpr);
-    for (const { module: user, node } of this.#links.uses(module, variable)) {
+    for (const { module: user, node } of this.links.uses(module, variable)) {
       const code = changeOf(user, node);
       if (code === undefined) continue;
       this.#add(user, code);
@@ -141,7 +144,7 @@ export class Slice {
       this.isOpen = true;
       return;
     }
-    for (const { module: caller, node } of this.#links.uses(module, name)) {
+    for (const { module: caller, node } of this.links.uses(module, name)) {
       const outer = caller.parents.get(node);
       if ((outer?.type === "CallExpression" || outer?.type === "NewExpression") && outer.callee === node)
         for (const argument of outer.arguments) this.#add(caller, argument);

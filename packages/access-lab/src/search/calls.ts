@@ -2,6 +2,7 @@ import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "@p
 import { withValues } from "./dictionary.ts";
 import { domainOf, union } from "./domain.ts";
 import type { FunctionFacts, ServiceFacts } from "./facts.ts";
+import { inTurns } from "./in-turns.ts";
 import type { Call } from "./judge.ts";
 import { createRandom, type Random } from "./random.ts";
 import { Values } from "./values.ts";
@@ -61,6 +62,7 @@ function* candidates(sides: readonly Side[], random: Random): Iterable<Call> {
   );
   yield* declared;
   for (const input of inputs) for (const context of contexts) yield { input, context };
+  for (const { facts } of sides) yield* facts.solved;
   yield* inTurns(
     (declared.length > 0 ? declared : contexts.map((context) => ({ input: makers[0]!.input.sample(), context }))).map(
       (call) => around(call, makers),
@@ -93,8 +95,8 @@ function makersOf(
   const members = [...dictionary.members, ...contexts.flatMap((context) => Object.keys(context))];
   const open = { type: "object", properties: Object.fromEntries(members.map((name) => [name, true])) };
   return {
-    input: new Values(facts.input, dictionary, random),
-    context: new Values(service.context ?? open, dictionary, random),
+    input: new Values(facts.input, { dictionary, random, named: service.named }),
+    context: new Values(service.context ?? open, { dictionary, random, named: service.named }),
   };
 }
 
@@ -119,18 +121,3 @@ const asContext = (value: JsonValue): JsonObject => (isJsonObject(value) ? value
 const distinct = <T>(values: readonly T[]): T[] => [
   ...new Map(values.map((value) => [canonicalJson(value), value])).values(),
 ];
-
-/** Takes one item from each list in turn, so that a limit omits no list. */
-function* inTurns<T>(lists: Iterable<T>[]): Iterable<T> {
-  let open = lists.map((list) => list[Symbol.iterator]());
-  while (open.length > 0) {
-    const left: typeof open = [];
-    for (const source of open) {
-      const next = source.next();
-      if (next.done === true) continue;
-      yield next.value;
-      left.push(source);
-    }
-    open = left;
-  }
-}

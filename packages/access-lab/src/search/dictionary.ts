@@ -11,6 +11,9 @@ export interface Dictionary {
   members: string[];
 }
 
+/** Values by the name of their member, for members with the same name in all functions. */
+export type Named = Readonly<Record<string, readonly JsonValue[]>>;
+
 /** Largest number of texts in a dictionary. Code with more has records in it. */
 const MOST = 40;
 const LONGEST = 60;
@@ -54,6 +57,18 @@ export function withValues({ texts, numbers, members }: Dictionary, values: read
     numbers: [...new Set([...leaves.filter((leaf) => typeof leaf === "number"), ...numbers])].slice(0, MOST),
     members,
   };
+}
+
+/** The values without members in `values`, by the name of their member. */
+export function namedIn(values: readonly JsonValue[]): Named {
+  const found = new Map<string, Set<JsonValue>>();
+  const visit = (value: JsonValue, name: string): void => {
+    if (Array.isArray(value)) for (const item of value) visit(item, name);
+    else if (isJsonObject(value)) for (const [member, part] of Object.entries(value)) visit(part, member);
+    else if (value !== null) found.set(name, (found.get(name) ?? new Set()).add(value));
+  };
+  for (const value of values) visit(value, "");
+  return Object.fromEntries([...found].map(([name, some]) => [name, [...some].slice(0, MOST)]));
 }
 
 function* leavesOf(value: JsonValue): Iterable<JsonValue> {

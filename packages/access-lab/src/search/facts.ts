@@ -1,9 +1,15 @@
 import { accessColumns, accessSurface } from "@patchbay/access";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
+import type { FunctionManifest } from "@patchbay/protocol";
 import type { Service } from "@patchbay/functions";
 import { slicesOf } from "../code/fingerprint.ts";
+import type { Slice } from "../code/slice.ts";
 import { type Form, formsOf } from "../code/forms.ts";
-import { type Dictionary, dictionaryOf } from "./dictionary.ts";
+import { solve } from "../solve/solve.ts";
+import { type Dictionary, dictionaryOf, type Named, namedIn, withValues } from "./dictionary.ts";
+import type { Call } from "./judge.ts";
+import { createRandom } from "./random.ts";
+import { Values } from "./values.ts";
 
 /** The service facts that a search needs. The service's process sends them to the searching process. */
 export interface ServiceFacts {
@@ -12,6 +18,8 @@ export interface ServiceFacts {
   context?: JsonObject;
   /** Contexts from cases and example queries. */
   contexts: JsonObject[];
+  /** Values from the cases of all functions, from records and from stored calls. */
+  named: Named;
   functions: Record<string, FunctionFacts>;
 }
 
@@ -28,12 +36,21 @@ export interface FunctionFacts {
   /** Role lists and schemas determine which calls differ: no code in a schema, and no role unknown to the service. */
   isBounded: boolean;
   dictionary: Dictionary;
+  /** Calls for the conditions of its code. */
+  solved: Call[];
   /** The declarations that decide its calls, by a hash: equal in two versions with equal code. */
   forms: Record<string, Form>;
 }
 
-/** Reads the facts of a service whose code is in `files`. */
-export function factsOf(service: Service, files: ReadonlySet<string>): ServiceFacts {
+/** Values by name as objects of one member each. */
+const recordsOf = (named: Named): JsonObject[] =>
+  Object.entries(named).flatMap(([name, values]) => values.map((value) => ({ [name]: value })));
+
+/** Calls from which the others of a function are made. */
+const MOST_BASES = 3;
+
+/** Reads the facts of a service whose code is in `files`. `known`: further values by the name of their member. */
+export async function factsOf(service: Service, files: ReadonlySet<string>, known: Named = {}): Promise<ServiceFacts> {
   const functions = [...service.access.values()].map(({ manifest }) => manifest);
   const surface = accessSurface({ ...service.manifest, functions });
   const slices = slicesOf(files);
@@ -44,8 +61,25 @@ export function factsOf(service: Service, files: ReadonlySet<string>): ServiceFa
   ];
   const isChecked = (service.code()["context"] ?? []).length > 0;
   const { context } = surface;
+  const { contextSchema } = service.manifest;
+  const columns = accessColumns({ ...service.manifest, functions });
+  const declared = [...service.access.values()].flatMap(({ cases }) => [...cases.values()].map(({ input }) => input));
+  const named = namedIn([...declared, ...contexts, ...recordsOf(await service.records()), ...recordsOf(known)]);
+  const solvedFor = (slice: Slice, { inputSchema }: FunctionManifest, cases: readonly Call[]): Call[] => {
+    const dictionary = withValues(dictionaryOf(slice), [...declared, ...contexts]);
+    const values = new Values(inputSchema, { dictionary, random: createRandom(0), named });
+    const bases =
+      cases.length > 0 ? cases : contexts.slice(0, MOST_BASES).map((one) => ({ input: values.sample(), context: one }));
+    const valuesFor = (schema: JsonValue, name: string) => values.scalars(schema, name);
+    return solve(
+      slice,
+      { input: inputSchema, context: contextSchema, roles: columns, valuesFor },
+      bases.slice(0, MOST_BASES),
+    );
+  };
   return {
-    columns: accessColumns({ ...service.manifest, functions }),
+    columns,
+    named,
     ...(isJsonObject(context) && { context }),
     contexts: [...new Map(contexts.map((one) => [canonicalJson(one), one])).values()],
     functions: Object.fromEntries(
@@ -53,11 +87,12 @@ export function factsOf(service: Service, files: ReadonlySet<string>): ServiceFa
         const { authorize = [], approval = [], input: ofInput = [] } = code();
         const decides = [...authorize, ...approval];
         const slice = slices(decides);
+        const input = surface.functions[name]!.input!;
         const isConditional = manifest.conditional || manifest.approval?.conditional === true;
         return [
           name,
           {
-            input: surface.functions[name]!.input!,
+            input,
             inputs: [...[...cases.values()].map(({ input }) => input), ...((manifest.examples as JsonValue[]) ?? [])],
             cases: [...cases.values()],
             isConditional,
@@ -65,6 +100,7 @@ export function factsOf(service: Service, files: ReadonlySet<string>): ServiceFa
             isApproved: manifest.approval?.conditional === true,
             isBounded: !isChecked && ofInput.length === 0 && (!isConditional || manifest.roles !== "everyone"),
             dictionary: dictionaryOf(ofInput.length === 0 ? slice : slices([...decides, ...ofInput])),
+            solved: isConditional ? solvedFor(slice, manifest, [...cases.values()]) : [],
             // A change of what a schema does before it judges concerns all code behind it.
             forms: formsOf(slice, JSON.stringify([service.parsing(), parsing()])),
           },

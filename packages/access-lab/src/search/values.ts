@@ -1,9 +1,11 @@
-import { followRef } from "@patchbay/schema";
+import { createMatcher, followRef, textsLike, withFormats } from "@patchbay/schema";
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
-import type { Dictionary } from "./dictionary.ts";
+import type { Dictionary, Named } from "./dictionary.ts";
 import type { Random } from "./random.ts";
 
 const DEPTH = 6;
+/** Steps to check one value. */
+const STEPS = 20_000;
 /** Most values for one place. More would leave no time for the others. */
 const MOST = 60;
 const TEXTS = ["a", "", "A", "1"];
@@ -12,6 +14,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   uuid: "8a4b3c1e-5b1a-4c7e-9a55-2f4f0c9b7d10",
   date: "2026-01-31",
   "date-time": "2026-01-31T12:00:00Z",
+  time: "12:00:00Z",
   uri: "https://example.com/a",
   ipv4: "10.0.0.1",
   duration: "P1D",
@@ -22,34 +25,50 @@ export class Values {
   readonly #root: JsonObject;
   readonly #dictionary: Dictionary;
   readonly #random: Random;
-  readonly #known = new Map<JsonValue, JsonValue[]>();
+  readonly #named: Named;
+  readonly #matches: ReturnType<typeof createMatcher>;
+  readonly #known = new Map<string, Map<JsonValue, JsonValue[]>>();
 
-  constructor(root: JsonObject, dictionary: Dictionary, random: Random) {
-    this.#root = root;
+  constructor(
+    root: JsonObject,
+    { dictionary, random, named }: { dictionary: Dictionary; random: Random; named: Named },
+  ) {
+    this.#root = withFormats(root);
+    this.#named = named;
+    this.#matches = createMatcher(this.#root);
     this.#dictionary = dictionary;
     this.#random = random;
   }
 
   /** A value that the schema probably accepts. */
-  sample(schema: JsonValue = this.#root, depth = 0): JsonValue {
+  sample(schema: JsonValue = this.#root, depth = 0, name = ""): JsonValue {
+    const given = this.#given(schema, name);
+    // Half of them, because other values rarely find a record.
+    if (given.length > 0 && this.#random.below(2) === 0) return this.#random.pick(given)!;
     const branch = this.#branch(schema);
     if (isObject(branch)) return this.#object(branch, depth);
     if (typeOf(branch) === "array") return this.#array(branch, depth);
-    return this.#random.pick(this.#scalars(branch)) ?? null;
+    return this.#random.pick(this.scalars(branch, name)) ?? null;
+  }
+
+  /** Values that the service has for other members of this name. */
+  #given(schema: JsonValue, name: string): JsonValue[] {
+    const values = Object.hasOwn(this.#named, name) ? this.#named[name]! : [];
+    return values.filter((value) => this.#matches(schema, value, { left: STEPS }) !== false);
   }
 
   /** The same value with one place changed, for every place and every value that is interesting there. */
-  *variations(value: JsonValue, schema: JsonValue = this.#root, depth = 0): Iterable<JsonValue> {
+  *variations(value: JsonValue, schema: JsonValue = this.#root, depth = 0, name = ""): Iterable<JsonValue> {
     if (depth > DEPTH) return;
     const branch = this.#branch(schema, value);
     if (isObject(branch) && isJsonObject(value)) {
       const properties = propertiesOf(branch);
-      for (const name of new Set([...Object.keys(properties), ...Object.keys(value)])) {
-        const { [name]: present, ...rest } = value;
-        const part = properties[name] ?? true;
-        if (present === undefined) yield* this.#some(part, depth).map((made) => ({ ...rest, [name]: made }));
-        else for (const made of this.variations(present, part, depth + 1)) yield { ...value, [name]: made };
-        if (present !== undefined && !isRequired(branch, name)) yield rest;
+      for (const member of new Set([...Object.keys(properties), ...Object.keys(value)])) {
+        const { [member]: present, ...rest } = value;
+        const part = properties[member] ?? true;
+        if (present === undefined) yield* this.#some(part, depth, member).map((made) => ({ ...rest, [member]: made }));
+        else for (const made of this.variations(present, part, depth + 1, member)) yield { ...value, [member]: made };
+        if (present !== undefined && !isRequired(branch, member)) yield rest;
       }
     } else if (Array.isArray(value) && typeOf(branch) === "array") {
       const items = isJsonObject(branch) ? (branch["items"] ?? true) : true;
@@ -57,12 +76,14 @@ export class Values {
       yield [...value, this.sample(items, depth + 1)];
       for (const [i, item] of value.entries())
         for (const made of this.variations(item, items, depth + 1)) yield value.with(i, made);
-    } else yield* this.#some(schema, depth);
+    } else yield* this.#some(schema, depth, name);
   }
 
-  #some(schema: JsonValue, depth: number): JsonValue[] {
+  #some(schema: JsonValue, depth: number, name: string): JsonValue[] {
     const branch = this.#branch(schema);
-    return isObject(branch) || typeOf(branch) === "array" ? [this.sample(branch, depth + 1)] : this.#scalars(schema);
+    return isObject(branch) || typeOf(branch) === "array"
+      ? [this.sample(branch, depth + 1)]
+      : this.scalars(schema, name);
   }
 
   /** A schema without references, and one branch if it has several. */
@@ -85,7 +106,7 @@ export class Values {
     const made: JsonObject = {};
     for (const [name, part] of Object.entries(propertiesOf(schema)))
       if (isRequired(schema, name) || (depth < DEPTH && this.#random.below(2) === 0))
-        made[name] = this.sample(part, depth + 1);
+        made[name] = this.sample(part, depth + 1, name);
     return made;
   }
 
@@ -99,11 +120,13 @@ export class Values {
   }
 
   /** A place's interesting values, for places without members. */
-  #scalars(schema: JsonValue): JsonValue[] {
-    const known = this.#known.get(schema);
-    if (known) return known;
-    const found = [...new Set(this.#listScalars(schema))].slice(0, MOST);
-    this.#known.set(schema, found);
+  scalars(schema: JsonValue, name: string): JsonValue[] {
+    const known = this.#known.get(name) ?? new Map<JsonValue, JsonValue[]>();
+    this.#known.set(name, known);
+    const found = known.get(schema) ?? [
+      ...new Set([...this.#given(schema, name), ...Iterator.from(this.#listScalars(schema)).take(MOST)]),
+    ];
+    known.set(schema, found);
     return found;
   }
 
@@ -129,8 +152,9 @@ export class Values {
     const [least, most] = [minLength ?? 0, maxLength ?? Infinity] as [number, number];
     const bounds = [least, most].filter((length) => length > 1 && length <= 1_000).map((length) => "a".repeat(length));
     const sample = typeof format === "string" ? FORMATS[format] : undefined;
-    const all = [...(sample === undefined ? [] : [sample]), ...this.#dictionary.texts, ...TEXTS, ...bounds];
     const expression = typeof pattern === "string" ? patternOf(pattern) : undefined;
+    const written = typeof pattern === "string" ? textsLike(pattern) : [];
+    const all = [...(sample === undefined ? written : [sample]), ...this.#dictionary.texts, ...TEXTS, ...bounds];
     return all.filter(
       (text) => text.length >= least && text.length <= most && (expression === undefined || expression.test(text)),
     );

@@ -26,6 +26,6 @@ for (const edit of edits) {
 
 async function load(changes: Edit["changes"]) {
   const { service, files } = await services.load(changes);
-  const version: Version = { facts: factsOf(service, files), judge: judgeOf(service) };
+  const version: Version = { facts: await factsOf(service, files), judge: judgeOf(service) };
   return { version, lock: await lockOf(service, { fingerprint: fingerprintOf(files) }) };
 }

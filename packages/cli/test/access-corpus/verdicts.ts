@@ -42,7 +42,7 @@ for (const edit of edits) {
 async function load(changes: Edit["changes"]) {
   const { service, files, path } = await services.load(changes);
   const version: Dissected = {
-    facts: factsOf(service, files),
+    facts: await factsOf(service, files),
     judge: judgeOf(service),
     dissection: await dissect(service, files),
     launch: (mutated) => launchJudge(path, { mutated }),

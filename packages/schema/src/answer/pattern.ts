@@ -241,3 +241,30 @@ function search(nodes: readonly Node[], start: number, text: string, steps: Step
 
   return run(start, 0, false);
 }
+
+const CHARACTERS = [...Array.from({ length: 95 }, (_, i) => ((i + 65) % 95) + 32), 0xe9, 0x65e5, 0x1f600, 9, 10];
+const VARIANTS = [0, 1, 2, 3, 7];
+
+/** Texts that a pattern probably matches, written from its parts. Empty for a pattern that cannot be read. */
+export function textsLike(source: string): string[] {
+  try {
+    const tree = parse(source);
+    return [...new Set(VARIANTS.map((variant) => write(tree, variant)))];
+  } catch {
+    return [];
+  }
+}
+
+/** Each variant takes other choices and counts, and other characters one after the other. */
+function write(whole: Tree, variant: number): string {
+  let written = 0;
+  const visit = (tree: Tree): string => {
+    if (tree.kind === "sequence") return tree.parts.map(visit).join("");
+    if (tree.kind === "choice") return visit(tree.options[variant % tree.options.length]!);
+    if (tree.kind === "repeat")
+      return Array.from({ length: Math.min(tree.max, Math.max(tree.min, variant)) }, () => visit(tree.inner)).join("");
+    const taken = tree.kind === "character" ? CHARACTERS.filter(tree.takes) : [];
+    return taken.length === 0 ? "" : String.fromCodePoint(taken[(variant * ++written) % taken.length]!);
+  };
+  return visit(whole);
+}

@@ -80,12 +80,14 @@ async function loadAnd(file: string | undefined, run: (loaded: Loaded) => Promis
 
 /** The mode that the flags name, if any. Throws for options without the flag that they need. */
 function requireModes(options: AccessOptions): Mode | undefined {
-  const { search, mutants, review, evidence, check, against, adopt, minKilled, seed } = options;
+  const { search, mutants, review, evidence, check, against, adopt, minKilled, seed, fromRuns } = options;
   if (minKilled !== undefined && !mutants) throw new CommandFailure("--min-killed needs --mutants.");
   if (against !== undefined && !search && !check && !review)
     throw new CommandFailure("--against needs --search or --check.");
   if ((adopt || (seed !== undefined && !check && !review && evidence === undefined)) && !search && !mutants)
     throw new CommandFailure(`${adopt ? "--adopt" : "--seed"} needs --search or --mutants.`);
+  if (fromRuns !== undefined && !search && !mutants && !check)
+    throw new CommandFailure("--from-runs needs --search, --mutants or --check.");
   return MODE_NAMES.find((mode) => options[attributeOf(mode)] !== undefined);
 }
 

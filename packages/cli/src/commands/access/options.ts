@@ -93,6 +93,10 @@ const modeOptions = () =>
       made: option("--seed <number>", "the call seed, 0 to 4294967295 (default: random)", { parse: seed }),
     },
     {
+      modes: ["search", "mutants"],
+      made: option("--from-runs <agent>", "also try values from the last stored calls of this agent"),
+    },
+    {
       modes: ["mutants"],
       made: option("--min-killed <percent>", "exit 1 if the cases find a smaller percentage", { parse: parsePercent }),
     },
@@ -145,7 +149,7 @@ export function flagOptions(): Option[] {
 /** The options of a mode's subcommand. */
 export function optionsOf(mode: Mode): Option[] {
   const own = modeOptions().flatMap(({ modes, made }: ModeOption) => (modes.includes(mode) ? [made] : []));
-  const readsDatabase = own.some(({ long }) => long === "--agent");
+  const readsDatabase = own.some(({ long }) => long === "--agent" || long === "--from-runs");
   return [...own, ...(readsDatabase ? [databaseOption(), dataDirOption()] : []), jsonOption()];
 }
 

@@ -4,12 +4,15 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { CommandFailure } from "@patchbay/loading/failure";
+import type { JsonValue } from "@patchbay/kit";
 import { paint, print, printJson } from "../../output.ts";
+import { withAdmin } from "../administer.ts";
 import type { AccessOptions } from "./options.ts";
 import { adoptCases, caseText, type NewCase } from "@patchbay/access-lab/search/adopt";
 import { nearPath } from "../../service-file.ts";
 import { launchJudge } from "../../search-child.ts";
 import { measureAdequacy, percentKilled, requireAdequacy, type Survivor } from "@patchbay/access-lab/search/adequacy";
+import { type Named, namedIn } from "@patchbay/access-lab/search/dictionary";
 import { factsOf } from "@patchbay/access-lab/search/facts";
 import type { JudgeChild } from "@patchbay/access-lab/search/judge-process";
 import { judgeOf } from "@patchbay/access-lab/search/judge";
@@ -52,9 +55,22 @@ export async function search(loaded: Loaded, flags: AccessOptions): Promise<void
 
 const randomSeed = () => randomInt(2 ** 32);
 
-async function showExploration(loaded: Loaded, { seed, json, adopt }: AccessOptions & { seed: number }): Promise<void> {
+/** Values of the stored calls that --from-runs names. */
+async function storedValues(options: AccessOptions): Promise<Named> {
+  const { fromRuns, last } = options;
+  if (fromRuns === undefined) return {};
+  return await withAdmin(options, async (admin) => {
+    const values: JsonValue[] = [];
+    for await (const call of admin.storedCalls(fromRuns, { last })) values.push(call.arguments, call.context);
+    return namedIn(values);
+  });
+}
+
+async function showExploration(loaded: Loaded, options: AccessOptions & { seed: number }): Promise<void> {
+  const { seed, json, adopt } = options;
   const { service, files } = loaded;
-  const functions = await explore({ facts: factsOf(service, files), judge: judgeOf(service) }, { ...DEFAULTS, seed });
+  const facts = await factsOf(service, files, await storedValues(options));
+  const functions = await explore({ facts, judge: judgeOf(service) }, { ...DEFAULTS, seed });
   const cases = functions.flatMap(({ functionName, found }) => found.map(({ call }) => ({ functionName, call })));
   const adopted = adopt ? await adoptCases(cases, files) : undefined;
   if (json) return printJson({ seed, functions, ...adopted });
@@ -95,10 +111,16 @@ function scopeOf({ word, calls, planned, isUnsteady, isDeclared, crossed }: Scop
 
 async function showComparison(
   { path, service, files }: Loaded,
-  { against, seed, json, adopt }: AccessOptions & { against: string; seed: number },
+  options: AccessOptions & { against: string; seed: number },
 ): Promise<void> {
+  const { against, seed, json, adopt } = options;
+  const stored = await storedValues(options);
   await using revision = await openRevision(against, path);
-  const { comparisons, facts } = await compareWith(revision.file, { path, service, files }, { against, seed });
+  const { comparisons, facts } = await compareWith(
+    revision.file,
+    { path, service, files },
+    { against, seed, known: stored },
+  );
   const cases = comparisons.flatMap(({ functionName, widenings }) =>
     widenings.map(({ call }) => ({ functionName, call })),
   );
@@ -126,16 +148,26 @@ async function showComparison(
  */
 export async function searchChangedCode(
   { path, service, files }: Loaded,
-  { against, seed = randomSeed() }: AccessOptions & { against: string },
+  options: AccessOptions & { against: string },
   { lock, names }: { lock?: string; names: readonly string[] },
 ): Promise<SearchedCode> {
+  const { against, seed = randomSeed() } = options;
   await using revision = await openRevision(against, path);
   const file = lock !== undefined && join(dirname(revision.file), basename(lock));
   if (file && (!existsSync(file) || !(await readFile(file)).equals(await readFile(lock))))
     throw new CommandFailure(
       `${basename(lock)} differs from the one of ${against}, so the code there is not what the lock accepted. Name the revision in which the lock was written.`,
     );
-  const { comparisons } = await compareWith(revision.file, { path, service, files }, { against, seed, only: names });
+  const { comparisons } = await compareWith(
+    revision.file,
+    { path, service, files },
+    {
+      against,
+      seed,
+      only: names,
+      known: await storedValues(options),
+    },
+  );
   const isPassed = ({ widenings, doubts }: Judged) => widenings.length === 0 && doubts.length === 0;
   return {
     passed: new Map(comparisons.filter(isPassed).map((one) => [one.functionName, scopeOf(one, seed)])),
@@ -147,11 +179,11 @@ export async function searchChangedCode(
 async function compareWith(
   file: string,
   { path }: Loaded,
-  { against, ...given }: { against: string; seed: number; only?: readonly string[] },
+  { against, known, ...given }: { against: string; seed: number; known: Named; only?: readonly string[] },
 ): Promise<{ comparisons: Judged[]; facts: Dissected["facts"] }> {
   const options = { ...DEFAULTS, ...given };
-  using first = await launchJudge(file, { name: `the service of ${against}`, dissects: true });
-  using second = await launchJudge(path, { dissects: true });
+  using first = await launchJudge(file, { name: `the service of ${against}`, dissects: true, known });
+  using second = await launchJudge(path, { dissects: true, known });
   const [before, after] = [versionOf(first, file), versionOf(second, path)];
   const comparisons: Judged[] = [];
   for (const found of await compareVersions(before, after, options))
@@ -184,12 +216,11 @@ function comparisonText(comparison: Judged, seed: number): string {
 }
 
 /** Shows how many mutants of the authorize code the cases find. */
-export async function showAdequacy(
-  { path, service, files }: Loaded,
-  { seed = randomSeed(), json, adopt, minKilled }: AccessOptions,
-): Promise<void> {
+export async function showAdequacy({ path, service, files }: Loaded, options: AccessOptions): Promise<void> {
+  const { seed = randomSeed(), json, adopt, minKilled } = options;
+  const known = await storedValues(options);
   const { mutants, mutated } = mutantsOf(service, files);
-  const launch = () => launchJudge(path, { name: `${path} with mutants`, mutated });
+  const launch = () => launchJudge(path, { name: `${path} with mutants`, mutated, known });
   const adequacy = await measureAdequacy(mutants, launch, { ...DEFAULTS, checks: 3_000, seed });
   const { killed, survivors, equivalent, unreached, undecided } = adequacy;
   const percent = percentKilled(adequacy);
