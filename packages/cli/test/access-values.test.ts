@@ -75,26 +75,29 @@ const showOrder = defineFunction({
 export default defineService({ name: "shop", functions: [showOrder] });
 `;
 
-test("deleting the owner comparison of a service without cases fails each command, and records show a call", async () => {
-  await using service = await desk({ "orders.json": '[["W-100", { "owner": "ada" }], ["W-200", { "owner": "ben" }]]' });
-  const imports = (await service.read("service.ts"))
-    .match(/^import .*$/gm)!
-    .filter((line) => /functions|zod/.test(line));
-  await service.write("service.ts", OWNED(imports.join("\n")));
-  await service.lock();
-  await service.commit();
-  const remove = () => service.edit("service.ts", " && order.owner === context.customer", "");
-  await remove();
-  for (const flags of [["--check"], ["--check", "--against", "HEAD"], ["--search", "--against", "HEAD"]])
-    expect([flags, await service.access(...flags)]).toMatchObject([flags, { code: 1 }]);
-
-  const records = 'records: () => ({ order: ["W-100"], customer: ["ada"] }), functions';
+/** The first-day service with a lock, before and after its owner comparison is deleted. */
+async function withoutOwner(options = "") {
+  const service = await desk({ "orders.json": '[["W-100", { "owner": "ada" }], ["W-200", { "owner": "ben" }]]' });
+  const imports = (await service.read("service.ts")).match(/^import .*$/gm)!;
+  const source = OWNED(imports.filter((line) => /functions|zod/.test(line)).join("\n"));
   await service.write(
     "service.ts",
-    OWNED(imports.join("\n")).replace("functions:", () => `${records}:`),
+    source.replace("functions:", () => `${options}functions:`),
   );
+  await service.lock();
   await service.commit();
-  await remove();
+  await service.edit("service.ts", " && order.owner === context.customer", "");
+  return service;
+}
+
+test("deleting the owner comparison of a service without cases fails each command", async () => {
+  await using service = await withoutOwner();
+  for (const flags of [["--check"], ["--check", "--against", "HEAD"], ["--search", "--against", "HEAD"]])
+    expect([flags, await service.access(...flags)]).toMatchObject([flags, { code: 1 }]);
+});
+
+test("values of records show a call that the deleted owner comparison denied", async () => {
+  await using service = await withoutOwner('records: () => ({ order: ["W-100"], customer: ["ada"] }), ');
   expect(await service.access("--search", "--against", "HEAD")).toMatchObject({
     code: 1,
     stdout: expect.stringContaining('widening   customer allowed, was denied: { input: { order: "W-100" } }'),

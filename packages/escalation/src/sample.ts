@@ -1,4 +1,4 @@
-import { followRef } from "@patchbay/schema";
+import { followRef, textsLike } from "@patchbay/schema";
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import { anyMemberStep, itemStep, memberStep, ROOT } from "@patchbay/runtime/redaction/shape";
 
@@ -106,24 +106,6 @@ const BY_FORMAT: Record<string, string> = {
   ipv6: "2001:db8::1",
 };
 
-/** Tried for patterns: common forms for ids and codes. */
-const COMMON = [
-  "1",
-  "a",
-  "A",
-  "123",
-  "abc",
-  "ABC",
-  "A1",
-  "1234",
-  "12345",
-  "AB-123",
-  "a-1",
-  "2026-01-02",
-  "#1",
-  "00000000",
-];
-
 /** A text for a schema: the wanted one if the schema allows it, else another valid one. */
 function sampleText(schema: JsonObject, wanted: (free: boolean) => string): string {
   const { format, pattern } = schema;
@@ -133,7 +115,7 @@ function sampleText(schema: JsonObject, wanted: (free: boolean) => string): stri
   const text = fitted(wanted(free), schema);
   if (typeof pattern !== "string") return text;
   const matches = compile(pattern);
-  return [text, ...COMMON].find((candidate) => matches(candidate)) ?? text;
+  return [text, ...textsLike(pattern)].find((candidate) => matches(candidate)) ?? text;
 }
 
 function fitted(text: string, { minLength, maxLength }: JsonObject): string {

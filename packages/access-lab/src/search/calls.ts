@@ -62,7 +62,7 @@ function* candidates(sides: readonly Side[], random: Random): Iterable<Call> {
   );
   yield* declared;
   for (const input of inputs) for (const context of contexts) yield { input, context };
-  for (const { facts } of sides) yield* facts.solved;
+  for (const { facts } of sides) for (const call of facts.solved) yield* [call, { input: call.input, context: {} }];
   yield* inTurns(
     (declared.length > 0 ? declared : contexts.map((context) => ({ input: makers[0]!.input.sample(), context }))).map(
       (call) => around(call, makers),

@@ -1,4 +1,4 @@
-import { canonicalJson, present } from "@patchbay/kit";
+import { canonicalJson } from "@patchbay/kit";
 import { allCalls, type Side, someCalls } from "./calls.ts";
 import type { ServiceFacts } from "./facts.ts";
 import { type Call, type Decisions, type Judge, rankOf, wordOf } from "./judge.ts";
@@ -143,94 +143,6 @@ function isDeclared(functionName: string, ...versions: ServiceFacts[]): boolean 
   return was !== undefined && was === is;
 }
 
-/** A call whose decisions no declared case has. */
-export interface NewVerdict {
-  call: Call;
-  /** By role, without roles that the role list refuses. */
-  decisions: Record<string, "allowed" | "approval" | "denied">;
-}
-
-export interface Exploration {
-  functionName: string;
-  word: Word;
-  calls: number;
-  planned?: number;
-  /** Declared arguments with declared contexts that no case combines. */
-  crossed: number;
-  found: NewVerdict[];
-  /** Roles without a denied call, and roles without an allowed one. */
-  neverDenied: string[];
-  neverAllowed: string[];
-  isUnsteady: boolean;
-}
-
-/** Searches calls whose decisions no declared case shows, for each function that is decided call by call. */
-export async function explore(version: Version, options: SearchOptions): Promise<Exploration[]> {
-  const names = Object.keys(version.facts.functions)
-    .filter((name) => version.facts.functions[name]!.isConditional)
-    .sort();
-  const found: Exploration[] = [];
-  for (const { item, endsAt } of inTime(names, options.timeMs))
-    found.push(await exploreFunction(item, version, { ...options, endsAt }));
-  return found;
-}
-
-/** Most verdicts for one function. More hide the important ones. */
-const MOST_FOUND = 10;
-
-async function exploreFunction(
-  functionName: string,
-  version: Version,
-  options: SearchOptions & { endsAt: number },
-): Promise<Exploration> {
-  const { facts, judge } = version;
-  const { columns } = facts;
-  const { cases, inputs } = facts.functions[functionName]!;
-  const known = new Set(await judge(functionName, columns, cases));
-  const letters = columns.map(() => new Set<string>());
-  const found: Exploration["found"] = [];
-  let [count, isUnsteady] = [0, false];
-  const search = planOf(sidesOf(functionName, [facts]), columns.length, options);
-  for (const calls of search.batches) {
-    const decided = await judge(functionName, columns, calls);
-    count += calls.length;
-    if (search.isComplete) isUnsteady ||= !isEqual(await judge(functionName, columns, calls), decided);
-    for (const [i, call] of calls.entries()) {
-      const decisions = decided[i]!;
-      if (decisions.includes("i")) continue;
-      for (const [c, seen] of letters.entries()) seen.add(decisions[c]!);
-      if (known.has(decisions) || found.length >= MOST_FOUND) continue;
-      const short = await shrink(
-        call,
-        async (shorter) => (await judge(functionName, columns, [shorter]))[0] === decisions,
-      );
-      known.add(decisions);
-      found.push({ call: short, decisions: wordsOf(columns, decisions) });
-    }
-  }
-  const only = (refused: boolean) =>
-    columns.filter((_, c) => {
-      const seen = [...letters[c]!].filter((letter) => letter !== "h");
-      return seen.length > 0 && seen.every((letter) => (letter === "d") === refused);
-    });
-  return {
-    functionName,
-    word: search.isComplete && search.isDone() && !isUnsteady ? "proved" : "tested",
-    calls: count,
-    crossed: Math.max(0, inputs.length * facts.contexts.length - cases.length),
-    found,
-    neverDenied: only(false),
-    neverAllowed: only(true),
-    isUnsteady,
-    ...present({ planned: search.missed() }),
-  };
-}
-
-function wordsOf(columns: readonly string[], decisions: Decisions): NewVerdict["decisions"] {
-  const shown = columns.flatMap((column, c) => (decisions[c] === "h" ? [] : [[column, wordOf(decisions[c])] as const]));
-  return Object.fromEntries(shown);
-}
-
 export function sidesOf(functionName: string, versions: readonly ServiceFacts[]): Side[] {
   return versions.flatMap((service) => {
     const facts = service.functions[functionName];
@@ -280,4 +192,4 @@ export function* inTime<T>(items: readonly T[], timeMs: number): Iterable<{ item
   }
 }
 
-const isEqual = (one: object, other: object): boolean => JSON.stringify(one) === JSON.stringify(other);
+export const isEqual = (one: object, other: object): boolean => JSON.stringify(one) === JSON.stringify(other);

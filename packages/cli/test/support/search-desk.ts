@@ -66,6 +66,7 @@ export async function desk(files: Record<string, string> = {}) {
     // As a hook of git sets it for the repository that it runs in.
     access: (...args: string[]) =>
       runCommand(["access", "service.ts", ...args, "--seed", "1"], { cwd: folder.path, env: { GIT_DIR: "/nowhere" } }),
+    attack: () => runCommand(["access", "attack", "service.ts"], { cwd: folder.path }),
     lock: () => runCommand(["access", "service.ts", "--write"], { cwd: folder.path }),
     async edit(name: string, from: string, to: string) {
       const text = await readFile(join(folder.path, name), "utf8");

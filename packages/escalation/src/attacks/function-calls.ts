@@ -2,6 +2,8 @@ import { oncePer } from "@patchbay/kit";
 import type { LocalServer } from "@patchbay/test-kit/local-server";
 import { scriptedModel } from "@patchbay/test-kit/scripted-model";
 import type { Fixture } from "../fixture.ts";
+import { sample } from "../sample.ts";
+import type { Target } from "../targets.ts";
 import { askEach, attemptOf, byContext, forbiddenFor, INHERITED_NAMES, spellingsOf, type Attack } from "./attack.ts";
 
 /**
@@ -18,6 +20,35 @@ const permittedCalls: Attack = {
     }
   },
 };
+
+/**
+ * Calls without a context, also with unknown arguments: a rule that compares two missing identities permits them,
+ * although it refuses the same arguments with a context.
+ */
+const anonymousCalls: Attack = {
+  name: "anonymous calls",
+  risks: ["ASI03"],
+  async run(fixture, role, label) {
+    const { rules, service } = fixture;
+    const { permitted, refused } = fixture.targets(role);
+    for (const target of [...permitted, ...refused]) {
+      const { functionName } = target;
+      const { inputSchema } = service.manifest.functions.find(({ name }) => name === functionName)!;
+      const unknown = sample(inputSchema, { variant: 0, full: false, text: () => "unknown", number: () => 1 });
+      const calls = [target.input, unknown].map((input) => ({ functionName, input, context: {} }));
+      await askEach(fixture, label, calls);
+      const cases = [...(service.access.get(functionName)?.cases.values() ?? [])].filter(isAnonymous);
+      const declared = await Promise.all(cases.map((one) => rules.rule({ functionName, ...one }, role.effective)));
+      for (const call of isAnonymous(target) || declared.includes("permitted") ? [] : calls) {
+        const named = await rules.rule({ ...call, context: target.context }, role.effective);
+        if (named === "authorize" && (await rules.rule(call, role.effective)) === "permitted")
+          fixture.report(label, "ran", `${functionName} is permitted without a context, and refused with one`);
+      }
+    }
+  },
+};
+
+const isAnonymous = ({ context }: Pick<Target, "context">): boolean => Object.keys(context).length === 0;
 
 const handlerErrors: Attack = {
   name: "handler errors",
@@ -102,6 +133,7 @@ async function untilRemoved(fixture: Fixture, server: LocalServer, removed: Read
 
 export const functionCallAttacks: Attack[] = [
   permittedCalls,
+  anonymousCalls,
   handlerErrors,
   forbiddenCalls,
   similarNames,

@@ -20,7 +20,7 @@ import {
   optionsOf,
   VALUES,
 } from "./options.ts";
-import type { Loaded } from "./search.ts";
+import type { Loaded } from "./gaps.ts";
 
 const FILE = "module with the functions (default: service.ts, if it exists)";
 
@@ -98,7 +98,8 @@ async function access(loaded: Loaded, options: AccessOptions, mode: Mode | undef
   if (mode === "attack") return await attack(service, options);
   if (mode === "what-if") return await whatIf(path, service, options);
   // This loads a JavaScript parser, which no other command needs.
-  const { search, searchChangedCode, showAdequacy } = await import("./search.ts");
+  const { findUntested, showAdequacy } = await import("./gaps.ts");
+  const { search, searchChangedCode } = await import("./search.ts");
   if (mode === "search") return await search(loaded, options);
   if (mode === "mutants") return await showAdequacy(loaded, options);
   const { accessMatrix } = await import("@patchbay/functions/access");
@@ -117,7 +118,7 @@ async function access(loaded: Loaded, options: AccessOptions, mode: Mode | undef
   const { against } = options;
   const searchCode: CodeSearch | undefined =
     against === undefined ? undefined : (asked) => searchChangedCode(loaded, { ...options, against }, asked);
-  await checkLock(path, lock, { ...options, searchCode });
+  await checkLock(path, lock, { ...options, searchCode, untested: () => findUntested(loaded, options) });
 }
 
 async function show(path: string, matrix: AccessMatrix, { json, markdown }: AccessOptions): Promise<void> {
@@ -145,6 +146,10 @@ async function attack(service: Service, options: AccessOptions): Promise<void> {
   else print(renderEscalationReport(report));
   const { length: count } = report.findings;
   if (count > 0) throw new CommandFailure(count === 1 ? "1 finding." : `${count} findings.`);
+  if (options.strict && report.notes.length > 0)
+    throw new CommandFailure(
+      `The attacks did not reach ${report.notes.length === 1 ? "one function or output" : `${report.notes.length} functions or outputs`}. Declare the cases that the notes name.`,
+    );
 }
 
 async function explain(service: Service, functionName: string, options: AccessOptions): Promise<void> {

@@ -15,11 +15,12 @@ import { type Adequacy, measureAdequacy, percentKilled } from "@patchbay/access-
 import { factsOf } from "@patchbay/access-lab/search/facts";
 import { judgeOf } from "@patchbay/access-lab/search/judge";
 import { mutantsOf } from "@patchbay/access-lab/search/mutants";
-import { DEFAULTS, explore } from "@patchbay/access-lab/search/search";
+import { explore } from "@patchbay/access-lab/search/explore";
+import { DEFAULTS } from "@patchbay/access-lab/search/search";
 import { launchJudge } from "../../search-child.ts";
 import type { AccessOptions } from "./options.ts";
 import { withEvidence } from "./records.ts";
-import type { Loaded } from "./search.ts";
+import type { Loaded } from "./gaps.ts";
 
 /** A loaded service and its current access. */
 export interface Examined extends Loaded {

@@ -11,13 +11,13 @@ import { functionSources } from "../pin.ts";
 
 /**
  * Compares the access with the lock and the never-list next to the service. Throws a CommandFailure on any difference.
- * `strict`: also for a conditional function without a refused case, and for changed texts. `searchCode`: accepts changed `authorize` code if
+ * `strict`: also for missing cases, anonymous calls and changed texts. `searchCode`: accepts changed `authorize` code if
  * the search finds no call that it allows and that was denied before.
  */
 export async function checkLock(
   path: string,
   now: AccessLock,
-  { json, strict, searchCode }: { json?: true; strict?: true; searchCode: CodeSearch | undefined },
+  { json, strict, searchCode, untested }: StrictCheck,
 ): Promise<void> {
   const { compareAccess, findUnrefused } = await import("@patchbay/functions/access");
   const { file, lock } = await readLock(path);
@@ -32,16 +32,17 @@ export async function checkLock(
   const passed = [...(searched?.passed ?? [])].map(([functionName, scope]) => ({ functionName, scope }));
   const forbidden = await forbiddenBy(path, now);
   const unrefused = strict ? findUnrefused(now) : [];
+  const cases = strict ? await untested() : [];
   const drift = (await functionSources()).flatMap((source) => source.drift().map(({ sentence }) => sentence));
   const failing = changes.filter(({ kind }) => strict || kind !== "changed");
-  const ok = failing.length === 0 && forbidden.length === 0 && unrefused.length === 0 && drift.length === 0;
+  const ok = failing.length === 0 && forbidden.length + unrefused.length + cases.length + drift.length === 0;
   if (json)
     printJson({
       ok,
       file,
       changes,
       forbidden,
-      ...(strict && { unrefused }),
+      ...(strict && { unrefused, untested: cases }),
       ...(drift.length > 0 && { drift }),
       ...(passed.length > 0 && { searched: passed }),
     });
@@ -55,6 +56,7 @@ export async function checkLock(
         ...drift.map(driftLine),
         ...changes.map(line),
         ...unrefused.map(untestedLine),
+        ...cases.map((text) => paint("red", text)),
       ].join("\n"),
     );
   refuse(path, forbidden);
@@ -69,6 +71,10 @@ export async function checkLock(
     throw new CommandFailure(`${count} from ${file}. If intended, run with --write and commit the file.`);
   }
   if (ok) return;
+  if (unrefused.length === 0)
+    throw new CommandFailure(
+      `${cases.length === 1 ? "One gap" : `${cases.length} gaps`} in the cases. Add the cases that are missing.`,
+    );
   const count = unrefused.length === 1 ? "One function has" : `${unrefused.length} functions have`;
   throw new CommandFailure(`${count} no refused case. Add a case that must be denied.`);
 }
@@ -86,6 +92,14 @@ export async function saveLock(path: string, now: AccessLock, { json }: { json?:
   if (json) return printJson({ file, functions: Object.keys(now.functions).length, changes });
   for (const change of changes) print(line(change));
   print(`Wrote ${file}.`);
+}
+
+interface StrictCheck {
+  json?: true;
+  strict?: true;
+  searchCode: CodeSearch | undefined;
+  /** Finds what the cases do not show, for `strict`. */
+  untested: () => Promise<string[]>;
 }
 
 export type CodeSearch = (asked: { lock: string; names: readonly string[] }) => Promise<SearchedCode>;

@@ -116,10 +116,15 @@ const modeOptions = () =>
     },
   ] satisfies ModeOption[];
 
+const UNTRIED = "exit 1 if the suite did not try a function or an output";
+const strictOption = (description: string) => option("--strict", description);
+
 /** The options for the table and the lock. */
 export const lockOptions = () => [
   option("--check", "compare with access.lock.json and access.never.json next to the file; exit 1 on any difference"),
-  option("--strict", "with --check: exit 1 for a conditional function without a refused case"),
+  strictOption(
+    `with --check: exit 1 for anonymous calls, and for roles without an allowed or a refused case. With --attack: ${UNTRIED}`,
+  ),
   option("--write", "write access.lock.json").conflicts("check"),
   option("--markdown", "print the table as Markdown"),
 ];
@@ -150,7 +155,8 @@ export function flagOptions(): Option[] {
 export function optionsOf(mode: Mode): Option[] {
   const own = modeOptions().flatMap(({ modes, made }: ModeOption) => (modes.includes(mode) ? [made] : []));
   const readsDatabase = own.some(({ long }) => long === "--agent" || long === "--from-runs");
-  return [...own, ...(readsDatabase ? [databaseOption(), dataDirOption()] : []), jsonOption()];
+  const strict = mode === "attack" ? [strictOption(UNTRIED)] : [];
+  return [...own, ...strict, ...(readsDatabase ? [databaseOption(), dataDirOption()] : []), jsonOption()];
 }
 
 /** The name of a mode's flag among the options. */

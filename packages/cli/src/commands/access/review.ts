@@ -7,7 +7,8 @@ import { CommandFailure } from "@patchbay/loading/failure";
 import { oneLine, print } from "../../output.ts";
 import { forbiddenBy, isSearchable, lockFileOf } from "./lock.ts";
 import type { AccessOptions } from "./options.ts";
-import { type Loaded, searchChangedCode } from "./search.ts";
+import type { Loaded } from "./gaps.ts";
+import { searchChangedCode } from "./search.ts";
 import { judgeCalls, type JudgedChange, NO_ROLE, WORDS } from "./what-if.ts";
 
 /** `proved` by the lock's data, `tested` by a search with a seed, or neither. */

@@ -1,39 +1,20 @@
-import type { Service } from "@patchbay/functions";
-import { randomInt } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { CommandFailure } from "@patchbay/loading/failure";
-import type { JsonValue } from "@patchbay/kit";
-import { paint, print, printJson } from "../../output.ts";
-import { withAdmin } from "../administer.ts";
-import type { AccessOptions } from "./options.ts";
-import { adoptCases, caseText, type NewCase } from "@patchbay/access-lab/search/adopt";
-import { nearPath } from "../../service-file.ts";
-import { launchJudge } from "../../search-child.ts";
-import { measureAdequacy, percentKilled, requireAdequacy, type Survivor } from "@patchbay/access-lab/search/adequacy";
-import { type Named, namedIn } from "@patchbay/access-lab/search/dictionary";
+import { adoptCases, caseText } from "@patchbay/access-lab/search/adopt";
+import type { Named } from "@patchbay/access-lab/search/dictionary";
+import { type Exploration, explore } from "@patchbay/access-lab/search/explore";
 import { factsOf } from "@patchbay/access-lab/search/facts";
 import type { JudgeChild } from "@patchbay/access-lab/search/judge-process";
 import { judgeOf } from "@patchbay/access-lab/search/judge";
-import { mutantsOf } from "@patchbay/access-lab/search/mutants";
 import { type Dissected, findDoubts } from "@patchbay/access-lab/search/doubts";
 import { openRevision } from "@patchbay/access-lab/search/revision";
-import {
-  type Comparison,
-  compareVersions,
-  DEFAULTS,
-  type Difference,
-  type Exploration,
-  explore,
-} from "@patchbay/access-lab/search/search";
-
-/** A loaded service and the owner's files. */
-export interface Loaded {
-  path: string;
-  service: Service;
-  files: ReadonlySet<string>;
-}
+import { type Comparison, compareVersions, DEFAULTS, type Difference } from "@patchbay/access-lab/search/search";
+import { paint, print, printJson } from "../../output.ts";
+import { launchJudge } from "../../search-child.ts";
+import { anonymousLines, type Loaded, printAdopted, randomSeed, refuseAnonymous, storedValues } from "./gaps.ts";
+import type { AccessOptions } from "./options.ts";
 
 /** Search results for code that changed since a revision. */
 export interface SearchedCode {
@@ -53,32 +34,25 @@ export async function search(loaded: Loaded, flags: AccessOptions): Promise<void
   else await showComparison(loaded, { ...flags, against, seed });
 }
 
-const randomSeed = () => randomInt(2 ** 32);
-
-/** Values of the stored calls that --from-runs names. */
-async function storedValues(options: AccessOptions): Promise<Named> {
-  const { fromRuns, last } = options;
-  if (fromRuns === undefined) return {};
-  return await withAdmin(options, async (admin) => {
-    const values: JsonValue[] = [];
-    for await (const call of admin.storedCalls(fromRuns, { last })) values.push(call.arguments, call.context);
-    return namedIn(values);
-  });
-}
-
 async function showExploration(loaded: Loaded, options: AccessOptions & { seed: number }): Promise<void> {
   const { seed, json, adopt } = options;
   const { service, files } = loaded;
   const facts = await factsOf(service, files, await storedValues(options));
   const functions = await explore({ facts, judge: judgeOf(service) }, { ...DEFAULTS, seed });
-  const cases = functions.flatMap(({ functionName, found }) => found.map(({ call }) => ({ functionName, call })));
+  const cases = functions.flatMap(({ functionName, found, anonymous }) =>
+    [...found, ...anonymous].map(({ call }) => ({ functionName, call })),
+  );
   const adopted = adopt ? await adoptCases(cases, files) : undefined;
-  if (json) return printJson({ seed, functions, ...adopted });
+  if (json) {
+    printJson({ seed, functions, ...adopted });
+    return refuseAnonymous(functions);
+  }
   for (const exploration of functions) print(explorationText(exploration, seed));
   if (functions.length === 0) print("No function is decided call by call, so every decision is in the table.");
   if (adopted) printAdopted(adopted, cases.length);
   else if (cases.length > 0)
     print(`Write ${cases.length === 1 ? "this call" : `these ${cases.length} calls`} as cases with --adopt.`);
+  refuseAnonymous(functions);
 }
 
 function explorationText(exploration: Exploration, seed: number): string {
@@ -88,6 +62,7 @@ function explorationText(exploration: Exploration, seed: number): string {
     const words = Object.entries(decisions).map(([role, word]) => `${role} ${word}`);
     lines.push(`  ${paint("yellow", "new")}  ${words.join(", ")}: ${caseText(call)}`);
   }
+  lines.push(...anonymousLines(exploration).map((line) => `  ${paint("red", line)}`));
   if (found.length === 0) lines.push("  Its cases show every combination of decisions that was found.");
   if (neverDenied.length > 0) lines.push(`  No call of ${neverDenied.join(", ")} was denied.`);
   if (neverAllowed.length > 0) lines.push(`  No call of ${neverAllowed.join(", ")} was allowed.`);
@@ -213,62 +188,4 @@ function comparisonText(comparison: Judged, seed: number): string {
     ...widenings.map((difference) => line("widening", difference)),
     ...narrowings.map((difference) => line("narrowing", difference)),
   ].join("\n");
-}
-
-/** Shows how many mutants of the authorize code the cases find. */
-export async function showAdequacy({ path, service, files }: Loaded, options: AccessOptions): Promise<void> {
-  const { seed = randomSeed(), json, adopt, minKilled } = options;
-  const known = await storedValues(options);
-  const { mutants, mutated } = mutantsOf(service, files);
-  const launch = () => launchJudge(path, { name: `${path} with mutants`, mutated, known });
-  const adequacy = await measureAdequacy(mutants, launch, { ...DEFAULTS, checks: 3_000, seed });
-  const { killed, survivors, equivalent, unreached, undecided } = adequacy;
-  const percent = percentKilled(adequacy);
-  const cases = survivors.flatMap(({ killer }): NewCase[] => (killer ? [killer] : []));
-  const adopted = adopt ? await adoptCases(distinct(cases), files) : undefined;
-  const counts = { killed, equivalent, unreached: unreached.length, undecided: undecided.length };
-  if (json) printJson({ seed, percent, ...counts, survivors, ...adopted });
-  else {
-    for (const survivor of survivors) print(survivorText(survivor));
-    const rest = [
-      ...(equivalent > 0 ? [`${equivalent} decide every call as the original`] : []),
-      ...(undecided.length > 0 ? [`the time ended before ${undecided.length} were decided`] : []),
-      ...(unreached.length > 0 ? [`no call runs the code of ${unreached.length}`] : []),
-    ];
-    const left = rest.length > 0 ? ` Not counted: ${rest.join(", ")}.` : "";
-    print(
-      `The cases kill ${killed} of ${killed + survivors.length} mutants (${percent.toFixed(1)} %), seed ${seed}.${left}`,
-    );
-    if (adopted) printAdopted(adopted, distinct(cases).length);
-  }
-  if (minKilled !== undefined) requireAdequacy(adequacy, minKilled);
-}
-
-function survivorText({ mutant, killer }: Survivor): string {
-  const { path, line, before, after, functionNames } = mutant;
-  const head = `${paint("red", "survived")}  ${nearPath(path)}:${line}  ${short(before)}  →  ${short(after!)}`;
-  if (!killer) return `${head}\n  No call of ${functionNames.join(", ")} was found that shows the difference.`;
-  const { functionName, role, original, mutated, call } = killer;
-  return `${head}\n  ${functionName} as ${role} is ${mutated} instead of ${original} with ${caseText(call)}`;
-}
-
-function short(code: string): string {
-  const line = code.replaceAll(/\s+/g, " ");
-  return line.length <= 70 ? line : `${line.slice(0, 69)}…`;
-}
-
-const distinct = (cases: readonly NewCase[]): NewCase[] => [
-  ...new Map(
-    cases.map(({ functionName, call }) => [JSON.stringify([functionName, call]), { functionName, call }]),
-  ).values(),
-];
-
-function printAdopted({ files, left }: { files: string[]; left: NewCase[] }, count: number): void {
-  const written = count - left.length;
-  if (written > 0)
-    print(
-      `Wrote ${written === 1 ? "one case" : `${written} cases`} to ${files.join(", ")}. Check that each decision is intended, then run --write.`,
-    );
-  for (const { functionName, call } of left)
-    print(`The cases of ${functionName} are not an object in its definition. Add: ${caseText(call)}`);
 }
