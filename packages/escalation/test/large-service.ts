@@ -40,7 +40,7 @@ export function largeService(): Service {
       effect: i % 3 === 0 ? "read" : "write",
       ...(i % 5 === 1 && {
         authorize: ({ role, context, input }: Access<{ id: string }, { customerId?: string | undefined }>) =>
-          role === "admin" || input.id === `A${context.customerId?.length ?? 0}`,
+          role === "admin" || (context.customerId !== undefined && input.id === `A${context.customerId.length}`),
         cases: {
           own: { input: { id: "A3" }, context: { customerId: "ann" } },
           foreign: { input: { id: "A4" }, context: { customerId: "ann" } },

@@ -30,13 +30,22 @@ const anonymousCalls: Attack = {
   risks: ["ASI03"],
   async run(fixture, role, label) {
     const { rules, service } = fixture;
+    // Such a service has no anonymous calls.
+    if (!(await service.prepare({ context: {} })).ok) return;
     const { permitted, refused } = fixture.targets(role);
-    for (const target of [...permitted, ...refused]) {
+    const tried = [...permitted, ...refused].map((target) => {
       const { functionName } = target;
       const { inputSchema } = service.manifest.functions.find(({ name }) => name === functionName)!;
       const unknown = sample(inputSchema, { variant: 0, full: false, text: () => "unknown", number: () => 1 });
-      const calls = [target.input, unknown].map((input) => ({ functionName, input, context: {} }));
-      await askEach(fixture, label, calls);
+      return { target, calls: [target.input, unknown].map((input) => ({ functionName, input, context: {} })) };
+    });
+    await askEach(
+      fixture,
+      label,
+      tried.flatMap(({ calls }) => calls),
+    );
+    for (const { target, calls } of tried) {
+      const { functionName } = target;
       const cases = [...(service.access.get(functionName)?.cases.values() ?? [])].filter(isAnonymous);
       const declared = await Promise.all(cases.map((one) => rules.rule({ functionName, ...one }, role.effective)));
       for (const call of isAnonymous(target) || declared.includes("permitted") ? [] : calls) {
