@@ -147,6 +147,7 @@ export const LIBRARIES: Allowed = {
   jose: ["server"],
   "@anthropic-ai/sdk": ["models"],
   "@anthropic-ai/bedrock-sdk": ["models"],
+  "@azure/identity": ["models"],
   "@anthropic-ai/vertex-sdk": ["models"],
   "@google/genai": ["models"],
   "google-auth-library": ["models"],

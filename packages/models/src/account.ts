@@ -1,3 +1,4 @@
+import { ModelError } from "@patchbay/engine/ports/model-provider";
 import type { Profile } from "./profiles.ts";
 import { usableKey } from "./provider-fetch.ts";
 
@@ -19,6 +20,15 @@ export interface Account {
   project?: string | undefined;
   /** Google's credentials. Default: the machine's own. */
   keyFile?: string | undefined;
+}
+
+/** Rejects the import of a package that only some accounts need. */
+export function notInstalled(auth: string, name: string): (cause: unknown) => never {
+  return (cause) => {
+    throw new ModelError("internal", `auth ${auth} needs a package that is not installed: npm install ${name}`, {
+      cause,
+    });
+  };
 }
 
 /** The account's headers: its own, and the one with its key if that is not the provider's usual one, which null removes. */

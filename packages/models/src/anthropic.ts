@@ -1,12 +1,11 @@
 import type { Anthropic } from "@anthropic-ai/sdk";
 import {
   type Message,
-  ModelError,
   type ModelFunction,
   type ModelProvider,
   type ModelRequest,
 } from "@patchbay/engine/ports/model-provider";
-import { type Account, headersOf } from "./account.ts";
+import { type Account, headersOf, notInstalled } from "./account.ts";
 import { ANTHROPIC_WIRE, anthropicAccumulator, type AnthropicEvent } from "./anthropic-accumulator.ts";
 import { createProviderFetch, usableKey } from "./provider-fetch.ts";
 import type { ServerProfile } from "./profiles.ts";
@@ -51,10 +50,8 @@ async function connectTo(account: Account): Promise<Client> {
   const defaultHeaders = { ...version, ...headersOf("anthropic", account) };
   const options = { maxRetries: 0, logLevel: "off", fetch: createProviderFetch(), defaultHeaders } as const;
   if (auth === "aws") {
-    const { AnthropicBedrock } = await import("@anthropic-ai/bedrock-sdk").catch((cause: unknown) => {
-      const fix = "npm install @anthropic-ai/bedrock-sdk";
-      throw new ModelError("internal", `auth aws needs a package that is not installed: ${fix}`, { cause });
-    });
+    const bedrock = import("@anthropic-ai/bedrock-sdk");
+    const { AnthropicBedrock } = await bedrock.catch(notInstalled("aws", "@anthropic-ai/bedrock-sdk"));
     const baseURL = baseUrl ?? `https://bedrock-runtime.${region}.amazonaws.com`;
     return new AnthropicBedrock({ ...options, baseURL, awsRegion: region, apiKey: apiKey ?? null });
   }

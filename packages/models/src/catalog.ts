@@ -131,8 +131,8 @@ function endpointEntry(endpoint: Endpoint, shared: ModelPrices | undefined): Ent
   const api: "chat" | "responses" = wire === "chat" || (wire === undefined && !isOpenai) ? "chat" : "responses";
   const own = Object.entries(models).flatMap(([model, { price }]) => (price ? [[model, price] as const] : []));
   const prices = createPrices({ ...shared, ...Object.fromEntries(own) });
-  // Servers that need no key get one that they ignore, Google and Amazon none.
-  const apiKey = key ?? (family === "openai" ? "none" : undefined);
+  // Servers that need no key get one that they ignore, clouds none.
+  const apiKey = key ?? (family === "openai" && account.auth !== "azure" ? "none" : undefined);
   const entry = entryOf(family, { ...account, apiKey, api }, prices);
   if (!entry) return undefined;
   const [model = entry.model] = Object.keys(models);

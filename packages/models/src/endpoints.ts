@@ -63,7 +63,8 @@ function checkTogether(
   if (entry.keyFile && entry.keyEnv) refuse("keyEnv", "excludes keyFile");
   if (auth === "google" && entry.keyEnv)
     refuse("keyEnv", "auth google reads keyFile, or the machine's own credentials");
-  const keyless = auth === "aws" || auth === "google" || (provider === "openai" && entry.baseUrl && !auth);
+  const keyless =
+    auth === "aws" || auth === "google" || auth === "azure" || (provider === "openai" && entry.baseUrl && !auth);
   if (!keyless && !entry.keyFile && !entry.keyEnv) refuse("keyFile", "is required, or keyEnv");
 }
 

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, parseJson } from "@patchbay/kit";
 import type { TokenUsage } from "@patchbay/engine/ports/model-provider";
-import { type Account, headersOf } from "./account.ts";
+import { ModelError } from "@patchbay/engine/ports/model-provider";
+import { type Account, headersOf, notInstalled } from "./account.ts";
 import { type BuiltRequest, createProviderFetch, keptRequest, usableKey } from "./provider-fetch.ts";
 import { type Meter, reasoningOf } from "./turn-stream.ts";
 
@@ -15,8 +16,9 @@ export function openaiClient(account: Account) {
   const connect = () => (connected ??= connectTo(account));
   const fetch = createProviderFetch();
   return async (path: Path, body: JsonObject, signal: AbortSignal): Promise<Response> => {
-    const { requestTo, failed } = await connect();
-    const { url, headers } = await requestTo(`${path} ${body["model"] as string}`);
+    const { requestTo, failed, token } = await connect();
+    const { url, headers: own } = await requestTo(`${path} ${body["model"] as string}`);
+    const headers = token ? new Headers([...own, ["Authorization", `Bearer ${await token()}`]]) : own;
     const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal });
     if (!response.ok) throw failed(response, await response.text());
     return response;
@@ -26,10 +28,27 @@ export function openaiClient(account: Account) {
 interface Connected {
   requestTo(pathAndModel: `${Path} ${string}`): Promise<BuiltRequest>;
   failed(response: Response, said: string): Error;
+  /** Resolves to the credential, renewed in time, if it is not a key. */
+  token: (() => Promise<string>) | undefined;
+}
+
+/** Tokens of Microsoft Entra for Azure, with the credentials of the machine. */
+async function entraTokens(): Promise<() => Promise<string>> {
+  const { DefaultAzureCredential, getBearerTokenProvider } = await import("@azure/identity").catch(
+    notInstalled("azure without a key", "@azure/identity"),
+  );
+  const tokenOf = getBearerTokenProvider(new DefaultAzureCredential(), "https://cognitiveservices.azure.com/.default");
+  return () =>
+    tokenOf().catch((cause: unknown) => {
+      const why =
+        "Azure was not asked: this machine has no credentials of Microsoft Entra, and the endpoint has no key";
+      throw new ModelError("authentication", why, { cause });
+    });
 }
 
 async function connectTo(account: Account): Promise<Connected> {
   const { OpenAI, AzureOpenAI } = await import("openai");
+  const token = account.auth === "azure" && account.apiKey === undefined ? await entraTokens() : undefined;
   const { apiKey = "none", baseUrl: baseURL = "https://api.openai.com/v1", auth, apiVersion } = account;
   // Null: the package would read these from the environment, and send OpenAI's to a compatible server.
   const key = { apiKey: usableKey("openai", apiKey), adminAPIKey: null, organization: null, project: null };
@@ -39,13 +58,16 @@ async function connectTo(account: Account): Promise<Connected> {
     auth === "azure" && apiVersion !== undefined
       ? new AzureOpenAI({ ...options, baseURL: `${baseURL.replace(/\/+$/, "")}/openai`, apiVersion })
       : new OpenAI({ ...options, baseURL });
+  /** Also a key that is not there. */
+  const UNSENT = token ? /^(?:x-stainless-|api-key$|authorization$)/ : /^x-stainless-/;
   return {
+    token,
     requestTo: keptRequest(async (pathAndModel) => {
       const [path, model] = pathAndModel.split(" ") as [Path, string];
       // Azure has the model in the address.
       const { url, req } = await client.buildRequest({ method: "post", path, body: { model }, stream: true });
       // What the package says about this machine: compatible servers need none of it.
-      const headers = [...(req.headers as Headers)].filter(([name]) => !name.startsWith("x-stainless-"));
+      const headers = [...(req.headers as Headers)].filter(([name]) => !UNSENT.test(name));
       return { url, headers: new Headers(headers) };
     }),
     failed({ status, headers }, said) {

@@ -63,6 +63,35 @@ test("Azure gets the deployment in the path, the version in the query, and the k
   expect([headers["api-key"], headers.authorization]).toEqual(["azure-key", undefined]);
 });
 
+test("Azure without a key gets a token of Microsoft Entra, which is asked for once", async () => {
+  const hello = { choices: [{ index: 0, delta: { content: "Hello." }, finish_reason: "stop" }] };
+  const endsAt = String(Math.floor(Date.now() / 1_000) + 86_400);
+  const token = JSON.stringify({ access_token: "entra-token", expires_on: endsAt, token_type: "Bearer" });
+  const { asked, host } = await cloud(({ path }) =>
+    path.startsWith("/identity")
+      ? { type: "application/json", body: token }
+      : { type: "text/event-stream", body: events(hello) },
+  );
+  // As on App Service: the way to a managed identity that needs no fixed address.
+  vi.stubEnv("IDENTITY_ENDPOINT", `http://${host}/identity`);
+  vi.stubEnv("IDENTITY_HEADER", "secret");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const at = { provider: "openai", wire: "chat", auth: "azure", baseUrl: `http://${host}/` } as const;
+  const choice = createModelCatalog({ endpoints: () => [{ name: "cloud", ...at, apiVersion: "2025-04-01-preview" }] });
+  const chosen = choice.choose({ model: "our-gpt" });
+  if ("missing" in chosen) throw new Error("not configured");
+
+  for (const _ of [1, 2]) expect((await turnOf(chosen.provider, asking(chosen.model))).text).toBe("Hello.");
+
+  const [identity, ...turns] = asked as [Asked, ...Asked[]];
+  expect(identity.headers["x-identity-header"]).toBe("secret");
+  expect(new URLSearchParams(identity.path.split("?")[1]).get("resource")).toBe("https://cognitiveservices.azure.com");
+  expect(turns.map(({ headers }) => [headers.authorization, headers["api-key"]])).toEqual([
+    ["Bearer entra-token", undefined],
+    ["Bearer entra-token", undefined],
+  ]);
+});
+
 const sha256 = (content: string): string => createHash("sha256").update(content).digest("hex");
 const hmac = (key: string | Buffer, content: string): Buffer => createHmac("sha256", key).update(content).digest();
 
