@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { startStandIn } from "@patchbay/test-support/providers";
+import { afterAll, expect, test } from "vitest";
 import { describeConsole } from "./support/desk-console.ts";
 import { choose, expectAccessible, settled } from "./support/page-checks.ts";
 
@@ -108,5 +109,24 @@ describeConsole("model settings in the console", { providers }, (suite) => {
     expect(await general.getByLabel("Name").inputValue()).toBe("Renamed desk");
     await general.getByRole("button", { name: "Save", exact: true }).click();
     await expect.poll(stored).toMatchObject({ retentionDays: 30 });
+  });
+});
+
+const strictServer = await startStandIn("openai-chat", () => ({ text: "Hello." }), { server: "mistral" });
+afterAll(() => strictServer[Symbol.asyncDispose]());
+
+describeConsole("a model server that refuses members", { providers: strictServer.config }, (suite) => {
+  test("the agent's settings show the members that the server turned out not to take", async () => {
+    const { desk } = suite;
+    const leftOut = /the server does not get (.+)/;
+    const page = await suite.open(`${desk.agentPath}/settings`);
+    const form = page.getByRole("region", { name: "Model" });
+    await form.getByLabel("Model", { exact: true }).waitFor();
+    expect(await form.getByText(leftOut).count()).toBe(0);
+
+    expect((await desk.query("Hello")).response).toBe("Hello.");
+    await page.reload();
+
+    expect(leftOut.exec(await form.getByText(leftOut).innerText())?.[1]).toBe("stream_options");
   });
 });

@@ -78,13 +78,14 @@ interface ModelFieldProps {
 /** A provider's model: any name, with those of a known price as suggestions. */
 export function ModelField({ label, provider, value, onChange, error, bare = false, readOnly }: ModelFieldProps) {
   const models = useModels();
-  const known = models?.providers.find(({ name, family }) => name === provider || family === provider);
+  const named = provider || models?.default?.provider;
+  const known = models?.providers.find(({ name, family }) => name === named || family === named);
   const priceOf = (model: string) => {
     const price = known?.priced.find((entry) => entry.model === model)?.price;
     return price && `${formatUsd(price.input)} in, ${formatUsd(price.output)} out`;
   };
-  const price = priceOf(value || (known?.model ?? ""));
-  const preset = known?.model ?? (provider === "" ? models?.default?.model : undefined);
+  const preset = provider === "" ? models?.default?.model : known?.model;
+  const price = priceOf(value || (preset ?? ""));
   const field = (
     <Combobox
       {...(bare && { label })}
