@@ -64,6 +64,14 @@ export const calls: readonly Promised[] = [
     },
   },
   {
+    promise: "A process keeps the permits of its calls when the database's clock jumps past their ends",
+    tests: {
+      "packages/store/test/contract/permits.ts": "a permit that its process holds outlasts a jump of the clock",
+      "packages/engine/test/run/permits.test.ts":
+        "a process keeps the permits of its calls when the clock jumps past their ends",
+    },
+  },
+  {
     promise: "A permit outlasts a call whose handler may still run",
     tests: {
       "packages/engine/test/run/permits.test.ts": [

@@ -61,6 +61,24 @@ async function startPair(answer: Answer, recovered: Answer = answer, concurrency
   };
 }
 
+test("a process keeps the permits of its calls when the clock jumps past their ends", async () => {
+  const { answer, release, seen } = handlers();
+  await using pair = await startPair(answer, answer, 1);
+  const first = pair.one.query("Charge");
+  await until(() => seen.started === 1, "the first handler");
+  await pair.store.engine.db.updateTable("permits").set({ expires_at: 0 }).where("call_id", "<>", "").execute();
+
+  const second = pair.one.query("Charge");
+  await until(async () => (await pair.permits(0)).length === 1, "a waiting call");
+  expect(seen.started).toBe(1);
+  release();
+  await until(() => seen.started === 2, "the second handler");
+  release();
+
+  for (const { toolInteractions } of [await first, await second])
+    expect(toolInteractions).toMatchObject([{ success: true }]);
+});
+
 test("calls over two replicas wait for their permit, and each gets one", async () => {
   const { answer, running, release, seen } = handlers();
   await using pair = await startPair(answer);

@@ -25,7 +25,7 @@ export function permitStore(engine: Engine): PermitStore {
 async function acquire(
   engine: Engine,
   permit: Parameters<PermitStore["acquire"]>[0],
-  { limit, holdMs, waitMs }: Parameters<PermitStore["acquire"]>[1],
+  { limit, holdMs, waitMs, held = [] }: Parameters<PermitStore["acquire"]>[1],
 ): Promise<boolean> {
   const { db, dialect } = engine;
   const { agentId, functionName, callId, start, orgId } = permit;
@@ -38,10 +38,15 @@ async function acquire(
         conflict.columns(["agent_id", "function_name", "call_id", "start"]).doUpdateSet({ expires_at: renewed }),
       )
       .execute();
-  const [held, waits] = [inMs(engine, holdMs), inMs(engine, waitMs)];
+  const [lasts, waits] = [inMs(engine, holdMs), inMs(engine, waitMs)];
   await put({ call_id: LOCK, start: 0 }, sql.lit(0), sql.lit(0));
-  await db.deleteFrom("permits").where(ofFunction(permit)).where("expires_at", "<=", dialect.now).execute();
-  await put({ call_id: callId, start }, waits, sql`case when permits.granted = 1 then ${held} else ${waits} end`);
+  await db
+    .deleteFrom("permits")
+    .where(ofFunction(permit))
+    .where("expires_at", "<=", dialect.now)
+    .$if(held.length > 0, (ended) => ended.where("call_id", "not in", held))
+    .execute();
+  await put({ call_id: callId, start }, waits, sql`case when permits.granted = 1 then ${lasts} else ${waits} end`);
   const others = await db
     .selectFrom("permits")
     .where(ofFunction(permit))
@@ -53,7 +58,7 @@ async function acquire(
     .execute();
   const place = others.find((one) => one.call_id === callId && one.start === start);
   if (place?.granted === 0)
-    await db.updateTable("permits").set({ granted: 1, expires_at: held }).where(own(permit)).execute();
+    await db.updateTable("permits").set({ granted: 1, expires_at: lasts }).where(own(permit)).execute();
   return place !== undefined;
 }
 

@@ -61,6 +61,18 @@ export function permitContract(place: MakePlace): void {
     expect(await permits.acquire(permitOf(world, "c2"), one)).toBe(false);
   });
 
+  test("a permit that its process holds outlasts a jump of the clock", async () => {
+    await using world = await openWorld(place);
+    const { permits } = world.store;
+    const one = { ...TIMES, limit: 1 };
+    await permits.acquire(permitOf(world, "c1"), one);
+
+    world.clock.advance(10 * one.holdMs);
+
+    expect(await permits.acquire(permitOf(world, "c2"), { ...one, held: ["c1"] })).toBe(false);
+    expect(await permits.acquire(permitOf(world, "c2"), one)).toBe(true);
+  });
+
   test("a repeated call keeps its permit, and each start of a handler has its own", async () => {
     await using world = await openWorld(place);
     const { permits } = world.store;

@@ -16,11 +16,12 @@ export interface PermitId {
 export interface PermitStore {
   /**
    * Enters the function's queue, or stays in it for `waitMs` more. True once the call has the permit, for `holdMs`:
-   * when fewer than `limit` others have one or came earlier. A repeated call extends the permit.
+   * when fewer than `limit` others have one or came earlier. A repeated call extends the permit. The permits of `held`
+   * calls do not end: their process lives, and the clock may have jumped.
    */
   acquire(
     permit: PermitId & { orgId: string },
-    options: { limit: number; holdMs: number; waitMs: number },
+    options: { limit: number; holdMs: number; waitMs: number; held?: readonly string[] },
   ): Promise<boolean>;
   /** Extends the permit. It ends by itself after `holdMs`, because its process may have died. */
   hold(permit: PermitId, holdMs: number): Promise<void>;

@@ -3,6 +3,7 @@ import type { Bus } from "../../ports/bus.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type Delivery, RunMoved } from "../../ports/function-gateway.ts";
 import type { Log } from "@patchbay/kit";
+import { setTimeout } from "@patchbay/kit/time";
 import type { PermitId, PermitStore } from "../../ports/store/permit-store.ts";
 import { type CallRecord, type RunRecord, startedBefore } from "../../ports/records.ts";
 import { untilAborted } from "../../ports/until-aborted.ts";
@@ -28,6 +29,7 @@ export function createPermits(
 ) {
   /** The last waiter in each function's queue in this process. Only the first is in the store's queue. */
   const queues = new Map<string, Promise<void>>();
+  const owned = ownedPermits();
 
   async function inTurn(key: string, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
     const before = queues.get(key) ?? Promise.resolve();
@@ -54,8 +56,9 @@ export function createPermits(
   }
 
   /** A permit, which is extended until it ends. */
-  function held(permit: PermitId, holdMs: number) {
+  function granted(permit: PermitId, holdMs: number) {
     const ended = new AbortController();
+    const disown = owned.add(permit);
     const attempt = (what: string, work: Promise<void>) =>
       work.catch((error: unknown) => log.warn(`a permit could not be ${what}`, { ...permit, error }));
     void (async () => {
@@ -68,12 +71,19 @@ export function createPermits(
       /** `mayRun`: the handler may still run, so that the permit lasts until its time is over. */
       async end({ mayRun }: { mayRun: boolean }): Promise<void> {
         ended.abort();
-        if (mayRun) return attempt("extended", store.hold(permit, holdMs));
+        if (mayRun) {
+          setTimeout(disown, holdMs).unref();
+          return attempt("extended", store.hold(permit, holdMs));
+        }
+        disown();
         await attempt("released", store.release(permit));
         bus.publish(subjectOf(permit.agentId), permit.functionName);
       },
       /** Hands the permit to the replica that continues the run. */
-      leave: () => ended.abort(),
+      leave(): void {
+        ended.abort();
+        disown();
+      },
     };
   }
 
@@ -89,10 +99,10 @@ export function createPermits(
       const holdMs = timeoutMs + GRACE_MS;
       const options = { limit: limit ?? Number.MAX_SAFE_INTEGER, holdMs, waitMs: WAIT_MS };
       const { orgId: _, ...id } = permit;
-      const acquire = () => retry(() => store.acquire(permit, options), signal);
+      const acquire = () => retry(() => store.acquire(permit, { ...options, held: owned.calls(permit) }), signal);
       if (limit === undefined) await acquire();
       else
-        await inTurn(`${permit.agentId} ${permit.functionName}`, signal, async () => {
+        await inTurn(keyOf(permit), signal, async () => {
           try {
             while (!(await acquire())) await released(permit.agentId, signal);
           } catch (error) {
@@ -100,13 +110,33 @@ export function createPermits(
             throw error;
           }
         });
-      return held(id, holdMs);
+      return granted(id, holdMs);
     },
+  };
+}
+
+/** The permits of this process, with those of handlers that may still run. */
+function ownedPermits() {
+  const byFunction = new Map<string, Set<PermitId>>();
+  return {
+    /** Returns what removes it. */
+    add(permit: PermitId) {
+      const key = keyOf(permit);
+      const all = byFunction.get(key) ?? new Set();
+      byFunction.set(key, all.add(permit));
+      return (): void => {
+        all.delete(permit);
+        if (all.size === 0 && byFunction.get(key) === all) byFunction.delete(key);
+      };
+    },
+    /** The calls that have a permit of the function. */
+    calls: (permit: PermitId) => [...(byFunction.get(keyOf(permit)) ?? [])].map(({ callId }) => callId),
   };
 }
 
 export type Permits = ReturnType<typeof createPermits>;
 
+const keyOf = ({ agentId, functionName }: PermitId): string => `${agentId} ${functionName}`;
 const subjectOf = (agentId: string): string => `permits.${agentId}`;
 
 /**
