@@ -32,7 +32,13 @@ const ASSUMED: Record<string, string> = {
 };
 
 /** How snippets begin that are not modules: members of an object, and a file that another test compares with the one that runs. */
-const PARTS = ["authorize: (", "output: z.object(", "import { mkdtempDisposableSync }"];
+const PARTS = [
+  "authorize: ({ role, context",
+  "authorize: ({ role, input",
+  "import { mkdtempDisposableSync }",
+  "output: z.object(",
+  "roles: [",
+];
 
 /** The blocks of a page in JavaScript are one program, which a reader continues. */
 const joined = (blocks: readonly { page: string; language: string; code: string }[]) => {

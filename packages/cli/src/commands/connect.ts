@@ -6,7 +6,6 @@ import { readEnvironment } from "../config.ts";
 import { CommandFailure, reasonOf } from "@patchbay/loading/failure";
 import { createHumanLog, logLevel } from "../log.ts";
 import { serveHealth } from "../health.ts";
-import { reportedLock } from "../lock-file.ts";
 import * as flags from "../options.ts";
 import { option } from "../options.ts";
 import { keepStdoutForResults, printJson } from "../output.ts";
@@ -88,6 +87,7 @@ async function connectFile(file: string, options: ConnectOptions & { key: string
   const level = logLevel(readEnvironment());
   const log = options.logFormat === "pretty" ? createHumanLog(() => level) : createLog({ level });
   const service = await loadService(path, { log });
+  const { reportedLock } = await import("../lock-file.ts");
   const lock = await reportedLock(path, log);
   const shutdown = shutdownRequested();
   runtime = connect(service, {

@@ -4,6 +4,7 @@ import type { DevCredentials } from "../dev/credentials.ts";
 import type { KeyCommand } from "../dev/keys.ts";
 import { exampleList } from "../dev/ready-block.ts";
 import { paintStatus, print, printStatus } from "../output.ts";
+import { queryFromTerminal } from "./query.ts";
 
 export interface DevService {
   url: string;
@@ -53,7 +54,6 @@ async function askQuery({ url, credentials, manifest }: DevService, ask: Ask): P
   if (!typed) return;
   const example = examples[Number(typed) - 1] ?? (await withRole(typed, manifest(), ask));
   if (!example) return;
-  const { queryFromTerminal } = await import("./query.ts");
   const { query, role, context } = example;
   await queryFromTerminal(
     { url, agent: credentials.agentId, key: credentials.apiKey },

@@ -4,9 +4,7 @@ import type { Command, Option } from "commander";
 import { CommandFailure } from "@patchbay/loading/failure";
 import { addOptions, examples } from "../../options.ts";
 import { keepStdoutForResults, paint, paintStatus, printJson, print, printStatus } from "../../output.ts";
-import { checkLock, type CodeSearch, lockFileOf, saveLock } from "./lock.ts";
-import { unused } from "./unused.ts";
-import { whatIf } from "./what-if.ts";
+import type { CodeSearch } from "./lock.ts";
 import { findServiceFile, loadService, refuseExit } from "../../service-file.ts";
 import { describeSource, functionSources } from "../pin.ts";
 import {
@@ -94,9 +92,9 @@ function requireModes(options: AccessOptions): Mode | undefined {
 async function access(loaded: Loaded, options: AccessOptions, mode: Mode | undefined): Promise<void> {
   const { path, service, files } = loaded;
   if (mode === "explain") return await explain(service, options.explain!, options);
-  if (mode === "unused") return await unused(service, options);
+  if (mode === "unused") return await (await import("./unused.ts")).unused(service, options);
   if (mode === "attack") return await attack(service, options);
-  if (mode === "what-if") return await whatIf(path, service, options);
+  if (mode === "what-if") return await (await import("./what-if.ts")).whatIf(path, service, options);
   // This loads a JavaScript parser, which no other command needs.
   const { findUntested, showAdequacy } = await import("./gaps.ts");
   const { search, searchChangedCode } = await import("./search.ts");
@@ -106,6 +104,7 @@ async function access(loaded: Loaded, options: AccessOptions, mode: Mode | undef
   const matrix = await accessMatrix(service);
   if (!options.check && !options.write && mode === undefined) return await show(path, matrix, options);
   const lock = await currentLock(service, matrix, files);
+  const { checkLock, saveLock } = await import("./lock.ts");
   if (options.write) return await saveLock(path, lock, options);
   if (mode === "evidence") {
     const { writeEvidence } = await import("./evidence.ts");
@@ -128,6 +127,7 @@ async function show(path: string, matrix: AccessMatrix, { json, markdown }: Acce
   const { renderMatrix } = await import("@patchbay/functions/access");
   print(renderMatrix(matrix, { format: markdown ? "markdown" : "text" }));
   if (!markdown && sources.length > 0) print(sources.map(describeSource).join("\n"));
+  const { lockFileOf } = await import("./lock.ts");
   const { file, exists } = lockFileOf(path);
   if (!exists) printStatus(paintStatus("dim", `No ${file} yet: store this table with --write, and run --check in CI.`));
 }
