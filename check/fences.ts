@@ -109,7 +109,8 @@ export const FOLDERS: Readonly<Record<string, Allowed>> = {
   functions: { access: [], testing: [] },
   "access-lab": {
     code: [],
-    search: [".", "code"],
+    solve: ["code"],
+    search: [".", "code", "solve"],
     evidence: [],
   },
   cli: {

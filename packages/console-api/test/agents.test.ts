@@ -100,7 +100,7 @@ test("a member changes settings one by one, and faults are named by their paths"
 });
 
 test("a model without a price is rejected for a charged organisation", async () => {
-  await using desk = await openDesk({ tier: "starter" });
+  await using desk = await openDesk({ tier: "starter", providers: { openai: { apiKey: "key", api: "chat" } } });
   const developer = await desk.member("developer");
 
   const refused = await developer.ask("PATCH", desk.agent, { body: { settings: { model: "claude-next" } } });

@@ -2,7 +2,7 @@ import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "@p
 import { withValues } from "./dictionary.ts";
 import { domainOf, union } from "./domain.ts";
 import type { FunctionFacts, ServiceFacts } from "./facts.ts";
-import { inTurns } from "./in-turns.ts";
+import { inTurns } from "../solve/in-turns.ts";
 import type { Call } from "./judge.ts";
 import { createRandom, type Random } from "./random.ts";
 import { Values } from "./values.ts";

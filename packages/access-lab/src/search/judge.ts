@@ -1,12 +1,8 @@
-import type { JsonObject, JsonValue } from "@patchbay/kit";
 import { roleOfColumn } from "@patchbay/access";
 import type { Service } from "@patchbay/functions";
+import type { Call } from "../solve/solve.ts";
 
-/** A call to judge, without its role. */
-export interface Call {
-  input: JsonValue;
-  context: JsonObject;
-}
+export type { Call };
 
 /**
  * The gate's decisions on one call, a letter for each role column: `a` allowed, `p` allowed with an approval, `d`

@@ -1,8 +1,7 @@
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import { createMatcher, followRef, withFormats } from "@patchbay/schema";
 import type { Slice } from "../code/slice.ts";
-import { inTurns } from "../search/in-turns.ts";
-import type { Call } from "../search/judge.ts";
+import { inTurns } from "./in-turns.ts";
 import { Reader } from "./reader.ts";
 import { satisfy } from "./satisfy.ts";
 import { at, type Draft, member, constant, type Place, root, truthGoal, UNKNOWN, waysTo, type Term } from "./terms.ts";
@@ -13,6 +12,12 @@ const MOST = 1_500;
 const MOST_VALUES = 8;
 /** Steps to check one value. */
 const STEPS = 20_000;
+
+/** A call without its role. */
+export interface Call {
+  input: JsonValue;
+  context: JsonObject;
+}
 
 /** What is known of the places in calls. */
 export interface Known {

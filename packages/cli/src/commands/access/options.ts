@@ -57,9 +57,13 @@ const modeOptions = () =>
     },
     {
       modes: ["evidence"],
-      made: option("--sample <n>", "add this many runs of the period with their whole trace; --seed chooses them", {
-        parse: parseCount,
-      }),
+      made: option(
+        "--sample <n>",
+        "add this many runs of the period, 1 or more, with their whole trace; --seed chooses them",
+        {
+          parse: parseCount,
+        },
+      ),
     },
     {
       modes: ["what-if", "review", "unused", "evidence"],
