@@ -60,9 +60,10 @@ export function manifestStore(engine: Engine) {
           .returning("org_id")
           .executeTakeFirst();
       if (!isNewLock) return void (await saved(engine));
-      // Two replicas that store the same new lock write two equal entries.
       await transact(engine, async (trx) => {
-        const { org_id: orgId } = (await saved(trx))!;
+        const orgId = (await saved(trx))?.org_id;
+        // Another replica has just stored the same lock.
+        if (orgId === undefined) return;
         const detail = { lock: createHash("sha256").update(canonicalJson(lock)).digest("hex") };
         await insertAudit(trx, [{ orgId, agentId, action: "access.locked", manifestHash, detail }]);
       });

@@ -65,6 +65,18 @@ export function manifestContract(place: MakePlace): void {
     expect(await read()).toEqual([]);
   });
 
+  test("two replicas that store the same new lock at the same time write one audit entry", async () => {
+    await using world = await openWorld(place);
+    const { store, agentId } = world;
+    const replicas = [store.runtimes, (await world.another()).runtimes];
+
+    for (const version of [1, 2])
+      await Promise.all(replicas.map((one) => one.saveManifest(agentId, "h1", manifest, { lock: { version } })));
+
+    const { items } = await store.audit.list({ agentId, action: "access.locked", limit: 10 });
+    expect(items.map(({ detail }) => detail?.["lock"])).toEqual([expect.any(String), expect.any(String)]);
+  });
+
   test("surplus manifests are deleted unreferenced ones first, then the oldest", async () => {
     await using world = await openWorld(place);
     await offer(world, "of an open run", "connected", "the newest of a service", "of an ended run", "unnamed old");
