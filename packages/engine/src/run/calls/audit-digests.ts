@@ -1,13 +1,14 @@
 import { createHash, createHmac } from "node:crypto";
-import { canonicalJson, present } from "@patchbay/kit";
+import { present } from "@patchbay/kit";
 
 /**
  * A value's digest in the audit log. The salt is stored with the run only, so that no value can be tried against the
  * digest once the run is erased.
  */
 export const digestOf = (salt: string, value: unknown): string =>
+  // A stored value has the same text again: JSON keeps the order of members.
   createHash("sha256")
-    .update(`${salt}\n${canonicalJson(JSON.parse(JSON.stringify(value ?? null)))}`)
+    .update(`${salt}\n${JSON.stringify(value ?? null)}`)
     .digest("hex");
 
 /** Equal for equal texts in one organisation, whose key it needs. Undefined without a text. */
