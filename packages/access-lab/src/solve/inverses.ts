@@ -60,7 +60,7 @@ function placed(text = "", part: string, start = 0): string {
   return text.padEnd(from, "a").slice(0, from) + part + text.slice(from + part.length);
 }
 
-/** `all`: the object of a method and its arguments, of any type; a failure means that there is no inverse. */
+/** `all`: a method's object and its arguments. A failure means that there is no inverse. */
 type Inverse = (wanted: never, all: readonly [never, never, never], index: number) => readonly unknown[];
 
 const contains: Inverse = (
