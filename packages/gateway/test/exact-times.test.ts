@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { echoed, startCluster, type Cluster } from "./cluster.ts";
 import { simulatedLinks } from "./simulated-links.ts";
 
+const never = new AbortController().signal;
 /** How long a request to another replica may take. */
 const ANSWER_MS = 2_000;
 
@@ -50,5 +51,20 @@ test("200 runtimes that connect at the same time are announced in one message", 
 
     expect(await cluster.store.runtimes.connections("agent-a")).toHaveLength(200);
     expect(cluster.hub.carried).toEqual(["publish runtimes 1"]);
+  });
+});
+
+test("a run gets a newer function set although its announcement was lost", async () => {
+  await inCluster({ heartbeatMs: 60_000 }, async (cluster) => {
+    const [x, y] = cluster.replicas;
+    const functionsNow = async () =>
+      (await x!.gateway.session("agent-a", { signal: never }))?.manifest.functions.map(({ name }) => name);
+    await cluster.connectRuntime(y!, { functions: ["wipe"] });
+    expect(await functionsNow()).toEqual(["wipe"]);
+    cluster.hub.fate = () => "drop";
+    await cluster.connectRuntime(y!, { functions: ["wipe", "read"] });
+    await sleep(1_001);
+
+    expect(await functionsNow()).toEqual(["wipe", "read"]);
   });
 });

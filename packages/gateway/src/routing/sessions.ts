@@ -46,6 +46,8 @@ export function createSessions(deps: SessionsDeps): Pick<FunctionGateway, "sessi
         complete = served;
         return served[0]?.channels[0];
       };
+      // The announcement of a newer set's runtime may have been lost: without the store, the run would begin with an older set.
+      await directory.refreshIfStale(agentId);
       await wait.find(agentId, choose, signal, { wanted: () => awaited, withinMs });
       const served = complete ?? (await serving.of(agentId, wait.available(agentId))).served;
       if (served.length === 0) return undefined;
