@@ -182,6 +182,25 @@ test("a permit outlasts a call whose handler may still run, and not a call that 
   expect(pair.runtime.orders).toHaveLength(1);
 });
 
+test("a permit outlasts a cancelled call that a runtime was asked about, although no send is stored", async () => {
+  const { answer, seen } = handlers();
+  let asked = 0;
+  await using pair = await startPair(answer, async () => {
+    asked++;
+    return await Promise.withResolvers<never>().promise;
+  });
+  pair.runtime.sentAt = async () => undefined;
+  const run = await pair.one.start("Charge");
+  await until(() => seen.started === 1, "the handler");
+  await pair.one.runs.drain(0);
+  await until(() => asked === 1, "the recovery of the call");
+
+  await pair.two.runs.cancel(pair.two.caller, run.runId);
+  await pair.two.result(run);
+
+  expect(await pair.permits(1)).toHaveLength(1);
+});
+
 test("a late result ends the permit of its call", async () => {
   await using pair = await startPair(() => ({ kind: "unknown" }), undefined, 1);
   await pair.one.query("Charge");

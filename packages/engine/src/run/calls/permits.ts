@@ -150,6 +150,8 @@ export function permittedCall(
 ) {
   const { concurrency: limit, timeoutMs } = manifest;
   let permit: Awaited<ReturnType<Permits["take"]>> | undefined;
+  /** The runtime is asked about the call, which may run although no send was stored. */
+  let isRecovery = false;
   const take = (recover: boolean) => {
     const { functionName, callId } = call;
     const id = { orgId, agentId, functionName, callId, start: startedBefore(call).length + 1 };
@@ -158,7 +160,7 @@ export function permittedCall(
   return {
     async deliver(work: () => Promise<Delivery>, { recover }: { recover: boolean }): Promise<Delivery> {
       if (limit === undefined) return work();
-      permit ??= await take(recover);
+      permit ??= await take((isRecovery = recover));
       const delivery = await work();
       const undelivered = delivery.kind === "undelivered";
       // Kept over offers that no runtime accepts, or the call would lose its place. One that was taken out of turn is
@@ -170,7 +172,7 @@ export function permittedCall(
     },
     async [Symbol.asyncDispose]() {
       if (signal.reason instanceof RunMoved) permit?.leave();
-      else await permit?.end({ mayRun: call.sentAt !== undefined });
+      else await permit?.end({ mayRun: isRecovery || call.sentAt !== undefined });
     },
   };
 }
