@@ -11,6 +11,9 @@ export interface BusWeather {
   delayMs: number;
 }
 
+/** The latest that a message arrives which was given up: a connection of the bus kept it while it was broken. */
+const LATE_MS = 20_000;
+
 interface Member {
   process: Process;
   local: Bus;
@@ -28,9 +31,14 @@ export function createSimulatedBus(world: World, weather: BusWeather) {
   /** Runs `receive` at the other member, possibly late, twice or never. */
   function carry(from: Member, to: Member, receive: () => void): void {
     const { random } = world;
-    const times = random.chance(weather.loss) ? 0 : random.chance(weather.duplication) ? 2 : 1;
-    for (let i = 0; i < times; i++)
-      world.after(random.between(0.1, weather.delayMs), to.process, () => reach(from, to) && receive());
+    const arrivesIn = (ms: number): void => world.after(ms, to.process, () => reach(from, to) && receive());
+    if (random.chance(weather.loss)) {
+      // Half of the messages that nothing waits for any more arrive all the same.
+      if (random.chance(0.5)) arrivesIn(random.between(1_000, LATE_MS));
+      return;
+    }
+    arrivesIn(random.between(0.1, weather.delayMs));
+    if (random.chance(weather.duplication)) arrivesIn(random.between(0.1, weather.delayMs));
   }
 
   function join(process: Process): Bus {

@@ -33,6 +33,8 @@ export interface ClientRecord {
   runId: string | undefined;
   /** Stored events that it read from a stream, in order. */
   seen: { id: number; body: string }[];
+  /** The first event that arrived before it was stored. */
+  early: number | undefined;
   answer: QueryResponse | undefined;
   /** True once its cancellation was acknowledged. */
   cancelled: boolean;
@@ -54,6 +56,8 @@ export interface ClientDeps {
   world: World;
   /** Replicas that serve. */
   serving: () => readonly Replica[];
+  /** Tells whether an event is stored, at once. Absent where that takes time. */
+  isStored?: (runId: string, seq: number) => Promise<boolean>;
   random: Random;
 }
 
@@ -73,6 +77,7 @@ export function startClient(number: number, deps: ClientDeps): ClientRecord {
     runIds: new Set(),
     runId: undefined,
     seen: [],
+    early: undefined,
     answer: undefined,
     cancelled: false,
     left: undefined,
@@ -132,17 +137,19 @@ async function answerOf(run: RunHandle, deps: ClientDeps): Promise<QueryResponse
 
 /** Follows the stream and resumes it after the last event that arrived. */
 async function readAll(record: ClientRecord, run: RunHandle, deps: ClientDeps): Promise<void> {
+  const { isStored } = deps;
+  const most = Number.POSITIVE_INFINITY;
   for (let i = 0; i < TRIES; i++) {
     const last = record.seen.at(-1);
     if (last && /^\{"type":"(finalResponse|error)"/.test(last.body)) return;
-    await persist(deps, (replica, signal) => follow(record, run, { replica, signal, most: Number.POSITIVE_INFINITY }));
+    await persist(deps, (replica, signal) => follow(record, run, { replica, signal, most, isStored }));
     await deps.world.pass(500);
   }
 }
 
 /** Reads a stream to its end, to `most` events, or until the client leaves. */
 async function follow(record: ClientRecord, run: RunHandle, reading: Reading): Promise<true> {
-  const { replica, signal, most, cancelWhenGone = false } = reading;
+  const { replica, signal, most, cancelWhenGone = false, isStored } = reading;
   const { runs } = replica.core!;
   const stop = new AbortController();
   using _ = runs.attach(run, { cancelWhenGone });
@@ -155,12 +162,14 @@ async function follow(record: ClientRecord, run: RunHandle, reading: Reading): P
     // What a killed process would send does not arrive; a client that has left reads no more.
     if (!replica.process.alive || signal.aborted) break;
     for (const { id, body } of events) if (id !== undefined) record.seen.push({ id, body });
+    const last = record.seen.at(-1);
+    if (last && !((await isStored?.(run.runId, last.id)) ?? true)) record.early ??= last.id;
     if (record.seen.length >= most) stop.abort();
   }
   return true;
 }
 
-interface Reading {
+interface Reading extends Pick<ClientDeps, "isStored"> {
   replica: Replica;
   signal: AbortSignal;
   most: number;
@@ -169,7 +178,7 @@ interface Reading {
 
 /** Reads some events and disconnects for good: the run is to be cancelled. */
 async function readAndLeave(record: ClientRecord, run: RunHandle, deps: ClientDeps): Promise<void> {
-  const { world, random } = deps;
+  const { world, random, isStored } = deps;
   const most = random.below(3);
   const leaves = new AbortController();
   void world.pass(random.between(500, 5_000)).then(() => leaves.abort());
@@ -177,7 +186,7 @@ async function readAndLeave(record: ClientRecord, run: RunHandle, deps: ClientDe
     if (leaves.signal.aborted) return true;
     const left = (record.left = { at: Number.POSITIVE_INFINITY, replica });
     const signal = AbortSignal.any([given, leaves.signal]);
-    await follow(record, run, { replica, signal, most, cancelWhenGone: true });
+    await follow(record, run, { replica, signal, most, cancelWhenGone: true, isStored });
     left.at = world.now;
     return true;
   });

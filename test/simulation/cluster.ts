@@ -95,7 +95,11 @@ export async function startCluster(world: World, database: Database, plan: Plan)
   const replicas: Replica[] = [];
   const faults: Record<string, number> = {};
   const serving = (): Replica[] => replicas.filter(({ process, core }) => process.alive && core);
-  const clientDeps: ClientDeps = { world, serving, random };
+  async function isStored(runId: string, seq: number): Promise<boolean> {
+    const event = store.engine.db.selectFrom("run_events").select("seq").where("run_id", "=", runId);
+    return (await world.in(world.machine, () => event.where("seq", "=", seq).executeTakeFirst())) !== undefined;
+  }
+  const clientDeps: ClientDeps = { world, serving, random, ...(database.isEmbedded && { isStored }) };
   const cluster: Cluster = {
     world,
     database,

@@ -87,7 +87,8 @@ function* clientViolations(
 ): Generator<string> {
   const known = new Set(runs!.map(({ id }) => String(id)));
   const asked = new Set(turns!.map(({ run_id: id }) => String(id)));
-  for (const { name, runIds, runId, seen, answer, refusal, query } of clients) {
+  for (const { name, runIds, runId, seen, early, answer, refusal, query } of clients) {
+    if (early !== undefined) yield `${name}: read event ${early} before it was stored`;
     if (refusal !== undefined) yield `${name}: ${refusal}`;
     // A run that ended before its first model turn releases its key.
     const began = [...runIds].filter((id) => asked.has(id));
@@ -136,7 +137,10 @@ function* executionViolations(
   // waited for it, and a runtime that was cut off may notice that too late.
   const isReachable = ({ alive, frozenUntil, wasCutOff }: Execution["process"]): boolean =>
     alive && frozenUntil === 0 && !wasCutOff;
-  const kept = !isUnseen && executions.some(({ ended, process }) => ended && isReachable(process));
+  // An earlier attempt failed, and its runtime does not know how a later one ended.
+  const last = Math.max(...executions.map(({ attempt }) => attempt));
+  const kept =
+    !isUnseen && executions.some(({ attempt, ended, process }) => attempt === last && ended && isReachable(process));
   if (kept && outcome?.ok === false && outcome.code === "outcome_unknown")
     yield `${id}: ${name} ended in a runtime that lives, and its outcome is unknown`;
   if (outcome?.ok && ends === 0) yield `${id}: ${name} succeeded, and no handler ended`;
