@@ -56,8 +56,8 @@ export interface ClientDeps {
   world: World;
   /** Replicas that serve. */
   serving: () => readonly Replica[];
-  /** Tells whether an event is stored, at once. Absent where that takes time. */
-  isStored?: (runId: string, seq: number) => Promise<boolean>;
+  /** Whether an event is stored, at once. Absent where that takes time. */
+  isStored?: ((runId: string, seq: number) => Promise<boolean>) | undefined;
   random: Random;
 }
 
