@@ -1,0 +1,73 @@
+import { pairsOf, type PlayedAttack, type PlayedTask, type Setting, type Stage } from "./play.ts";
+import { KINDS, type Suite } from "./suite.ts";
+
+/** What one suite did in one setting. */
+export interface Played {
+  suite: Suite;
+  setting: Setting;
+  tasks: PlayedTask[];
+  attacks: PlayedAttack[];
+}
+
+/** Plays one at a time, so that the processor time belongs to one task. The first round only warms up. */
+export async function playAll(suite: Suite, setting: Setting, stage: Stage): Promise<Played> {
+  const tasks: PlayedTask[] = [];
+  const attacks: PlayedAttack[] = [];
+  for (const { attack, task } of pairsOf(suite)) attacks.push(await stage.playAttack(attack, task));
+  for (const task of suite.tasks) tasks.push(await stage.playTask(task));
+  return { suite, setting, tasks, attacks };
+}
+
+/** A table by setting and suite, and one with the reached attacks by kind. */
+export function render(played: readonly Played[]): string {
+  const totals = [...Map.groupBy(played, ({ setting }) => setting).entries()].map(([setting, parts]) => ({
+    setting,
+    name: "all",
+    tasks: parts.flatMap(({ tasks }) => tasks),
+    attacks: parts.flatMap(({ attacks }) => attacks),
+  }));
+  const lines = [...played.map(({ suite, ...rest }) => ({ ...rest, name: suite.name })), ...totals];
+  const settings = totals.map(({ setting }) => setting.name);
+  const outcomes = [
+    [
+      "setting",
+      "suite",
+      "attacks",
+      "reached",
+      "asked",
+      "stopped",
+      "tasks",
+      "untouched",
+      "asked",
+      "broken",
+      "µs a call",
+    ],
+    ...lines.map(({ setting, name, tasks, attacks }) => {
+      const reached = attacks.filter((one) => one.reached).length;
+      const asked = attacks.filter((one) => one.asked && !one.reached).length;
+      const fates = ["untouched", "asked", "broken"].map((fate) => tasks.filter((one) => one.fate === fate).length);
+      const cost = Math.round(median(tasks.map(({ costUs }) => costUs)));
+      const stopped = attacks.length - reached - asked;
+      return [setting.name, name, attacks.length, reached, asked, stopped, tasks.length, ...fates, cost];
+    }),
+  ];
+  const kinds = [
+    ["kind", "attacks", ...settings],
+    ...KINDS.map((kind) => {
+      const own = totals.map(({ attacks }) => attacks.filter(({ attack }) => attack.kind === kind));
+      return [kind, own[0]?.length ?? 0, ...own.map((some) => some.filter(({ reached }) => reached).length)];
+    }),
+  ];
+  return `${aligned(outcomes)}\n\nReached by kind:\n${aligned(kinds)}\n`;
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
+}
+
+function aligned(rows: readonly (readonly (string | number)[])[]): string {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => String(row[column]).length)));
+  const line = (row: readonly (string | number)[]) =>
+    row.map((cell, i) => (typeof cell === "number" ? String(cell).padStart(widths[i]!) : cell.padEnd(widths[i]!)));
+  return rows.map((row) => line(row).join("  ").trimEnd()).join("\n");
+}

@@ -1,0 +1,3 @@
+import { mail } from "./mail.ts";
+
+export const SUITES = [mail];
