@@ -1,6 +1,13 @@
 import { defineFunction, defineService, everyone } from "@patchbay/functions";
 import { lockOf } from "@patchbay/functions/access";
-import type { AccessComparison, AccessLocks, AccessMatrix, ModelView } from "@patchbay/protocol/console";
+import type {
+  AccessComparison,
+  AccessLocks,
+  AccessMatrix,
+  AccessReview,
+  AuditItem,
+  ModelView,
+} from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { DESK, openDesk } from "./support/console-desk.ts";
@@ -27,6 +34,20 @@ const shop = ({ limit = 100, roles = ["agent"] } = {}) =>
         roles: everyone,
         deprecated: "Use refund.",
         handler: async () => "done",
+      }),
+    ],
+  });
+
+const mail = () =>
+  defineService({
+    name: "mail",
+    functions: [
+      defineFunction({
+        name: "send",
+        description: "Sends.",
+        input: z.object({}),
+        roles: everyone,
+        handler: async () => "sent",
       }),
     ],
   });
@@ -188,19 +209,7 @@ test("each service is compared with the lock that its newest runtime reported", 
 
   const accessLock = await lockOf(shop({ limit: 10 }));
   await desk.connect(shop({ limit: 1_000 }), { deployment: "v2", accessLock });
-  const mail = defineService({
-    name: "mail",
-    functions: [
-      defineFunction({
-        name: "send",
-        description: "Sends.",
-        input: z.object({}),
-        roles: everyone,
-        handler: async () => "sent",
-      }),
-    ],
-  });
-  await desk.connect(mail, { accessLock: { version: 4 } });
+  await desk.connect(mail(), { accessLock: { version: 4 } });
   await expect.poll(async () => (await locks()).length).toBe(2);
 
   const [ofMail, own] = await locks();
@@ -210,4 +219,27 @@ test("each service is compared with the lock that its newest runtime reported", 
     fault: null,
     comparison: { changes: [{ kind: "widening", functionName: "refund" }] },
   });
+});
+
+test("a developer signs off the matrix that the page shows, and not one that was replaced", async () => {
+  await using desk = await openDesk({ service: shop() });
+  const [viewer, developer] = [await desk.member("viewer"), await desk.member("developer")];
+  const review = () => viewer.json<AccessReview>("GET", `${desk.agent}/access/review`);
+  const shown = async () => (await viewer.json<AccessMatrix>("GET", `${desk.agent}/access`)).manifestHash;
+  const sign = (manifestHash: string, { ask } = developer) =>
+    ask("POST", `${desk.agent}/access/reviews`, { body: { manifestHash, days: 30 } });
+  const first = await shown();
+  expect(await failureOf(await sign(first, viewer))).toEqual([403, "console_role_required"]);
+  expect((await sign(first)).status).toBe(204);
+  expect(await review()).toMatchObject({ signed: { by: "developer" }, changed: [], isDue: false });
+
+  await desk.connect(mail());
+  await expect.poll(shown).not.toBe(first);
+
+  expect(await review()).toMatchObject({ sets: [{ service: "mail" }, { service: "shop" }], changed: ["mail"] });
+  expect(await failureOf(await sign(first))).toEqual([409, "conflict"]);
+  expect((await sign(await shown())).status).toBe(204);
+  expect(await review()).toMatchObject({ changed: [] });
+  const { items } = await viewer.json<{ items: AuditItem[] }>("GET", "/audit?action=access.signed");
+  expect(items.map(({ sentence }) => sentence)).toEqual(Array(2).fill("developer signed off the access."));
 });

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ServiceScope } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
+import { manifestOf } from "../../engine/test/run/fake-gateway.ts";
 import { sampleRun } from "../../store/test/contract/world.ts";
 import { failureOf, openConsole } from "./support/open-console.ts";
 
@@ -63,11 +64,21 @@ test("periods and oversight count what the log has", async () => {
   await record("approved", "c2", { edited: ["amount"] });
   await record("rejected", "c3");
   await record("expired", "c4");
-  const manifest = { name: "desk", preparesContext: false, functions: [] };
+  const [ofShop, ofMail] = [
+    { service: "shop", manifestHash: "set_2" },
+    { service: "mail", manifestHash: "set_3" },
+  ];
+  const manifest = { ...manifestOf({ pay: ["clerk"] }), name: "shop" };
+  const [pay] = manifest.functions;
+  const both = [
+    { ...pay!, origin: ofShop },
+    { ...pay!, name: "send", origin: ofMail },
+  ];
+  await store.runtimes.saveManifest(agentId, "set_both", { ...manifest, name: "mail, shop", functions: both });
   const connect = (functions: string) =>
     store.runtimes.saveManifest(agentId, "set_2", manifest, { lock: { functions } });
-  const start = (runId: string) =>
-    store.audit.record([{ orgId, agentId, action: "run.started", runId, manifestHash: "set_2" }]);
+  const start = (runId: string, manifestHash = "set_2") =>
+    store.audit.record([{ orgId, agentId, action: "run.started", runId, manifestHash }]);
   for (const [functions, runId] of [
     ["a", "run_4"],
     ["a", "run_5"],
@@ -78,6 +89,7 @@ test("periods and oversight count what the log has", async () => {
     await start(runId);
     clock.advance(1);
   }
+  await start("run_7", "set_both");
 
   const parts = await partsOf(await desk.ask(["audit:read"], asked));
   const lockOf = (functions: string) => createHash("sha256").update(JSON.stringify({ functions })).digest("hex");
@@ -96,7 +108,15 @@ test("periods and oversight count what the log has", async () => {
   expect(contentOf("periods.json")).toMatchObject([
     { manifestHash: null, lock: null, runs: 3 },
     { manifestHash: "set_2", lock: lockOf("a"), runs: 2 },
-    { manifestHash: "set_2", lock: lockOf("b"), runs: 1 },
+    { manifestHash: "set_2", lock: lockOf("b"), services: [{ ...ofShop, lock: lockOf("b") }], runs: 1 },
+    {
+      manifestHash: "set_both",
+      services: [
+        { ...ofShop, lock: lockOf("b") },
+        { ...ofMail, lock: null },
+      ],
+      runs: 1,
+    },
   ]);
 });
 

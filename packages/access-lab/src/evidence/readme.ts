@@ -55,6 +55,7 @@ const FILES = [
 const RECORDS = [
   ["connected.json", "hashes of the function sets that were connected, and whether the newest one is that of the file"],
   ["use.json", "which roles used their functions in the period"],
+  ["reviews.json", "sign-offs of the access by members in the period, with the function sets and locks"],
   ["periods.json", "which function set and lock the runs of the period started with, in the order of time"],
   [
     "oversight.json",

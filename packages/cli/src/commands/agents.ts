@@ -1,8 +1,9 @@
 import { ACCESS_CHANGES, type AgentSettings } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import type { Command } from "commander";
+import type { AccessReview } from "@patchbay/protocol/console";
 import { settingsChange, settingsFields, settingsOptions } from "./agent-settings.ts";
-import { option, orgOption, pricesOption, providersOption, tiersOption } from "../options.ts";
+import { option, orgOption, parseCount, parseList, pricesOption, providersOption, tiersOption } from "../options.ts";
 import { adminCommandLine } from "../printed-commands.ts";
 import { fields, listing } from "../table.ts";
 import { adminCommand, databaseCommand, SHOWN_ONCE, shownMembers, withAdmin } from "./administer.ts";
@@ -56,6 +57,39 @@ export function addAgentCommands(program: Command): void {
     "after",
     "\nSET is the set's hash, or at least its first 8 characters. Confirms all deployments that wait with this set.",
   );
+  adminCommand(agents, "review <agent>", "show the last sign-off of an agent's access, or sign it off", {
+    arguments: { agent: ID },
+    options: [
+      option(
+        "--sign <sets>",
+        "sign off these sets, comma-separated: all in force, by 8 characters or more of the hash",
+        {
+          parse: parseList,
+        },
+      ),
+      option("--member <member>", "with --sign: the member who reviewed them, by id or address"),
+      option("--days <n>", "with --sign: the days until the next review", { parse: parseCount, preset: 90 }),
+    ],
+    check({ sign, member }, refuse) {
+      if ((sign === undefined) !== (member === undefined)) refuse("--sign and --member need each other");
+    },
+    work: ({ admin, args: [id], options: { sign: sets, member, days } }) =>
+      sets ? admin.signAccess(id, { sets, days, ...present({ member }) }) : admin.accessReview(id),
+    show: ({ sets, signed }) =>
+      [
+        listing(sets, "No runtime is connected, so that no access is in force.", {
+          service: "service",
+          set: "manifestHash",
+          "lock (SHA-256)": ({ lock }) => lock ?? "none reported",
+        }),
+        signed ? `Signed off by ${signed.by} at ${signed.at}; due ${signed.dueAt}.` : "Not signed off yet.",
+      ].join("\n"),
+    fault: reviewFaultOf,
+    examples: [
+      "patchbay agents review agt_...   # exit 1 if the access changed, or a review is due",
+      "patchbay agents review agt_... --sign 3f9a1c2e,77aa01b3 --member ada@example.com --days 90",
+    ],
+  });
   adminCommand(agents, "delete <id>", "delete an agent, with its keys and tokens", {
     arguments: { id: `${ID}; its connections and streams end` },
     work: ({ admin, args: [id] }) => admin.deleteAgent(id),
@@ -100,6 +134,13 @@ function addUpdate(agents: Command): void {
         ...settingsFields(settings),
       ]),
   });
+}
+
+/** Why the access needs a review again, if it does. */
+export function reviewFaultOf({ signed, changed, isDue }: AccessReview): string | undefined {
+  if (changed.length > 0)
+    return `The access of ${changed.join(", ")} differs from what was signed off at ${signed?.at}.`;
+  return isDue ? `The access review is due since ${signed?.dueAt}.` : undefined;
 }
 
 const modelOf = ({ provider, model }: AgentSettings): string =>

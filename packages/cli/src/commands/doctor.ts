@@ -84,6 +84,7 @@ async function checkLocal(file: string | undefined, options: DoctorOptions): Pro
     await checks.checkPort(options),
     ...(await checks.checkModels(options.providers, readEnvironment())),
     ...(await checks.checkUses(models, agents)),
+    ...(await withAdmin(options, (admin) => checks.checkReviews(admin, agents), { readOnly: true }).catch(() => [])),
     ...(options.models ? await checks.checkAnswers(models, agents) : []),
     ...(await checks.checkPrices(readEnvironment())),
     ...(hasFunctions ? [await checks.checkFile(file, models, agents)] : []),

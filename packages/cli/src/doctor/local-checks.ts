@@ -2,8 +2,9 @@ import packageJson from "../../package.json" with { type: "json" };
 import { existsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { resolve } from "node:path";
-import type { Agent } from "@patchbay/control-plane/admin";
+import type { Admin, Agent } from "@patchbay/control-plane/admin";
 import { PROVIDER_NAMES, PROVIDERS } from "@patchbay/protocol/providers";
+import { reviewFaultOf } from "../commands/agents.ts";
 import { type Environment, readProviderConfig } from "../config.ts";
 import {
   databaseFile,
@@ -217,6 +218,16 @@ export async function checkUses(models: Models, agents: readonly Agent[]): Promi
     return missing.length === 0 ? [] : [warn("agent", `${agent.name}: ${missing.join(" ")}`, fix)];
   });
   return [...profiles, ...faults];
+}
+
+/** Agents whose access differs from what a member signed off, or whose next review is due. */
+export async function checkReviews(admin: Pick<Admin, "accessReview">, agents: readonly Agent[]): Promise<Finding[]> {
+  const found: Finding[] = [];
+  for (const { agentId, name } of agents) {
+    const fault = reviewFaultOf(await admin.accessReview(agentId));
+    if (fault !== undefined) found.push(warn("access", `${name}: ${fault}`, `patchbay agents review ${agentId}`));
+  }
+  return found;
 }
 
 /** What each endpoint's default model and each agent's models can do. Asks them for two short turns. */

@@ -3,6 +3,7 @@ import { type FunctionManifest } from "@patchbay/protocol";
 import { roleOfColumn } from "@patchbay/access";
 import type { AccessMatrix } from "@patchbay/protocol/console";
 import { accessUse } from "@patchbay/server/accounts/access-use";
+import { ownSets } from "@patchbay/server/accounts/admin-review";
 import { functionSetOf, rolesOf } from "../functions/routes.ts";
 import { type ConsoleDeps, type Handlers, paged } from "../handler.ts";
 
@@ -91,6 +92,14 @@ export function accessRoutes({ store, queries, gateway, limits, adminOf }: Acces
 
     async "GET /agents/:agent_id/access/shadow"({ agent }) {
       return { shadow: await queries.access.shadow(agent) };
+    },
+
+    "GET /agents/:agent_id/access/review": ({ by, agent }) => adminOf(by.actorId).accessReview(agent.agentId),
+
+    async "POST /agents/:agent_id/access/reviews"({ by, agent, body }) {
+      const own = ownSets(await functionSetOf({ queries, gateway }, agent, body.manifestHash));
+      const sets = own.map(({ manifestHash }) => manifestHash);
+      await adminOf(by.actorId).signAccess(agent.agentId, { sets, days: body.days });
     },
 
     "GET /agents/:agent_id/access/widenings": ({ agent, query }) => queries.access.widened(agent, paged(query)),

@@ -4,6 +4,7 @@ import type { AccessComparison } from "@patchbay/protocol/console";
 import { compareInTurn } from "@patchbay/engine/ports/store/comparisons";
 import { ServiceError } from "@patchbay/engine/ports/service-error";
 import { promptParts, shownFunctions, visibleFunctions } from "@patchbay/engine/run/api";
+import { ownSets } from "@patchbay/server/accounts/admin-review";
 import type { StoredFunctionSet } from "../functions/queries.ts";
 import { functionSetOf } from "../functions/routes.ts";
 import type { ConsoleDeps, Handlers } from "../handler.ts";
@@ -48,10 +49,12 @@ export function accessViewRoutes({ queries, gateway }: Pick<ConsoleDeps, "querie
 
     async "GET /agents/:agent_id/access/locks"({ agent, query }) {
       const { agentId } = agent;
-      const { manifest, manifestHash } = await functionSetOf({ queries, gateway }, agent, query.manifestHash);
       // A combined set is stored without locks: the locks of each service's own set are compared.
-      const own = new Set(manifest.functions.map(({ origin }) => origin?.manifestHash ?? manifestHash));
-      const locked = await queries.access.locks(agent, [...own]);
+      const own = ownSets(await functionSetOf({ queries, gateway }, agent, query.manifestHash));
+      const locked = await queries.access.locks(
+        agent,
+        own.map(({ manifestHash }) => manifestHash),
+      );
       const locks = locked.map(async ({ lock, since, ...set }) => {
         const read = await compareInTurn(agentId, lockIn(lock));
         const comparison = "lock" in read ? { ...(await compared(agentId, set, read.lock)), base: null } : null;

@@ -161,6 +161,10 @@ export const AUDIT_SENTENCES: Readonly<Record<string, Sentence>> = {
   "access.widened": (entry) =>
     `Deployment ${detail(entry, "deployment") ?? "unknown"} of service ${detail(entry, "service") ?? "unknown"} allows more than the function set before it.`,
   "access.confirmed": done((entry) => `confirmed ${deploymentOf(entry)}, which widens access`),
+  "access.signed": done((entry) => {
+    const by = entry.keyId === detail(entry, "memberId") ? "" : ` for ${aboutMember(entry)}`;
+    return `signed off the access${by}`;
+  }),
   "access.locked": () => "A runtime reported another access lock for its function set.",
   "access.disagreement": (entry) =>
     `The runtime denied ${called(entry)} ${as(entry)}, which the control plane had allowed: ${why(entry)}.`,

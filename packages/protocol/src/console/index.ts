@@ -2,6 +2,7 @@
 export * from "./access-routes.ts";
 export * from "./agents.ts";
 export * from "./approval-routes.ts";
+export { AccessReview } from "./evidence-routes.ts";
 export * from "./insight.ts";
 export * from "./organisation.ts";
 export * from "./route.ts";

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import { isoTime, type JsonValue, present } from "@patchbay/kit";
 import type { AuditRow } from "@patchbay/engine/ports/store/audit";
 import type { Store } from "@patchbay/engine/ports/store/stores";
@@ -6,6 +7,7 @@ import type { AskedUse } from "./access-use.ts";
 import type { AuditAdmin } from "./admin-audit.ts";
 import { agentOf } from "./admin-error.ts";
 import { findRun, parseSince, type RecordAdmin } from "./admin-records.ts";
+import { ownSets } from "./admin-review.ts";
 
 /** A file of the evidence, or a line of a file whose name ends with `.ndjson`. */
 export interface EvidencePart {
@@ -50,7 +52,9 @@ export function evidenceAdmin(store: Store, admin: AuditAdmin & RecordAdmin): Ev
       const asked = { agentId, since: parseSince(since, await store.now()) };
       const started = await entriesOf(store, "run.started", asked);
       const locks = await entriesOf(store, "access.locked", { agentId, since: 0 });
-      yield { file: "periods.json", content: periodsOf(started, locks) };
+      yield { file: "periods.json", content: await periodsOf(store, agentId, { started, locks }) };
+      const signed = await entriesOf(store, "access.signed", asked);
+      yield { file: "reviews.json", content: signed.map(({ at, detail }) => ({ at: isoTime(at), ...detail })) };
       yield { file: "oversight.json", content: oversightOf(await entriesOf(store, "approval", asked)) };
       if (sample > 0) yield* sampleOf(store, admin, started, { agentId, sample, seed });
       return undefined;
@@ -87,16 +91,38 @@ async function entriesOf({ audit }: Store, action: string, asked: { agentId: str
   return found.toReversed();
 }
 
-/** Which function set and lock runs started with, and when. A set that alternates with another has several periods. */
-function periodsOf(started: readonly AuditRow[], locks: readonly AuditRow[]) {
-  const periods: { manifestHash: string | null; lock: JsonValue; from: string; to: string; runs: number }[] = [];
+/**
+ * Which function sets and locks runs started with, and when. A set that alternates with another has several periods. A
+ * combined set has several services, each with its own set and lock.
+ */
+async function periodsOf(
+  { runtimes }: Store,
+  agentId: string,
+  { started, locks }: Record<"started" | "locks", readonly AuditRow[]>,
+) {
+  const parts = new Map<string, ReturnType<typeof ownSets>>();
+  for (const manifestHash of new Set(started.flatMap((run) => run.manifestHash ?? []))) {
+    const manifest = await runtimes.getManifest(agentId, manifestHash);
+    if (manifest) parts.set(manifestHash, ownSets({ manifestHash, manifest }));
+  }
+  const lockAt = (hash: string | null, at: number): JsonValue =>
+    locks.findLast((one) => one.manifestHash === hash && one.at <= at)?.detail?.["lock"] ?? null;
+  const periods: {
+    manifestHash: string | null;
+    lock: JsonValue;
+    services: object[];
+    from: string;
+    to: string;
+    runs: number;
+  }[] = [];
   for (const { manifestHash = null, at } of started) {
     const last = periods.at(-1);
-    const reported = locks.findLast((one) => one.manifestHash === manifestHash && one.at <= at);
-    const lock = reported?.detail?.["lock"] ?? null;
-    if (last?.manifestHash !== manifestHash || last.lock !== lock)
-      periods.push({ manifestHash, lock, from: isoTime(at), to: isoTime(at), runs: 1 });
-    else Object.assign(last, { to: isoTime(at), runs: last.runs + 1 });
+    const own = (manifestHash !== null && parts.get(manifestHash)) || [];
+    const services = own.map((set) => ({ ...set, lock: lockAt(set.manifestHash, at) }));
+    const period = { manifestHash, lock: lockAt(manifestHash, at), services };
+    if (last && isDeepStrictEqual({ ...last, ...period }, last))
+      Object.assign(last, { to: isoTime(at), runs: last.runs + 1 });
+    else periods.push({ ...period, from: isoTime(at), to: isoTime(at), runs: 1 });
   }
   return periods;
 }

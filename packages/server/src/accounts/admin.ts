@@ -8,6 +8,7 @@ import { agentAdmin, type AgentAdmin } from "./admin-agents.ts";
 import { createCredentials, credentialAdmin, type CredentialAdmin, type Credentials } from "./credentials.ts";
 import { evidenceAdmin, type EvidenceAdmin } from "./admin-evidence.ts";
 import { recordAdmin, type RecordAdmin } from "./admin-records.ts";
+import { reviewAdmin, type ReviewAdmin } from "./admin-review.ts";
 import { webhookAdmin, type WebhookAdmin } from "./admin-webhooks.ts";
 import { createMembers, type Members } from "./members.ts";
 import { createServiceTokens, type ServiceTokens } from "./service-tokens.ts";
@@ -22,6 +23,7 @@ export type Admin = AccountAdmin &
   CredentialAdmin &
   EvidenceAdmin &
   RecordAdmin &
+  ReviewAdmin &
   WebhookAdmin & {
     readonly credentials: Credentials;
     readonly members: Members;
@@ -55,6 +57,7 @@ export function createAdmin({ store, tiers = DEFAULT_TIERS, by, prices, models, 
     ...audit,
     ...credentialAdmin(credentials),
     ...records,
+    ...reviewAdmin(store, by),
     ...evidenceAdmin(store, { ...audit, ...records }),
     ...webhookAdmin(store, context),
     credentials,

@@ -14,15 +14,11 @@ const MINUTE_MS = 60_000;
 
 /** Function set manifests, stored once per agent and hash. */
 export function manifestStore(engine: Engine) {
-  const { db, dialect } = engine;
-  const { now } = dialect;
+  const { now } = engine.dialect;
   return {
     async saveManifest(agentId, manifestHash, manifest, { cases = [], lock } = {}) {
-      const before = db
-        .selectFrom("manifests")
-        .select("access_lock")
-        .where(is({ agent_id: agentId, hash: manifestHash }));
-      const isNewLock = lock !== undefined && (await before.executeTakeFirst())?.access_lock !== toJson(lock);
+      const before = lock && (await stored(engine, "access_lock", agentId, manifestHash))?.access_lock;
+      const isNewLock = lock !== undefined && before !== toJson(lock);
       const saved = (trx: Engine) =>
         trx.db
           .insertInto("manifests")
@@ -64,41 +60,55 @@ export function manifestStore(engine: Engine) {
         const orgId = (await saved(trx))?.org_id;
         // Another replica has just stored the same lock.
         if (orgId === undefined) return;
-        const detail = { lock: createHash("sha256").update(canonicalJson(lock)).digest("hex") };
+        const detail = { lock: hashOf(lock) };
         await insertAudit(trx, [{ orgId, agentId, action: "access.locked", manifestHash, detail }]);
       });
     },
 
     async getManifest(agentId, manifestHash) {
-      const row = await db
-        .selectFrom("manifests")
-        .select("body")
-        .where(is({ agent_id: agentId, hash: manifestHash }))
-        .executeTakeFirst();
+      const row = await stored(engine, "body", agentId, manifestHash);
       return row && fromJson(row.body);
     },
 
-    async trimManifests(agentId, keep) {
-      const { count } = await db
-        .selectFrom("manifests")
-        .select((eb) => eb.fn.countAll<number>().as("count"))
-        .where("agent_id", "=", agentId)
-        .executeTakeFirstOrThrow();
-      if (count <= keep) return 0;
-      const surplus = idleSets(engine, agentId)
-        .select("manifests.hash")
-        .orderBy(importance(engine, agentId))
-        .orderBy("manifests.created_at")
-        .limit(count - keep);
-      const deleted = db
-        .deleteFrom("manifests")
-        .where("agent_id", "=", agentId)
-        .where("hash", "in", surplus)
-        .returning("hash");
-      return (await repeat(engine, () => deleted.execute())).length;
+    async lockHash(agentId, manifestHash) {
+      const row = await stored(engine, "access_lock", agentId, manifestHash);
+      return row?.access_lock ? hashOf(fromJson(row.access_lock)) : null;
     },
+
+    trimManifests: (agentId, keep) => trimManifests(engine, agentId, keep),
   } satisfies Partial<RuntimeStore>;
 }
+
+const stored = <Column extends "body" | "access_lock">({ db }: Engine, column: Column, agentId: string, hash: string) =>
+  db
+    .selectFrom("manifests")
+    .select(column)
+    .where(is({ agent_id: agentId, hash }))
+    .executeTakeFirst();
+
+async function trimManifests(engine: Engine, agentId: string, keep: number): Promise<number> {
+  const { db } = engine;
+  const { count } = await db
+    .selectFrom("manifests")
+    .select((eb) => eb.fn.countAll<number>().as("count"))
+    .where("agent_id", "=", agentId)
+    .executeTakeFirstOrThrow();
+  if (count <= keep) return 0;
+  const surplus = idleSets(engine, agentId)
+    .select("manifests.hash")
+    .orderBy(importance(engine, agentId))
+    .orderBy("manifests.created_at")
+    .limit(count - keep);
+  const deleted = db
+    .deleteFrom("manifests")
+    .where("agent_id", "=", agentId)
+    .where("hash", "in", surplus)
+    .returning("hash");
+  return (await repeat(engine, () => deleted.execute())).length;
+}
+
+const hashOf = (lock: Readonly<Record<string, unknown>>): string =>
+  createHash("sha256").update(canonicalJson(lock)).digest("hex");
 
 /** Sets that no connected runtime and no open run uses. */
 const idleSets = (engine: Engine, agentId: string) =>

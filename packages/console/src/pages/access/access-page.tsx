@@ -11,6 +11,7 @@ import { MatrixExport, MatrixView } from "./matrix-view.tsx";
 import { ModelViewOfRole } from "./model-view.tsx";
 import { ShadowView } from "./shadow-view.tsx";
 import { UnusedRights } from "./unused-rights.tsx";
+import { ReviewState } from "../../parts/access/access-review.tsx";
 import { PendingSets, ServiceWarnings, usePendingSets, WidenedSets } from "../../parts/access/widened-sets.tsx";
 
 const route = getRouteApi("/shell/agents/$agentId/access");
@@ -55,6 +56,7 @@ export function AccessPage() {
         actions={access.data && <MatrixExport agentId={agentId} matrix={access.data} />}
       >
         <LockState agentId={agentId} manifestHash={manifestHash} />
+        <ReviewState agentId={agentId} manifestHash={access.data?.manifestHash} />
       </PageHeader>
       <PendingSets agentId={agentId} />
       <ServiceWarnings agentId={agentId} />

@@ -11,6 +11,7 @@ import { classNames } from "../../ui/class-names.ts";
 import { CopyableText } from "../../ui/copy.tsx";
 import { Card, EmptyState, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
 import { Snippets } from "../../ui/text/snippet.tsx";
+import { ReviewState } from "../../parts/access/access-review.tsx";
 import { PendingSets } from "../../parts/access/widened-sets.tsx";
 import { Totals, TotalsSkeleton, useFigures } from "../../parts/figures/totals.tsx";
 import { callParts } from "../../parts/figures/series.ts";
@@ -41,6 +42,7 @@ export function OverviewPage() {
         actions={<PlaygroundLink agentId={agentId} icon="chat" />}
       />
       <PendingSets agentId={agentId} />
+      <ReviewState agentId={agentId} />
       <div className="grid gap-4">
         <FirstSteps agent={agent} />
         {asked && <LastDay agentId={agentId} />}

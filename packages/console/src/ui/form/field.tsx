@@ -45,7 +45,7 @@ interface TextFieldProps
   extends
     Omit<FieldProps, "children">,
     Pick<ComponentProps<"input">, "autoComplete" | "autoFocus" | "className" | "inputMode" | "maxLength" | "minLength">,
-    Pick<ComponentProps<"input">, "placeholder" | "readOnly" | "required" | "spellCheck" | "type"> {
+    Pick<ComponentProps<"input">, "max" | "min" | "placeholder" | "readOnly" | "required" | "spellCheck" | "type"> {
   value: string;
   onChange: (value: string) => void;
   /** Makes it a field with several lines. */

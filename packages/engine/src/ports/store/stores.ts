@@ -192,6 +192,8 @@ export interface RuntimeStore extends ServiceTimes {
     reported?: { cases?: readonly ReportedCase[]; lock?: Readonly<Record<string, unknown>> },
   ): Promise<void>;
   getManifest(agentId: string, manifestHash: string): Promise<Manifest | undefined>;
+  /** SHA-256 of the lock that the set's newest runtime reported, as JSON with sorted members; null without one. */
+  lockHash(agentId: string, manifestHash: string): Promise<string | null>;
   /**
    * Deletes the agent's manifests until `keep` are left and returns how many it deleted. First those without
    * references, then those of past runs, then a service's newest, always the oldest first. Never deletes a manifest
