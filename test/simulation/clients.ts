@@ -169,7 +169,8 @@ async function follow(record: ClientRecord, run: RunHandle, reading: Reading): P
   return true;
 }
 
-interface Reading extends Pick<ClientDeps, "isStored"> {
+interface Reading {
+  isStored: ClientDeps["isStored"];
   replica: Replica;
   signal: AbortSignal;
   most: number;

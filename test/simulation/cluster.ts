@@ -99,7 +99,7 @@ export async function startCluster(world: World, database: Database, plan: Plan)
     const event = store.engine.db.selectFrom("run_events").select("seq").where("run_id", "=", runId);
     return (await world.in(world.machine, () => event.where("seq", "=", seq).executeTakeFirst())) !== undefined;
   }
-  const clientDeps: ClientDeps = { world, serving, random, ...(database.isEmbedded && { isStored }) };
+  const clientDeps: ClientDeps = { world, serving, random, isStored: database.isEmbedded ? isStored : undefined };
   const cluster: Cluster = {
     world,
     database,
