@@ -107,14 +107,34 @@ test.each(Object.entries(ADAPTERS))("%s joins the trace of its client, down to t
   expect(new Set(kept.spans.map((span) => span.spanContext().traceId))).toEqual(new Set([TRACE]));
 });
 
-test.each(Object.entries(ADAPTERS))("%s without a client's span begins a trace of its own", async (_, begin) => {
-  await using system = await startDesk();
+const MCP = "/agents/:agent_id/mcp";
+const ROUTES: Record<keyof typeof ADAPTERS, string> = {
+  "a streamed query": "/agents/:agent_id/query-stream",
+  "a chat completion": "/agents/:agent_id/v1/chat/completions",
+  "a streamed chat completion": "/agents/:agent_id/v1/chat/completions",
+  "a message of the AI SDK": "/agents/:agent_id/ui-stream",
+  "a call of MCP in 2025": MCP,
+  "a call of MCP in 2026": MCP,
+  "a query of MCP": MCP,
+  "the playground": "/api/agents/:agent_id/playground",
+  "a test call": "/api/agents/:agent_id/functions/:function_name/test-calls",
+  "a streamed test call": "/api/agents/:agent_id/functions/:function_name/test-calls-stream",
+  "a repeated run": "/api/agents/:agent_id/runs/:run_id/reruns",
+};
 
-  await begin(system, {});
+test.each(Object.entries(ADAPTERS))(
+  "%s without a client's span begins a trace of its own, and the audit log has its route",
+  async (name, begin) => {
+    await using system = await startDesk();
 
-  expect((await rootOf()).parentSpanContext).toBeUndefined();
-  expect(pathsOf(kept.spans)).toContain("invoke_agent Desk > execute_tool look_up > execute_tool look_up");
-});
+    await begin(system, {});
+
+    expect((await rootOf()).parentSpanContext).toBeUndefined();
+    const { items } = await system.plane.admin.listAudit(system.agentId, { action: "run.started", limit: 1 });
+    expect(items[0]?.detail).toMatchObject({ adapter: ROUTES[name] });
+    expect(pathsOf(kept.spans)).toContain("invoke_agent Desk > execute_tool look_up > execute_tool look_up");
+  },
+);
 
 test.each(["2025", "2026"] as const)(
   "a call of MCP in %s joins the span that its _meta names, and not that of its HTTP request",

@@ -100,6 +100,8 @@ export interface Query {
   idempotency?: { key: string; bodyHash: string };
   /** The HTTP request's id. */
   requestId?: string;
+  /** The path of the route that received the query, for the audit log. */
+  adapter?: string;
   /** The answer's first warnings: what the endpoint ignored. */
   warnings?: readonly string[];
   /** The client's span. */
@@ -107,7 +109,7 @@ export interface Query {
 }
 
 /** Options for a retry. */
-export interface RetryOptions extends Pick<Query, "idempotency" | "requestId" | "trace"> {
+export interface RetryOptions extends Pick<Query, "adapter" | "idempotency" | "requestId" | "trace"> {
   /** Reports the run's end to its agent's webhook, if there is one. */
   reported?: boolean;
   /** A person asks, who may also retry a run that crashed its process repeatedly. */

@@ -3,6 +3,7 @@ import type { HttpBindings } from "@hono/node-server";
 import { present } from "@patchbay/kit";
 import { type TraceContext, traceOfHeaders } from "@patchbay/protocol";
 import type { Context } from "hono";
+import { routePath } from "hono/route";
 
 export type HttpEnv = { Bindings: Partial<HttpBindings> };
 
@@ -38,14 +39,16 @@ export function requestIdOf(given: string | undefined): string {
   return given !== undefined && REQUEST_ID.test(given) ? given : `req_${randomUUID()}`;
 }
 
-/** What a run stores from the request that starts it: its id and the client's span. */
+/** What a run stores from the request that starts it: its id, the path of its route, and the client's span. */
 export interface Origin {
   requestId: string;
+  adapter: string;
   trace?: TraceContext;
 }
 
 export const originOf = ({ c, requestId }: Pick<Exchange, "c" | "requestId">): Origin => ({
   requestId,
+  adapter: routePath(c),
   ...present({ trace: traceOfHeaders((name) => c.req.header(name)) }),
 });
 

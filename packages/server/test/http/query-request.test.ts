@@ -7,7 +7,13 @@ const faultsOf = async (response: Response): Promise<{ path: string; message: st
   ((await response.json()) as { details: { path: string; message: string }[] }).details;
 
 /** A query without optional members, as the core gets it. */
-const BARE = { query: "hi", analysisMode: false, respondAsync: false, cancelWhenGone: false };
+const BARE = {
+  query: "hi",
+  analysisMode: false,
+  respondAsync: false,
+  cancelWhenGone: false,
+  adapter: "/agents/:agent_id/query",
+};
 
 describe("a QueryRequest", () => {
   test("may have unknown properties, which are ignored with a warning", async () => {

@@ -126,10 +126,10 @@ export class Admission {
     }
     this.#warnOfUnknownRole(agentId, checked);
     fresh.timeoutMs = query.leftMs();
-    // From here on the run keeps its own copy of the settings, functions and instructions. Later changes do not affect
-    // it.
+    // From here on the run keeps its own settings, functions and instructions: later changes do not affect it.
     const auditKey = await this.#context.accounts.auditKey(principal.orgId);
-    const { run, next } = complete(fresh, checked, { instructions, charged: this.#pays(principal, query), auditKey });
+    const charged = this.#pays(principal, query);
+    const { run, next } = complete(fresh, checked, { ...query, instructions, charged, auditKey });
     const history = run.newThread && !query.repeats ? NO_HISTORY : undefined;
     const atHand = { manifest: checked.prepared.set.manifest, ...present({ history, next, segment }) };
     segment?.accepted(run);

@@ -93,7 +93,16 @@ export function newRun(
 export function complete(
   asked: NewRun,
   checked: Checked,
-  { instructions, charged, auditKey }: { instructions: string; charged: boolean; auditKey: string },
+  {
+    instructions,
+    charged,
+    auditKey,
+    adapter,
+  }: Pick<Query, "adapter"> & {
+    instructions: string;
+    charged: boolean;
+    auditKey: string;
+  },
 ): { run: NewRun; next?: NextTurn } {
   const { chosen, fallback, prepared, caller } = checked;
   const { role: stated, ...request } = asked.request;
@@ -123,7 +132,7 @@ export function complete(
   };
   const detail = {
     ...(request.instructions !== undefined && { ownInstructions: true }),
-    ...present({ caller: request.provenSubject }),
+    ...present({ caller: request.provenSubject, adapter }),
     ...pseudonymsOf(auditKey, run),
     model: `${chosen.provider.name}/${chosen.model}`,
     digests: { context: digestOf(auditSalt, caller.context) },

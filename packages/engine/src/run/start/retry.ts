@@ -66,7 +66,9 @@ export async function planRetry(
     },
     ...present({ sessionId, subject, callerId, requestId, idempotency }),
   };
-  run.audit = [runEntry(run, "run.retried", { detail: { retryOf: retried } })];
+  run.audit = [
+    runEntry(run, "run.retried", { detail: { retryOf: retried, ...present({ adapter: options.adapter }) } }),
+  ];
   return run;
 }
 

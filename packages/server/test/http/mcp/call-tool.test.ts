@@ -28,7 +28,7 @@ function openCalls() {
       log: silentLog,
     },
     caller: { principal, holder: principal, role: "clerk", threadScope: "key_1" },
-    origin: { requestId: "req_1" },
+    origin: { requestId: "req_1", adapter: "/agents/:agent_id/mcp" },
     facts: {},
     gone: new AbortController().signal,
     revoked: new AbortController().signal,
