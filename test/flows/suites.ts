@@ -1,3 +1,4 @@
+import { bank } from "./bank.ts";
 import { mail } from "./mail.ts";
 
-export const SUITES = [mail];
+export const SUITES = [mail, bank];
