@@ -1,4 +1,5 @@
 import { bank } from "./bank.ts";
 import { mail } from "./mail.ts";
+import { travel } from "./travel.ts";
 
-export const SUITES = [mail, bank];
+export const SUITES = [mail, bank, travel];
