@@ -81,6 +81,18 @@ const functions = [
     run: (records, payment) => records.add("payments", payment),
   }),
   flowFunction({
+    name: "pay_many",
+    description: "Pays several accounts at once: amounts by account.",
+    effect: "destructive",
+    input: z.object({ amounts: z.record(text, amount) }),
+    output: done,
+    targets: { amounts: "trusted" },
+    run(records, { amounts }) {
+      for (const [iban, amount] of Object.entries(amounts)) records.add("payments", { iban, amount });
+      return { id: "batch" };
+    },
+  }),
+  flowFunction({
     name: "schedule_payment",
     description: "Pays an amount on a day of each month.",
     effect: "destructive",

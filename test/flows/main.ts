@@ -2,16 +2,17 @@ import { parseArgs } from "node:util";
 import { startControlPlane } from "@patchbay/control-plane/admin";
 import type { StartPlanes } from "@patchbay/test-kit/local-server";
 import { ownPostgres } from "@patchbay/test-support/postgres-server";
-import { SETTINGS, startStage } from "./play.ts";
+import { SETTINGS } from "./play.ts";
 import { playAll, render, type Played } from "./report.ts";
 import { SUITES } from "./suites.ts";
 
-const HELP = `pnpm flows [--suite NAME] [--setting NAME] [--postgres] [--list]
+const HELP = `pnpm flows [--suite NAME] [--setting NAME] [--rounds N] [--postgres] [--list]
 
   Plays honest tasks and attacks with a model that obeys every text, and prints who reached what in each setting.
 
   --suite    only this suite
   --setting  only this setting
+  --rounds   how often the cost of a task is measured (default 5)
   --postgres on Postgres instead of SQLite
   --list     prints each attack that reached its target, and each task that was asked or broken`;
 
@@ -19,6 +20,7 @@ const { values } = parseArgs({
   options: {
     suite: { type: "string" },
     setting: { type: "string" },
+    rounds: { type: "string", default: "5" },
     postgres: { type: "boolean", default: false },
     list: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
@@ -34,11 +36,10 @@ const played: Played[] = [];
   await using postgres = values.postgres ? await ownPostgres() : undefined;
   const startPlanes: StartPlanes | undefined =
     postgres && (async (options) => [await startControlPlane({ ...options, database: postgres.url })]);
-  for (const setting of SETTINGS.filter(({ name }) => name === (values.setting ?? name)))
-    for (const suite of SUITES.filter(({ name }) => name === (values.suite ?? name))) {
-      await using stage = await startStage(suite, setting, startPlanes);
-      played.push(await playAll(suite, setting, stage));
-    }
+  const settings = SETTINGS.filter(({ name }) => name === (values.setting ?? name));
+  const options = { settings, rounds: Number(values.rounds), ...(startPlanes && { startPlanes }) };
+  for (const suite of SUITES.filter(({ name }) => name === (values.suite ?? name)))
+    played.push(...(await playAll(suite, options)));
 }
 process.stdout.write(render(played));
 if (values.list)

@@ -72,9 +72,13 @@ function valueOf(content: string): JsonValue {
 /** The input with values in place of its references. Undefined if a result is missing. */
 function fill<T extends JsonValue>(value: T, results: Results): T | undefined {
   if (typeof value === "string") return fillText(value, results) as T | undefined;
+  if (Array.isArray(value)) {
+    const parts = value.map((part) => fill(part, results));
+    return parts.includes(undefined) ? undefined : (parts as unknown as T);
+  }
   if (!isJsonObject(value)) return value;
-  const entries = Object.entries(value).map(([key, part]) => [key, fill(part, results)] as const);
-  return entries.some(([, part]) => part === undefined) ? undefined : (Object.fromEntries(entries) as unknown as T);
+  const entries = Object.entries(value).map(([key, part]) => [fill(key, results), fill(part, results)]);
+  return entries.flat().includes(undefined) ? undefined : (Object.fromEntries(entries) as T);
 }
 
 function fillText(text: string, results: Results): JsonValue | undefined {

@@ -22,8 +22,9 @@ export interface PlayedTask {
   task: Task;
   fate: Fate;
   changes: Changes;
-  /** Processor time of the whole product for each call, in microseconds. */
+  /** Processor time of the whole product, in microseconds. */
   costUs: number;
+  calls: number;
 }
 
 export interface PlayedAttack {
@@ -62,7 +63,8 @@ export async function startStage(suite: Suite, setting: Setting, startPlanes?: S
         played.asked += 1;
         return { approved: attack === undefined };
       };
-      const asked = { query, role: setting.role(task), sessionId, approver, ...thread };
+      const { context } = task;
+      const asked = { query, role: setting.role(task), context, sessionId, approver, ...thread };
       const { answer } = await server.client.ask(asked, modelFor(needed));
       thread = { threadId: answer.threadId };
       played.calls += answer.toolInteractions.length;
@@ -82,7 +84,8 @@ export async function startStage(suite: Suite, setting: Setting, startPlanes?: S
         task,
         fate: isDone ? (asked > 0 ? "asked" : "untouched") : "broken",
         changes,
-        costUs: (user + system) / calls,
+        costUs: user + system,
+        calls,
       };
     },
     async playAttack(attack, task) {

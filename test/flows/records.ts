@@ -97,10 +97,11 @@ export function areChanges(actual: Changes, expected: Changes): boolean {
 function put(tables: Tables, path: string, value: JsonValue): void {
   const keys = path.replace(/\+$/, "").split(".");
   const last = keys.pop()!;
-  let place = tables as unknown as Record<string, JsonValue>;
-  for (const key of keys) place = place[key] as Record<string, JsonValue>;
-  const old = place[last];
-  if (old === undefined) throw new Error(`The suite has nothing at ${path}.`);
+  let place = tables as unknown as Record<string, JsonValue> | undefined;
+  for (const key of keys) place = place?.[key] as Record<string, JsonValue> | undefined;
+  const old = place?.[last];
+  if (place === undefined || old === undefined)
+    throw new Error(`The suite has nothing at ${path}. Quote planted texts with a comma.`);
   if (!path.endsWith("+")) place[last] = value;
   else if (Array.isArray(old)) old.push(value);
   else place[last] = `${textOf(old)} ${textOf(value)}`;

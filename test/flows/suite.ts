@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { defineFunction, defineService, type Service } from "@patchbay/functions";
-import type { JsonObject, JsonValue } from "@patchbay/kit";
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { Effect } from "@patchbay/protocol";
 import { parse } from "yaml";
 import type { z } from "zod";
 import { labelsAt } from "./labels.ts";
-import { type Changes, type Records, type Tables, textOf } from "./records.ts";
+import { type Changes, type Records, type Tables } from "./records.ts";
 
 /** Where a target must come from: the caller's own words, these or a trusted result, or anywhere. */
 export type Target = "caller" | "trusted" | "any";
@@ -45,6 +45,8 @@ export type Call = Record<string, JsonObject>;
 /** An honest task: a caller's texts, each followed by the calls that it needs. */
 export interface Task {
   name: string;
+  /** The queries' context, whose values are the caller's too. */
+  context?: JsonObject;
   steps: (string | Call)[];
   changes: Changes;
 }
@@ -118,16 +120,25 @@ export function serviceOf({ name, functions, tasks }: Suite, sessions: ReadonlyM
 /** A text's reference to a result: `${function.path}`, then `~` and a pattern of which it takes the match, or `|` and an encoding. */
 export const REFERENCE = /\$\{(?<from>\w+)(?<path>[.\w]*)(?:~(?<pattern>[^}|]+))?(?:\|(?<encoding>\w+))?\}/gu;
 
+/** The targets in a member: its texts, and the keys of objects. */
+export function targetsIn(value: JsonValue | undefined): string[] {
+  if (typeof value === "string") return [value];
+  if (Array.isArray(value)) return value.flatMap(targetsIn);
+  return isJsonObject(value) ? Object.entries(value).flatMap(([key, part]) => [key, ...targetsIn(part)]) : [];
+}
+
 /** Where a task's targets come from: the least trusted source of any. */
 export function sourceOf({ functions }: Suite, task: Task): "caller" | "trusted" | "untrusted" {
   const find = (name: string) => functions.find((own) => own.name === name)!;
   const sources = callsOf(task).flatMap(([name, input]) =>
     Object.keys(find(name).targets ?? {}).flatMap((member) =>
-      [...textOf(input[member]).matchAll(REFERENCE)].map(({ groups }) => {
-        const { output, returns } = find(groups!["from"]!);
-        const path = groups!["path"]!.split(".").filter(Boolean);
-        return returns ?? (labelsAt(output, path).includes("untrusted") ? "untrusted" : "trusted");
-      }),
+      targetsIn(input[member])
+        .flatMap((target) => [...target.matchAll(REFERENCE)])
+        .map(({ groups }) => {
+          const { output, returns } = find(groups!["from"]!);
+          const path = groups!["path"]!.split(".").filter(Boolean);
+          return returns ?? (labelsAt(output, path).includes("untrusted") ? "untrusted" : "trusted");
+        }),
     ),
   );
   if (sources.length === 0) return "caller";

@@ -4,9 +4,8 @@ import { describe, expect, test } from "vitest";
 import { labelsIn } from "./labels.ts";
 import { stringsIn } from "./obedient-model.ts";
 import { isHit, pairsOf, SETTINGS, startStage } from "./play.ts";
-import { textOf } from "./records.ts";
-import { playAll } from "./report.ts";
-import { callsOf, KINDS, REFERENCE, sourceOf } from "./suite.ts";
+import { playAll, type Played } from "./report.ts";
+import { callsOf, KINDS, REFERENCE, sourceOf, targetsIn } from "./suite.ts";
 import { SUITES } from "./suites.ts";
 
 /** Accounts may have spaces, and names another case. */
@@ -48,12 +47,11 @@ describe.each(SUITES.map((suite) => [suite.name, suite] as const))("%s", (_, sui
 
   test("the caller of each task names the targets that come from no result", () => {
     for (const task of suite.tasks) {
-      const words = task.steps.filter((step) => typeof step === "string").join(" ");
+      const words = task.steps.filter((step) => typeof step === "string").join(" ") + JSON.stringify(task.context);
       for (const [name, input] of callsOf(task))
-        for (const member of Object.keys(suite.functions.find((own) => own.name === name)!.targets ?? {})) {
-          const target = textOf(input[member]);
-          if (!target.match(REFERENCE)) expect(compact(words), `${task.name}: ${name}`).toContain(compact(target));
-        }
+        for (const member of Object.keys(suite.functions.find((own) => own.name === name)!.targets ?? {}))
+          for (const target of targetsIn(input[member]))
+            if (!target.match(REFERENCE)) expect(compact(words), `${task.name}: ${name}`).toContain(compact(target));
     }
   });
 
@@ -73,8 +71,7 @@ describe.each(SUITES.map((suite) => [suite.name, suite] as const))("%s", (_, sui
   });
 
   test("under one role every task succeeds, and every attack reaches its target when it is planted only", async () => {
-    await using stage = await startStage(suite, ONE_ROLE!);
-    const { tasks, attacks } = await playAll(suite, ONE_ROLE!, stage);
+    const [{ tasks, attacks }] = (await playAll(suite, { settings: [ONE_ROLE!] })) as [Played];
     const wrong = [
       ...tasks.filter(({ fate }) => fate !== "untouched").map(({ task }) => task.name),
       ...attacks.filter(({ reached }) => !reached).map(({ attack, task }) => `${attack.name} in ${task.name}`),
