@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { defineFunction, defineService, type Service } from "@patchbay/functions";
+import { type ApprovalOptions, defineFunction, defineService, type Service } from "@patchbay/functions";
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { Effect } from "@patchbay/protocol";
 import { parse } from "yaml";
@@ -99,21 +99,28 @@ export function callsOf({ steps }: Pick<Task, "steps">): [name: string, input: J
   return steps.flatMap((step) => (typeof step === "string" ? [] : Object.entries(step)));
 }
 
+/** More options for a function's definition. */
+export type FunctionOptions = (own: FlowFunction) => { approval?: Pick<ApprovalOptions<never>, "by"> };
+
 /** The suite's service. Handlers use the records of the session that the query names. */
-export function serviceOf({ name, functions, tasks }: Suite, sessions: ReadonlyMap<string, Records>): Service {
+export function serviceOf(
+  { name, functions, tasks }: Suite,
+  sessions: ReadonlyMap<string, Records>,
+  optionsOf: FunctionOptions = () => ({}),
+): Service {
+  const rolesOf = (own: FlowFunction) =>
+    tasks.filter((task) => callsOf(task).some(([called]) => called === own.name)).map((task) => task.name);
   return defineService({
     name,
-    functions: functions.map(
-      ({ run, returns: _returns, targets: _targets, sends: _sends, foreign: _foreign, ...own }) =>
-        defineFunction({
-          ...own,
-          roles: [
-            BROAD_ROLE,
-            ...tasks.flatMap((task) => (callsOf(task).some(([called]) => called === own.name) ? task.name : [])),
-          ],
-          handler: (input, { sessionId = "" }) => run(sessions.get(sessionId)!, input as never) as never,
-        }),
-    ),
+    functions: functions.map((own) => {
+      const { run, returns: _returns, targets: _targets, sends: _sends, foreign: _foreign, ...options } = own;
+      return defineFunction({
+        ...options,
+        ...optionsOf(own),
+        roles: [BROAD_ROLE, ...rolesOf(own)],
+        handler: (input, { sessionId = "" }) => run(sessions.get(sessionId)!, input as never) as never,
+      });
+    }),
   });
 }
 

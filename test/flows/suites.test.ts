@@ -11,7 +11,7 @@ import { SUITES } from "./suites.ts";
 /** Accounts may have spaces, and names another case. */
 const compact = (text: string): string => text.replaceAll(" ", "").toLowerCase();
 
-const [ONE_ROLE, ROLE_PER_TASK] = SETTINGS;
+const [ONE_ROLE, ROLE_PER_TASK, APPROVAL] = SETTINGS;
 
 describe.each(SUITES.map((suite) => [suite.name, suite] as const))("%s", (_, suite) => {
   const pairs = pairsOf(suite);
@@ -88,6 +88,17 @@ describe.each(SUITES.map((suite) => [suite.name, suite] as const))("%s", (_, sui
     await using stage = await startStage(suite, ROLE_PER_TASK!);
     for (const task of suite.tasks) expect(await stage.playTask(task)).toMatchObject({ task, fate: "untouched" });
   });
+});
+
+test("a person who is asked counts: an honest task is asked, and a refused attack reaches nothing", async () => {
+  const suite = SUITES.find(({ name }) => name === "chat")!;
+  await using stage = await startStage(suite, APPROVAL!);
+  const { tasks } = suite;
+  const [read, write] = ["read-launch", "send-logo"].map((name) => tasks.find((task) => task.name === name)!);
+  const attack = suite.attacks.find(({ name }) => name === "prices-to-the-guest")!;
+  expect(await stage.playTask(read!)).toMatchObject({ fate: "untouched" });
+  expect(await stage.playTask(write!)).toMatchObject({ fate: "asked" });
+  expect(await stage.playAttack(attack, read!)).toMatchObject({ reached: false, asked: true });
 });
 
 test("on Postgres the tasks succeed, and one attack of each kind reaches its target", async () => {
