@@ -69,7 +69,7 @@ export class Calls {
       return;
     }
     if (this.#answerKnown(frame, connection)) return;
-    if (this.#drained || this.#ledger.refuses(frame.callId, frame.attempt)) {
+    if (this.#drained || connection.isStale || this.#ledger.refuses(frame.callId, frame.attempt)) {
       this.#refuse(frame, connection);
       return;
     }
@@ -77,6 +77,20 @@ export class Calls {
     this.#open.set(frame.callId, call);
     this.#waiting.push(call);
     this.#startNext();
+  }
+
+  /**
+   * Gives up calls whose handlers have not started, over one connection or all: the control plane may give them to another runtime, which
+   * a handler that started later would not know.
+   */
+  giveUp(lost?: ControlPlaneConnection): void {
+    const given = this.#waiting.filter(({ connection }) => lost === undefined || connection === lost);
+    for (const call of given) {
+      this.#waiting.splice(this.#waiting.indexOf(call), 1);
+      this.#open.delete(call.frame.callId);
+      this.#refuse(call.frame, call.connection);
+    }
+    if (given.length > 0) this.#settleDrain();
   }
 
   query(frame: Extract<ControlPlaneFrame, { type: "callQuery" }>, connection: ControlPlaneConnection): void {

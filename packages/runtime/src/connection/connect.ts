@@ -174,7 +174,8 @@ class Runtime implements Connection {
       events: {
         welcomed: (connection) => this.#welcomed(connection),
         frame: (connection, frame) => this.#receive(connection, frame),
-        ended: () => this.#resend(),
+        ended: (connection) => this.#connectionEnded(connection),
+        suspended: () => this.#calls.giveUp(),
         refused: (error) => this.#refused(error),
       },
     });
@@ -249,7 +250,8 @@ class Runtime implements Connection {
     this.#ready.resolve();
   }
 
-  #resend(): void {
+  #connectionEnded(connection: ControlPlaneConnection): void {
+    this.#calls.giveUp(connection);
     const { current } = this.#reconnector;
     if (current) this.#calls.resend(current);
   }

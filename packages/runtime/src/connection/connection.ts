@@ -1,4 +1,4 @@
-import { clearTimer, monotonicMs, randomUUID, setInterval, setTimeout } from "@patchbay/kit/time";
+import { clearTimer, monotonicMs, randomUUID, setTimeout } from "@patchbay/kit/time";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { type ControlPlaneFrame, DEFAULT_LIMITS, ErrorBody, LIMITS } from "@patchbay/protocol";
@@ -6,12 +6,18 @@ import { parseJson, present } from "@patchbay/kit";
 import { type ClientOptions, WebSocket } from "ws";
 import type { Log } from "../log.ts";
 import { parseControlPlaneFrame } from "./frames.ts";
+import { type Heartbeat, startHeartbeat } from "./heartbeat.ts";
 import type { Tunnel } from "./proxy.ts";
 
 /** One WebSocket of this runtime to a control plane. */
 export interface ControlPlaneConnection {
   /** True from the control plane's welcome until either side closes. */
   readonly open: boolean;
+  /**
+   * True while frames may arrive that are older than the process's last suspension: the control plane may have given up their calls, and
+   * delivered them elsewhere.
+   */
+  readonly isStale: boolean;
   /** Frames that the control plane accepts per second without having asked for them; it drops more. */
   readonly framesPerSecond: number;
   /** Sends a frame. Does nothing while the connection is not open. */
@@ -44,6 +50,8 @@ export interface ConnectionEvents {
   welcomed(connection: ControlPlaneConnection, agentId: string): void;
   frame(connection: ControlPlaneConnection, frame: ControlPlaneFrame): void;
   ended(connection: ControlPlaneConnection, end: ConnectionEnd): void;
+  /** The process did not run for a time in which the control plane may have given up the calls that wait here. */
+  suspended(): void;
 }
 
 /** A control plane's address, and the headers that identify the runtime. */
@@ -121,7 +129,9 @@ class SocketConnection implements ControlPlaneConnection {
   readonly #events: ConnectionEvents;
   readonly #log: Log;
   #welcomedAt: number | undefined;
-  #heartbeat: NodeJS.Timeout | undefined;
+  #heartbeat: Heartbeat | undefined;
+  /** Suspensions after which the control plane has not answered yet. */
+  #suspensions = 0;
   #corked = false;
   /** Frames that `sendIfIdle` sent in the current second. */
   #unasked = { second: 0, count: 0 };
@@ -164,13 +174,19 @@ class SocketConnection implements ControlPlaneConnection {
     else this.#socket.terminate();
   }
 
+  get isStale(): boolean {
+    return this.#suspensions > 0;
+  }
+
   receive(frame: ControlPlaneFrame): void {
+    // A process that is resumed may read what was sent to it before its timers run.
+    this.#heartbeat?.check();
     if (frame.type === "welcome") this.#welcome(frame);
     else if (this.open) this.#events.frame(this, frame);
   }
 
   end(end: Omit<ConnectionEnd, "openMs">): void {
-    clearTimer(this.#heartbeat);
+    this.#heartbeat?.stop();
     const openMs = this.#welcomedAt === undefined ? 0 : monotonicMs() - this.#welcomedAt;
     this.#events.ended(this, { ...end, openMs });
   }
@@ -179,9 +195,22 @@ class SocketConnection implements ControlPlaneConnection {
     if (this.#welcomedAt !== undefined) return;
     this.#welcomedAt = monotonicMs();
     this.framesPerSecond = frame.framesPerSecond ?? this.framesPerSecond;
-    this.#heartbeat = startHeartbeat(this.#socket, () => this.transport?.bytesRead, frame.heartbeatMs, this.#log);
+    const bytesRead = () => this.transport?.bytesRead;
+    const suspended = () => this.#suspended();
+    this.#heartbeat = startHeartbeat(this.#socket, {
+      bytesRead,
+      suspended,
+      everyMs: frame.heartbeatMs,
+      log: this.#log,
+    });
     this.#events.welcomed(this, frame.agentId);
     for (const warning of frame.warnings ?? []) this.#log.warn("warning about the function set", { warning });
+  }
+
+  #suspended(): void {
+    this.#suspensions++;
+    void this.roundTrip().then(() => this.#suspensions--);
+    this.#events.suspended();
   }
 
   /** Corks the socket until the next tick, so that frames sent in the same tick leave in one write. */
@@ -225,32 +254,6 @@ async function readReason(response: IncomingMessage): Promise<string> {
 }
 
 const BINARY_FRAME = { ok: false, message: "is binary" } as const;
-const MAX_MISSED_PINGS = 2;
-
-/**
- * Pings the control plane, and ends the connection after two pings without any byte in return. Counts the bytes below the
- * WebSocket, because a large frame on a slow network delays the pong behind it. Counts ticks and not time, because a process that
- * was suspended would otherwise see a silent control plane when it resumes.
- */
-function startHeartbeat(
-  socket: WebSocket,
-  bytesRead: () => number | undefined,
-  everyMs: number,
-  log: Log,
-): NodeJS.Timeout {
-  let seen = bytesRead();
-  let missed = 0;
-  socket.ping();
-  return setInterval(() => {
-    const now = bytesRead();
-    missed = now === seen ? missed + 1 : 0;
-    seen = now;
-    if (missed < MAX_MISSED_PINGS) return socket.ping();
-    log.warn("the control plane does not respond; closing the connection");
-    socket.terminate();
-  }, everyMs);
-}
-
 /** Throws a `TypeError` for an address that cannot be a control plane's, and for a key with invalid characters. */
 export function parseTarget(options: { url: string; key: string; agentId?: string }): Target {
   const { url, key, agentId } = options;

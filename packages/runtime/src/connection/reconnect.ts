@@ -21,6 +21,7 @@ export interface ReconnectorEvents {
   welcomed(connection: ControlPlaneConnection): void;
   frame(connection: ControlPlaneConnection, frame: ControlPlaneFrame): void;
   ended(connection: ControlPlaneConnection): void;
+  suspended(): void;
   /** Called once, when no further attempt can succeed: see {@link Reconnector}. */
   refused(error: ConnectionError): void;
 }
@@ -100,7 +101,7 @@ export class Reconnector {
     this.#connecting = openConnection({
       target,
       hello: hello(),
-      events: { welcomed: this.#welcomed.bind(this), frame: events.frame, ended: this.#connectionEnded.bind(this) },
+      events: { ...events, welcomed: this.#welcomed.bind(this), ended: this.#connectionEnded.bind(this) },
       log,
       ...present({ tunnel: this.#tunnel, openSocket }),
     });

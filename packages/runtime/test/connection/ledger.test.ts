@@ -122,6 +122,7 @@ test("a query for a call that may have been forgotten is answered with outcome_u
   const sent: string[] = [];
   const connection = {
     open: true,
+    isStale: false,
     send: (text: string) => void sent.push(text),
     sendIfIdle() {},
     roundTrip: () => Promise.resolve(),

@@ -37,6 +37,7 @@ test.each([
 test("results of a lost connection are resent at a quarter of the accepted rate, and immediately when queried", async () => {
   const lost = {
     open: true,
+    isStale: false,
     framesPerSecond: 200,
     send() {},
     sendIfIdle() {},
