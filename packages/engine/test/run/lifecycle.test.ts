@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { ServiceError } from "../../src/ports/service-error.ts";
+import { StoreUnavailable } from "../../src/ports/store/run-store.ts";
 import { memoryStore, recordingLog, startCore, startScripted } from "./core.ts";
 import { fakeGateway, manifestOf, ok } from "./fake-gateway.ts";
 import { scriptedModel } from "./scripted-model.ts";
@@ -254,3 +255,31 @@ test("a follower sees stored and live events once each, in order", async () => {
 function lastText(request: { messages: readonly { role: string; text?: string }[] }): string {
   return request.messages.at(-1)?.text ?? "";
 }
+
+test("a run that is cancelled while the answer to its last step is lost ends once, with all its events", async () => {
+  const store = await memoryStore();
+  await using _ = store;
+  const lines = recordingLog();
+  await using core = await startScripted(
+    ({ messages }) => (messages.at(-1)?.role === "results" ? { text: "Done." } : { calls: [["open", {}]] }),
+    { store, log: lines },
+  );
+  const { commit } = store.runs;
+  const lost = Promise.withResolvers<void>();
+  store.runs.commit = async (lease, change) => {
+    // From the call's result on, the store applies each step and its answer does not arrive, until the run is cancelled.
+    const isResult = change.calls?.some(({ outcome }) => outcome) && !change.finish;
+    const stored = await commit(lease, change);
+    if (!isResult) return stored;
+    lost.resolve();
+    throw new StoreUnavailable("the connection was lost");
+  };
+  const run = await core.start("Open");
+  await lost.promise;
+
+  await core.runs.cancel(core.caller, run.runId);
+
+  expect(await core.result(run)).toMatchObject({ success: false, code: "cancelled" });
+  expect((await core.events(run.runId)).map(({ type }) => type)).toEqual(["toolCall", "toolResult", "error"]);
+  expect(lines.lines.map(({ message }) => message)).not.toContain("run could not be ended, left for recovery");
+});

@@ -44,20 +44,40 @@ export function createJournal(
   let { lastSeq } = run;
   let pendingAudit = opening;
   let tail: Promise<unknown> = Promise.resolve();
+  /** Events that may be stored although their entry failed: the store's answer was lost, and the run then aborted. */
+  let unsure: StoredEvent[] = [];
+
+  /** Otherwise the entry with the run's end would repeat their numbers, and another owner would have to end the run. */
+  async function findUnsure(until: { signal?: AbortSignal }): Promise<void> {
+    const { length } = unsure;
+    if (length === 0) return;
+    const found = await withRetry(() => runs.events(run.runId, lastSeq, length), { clock, log, ...until });
+    if (found.length === length && found.every(({ body }, i) => body === unsure[i]!.body)) stored(unsure);
+    unsure = [];
+  }
+
+  function stored(events: StoredEvent[]): void {
+    pendingAudit = [];
+    lastSeq += events.length;
+    if (events.length > 0) feed.publishStored(run.runId, events);
+  }
 
   async function store(entry: JournalEntry): Promise<{ reservedMicros: number }> {
+    // The last entry ignores the signal: an aborted run must still be able to store how it ended.
+    const until = entry.finish ? {} : { signal };
+    await findUnsure(until);
     const events: StoredEvent[] = (entry.events ?? []).map((event, i) => ({
       seq: lastSeq + i + 1,
       body: JSON.stringify(event),
     }));
-    // The last entry ignores the signal: an aborted run must still be able to store how it ended.
-    const until = entry.finish ? {} : { signal };
     const audit = [...pendingAudit, ...(entry.audit ?? [])];
     // The fence in `run` makes the commit fail when another process has claimed the run, so no two processes write one log.
-    const reserved = await withRetry(() => runs.commit(run, { ...entry, events, audit }), { clock, log, ...until });
-    pendingAudit = [];
-    lastSeq += events.length;
-    if (events.length > 0) feed.publishStored(run.runId, events);
+    const commit = () => runs.commit(run, { ...entry, events, audit });
+    const reserved = await withRetry(commit, { clock, log, ...until }).catch((error: unknown) => {
+      if (signal.aborted) unsure = events;
+      throw error;
+    });
+    stored(events);
     return reserved;
   }
 
