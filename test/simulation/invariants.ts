@@ -108,8 +108,12 @@ function* clientViolations(
 /** Without the store for so long, a replica lets the record of its connections end: after 15 s, with a renewal every 5 s. */
 const CONNECTION_LOST_MS = 9_000;
 
-function* callViolations(calls: Row[], { effects, faults, longestLossMs }: Cluster): Generator<string> {
-  const isUnseen = faults["replica frozen"] !== undefined || longestLossMs > CONNECTION_LOST_MS;
+/** With this share of lost messages, a replica may get no answer about a call before it gives up. */
+const HEAVY_LOSS = 0.2;
+
+function* callViolations(calls: Row[], { effects, faults, longestLossMs, plan }: Cluster): Generator<string> {
+  const isUnseen =
+    faults["replica frozen"] !== undefined || longestLossMs > CONNECTION_LOST_MS || plan.bus.loss >= HEAVY_LOSS;
   const executions = Map.groupBy(effects.executions, ({ callId }) => callId);
   for (const call of calls) {
     const id = String(call["id"]);
@@ -193,20 +197,24 @@ function* auditViolations(entries: Row[]): Generator<string> {
   for (const [id, { length }] of late) if (length > 1) yield `${id}: ${length} audit entries about its late result`;
 }
 
+/** How old a replica's knowledge of connections may be, and a run's choice before it is stored. */
+const CHOICE_MS = 2_000;
 /** A record of a connection that is not renewed for so long has ended. */
 const RECORD_MS = 15_000;
 
 /** A run that begins without the newest function set would give its role functions that this set no longer has. */
-function* setViolations(tables: Record<string, Row[]>, { faults, world }: Cluster): Generator<string> {
-  // A frozen replica may have chosen the set before.
-  const slackMs = faults["replica frozen"] ? 27_000 : 2_000;
+function* setViolations(tables: Record<string, Row[]>, cluster: Cluster): Generator<string> {
+  const { faults, world, steppedAt, longestLossMs } = cluster;
+  // A set that was registered after the clock was set back looks older than the runs before it, and the record of a connection may have
+  // ended meanwhile.
+  if (steppedAt > 0 || faults["replica frozen"] !== undefined || longestLossMs > CONNECTION_LOST_MS) return;
   const sets = tables["function_sets"]!.toSorted((a, b) => Number(b["place"]) - Number(a["place"]));
   const now = world.wallMs(world.machine);
   const open = tables["runtimes"]!.filter(
     (one) => one["connected"] === 1 && now - Number(one["last_seen_at"]) < RECORD_MS,
   );
   for (const run of tables["runs"]!) {
-    const chosenAt = Number(run["created_at"]) - slackMs;
+    const chosenAt = Number(run["created_at"]) - CHOICE_MS;
     const own = sets.find((set) => set["manifest_hash"] === run["manifest_hash"]);
     // The oldest set offers the fewest functions: without its runtimes, it serves as well as with them.
     const newest = sets.find(
