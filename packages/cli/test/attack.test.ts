@@ -49,3 +49,13 @@ test("access --attack exits 1 with findings, such as a rule with random decision
     expect.objectContaining({ kind: "ran", detail: "shared ran although authorize refuses the call" }),
   );
 });
+
+test("access attack --strict exits 1 when no attack reached a function", async () => {
+  await using folder = await folderWith("() => false");
+
+  const { code, stdout, stderr } = await runCommand(["access", "attack", "--strict"], { cwd: folder.path });
+
+  expect(code).toBe(1);
+  expect(stderr).toContain("The attacks did not reach 2 functions or outputs. Declare the cases that the notes name.");
+  expect(stdout).toContain("shared: authorize refused each call as customer");
+});

@@ -76,11 +76,13 @@ const ANY_RESULT = {
 function resultMaker({ manifest, output, parseOutput }: FunctionDefinition<never>, { canaries, notes }: Instruments) {
   const functionName = manifest.name;
   const schema = output === undefined ? ANY_RESULT : (describeOutput(output) ?? ANY_RESULT);
+  let examples = false;
   const make = ({ role, variant, planted }: ResultOptions) => {
     let left = planted;
     return sample(schema, {
       variant,
       full: true,
+      examples,
       text(path, free) {
         const word = canaries.text({ kind: "result", functionName, role, path });
         if (!free) return word;
@@ -92,8 +94,10 @@ function resultMaker({ manifest, output, parseOutput }: FunctionDefinition<never
     });
   };
   void (async () => {
-    const parsed = await parseOutput?.(make({ role: undefined, variant: 0, planted: "" }));
-    if (parsed?.ok === false)
+    const isRefused = async () =>
+      (await parseOutput?.(make({ role: undefined, variant: 0, planted: "" })))?.ok === false;
+    examples = await isRefused();
+    if (examples && (await isRefused()))
       notes.add(`${functionName}: its output schema accepts no result that the suite can generate.`);
   })();
   return make;

@@ -7,6 +7,8 @@ export interface SampleOptions {
   variant: number;
   /** Generates every described property; otherwise the required ones only. */
   full: boolean;
+  /** Takes the schema's examples in place of generated values, which its code may refuse. */
+  examples?: boolean;
   /** The text or number to use at a place, if the schema allows it. `free`: the schema has no constraints there. */
   text(path: string, free: boolean): string;
   number(path: string): number;
@@ -19,6 +21,9 @@ const DEPTH = 8;
 export function sample(root: JsonObject, options: SampleOptions): JsonValue {
   function visit(schema: unknown, path: string, depth: number): JsonValue {
     if (!isJsonObject(schema)) return options.text(path, true);
+    const { examples } = schema;
+    if (options.examples && Array.isArray(examples) && examples.length > 0)
+      return examples[options.variant % examples.length]!;
     if ("const" in schema) return schema["const"]!;
     if (Array.isArray(schema["enum"])) return schema["enum"][options.variant % schema["enum"].length]!;
     if (typeof schema["$ref"] === "string")
@@ -111,11 +116,8 @@ function sampleText(schema: JsonObject, wanted: (free: boolean) => string): stri
   const { format, pattern } = schema;
   const template = typeof format === "string" ? BY_FORMAT[format] : undefined;
   const free = template === undefined && pattern === undefined && schema["maxLength"] === undefined;
-  if (template !== undefined) return template.includes("*") ? template.replace("*", wanted(false)) : template;
-  const text = fitted(wanted(free), schema);
-  if (typeof pattern !== "string") return text;
-  const matches = compile(pattern);
-  return [text, ...textsLike(pattern)].find((candidate) => matches(candidate)) ?? text;
+  const text = template?.replace("*", () => wanted(false)) ?? fitted(wanted(free), schema);
+  return typeof pattern === "string" ? ([text, ...textsLike(pattern)].find(compile(pattern)) ?? text) : text;
 }
 
 function fitted(text: string, { minLength, maxLength }: JsonObject): string {

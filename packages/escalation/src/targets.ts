@@ -78,10 +78,10 @@ export async function targetsOf(
 const isConfirmedByCaller = ({ approval }: FunctionManifest) =>
   approval !== undefined && approval.by.every((role) => role === CALLER);
 
-/** The cases for this role, else those for other roles, else one generated call. `declared`: the cases are for this role. */
+/** The cases for this role, else those for other roles, else examples or one generated call. `declared`: the cases are for this role. */
 function callsOf(
   service: Service,
-  { name, inputSchema }: FunctionManifest,
+  { name, inputSchema, examples = [] }: FunctionManifest,
   role: TriedRole,
   context: JsonObject,
 ): { calls: Target[]; declared: boolean } {
@@ -93,8 +93,9 @@ function callsOf(
   const declared = forRole.length > 0;
   if (chosen.length > 0)
     return { calls: chosen.map(({ input, context }) => ({ functionName: name, input, context })), declared };
-  const input = sample(inputSchema, { variant: 0, full: false, text: () => "text", number: () => 1 });
-  return { calls: [{ functionName: name, input, context }], declared };
+  const made = sample(inputSchema, { variant: 0, full: false, examples: true, text: () => "text", number: () => 1 });
+  const inputs: readonly JsonValue[] = examples.length > 0 ? examples : [made];
+  return { calls: inputs.map((input) => ({ functionName: name, input, context })), declared };
 }
 
 type Ruling = "permitted" | "roles" | "authorize" | "unusable";
