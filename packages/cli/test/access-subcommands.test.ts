@@ -36,8 +36,9 @@ test("the help lists the subcommands, and each has only its own options", async 
 
   for (const mode of MODES) expect(stdout).toMatch(new RegExp(`^ {2}${mode} \\[options\\]`, "m"));
   const options = [...help.stdout.matchAll(/^ {2}(?:-h, )?(--[a-z-]+)/gm)].map(([, name = ""]) => name);
-  const ofRuns = ["--data-dir", "--database", "--from-runs"];
-  expect(options.toSorted()).toEqual(["--adopt", ...ofRuns, "--help", "--json", "--min-killed", "--seed"]);
+  const ofRuns = ["--data-dir", "--database", "--from-runs", "--service-token", "--url"];
+  const own = ["--adopt", "--help", "--json", "--min-killed", "--seed"];
+  expect(options.toSorted()).toEqual([...ofRuns, ...own].toSorted());
   const { code, stderr } = await folder.access("mutants", "shop.ts", "--check");
   expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("error: unknown option '--check'") });
 });

@@ -13,8 +13,8 @@ import { DEFAULTS } from "@patchbay/access-lab/search/search";
 import { paint, print, printJson } from "../../output.ts";
 import { launchJudge } from "../../search-child.ts";
 import { nearPath } from "../../service-file.ts";
-import { withAdmin } from "../administer.ts";
 import type { AccessOptions } from "./options.ts";
+import { withCalls } from "./records.ts";
 
 /** A loaded service and the owner's files. */
 export interface Loaded {
@@ -26,12 +26,12 @@ export interface Loaded {
 export const randomSeed = () => randomInt(2 ** 32);
 
 /** Values of the stored calls that --from-runs names. */
-export async function storedValues(options: AccessOptions): Promise<Named> {
-  const { fromRuns, last } = options;
+export async function storedValues({ service }: Loaded, options: AccessOptions): Promise<Named> {
+  const { fromRuns, last = 1_000 } = options;
   if (fromRuns === undefined) return {};
-  return await withAdmin(options, async (admin) => {
+  return await withCalls(service, { ...options, last }, fromRuns, async (calls) => {
     const values: JsonValue[] = [];
-    for await (const call of admin.storedCalls(fromRuns, { last })) values.push(call.arguments, call.context);
+    for await (const call of calls) values.push(call.arguments, call.context);
     return namedIn(values);
   });
 }
@@ -49,9 +49,10 @@ export const anonymousLines = ({ functionName, anonymous }: Exploration): string
   anonymous.map(({ call, roles }) => `anonymous  ${roles.join(", ")} may call ${functionName}: ${caseText(call)}`);
 
 /** Explores with fewer calls than the search, for a command that has another subject. */
-async function exploreBriefly({ service, files }: Loaded, options: AccessOptions): Promise<Exploration[]> {
+async function exploreBriefly(loaded: Loaded, options: AccessOptions): Promise<Exploration[]> {
+  const { service, files } = loaded;
   const { seed = randomSeed() } = options;
-  const facts = await factsOf(service, files, await storedValues(options));
+  const facts = await factsOf(service, files, await storedValues(loaded, options));
   return await explore({ facts, judge: judgeOf(service) }, { ...DEFAULTS, checks: 3_000, seed });
 }
 
@@ -69,7 +70,7 @@ export async function showAdequacy(loaded: Loaded, options: AccessOptions): Prom
   const { path, service, files } = loaded;
   const functions = await exploreBriefly(loaded, options);
   const { seed = randomSeed(), json, adopt, minKilled } = options;
-  const known = await storedValues(options);
+  const known = await storedValues(loaded, options);
   const { mutants, mutated } = mutantsOf(service, files);
   const launch = () => launchJudge(path, { name: `${path} with mutants`, mutated, known });
   const adequacy = await measureAdequacy(mutants, launch, { ...DEFAULTS, checks: 3_000, seed });

@@ -52,7 +52,7 @@ const modeOptions = () =>
     { modes: ["explain", "attack"], made: option("--context <json>", "the query's context") },
     { modes: ["what-if", "review", "unused", "evidence"], made: agentOption("agent, as `agents list` shows its id") },
     {
-      modes: ["what-if", "review", "unused", "evidence"],
+      modes: ["what-if", "review", "unused", "evidence", "search", "mutants"],
       made: option("--url <url>", "read the records from this service, not from a database", { parse: parseUrl }),
     },
     {
@@ -66,8 +66,11 @@ const modeOptions = () =>
       ),
     },
     {
-      modes: ["what-if", "review", "unused", "evidence"],
-      made: option("--service-token <secret>", "with --url: has the scope calls:read for what-if, else audit:read"),
+      modes: ["what-if", "review", "unused", "evidence", "search", "mutants"],
+      made: option(
+        "--service-token <secret>",
+        "with --url: has the scope calls:read for what-if, calls:content for --from-runs, else audit:read",
+      ),
     },
     {
       modes: ["what-if"],

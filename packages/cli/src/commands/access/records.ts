@@ -27,7 +27,7 @@ async function askRemote(
  * An agent's ended calls from the service at `--url`, newest first. If the file is connected there as a candidate, each
  * call has the candidate's judgement, and the calls' arguments and contexts stay there.
  */
-export async function remoteCalls(
+async function remoteCalls(
   { manifest }: Service,
   options: AccessOptions,
   agent: string,
@@ -35,7 +35,7 @@ export async function remoteCalls(
   const { hashManifest } = await import("@patchbay/control-plane/admin");
   const path = `agents/${encodeURIComponent(agent)}/calls`;
   const judged =
-    options.base === undefined
+    options.base === undefined && options.fromRuns === undefined
       ? await askRemote(options, `${path}?candidate=${hashManifest(manifest)}`, { unless: 409 })
       : undefined;
   return callsOf(judged ?? (await askRemote(options, path))!, options);
@@ -48,7 +48,7 @@ async function* callsOf(response: Response, { last }: AccessOptions): AsyncGener
     const call = JSON.parse(line) as JudgedCall;
     if (!call.judgement && !Object.hasOwn(call, "context"))
       throw new CommandFailure(
-        "The service token lacks the scope calls:content, and this file is not connected there with `patchbay connect FILE --shadow`.",
+        "The service token lacks the scope calls:content. What-if needs none if this file is connected there with `patchbay connect FILE --shadow`.",
       );
     if (call.manifest) manifests.set(call.manifestHash, call.manifest);
     yield { ...call, manifest: manifests.get(call.manifestHash) };
@@ -78,6 +78,17 @@ export const isRemote = ({ url, database }: AccessOptions): boolean => url !== u
 
 async function* partsOf(response: Response): AsyncGenerator<EvidencePart> {
   for await (const line of linesOf(response)) yield JSON.parse(line) as EvidencePart;
+}
+
+/** An agent's ended calls from the service at `--url`, else from the database, newest first. */
+export async function withCalls<T>(
+  service: Service,
+  options: AccessOptions,
+  agent: string,
+  work: (calls: AsyncIterable<JudgedCall>) => Promise<T>,
+): Promise<T> {
+  if (isRemote(options)) return await work(await remoteCalls(service, options, agent));
+  return await withAdmin(options, (admin) => work(admin.storedCalls(agent, { last: options.last })));
 }
 
 /** The lines of an NDJSON response. */

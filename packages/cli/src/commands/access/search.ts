@@ -37,7 +37,7 @@ export async function search(loaded: Loaded, flags: AccessOptions): Promise<void
 async function showExploration(loaded: Loaded, options: AccessOptions & { seed: number }): Promise<void> {
   const { seed, json, adopt } = options;
   const { service, files } = loaded;
-  const facts = await factsOf(service, files, await storedValues(options));
+  const facts = await factsOf(service, files, await storedValues(loaded, options));
   const functions = await explore({ facts, judge: judgeOf(service) }, { ...DEFAULTS, seed });
   const cases = functions.flatMap(({ functionName, found, anonymous }) =>
     [...found, ...anonymous].map(({ call }) => ({ functionName, call })),
@@ -85,27 +85,24 @@ function scopeOf({ word, calls, planned, isUnsteady, isDeclared, crossed }: Scop
 }
 
 async function showComparison(
-  { path, service, files }: Loaded,
+  loaded: Loaded,
   options: AccessOptions & { against: string; seed: number },
 ): Promise<void> {
+  const { path, files } = loaded;
   const { against, seed, json, adopt } = options;
-  const stored = await storedValues(options);
+  const known = await storedValues(loaded, options);
   await using revision = await openRevision(against, path);
-  const { comparisons, facts } = await compareWith(
-    revision.file,
-    { path, service, files },
-    { against, seed, known: stored },
-  );
+  const { comparisons, facts } = await compareWith(revision.file, path, { against, seed, known });
   const cases = comparisons.flatMap(({ functionName, widenings }) =>
     widenings.map(({ call }) => ({ functionName, call })),
   );
-  const known = cases.filter(({ functionName }) => Object.hasOwn(facts.functions, functionName));
-  const adopted = adopt ? await adoptCases(known, files) : undefined;
+  const present = cases.filter(({ functionName }) => Object.hasOwn(facts.functions, functionName));
+  const adopted = adopt ? await adoptCases(present, files) : undefined;
   const unproven = comparisons.filter(({ doubts }) => doubts.length > 0).length;
   const ok = cases.length === 0 && unproven === 0;
   if (json) printJson({ ok, against, commit: revision.commit, seed, functions: comparisons, ...adopted });
   else for (const comparison of comparisons) print(comparisonText(comparison, seed));
-  if (adopted && !json) printAdopted(adopted, known.length);
+  if (adopted && !json) printAdopted(adopted, present.length);
   if (ok) return;
   if (cases.length === 0)
     throw new CommandFailure(
@@ -122,10 +119,11 @@ async function showComparison(
  * its code decides is then what the lock accepted.
  */
 export async function searchChangedCode(
-  { path, service, files }: Loaded,
+  loaded: Loaded,
   options: AccessOptions & { against: string },
   { lock, names }: { lock?: string; names: readonly string[] },
 ): Promise<SearchedCode> {
+  const { path } = loaded;
   const { against, seed = randomSeed() } = options;
   await using revision = await openRevision(against, path);
   const file = lock !== undefined && join(dirname(revision.file), basename(lock));
@@ -133,16 +131,8 @@ export async function searchChangedCode(
     throw new CommandFailure(
       `${basename(lock)} differs from the one of ${against}, so the code there is not what the lock accepted. Name the revision in which the lock was written.`,
     );
-  const { comparisons } = await compareWith(
-    revision.file,
-    { path, service, files },
-    {
-      against,
-      seed,
-      only: names,
-      known: await storedValues(options),
-    },
-  );
+  const known = await storedValues(loaded, options);
+  const { comparisons } = await compareWith(revision.file, path, { against, seed, only: names, known });
   const isPassed = ({ widenings, doubts }: Judged) => widenings.length === 0 && doubts.length === 0;
   return {
     passed: new Map(comparisons.filter(isPassed).map((one) => [one.functionName, scopeOf(one, seed)])),
@@ -153,7 +143,7 @@ export async function searchChangedCode(
 /** Compares with the service in `file`, and finds for each function without a widening why this proves nothing. */
 async function compareWith(
   file: string,
-  { path }: Loaded,
+  path: string,
   { against, known, ...given }: { against: string; seed: number; known: Named; only?: readonly string[] },
 ): Promise<{ comparisons: Judged[]; facts: Dissected["facts"] }> {
   const options = { ...DEFAULTS, ...given };

@@ -4,9 +4,8 @@ import { CommandFailure } from "@patchbay/loading/failure";
 import { oneLine, print, printJson } from "../../output.ts";
 import { findServiceFile, loadService } from "../../service-file.ts";
 import { table } from "../../table.ts";
-import { withAdmin } from "../administer.ts";
 import type { AccessOptions } from "./options.ts";
-import { isRemote, remoteCalls } from "./records.ts";
+import { withCalls } from "./records.ts";
 
 /** The role in --accept and in the output for a query without a role. */
 export const NO_ROLE = "none";
@@ -33,12 +32,10 @@ export async function whatIf(path: string, service: Service, options: AccessOpti
 
 /** An agent's last calls as the service decides them. `refused`: the wider ones that --accept does not list. */
 export async function judgeCalls(path: string, service: Service, options: AccessOptions & { agent: string }) {
-  const { agent, last, base: baseFile, accept = [] } = options;
+  const { agent, base: baseFile, accept = [] } = options;
   const base = baseFile === undefined ? undefined : await loadBase(path, service, baseFile);
   const { whatIf: judge } = await import("@patchbay/functions/access");
-  const report = isRemote(options)
-    ? await judge(service, await remoteCalls(service, options, agent), { base })
-    : await withAdmin(options, (admin) => judge(service, admin.storedCalls(agent, { last }), { base }));
+  const report = await withCalls(service, options, agent, (calls) => judge(service, calls, { base }));
   if (report.calls > 0 && report.otherServices === report.calls)
     throw new CommandFailure(
       `None of the last ${report.calls} calls of ${agent} is one of the service ${service.manifest.name}. Check --agent and the name of the service.`,
