@@ -38,7 +38,9 @@ test("a rule that permits a call without a context, and refuses it with one, is 
   await using service = await shop();
   const { code, stdout } = await service.attack();
   expect(code).toBe(1);
-  expect(stdout).toContain("customer, anonymous calls: get_order is permitted without a context, and refused with one");
+  expect(stdout).toContain(
+    "customer, anonymous calls: get_order is permitted without an identity, and refused with one",
+  );
 });
 
 test("--strict asks for an allowed and a refused case of each restricted role, and accepts declared anonymous calls", async () => {

@@ -17,7 +17,8 @@ const service = defineService({
       description: "Gets an order.",
       input: z.object({ order: z.string() }),
       roles: ["customer"],
-      authorize: ({ input }) => [...input.order].reduce((sum, char) => sum * 31 + char.charCodeAt(0), 7) === 287_828,
+      authorize: ({ input }) =>
+        Array.from(input.order, (char) => char.charCodeAt(0)).reduce((sum, code) => sum * 31 + code, 7) === 287_828,
       handler: () => ({}),
     }),
   ],
@@ -33,7 +34,7 @@ test("--from-runs reads values from the calls of a running service, with which t
     lines({ arguments: { order: "Q-7" }, context: { shop: "north" } }, { arguments: {}, context: {} }),
     lines({ functionName: "get_order" }),
   ]);
-  const options = { fromRuns: "agt_1", url: plane.url, serviceToken: "pst_1" } as AccessOptions;
+  const options = { fromRuns: "agt_1", url: plane.url, serviceToken: "pst_1", last: 1_000 } as AccessOptions;
   const read = () => storedValues({ path: "service.ts", service, files: new Set() }, options);
 
   const known = await read();

@@ -18,5 +18,6 @@ export { type Log, LOG_LEVELS, type LogFields, type LogLevel, logText, logTo, pr
 export { oncePer } from "./once-per.ts";
 export { type Steps, takeSteps, TooManySteps, UNLIMITED, within } from "./steps.ts";
 export { escapeControls, isClearText, isLoopback, isoTime, isoTimeOrNull, timeText } from "./text.ts";
+export { withoutOne, withUnknownIds } from "./unknown-ids.ts";
 export { wellFormed, wellFormedJson, wholePairs } from "./well-formed.ts";
 export { csvCell } from "./csv.ts";

@@ -1,6 +1,7 @@
 import { canonicalJson, present } from "@patchbay/kit";
 import type { ServiceFacts } from "./facts.ts";
-import { type Call, type Decisions, rankOf, wordOf } from "./judge.ts";
+import { type Call, type Decisions, wordOf } from "./judge.ts";
+import { allows, anonymousContexts, type Tried, unknownIdsIn } from "./anonymous.ts";
 import { inTime, isEqual, planOf, type SearchOptions, sidesOf, type Version, type Word } from "./search.ts";
 import { shrink } from "./shrink.ts";
 
@@ -22,8 +23,11 @@ export interface Exploration {
   /** Roles without a denied call, and roles without an allowed one. */
   neverDenied: string[];
   neverAllowed: string[];
-  /** Calls without a context that a role may make although the same arguments with a context are denied. Without declared cases. */
-  anonymous: { call: Call; roles: string[] }[];
+  /**
+   * Calls without an identity that a role may make although the same arguments with one are denied, and calls with an
+   * id that no record has. Without declared cases.
+   */
+  anonymous: { call: Call; roles: string[]; kind?: "unknown id" }[];
   /** Roles with both decisions of which no case has one. */
   untested: { role: string; decision: "allowed" | "denied" }[];
   isUnsteady: boolean;
@@ -53,7 +57,7 @@ async function exploreFunction(
   const { cases, inputs } = facts.functions[functionName]!;
   const declared = await judge(functionName, columns, cases);
   const known = new Set(declared);
-  const tried: { call: Call; decisions: Decisions }[] = [];
+  const tried: Tried[] = [];
   const letters = columns.map(() => new Set<string>());
   const found: Exploration["found"] = [];
   let [count, isUnsteady] = [0, false];
@@ -87,7 +91,10 @@ async function exploreFunction(
     calls: count,
     crossed: Math.max(0, inputs.length * facts.contexts.length - cases.length),
     found,
-    anonymous: await anonymousIn(tried, { functionName, version, declared }),
+    anonymous: [
+      ...(await anonymousIn(tried, { functionName, version, declared })),
+      ...(await unknownIdsIn(tried, { functionName, version })),
+    ],
     untested: untestedIn(functionName, { facts, declared, letters }),
     neverDenied: only(false),
     neverAllowed: only(true),
@@ -96,25 +103,26 @@ async function exploreFunction(
   };
 }
 
-const isAnonymous = ({ context }: Call): boolean => Object.keys(context).length === 0;
-const allows = (letter: string | undefined): boolean => rankOf(letter) > 0;
 /** Contexts with which a call without one is compared. */
 const MOST_CONTEXTS = 20;
 
 async function anonymousIn(
-  tried: readonly { call: Call; decisions: Decisions }[],
+  tried: readonly Tried[],
   { functionName, version, declared }: { functionName: string; version: Version; declared: readonly Decisions[] },
 ): Promise<Exploration["anonymous"]> {
   const { columns, functions } = version.facts;
   const { cases } = functions[functionName]!;
+  const isAnonymous = anonymousContexts(version.facts);
   const covers = (c: number) =>
-    cases.some((one, i) => isAnonymous(one) && (one.roles?.includes(columns[c]!) ?? true) && allows(declared[i]![c]));
+    cases.some(
+      (one, i) => isAnonymous(one.context) && (one.roles?.includes(columns[c]!) ?? true) && allows(declared[i]![c]),
+    );
   const open = new Set(columns.keys().filter((c) => !covers(c)));
-  const named = tried.filter(({ call }) => !isAnonymous(call)).map(({ call }) => call.context);
+  const named = tried.filter(({ call }) => !isAnonymous(call.context)).map(({ call }) => call.context);
   const contexts = [...new Map(named.map((one) => [canonicalJson(one), one])).values()].slice(0, MOST_CONTEXTS);
   const found: Exploration["anonymous"] = [];
   for (const { call, decisions } of tried) {
-    const own = [...open].filter((c) => isAnonymous(call) && allows(decisions[c]));
+    const own = [...open].filter((c) => isAnonymous(call.context) && allows(decisions[c]));
     if (own.length === 0) continue;
     const calls = contexts.map((context) => ({ input: call.input, context }));
     const others = await version.judge(functionName, columns, calls);

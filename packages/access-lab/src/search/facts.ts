@@ -7,7 +7,7 @@ import type { Slice } from "../code/slice.ts";
 import { type Form, formsOf } from "../code/forms.ts";
 import { solve } from "../solve/solve.ts";
 import { type Dictionary, dictionaryOf, type Named, namedIn, withValues } from "./dictionary.ts";
-import type { Call } from "./judge.ts";
+import { type Call, withoutSubject } from "./judge.ts";
 import { createRandom } from "./random.ts";
 import { Values } from "./values.ts";
 
@@ -18,6 +18,8 @@ export interface ServiceFacts {
   context?: JsonObject;
   /** Contexts from cases and example queries. */
   contexts: JsonObject[];
+  /** Those for which the service names no subject. */
+  unnamed: JsonObject[];
   /** Values from the cases of all functions, from records and from stored calls. */
   named: Named;
   functions: Record<string, FunctionFacts>;
@@ -54,11 +56,13 @@ export async function factsOf(service: Service, files: ReadonlySet<string>, know
   const functions = [...service.access.values()].map(({ manifest }) => manifest);
   const surface = accessSurface({ ...service.manifest, functions });
   const slices = slicesOf(files);
-  const contexts = [
+  const declaredContexts = [
     ...[...service.access.values()].flatMap(({ cases }) => [...cases.values()].map(({ context }) => context)),
     ...(service.manifest.exampleQueries ?? []).flatMap(({ context }) => (context ? [context] : [])),
     {},
   ];
+  const unnamed = await withoutSubject(service, declaredContexts);
+  const contexts = [...declaredContexts, ...unnamed];
   const isChecked = (service.code()["context"] ?? []).length > 0;
   const { context } = surface;
   const { contextSchema } = service.manifest;
@@ -80,6 +84,7 @@ export async function factsOf(service: Service, files: ReadonlySet<string>, know
   return {
     columns,
     named,
+    unnamed,
     ...(isJsonObject(context) && { context }),
     contexts: [...new Map(contexts.map((one) => [canonicalJson(one), one])).values()],
     functions: Object.fromEntries(

@@ -1,4 +1,5 @@
 import { roleOfColumn } from "@patchbay/access";
+import { canonicalJson, type JsonObject, silentLog, withoutOne } from "@patchbay/kit";
 import type { Service } from "@patchbay/functions";
 import type { Call } from "../solve/solve.ts";
 
@@ -49,3 +50,14 @@ export function rankOf(letter: string | undefined): number {
 
 export const wordOf = (letter: string | undefined): "allowed" | "approval" | "denied" =>
   letter === "a" ? "allowed" : letter === "p" ? "approval" : "denied";
+
+/** Contexts for which the service names no subject: those with one member less than a given one. */
+export async function withoutSubject(service: Service, contexts: readonly JsonObject[]): Promise<JsonObject[]> {
+  if (!service.manifest.namesSubject) return [];
+  const found = new Map<string, JsonObject>();
+  for (const context of contexts.flatMap(withoutOne)) {
+    const prepared = await service.prepare({ context }, { log: silentLog });
+    if (prepared.ok && prepared.subject === undefined) found.set(canonicalJson(context), context);
+  }
+  return [...found.values()];
+}

@@ -1,4 +1,5 @@
-import { oncePer } from "@patchbay/kit";
+import { isDeepStrictEqual } from "node:util";
+import { type JsonObject, oncePer, silentLog, withoutOne, withUnknownIds } from "@patchbay/kit";
 import type { LocalServer } from "@patchbay/test-kit/local-server";
 import { scriptedModel } from "@patchbay/test-kit/scripted-model";
 import type { Fixture } from "../fixture.ts";
@@ -22,42 +23,50 @@ const permittedCalls: Attack = {
 };
 
 /**
- * Calls without a context, also with unknown arguments: a rule that compares two missing identities permits them,
- * although it refuses the same arguments with a context.
+ * Calls without an identity, also with unknown arguments, and calls with ids that no record has: a rule that compares
+ * two missing values permits them, although it refuses them with an identity, or with the record of another.
  */
 const anonymousCalls: Attack = {
   name: "anonymous calls",
   risks: ["ASI03"],
   async run(fixture, role, label) {
     const { rules, service } = fixture;
-    // Such a service has no anonymous calls.
-    if (!(await service.prepare({ context: {} })).ok) return;
     const { permitted, refused } = fixture.targets(role);
-    const tried = [...permitted, ...refused].map((target) => {
-      const { functionName } = target;
+    const isPermitted = async (call: Target) => (await rules.rule(call, role.effective)) === "permitted";
+    const isUnnamed = async (context: JsonObject) => {
+      const prepared = await service.prepare({ context }, { log: silentLog });
+      const isEmpty = Object.keys(context).length === 0;
+      return prepared.ok && (isEmpty || (service.manifest.namesSubject === true && prepared.subject === undefined));
+    };
+    const tried: Target[] = [];
+    for (const target of [...permitted, ...refused]) {
+      const { functionName, input, context } = target;
       const { inputSchema } = service.manifest.functions.find(({ name }) => name === functionName)!;
       const unknown = sample(inputSchema, { variant: 0, full: false, text: () => "unknown", number: () => 1 });
-      return { target, calls: [target.input, unknown].map((input) => ({ functionName, input, context: {} })) };
-    });
-    await askEach(
-      fixture,
-      label,
-      tried.flatMap(({ calls }) => calls),
-    );
-    for (const { target, calls } of tried) {
-      const { functionName } = target;
-      const cases = [...(service.access.get(functionName)?.cases.values() ?? [])].filter(isAnonymous);
-      const declared = await Promise.all(cases.map((one) => rules.rule({ functionName, ...one }, role.effective)));
-      for (const call of isAnonymous(target) || declared.includes("permitted") ? [] : calls) {
-        const named = await rules.rule({ ...call, context: target.context }, role.effective);
-        if (named === "authorize" && (await rules.rule(call, role.effective)) === "permitted")
-          fixture.report(label, "ran", `${functionName} is permitted without a context, and refused with one`);
-      }
+      const unnamed: Target[] = [];
+      for (const one of [{}, ...withoutOne(context)])
+        if (await isUnnamed(one))
+          unnamed.push(...[input, unknown].map((given) => ({ functionName, input: given, context: one })));
+      const isForeign =
+        refused.includes(target) && permitted.some((own) => isDeepStrictEqual({ ...own, context }, target));
+      const foreign = isForeign ? [...withUnknownIds(input)].map((other) => ({ ...target, input: other })) : [];
+      tried.push(...unnamed, ...foreign);
+      const cases = [...(service.access.get(functionName)?.cases.values() ?? [])];
+      const declared = cases.map(
+        async (one) => (await isUnnamed(one.context)) && isPermitted({ functionName, ...one }),
+      );
+      const isDeclared = (await isUnnamed(context)) || (await Promise.all(declared)).includes(true);
+      const report = (what: string) => fixture.report(label, "ran", `${functionName} is permitted ${what}`);
+      for (const call of isDeclared ? [] : unnamed)
+        if ((await rules.rule({ ...call, context }, role.effective)) === "authorize" && (await isPermitted(call)))
+          report("without an identity, and refused with one");
+      for (const call of foreign)
+        if (!cases.some((one) => isDeepStrictEqual(one.input, call.input)) && (await isPermitted(call)))
+          report("with an id that no record has, and refused with another's");
     }
+    await askEach(fixture, label, tried);
   },
 };
-
-const isAnonymous = ({ context }: Pick<Target, "context">): boolean => Object.keys(context).length === 0;
 
 const handlerErrors: Attack = {
   name: "handler errors",

@@ -27,26 +27,28 @@ export const randomSeed = () => randomInt(2 ** 32);
 
 /** Values of the stored calls that --from-runs names. */
 export async function storedValues({ service }: Loaded, options: AccessOptions): Promise<Named> {
-  const { fromRuns, last = 1_000 } = options;
+  const { fromRuns } = options;
   if (fromRuns === undefined) return {};
-  return await withCalls(service, { ...options, last }, fromRuns, async (calls) => {
+  return await withCalls(service, options, fromRuns, async (calls) => {
     const values: JsonValue[] = [];
     for await (const call of calls) values.push(call.arguments, call.context);
     return namedIn(values);
   });
 }
 
-/** Throws a CommandFailure for calls without a context that no case declares. */
+/** Throws a CommandFailure for calls without an identity, or with an unknown id, that no case declares. */
 export function refuseAnonymous(functions: readonly Exploration[]): void {
   const names = functions.filter(({ anonymous }) => anonymous.length > 0).map(({ functionName }) => functionName);
   if (names.length === 0) return;
   throw new CommandFailure(
-    `Anonymous calls of ${names.join(", ")}: without a context, a role may do what it may not do with one. Compare identities only if they are defined, or declare the call as a case.`,
+    `Anonymous calls of ${names.join(", ")}: without an identity, or with an id that no record has, a role may do what it may not do otherwise. Compare identities only if both are defined, or declare the call as a case.`,
   );
 }
 
 export const anonymousLines = ({ functionName, anonymous }: Exploration): string[] =>
-  anonymous.map(({ call, roles }) => `anonymous  ${roles.join(", ")} may call ${functionName}: ${caseText(call)}`);
+  anonymous.map(
+    ({ call, roles, kind = "anonymous" }) => `${kind}  ${roles.join(", ")} may call ${functionName}: ${caseText(call)}`,
+  );
 
 /** Explores with fewer calls than the search, for a command that has another subject. */
 async function exploreBriefly(loaded: Loaded, options: AccessOptions): Promise<Exploration[]> {

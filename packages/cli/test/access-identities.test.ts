@@ -1,0 +1,96 @@
+import { defineFunction, defineService } from "@patchbay/functions";
+import { runEscalationSuite } from "@patchbay/functions/testing";
+import { explore } from "@patchbay/access-lab/search/explore";
+import { factsOf } from "@patchbay/access-lab/search/facts";
+import { judgeOf } from "@patchbay/access-lab/search/judge";
+import { expect, test } from "vitest";
+import { z } from "zod";
+
+interface Order {
+  customer?: string;
+}
+interface Context {
+  shop: string;
+  customer?: string | undefined;
+}
+type Rule = (order: Order | undefined, context: Context) => boolean;
+
+const ORDERS = new Map<string, Order>([
+  ["W100", { customer: "ada" }],
+  ["W101", { customer: "ben" }],
+  ["W102", {}],
+]);
+const OWNER: Rule = (order, { customer }) => customer !== undefined && order?.customer === customer;
+
+/** A shop whose queries all have a context, which names the customer or not. */
+const shop = (rule: Rule, more: Record<string, { input: { order: string }; context: Context }> = {}) =>
+  defineService({
+    name: "shop",
+    context: z.object({ shop: z.string(), customer: z.string().optional() }),
+    subject: ({ customer }) => customer,
+    functions: [
+      defineFunction({
+        name: "get_order",
+        description: "Gets an order.",
+        input: z.object({ order: z.string() }),
+        roles: ["customer", "support"],
+        authorize: ({ role, input, context }) =>
+          role === "support" || rule(ORDERS.get(input.order), context as unknown as Context),
+        cases: {
+          own: { input: { order: "W100" }, context: { shop: "s", customer: "ada" } },
+          other: { input: { order: "W101" }, context: { shop: "s", customer: "ada" } },
+          others: { input: { order: "W101" }, context: { shop: "s", customer: "ben" } },
+          unowned: { input: { order: "W102" }, context: { shop: "s", customer: "ben" } },
+          ...more,
+        },
+        handler: () => ({}),
+      }),
+    ],
+  });
+
+async function anonymousIn(service: ReturnType<typeof shop>) {
+  const facts = await factsOf(service, new Set());
+  const options = { seed: 1, checks: 1_000, timeMs: 60_000 };
+  const [found] = await explore({ facts, judge: judgeOf(service) }, options);
+  return found!.anonymous;
+}
+
+test("a rule that compares only defined owners permits no call without an identity", async () => {
+  expect(await anonymousIn(shop(OWNER))).toEqual([]);
+});
+
+test("a call that a context without a subject may make is reported, although no context is empty", async () => {
+  const equals: Rule = (order, { customer }) => order !== undefined && order.customer === customer;
+
+  const [found, ...more] = await anonymousIn(shop(equals));
+
+  expect(more).toEqual([]);
+  expect(found).toEqual({ call: { input: { order: "W102" }, context: { shop: "s" } }, roles: ["customer"] });
+  const declared = { unnamed: { input: { order: "W102" }, context: { shop: "s" } } };
+  expect(await anonymousIn(shop(equals, declared))).toEqual([]);
+});
+
+test("a call with an id that no record has is reported apart, unless a case declares it", async () => {
+  const unlessMissing: Rule = (order, context) => order === undefined || OWNER(order, context);
+  const call = { input: { order: "W888" }, context: { shop: "s", customer: "ada" } };
+
+  expect(await anonymousIn(shop(unlessMissing))).toContainEqual({ call, roles: ["customer"], kind: "unknown id" });
+  const unknown = await anonymousIn(
+    shop(unlessMissing, { missing: call, other2: { ...call, input: { order: "Z888" } } }),
+  );
+  expect(unknown.filter(({ kind }) => kind)).toEqual([]);
+});
+
+test("the attacks find calls of a context without a subject, and calls with unknown ids", async () => {
+  const service = shop((order, { customer }) => order === undefined || order.customer === customer);
+
+  const { findings } = await runEscalationSuite(service, { context: { shop: "s" } });
+
+  const found = findings.filter(({ attack }) => attack === "anonymous calls");
+  expect(new Set(found.map(({ role, detail }) => `${role}: ${detail}`))).toEqual(
+    new Set([
+      "customer: get_order is permitted with an id that no record has, and refused with another's",
+      "customer: get_order is permitted without an identity, and refused with one",
+    ]),
+  );
+});
