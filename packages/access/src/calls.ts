@@ -14,13 +14,26 @@ export interface Calls {
   steps: Steps;
 }
 
+/** True if two places have the same fingerprint: that of the text, or that of what it decides. */
+export const isSameCode = (was: string | undefined, is: string | undefined): boolean =>
+  was === is || (was ?? "").split(" ").some((print) => print !== "" && (is ?? "").split(" ").includes(print));
+
+/** True if code decides on calls that all passed without it, or passes none, or asks for an approval of each. */
+function isLess(part: "authorize" | "approval", before: LockedFunction, after: LockedFunction): boolean {
+  if (before[part] === false) return true;
+  if (part === "authorize") return after.code?.[part]?.endsWith(" never") ?? false;
+  return after.code?.[part]?.endsWith(" always") ?? (typeof after.approval === "object" && !after.approval.conditional);
+}
+
 /** Changed code, unless a case verdict shows that it allows more. Without fingerprints on both sides, none. */
 export function compareCode({ name, before, after }: Calls, decisions: readonly AccessChange[]): AccessChange[] {
   if (before.code === undefined || after.code === undefined) return [];
   const isShown = decisions.some(({ kind, about }) => kind === "widening" && about === "authorize");
   return Object.keys({ ...before.code, ...after.code }).flatMap((part) => {
     const isCall = part === "authorize" || part === "approval";
-    if (after.code?.[part] === before.code?.[part] || (isCall && isShown)) return [];
+    if (isSameCode(before.code?.[part], after.code?.[part]) || (isCall && isShown)) return [];
+    if (isCall && isLess(part, before, after))
+      return [change("narrowing", part, `${part} of ${name} is code that lets no further call pass`)];
     const what = part === "approval" ? "when of the approval" : "authorize";
     const sentence = isCall
       ? `${what} of ${name}, or code that it uses, changed, and no case shows whether it allows more`

@@ -2,7 +2,7 @@ import type { AccessLock, LockedFunction, Manifest } from "@patchbay/protocol";
 import { type AccessChange, asks, cellFor, change, isHidden, own, quote, who } from "./sentences.ts";
 import { compareDefaultRole } from "./default-role.ts";
 import { compareGuards, compareParsing, compareTexts } from "./guards.ts";
-import { compareApproval, compareCode, compareEffect, compareInput } from "./calls.ts";
+import { compareApproval, compareCode, compareEffect, compareInput, isSameCode } from "./calls.ts";
 import { compareOutput } from "./results.ts";
 import { compareRoles } from "./roles.ts";
 import { accessSurface, NO_ROLE } from "./surface.ts";
@@ -151,7 +151,7 @@ function compareSubject(was: AccessLock["subject"], is: AccessLock["subject"]): 
         `cases ${known} and ${name} have the same subject, so each sees earlier turns of the other`,
       );
   }
-  if (was.code === undefined || is.code === undefined || was.code === is.code) return [];
+  if (was.code === undefined || is.code === undefined || isSameCode(was.code, is.code)) return [];
   return say("unproven", "subject changed, and no case shows a difference");
 }
 

@@ -1,4 +1,5 @@
 import type { AccessLock } from "@patchbay/protocol";
+import { isSameCode } from "./calls.ts";
 import { type AccessChange, change, quote } from "./sentences.ts";
 
 /** The facts that differ, if both states know them. */
@@ -12,6 +13,7 @@ function differing(was: Record<string, string> | undefined, is: Record<string, s
 /** Changed hooks, `modelContext` and instructions. A hook that is new or gone is compared elsewhere. */
 export function compareGuards(before: AccessLock, after: AccessLock): AccessChange[] {
   const code = differing(before.code, after.code).flatMap(({ key, old, now }) => {
+    if (isSameCode(old, now)) return [];
     const about = key === "modelContext" ? "modelContext" : "hook";
     if (old !== undefined && now !== undefined)
       return [change("unproven", about, `${key}, or code that it uses, changed, which the comparison cannot judge`)];

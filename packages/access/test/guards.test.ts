@@ -59,6 +59,27 @@ test("hooks and the model context are code, and texts are changes that widen not
   );
 });
 
+test("code is equal by one of two fingerprints, and code that only refuses more is a narrowing", () => {
+  const changed = (was: string, is: string | undefined, more: Partial<LockedFunction> = {}) => {
+    const [before, after] = [was, is].map((authorize) => ({
+      ...pay,
+      code: authorize === undefined ? {} : { authorize },
+    }));
+    return changesTo({ functions: { pay: { ...after!, ...more } } }, { ...BEFORE, functions: { pay: before! } });
+  };
+  const unproven =
+    "unproven: authorize of pay, or code that it uses, changed, and no case shows whether it allows more";
+  const less = "narrowing: authorize of pay is code that lets no further call pass";
+
+  expect(changed("t1", "t1 d1")).toEqual([]);
+  expect(changed("t1 d1", "t2 d1")).toEqual([]);
+  expect(changed("t1 d1", "t2")).toEqual([unproven]);
+  expect(changed("t1 d1", "t2 d2")).toEqual([unproven]);
+  expect(changed("t1 d1", undefined)).toEqual([unproven]);
+  expect(changed("t1 d1", "t2 never")).toEqual([less]);
+  expect(changed("t1 d1", "t2 always")).toEqual([unproven]);
+});
+
 test("a lock of version 2 is compared as far as it goes, and the rest is unproven only where it is known now", () => {
   const { parsing: _, texts: __, code: ___, ...older } = BEFORE;
   const { parsing: ____, texts: _____, ...function2 } = pay;

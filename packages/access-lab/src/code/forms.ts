@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Reference, Variable } from "eslint-scope";
 import type { Node } from "estree";
 import { changeOf } from "./changes.ts";
@@ -13,7 +13,7 @@ export interface Form {
   reads: string[];
 }
 
-export const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);
+export const hashOf = (text: string): string => hash("sha256", text).slice(0, 16);
 
 /** A slice's declarations by a hash of their normal form, and another fact that counts like a constant. */
 export function formsOf({ code, parts }: Slice, fact: string): Record<string, Form> {

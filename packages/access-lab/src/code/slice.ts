@@ -57,7 +57,7 @@ export class Slice {
     this.code.push({ module, node });
     for (const { identifier, resolved } of referencesIn(module, node))
       if (resolved === null) this.#global(identifier.name);
-      else if (!isDefinedIn(resolved, node)) this.#use({ module, variable: resolved });
+      else if (!isDefinedIn(resolved, node)) this.use({ module, variable: resolved });
     for (const found of module.imports) if (isWithin(found, node)) this.#import(module, literalOf(found.source), "*");
   }
 
@@ -66,7 +66,8 @@ export class Slice {
     if (name === "require" || name === "globalThis" || name === "global" || !GLOBALS.has(name)) this.isOpen = true;
   }
 
-  #use({ module, variable }: Binding): void {
+  /** Adds a variable, with everything that it holds and that changes it. */
+  use({ module, variable }: Binding): void {
     if (this.#seen.has(variable)) return;
     this.#seen.add(variable);
     if (variable.defs.length === 0) this.isOpen = true;
@@ -93,7 +94,7 @@ export class Slice {
   }
 
   #follow(origin: Origin): void {
-    if (origin.kind === "variable") this.#use(origin);
+    if (origin.kind === "variable") this.use(origin);
     else if (origin.kind === "node") this.#add(origin.module, origin.node);
     else if (origin.kind === "module") this.#whole(origin.module);
     else if (origin.kind === "data") this.parts.add(dataOf(origin.path));
@@ -106,7 +107,7 @@ export class Slice {
     if (this.#seen.has(module)) return;
     this.#seen.add(module);
     this.#add(module, module.ast);
-    for (const variable of module.top.variables) this.#use({ module, variable });
+    for (const variable of module.top.variables) this.use({ module, variable });
     for (const statement of module.ast.body)
       if (statement.type === "ExportAllDeclaration") this.#import(module, statement.source.value as string, "*");
       else if (statement.type === "ExportNamedDeclaration" && statement.source)
@@ -155,13 +156,13 @@ export class Slice {
 }
 
 /** True where a name is declared, exported, or gets another name. */
-function isNaming(outer: Node | undefined, node: Node): boolean {
+export function isNaming(outer: Node | undefined, node: Node): boolean {
   if (outer?.type === "VariableDeclarator") return outer.init !== node || outer.id.type === "Identifier";
   return outer?.type === "ExportSpecifier" || outer?.type === "ExportDefaultDeclaration" || outer?.type === "Program";
 }
 
 /** The variable that names a function or class: its own name, or the variable that it initialises. */
-function variableOf(module: Module, code: Node): Variable | undefined {
+export function variableOf(module: Module, code: Node): Variable | undefined {
   const outer = module.parents.get(code);
   if (outer?.type === "VariableDeclarator")
     return outer.id.type === "Identifier" ? module.scopes.getDeclaredVariables(outer)[0] : undefined;
@@ -187,10 +188,16 @@ function usesThis(node: Node): boolean {
   );
 }
 
+/** The functions of each module by their normal form. */
+const FUNCTIONS = new WeakMap<Module, Map<string, Node[]>>();
+
 /** Every function in the modules with a given normal form. */
 function* functionsLike(modules: ReadonlyMap<string, Module>, form: string) {
-  for (const module of modules.values())
-    for (const node of nodesIn(module.ast)) if (isFunction(node) && bodyOf(node) === form) yield { module, node };
+  for (const module of modules.values()) {
+    const known = FUNCTIONS.get(module) ?? Map.groupBy([...nodesIn(module.ast)].filter(isFunction), bodyOf);
+    FUNCTIONS.set(module, known);
+    for (const node of known.get(form) ?? []) yield { module, node };
+  }
 }
 
 /** What a function does, whatever its name and whether it is a method. */

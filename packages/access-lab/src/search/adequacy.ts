@@ -72,6 +72,10 @@ export async function measureAdequacy(
   const { reached } = state.child;
   const found: Adequacy = { killed: 0, survivors: [], equivalent: 0, unreached: [], undecided: [], reached };
   for (const { item: mutant, endsAt } of inTime(mutants, options.timeMs)) {
+    if (mutant.functionNames.length === 0) {
+      found.equivalent++;
+      continue;
+    }
     if (!reached.has(mutant.id)) {
       found.unreached.push(mutant);
       continue;

@@ -26,7 +26,8 @@ export async function findDoubts(
   const { functionName, word, calls, planned, widenings, isUnsteady, isAccepted, isDeclared } = found;
   const [was, is] = [before, after].map(({ facts }) => facts.functions[functionName]);
   if (widenings.length > 0 || isDeclared || is === undefined) return [];
-  const changed = changedForms(was?.forms ?? {}, is.forms);
+  const isSame = was?.decision !== undefined && was.decision === is.decision;
+  const changed = changedForms(isSame ? is.forms : (was?.forms ?? {}), is.forms);
   const [context, contextNow] = [before.facts.context ?? {}, after.facts.context ?? {}];
   const wider = [...(was ? widerPlaces(was.input, is.input) : []), ...widerPlaces(context, contextNow)];
   const gains = Object.entries(found.seen.after).some(
@@ -70,8 +71,14 @@ export async function findDoubts(
 function survived({ survivors, unreached, undecided, reached }: Adequacy, searched: readonly Mutant[]): string[] {
   const at = ({ path, line }: Mutant) => `${basename(path)}:${line}`;
   const never = searched
-    .filter(({ after, id }) => after === undefined && !(reached.has(id) && reached.has(-id)))
-    .map((one) => `no call makes ${at(one)} ${short(one.before)} ${reached.has(one.id) ? "false" : "true"}`);
+    .filter(({ after }) => after === undefined)
+    .flatMap((one) =>
+      [true, false]
+        .filter(
+          (truth) => one.open.includes(`${one.functionNames[0]} ${truth}`) && !reached.has(truth ? one.id : -one.id),
+        )
+        .map((truth) => `no call makes ${at(one)} ${short(one.before)} ${truth}`),
+    );
   const alive = [...survivors.map(({ mutant }) => mutant), ...unreached]
     .filter(({ after }) => after !== undefined)
     .map((one) => `no call distinguishes ${at(one)} ${short(one.before)} from ${short(one.after!)}`);

@@ -2,9 +2,10 @@ import { accessColumns, accessSurface } from "@patchbay/access";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { FunctionManifest } from "@patchbay/protocol";
 import type { Service } from "@patchbay/functions";
-import { slicesOf } from "../code/fingerprint.ts";
 import type { Slice } from "../code/slice.ts";
 import { type Form, formsOf } from "../code/forms.ts";
+import { Decisions } from "../solve/decision.ts";
+import { readCode } from "../solve/code.ts";
 import { solve } from "../solve/solve.ts";
 import { type Dictionary, dictionaryOf, type Named, namedIn, withValues } from "./dictionary.ts";
 import { type Call, withoutSubject } from "./judge.ts";
@@ -40,6 +41,8 @@ export interface FunctionFacts {
   dictionary: Dictionary;
   /** Calls for the conditions of its code. */
   solved: Call[];
+  /** What its code decides, by a hash that is equal for equal decisions. Undefined if that is not exactly known. */
+  decision: string | undefined;
   /** The declarations that decide its calls, by a hash: equal in two versions with equal code. */
   forms: Record<string, Form>;
 }
@@ -55,7 +58,9 @@ const MOST_BASES = 3;
 export async function factsOf(service: Service, files: ReadonlySet<string>, known: Named = {}): Promise<ServiceFacts> {
   const functions = [...service.access.values()].map(({ manifest }) => manifest);
   const surface = accessSurface({ ...service.manifest, functions });
-  const slices = slicesOf(files);
+  const owners = readCode(files);
+  const { slice: slices } = owners;
+  const decisions = new Decisions(service, owners);
   const declaredContexts = [
     ...[...service.access.values()].flatMap(({ cases }) => [...cases.values()].map(({ context }) => context)),
     ...(service.manifest.exampleQueries ?? []).flatMap(({ context }) => (context ? [context] : [])),
@@ -77,7 +82,7 @@ export async function factsOf(service: Service, files: ReadonlySet<string>, know
     const valuesFor = (schema: JsonValue, name: string) => values.scalars(schema, name);
     return solve(
       slice,
-      { input: inputSchema, context: contextSchema, roles: columns, valuesFor },
+      { input: inputSchema, context: contextSchema, roles: columns, valuesFor, reader: owners.reader() },
       bases.slice(0, MOST_BASES),
     );
   };
@@ -106,6 +111,7 @@ export async function factsOf(service: Service, files: ReadonlySet<string>, know
             isBounded: !isChecked && ofInput.length === 0 && (!isConditional || manifest.roles !== "everyone"),
             dictionary: dictionaryOf(ofInput.length === 0 ? slice : slices([...decides, ...ofInput])),
             solved: isConditional ? solvedFor(slice, manifest, [...cases.values()]) : [],
+            decision: decisions.hashOfAll([authorize, approval]),
             // A change of what a schema does before it judges concerns all code behind it.
             forms: formsOf(slice, JSON.stringify([service.parsing(), parsing()])),
           },

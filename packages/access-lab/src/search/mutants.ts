@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
-import type { Node } from "estree";
+import type { BinaryOperator, Node } from "estree";
 import { accessColumns, roleOfColumn } from "@patchbay/access";
 import type { Service } from "@patchbay/functions";
-import { slicesOf } from "../code/fingerprint.ts";
 import { hashOf } from "../code/forms.ts";
 import { isInFunction, type Module, nodesIn, normalForm, positionOf } from "../code/modules.ts";
+import { Decisions } from "../solve/decision.ts";
+import { readCode } from "../solve/code.ts";
 import { javaScriptOf, placeInSource } from "@patchbay/loading/compile";
 
 /** One change in the code that decides. */
@@ -16,8 +17,10 @@ export interface Mutant {
   /** The code and what replaces it. Undefined: nothing, and it is reported whether the code is true and false. */
   before: string;
   after: string | undefined;
-  /** The functions whose `authorize` or `when` uses the code. */
+  /** The functions whose `authorize` or `when` uses the code, and decides otherwise for what is known of its normal form. */
   functionNames: string[];
+  /** Without `after`: the functions and truths, such as `refund true`, that calls must show. */
+  open: string[];
   /** The declarations around it, as in {@link FunctionFacts.forms}. */
   forms: string[];
 }
@@ -83,19 +86,29 @@ interface Point {
  * and code that a comment excludes, because a proof must not depend on a comment.
  */
 export function mutantsOf(service: Service, files: ReadonlySet<string>, { isWhole = false } = {}) {
-  const slices = slicesOf(files);
+  const owners = readCode(files);
+  // A mutant that differs only for values that the schemas refuse decides equally.
+  const decisions = new Decisions(service, owners, { isBounded: true });
   const points = new Map<string, Point>();
   for (const [functionName, { code }] of service.access) {
     const { authorize = [], approval = [] } = code();
-    for (const { module, node } of slices([...authorize, ...approval]).code) {
+    const original = decisions.hashOfAll([authorize, approval]);
+    const isEqual = (part: Node, other: Node) =>
+      original !== undefined && original === decisions.hashOfAll([authorize, approval], new Map([[part, other]]));
+    for (const { module, node } of owners.slice([...authorize, ...approval]).code) {
       const form = hashOf(normalForm(node));
       for (const part of nodesIn(node)) {
         if (!isInFunction(module, part) || (!isWhole && isIgnored(module, part))) continue;
         const watched = isWhole && isCondition(module, part) ? [undefined] : [];
         for (const after of [...alternatives(module, part, isWhole), ...watched]) {
-          const { mutant } = pointAt(points, { module, node: part, after });
-          mutant.functionNames = [...new Set([...mutant.functionNames, functionName])];
+          const { mutant } = pointAt(points, { module, node: part, after: after && written(module, after) });
           mutant.forms = [...new Set([...mutant.forms, form])];
+          if (after && isEqual(part, after)) continue;
+          mutant.functionNames = [...new Set([...mutant.functionNames, functionName])];
+          if (after) continue;
+          // With the condition always false, the code decides otherwise, so that a call must make it true.
+          for (const truth of [true, false])
+            if (!isEqual(part, literal(!truth))) mutant.open.push(`${functionName} ${truth}`);
         }
       }
     }
@@ -117,7 +130,7 @@ function pointAt(
   const key = `${path} ${start} ${end} ${after}`;
   const { line } = placeInSource(path, start);
   const mutant = { id: points.size + 1, path, line, before: javaScriptOf(path).slice(start, end), after };
-  const point = points.get(key) ?? { mutant: { ...mutant, functionNames: [], forms: [] }, start, end };
+  const point = points.get(key) ?? { mutant: { ...mutant, functionNames: [], open: [], forms: [] }, start, end };
   points.set(key, point);
   return point;
 }
@@ -143,7 +156,7 @@ function linesOf(path: string): string[] {
   return known;
 }
 
-const COMPARISONS: Readonly<Record<string, readonly string[]>> = {
+const COMPARISONS: Readonly<Record<string, readonly BinaryOperator[]>> = {
   "===": ["!=="],
   "!==": ["==="],
   "==": ["!="],
@@ -154,22 +167,26 @@ const COMPARISONS: Readonly<Record<string, readonly string[]>> = {
   ">=": [">", "<"],
 };
 
-/** What may replace an expression: the expression with an operand omitted, other comparisons, and the opposite decision. */
-function alternatives(module: Module, node: Node, isWhole: boolean): string[] {
+const literal = (value: boolean): Node => ({ type: "Literal", value });
+
+/** A node of the code, or what {@link alternatives} makes of it, as text. */
+function written(module: Module, node: Node): string {
   const text = (part: Node) => javaScriptOf(module.path).slice(positionOf(part).start, positionOf(part).end);
-  const constants = isDecision(module, node) ? ["true", "false"].filter((constant) => constant !== text(node)) : [];
-  if (node.type === "LogicalExpression" && node.operator !== "??") {
+  if (node.type === "Literal" && positionOf(node).start === undefined) return String(node.value);
+  return node.type === "BinaryExpression" ? `${text(node.left)} ${node.operator} ${text(node.right)}` : text(node);
+}
+
+/** What may replace an expression: the expression with an operand omitted, other comparisons, and the opposite decision. */
+function alternatives(module: Module, node: Node, isWhole: boolean): Node[] {
+  const is = node.type === "Literal" ? node.value : undefined;
+  const constants = isDecision(module, node) ? [true, false].filter((value) => value !== is).map(literal) : [];
+  if (node.type === "LogicalExpression" && node.operator !== "??")
     // `isOwn(order) || "Only your own orders."`: the text is a reason to refuse, so leaving it out decides the same.
-    const operands = isText(module, node.right) ? [text(node.right)] : [text(node.left), text(node.right)];
-    return [...new Set([...operands, ...constants])];
-  }
-  if (node.type === "LogicalExpression" && isWhole) return [text(node.left), text(node.right)];
+    return [...(isText(module, node.right) ? [node.left] : [node.left, node.right]), ...constants];
+  if (node.type === "LogicalExpression" && isWhole) return [node.left, node.right];
   if (node.type === "BinaryExpression")
-    return [
-      ...(COMPARISONS[node.operator] ?? []).map((operator) => `${text(node.left)} ${operator} ${text(node.right)}`),
-      ...constants,
-    ];
-  if (node.type === "UnaryExpression" && node.operator === "!") return [text(node.argument), ...constants];
+    return [...(COMPARISONS[node.operator] ?? []).map((operator): Node => ({ ...node, operator })), ...constants];
+  if (node.type === "UnaryExpression" && node.operator === "!") return [node.argument, ...constants];
   return constants;
 }
 

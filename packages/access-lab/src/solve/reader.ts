@@ -1,22 +1,29 @@
-import { compileFunction } from "node:vm";
 import type { Variable } from "eslint-scope";
-import type { ArrowFunctionExpression, Node, Pattern, Property } from "estree";
-import { changeOf } from "../code/changes.ts";
+import type {
+  ArrowFunctionExpression,
+  NewExpression,
+  Node,
+  Pattern,
+  Property,
+  SimpleCallExpression,
+  VariableDeclaration,
+} from "estree";
 import { sourceOf } from "../code/forms.ts";
-import { type Links, nameOf, type Origin } from "../code/links.ts";
-import { dataOf, isFunction, type Module } from "../code/modules.ts";
-import { GLOBALS, methodBack, operatorBack } from "./inverses.ts";
-import { overItems } from "./items.ts";
+import { nameOf } from "../code/links.ts";
+import type { Module } from "../code/modules.ts";
+import { flat, list, method, object, operator, text } from "./functions.ts";
+import { GLOBALS } from "./inverses.ts";
+import { chained, defaulted, required } from "./language.ts";
+import { DEPTH, isFixed, localsOf, type Names, type Scope } from "./names.ts";
+import { after, type Form, leaf, THROWS } from "./normal.ts";
 import {
   at,
-  type Back,
   choice,
   constant,
   FAILED,
-  joined,
+  inexact,
   member,
   not,
-  operation,
   type Place,
   type Term,
   unknown,
@@ -24,34 +31,35 @@ import {
   valueOf,
 } from "./terms.ts";
 
-/** The values of parameters, and how many calls are being followed. */
-interface Scope {
-  module: Module;
-  values: ReadonlyMap<Variable, Term>;
-  depth: number;
-}
-
-/** Owner functions within owner functions. Recursion ends here. */
-const DEPTH = 8;
+/** The variables of each module by the nodes that name them. */
+const VARIABLES = new WeakMap<Module, ReadonlyMap<unknown, Variable | null>>();
 
 /** Reads code as terms. What it cannot follow is `unknown`. */
 export class Reader {
-  readonly #links: Links;
-  readonly #variables = new Map<Module, ReadonlyMap<unknown, Variable | null>>();
+  readonly #names: Names;
+  readonly #replaced: ReadonlyMap<Node, Node>;
 
-  constructor(links: Links) {
-    this.#links = links;
+  /** `replaced`: code that another one replaces, in a mutant. */
+  constructor(names: Names, replaced: ReadonlyMap<Node, Node> = new Map()) {
+    this.#names = names;
+    this.#replaced = replaced;
   }
 
   /** A function as a term that is applied to its arguments. */
   function(module: Module, node: Node, scope: Scope = { module, values: new Map(), depth: 0 }): Term {
-    const { params, body, expression } = node as ArrowFunctionExpression;
-    const apply = (args: readonly Term[]): Term => {
+    const { params, body, expression, async, generator } = node as ArrowFunctionExpression;
+    const apply = (args: readonly Term[], isLoading = false): Term => {
       if (scope.depth >= DEPTH) return unknown;
       const values = new Map(scope.values);
-      const inner = { module, values, depth: scope.depth + 1 };
-      for (const [i, param] of params.entries()) this.#bind(param, args[i] ?? constant(undefined), inner, values);
-      return expression || body.type !== "BlockStatement" ? this.read(body, inner) : this.#block(body.body, inner);
+      for (const variable of localsOf(module, node)) values.set(variable, unknown);
+      const inner = { module, values, depth: scope.depth + 1, isLoading };
+      const before = args.filter((arg) => !arg.apply).map(({ form }) => form);
+      for (const [i, param] of params.entries())
+        before.push(...this.bind(param, args[i] ?? constant(undefined), inner));
+      const made =
+        expression || body.type !== "BlockStatement" ? this.read(body, inner) : this.#block(body.body, inner);
+      // Who does not wait for an asynchronous function gets a promise.
+      return inexact(made, generator || (async && scope.depth > 0) ? undefined : after(before, made.form));
     };
     const of: Term["of"] =
       (call) =>
@@ -65,17 +73,27 @@ export class Reader {
     return { of, to: () => [], apply };
   }
 
-  #bind(pattern: Pattern, value: Term, scope: Scope, values: Map<Variable, Term>): void {
+  /** Gives variables their values. Returns the forms of what this evaluates. */
+  bind(pattern: Pattern, value: Term, scope: Scope): (Form | undefined)[] {
     if (pattern.type === "Identifier") {
       const variable = this.#variable(scope.module, pattern);
-      if (variable) values.set(variable, value);
-    } else if (pattern.type === "AssignmentPattern") {
-      const initial = this.read(pattern.right, { ...scope, values });
-      this.#bind(pattern.left, at({ ...(value.place ?? ANYWHERE), initial: valueOf(initial) }, value), scope, values);
-    } else if (pattern.type === "ObjectPattern")
-      for (const property of pattern.properties)
-        if (property.type === "RestElement") this.#bind(property.argument, value, scope, values);
-        else this.#bind(property.value, member(value, this.#key(property, scope)), scope, values);
+      if (variable) scope.values.set(variable, value);
+      return value.apply ? [] : [value.form];
+    }
+    if (pattern.type === "AssignmentPattern") {
+      const initial = this.read(pattern.right, scope);
+      const term = at({ ...(value.place ?? ANYWHERE), initial: valueOf(initial) }, value);
+      return this.bind(pattern.left, inexact(term, defaulted(value.form, initial.form)), scope);
+    }
+    if (pattern.type !== "ObjectPattern") return [undefined];
+    return [
+      required(value.form),
+      ...pattern.properties.flatMap((property) =>
+        property.type === "RestElement"
+          ? this.bind(property.argument, inexact(value), scope)
+          : this.bind(property.value, member(value, this.#key(property, scope)), scope),
+      ),
+    ];
   }
 
   #key({ key, computed }: Pick<Property, "key" | "computed">, scope: Scope): Term {
@@ -87,9 +105,28 @@ export class Reader {
     if (first === undefined) return constant(undefined);
     if (first.type === "ReturnStatement")
       return first.argument ? this.read(first.argument, scope) : constant(undefined);
-    if (first.type === "ThrowStatement") return constant(FAILED);
+    if (first.type === "ThrowStatement") {
+      // An owner's error is not followed, but its arguments are.
+      const { argument: error } = first;
+      const parts =
+        error.type === "NewExpression" && error.callee.type === "Identifier" && error.callee.name.endsWith("Error")
+          ? error.arguments
+          : [error];
+      const forms = parts.map((part) => this.read(part, scope).form);
+      return inexact(constant(FAILED), after(forms, THROWS));
+    }
     if (first.type === "BlockStatement") return this.#block([...first.body, ...rest], scope);
-    if (first.type === "TryStatement") return this.#block([...first.block.body, ...rest], scope);
+    if (first.type === "TryStatement") return inexact(this.#block([...first.block.body, ...rest], scope));
+    if (first.type === "VariableDeclaration") {
+      const before = this.#declare(first, scope);
+      const made = this.#block(rest, scope);
+      return inexact(made, after(before, made.form));
+    }
+    if (first.type === "ExpressionStatement") {
+      const { form } = this.read(first.expression, scope);
+      const made = this.#block(rest, scope);
+      return inexact(made, after([form], made.form));
+    }
     if (first.type === "IfStatement") {
       const [yes, no] = [first.consequent, first.alternate].map((some) =>
         this.#block(some ? [some, ...rest] : rest, scope),
@@ -111,20 +148,43 @@ export class Reader {
       );
     }
     // A loop may do anything.
-    return /^(?:For|While|DoWhile|Labeled)/.test(first.type) ? unknown : this.#block(rest, scope);
+    if (/^(?:For|While|DoWhile|Labeled)/.test(first.type)) return unknown;
+    const made = this.#block(rest, scope);
+    return /^(?:Empty|FunctionD)/.test(first.type) ? made : inexact(made);
   }
 
-  read(node: Node, scope: Scope): Term {
+  /** Binds local constants, and returns the forms of their initial values. */
+  #declare({ declarations }: VariableDeclaration, scope: Scope): (Form | undefined)[] {
+    return declarations.flatMap((declaration) => {
+      const { id, init } = declaration;
+      const variables = scope.module.scopes.getDeclaredVariables(declaration);
+      if (init && variables.every((variable) => isFixed(scope.module, variable)))
+        return this.bind(id, this.read(init, scope), scope);
+      for (const variable of variables) scope.values.set(variable, unknown);
+      return init ? [undefined] : [];
+    });
+  }
+
+  /** Reads code, or what replaces it in a mutant. */
+  read(given: Node, scope: Scope): Term {
+    const node = this.#replaced.get(given) ?? given;
     const read = (part: Node) => this.read(part, scope);
     switch (node.type) {
       case "Literal":
-        return constant("regex" in node && node.regex ? new RegExp(node.regex.pattern, node.regex.flags) : node.value);
+        return "regex" in node && node.regex
+          ? inexact(
+              constant(new RegExp(node.regex.pattern, node.regex.flags)),
+              leaf(node.raw!, { isObject: true, isNew: true, isFlat: true }),
+            )
+          : constant(node.value);
       case "Identifier":
         return this.#name(node, scope);
       case "AwaitExpression":
         return read(node.argument);
-      case "ChainExpression":
-        return read(node.expression);
+      case "ChainExpression": {
+        const whole = read(node.expression);
+        return inexact(whole, chained(whole.form));
+      }
       case "FunctionExpression":
       case "ArrowFunctionExpression":
         return this.function(scope.module, node, scope);
@@ -152,145 +212,77 @@ export class Reader {
         );
       case "ArrayExpression": {
         const [first] = node.elements;
-        if (first?.type === "SpreadElement") return method(constant(Array), "from", [read(first.argument)]);
-        const parts = node.elements.map((item) => (item ? read(item) : constant(undefined)));
-        const list = operation(
-          (...values: unknown[]) => values,
-          (wanted, i) => [(wanted as unknown[])[i]],
-          parts,
-        );
-        return joined(list, parts, (wanted) => wanted as unknown[]);
+        if (first?.type === "SpreadElement") return inexact(method(constant(Array), "from", [read(first.argument)]));
+        const parts = node.elements.map((item) => (item ? read(item) : unknown));
+        return list(parts);
       }
       case "ObjectExpression":
         return this.#object(node.properties, scope);
-      case "MemberExpression":
-        return member(
-          read(node.object),
-          node.computed ? read(node.property) : constant(nameOf(node.property)),
-          node.optional,
-        );
-      case "NewExpression":
-      case "CallExpression": {
-        const args = node.arguments.map(read);
-        const { callee } = node;
-        if (callee.type === "Identifier" && !this.#variable(scope.module, callee))
-          return read(callee) === unknown || (callee.name === "Date" && args.length === 0)
-            ? unknown
-            : method(constant(GLOBALS), callee.name, args, node);
-        if (callee.type !== "MemberExpression") return read(callee).apply?.(args) ?? unknown;
-        const name = nameOf(callee.property);
-        const object = read(callee.object);
-        return object.field?.(name)?.apply?.(args) ?? (callee.computed ? unknown : method(object, name, args, callee));
+      case "MemberExpression": {
+        const key = node.computed ? read(node.property) : constant(nameOf(node.property));
+        const found = member(read(node.object), key, node.optional);
+        return scope.isLoading ? inexact(found) : found;
       }
+      case "NewExpression":
+      case "CallExpression":
+        return this.#call(node, scope);
       default:
         return unknown;
     }
   }
 
+  #call(node: SimpleCallExpression | NewExpression, scope: Scope): Term {
+    const args = node.arguments.map((part) => this.read(part, scope));
+    const { callee } = node;
+    const isNew = node.type === "NewExpression";
+    const isLater = scope.isLoading && !node.arguments.every(({ type }) => /^(?:Lit|Arr|Obj)/.test(type));
+    const exact = (term: Term) => (isLater || ("optional" in node && node.optional) ? inexact(term) : term);
+    if (callee.type === "Identifier" && !this.#variable(scope.module, callee))
+      return this.read(callee, scope) === unknown || (callee.name === "Date" && args.length === 0)
+        ? unknown
+        : exact(method(inexact(constant(GLOBALS), LANGUAGE), callee.name, args, { isNew }));
+    const follow = (term: Term | undefined) => (isNew ? undefined : term?.apply?.(args, scope.isLoading));
+    if (callee.type !== "MemberExpression") return follow(this.read(callee, scope)) ?? unknown;
+    if (callee.computed) return unknown;
+    const name = nameOf(callee.property);
+    const object = this.read(callee.object, scope);
+    return follow(object.field?.(name)) ?? exact(method(object, name, args, { isOptional: callee.optional, isNew }));
+  }
+
   #object(properties: readonly Node[], scope: Scope): Term {
-    const parts = new Map(
-      properties.map((one) =>
-        one.type === "Property" ? [String(valueOf(this.#key(one, scope))), this.read(one.value, scope)] : ["", unknown],
-      ),
+    const parts = properties.map((one): [string, Term] =>
+      one.type === "Property" ? [String(valueOf(this.#key(one, scope))), this.read(one.value, scope)] : ["", unknown],
     );
-    const names = [...parts.keys()];
-    const make = (...values: unknown[]) => Object.fromEntries(values.map((value, i) => [names[i]!, value]));
-    const split = (wanted: unknown) => names.map((name) => (wanted as Record<string, unknown>)[name]);
-    const whole = operation(make, (wanted, i) => [split(wanted)[i]], [...parts.values()]);
-    return { ...joined(whole, [...parts.values()], split), field: (name) => parts.get(name) };
+    const members = new Map(parts);
+    const isPlain = properties.every((one) => one.type === "Property" && one.kind === "init" && !one.computed);
+    return object(members, isPlain && members.size === parts.length && !members.has("__proto__"));
   }
 
   #name(node: Node & { type: "Identifier" }, scope: Scope): Term {
     const variable = this.#variable(scope.module, node);
     const reference = scope.module.references.find(({ identifier }) => identifier === node);
-    if (reference && sourceOf(scope.module, reference) !== undefined) return unknown;
-    if (variable) return this.#value(scope.module, variable, scope);
-    return Object.hasOwn(GLOBALS, node.name) ? constant(GLOBALS[node.name]) : unknown;
-  }
-
-  #value(module: Module, variable: Variable, scope: Scope): Term {
-    const given = scope.values.get(variable);
-    if (given) return given;
-    const [definition] = variable.defs;
-    if (definition === undefined || scope.depth > DEPTH * 4) return unknown;
-    const inner = { ...scope, module, depth: scope.depth + 1 };
-    if (definition.type === "ImportBinding") return this.#origin(this.#links.origins(module, variable)[0], inner);
-    const { node } = definition;
-    if (definition.type === "FunctionName") return this.function(module, node, { ...scope, module });
-    const isFixed = variable.references.every(
-      (use) => (!use.isWrite() || use.init === true) && !isFunction(changeOf(module, use.identifier as Node)),
-    );
-    if (node.type !== "VariableDeclarator" || !isFixed || !node.init) return unknown;
-    const values = new Map(scope.values);
-    this.#bind(node.id, this.read(node.init, inner), inner, values);
-    return values.get(variable) ?? unknown;
-  }
-
-  #origin(origin: Origin | undefined, scope: Scope): Term {
-    if (origin?.kind === "data" && origin.path.endsWith(".json")) return constant(JSON.parse(dataOf(origin.path)));
-    if (origin?.kind === "variable") return this.#value(origin.module, origin.variable, scope);
-    if (origin?.kind === "node") return this.read(origin.node, { ...scope, module: origin.module });
-    if (origin?.kind !== "module") return unknown;
-    const field = (name: string) => this.#origin(this.#links.exported(origin.module, name)[0], scope);
-    return { ...unknown, field };
+    if (reference && sourceOf(scope.module, reference) !== undefined)
+      return variable ? this.#names.stored(unknown, { module: scope.module, variable }, scope) : unknown;
+    if (variable) return this.#names.value(scope.module, variable, scope, this);
+    if (!Object.hasOwn(GLOBALS, node.name)) return unknown;
+    const term = constant(GLOBALS[node.name]);
+    return inexact(term, term.form ?? leaf(`#${node.name}`, { isObject: true }));
   }
 
   /** The variable that a name declares or refers to. */
   #variable(module: Module, node: Node): Variable | undefined {
     const all = module.scopes.scopes.flatMap(({ variables }) => variables);
     const known =
-      this.#variables.get(module) ??
+      VARIABLES.get(module) ??
       new Map<unknown, Variable | null>([
         ...all.flatMap((one) => one.identifiers.map((name) => [name, one] as const)),
         ...module.references.map(({ identifier, resolved }) => [identifier, resolved] as const),
       ]);
-    this.#variables.set(module, known);
+    VARIABLES.set(module, known);
     return known.get(node) ?? undefined;
   }
 }
 
+const LANGUAGE = leaf("#", { isObject: true });
+
 const ANYWHERE: Place = { initial: undefined, values: [], accepts: () => true, member: () => ANYWHERE };
-
-/** The operands of `a + b + c`. */
-const flat = (node: Node): Node[] =>
-  node.type === "BinaryExpression" && node.operator === "+" ? [...flat(node.left), ...flat(node.right)] : [node];
-
-function operator(sign: string, args: readonly Term[]): Term {
-  const run = compileFunction(args.length === 1 ? `return ${sign} a` : `return a ${sign} b`, ["a", "b"]);
-  return operation(run as () => unknown, operatorBack(sign), args);
-}
-
-/** What is found, or changed, when a call makes the code throw. */
-const SAMPLES: Readonly<Record<string, unknown>> = { URL: new URL("https://example.com/"), parse: {} };
-
-function method(
-  from: Term,
-  name: string,
-  args: readonly Term[],
-  { type, optional }: { type?: string; optional?: boolean } = {},
-): Term {
-  const run = (of: unknown, ...values: unknown[]): unknown => {
-    if (optional && (of === undefined || of === null)) return undefined;
-    // Some methods change their list.
-    const own = (Array.isArray(of) ? [...(of as unknown[])] : of) as Record<string, (...values: unknown[]) => unknown>;
-    return type === "NewExpression" ? Reflect.construct(own[name]!, values) : own[name]!(...values);
-  };
-  const over = (list: Term): Term => ({ sample: SAMPLES[name], ...operation(run, methodBack(name), [list, ...args]) });
-  if (args[0]?.apply) return overItems(over(from), { list: from, test: args[0], over });
-  return name === "max" || name === "min" ? joined(over(from), args, (wanted) => args.map(() => wanted)) : over(from);
-}
-
-/** The text of all parts. A wanted text is split where its constant parts are. */
-function text(parts: readonly Term[]): Term {
-  const open = parts.filter(({ isConstant }) => !isConstant);
-  const pattern = parts.map((part) => (part.isConstant ? RegExp.escape(String(valueOf(part))) : "(.*?)")).join("");
-  const split = (wanted: unknown) => new RegExp(`^${pattern}$`, "s").exec(String(wanted))?.slice(1) ?? [];
-  const join = (...values: unknown[]) => values.map(String).join("");
-  // One part, where the others have their present values.
-  const back: Back = (wanted, i, values) => {
-    const [before, after] = [join(...values.slice(0, i)), join(...values.slice(i + 1))];
-    const own = String(wanted).slice(before.length, String(wanted).length - after.length);
-    return [own, Number(own)];
-  };
-  return joined(operation(join, back, parts), open, split);
-}

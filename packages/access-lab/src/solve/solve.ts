@@ -2,7 +2,7 @@ import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "@p
 import { createMatcher, followRef, withFormats } from "@patchbay/schema";
 import type { Slice } from "../code/slice.ts";
 import { inTurns } from "./in-turns.ts";
-import { Reader } from "./reader.ts";
+import type { Reader } from "./reader.ts";
 import { satisfy } from "./satisfy.ts";
 import { at, type Draft, member, constant, type Place, root, truthGoal, UNKNOWN, waysTo, type Term } from "./terms.ts";
 
@@ -32,7 +32,11 @@ export interface Known {
  * Calls near `bases` for each condition of deciding functions: one where it is true and one where it is false, with the
  * others as the code needs them to reach it, and the values at its bounds.
  */
-export function solve({ entries, links }: Slice, known: Known, bases: readonly Call[]): Call[] {
+export function solve(
+  { entries }: Slice,
+  { reader, ...known }: Known & { reader: Reader },
+  bases: readonly Call[],
+): Call[] {
   const places: Readonly<Record<string, Place>> = {
     role: rolePlace(known.roles),
     input: placeIn(withFormats(known.input), known),
@@ -40,7 +44,6 @@ export function solve({ entries, links }: Slice, known: Known, bases: readonly C
   };
   const field = (name: string) => places[name] && at(places[name], member(root, constant(name)));
   const call: Term = { ...root, field };
-  const reader = new Reader(links);
   const found = new Map<string, Call>();
   const searches = entries.flatMap(({ module, node }) => {
     const decision = reader.function(module, node).apply!([call]);

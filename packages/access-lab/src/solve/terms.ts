@@ -1,4 +1,6 @@
 import { type JsonValue, isJsonObject } from "@patchbay/kit";
+import { memberOf } from "./language.ts";
+import { choose, constantLeaf, type Form, leaf, negate } from "./normal.ts";
 
 /** The value of code that cannot be followed, such as a read of the clock. */
 export const UNKNOWN = Symbol("unknown");
@@ -24,14 +26,16 @@ export interface Term {
   to(goal: Goal, call: Draft): Iterable<Draft>;
   /** The conditions that make it true, or false, in each way. Without this it is itself a condition. */
   ways?: (truth: boolean) => Iterable<Way>;
-  /** Of a function: its result with arguments. */
-  apply?: (args: readonly Term[]) => Term;
+  /** Of a function: its result with arguments, in a call or while its module loads. */
+  apply?: (args: readonly Term[], isLoading?: boolean) => Term;
   /** Of an object whose members are known: one of them. */
   field?: (name: string) => Term | undefined;
   place?: Place;
   isConstant?: boolean;
   /** A value to change when the code throws for a call, such as a URL. */
   sample?: unknown;
+  /** Undefined if what it computes is not exactly known. */
+  form?: Form | undefined;
 }
 
 /** A member of the arguments or of the context. */
@@ -58,16 +62,23 @@ export interface Way {
 }
 
 export function constant(value: unknown): Term {
-  return { of: () => value, to: () => [], isConstant: true };
+  return { of: () => value, to: () => [], isConstant: true, form: constantLeaf(value) };
 }
 
 export const unknown = constant(UNKNOWN);
+
+/** A term whose form is another one, or not known. */
+export const inexact = (term: Term, form?: Form): Term => ({ ...term, form });
 
 /** A constant's value. */
 export const valueOf = ({ isConstant, of }: Term): unknown => (isConstant ? of({} as Draft) : undefined);
 
 /** A term for the whole call. */
-export const root: Term = { of: (call) => call, to: ({ tries }) => tries as Draft[] };
+export const root: Term = {
+  of: (call) => call,
+  to: ({ tries }) => tries as Draft[],
+  form: leaf("call", { isObject: true }),
+};
 
 /** True if a value may be the wanted one. */
 export const passes = ({ test }: Goal, value: unknown): boolean =>
@@ -88,13 +99,13 @@ function attempt<T>(run: () => T, failed: T): T {
 const MOST_OTHERS = 4;
 
 /** `run` with the values of `args`. */
-export function operation(run: (...values: never[]) => unknown, back: Back, args: readonly Term[]): Term {
+export function operation(run: (...values: never[]) => unknown, back: Back, args: readonly Term[], form?: Form): Term {
   const result = (values: readonly unknown[]): unknown => {
     if (values.includes(UNKNOWN)) return UNKNOWN;
     return values.includes(FAILED) ? FAILED : attempt(() => run(...(values as never[])), FAILED);
   };
   const valuesOf = (call: Draft) => args.map((arg) => arg.of(call));
-  if (args.every(({ isConstant }) => isConstant)) return constant(result(args.map(valueOf)));
+  if (args.every(({ isConstant }) => isConstant)) return { ...constant(result(args.map(valueOf))), form };
   /** The values of one argument with which the result is as wanted. */
   function* alone(goal: Goal, call: Draft): Iterable<Draft> {
     const values = valuesOf(call);
@@ -106,6 +117,7 @@ export function operation(run: (...values: never[]) => unknown, back: Back, args
     }
   }
   return {
+    form,
     of: (call) => result(valuesOf(call)),
     *to(goal, call) {
       yield* alone(goal, call);
@@ -149,7 +161,8 @@ export function member(object: Term, key: Term, isOptional = false): Term {
   if (own) return own;
   const read = (from: Readonly<Record<PropertyKey, unknown>> | undefined, of: PropertyKey) =>
     isOptional ? from?.[of] : from![of];
-  const term = operation(read, memberBack, [object, key]);
+  const form = memberOf(object.form, key.form, isOptional);
+  const term = operation(read, memberBack, [object, key], form);
   const place = name === undefined ? undefined : object.place?.member(name);
   return place ? at(place, term) : term;
 }
@@ -243,6 +256,7 @@ export function not(term: Term): Term {
     (value) => !value,
     (wanted) => truthGoal(!wanted).tries,
     [term],
+    negate(term.form),
   );
   return negated.isConstant ? negated : { ...negated, ways: (truth) => waysTo(term, !truth) };
 }
@@ -255,6 +269,7 @@ export function choice(test: Term, yes: Term, no: Term): Term {
   };
   return {
     of,
+    form: choose(test.form, yes.form, no.form),
     *to(goal, call) {
       for (const branch of [yes, no]) for (const made of branch.to(goal, call)) if (passes(goal, of(made))) yield made;
     },

@@ -43,7 +43,7 @@ export const BLIND: readonly Edit[] = [
     ['role === "pilot" ? input.days <= 30 : input.days <= 7', "input.days <= 30"],
     ["leased.owner !== context.memberId ||", '(leased.state !== "free" && leased.owner !== context.memberId) ||'],
     ["leased.owner !== context.memberId", "(leased.owner !== context.memberId && leased.depth > 8)"],
-    ['return role === "pilot" ?', 'return input.days === 1 || role === "pilot" ?'],
+    ['return role === "pilot" ?', 'return input.days === 8 || role === "pilot" ?'],
   ),
   ...rule(
     "read_log",

@@ -1,7 +1,7 @@
 /** Applies each edit of a corpus to the service in the folder argv[3], and prints the differences from its lock as a line of JSON. */
 import { readFile } from "node:fs/promises";
 import { compareAccess, lockOf, parseLock, writeLock } from "@patchbay/functions/access";
-import { fingerprintOf } from "@patchbay/access-lab/code/fingerprint";
+import { fingerprintOf } from "@patchbay/access-lab/solve/fingerprint";
 import { editedServices } from "./edited.ts";
 import type { Edit } from "./edits.ts";
 
@@ -19,5 +19,5 @@ for (const edit of edits) {
 
 async function lockAfter(changes: Edit["changes"]) {
   const { service, files } = await services.load(changes);
-  return await lockOf(service, { fingerprint: fingerprintOf(files) });
+  return await lockOf(service, { fingerprint: fingerprintOf(service, files) });
 }

@@ -3,7 +3,8 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { fingerprintOf } from "@patchbay/access-lab/code/fingerprint";
+import { fingerprintOf } from "@patchbay/access-lab/solve/fingerprint";
+import { defineFunction, defineService } from "@patchbay/functions";
 import { loadOwnersFiles } from "@patchbay/loading/module-hooks";
 import type { Hole } from "./holes.ts";
 
@@ -16,7 +17,8 @@ for (const { files, edit } of holes) {
   if (text.split(from).length !== 2)
     throw new Error(`${file} has the text ${text.split(from).length - 1} times: ${from}`);
   const before = await fingerprintWith(files);
-  const isFound = before !== (await fingerprintWith({ ...files, [file]: text.replace(from, () => to) }));
+  const after = await fingerprintWith({ ...files, [file]: text.replace(from, () => to) });
+  const isFound = !after!.split(" ").some((print) => before!.includes(print));
   const commented = `// A comment.\n${files["service.js"]}`;
   const isStable = before === (await fingerprintWith({ ...files, "service.js": commented }));
   console.log(JSON.stringify({ isFound, isStable }));
@@ -32,8 +34,11 @@ async function fingerprintWith(files: Hole["files"]): Promise<string | undefined
   }
   const loaded = new Set<string>();
   loadOwnersFiles((path) => loaded.add(path));
-  const { authorize } = (await import(pathToFileURL(join(folder, "service.js")).href)) as { authorize: () => unknown };
-  return fingerprintOf(loaded)([{ run: authorize, isWrapped: false }]);
+  const { authorize } = (await import(pathToFileURL(join(folder, "service.js")).href)) as { authorize: () => true };
+  const input = { type: "object" };
+  const only = defineFunction({ name: "f", description: "F.", input, roles: ["boss"], authorize, handler: () => 1 });
+  const service = defineService({ name: "holes", functions: [only] });
+  return fingerprintOf(service, loaded)([{ run: authorize, isWrapped: false }]);
 }
 
 async function removeFolders(): Promise<void> {

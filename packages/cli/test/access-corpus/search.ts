@@ -1,7 +1,7 @@
 /** Applies each edit of a corpus to the service in `desk`, and prints the widenings that a search finds as a line of JSON. */
 import { readFile } from "node:fs/promises";
 import { compareAccess, lockOf } from "@patchbay/functions/access";
-import { fingerprintOf } from "@patchbay/access-lab/code/fingerprint";
+import { fingerprintOf } from "@patchbay/access-lab/solve/fingerprint";
 import { factsOf } from "@patchbay/access-lab/search/facts";
 import { judgeOf } from "@patchbay/access-lab/search/judge";
 import { compareVersions, type Version } from "@patchbay/access-lab/search/search";
@@ -27,5 +27,5 @@ for (const edit of edits) {
 async function load(changes: Edit["changes"]) {
   const { service, files } = await services.load(changes);
   const version: Version = { facts: await factsOf(service, files), judge: judgeOf(service) };
-  return { version, lock: await lockOf(service, { fingerprint: fingerprintOf(files) }) };
+  return { version, lock: await lockOf(service, { fingerprint: fingerprintOf(service, files) }) };
 }

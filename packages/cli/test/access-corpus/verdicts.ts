@@ -1,7 +1,7 @@
 /** Prints for each edit of the service in the folder argv[3] what a search against the unchanged service says, as a line of JSON. */
 import { readFile } from "node:fs/promises";
 import { compareAccess, lockOf } from "@patchbay/functions/access";
-import { fingerprintOf } from "@patchbay/access-lab/code/fingerprint";
+import { fingerprintOf } from "@patchbay/access-lab/solve/fingerprint";
 import { factsOf } from "@patchbay/access-lab/search/facts";
 import { judgeOf } from "@patchbay/access-lab/search/judge";
 import { type Dissected, findDoubts } from "@patchbay/access-lab/search/doubts";
@@ -47,5 +47,5 @@ async function load(changes: Edit["changes"]) {
     dissection: await dissect(service, files),
     launch: (mutated) => launchJudge(path, { mutated }),
   };
-  return { version, lock: await lockOf(service, { fingerprint: fingerprintOf(files) }) };
+  return { version, lock: await lockOf(service, { fingerprint: fingerprintOf(service, files) }) };
 }

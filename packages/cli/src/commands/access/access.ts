@@ -134,8 +134,8 @@ async function show(path: string, matrix: AccessMatrix, { json, markdown }: Acce
 
 async function currentLock(service: Service, matrix: AccessMatrix, files: ReadonlySet<string>): Promise<AccessLock> {
   const { lockOf } = await import("@patchbay/functions/access");
-  const { fingerprintOf } = await import("@patchbay/access-lab/code/fingerprint");
-  return await lockOf(service, { matrix, fingerprint: fingerprintOf(files) });
+  const { fingerprintOf } = await import("@patchbay/access-lab/solve/fingerprint");
+  return await lockOf(service, { matrix, fingerprint: fingerprintOf(service, files) });
 }
 
 async function attack(service: Service, options: AccessOptions): Promise<void> {
