@@ -1,5 +1,8 @@
 /** The access that a manifest gives: its surface, and how one differs from another. */
 export { accessComparison, compareAccess, type Widening, wideningComparison, widenings } from "./changes.ts";
+export { contextForms, digestOf, type EndedCall, evidenceOf, leavesOf, pathText } from "./flow/results.ts";
+export { explainFlow, type FlowFacts, flowFault } from "./flow/rule.ts";
+export { callersWords, type CallersWords } from "./flow/words.ts";
 export { outputSchemaFor } from "./output-schema.ts";
 export { type AccessChange, cellFor, isRemoved, quote, RANK } from "./sentences.ts";
 export { accessColumns, accessSurface, byName, NO_ROLE, roleOfColumn } from "./surface.ts";

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { APPROVAL_STATUSES } from "./codes.ts";
+import { FlowNotice } from "./flow.ts";
 import { LIMITS } from "./limits.ts";
 import { flag, json, jsonObject, nullableText, optionalText, optionalTexts, text, texts } from "./members.ts";
 
@@ -43,10 +44,11 @@ const toolName = text("The function that the model called.");
 const parameters = json.describe("The arguments that the approver decides on.");
 const reason = optionalText("Why the owner's code asks for an approval, if it gives a reason.");
 const by = texts("The roles that may decide. `caller`: the run's role.");
+const flow = FlowNotice.optional().describe("What the data-flow rules ask about.");
 const expiresAt = text("ISO 8601 time at which the request expires.");
 
 /** An approval request, in events and in the response while a run waits. */
-export const approvalRequestMembers = { approvalId, toolName, parameters, reason, by, expiresAt };
+export const approvalRequestMembers = { approvalId, toolName, parameters, reason, flow, by, expiresAt };
 
 /** A waiting run's pending approval. */
 export const ApprovalRequest = z.object(approvalRequestMembers);
@@ -61,6 +63,7 @@ export const Approval = z.object({
   toolName,
   parameters,
   reason,
+  flow,
   by,
   edit: texts("Arguments that a decision may change."),
   role: nullableText("The run's role, or null without one."),

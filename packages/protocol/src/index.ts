@@ -38,6 +38,17 @@ export {
   RuntimeFrame,
   type CallFrame,
 } from "./frames.ts";
+export {
+  CallFlow,
+  FLOW_MODES,
+  FlowEvidence,
+  FlowFault,
+  type FlowMode,
+  FlowNotice,
+  FlowRules,
+  FlowSource,
+  ResultLabels,
+} from "./flow.ts";
 export { CallOutcome, isProvisional, ErrorReport } from "./outcome.ts";
 export { LiveEvent, LocalEvent, modelStatusText, RunEvent } from "./events.ts";
 export { DELIVERY_HEADER, SIGNATURE_HEADER, WEBHOOK_EVENTS, WebhookEvent, WebhookEventType } from "./webhook.ts";
@@ -45,6 +56,7 @@ export { ACCESS_CHANGES, CALLERS, LIMITS, MODEL_NAME, OVERRIDES, type AccessChan
 export { REASONING, type Reasoning } from "./providers.ts";
 export { DEFAULT_LIMITS, OperatorLimits } from "./operator-limits.ts";
 export {
+  approvalRuleOf,
   Effect,
   explainDenial,
   FUNCTION_NAME,

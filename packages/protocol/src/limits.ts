@@ -72,6 +72,8 @@ export const LIMITS = {
   approvalMinMs: 60_000,
   /** Milliseconds: an approval's longest `expiresIn`. A longer one is refused at definition. */
   approvalMaxMs: 2_592_000_000,
+  /** Milliseconds: an approval's `expiresIn`, unless its function sets another. */
+  approvalMs: 86_400_000,
   /** The reason for an approval or a decision. A longer one is answered with 400, or cut if the owner's code gives it. */
   approvalReasonUnits: 2_000,
   /** Input examples for one function. More are refused at definition, or with 4422. */

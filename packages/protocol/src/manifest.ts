@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { ApprovalRule } from "./approval.ts";
+import { CALLER } from "./codes.ts";
+import { FlowRules } from "./flow.ts";
 import { LIMITS } from "./limits.ts";
 import { flag, jsonObject, optionalFlag, optionalText, optionalTexts, text, texts } from "./members.ts";
 
@@ -106,8 +108,16 @@ export const FunctionManifest = z.object({
   reconciles: optionalFlag(
     "True if the owner's `reconcile` can find out whether a call whose outcome is unknown took effect.",
   ),
+  flow: FlowRules.optional().describe("Where the function's data may come from and go to. Absent: anywhere."),
 });
 export type FunctionManifest = z.infer<typeof FunctionManifest> & { origin?: FunctionOrigin };
+
+/** Who decides on a function's calls: its own rule, else the people whom its data-flow rules ask. Undefined: nobody. */
+export function approvalRuleOf({ approval, flow }: Pick<FunctionManifest, "approval" | "flow">): ApprovalRule | undefined {
+  const { mode, by = [] } = flow ?? {};
+  if (approval || mode === undefined || mode === "deny" || by.length === 0) return approval;
+  return { by, conditional: true, fourEyes: !by.includes(CALLER), expiresInMs: LIMITS.approvalMs };
+}
 
 /**
  * The service that defines a function in a combined function set. Set by the control plane; dropped from a runtime's

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { CALL_ERROR_CODES } from "./codes.ts";
+import { FlowFault, ResultLabels } from "./flow.ts";
 import { LIMITS } from "./limits.ts";
 import { json, optionalText, optionalTexts, text } from "./members.ts";
 
@@ -9,6 +10,8 @@ const input = json
     "The arguments that the handler received, if they differ from the call's: with defaults, without dropped members.",
   );
 
+const labels = ResultLabels.optional().describe("What the result is. Absent for one without labels and proof.");
+
 /** One function call's outcome, as the runtime reports it and the log stores it. */
 export const CallOutcome = z.discriminatedUnion("ok", [
   z.object({
@@ -17,6 +20,7 @@ export const CallOutcome = z.discriminatedUnion("ok", [
     redacted: optionalTexts(
       "Paths to restricted fields that the runtime removed from the value, because the role may not see them.",
     ),
+    flow: labels,
     input,
   }),
   z.object({
@@ -26,7 +30,7 @@ export const CallOutcome = z.discriminatedUnion("ok", [
       .describe("Which failure it was. `call_limit` and `repeated_call` from a runtime count as `function_failed`."),
     message: text("Why the call failed, for the model and the caller."),
     rule: optionalText(
-      "The rule that refused the call: `unknown`, `roles`, `context`, `input`, `authorize` or `approval`. Not sent to callers.",
+      "The rule that refused the call: `unknown`, `roles`, `context`, `input`, `authorize`, `flow` or `approval`. Not sent to callers.",
     ),
     retryAfterMs: z
       .number()
@@ -35,6 +39,8 @@ export const CallOutcome = z.discriminatedUnion("ok", [
       .describe(
         "Set if the handler failed in a way that the function retries: milliseconds until the next attempt may be delivered.",
       ),
+    flow: labels,
+    flowFault: FlowFault.optional().describe("Why the data-flow rules do not allow the call. Not sent to callers."),
     stillRuns: z
       .literal(true)
       .optional()

@@ -1,24 +1,27 @@
 import {
   APPROVAL_REQUIRED,
+  approvalRuleOf,
   CALLER,
   LIMITS,
   rolesAllow,
   type CallErrorCode,
   type Fault,
+  type FlowFault,
   type GrantedApproval,
   unknownFunctionMessage,
 } from "@patchbay/protocol";
-import { isEncoded, type JsonObject, type JsonValue } from "@patchbay/kit";
+import { isEncoded, type JsonObject, type JsonValue, present } from "@patchbay/kit";
 import { approvalFault } from "./approval.ts";
 import { parseContext } from "./context.ts";
 import { failed, failure, listFaults, type FailedOutcome } from "./errors.ts";
+import { flowDecision } from "./flow/decide.ts";
 import type { FunctionDefinition } from "./function.ts";
 import type { Invocation } from "./invocation.ts";
 import type { Log } from "./log.ts";
 import type { Parse } from "./schema/schema.ts";
 
 /** The rules that a call must pass before its handler runs, in their order. */
-export const RULES = ["unknown", "roles", "context", "input", "authorize", "approval"] as const;
+export const RULES = ["unknown", "roles", "context", "input", "authorize", "flow", "approval"] as const;
 /** One of {@link RULES}. */
 export type Rule = (typeof RULES)[number];
 
@@ -75,7 +78,7 @@ export async function admit(
 ): Promise<Admitted | Refusal> {
   let rule: Rule = "approval";
   try {
-    const ofPeople = definition.manifest.approval;
+    const ofPeople = approvalRuleOf(definition.manifest);
     const approval = ofPeople && delivery?.approval;
     const fault = approval && approvalFault(ofPeople, { role: undefined, ...delivery, approval });
     if (fault !== undefined) {
@@ -98,17 +101,26 @@ export async function admit(
     const access = { role: request.role, context: known, input: input.value as never };
     const refusal = await refusalOf(definition, access, log);
     if (refusal !== undefined) return refusal;
+    rule = "flow";
+    const flow = delivery && !approval ? flowDecision(definition.manifest, given, delivery) : undefined;
+    if (flow && !flow.asks) return withFault(refuse(log, rule, "denied", flow.reason), flow.fault);
     rule = "approval";
-    const reason = ofPeople && !approval ? await reasonToAsk(definition, access) : undefined;
+    const own = definition.manifest.approval && !approval ? await reasonToAsk(definition, access) : undefined;
+    const reason = own ?? flow?.reason;
     // A request that no person could decide would only expire.
     const noApprover = request.role === undefined && ofPeople?.by.every((name) => name === CALLER);
     if (reason !== undefined && noApprover) return refuse(log, rule, "denied", NO_APPROVER);
-    if (reason !== undefined) return refuse(log, rule, "approval_required", reason);
+    if (reason !== undefined) return withFault(refuse(log, rule, "approval_required", reason), flow?.fault);
     return { ok: true, given, approval, input: access.input, context: known };
   } catch (error) {
     return { ok: false, rule, outcome: failed(log, "call failed", { error }), error };
   }
 }
+
+const withFault = (refusal: Refusal, flowFault: FlowFault | undefined): Refusal => ({
+  ...refusal,
+  outcome: { ...refusal.outcome, ...present({ flowFault }) },
+});
 
 /** Small models encode an array or object twice, and do not see it from "expected array, received string". */
 function withAdvice({ path, message }: Fault, given: JsonValue): Fault {

@@ -28,7 +28,6 @@ export interface ApprovalOptions<Call, Member extends string = string> {
 }
 
 const OPTIONS = ["by", "when", "expiresIn", "edit", "fourEyes"];
-const DEFAULT_EXPIRES_MS = 86_400_000;
 const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** A function's `approval`, for the manifest. Throws `DefinitionError` for a mistake in it. */
@@ -44,7 +43,7 @@ export function checkApproval(approval: unknown, inputSchema: JsonObject, where:
     return refuse(`.by must be a list of at least one role of 1 to ${LIMITS.labelUnits} characters, or "${CALLER}".`);
   if (when !== undefined && typeof when !== "function") refuse(".when must be a function, or absent.");
   if (fourEyes !== undefined && typeof fourEyes !== "boolean") refuse(".fourEyes must be true or false.");
-  const expiresInMs = expiresIn === undefined ? DEFAULT_EXPIRES_MS : millisecondsOf(expiresIn);
+  const expiresInMs = expiresIn === undefined ? LIMITS.approvalMs : millisecondsOf(expiresIn);
   if (expiresInMs === undefined)
     return refuse(`.expiresIn must be a time such as "24h", "30m" or "7d", or milliseconds, got ${shown(expiresIn)}.`);
   if (expiresInMs < LIMITS.approvalMinMs || expiresInMs > LIMITS.approvalMaxMs)

@@ -42,6 +42,10 @@ const FUNCTION_OPTIONS: Checks = {
   tags: null,
   examples: null,
   openWorld: null,
+  returns: null,
+  targets: null,
+  sends: null,
+  verbs: null,
   deprecated: null,
   reconcile: FUNCTION,
   concurrency: countTo(LIMITS.functionConcurrency),
@@ -59,6 +63,7 @@ const SERVICE_OPTIONS: Checks = {
   instructions: orAbsent((value) => typeof value === "string", "must be a string, or absent."),
   exampleQueries: null,
   records: FUNCTION,
+  flows: null,
   functions: [Array.isArray, "must be a list of functions that defineFunction() returned."],
 };
 

@@ -9,6 +9,8 @@ import {
   type FunctionCase,
 } from "./definition-checks.ts";
 
+import { createLabels, type Labels } from "./flow/labels.ts";
+import { checkFlow, type TargetSource } from "./flow/options.ts";
 import { checkLabels } from "./labels.ts";
 import type { CallContext } from "./invocation.ts";
 import type { Interrupted, Reconciled } from "./reconcile.ts";
@@ -117,6 +119,21 @@ export interface FunctionOptions<
    */
   openWorld?: boolean;
   /**
+   * Whether strangers can write what the function returns, and its errors. Default: `"untrusted"` with `openWorld`,
+   * else `"trusted"`, except for the parts that the output schema labels with {@link untrusted}.
+   */
+  returns?: "trusted" | "untrusted";
+  /**
+   * Arguments that say where a call acts, and who must have given their values: the `"caller"`, whose query or context
+   * has each as one whole word or value, or also a `"trusted"` result. `"any"` as a whole: a call may act anywhere.
+   * Applies in services with `flows`.
+   */
+  targets?: "any" | { readonly [Member in keyof InputOf<I> & string]?: TargetSource };
+  /** Arguments that leave your systems, such as the body of a mail. Applies in services with `flows`. */
+  sends?: readonly (keyof InputOf<I> & string)[];
+  /** Words by which callers ask for the function, besides those of its name: `["pay", "überweise"]`. */
+  verbs?: readonly string[];
+  /**
    * What to use instead, 1 to 200 characters, such as `"use refund_order"`. The function can still be called, but
    * models do not see it, and each call is in the audit log and in the runtime's log.
    */
@@ -164,6 +181,8 @@ export interface FunctionDefinition<Context = JsonObject> {
   readonly parseOutput: Parse | undefined;
   /** Removes restricted fields from results. Undefined if the output schema has no marks. */
   readonly protection: Protection | undefined;
+  /** Labels results. Undefined without labels in the output schema. */
+  readonly labels: Labels | undefined;
   readonly cases: ReadonlyMap<string, CheckedCase>;
   /**
    * The owner's code that decides on a call and its result, without the handler, by place: `authorize`, `approval`,
@@ -240,6 +259,7 @@ function define<I extends Schema, O extends Schema | undefined, Context>(
   const inputSchema = describeInput(input, `${where}: input`);
   const parseInput = createParser(input, "input", `${where}: input`);
   const protection = output === undefined ? undefined : createProtection(output, `${where}: output`);
+  const labels = output === undefined ? undefined : createLabels(output, `${where}: output`);
   const outputSchema = output === undefined ? undefined : describeResult(output);
   return Object.freeze({
     manifest: Object.freeze({
@@ -257,13 +277,14 @@ function define<I extends Schema, O extends Schema | undefined, Context>(
       ...present({ restrictedFields: protection?.members, redactions: protection?.redactions, outputSchema }),
       ...(retries && { retries: { max: retries.max } }),
       ...(reconcile && { reconciles: true }),
-      ...present({ concurrency }),
+      ...present({ concurrency, flow: checkFlow(options, { inputSchema, labels, where }) }),
     }),
     parseInput,
     parsing: () => parsingOf(input),
     output,
     parseOutput: output === undefined ? undefined : createParser(output, "output", `${where}: output`),
     protection,
+    labels,
     cases: checkCases(cases, parseInput, where),
     code: () => ({
       ...(authorize && { authorize: [{ run: authorize, isWrapped: false }] }),

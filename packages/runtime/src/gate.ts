@@ -67,7 +67,10 @@ export function createGate({ functions, parseContext }: GateSetup) {
             log,
             delivery: invocation,
           });
-          if (admitted.ok) return isUnsure ? resume(attempt, admitted, signal) : runHandler(attempt, admitted, signal);
+          if (admitted.ok) {
+            const run = isUnsure ? resume(attempt, admitted, signal) : runHandler(attempt, admitted, signal);
+            return labelled(definition, await run);
+          }
           if (admitted.error !== undefined) options.onError?.(admitted.error);
           // A refusal would say that the call did not run.
           return isUnsure ? MAY_HAVE_RUN : admitted.outcome;
@@ -91,6 +94,16 @@ export function createGate({ functions, parseContext }: GateSetup) {
       );
     },
   };
+}
+
+/** The outcome with the labels of its function. What a stranger can write, an error may repeat. */
+function labelled({ manifest, labels }: FunctionDefinition<never>, outcome: CallOutcome): CallOutcome {
+  const { flow, openWorld = false } = manifest;
+  if (flow?.mode === undefined) return outcome;
+  const isStrange = (flow.returns ?? (openWorld ? "untrusted" : "trusted")) === "untrusted";
+  const own = outcome.ok ? labels?.of(outcome.value) : undefined;
+  const all = { ...own, ...(isStrange && { untrusted: ["$"] }) };
+  return Object.keys(all).length > 0 ? { ...outcome, flow: all } : outcome;
 }
 
 /** True if a call may be delivered again after an attempt with an unknown outcome. */

@@ -1,4 +1,4 @@
-import { type GrantedApproval, LIMITS } from "@patchbay/protocol";
+import { type CallFlow, type GrantedApproval, LIMITS } from "@patchbay/protocol";
 import { type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { Log } from "./log.ts";
 import { toJson } from "./json.ts";
@@ -18,6 +18,8 @@ export interface Invocation {
   attempt: number;
   /** True if an earlier attempt may have run: the function's `reconcile` is asked first. */
   unsure?: boolean;
+  /** What the run has seen before the call. Without it, functions with data-flow rules trust nothing. */
+  flow?: CallFlow;
   /** The decision by the person who approved the call. Ignored if the function needs no approval. */
   approval?: GrantedApproval;
   /** The time that the caller has left. The function's own timeout applies if it is shorter. */

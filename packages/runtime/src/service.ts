@@ -1,4 +1,5 @@
 import {
+  approvalRuleOf,
   DEFAULT_LIMITS,
   LIMITS,
   type CallOutcome,
@@ -17,6 +18,7 @@ import { prepareContext } from "./context.ts";
 import { checkExampleQueries, checkRole, checkRoles, checkServiceOptions } from "./definition-checks.ts";
 import { DefinitionError } from "./errors.ts";
 import type { FunctionDefinition } from "./function.ts";
+import { checkFlows, type FlowOptions, withFlows } from "./flow/options.ts";
 import { createGate } from "./gate.ts";
 import { type AnswerHook, type QueryHook, runHook } from "./hooks.ts";
 import type { Invocation, InvokeOptions } from "./invocation.ts";
@@ -110,6 +112,11 @@ export interface ServiceOptions<C extends Schema | undefined> {
    */
   records?: () => Record<string, readonly JsonValue[]> | Promise<Record<string, readonly JsonValue[]>>;
   /**
+   * What happens to calls that the functions' `targets` and `sends` do not allow: `{ mode: "ask", by: ["caller"] }`.
+   * Default: nothing.
+   */
+  flows?: FlowOptions;
+  /**
    * The functions from `defineFunction`: at most 200, each name once, else a `DefinitionError`. A warning names
    * functions with the same name for models and MCP clients, such as `a.b` and `a_b`. The agent's other connected
    * services share the limit.
@@ -121,7 +128,13 @@ export interface ServiceOptions<C extends Schema | undefined> {
 export function defineService<C extends Schema | undefined = undefined>(options: ServiceOptions<C>): Service {
   const where = checkServiceOptions(options);
   const { context, subject, modelContext, beforeQuery, beforeAnswer, records } = options;
-  const functions = indexFunctions(options.functions, context, where);
+  const flows = checkFlows(options.flows, where);
+  const functions = new Map(
+    [...indexFunctions(options.functions, context, where)].map(([name, definition]) => {
+      const manifest = withFlows(definition.manifest, flows, where);
+      return [name, manifest === definition.manifest ? definition : Object.freeze({ ...definition, manifest })];
+    }),
+  );
   warnOfSharedNames([...functions.keys()], options.name);
   const parseContext = context === undefined ? undefined : createParser(context, "input", `${where}: context`);
   const manifest = describeService(options, functions, { parseContext, where });
@@ -250,7 +263,8 @@ function describeService<C extends Schema | undefined>(
     for (const role of manifest.roles === "everyone" ? [] : manifest.roles) checkKnown(roles, role, of);
     // A misspelt role in a mark would remove the field for every role, which is easy to overlook.
     for (const role of protection?.roles ?? []) checkKnown(known, role, `${of}: a mark of its output`);
-    if (manifest.approval) checkApprovers(manifest.approval, known, of);
+    const approvers = approvalRuleOf(manifest);
+    if (approvers) checkApprovers(approvers, known, of);
     for (const [name, definition] of cases)
       for (const role of definition.roles ?? []) checkKnown(known, role, `${of}: case "${name}"`);
   }

@@ -5,6 +5,7 @@ import { initialSchema } from "./migrations/0001-initial-schema.ts";
 import { LAST_RELEASED, LAST_SEPARATE, squashedMigrations } from "./migrations/0039-squashed-migrations.ts";
 import { reasoningTokens } from "./migrations/0040-reasoning-tokens.ts";
 import { auditKeys } from "./migrations/0041-audit-keys.ts";
+import { flowNotices } from "./migrations/0042-flow-notices.ts";
 import type { Log } from "@patchbay/kit";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { SchemaStatus } from "@patchbay/engine/ports/store/schema-status";
@@ -31,6 +32,7 @@ const migrations = (options: MigrationOptions): Record<string, Migration> => ({
   [SQUASHED]: { up: (db) => squashedMigrations(db, options) },
   "0040-reasoning-tokens": { up: reasoningTokens },
   "0041-audit-keys": { up: auditKeys },
+  "0042-flow-notices": { up: flowNotices },
 });
 
 /** The lock of Kysely's migrator, with which earlier versions of this service migrate. */

@@ -63,6 +63,7 @@ const HELP = {
   tokens: "Tokens billed by providers; input includes cached_input and cache_write_input",
   cost_usd: "Cost of model turns in US dollars",
   access_disagreements: "Calls that the control plane allowed and a runtime refused by its roles",
+  flow_disallowed: "Calls that data-flow rules did not allow, by what the service does with them and by rule",
   access_widened: "Function sets that allow more than the set they replace",
   requests:
     "Answered requests of an API (`query` or `console`), by outcome: `succeeded`, `client_gone`, or the code of the refusal",
@@ -168,6 +169,7 @@ function modelMetrics({ counter, seconds }: Meters) {
 function trafficMetrics({ counter, gauge }: Meters) {
   const disagreements = counter("access_disagreements");
   const widenings = counter("access_widened");
+  const flows = counter("flow_disallowed", "mode", "rule");
   const requests = counter("requests", "api", "outcome");
   const queries = counter("queries", "endpoint", "outcome");
   const connected = gauge("runtimes_connected");
@@ -181,6 +183,7 @@ function trafficMetrics({ counter, gauge }: Meters) {
   return {
     accessDisagreed: () => disagreements.inc(),
     accessWidened: () => widenings.inc(),
+    flowDisallowed: ({ mode, rule }) => flows.inc({ mode, rule }),
     requestAnswered: (api, outcome) => requests.inc({ api, outcome }),
     queryAnswered: (endpoint, outcome) => queries.inc({ endpoint, outcome }),
     runtimeConnected: () => connected.inc(),

@@ -1,4 +1,5 @@
 import type {
+  CallFlow,
   CallOutcome,
   CallToJudge,
   GrantedApproval,
@@ -79,6 +80,8 @@ export interface CallOrder extends Caller {
   arguments: JsonValue;
   /** True if an earlier attempt may have run. */
   unsure?: boolean;
+  /** What the run has seen before the call, for a function with data-flow rules. */
+  flow?: CallFlow;
   /** A person's decision, on deliveries after it. */
   approval?: GrantedApproval;
   threadId: string;

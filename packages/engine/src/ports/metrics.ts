@@ -1,4 +1,4 @@
-import type { CallErrorCode, CLOSE_CODES, HttpErrorCode, OperatorLimits, RunErrorCode } from "@patchbay/protocol";
+import type { CallErrorCode, CLOSE_CODES, FlowFault, FlowMode, HttpErrorCode, OperatorLimits, RunErrorCode } from "@patchbay/protocol";
 import type { ModelErrorKind, TokenUsage } from "./model-provider.ts";
 import type { ServiceErrorCode } from "./service-error.ts";
 
@@ -71,6 +71,8 @@ export interface Metrics {
   callEnded(call: EndedCall): void;
   /** A runtime refused, by its role lists, a call that the control plane had allowed. */
   accessDisagreed(): void;
+  /** Data-flow rules did not allow a call. */
+  flowDisallowed(call: { mode: FlowMode; rule: FlowFault["rule"] }): void;
   /** A function set connected that allows more than the set it replaces. */
   accessWidened(): void;
   /** An attempt at a model turn ended. */
@@ -108,6 +110,7 @@ export const silentMetrics: Metrics = {
   runEnded() {},
   callEnded() {},
   accessDisagreed() {},
+  flowDisallowed() {},
   accessWidened() {},
   modelTurn() {},
   turnBilled() {},

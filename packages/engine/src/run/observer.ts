@@ -1,5 +1,5 @@
 import { present } from "@patchbay/kit";
-import { type QueryResponse, type RunErrorCode } from "@patchbay/protocol";
+import { type FlowFault, type FlowMode, type QueryResponse, type RunErrorCode } from "@patchbay/protocol";
 import type { CallRecord, RunRecord, TurnRecord } from "../ports/records.ts";
 import { refusalOf } from "../ports/refusal.ts";
 import type { RunContext } from "./run-context.ts";
@@ -59,6 +59,11 @@ export function observeRun(
     accessDisagreed({ callId, functionName }: CallRecord, rule: string): void {
       metrics.accessDisagreed();
       log.error("access disagreement", { callId, functionName, rule, ...ofRole });
+    },
+    /** The data-flow rules do not allow the call. */
+    flowDisallowed({ callId, functionName }: CallRecord, mode: FlowMode = "report", { rule, member }: FlowFault): void {
+      metrics.flowDisallowed({ mode, rule });
+      log.info("data-flow rules do not allow a call", { callId, functionName, mode, rule, member });
     },
     /** `did` is absent for a run that did not begin, or whose state could not be loaded. */
     ended(result: QueryResponse, did?: Did): void {

@@ -11,6 +11,7 @@ import {
 import type { CallRecord, RunRecord, RunRequest, TurnRecord, TurnTiming } from "../ports/records.ts";
 import type { History } from "../ports/store/run-store.ts";
 import type { Segment } from "../ports/tracing.ts";
+import type { FlowMemory } from "./calls/flow.ts";
 import { storedResultBytes } from "./calls/limits.ts";
 import type { Journal, JournalEntry } from "./calls/journal.ts";
 import { budgetOf, BYTES_PER_TOKEN, firstShown } from "./loop/compact.ts";
@@ -96,6 +97,8 @@ export interface RunState extends Progress {
   reservedMicros: number;
   /** Result bytes that the run has stored. */
   resultBytes: number;
+  /** Absent without data-flow rules. */
+  readonly flow?: FlowMemory | undefined;
 }
 
 /** One model request to be made. The same value is priced, reserved for and sent. */
@@ -120,13 +123,13 @@ export function createProgress(run: RunRecord, turns: TurnRecord[] = [], calls: 
 interface Restored
   extends
     Pick<RunState, "model" | "history">,
-    Partial<Pick<RunState, "fallback" | "passed" | "reservedMicros" | "next">> {
+    Partial<Pick<RunState, "fallback" | "passed" | "reservedMicros" | "next" | "flow">> {
   manifest: Manifest;
 }
 
 export function createState(
   progress: Progress,
-  { model, fallback = [], passed = [], manifest, history, reservedMicros = 0, next }: Restored,
+  { model, fallback = [], passed = [], manifest, history, reservedMicros = 0, next, flow }: Restored,
 ): RunState {
   const { run } = progress;
   const { visible, shown, respond } = functionsOf(run, manifest);
@@ -150,6 +153,7 @@ export function createState(
     offeredMs: 0,
     reservedMicros,
     resultBytes: storedResultBytes(progress.calls),
+    flow,
     ...(respond && { respond }),
     ...progress,
   };

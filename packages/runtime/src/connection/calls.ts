@@ -16,6 +16,7 @@ import { CANCELLED, type Claim, claimOf, FORGOTTEN, forgeryOf, MAY_BE_FORGOTTEN,
 import { reportOf } from "./error-report.ts";
 import { encodeFrame, encodeResult } from "./frames.ts";
 import { type ApprovalNotice, createNotices } from "./notices.ts";
+import { type FlowKeys, withTag } from "../flow/tags.ts";
 import { type Ended, logEnd, type OpenCall, toInvocation } from "./open-call.ts";
 import { overrunEnds, returnsSoon, RunningHandlers, whileRunning } from "./running.ts";
 import { createLedger } from "./ledger.ts";
@@ -31,6 +32,7 @@ interface CallsOptions {
   concurrency: number;
   /** Sends errors in the owner's code with the results. */
   reportErrors?: boolean;
+  flowKeys?: FlowKeys;
   /** Called once the control plane has stored the approval request. */
   onApproval?: (notice: ApprovalNotice) => void;
   log: Log;
@@ -232,9 +234,9 @@ export class Calls {
   }
 
   async #invoke(call: OpenCall, onOverrun: (handler: Promise<void>) => void): Promise<Ended> {
-    const { log, reportErrors, inSpan } = this.#options;
+    const { log, reportErrors, inSpan, flowKeys = [] } = this.#options;
     const service = this.#options.service();
-    const invocation = toInvocation(call);
+    const invocation = toInvocation(call, flowKeys);
     if (invocation.timeoutMs === 0) return { outcome: TIMED_OUT };
     const { functionName, runId, callId } = invocation;
     let input: JsonValue | undefined;
@@ -250,7 +252,9 @@ export class Calls {
       };
       const outcome = await inSpan(callSpan(call.frame), () => service.invoke(invocation, options));
       this.#notices.add(service, invocation, outcome);
-      return { outcome: { ...outcome, ...(input !== undefined && { input }) }, ...(report && { error: report }) };
+      const whole = { ...outcome, ...(input !== undefined && { input }) };
+      const isTagged = this.#functionOf(functionName)?.flow?.mode !== undefined;
+      return { outcome: isTagged ? withTag(call.frame, whole, flowKeys) : whole, ...(report && { error: report }) };
     } catch (error) {
       log.error("internal error while handling a call", { functionName, runId, callId, error });
       return { outcome: failure("function_failed", "The function failed.") };

@@ -4,6 +4,7 @@ import { isClearText } from "@patchbay/kit";
 import { readProxyVariables } from "../config.ts";
 import type { ConnectionError } from "../errors.ts";
 import { defaultLog, type Log } from "../log.ts";
+import { checkFlowKeys } from "../flow/tags.ts";
 import type { Service } from "../service.ts";
 import { type BackoffOptions, createBackoff } from "./backoff.ts";
 import { Calls } from "./calls.ts";
@@ -55,6 +56,12 @@ export interface ConnectOptions {
    * `patchbay dev` send the lock file next to the service.
    */
   accessLock?: Readonly<Record<string, unknown>>;
+  /**
+   * Secrets with which this service's runtimes prove their results to each other, the newest first: 32 bytes or more
+   * each, the same in all of them, and never the control plane's. Required by a service with `flows: { mode: "deny" }`.
+   * With `"ask"` and without a key, no value from a result is trusted.
+   */
+  flowKeys?: readonly string[];
   /**
    * Called with each call that waits for an approval, once the control plane has stored the request, so that the owner can notify
    * approvers from their own network. At most once for each: not called by a process that started later. Errors are logged.
@@ -158,6 +165,7 @@ class Runtime implements Connection {
       service: () => this.#service,
       concurrency,
       reportErrors,
+      flowKeys: checkFlowKeys(service, options.flowKeys),
       onApproval: (notice) => void this.#notify(notice),
       log,
       currentConnection,

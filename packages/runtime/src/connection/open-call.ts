@@ -1,6 +1,7 @@
 import { monotonicMs } from "@patchbay/kit/time";
 import { type CallFrame, type CallOutcome, type ErrorReport } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
+import { type FlowKeys, provedFlow } from "../flow/tags.ts";
 import type { Invocation } from "../invocation.ts";
 import type { Log } from "../log.ts";
 import type { ControlPlaneConnection } from "./connection.ts";
@@ -21,7 +22,7 @@ export interface Ended {
   error?: ErrorReport;
 }
 
-export function toInvocation({ frame, receivedAt }: OpenCall): Invocation {
+export function toInvocation({ frame, receivedAt }: OpenCall, keys: FlowKeys): Invocation {
   const { callId, attempt, context, threadId, runId, role, sessionId, approval, unsure } = frame;
   return {
     functionName: frame.function,
@@ -32,7 +33,7 @@ export function toInvocation({ frame, receivedAt }: OpenCall): Invocation {
     callId,
     attempt,
     timeoutMs: Math.max(0, Math.ceil(frame.timeoutMs - (monotonicMs() - receivedAt))),
-    ...present({ role, sessionId, approval, unsure }),
+    ...present({ role, sessionId, approval, unsure, flow: frame.flow && provedFlow(frame, frame.flow, keys) }),
   };
 }
 

@@ -5,23 +5,31 @@ import { ownMatcher } from "../schema/patterns.ts";
 import { checkRefs } from "../schema/raw.ts";
 import { type Dialect, emptyShape, type Kind, type Part, type Shape } from "./shape.ts";
 
-/** Reads raw JSON Schema for redaction. Throws `DefinitionError` for references without a target. */
-export function jsonSchemaDialect(root: JsonObject, where: string): Dialect {
+/** Reads raw JSON Schema for the marks with a keyword. Throws `DefinitionError` for references without a target. */
+export function jsonSchemaDialect(root: JsonObject, where: string, keyword: string): Dialect {
   checkRefs(root, where);
   mapSchema(root, (schema, path) => {
-    if (schema[MARK] !== undefined && !Array.isArray(schema[MARK]))
-      throw new DefinitionError(`${where}: "${MARK}" must be a list of roles at "${memberPath(path)}".`);
+    const mark = schema[keyword];
+    if (mark !== undefined && !isMark(keyword, mark))
+      throw new DefinitionError(
+        `${where}: "${keyword}" must be ${keyword === MARK ? "a list of roles" : "true"} at "${memberPath(path)}".`,
+      );
     return schema;
   });
   const referred = (schema: JsonObject) =>
     [schema["$ref"], schema["$dynamicRef"]].filter((ref) => typeof ref === "string").map((ref) => followRef(root, ref));
   return {
     // A property named like the keyword has a schema there, not a list.
-    markOf: (part) => (Array.isArray((part as JsonObject)[MARK]) ? (part as JsonObject)[MARK] : undefined),
+    markOf(part) {
+      const mark = (part as JsonObject)[keyword];
+      return isMark(keyword, mark) ? mark : undefined;
+    },
     describe: (part, shape, shapeOf) => describe(part as JsonObject, shape, shapeOf, referred(part as JsonObject)),
     within: (part) => Object.values(part as JsonObject).flatMap((value) => [...objectsIn(value)]),
   };
 }
+
+const isMark = (keyword: string, mark: unknown): boolean => (keyword === MARK ? Array.isArray(mark) : mark === true);
 
 /** Skips `not` and `propertyNames`, which describe no result value: a mark in them is refused. */
 function describe(

@@ -41,10 +41,8 @@ export interface Protection {
 
 /** Reads an output schema's marks. Undefined without marks. Throws `DefinitionError` for marks that would have no effect. */
 export function createProtection(schema: Schema, where: string): Protection | undefined {
-  const [root, dialect] = readable(schema, where);
-  const shape = dialect && buildShape(root, dialect, where);
-  if (shape === undefined) return undefined;
-  return {
+  const shape = shapeWith(MARK, schema, where);
+  return shape && {
     roles: rolesNamed(shape),
     members: restrictedFields(shape),
     redactions: markedPaths(shape),
@@ -53,23 +51,48 @@ export function createProtection(schema: Schema, where: string): Protection | un
   };
 }
 
+/** The labels on an output schema with one keyword. */
+export interface Label {
+  /** The paths that the schema labels. Undefined if there are too many to send. */
+  readonly paths: readonly string[] | undefined;
+  /** The labelled paths in a result that has passed the schema; `$` if there are too many. */
+  labelled(result: JsonValue): string[];
+}
+
+/** Reads the labels with a keyword, as {@link createProtection} reads marks. */
+export function createLabel(keyword: string, schema: Schema, where: string): Label | undefined {
+  const shape = shapeWith(keyword, schema, where);
+  return shape && {
+    paths: markedPaths(shape)?.map(({ path }) => path),
+    labelled(result) {
+      const { removed } = redact(shape, result, undefined);
+      return removed.length < PATHS_KEPT ? removed : [ROOT];
+    },
+  };
+}
+
+function shapeWith(keyword: string, schema: Schema, where: string): Shape | undefined {
+  const [root, dialect] = readable(keyword, schema, where);
+  return dialect && buildShape(root, dialect, where);
+}
+
 /** Schemas from other libraries cannot carry marks, so a mark in one is refused: it would have no effect. */
-function readable(schema: Schema, where: string): [root: Part, dialect?: Dialect] {
-  if (isZod4(schema)) return [schema, zod4Dialect(where)];
-  if (isZod3(schema)) return [schema, zod3Dialect];
-  if (isStandardSchema(schema) && holdsMark(schema))
+function readable(keyword: string, schema: Schema, where: string): [root: Part, dialect?: Dialect] {
+  if (isZod4(schema)) return [schema, zod4Dialect(where, keyword)];
+  if (isZod3(schema)) return [schema, zod3Dialect(keyword)];
+  if (isStandardSchema(schema) && holdsMark(keyword, schema))
     throw new DefinitionError(
-      `${where}: "${MARK}" works in schemas of zod and in raw JSON Schema. The "~standard" property makes this a schema of ${schema["~standard"].vendor}, so its marks would have no effect. Give the zod schema itself, or a JSON Schema without that property.`,
+      `${where}: "${keyword}" works in schemas of zod and in raw JSON Schema. The "~standard" property makes this a schema of ${schema["~standard"].vendor}, so its marks would have no effect. Give the zod schema itself, or a JSON Schema without that property.`,
     );
   if (isStandardSchema(schema) || !isJsonObject(schema)) return [schema];
   const root = readRawSchema(schema, where);
-  return [root, jsonSchemaDialect(root, where)];
+  return [root, jsonSchemaDialect(root, where, keyword)];
 }
 
-function holdsMark(root: object): boolean {
+function holdsMark(keyword: string, root: object): boolean {
   const seen = new Set<object>([root]);
   for (const part of seen) {
-    if (Object.hasOwn(part, MARK)) return true;
+    if (Object.hasOwn(part, keyword)) return true;
     for (const [name, inner] of Object.entries(Object.getOwnPropertyDescriptors(part)))
       if (name !== "~standard" && typeof inner.value === "object" && inner.value !== null) seen.add(inner.value);
   }

@@ -128,7 +128,8 @@ export function buildShape(root: Part, dialect: Dialect, where: string): Shape |
     const shape = emptyShape();
     shapes.set(part, shape);
     const mark = dialect.markOf(part);
-    if (mark !== undefined) shape.mark = checkMark(mark, `${where}: a mark`);
+    // A label has no roles: nobody receives the value as an unlabelled one.
+    if (mark !== undefined) shape.mark = mark === true ? [] : checkMark(mark, `${where}: a mark`);
     const followed = new Set<Part>();
     dialect.describe(part, shape, (inner) => {
       followed.add(inner);
@@ -151,7 +152,7 @@ export function buildShape(root: Part, dialect: Dialect, where: string): Shape |
   };
   const lostMark = (mark: unknown) =>
     new DefinitionError(
-      `${where}: the mark for ${JSON.stringify(mark)} is at a place that cannot be followed to the result: before a transform or a pipe, in a map or a set, or on the key of a record. Mark the output: visibleTo(schema.transform(...), roles), or .transform(...).pipe(schema with marks).`,
+      `${where}: ${mark === true ? "a label" : `the mark for ${JSON.stringify(mark)}`} is at a place that cannot be followed to the result: before a transform or a pipe, in a map or a set, or on the key of a record. Mark the output: visibleTo(schema.transform(...), roles), or .transform(...).pipe(schema with marks).`,
     );
   return shapeOf(root);
 }

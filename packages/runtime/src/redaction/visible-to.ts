@@ -3,7 +3,7 @@ import { MARK } from "@patchbay/schema";
 import { rolesAllow } from "@patchbay/protocol";
 import { checkRoles } from "../definition-checks.ts";
 import { DefinitionError } from "../errors.ts";
-import { isStandardSchema, isZod3, isZod4, type Schema, type Zod3Schema, type Zod4Schema } from "../schema/schema.ts";
+import { isStandardSchema, isZod3, isZod4, type Schema, type Zod3Schema } from "../schema/schema.ts";
 import { both, withDefinition } from "../schema/zod4.ts";
 
 /**
@@ -17,11 +17,21 @@ import { both, withDefinition } from "../schema/zod4.ts";
  */
 export function visibleTo<S extends Schema>(schema: S, roles: readonly string[]): S {
   const visible = checkMark(roles, "visibleTo");
-  if (isZod4(schema)) return markZod4(schema, visible);
-  if (isZod3(schema)) return markZod3(schema, visible);
-  if (!isStandardSchema(schema) && isJsonObject(schema)) return { ...schema, [MARK]: both(visible, schema[MARK]) };
+  return marked(schema, MARK, { in: "visibleTo", with: (before) => both(visible, before) });
+}
+
+/** A copy of a schema with a keyword that only this package reads. */
+export function marked<S extends Schema>(
+  schema: S,
+  keyword: string,
+  mark: { in: string; with: (before: unknown) => unknown },
+): S {
+  const added = (known: object) => ({ [keyword]: mark.with((known as Record<string, unknown>)[keyword]) });
+  if (isZod4(schema)) return withDefinition(schema, added(schema._zod.def)) as S;
+  if (isZod3(schema)) return markZod3(schema, added) as S;
+  if (!isStandardSchema(schema) && isJsonObject(schema)) return { ...schema, ...added(schema) };
   throw new DefinitionError(
-    "visibleTo() accepts schemas of zod 4, zod 3 and raw JSON Schema. Write this output with one of them.",
+    `${mark.in}() accepts schemas of zod 4, zod 3 and raw JSON Schema. Write this output with one of them.`,
   );
 }
 
@@ -46,11 +56,7 @@ export function sees(mark: readonly string[] | undefined, role: string | undefin
   return mark === undefined || rolesAllow([...mark], role);
 }
 
-function markZod4<S extends Zod4Schema>(schema: S, roles: readonly string[]): S {
-  return withDefinition(schema, { [MARK]: both(roles, (schema._zod.def as { [MARK]?: unknown })[MARK]) });
-}
-
-function markZod3<S extends Zod3Schema>(schema: S, roles: readonly string[]): S {
+function markZod3<S extends Zod3Schema>(schema: S, added: (known: object) => object): S {
   const { constructor: Kind, _def } = schema as unknown as { constructor: new (def: object) => S; _def: object };
-  return new Kind({ ..._def, [MARK]: both(roles, (_def as { [MARK]?: unknown })[MARK]) });
+  return new Kind({ ..._def, ...added(_def) });
 }

@@ -6,14 +6,13 @@ import { both, metadataOf } from "../schema/zod4.ts";
 import type { Dialect, Kind, Part, Shape } from "./shape.ts";
 import { refuseMisspelt } from "./visible-to.ts";
 
-type Marked = { [MARK]?: unknown };
-
-/** Reads zod 4 and zod mini schemas for redaction. */
-export const zod4Dialect = (where: string): Dialect => ({
+/** Reads zod 4 and zod mini schemas for the marks with a keyword. */
+export const zod4Dialect = (where: string, keyword: string): Dialect => ({
   markOf(part) {
     const metadata = readMetadata(part, where);
     refuseMisspelt(Object.keys(metadata), where);
-    const [own, meta] = [zod4Internals(part).def[MARK], metadata[MARK]];
+    const [own, meta] = [zod4Internals(part).def[keyword], metadata[keyword]];
+    if (keyword !== MARK) return own ?? meta;
     // A mark in the metadata that is not a list fails later, in checkMark().
     return Array.isArray(own) && Array.isArray(meta) ? both(own as string[], meta) : (meta ?? own);
   },
@@ -25,9 +24,9 @@ export const zod4Dialect = (where: string): Dialect => ({
   },
 });
 
-/** Reads zod 3 schemas for redaction. */
-export const zod3Dialect: Dialect = {
-  markOf: (part) => zod3Definition(part)[MARK],
+/** Reads zod 3 schemas for the marks with a keyword. */
+export const zod3Dialect = (keyword: string): Dialect => ({
+  markOf: (part) => zod3Definition(part)[keyword],
   describe,
   *within(part) {
     const definition = zod3Definition(part);
@@ -35,7 +34,7 @@ export const zod3Dialect: Dialect = {
     yield* zod3SchemasIn(innerOfLazy(part));
     for (const value of Object.values(definition)) yield* zod3SchemasIn(value);
   },
-};
+});
 
 /** Types whose output has only this JSON type. Other types may output any value. */
 const KINDS: Record<string, Kind> = {
@@ -88,9 +87,9 @@ function readMetadata(part: Part, where: string): Readonly<Record<string, unknow
   }
 }
 
-const zod4Internals = (part: Part) => (part as { _zod: { traits: Set<string>; def: Marked } })._zod;
+const zod4Internals = (part: Part) => (part as { _zod: { traits: Set<string>; def: Record<string, unknown> } })._zod;
 
-const zod3Definition = (part: Part) => (part as { _def: Marked & { shape?: () => object } })._def;
+const zod3Definition = (part: Part) => (part as { _def: Record<string, unknown> & { shape?: () => object } })._def;
 
 /** Definition properties with data instead of schemas. Reading a default may compute it. */
 const DATA = new Set(["defaultValue", "values", "entries"]);

@@ -17,6 +17,7 @@ const APPROVAL = {
   arguments: json("arguments"),
   argumentsHash: text("arguments_hash"),
   reason: text("reason"),
+  flow: json("flow"),
   by: json("decides"),
   edit: json("edit"),
   fourEyes: flag("four_eyes"),

@@ -1,4 +1,4 @@
-import type { ApprovalStatus, GrantedApproval } from "@patchbay/protocol";
+import type { ApprovalStatus, FlowNotice, GrantedApproval } from "@patchbay/protocol";
 import { isoTime, type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { VisibleTo } from "../callers.ts";
 import type { Page, PageAsked } from "./page.ts";
@@ -14,6 +14,8 @@ export interface NewApproval {
   argumentsHash: string;
   /** Why the owner's code asks for the approval. */
   reason?: string;
+  /** What the data-flow rules ask about. */
+  flow?: FlowNotice;
   /** The roles that may decide; `caller` means the run's own role. */
   by: readonly string[];
   /** Argument members that a decision may change. */

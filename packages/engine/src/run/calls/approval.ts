@@ -2,7 +2,9 @@ import {
   APPROVAL_REQUIRED,
   type ApprovalRequest,
   approvalIdOf,
+  approvalRuleOf,
   type CallOutcome,
+  type FlowFault,
   type FunctionManifest,
   LIMITS,
   type RunEvent,
@@ -13,6 +15,7 @@ import type { ApprovalRecord, NewApproval } from "../../ports/store/approvals.ts
 import type { Delivery, FunctionSession } from "../../ports/function-gateway.ts";
 import type { CallRecord } from "../../ports/records.ts";
 import { callFailure, type CallFailure } from "../../ports/refusal.ts";
+import { noticeOf } from "./flow.ts";
 import { type Journal, type JournalEntry, runEntry } from "./journal.ts";
 import { NOT_RUN, notRun } from "./limits.ts";
 import { withRetry } from "../run-context.ts";
@@ -35,15 +38,18 @@ export const isPending = ({ outcome, approval }: CallRecord): boolean => !outcom
  * need: a runtime cannot make a call wait for people by itself, or twice.
  */
 export async function requestApproval(
-  { run, functions }: RunState,
+  state: RunState,
   call: CallRecord,
   delivery: Delivery,
   { clock, journal }: Pick<ActiveRun, "clock" | "journal">,
+  flowFault?: FlowFault,
 ): Promise<boolean> {
   if (delivery.kind !== "outcome" || delivery.outcome.ok || delivery.outcome.code !== "approval_required") return false;
-  const rule = functions.get(call.functionName)?.approval;
+  const { run, functions } = state;
+  const asking = functions.get(call.functionName);
+  const rule = asking && approvalRuleOf(asking);
   if (!rule || call.approval) return false;
-  const { message } = delivery.outcome;
+  const { message, flowFault: fault = flowFault } = delivery.outcome;
   const asked: NewApproval = {
     approvalId: approvalIdOf(call.callId),
     callId: call.callId,
@@ -51,6 +57,7 @@ export async function requestApproval(
     arguments: call.arguments,
     argumentsHash: argumentsHash(call.arguments),
     ...(message !== APPROVAL_REQUIRED && { reason: message.slice(0, LIMITS.approvalReasonUnits) }),
+    ...(fault && { flow: noticeOf(state, call, fault) }),
     by: rule.by,
     edit: rule.edit ?? [],
     fourEyes: rule.fourEyes,
@@ -71,12 +78,12 @@ export async function requestApproval(
 
 /** A request as events and responses show it. */
 export function requestOf(approval: ApprovalRecord): ApprovalRequest {
-  const { approvalId, functionName: toolName, reason, by, expiresAt } = approval;
+  const { approvalId, functionName: toolName, reason, flow, by, expiresAt } = approval;
   return {
     approvalId,
     toolName,
     parameters: approval.arguments,
-    ...present({ reason }),
+    ...present({ reason, flow }),
     by: [...by],
     expiresAt: isoTime(expiresAt),
   };
@@ -191,14 +198,14 @@ function changedSince(asked: FunctionManifest, session: FunctionSession | undefi
 }
 
 /** What an approval relies on. */
-const termsOf = ({ inputSchema, keepsUnlisted, roles, conditional, effect, approval }: FunctionManifest): string =>
+const termsOf = ({ inputSchema, keepsUnlisted, roles, conditional, effect, ...one }: FunctionManifest): string =>
   canonicalJson({
     inputSchema,
     keepsUnlisted: keepsUnlisted ?? false,
     roles,
     conditional,
     effect,
-    approval: approval ?? null,
+    approval: approvalRuleOf(one) ?? null,
   });
 
 /** A decision's event. */

@@ -19,6 +19,7 @@ import { newId } from "../start/new-run.ts";
 import { type ActiveRun, callsOf, type RunState } from "../state.ts";
 import * as approvals from "./approval.ts";
 import * as attempts from "./attempts.ts";
+import { type FlowVerdict, judgeFlow } from "./flow.ts";
 import { permittedCall } from "./permits.ts";
 import { callEntries, deprecatedUse, disagreement } from "./journal.ts";
 import { createCallCounter, limitResult, NOT_RUN } from "./limits.ts";
@@ -191,11 +192,17 @@ async function attempt(
     // A recovered attempt may have been sent before.
     const waitMs = recover ? 0 : attempts.pauseLeftMs(call, clock.now());
     if (waitMs > 0) await clock.sleep(waitMs, { signal });
-    const delivery = await permitted.deliver(() => deliver(state, call, active, { recover }), { recover });
+    const flow = recover || call.approval ? undefined : judgeFlow(state, call, manifest);
+    if (flow?.fault) active.observer.flowDisallowed(call, manifest.flow?.mode, flow.fault);
+    if (flow?.refusal) {
+      call.outcome = flow.refusal;
+      break;
+    }
+    const delivery = await permitted.deliver(() => deliver(state, call, active, { recover, flow }), { recover });
     // The runtime treats the next attempt as the acknowledgement.
     if (delivery.kind !== "undelivered" && kept.answer?.instanceId === call.instanceId) kept.answer = undefined;
     if (delivery.kind === "outcome") kept.answer = addressOf(state.run, call);
-    if (await approvals.requestApproval(state, call, delivery, active))
+    if (await approvals.requestApproval(state, call, delivery, active, flow?.fault))
       return active.gateway.acknowledge(addressOf(state.run, call));
     const { offeredMs } = state;
     const next = attempts.afterDelivery(call, delivery, { manifest, remainingMs: remainingMs(), offeredMs });
@@ -265,7 +272,7 @@ function deliver(
   { run, functions }: RunState,
   call: CallRecord,
   { gateway, journal, remainingMs, signal, trace }: ActiveCall,
-  { recover }: { recover: boolean },
+  { recover, flow }: { recover: boolean; flow: FlowVerdict | undefined },
 ): Promise<Delivery> {
   const { timeoutMs } = functions.get(call.functionName)!;
   const order: CallOrder = {
@@ -278,7 +285,7 @@ function deliver(
     timeoutMs: Math.max(0, Math.min(timeoutMs, remainingMs())),
     ...callerOf(run.request),
     ...(isUnsure(call) && { unsure: true }),
-    ...present({ sessionId: run.sessionId }),
+    ...present({ sessionId: run.sessionId, flow: flow?.flow }),
     ...present({ approval: call.approval && grantOf(call.approval), afterMs: call.earlier?.at(-1)?.endedAt, trace }),
   };
   const options = {

@@ -8,6 +8,7 @@ import type { AuditEntry, RunRecord } from "../../ports/records.ts";
 import { type History, LeaseLost } from "../../ports/store/run-store.ts";
 import type { Segment } from "../../ports/tracing.ts";
 import { answered, type Ending, failed } from "../answer.ts";
+import { recallFlow } from "../calls/flow.ts";
 import { closeApprovals, type Decided } from "../calls/approval.ts";
 import {
   callEntries,
@@ -200,7 +201,8 @@ async function restore(progress: Progress, atHand: AtHand, { runs, runtimes, mod
   const maxBytes = historyBytes(run, functionsOf(run, manifest).shown, chosen.model);
   const { threadId, ...scope } = historyScope(run);
   const history = atHand.history ?? (await runs.history(threadId, { ...scope, maxBytes }));
-  return createState(progress, { ...atHand, ...chosen, manifest, history });
+  const flow = await recallFlow(run, manifest, history.entries, runs);
+  return createState(progress, { ...atHand, ...chosen, manifest, history, flow });
 }
 
 /** The entry for a run's end, with the decisions that the run did not reach. */

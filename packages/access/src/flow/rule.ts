@@ -1,0 +1,129 @@
+import type { FlowEvidence, FlowFault, FunctionManifest } from "@patchbay/protocol";
+import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
+import { mapSchema } from "@patchbay/schema";
+import { digestOf, leavesOf, memberOf } from "./results.ts";
+import { type CallersWords, deedsOf, normalForm, tokensOf } from "./words.ts";
+
+/** What a run has seen before a call. */
+export interface FlowFacts {
+  words: CallersWords;
+  /** Results with trusted values. */
+  results: readonly FlowEvidence[];
+  /** True once the run has received something that strangers can write. */
+  tainted: boolean;
+  /** True once the run has received a secret. */
+  secret: boolean;
+  /** True if the caller wrote the arguments. */
+  direct?: boolean | undefined;
+}
+
+/** True for functions whose calls harm, or leave the house. */
+const isGrave = ({ effect, flow }: FunctionManifest): boolean => effect === "destructive" || (flow?.sends ?? []).length > 0;
+
+/** Why the data-flow rules do not allow a call. Undefined if they do. */
+export function flowFault(one: FunctionManifest, given: JsonValue, facts: FlowFacts): FlowFault | undefined {
+  if (facts.direct === true) return undefined;
+  const { targets = {}, sends = [], verbs } = one.flow ?? {};
+  const grave = isGrave(one) && facts.tainted;
+  const deeds = deedsOf(one.name, verbs);
+  for (const [member, from] of Object.entries(targets)) {
+    if (from === "any") continue;
+    for (const form of targetsIn(memberOf(given, member), listedIn(one.inputSchema))) {
+      const rule = targetFault(form, { from, grave, deeds }, facts);
+      if (rule !== undefined) return { rule, member, value: digestOf(form ?? "") };
+    }
+  }
+  const [first] = sends;
+  if (first !== undefined && facts.secret) return { rule: "secret", member: first };
+  if (!facts.tainted) return undefined;
+  for (const member of sends)
+    for (const link of linksIn(memberOf(given, member)))
+      if (!facts.words.has(link)) return { rule: "link", member, value: digestOf(link) };
+  return undefined;
+}
+
+/** The values in a target, with the member names that the schema does not list: in a record, they are data. */
+function* targetsIn(value: JsonValue | undefined, listed: ReadonlySet<string>): Iterable<string | undefined> {
+  if (typeof value === "string" || typeof value === "number") {
+    if (String(value).trim() !== "") yield normalForm(value);
+  } else if (typeof value === "object" && value !== null)
+    for (const [name, inner] of Object.entries(value)) {
+      if (!Array.isArray(value) && !listed.has(name)) yield normalForm(name);
+      yield* targetsIn(inner, listed);
+    }
+}
+
+const listed = new WeakMap<JsonObject, ReadonlySet<string>>();
+
+/** The member names that a schema lists anywhere. */
+function listedIn(schema: JsonObject): ReadonlySet<string> {
+  const known = listed.get(schema);
+  if (known) return known;
+  const names = new Set<string>();
+  mapSchema(schema, (part) => {
+    for (const name of Object.keys(isJsonObject(part["properties"]) ? part["properties"] : {})) names.add(name);
+    return part;
+  });
+  listed.set(schema, names);
+  return names;
+}
+
+function targetFault(
+  form: string | undefined,
+  { from, grave, deeds }: { from: "caller" | "trusted"; grave: boolean; deeds: ReadonlySet<string> },
+  { words, results }: FlowFacts,
+): FlowFault["rule"] | undefined {
+  if (form === undefined) return "target";
+  if (words.has(form)) {
+    // A caller names values for other purposes, too.
+    return grave && !words.asks(form, deeds) && !isChosen(form, deeds, { words, results }) ? "mention" : undefined;
+  }
+  if (from === "caller" || !results.some((one) => placesIn(one, digestOf(form)).length > 0)) return "target";
+  return grave && !isChosen(form, deeds, { words, results }) ? "choice" : undefined;
+}
+
+/** The records of a result that have the value. */
+const placesIn = ({ records }: FlowEvidence, digest: string): number[] =>
+  records.flatMap(({ values }, i) => (values.includes(digest) ? [i] : []));
+
+/** True if the caller's words choose the record that has the value, and no other. */
+function isChosen(
+  form: string,
+  deeds: ReadonlySet<string>,
+  { words, results }: Pick<FlowFacts, "words" | "results">,
+): boolean {
+  const digest = digestOf(form);
+  const named = new Set([...words.named(deeds)].map(digestOf));
+  const isNamed = (value: string): boolean => value !== digest && named.has(value);
+  return results.some((one) =>
+    placesIn(one, digest).some((place) => {
+      for (let at = place; at >= 0; at = one.records[at]!.in) {
+        const names = one.records[at]!.values.filter(isNamed);
+        if (names.some((name) => placesIn(one, name).length === 1)) return true;
+        // The caller chose the record around, and this one is not its only one.
+        if (one.records.filter((other) => other.in === one.records[at]!.in).length > 1) return false;
+      }
+      return one.asked.some(isNamed);
+    }),
+  );
+}
+
+/** Links in any form: with a scheme, as Markdown, without a scheme, and addresses of mail. */
+const LINK = /(?:[a-z][a-z0-9+.-]*:\/\/|www\.|mailto:)[^\s<>"'()[\]{}]+|[^\s<>"'()[\]{}@/]+\.[a-z]{2,}(?:[/?#:][^\s<>"'()[\]{}]*)?/gi;
+
+function* linksIn(value: JsonValue | undefined): Iterable<string> {
+  if (value === undefined) return;
+  for (const { value: text } of leavesOf(value))
+    for (const [link] of String(text).normalize("NFKC").matchAll(LINK)) yield* tokensOf(link);
+}
+
+const EXPLAINED: Record<FlowFault["rule"], (member: string) => string> = {
+  target: (member) => `"${member}" has a value that neither the caller nor a trusted result gave.`,
+  mention: (member) => `The caller names the value of "${member}", and does not ask for this call with it.`,
+  choice: (member) => `The caller did not choose the value of "${member}" among those of the results.`,
+  secret: (member) => `The run has received a secret, and "${member}" leaves your systems.`,
+  link: (member) => `"${member}" has a link that the caller did not write.`,
+};
+
+/** Why a call is not allowed, for people and the model. */
+export const explainFlow = ({ rule, member }: FlowFault): string => EXPLAINED[rule](member);

@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { callersWords, normalForm } from "../src/flow/words.ts";
+import { deedsOf } from "../src/flow/words.ts";
+
+const PAY = deedsOf("pay_bill");
+const SEND = deedsOf("send_email");
+
+const FORMS = [
+  ["Bob@X.com", "bob@x.com"],
+  ["<bob@x.com>,", "bob@x.com"],
+  ["DE89 3704 0044 0532 0130 00", "DE89370400440532013000"],
+  ["+49 (30) 1234-567", "+49301234567"],
+  ["“Bob  Smith”", "bob smith"],
+  ["ﬁle.txt", "file.txt"],
+  ["https://X.com/a/", "https://x.com/a"],
+  ["b\u200Bob", "bob"],
+];
+test.each(FORMS)("%s and %s have one form", (one, other) => {
+  expect(normalForm(one)).toBe(normalForm(other));
+});
+
+test.each(["", " ", "13", "999", "1,5", "--"])("%j says nothing", (value) => {
+  expect(normalForm(value)).toBeUndefined();
+});
+
+const NAMED: [string, string, boolean][] = [
+  ["Pay acc-771 today.", "acc-771", true],
+  ["Pay acc-7712 today.", "acc-771", false],
+  ["Mail bob@x.com.", "bob@x.com", true],
+  ["Mail bob@x.com.", "x.com", false],
+  ["Mail bob@x.com.", "bob", false],
+  ["See https://x.com/a?b=1", "x.com", false],
+  ["Pay Bob Smith", "Bob Smith", true],
+  ["Pay Bob Smithson", "Bob Smith", false],
+  ["Pay DE89 3704 0044 0532 0130 00 now", "DE89370400440532013000", true],
+  ["Call 030 1234567", "+4930 1234567", false],
+];
+test.each(NAMED)("%s names %s: %s", (query, value, named) => {
+  expect(callersWords([query], []).has(normalForm(value)!)).toBe(named);
+});
+
+const ASKED: [string, string, ReadonlySet<string>, boolean][] = [
+  ["Pay acc-771", "acc-771", PAY, true],
+  ["Please could you transfer 50 to acc-771?", "acc-771", PAY, true],
+  ["I'd like to pay acc-771", "acc-771", PAY, true],
+  ["This looks like fraud: acc-771", "acc-771", PAY, false],
+  ["Do not pay acc-771", "acc-771", PAY, false],
+  ["Did I pay acc-771?", "acc-771", PAY, false],
+  ["Pay acc-1 and flag acc-771", "acc-771", PAY, false],
+  ["Pay acc-1 and flag acc-771", "acc-1", PAY, true],
+  ["Pay acc-1. My old account is acc-771", "acc-771", PAY, false],
+  ["Send the report to bob@x.com, alice@y.com and carl@z.com", "carl@z.com", SEND, true],
+  ["Send the report to Bob, Alice and Carl", "carl", SEND, true],
+  ["Look up bob@x.com", "bob@x.com", SEND, false],
+];
+test.each(ASKED)("%s asks for the deed with %s", (query, value, deeds, asks) => {
+  expect(callersWords([query], []).asks(normalForm(value)!, deeds)).toBe(asks);
+});

@@ -1,0 +1,139 @@
+import { type CallersWords, callersWords, contextForms, digestOf, evidenceOf, explainFlow, flowFault, leavesOf, pathText } from "@patchbay/access";
+import type { CallFlow, FlowEvidence, FlowFault, FlowNotice, FlowSource, FunctionManifest, Manifest } from "@patchbay/protocol";
+import { type CallRecord, callerOf, type RunRecord } from "../../ports/records.ts";
+import { callFailure, type CallFailure } from "../../ports/refusal.ts";
+import type { HistoryEntry, RunStore } from "../../ports/store/run-store.ts";
+import type { RunState } from "../state.ts";
+
+/** Characters of the caller that a call's frame has, the newest first. */
+const MOST_WORDS = 65_536;
+
+/** What a run knows for its data-flow rules: the texts of its caller, and the results of the thread's earlier runs. */
+export interface FlowMemory {
+  words: readonly string[];
+  earlier: readonly PastCall[];
+}
+
+/** An ended call of this run or an earlier one. */
+interface PastCall {
+  runId: string;
+  call: CallRecord;
+}
+
+/** What a run needs for its data-flow rules. Undefined without rules, which then cost nothing. */
+export async function recallFlow(
+  run: RunRecord,
+  { functions }: Manifest,
+  history: readonly HistoryEntry[],
+  runs: Pick<RunStore, "get" | "checkpoint">,
+): Promise<FlowMemory | undefined> {
+  if (functions.every(({ flow }) => flow?.mode === undefined)) return undefined;
+  const { query, quoted = [] } = run.request;
+  const before = await Promise.all(
+    history.map(async ({ runId }) => {
+      const [earlier, { calls }] = await Promise.all([runs.get(run.agentId, runId), runs.checkpoint(runId)]);
+      return { words: earlier ? [earlier.request.query] : [], calls: calls.map((call) => ({ runId, call })) };
+    }),
+  );
+  return {
+    words: [query, ...quoted.flatMap(({ from, text }) => (from === "user" ? [text] : [])), ...before.flatMap(({ words }) => words)],
+    earlier: before.flatMap(({ calls }) => calls),
+  };
+}
+
+/** The decision of a function's data-flow rules on a call. */
+export interface FlowVerdict {
+  /** For the runtime, which decides again. */
+  flow: CallFlow;
+  fault?: FlowFault;
+  /** The outcome of a call that does not run. */
+  refusal?: CallFailure;
+}
+
+/** Decides on a call before it is delivered. Undefined for a function without rules. */
+export function judgeFlow(state: RunState, call: CallRecord, manifest: FunctionManifest): FlowVerdict | undefined {
+  const { mode, by = [], targets, sends } = manifest.flow ?? {};
+  if (!state.flow || mode === undefined || !(targets ?? sends)) return undefined;
+  const { request } = state.run;
+  const ended = endedBefore(state, call);
+  const results = ended.map(evidenceOfPast);
+  const words = callersWords(state.flow.words, [...contextForms(callerOf(request).context)]);
+  // What the client says that an assistant wrote, may repeat anything.
+  const quotes = (request.quoted ?? []).some(({ from }) => from === "assistant");
+  const tainted = quotes || results.some(({ untrusted }) => untrusted.length > 0);
+  const secret = results.some((one) => one.secret.length > 0);
+  const direct = request.testCall !== undefined;
+  const facts = { words, results: withoutWritten(ended, state, words), tainted, secret, direct };
+  const fault = flowFault(manifest, call.arguments, facts);
+  const asks = fault !== undefined && mode === "ask";
+  const flow = { words: newest(state.flow.words), results: relevant(results, call), tainted, secret, asks, ...(direct && { direct }) };
+  if (!fault) return { flow };
+  const refused = mode === "deny" || (asks && by.length === 0 && !manifest.approval);
+  return { flow, fault, ...(refused && { refusal: callFailure("denied", explainFlow(fault), "flow") }) };
+}
+
+const endedBefore = ({ flow, calls, run: { runId } }: RunState, call: CallRecord): PastCall[] =>
+  [...flow!.earlier, ...calls.map((one) => ({ runId, call: one }))].filter((one) => one.call !== call && one.call.outcome);
+
+/** A fault as the approver reads it. */
+export function noticeOf(state: RunState, call: CallRecord, { value, ...fault }: FlowFault): FlowNotice {
+  return { ...fault, source: state.flow ? sourceOf(value, endedBefore(state, call)) : "model" };
+}
+
+/** Outcomes do not change, so each is read once. */
+const read = new WeakMap<object, FlowEvidence>();
+
+function evidenceOfPast({ runId, call }: PastCall): FlowEvidence {
+  const outcome = call.outcome!;
+  const known = read.get(outcome);
+  if (known) return known;
+  const { callId, functionName, arguments: given } = call;
+  const evidence = evidenceOf({ runId, callId, functionName, arguments: given, outcome });
+  read.set(outcome, evidence);
+  return evidence;
+}
+
+/**
+ * The results without values that a call wrote after something untrusted: read back, they would look like the owner's. What the caller
+ * named stays.
+ */
+function withoutWritten(
+  ended: readonly PastCall[],
+  { functions }: Pick<RunState, "functions">,
+  words: CallersWords,
+): FlowEvidence[] {
+  const written = new Set<string>();
+  let tainted = false;
+  return ended.map((past) => {
+    const one = evidenceOfPast(past);
+    const isOwn = (value: string): boolean => !written.has(value);
+    const records = one.records.map((record) => ({ ...record, values: record.values.filter(isOwn) }));
+    tainted ||= one.untrusted.length > 0;
+    if (tainted && functions.get(one.functionName)?.effect !== "read")
+      for (const form of contextForms(past.call.arguments)) if (!words.has(form)) written.add(digestOf(form));
+    return { ...one, records };
+  });
+}
+
+/** The results that have one of the call's values. */
+function relevant(results: readonly FlowEvidence[], { arguments: given }: CallRecord): FlowEvidence[] {
+  const values = new Set([...contextForms(given)].map(digestOf));
+  return results.filter(({ records }) => records.some((one) => one.values.some((value) => values.has(value))));
+}
+
+function newest(words: readonly string[]): string[] {
+  let left = MOST_WORDS;
+  return words.filter(({ length }) => (left -= length) >= 0);
+}
+
+/** The newest result that has the value. */
+function sourceOf(value: string | undefined, ended: readonly PastCall[]): FlowSource {
+  for (const { call } of ended.toReversed()) {
+    const { outcome, callId: toolCallId, functionName: toolName } = call;
+    if (value === undefined || !outcome?.ok) continue;
+    for (const { form, path } of leavesOf(outcome.value))
+      if (form !== undefined && digestOf(form) === value) return { toolCallId, toolName, path: pathText(path) };
+  }
+  return "model";
+}
+

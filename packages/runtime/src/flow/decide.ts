@@ -1,0 +1,19 @@
+import { callersWords, contextForms, explainFlow, flowFault } from "@patchbay/access";
+import type { CallFlow, FlowFault, FunctionManifest } from "@patchbay/protocol";
+import type { JsonObject, JsonValue } from "@patchbay/kit";
+
+/** Without a word about the run, nothing is trusted. */
+const UNKNOWN: CallFlow = { words: [], results: [], tainted: true, secret: false, asks: false };
+
+/** How the data-flow rules end a call. Undefined if they allow it. */
+export function flowDecision(
+  manifest: FunctionManifest,
+  given: JsonValue,
+  { context, flow = UNKNOWN }: { context: JsonObject; flow?: CallFlow | undefined },
+): { fault: FlowFault; asks: boolean; reason: string } | undefined {
+  const { mode, by = [] } = manifest.flow ?? {};
+  if (mode === undefined || (mode === "report" && !flow.asks)) return undefined;
+  const words = callersWords(flow.words, [...contextForms(context)]);
+  const fault = flowFault(manifest, given, { ...flow, words });
+  return fault && { fault, asks: mode !== "deny" && by.length > 0, reason: explainFlow(fault) };
+}
