@@ -3,6 +3,7 @@ import { type AccessChange, asks, cellFor, change, isHidden, own, quote, who } f
 import { compareDefaultRole } from "./default-role.ts";
 import { compareGuards, compareParsing, compareTexts } from "./guards.ts";
 import { compareApproval, compareCode, compareEffect, compareInput, isSameCode } from "./calls.ts";
+import { compareFlow } from "./flow/compare.ts";
 import { compareOutput } from "./results.ts";
 import { compareRoles } from "./roles.ts";
 import { accessSurface, NO_ROLE } from "./surface.ts";
@@ -216,6 +217,7 @@ function* compareFunction(
     ...compareEffect(calls),
     ...compareInput(calls),
     ...compareParsing(`the input of ${name}`, before, after, isDecidedByCall(after)),
+    ...compareFlow(name, before, after),
     ...compareTexts(name, before, after),
   ];
   yield;

@@ -24,6 +24,7 @@ export interface AccessChange {
     | "subject"
     | "hook"
     | "parsing"
+    | "flow"
     | "modelContext"
     | "text"
     | "lock";

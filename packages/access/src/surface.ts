@@ -4,6 +4,7 @@ import {
   type LockedCell,
   type LockedFunction,
   rolesAllow,
+  type FlowRules,
   type FunctionManifest,
   type Manifest,
 } from "@patchbay/protocol";
@@ -65,7 +66,15 @@ function functionSurface(declared: FunctionManifest, columns: readonly string[],
     roles: Object.fromEntries(columns.map((column) => [column, cell(column)])),
     input: keepsUnlisted === true ? withOpenObjects(input, steps) : input,
     ...(outputSchema !== undefined && { output: withoutTexts(outputSchema, steps) }),
+    ...present({ flow: flowSurface(declared) }),
   };
+}
+
+function flowSurface({ flow, openWorld = false }: FunctionManifest): FlowRules | undefined {
+  if (!flow) return undefined;
+  const { targets, mode, returns = openWorld ? "untrusted" : "trusted", ...lists } = flow;
+  const sorted = Object.entries(lists).map(([name, list]) => [name, list?.toSorted()] as const);
+  return { ...present({ mode }), returns, ...Object.fromEntries(sorted), ...(targets && { targets: byName(Object.entries(targets)) }) };
 }
 
 const STEPS_OF_CELL = 10;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ApprovalRule } from "./approval.ts";
+import { FlowRules } from "./flow.ts";
 import { isJsonObject, type JsonObject } from "@patchbay/kit";
 import { LIMITS } from "./limits.ts";
 import { Effect } from "./manifest.ts";
@@ -41,6 +42,7 @@ const LockedFunction = z.strictObject({
   output: SchemaOrAny.optional(),
   parsing: Facts.optional(),
   texts: Facts.optional(),
+  flow: FlowRules.optional(),
 });
 /**
  * The locked access to one function. `parsing`: what the input schema does before it judges, by place and kind.

@@ -1,5 +1,5 @@
 import { type AccessLock, Effect } from "@patchbay/protocol";
-import { cellFor, NO_ROLE, quote } from "@patchbay/access";
+import { cellFor, flowPairs, NO_ROLE, quote } from "@patchbay/access";
 import { isJsonObject } from "@patchbay/kit";
 
 /**
@@ -15,9 +15,10 @@ export function parseNever(text: string): NeverList {
   const list = JSON.parse(text) as unknown;
   if (!isJsonObject(list)) throw new TypeError("it must be an object with a list of roles for each function");
   for (const [name, roles] of Object.entries(list)) {
-    if (!Array.isArray(roles) || roles.length === 0 || !roles.every((role) => typeof role === "string"))
+    if (name === FLOW) for (const pair of [roles].flat()) parsePair(pair);
+    else if (!Array.isArray(roles) || roles.length === 0 || !roles.every((role) => typeof role === "string"))
       throw new TypeError(`${quote(name)} must have a list of roles`);
-    if (name.startsWith("*") && name !== "*" && !EFFECTS.has(name))
+    if (name !== FLOW && name.startsWith("*") && name !== "*" && !EFFECTS.has(name))
       throw new TypeError(`${quote(name)} is not one of *, ${[...EFFECTS.keys()].join(", ")}`);
   }
   return list as Record<string, string[]>;
@@ -30,6 +31,7 @@ export function parseNever(text: string): NeverList {
 export function findForbidden(never: NeverList, now: AccessLock): string[] {
   const columns = new Set([NO_ROLE, ...Object.values(now.functions).flatMap(({ roles }) => Object.keys(roles))]);
   return Object.entries(never).flatMap(([name, roles]) => {
+    if (name === FLOW) return roles.flatMap((pair) => flowsOf(pair, now, [...columns]));
     const functions = Object.keys(now.functions).filter((functionName) => isMeant(name, functionName, now));
     const unknown = functions.length > 0 || name.startsWith("*") ? [] : [`the service has no function ${quote(name)}`];
     return [
@@ -40,6 +42,30 @@ export function findForbidden(never: NeverList, now: AccessLock): string[] {
       ...functions.flatMap((functionName) => roles.flatMap((role) => granted(functionName, role, now))),
     ];
   });
+}
+
+/** The member with forbidden pairs, such as `*untrusted -> *destructive`. */
+const FLOW = "flow";
+const KINDS = ["*untrusted", "*destructive", "*sends"];
+
+function parsePair(pair: unknown): [source: string, sink: string] {
+  const [source = "", sink = "", ...more] = typeof pair === "string" ? pair.split("->").map((part) => part.trim()) : [];
+  const unknown = [source, sink].find((part) => part === "" || (part.startsWith("*") && !KINDS.includes(part)));
+  if (unknown !== undefined || more.length > 0)
+    throw new TypeError(`"flow" must have pairs such as "*untrusted -> *destructive", with functions or ${KINDS.join(", ")}`);
+  return [source, sink];
+}
+
+/** Pairs that a role holds, and that no data-flow rule asks about or denies. */
+function flowsOf(pair: string, now: AccessLock, roles: readonly string[]): string[] {
+  const [from, to] = parsePair(pair);
+  const isSink = (name: string): boolean => {
+    const one = now.functions[name]!;
+    return to === name || (to === "*sends" ? (one.flow?.sends ?? []).length > 0 : to === "*destructive" && one.effect === "destructive");
+  };
+  return flowPairs(now, roles)
+    .filter(({ source, sink, verdict }) => verdict !== "asked" && verdict !== "denied" && (from === source || from === "*untrusted") && isSink(sink))
+    .map(({ role, source, sink }) => `data from ${source} may reach ${sink} as ${quote(role)}`);
 }
 
 function isMeant(name: string, functionName: string, { functions }: AccessLock): boolean {
