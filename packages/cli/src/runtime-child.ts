@@ -1,4 +1,5 @@
 import { fork } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Manifest } from "@patchbay/protocol";
@@ -52,6 +53,9 @@ export interface RuntimeOptions {
 /** The argument after the file with which the process sends spans. */
 export const OTEL = "--otel";
 
+/** No other runtime serves this control plane, and the next process accepts the results of the one before. */
+const FLOW_KEY = randomBytes(32).toString("base64url");
+
 /** Next to this file, also once bundled: chunks are directly in dist, as this file is in src. */
 const entry = fileURLToPath(new URL(`./runtime-process${extname(import.meta.filename)}`, import.meta.url));
 
@@ -63,7 +67,7 @@ export function launchRuntime(file: string, { onFile, otel }: RuntimeOptions): R
   const child = fork(entry, [file, ...(otel ? [OTEL] : [])], {
     stdio: ["ignore", 2, 2, "ipc"],
     execArgv: [],
-    env: startEnvironment,
+    env: { PATCHBAY_FLOW_KEY: FLOW_KEY, ...startEnvironment },
   });
   const send = (message: ToRuntime) => {
     if (child.connected) child.send(message);

@@ -6,6 +6,7 @@ import type { ConnectOptions, Log, Service } from "@patchbay/functions";
 import { type Environment, readEnvironment } from "./config.ts";
 import { lockPathOf, reportedLock } from "./lock-file.ts";
 import { createHumanLog, logLevel } from "./log.ts";
+import { flowKeysIn } from "./secret-files.ts";
 import { type ConnectionTarget, type FromRuntime, OTEL, type ToRuntime } from "./runtime-child.ts";
 import { startTelemetry, type StopTelemetry } from "./telemetry.ts";
 import { describeLoadError } from "@patchbay/loading/load-error";
@@ -58,7 +59,8 @@ async function serve(
   stopTelemetry?: StopTelemetry,
 ): Promise<void> {
   const { connect } = await import("@patchbay/functions");
-  const runtime = connect(service, { ...target, proxy: false, reportErrors: true, reportCases: true });
+  const flowKeys = flowKeysIn(readEnvironment());
+  const runtime = connect(service, { ...target, flowKeys, proxy: false, reportErrors: true, reportCases: true });
   process.on("message", (message: ToRuntime) => {
     if (message.type === "stop")
       void runtime

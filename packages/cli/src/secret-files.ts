@@ -11,6 +11,7 @@ export const SECRETS = [
   "PATCHBAY_NATS",
   "PATCHBAY_API_KEY",
   "PATCHBAY_RUNTIME_KEY",
+  "PATCHBAY_FLOW_KEY",
   "PATCHBAY_SERVICE_TOKEN",
   "PATCHBAY_PROXY",
   "PATCHBAY_METRICS_TOKEN",
@@ -57,3 +58,7 @@ export function secretFrom(variable: string, file: string): string {
   if (value === "") throw new CommandFailure(`${variable} names an empty file: ${file}`);
   return value;
 }
+
+/** The flow keys in an environment, the newest first: one in each line. */
+export const flowKeysIn = (environment: Record<string, string | undefined>): string[] =>
+  (environment["PATCHBAY_FLOW_KEY"] ?? "").split(/\s+/).filter((key) => key !== "");

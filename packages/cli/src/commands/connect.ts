@@ -1,4 +1,4 @@
-import type { Connection } from "@patchbay/functions";
+import type { Connection, ConnectOptions as ConnectOptionsOfRuntime } from "@patchbay/functions";
 import { LIMITS } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import { InvalidArgumentError, type Command } from "commander";
@@ -9,6 +9,7 @@ import { serveHealth } from "../health.ts";
 import * as flags from "../options.ts";
 import { option } from "../options.ts";
 import { keepStdoutForResults, printJson } from "../output.ts";
+import { flowKeysIn } from "../secret-files.ts";
 import { findServiceFile, loadService } from "../service-file.ts";
 import { drain, shutdownRequested } from "../serving.ts";
 import { startTelemetry } from "../telemetry.ts";
@@ -55,7 +56,7 @@ export function addConnectCommand(program: Command): void {
     .argument("<file>", "module whose default export is what defineService() returned")
     .addHelpText(
       "after",
-      "\nAn access.lock.json next to FILE is sent as well: the console's Access page shows what changed since.",
+      "\nAn access.lock.json next to FILE is sent as well: the console's Access page shows what changed since.\nPATCHBAY_FLOW_KEY_FILE names the file with the flow keys of a service with data-flow rules, the newest in the first line.",
     )
     .action((file: string, options: ConnectOptions) => {
       const key = flags.keyOr(options.key, "PATCHBAY_RUNTIME_KEY");
@@ -90,8 +91,17 @@ async function connectFile(file: string, options: ConnectOptions & { key: string
   const { reportedLock } = await import("../lock-file.ts");
   const lock = await reportedLock(path, log);
   const shutdown = shutdownRequested();
-  runtime = connect(service, {
+  const flowKeys = flowKeysIn(readEnvironment());
+  const connectAs = (given: ConnectOptionsOfRuntime) => {
+    try {
+      return connect(service, given);
+    } catch (error) {
+      throw new CommandFailure(reasonOf(error));
+    }
+  };
+  runtime = connectAs({
     ...lock,
+    flowKeys,
     url: options.url,
     agentId: options.agent,
     key: options.key,
