@@ -53,6 +53,11 @@ const VARIABLES: Readonly<Record<string, { readBy: string; description: string }
     description:
       "Deprecated: the key if neither `--key` nor `PATCHBAY_RUNTIME_KEY` (`connect`) or `PATCHBAY_API_KEY` (`query`, `doctor`) is set. The command then writes a warning.",
   },
+  PATCHBAY_FLOW_KEY: {
+    readBy: "`connect`, `dev`",
+    description:
+      "Flow keys of a service with data-flow rules, the newest first, one in each line. Default: none; a new one in `dev`. Usually given as `PATCHBAY_FLOW_KEY_FILE`.",
+  },
   PATCHBAY_LOG: {
     readBy: "`serve`, `dev`, `connect`",
     description:
