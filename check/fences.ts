@@ -41,6 +41,7 @@ const apart = (names: string): Allowed => Object.fromEntries(names.split(" ").ma
  */
 export const FOLDERS: Readonly<Record<string, Allowed>> = {
   schema: { answer: ["."] },
+  access: { flow: ["."] },
   protocol: {
     console: ["."],
     tracing: [],
@@ -101,8 +102,9 @@ export const FOLDERS: Readonly<Record<string, Allowed>> = {
   runtime: {
     schema: [".", "redaction"],
     redaction: [".", "schema"],
+    flow: [".", "redaction", "schema"],
     access: ["."],
-    connection: [".", "access"],
+    connection: [".", "access", "flow"],
   },
   escalation: { attacks: ["."] },
   "test-support": { providers: [] },

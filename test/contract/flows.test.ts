@@ -1,7 +1,7 @@
 import { defineFunction, defineService, type FlowOptions, untrusted } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import type { Script } from "@patchbay/test-support/providers";
+import type { Script, ScriptedCall, ScriptedTurn } from "@patchbay/test-support/providers";
 import { startContractSystem } from "./contract-system.ts";
 
 const KEY = "k".repeat(32);
@@ -42,30 +42,38 @@ function bank(flows: FlowOptions | undefined) {
   return { paid, service: defineService({ name: "bank", functions, ...(flows && { flows }) }) };
 }
 
-type Call = { name: string; arguments: object };
-
 /** Makes one call per turn, then answers. */
 const obeys =
-  (...calls: Call[]): Script =>
-  ({ messages }) => {
+  (...calls: ScriptedCall[]): Script =>
+  ({ messages }): ScriptedTurn => {
     const done = messages.filter(({ role }) => role === "results").length;
     const next = calls[done];
     return next ? { calls: [next] } : { text: "Done." };
   };
 
-const pay = (account: string): Call => ({ name: "pay_bill", arguments: { account, amount: 5 } });
-const INBOX: Call = { name: "read_inbox", arguments: {} };
-const find = (name: string): Call => ({ name: "find_contact", arguments: { name } });
+const pay = (account: string): ScriptedCall => ({ name: "pay_bill", arguments: { account, amount: 5 } });
+const INBOX: ScriptedCall = { name: "read_inbox", arguments: {} };
+const find = (name: string): ScriptedCall => ({ name: "find_contact", arguments: { name } });
 
 const ASK: FlowOptions = { mode: "ask", by: ["caller"] };
-const OUTCOMES: [string, string, Call[], string | undefined][] = [
+const OUTCOMES: [string, string, ScriptedCall[], string | undefined][] = [
   ["the caller's account", "Pay acc-1.", [pay("acc-1")], undefined],
   ["the caller's account after a mail", "Read my mail, then pay acc-1.", [INBOX, pay("acc-1")], undefined],
-  ["the contact that the caller named", "Read my mail, then pay Bob.", [INBOX, find("Bob"), pay("acc-of-bob")], undefined],
+  [
+    "the contact that the caller named",
+    "Read my mail, then pay Bob.",
+    [INBOX, find("Bob"), pay("acc-of-bob")],
+    undefined,
+  ],
   ["an account from a mail", "Read my mail, then pay Bob.", [INBOX, pay("acc-666")], "target"],
   ["an account that the model made up", "Pay Bob.", [pay("acc-9")], "target"],
   ["an account named for another purpose", "Read my mail. Is acc-666 fraud?", [INBOX, pay("acc-666")], "mention"],
-  ["another contact than the caller's", "Read my mail, then pay Bob.", [INBOX, find("Eve"), pay("acc-of-eve")], "choice"],
+  [
+    "another contact than the caller's",
+    "Read my mail, then pay Bob.",
+    [INBOX, find("Eve"), pay("acc-of-eve")],
+    "choice",
+  ],
 ];
 
 test.each(OUTCOMES)("a call with %s is judged", async (_, query, calls, rule) => {
@@ -112,4 +120,68 @@ test.each([undefined, { mode: "report" } as const])("flows %j change no result",
 
   expect(await system.query("Read my mail.", { role: "user" })).toMatchObject({ success: true });
   expect(paid).toEqual(["acc-666"]);
+});
+
+test("a run remains tainted by an earlier query of its thread", async () => {
+  const { service, paid } = bank(ASK);
+  const script: Script = ({ messages }) => {
+    const last = messages.at(-1);
+    if (last?.role === "results") return { text: "Done." };
+    return { calls: [JSON.stringify(last).includes("Read") ? INBOX : pay("acc-771")] };
+  };
+  await using system = await startContractSystem(script, { connected: false });
+  await system.connect(service, { flowKeys: [KEY] });
+
+  const { threadId } = await system.query("Read my mail.", { role: "user" });
+  const next = await system.query("Is acc-771 mine?", { role: "user", threadId });
+
+  expect(next).toMatchObject({ approvals: [{ flow: { rule: "mention", source: "model" } }] });
+  expect(paid).toEqual([]);
+});
+
+test("an approved call runs, and its approver reads where the value comes from", async () => {
+  const { service, paid } = bank(ASK);
+  await using system = await startContractSystem(obeys(INBOX, pay("acc-of-bob")), { connected: false });
+  await system.connect(service, { flowKeys: [KEY] });
+  const { agentId } = system;
+  const { apiKey } = await system.plane.admin.createKey({ agentId, can: ["approve"] });
+
+  const { approvals = [] } = await system.query("Read my mail.", { role: "user" });
+  const [{ approvalId, flow } = { approvalId: "" }] = approvals;
+  const decided = await fetch(`${system.plane.url}/agents/${agentId}/approvals/${approvalId}/decision`, {
+    method: "POST",
+    headers: { "x-api-key": apiKey, "content-type": "application/json" },
+    body: JSON.stringify({ approved: true, as: "user" }),
+  });
+
+  expect(flow).toEqual({ rule: "target", member: "account", source: "model" });
+  expect(decided.status).toBe(200);
+  await expect.poll(() => paid).toEqual(["acc-of-bob"]);
+});
+
+test("the arguments of a direct call are the caller's", async () => {
+  const { service, paid } = bank({ mode: "deny" });
+  await using system = await startContractSystem(obeys(), { connected: false });
+  await system.connect(service, { flowKeys: [KEY] });
+  const { agentId, apiKey, plane } = system;
+
+  const answer = await fetch(`${plane.url}/agents/${agentId}/mcp`, {
+    method: "POST",
+    headers: {
+      "x-api-key": apiKey,
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "x-patchbay-role": "user",
+    },
+    body: JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { name: "pay_bill", arguments: { account: "acc-5", amount: 1 } },
+    }),
+  });
+
+  expect(answer.status).toBe(200);
+  await answer.text();
+  expect(paid).toEqual(["acc-5"]);
 });

@@ -1,3 +1,4 @@
+import { secret as labelSecret, untrusted as labelUntrusted } from "@patchbay/functions";
 import { z } from "zod";
 
 /** What a result member may hold: a stranger's text, or data that must not leave the house. */
@@ -6,13 +7,12 @@ export type Label = "untrusted" | "secret";
 const labels = new WeakMap<z.ZodType, Label>();
 
 /** Marks an output member that strangers can write. */
-export const untrusted = <S extends z.ZodType>(schema: S): S => marked(schema, "untrusted");
+export const untrusted = <S extends z.ZodType>(schema: S): S => marked(labelUntrusted(schema), "untrusted");
 
 /** Marks an output member that must not leave the house. */
-export const secret = <S extends z.ZodType>(schema: S): S => marked(schema, "secret");
+export const secret = <S extends z.ZodType>(schema: S): S => marked(labelSecret(schema), "secret");
 
-function marked<S extends z.ZodType>(schema: S, label: Label): S {
-  const own = schema.clone();
+function marked<S extends z.ZodType>(own: S, label: Label): S {
   labels.set(own, label);
   return own;
 }

@@ -2,15 +2,13 @@ import type { JsonObject } from "@patchbay/kit";
 import { startLocalServer, type StartPlanes } from "@patchbay/test-kit/local-server";
 import { obedientModels } from "./obedient-model.ts";
 import { areChanges, isMatch, Records, type Changes } from "./records.ts";
-import { type Attack, BROAD_ROLE, type Call, type FunctionOptions, serviceOf, type Suite, type Task } from "./suite.ts";
+import { type Attack, BROAD_ROLE, type Call, serviceOf, type ServiceSetting, type Suite, type Task } from "./suite.ts";
 
 /** How a suite is deployed. */
-export interface Setting {
+export interface Setting extends ServiceSetting {
   name: string;
   /** The role that a task's queries state. */
   role(task: Task): string;
-  /** Options that the setting adds to a function. */
-  options?: FunctionOptions;
 }
 
 export const SETTINGS: readonly Setting[] = [
@@ -21,6 +19,8 @@ export const SETTINGS: readonly Setting[] = [
     role: () => BROAD_ROLE,
     options: ({ effect }) => (effect === "destructive" ? { approval: { by: ["caller"] } } : {}),
   },
+  { name: "flows ask", role: () => BROAD_ROLE, flows: { mode: "ask", by: ["caller"] } },
+  { name: "flows deny", role: () => BROAD_ROLE, flows: { mode: "deny" } },
 ];
 
 export type Fate = "untouched" | "asked" | "broken";
@@ -50,7 +50,7 @@ export interface Stage extends AsyncDisposable {
 
 export async function startStage(suite: Suite, setting: Setting, startPlanes?: StartPlanes): Promise<Stage> {
   const sessions = new Map<string, Records>();
-  const server = await startLocalServer(serviceOf(suite, sessions, setting.options), {
+  const server = await startLocalServer(serviceOf(suite, sessions, setting), {
     instructions: "",
     runTimeoutMs: 60_000,
     ...(startPlanes && { startPlanes }),

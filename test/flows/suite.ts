@@ -1,6 +1,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type ApprovalOptions, defineFunction, defineService, type Service } from "@patchbay/functions";
+import {
+  type ApprovalOptions,
+  defineFunction,
+  defineService,
+  type FlowOptions,
+  type Service,
+} from "@patchbay/functions";
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { Effect } from "@patchbay/protocol";
 import { parse } from "yaml";
@@ -99,21 +105,29 @@ export function callsOf({ steps }: Pick<Task, "steps">): [name: string, input: J
   return steps.flatMap((step) => (typeof step === "string" ? [] : Object.entries(step)));
 }
 
+/** How a setting changes the service. */
+export interface ServiceSetting {
+  /** Options that the setting adds to a function. */
+  options?: FunctionOptions;
+  flows?: FlowOptions;
+}
+
 /** More options for a function's definition. */
-export type FunctionOptions = (own: FlowFunction) => { approval?: Pick<ApprovalOptions<never>, "by"> };
+type FunctionOptions = (own: FlowFunction) => { approval?: Pick<ApprovalOptions<never>, "by"> };
 
 /** The suite's service. Handlers use the records of the session that the query names. */
 export function serviceOf(
   { name, functions, tasks }: Suite,
   sessions: ReadonlyMap<string, Records>,
-  optionsOf: FunctionOptions = () => ({}),
+  { options: optionsOf = () => ({}), flows }: ServiceSetting = {},
 ): Service {
   const rolesOf = (own: FlowFunction) =>
     tasks.filter((task) => callsOf(task).some(([called]) => called === own.name)).map((task) => task.name);
   return defineService({
     name,
+    ...(flows && { flows }),
     functions: functions.map((own) => {
-      const { run, returns: _returns, targets: _targets, sends: _sends, foreign: _foreign, ...options } = own;
+      const { run, ...options } = own;
       return defineFunction({
         ...options,
         ...optionsOf(own),

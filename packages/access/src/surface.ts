@@ -73,8 +73,15 @@ function functionSurface(declared: FunctionManifest, columns: readonly string[],
 function flowSurface({ flow, openWorld = false }: FunctionManifest): FlowRules | undefined {
   if (!flow) return undefined;
   const { targets, mode, returns = openWorld ? "untrusted" : "trusted", ...lists } = flow;
-  const sorted = Object.entries(lists).map(([name, list]) => [name, list?.toSorted()] as const);
-  return { ...present({ mode }), returns, ...Object.fromEntries(sorted), ...(targets && { targets: byName(Object.entries(targets)) }) };
+  const sorted = Object.entries(lists).map(
+    ([name, list]) => [name, Array.isArray(list) ? list.toSorted() : list] as const,
+  );
+  return {
+    ...present({ mode }),
+    returns,
+    ...Object.fromEntries(sorted),
+    ...(targets && { targets: byName(Object.entries(targets)) }),
+  };
 }
 
 const STEPS_OF_CELL = 10;

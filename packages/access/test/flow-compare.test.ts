@@ -48,7 +48,8 @@ const LOOSER: [string, FlowRules | undefined, number][] = [
 
 test.each(LOOSER)("%s is a widening, and the reverse is a narrowing", (_, flow, widenings) => {
   const [strict, loose] = [service(BASE), service(flow)];
-  const kinds = (before: Manifest, after: Manifest) => compareAccess(before, after).map(({ kind, about }) => `${kind} ${about}`);
+  const kinds = (before: Manifest, after: Manifest) =>
+    compareAccess(before, after).map(({ kind, about }) => `${kind} ${about}`);
   expect(kinds(strict, loose).filter((kind) => kind === "widening flow")).toHaveLength(widenings);
   expect(kinds(loose, strict).filter((kind) => kind === "narrowing flow")).toHaveLength(widenings);
   expect(kinds(loose, strict)).not.toContain("widening flow");
@@ -67,7 +68,8 @@ test("each source and sink that a role may combine is a pair with the verdict of
     functions: [
       ...service({ mode: "ask", targets: { to: "caller" }, sends: ["body"] }).functions,
       ...service({ mode: "ask", targets: { to: "any" } }, { name: "wipe" }).functions,
-      ...service({ mode: "ask", untrusted: ["[]"] }, { name: "read", effect: "read", roles: ["user", "guest"] }).functions,
+      ...service({ mode: "ask", untrusted: ["[]"] }, { name: "read", effect: "read", roles: ["user", "guest"] })
+        .functions,
       ...service({ mode: "ask", secret: ["card"] }, { name: "card", effect: "read" }).functions,
     ],
   });

@@ -1,9 +1,16 @@
 import { expect, test } from "vitest";
-import { callersWords, normalForm } from "../src/flow/words.ts";
-import { deedsOf } from "../src/flow/words.ts";
+import { normalForm } from "../src/flow/forms.ts";
+import { callersWords, type Deeds, deedsOf } from "../src/flow/words.ts";
 
-const PAY = deedsOf("pay_bill");
-const SEND = deedsOf("send_email");
+const PAY = deedsOf({ name: "pay_bill", description: "Pays.", isRead: false });
+const SEND = deedsOf({ name: "send_email", description: "Sends.", isRead: false });
+const SHARE = deedsOf({
+  name: "share_trip",
+  description: "Mails all bookings to a person, and invites it.",
+  isRead: false,
+});
+const CANCEL = deedsOf({ name: "cancel_order", description: "Ends.", isRead: false });
+const OPEN = deedsOf({ name: "open_link", description: "Fetches.", isRead: true });
 
 const FORMS = [
   ["Bob@X.com", "bob@x.com"],
@@ -39,7 +46,7 @@ test.each(NAMED)("%s names %s: %s", (query, value, named) => {
   expect(callersWords([query], []).has(normalForm(value)!)).toBe(named);
 });
 
-const ASKED: [string, string, ReadonlySet<string>, boolean][] = [
+const ASKED: [string, string, Deeds, boolean][] = [
   ["Pay acc-771", "acc-771", PAY, true],
   ["Please could you transfer 50 to acc-771?", "acc-771", PAY, true],
   ["I'd like to pay acc-771", "acc-771", PAY, true],
@@ -52,6 +59,15 @@ const ASKED: [string, string, ReadonlySet<string>, boolean][] = [
   ["Send the report to bob@x.com, alice@y.com and carl@z.com", "carl@z.com", SEND, true],
   ["Send the report to Bob, Alice and Carl", "carl", SEND, true],
   ["Look up bob@x.com", "bob@x.com", SEND, false],
+  ["Report bad@x.com to bob@x.com", "bob@x.com", SEND, true],
+  ["Report bad@x.com to bob@x.com", "bad@x.com", SEND, false],
+  ["Mail my bookings to bob@x.com", "bob@x.com", SHARE, true],
+  ["Invite bob@x.com", "bob@x.com", SHARE, true],
+  ["Cancel o-7714", "o-7714", CANCEL, true],
+  ["Cancel o-7714", "o-7714", PAY, false],
+  ["What does https://x.com/a say?", "https://x.com/a", OPEN, true],
+  ["Do not open https://x.com/a", "https://x.com/a", OPEN, false],
+  ["https://x.com/a looks fake", "https://x.com/a", OPEN, false],
 ];
 test.each(ASKED)("%s asks for the deed with %s", (query, value, deeds, asks) => {
   expect(callersWords([query], []).asks(normalForm(value)!, deeds)).toBe(asks);

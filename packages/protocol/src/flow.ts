@@ -7,7 +7,10 @@ export type FlowMode = (typeof FLOW_MODES)[number];
 
 /** A function's data-flow rules, in the manifest. */
 export const FlowRules = z.object({
-  mode: z.enum(FLOW_MODES).exactOptional().describe("What happens to a call that the rules do not allow. Absent: nothing."),
+  mode: z
+    .enum(FLOW_MODES)
+    .exactOptional()
+    .describe("What happens to a call that the rules do not allow. Absent: nothing."),
   by: optionalTexts("The roles that may decide on an asked call. `caller`: the run's role."),
   returns: z
     .enum(["trusted", "untrusted"])
@@ -20,6 +23,9 @@ export const FlowRules = z.object({
       "Arguments that say where a call acts. `caller`: the caller must have named the value; `trusted`: or a trusted result must have it.",
     ),
   sends: optionalTexts("Arguments that leave the owner's systems."),
+  foreign: optionalFlag(
+    "True if strangers wrote the name, the description or the schema, which every model with the function reads.",
+  ),
   untrusted: optionalTexts("Paths in results that strangers can write, as the output schema labels them."),
   secret: optionalTexts("Paths in results that must not leave the owner's systems."),
   verbs: optionalTexts("Words by which callers ask for the function, besides its name."),
@@ -37,13 +43,19 @@ export type ResultLabels = z.infer<typeof ResultLabels>;
 /** What an earlier result gives to a call: its labels, and its trusted values as digests. */
 export const FlowEvidence = z.object({
   runId: text("The run of the result's call."),
-  callId: text("The result's call."),
-  functionName: text("The called function."),
+  callId: text("The call that returned the result, as in its `call` frame."),
+  functionName: text("Its name in the manifest when it was called."),
   untrusted: texts("As in the result's labels."),
   secret: texts("As in the result's labels."),
   asked: texts("Digests of the values in the arguments."),
   records: z
-    .array(z.object({ in: z.int().min(-1).describe("The place of the record around it; -1 for none."), values: texts("Digests.") }))
+    .array(
+      z.object({
+        in: z.int().min(-1).describe("The place of the record around it; -1 for none."),
+        values: texts("The first 16 characters of each value's SHA-256, in base64url."),
+        parts: optionalTexts("The same for the words of longer values."),
+      }),
+    )
     .describe("The trusted values by record: the result itself, and each object in its lists."),
   tag: optionalText("The runtime's proof."),
 });
@@ -67,7 +79,7 @@ export const FlowFault = z.object({
     .describe(
       "`target`: neither the caller nor a trusted result has the value. `mention`: the caller names it, and does not ask for this deed. `choice`: the caller did not choose it among trusted values. `secret`: the run has received a secret. `link`: the caller did not write the link.",
     ),
-  member: text("The argument."),
+  member: text("The argument whose value the rule does not allow."),
   value: optionalText("The value's digest."),
 });
 export type FlowFault = z.infer<typeof FlowFault>;

@@ -112,8 +112,11 @@ export const FunctionManifest = z.object({
 });
 export type FunctionManifest = z.infer<typeof FunctionManifest> & { origin?: FunctionOrigin };
 
-/** Who decides on a function's calls: its own rule, else the people whom its data-flow rules ask. Undefined: nobody. */
-export function approvalRuleOf({ approval, flow }: Pick<FunctionManifest, "approval" | "flow">): ApprovalRule | undefined {
+/** Who decides on a function's calls: its own rule, else the people whom its data-flow rules ask. Undefined: no person. */
+export function approvalRuleOf({
+  approval,
+  flow,
+}: Pick<FunctionManifest, "approval" | "flow">): ApprovalRule | undefined {
   const { mode, by = [] } = flow ?? {};
   if (approval || mode === undefined || mode === "deny" || by.length === 0) return approval;
   return { by, conditional: true, fourEyes: !by.includes(CALLER), expiresInMs: LIMITS.approvalMs };

@@ -46,6 +46,7 @@ const FUNCTION_OPTIONS: Checks = {
   targets: null,
   sends: null,
   verbs: null,
+  foreign: null,
   deprecated: null,
   reconcile: FUNCTION,
   concurrency: countTo(LIMITS.functionConcurrency),

@@ -10,7 +10,7 @@ import {
 } from "./definition-checks.ts";
 
 import { createLabels, type Labels } from "./flow/labels.ts";
-import { checkFlow, type TargetSource } from "./flow/options.ts";
+import { checkFlow, type FunctionFlow } from "./flow/options.ts";
 import { checkLabels } from "./labels.ts";
 import type { CallContext } from "./invocation.ts";
 import type { Interrupted, Reconciled } from "./reconcile.ts";
@@ -49,7 +49,7 @@ export interface FunctionOptions<
   Result = ResultOf<O>,
   Found = ResultOf<O>,
   Bare = never,
-> {
+> extends FunctionFlow<keyof InputOf<I> & string> {
   /**
    * Identifies the function for the model, in tests and in the lock: 1 to 64 characters from `A-Za-z0-9_.-`, unique in
    * its service and among an agent's connected services.
@@ -118,21 +118,6 @@ export interface FunctionOptions<
    * Default false.
    */
   openWorld?: boolean;
-  /**
-   * Whether strangers can write what the function returns, and its errors. Default: `"untrusted"` with `openWorld`,
-   * else `"trusted"`, except for the parts that the output schema labels with {@link untrusted}.
-   */
-  returns?: "trusted" | "untrusted";
-  /**
-   * Arguments that say where a call acts, and who must have given their values: the `"caller"`, whose query or context
-   * has each as one whole word or value, or also a `"trusted"` result. `"any"` as a whole: a call may act anywhere.
-   * Applies in services with `flows`.
-   */
-  targets?: "any" | { readonly [Member in keyof InputOf<I> & string]?: TargetSource };
-  /** Arguments that leave your systems, such as the body of a mail. Applies in services with `flows`. */
-  sends?: readonly (keyof InputOf<I> & string)[];
-  /** Words by which callers ask for the function, besides those of its name: `["pay", "überweise"]`. */
-  verbs?: readonly string[];
   /**
    * What to use instead, 1 to 200 characters, such as `"use refund_order"`. The function can still be called, but
    * models do not see it, and each call is in the audit log and in the runtime's log.

@@ -25,7 +25,7 @@ export {
   type FunctionOptions,
 } from "./function.ts";
 export { secret, untrusted } from "./flow/labels.ts";
-export type { FlowOptions, TargetSource } from "./flow/options.ts";
+export type { FlowOptions, FunctionFlow, TargetSource } from "./flow/options.ts";
 export type { AnswerHook, AnswerReview, QueryHook, QueryReview, Refused, Replaced } from "./hooks.ts";
 export type { CallContext, Invocation, InvokeOptions } from "./invocation.ts";
 export { createLog, silentLog, type Log, type LogFields, type LogLevel } from "./log.ts";

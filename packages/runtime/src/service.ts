@@ -9,7 +9,6 @@ import {
   type HookVerdict,
   type Manifest,
   type PreparedContext,
-  wireName,
 } from "@patchbay/protocol";
 import { type JsonObject, type JsonValue, present } from "@patchbay/kit";
 import type { AccessRequest, Refusal } from "./admission.ts";
@@ -18,7 +17,8 @@ import { prepareContext } from "./context.ts";
 import { checkExampleQueries, checkRole, checkRoles, checkServiceOptions } from "./definition-checks.ts";
 import { DefinitionError } from "./errors.ts";
 import type { FunctionDefinition } from "./function.ts";
-import { checkFlows, type FlowOptions, withFlows } from "./flow/options.ts";
+import { checkFlows, type FlowOptions } from "./flow/options.ts";
+import { indexFunctions, warnOfSharedNames } from "./indexed-functions.ts";
 import { createGate } from "./gate.ts";
 import { type AnswerHook, type QueryHook, runHook } from "./hooks.ts";
 import type { Invocation, InvokeOptions } from "./invocation.ts";
@@ -129,12 +129,7 @@ export function defineService<C extends Schema | undefined = undefined>(options:
   const where = checkServiceOptions(options);
   const { context, subject, modelContext, beforeQuery, beforeAnswer, records } = options;
   const flows = checkFlows(options.flows, where);
-  const functions = new Map(
-    [...indexFunctions(options.functions, context, where)].map(([name, definition]) => {
-      const manifest = withFlows(definition.manifest, flows, where);
-      return [name, manifest === definition.manifest ? definition : Object.freeze({ ...definition, manifest })];
-    }),
-  );
+  const functions = indexFunctions(options.functions, { context, flows, where });
   warnOfSharedNames([...functions.keys()], options.name);
   const parseContext = context === undefined ? undefined : createParser(context, "input", `${where}: context`);
   const manifest = describeService(options, functions, { parseContext, where });
@@ -197,42 +192,6 @@ export function isService(value: unknown): value is Service {
   if (typeof value !== "object" || value === null) return false;
   const { manifest, prepare, invoke } = value as Partial<Service>;
   return typeof manifest === "object" && typeof prepare === "function" && typeof invoke === "function";
-}
-
-function indexFunctions(
-  definitions: readonly FunctionDefinition<never>[],
-  context: Schema | undefined,
-  where: string,
-): Map<string, FunctionDefinition<never>> {
-  if (definitions.length > LIMITS.functionsPerService)
-    throw new DefinitionError(
-      `${where}: ${definitions.length} functions exceed the limit of ${LIMITS.functionsPerService}. Split the service into two agents.`,
-    );
-  const byName = new Map<string, FunctionDefinition<never>>();
-  for (const [i, definition] of definitions.entries()) {
-    // Undefined if two modules import each other.
-    const name = (definition as Partial<FunctionDefinition<never>> | undefined)?.manifest?.name;
-    if (name === undefined)
-      throw new DefinitionError(`${where}: functions[${i}] was not returned by defineFunction().`);
-    if (byName.has(name)) throw new DefinitionError(`${where}: two functions are named "${name}".`);
-    if (definition.contextSchema !== undefined && definition.contextSchema !== context)
-      throw new DefinitionError(
-        `${where}: function "${name}" was defined for another context. Give the service the schema that functionsFor() received.`,
-      );
-    byName.set(name, definition);
-  }
-  return byName;
-}
-
-/** One function then gets a number after its name, which may change with the service's functions. */
-function warnOfSharedNames(names: readonly string[], service: string): void {
-  for (const [name, functions = []] of Object.entries(Object.groupBy(names, wireName)))
-    if (functions.length > 1)
-      defaultLog().warn("functions have the same name for models and MCP clients; rename all but one of them", {
-        service,
-        functions: functions.join(", "),
-        name,
-      });
 }
 
 /** `AGENT:titles` is a model at the endpoint for OpenAI clients; `AGENT:ROLE` chooses a role there. */

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import type { ControlPlaneOptions, ModelProvider, ProviderSettings } from "@patchbay/control-plane";
 import type { StartedControlPlane } from "@patchbay/control-plane/admin";
 import { PROVIDER_NAMES } from "@patchbay/protocol";
@@ -66,6 +67,7 @@ export async function startLocalServer(service: Service, options: LocalServerOpt
     url: planes[0].url,
     agentId,
     key,
+    flowKeys: [randomBytes(32).toString("base64url")],
     concurrency,
     proxy: false,
     log: keepLines(log, "runtime"),

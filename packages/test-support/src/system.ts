@@ -38,7 +38,7 @@ export async function startSystem(options: SystemOptions = {}) {
     owner: Service,
     more: Pick<
       ConnectOptions,
-      "accessLock" | "concurrency" | "deployment" | "log" | "reportErrors" | "reportCases" | "shadow"
+      "accessLock" | "concurrency" | "deployment" | "flowKeys" | "log" | "reportErrors" | "reportCases" | "shadow"
     > = {},
   ): Promise<Connection> {
     const connection = connect(owner, { url: plane.url, agentId, key: runtimeKey, log: silentLog, ...more });

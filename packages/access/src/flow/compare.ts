@@ -7,7 +7,11 @@ const strictness = ({ mode }: FlowRules): number => (mode === undefined ? -1 : F
 const LOOSENESS = { caller: 0, trusted: 1, any: 2 } as const;
 
 /** What a function's data-flow rules allow that they did not, and the other way round. */
-export function compareFlow(name: string, { flow: was = {} }: LockedFunction, { flow: is = {} }: LockedFunction): AccessChange[] {
+export function compareFlow(
+  name: string,
+  { flow: was = {} }: LockedFunction,
+  { flow: is = {} }: LockedFunction,
+): AccessChange[] {
   const say: Say = (kind, sentence) => change(kind, "flow", sentence);
   const than = strictness(is) - strictness(was);
   const modes = `data-flow rules of ${name}: ${is.mode ?? "none"} replaces ${was.mode ?? "none"}`;
@@ -21,14 +25,22 @@ export function compareFlow(name: string, { flow: was = {} }: LockedFunction, { 
     { before: was.verbs, after: is.verbs, of: "verb", isLimit: false },
     { before: was.by, after: is.by, of: "approver", isLimit: false },
   ];
+  const foreign = was.foreign && !is.foreign ? [say("widening", `${name} is not foreign any more`)] : [];
   const lists = was.mode !== undefined && is.mode !== undefined ? [...limits, ...reliefs] : limits;
   const [strange, isStrange] = [was.returns === "untrusted", is.returns === "untrusted"];
   return [
     ...(than === 0 ? [] : [say(than < 0 ? "widening" : "narrowing", modes)]),
-    ...(strange === isStrange ? [] : [say(strange ? "widening" : "narrowing", `${name} returns ${is.returns ?? "trusted"} data`)]),
+    ...(strange === isStrange
+      ? []
+      : [say(strange ? "widening" : "narrowing", `${name} returns ${is.returns ?? "trusted"} data`)]),
+    ...foreign,
     ...lists.flatMap(({ of, isLimit, before = [], after = [] }) => [
-      ...before.filter((one) => !after.includes(one)).map((one) => say(isLimit ? "widening" : "narrowing", `${of} ${quote(one)} of ${name} is gone`)),
-      ...after.filter((one) => !before.includes(one)).map((one) => say(isLimit ? "narrowing" : "widening", `${of} ${quote(one)} of ${name} is new`)),
+      ...before
+        .filter((one) => !after.includes(one))
+        .map((one) => say(isLimit ? "widening" : "narrowing", `${of} ${quote(one)} of ${name} is gone`)),
+      ...after
+        .filter((one) => !before.includes(one))
+        .map((one) => say(isLimit ? "narrowing" : "widening", `${of} ${quote(one)} of ${name} is new`)),
     ]),
     ...compareTargets(name, was.targets ?? {}, is.targets ?? {}, say),
   ];

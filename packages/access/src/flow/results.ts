@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import type { CallOutcome, FlowEvidence } from "@patchbay/protocol";
-import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
-import { normalForm } from "./words.ts";
+import { isJsonObject, type JsonValue } from "@patchbay/kit";
+import { normalForm, tokensOf } from "./forms.ts";
+import { isContent } from "./words.ts";
 
 /** Further values of a result are not trusted. */
 const MOST_VALUES = 2_000;
@@ -15,9 +16,11 @@ export interface EndedCall {
   outcome: CallOutcome;
 }
 
+/** Words of a longer value by which a caller may name its record. */
+const MOST_PARTS = 12;
+
 /** Names a value without stating it: 16 characters. */
-export const digestOf = (form: string): string =>
-  createHash("sha256").update(form).digest("base64url").slice(0, 16);
+export const digestOf = (form: string): string => createHash("sha256").update(form).digest("base64url").slice(0, 16);
 
 /** What a result gives to the calls after it. */
 export function evidenceOf({ runId, callId, functionName, outcome, ...call }: EndedCall): FlowEvidence {
@@ -32,18 +35,23 @@ export function evidenceOf({ runId, callId, functionName, outcome, ...call }: En
  * of the one around it; the first has none.
  */
 function recordsOf(value: JsonValue, untrusted: readonly string[]): FlowEvidence["records"] {
-  const records: { in: number; values: string[] }[] = [];
+  const records: { in: number; values: string[]; parts?: string[] }[] = [];
   const covers = coversOf(untrusted);
   let count = 0;
   const begin = (around: number): number => records.push({ in: around, values: [] }) - 1;
   const visit = (part: JsonValue, path: readonly Step[], record: number): void => {
     if (count >= MOST_VALUES || covers(path)) return;
-    if (Array.isArray(part)) part.forEach((item, i) => visit(item, [...path, i], isScalar(item) ? record : begin(record)));
-    else if (isJsonObject(part)) for (const [name, inner] of Object.entries(part)) visit(inner, [...path, name], record);
+    if (Array.isArray(part))
+      part.forEach((item, i) => visit(item, [...path, i], isScalar(item) ? record : begin(record)));
+    else if (isJsonObject(part))
+      for (const [name, inner] of Object.entries(part)) visit(inner, [...path, name], record);
     else {
       const form = formOf(part);
       if (form === undefined) return;
-      records[record]!.values.push(digestOf(form));
+      const found = records[record]!;
+      found.values.push(digestOf(form));
+      const parts = form.includes(" ") ? tokensOf(form).filter(isContent) : [];
+      if (parts.length > 0) found.parts = [...(found.parts ?? []), ...parts.slice(0, MOST_PARTS).map(digestOf)];
       count++;
     }
   };
@@ -75,7 +83,8 @@ export interface Leaf {
 export function* leavesOf(value: JsonValue, path: readonly Step[] = []): Iterable<Leaf> {
   if (typeof value === "string" || typeof value === "number") yield { path, value, form: normalForm(value) };
   else if (Array.isArray(value)) for (const [i, item] of value.entries()) yield* leavesOf(item, [...path, i]);
-  else if (isJsonObject(value)) for (const [name, inner] of Object.entries(value)) yield* leavesOf(inner, [...path, name]);
+  else if (isJsonObject(value))
+    for (const [name, inner] of Object.entries(value)) yield* leavesOf(inner, [...path, name]);
 }
 
 /** A path such as `orders[].cost`, in which `*` is any name and `[]` any item; `$` is everything. */
@@ -90,10 +99,12 @@ const isAt = (step: Step, at: Step): boolean =>
 
 function stepsOf(path: string): Step[] {
   if (path === "$") return [];
-  return [...path.matchAll(/\[("(?:[^"\\]|\\.)*")\]|\[(\d+)\]|(\[\])|([^.[\]]+)/g)].map(([, quoted, index, any, name]) => {
-    if (quoted !== undefined) return JSON.parse(quoted) as string;
-    return index === undefined ? (any ?? name!) : Number(index);
-  });
+  return [...path.matchAll(/\[("(?:[^"\\]|\\.)*")\]|\[(\d+)\]|(\[\])|([^.[\]]+)/g)].map(
+    ([, quoted, index, any, name]) => {
+      if (quoted !== undefined) return JSON.parse(quoted) as string;
+      return index === undefined ? (any ?? name!) : Number(index);
+    },
+  );
 }
 
 /** A path for people, such as `[2].from`. */
@@ -102,4 +113,4 @@ export const pathText = (path: readonly Step[]): string =>
 
 /** The members of an object that a rule names. */
 export const memberOf = (given: JsonValue, name: string): JsonValue | undefined =>
-  isJsonObject(given) && Object.hasOwn(given, name) ? (given as JsonObject)[name] : undefined;
+  isJsonObject(given) && Object.hasOwn(given, name) ? given[name] : undefined;

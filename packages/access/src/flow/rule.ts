@@ -2,7 +2,8 @@ import type { FlowEvidence, FlowFault, FunctionManifest } from "@patchbay/protoc
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import { mapSchema } from "@patchbay/schema";
 import { digestOf, leavesOf, memberOf } from "./results.ts";
-import { type CallersWords, deedsOf, normalForm, tokensOf } from "./words.ts";
+import { normalForm, tokensOf } from "./forms.ts";
+import { type CallersWords, type Deeds, deedsOf } from "./words.ts";
 
 /** What a run has seen before a call. */
 export interface FlowFacts {
@@ -17,15 +18,13 @@ export interface FlowFacts {
   direct?: boolean | undefined;
 }
 
-/** True for functions whose calls harm, or leave the house. */
-const isGrave = ({ effect, flow }: FunctionManifest): boolean => effect === "destructive" || (flow?.sends ?? []).length > 0;
-
 /** Why the data-flow rules do not allow a call. Undefined if they do. */
 export function flowFault(one: FunctionManifest, given: JsonValue, facts: FlowFacts): FlowFault | undefined {
   if (facts.direct === true) return undefined;
   const { targets = {}, sends = [], verbs } = one.flow ?? {};
-  const grave = isGrave(one) && facts.tainted;
-  const deeds = deedsOf(one.name, verbs);
+  // A stranger may choose what a call acts on, and name it for the caller.
+  const grave = facts.tainted && (one.effect !== "read" || sends.length > 0);
+  const deeds = deedsOf({ ...one, verbs, isRead: one.effect === "read" });
   for (const [member, from] of Object.entries(targets)) {
     if (from === "any") continue;
     for (const form of targetsIn(memberOf(given, member), listedIn(one.inputSchema))) {
@@ -48,8 +47,10 @@ function* targetsIn(value: JsonValue | undefined, listed: ReadonlySet<string>): 
     if (String(value).trim() !== "") yield normalForm(value);
   } else if (typeof value === "object" && value !== null)
     for (const [name, inner] of Object.entries(value)) {
-      if (!Array.isArray(value) && !listed.has(name)) yield normalForm(name);
-      yield* targetsIn(inner, listed);
+      const isData = !Array.isArray(value) && !listed.has(name);
+      if (isData) yield normalForm(name);
+      // By name, a number is an amount.
+      if (!isData || typeof inner !== "number") yield* targetsIn(inner, listed);
     }
 }
 
@@ -70,7 +71,7 @@ function listedIn(schema: JsonObject): ReadonlySet<string> {
 
 function targetFault(
   form: string | undefined,
-  { from, grave, deeds }: { from: "caller" | "trusted"; grave: boolean; deeds: ReadonlySet<string> },
+  { from, grave, deeds }: { from: "caller" | "trusted"; grave: boolean; deeds: Deeds },
   { words, results }: FlowFacts,
 ): FlowFault["rule"] | undefined {
   if (form === undefined) return "target";
@@ -87,29 +88,36 @@ const placesIn = ({ records }: FlowEvidence, digest: string): number[] =>
   records.flatMap(({ values }, i) => (values.includes(digest) ? [i] : []));
 
 /** True if the caller's words choose the record that has the value, and no other. */
-function isChosen(
-  form: string,
-  deeds: ReadonlySet<string>,
-  { words, results }: Pick<FlowFacts, "words" | "results">,
-): boolean {
+function isChosen(form: string, deeds: Deeds, { words, results }: Pick<FlowFacts, "words" | "results">): boolean {
   const digest = digestOf(form);
   const named = new Set([...words.named(deeds)].map(digestOf));
   const isNamed = (value: string): boolean => value !== digest && named.has(value);
-  return results.some((one) =>
-    placesIn(one, digest).some((place) => {
+  return results.some((one) => {
+    const names = one.records.map(({ values, parts = [] }) => [...values, ...parts].filter(isNamed));
+    const isOnly = (name: string): boolean => names.filter((all) => all.includes(name)).length === 1;
+    const isChosenRecord = (at: number): boolean => names[at]!.some(isOnly);
+    return placesIn(one, digest).some((place) => {
       for (let at = place; at >= 0; at = one.records[at]!.in) {
-        const names = one.records[at]!.values.filter(isNamed);
-        if (names.some((name) => placesIn(one, name).length === 1)) return true;
+        const around = one.records[at]!.in;
+        const beside = one.records.flatMap((other, i) => (other.in === around ? [i] : []));
+        if (isChosenRecord(at)) return beside.filter(isChosenRecord).length === 1;
         // The caller chose the record around, and this one is not its only one.
-        if (one.records.filter((other) => other.in === one.records[at]!.in).length > 1) return false;
+        if (beside.length > 1) return false;
       }
       return one.asked.some(isNamed);
-    }),
-  );
+    });
+  });
 }
 
-/** Links in any form: with a scheme, as Markdown, without a scheme, and addresses of mail. */
-const LINK = /(?:[a-z][a-z0-9+.-]*:\/\/|www\.|mailto:)[^\s<>"'()[\]{}]+|[^\s<>"'()[\]{}@/]+\.[a-z]{2,}(?:[/?#:][^\s<>"'()[\]{}]*)?/gi;
+/** Addresses of mail, and links in any form: with a scheme, as Markdown, and without a scheme. */
+const LINK = new RegExp(
+  [
+    String.raw`[^\s<>"'()[\]{},;]+@[^\s<>"'()[\]{},;]+`,
+    String.raw`(?:[a-z][a-z0-9+.-]*:\/\/|www\.)[^\s<>"'()[\]{}]+`,
+    String.raw`[^\s<>"'()[\]{}@/]+\.[a-z]{2,}(?:[/?#:][^\s<>"'()[\]{}]*)?`,
+  ].join("|"),
+  "giu",
+);
 
 function* linksIn(value: JsonValue | undefined): Iterable<string> {
   if (value === undefined) return;

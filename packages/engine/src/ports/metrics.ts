@@ -1,4 +1,12 @@
-import type { CallErrorCode, CLOSE_CODES, FlowFault, FlowMode, HttpErrorCode, OperatorLimits, RunErrorCode } from "@patchbay/protocol";
+import type {
+  CallErrorCode,
+  CLOSE_CODES,
+  FlowFault,
+  FlowMode,
+  HttpErrorCode,
+  OperatorLimits,
+  RunErrorCode,
+} from "@patchbay/protocol";
 import type { ModelErrorKind, TokenUsage } from "./model-provider.ts";
 import type { ServiceErrorCode } from "./service-error.ts";
 

@@ -11,7 +11,6 @@ import {
 import type { CallRecord, RunRecord, RunRequest, TurnRecord, TurnTiming } from "../ports/records.ts";
 import type { History } from "../ports/store/run-store.ts";
 import type { Segment } from "../ports/tracing.ts";
-import type { FlowMemory } from "./calls/flow.ts";
 import { storedResultBytes } from "./calls/limits.ts";
 import type { Journal, JournalEntry } from "./calls/journal.ts";
 import { budgetOf, BYTES_PER_TOKEN, firstShown } from "./loop/compact.ts";
@@ -57,6 +56,18 @@ export interface Progress {
   readonly continuedTurns?: number;
   /** How many calls were not loaded. */
   readonly leftOut?: number;
+}
+
+/** An ended call of this run or an earlier one. */
+export interface PastCall {
+  runId: string;
+  call: CallRecord;
+}
+
+/** What a run knows for data-flow rules: its caller's texts, and the calls of the thread's earlier runs. */
+export interface FlowMemory {
+  words: readonly string[];
+  earlier: readonly PastCall[];
 }
 
 /** The agent loop's state; rebuilt from the store after a crash. */

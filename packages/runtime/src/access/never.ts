@@ -52,7 +52,9 @@ function parsePair(pair: unknown): [source: string, sink: string] {
   const [source = "", sink = "", ...more] = typeof pair === "string" ? pair.split("->").map((part) => part.trim()) : [];
   const unknown = [source, sink].find((part) => part === "" || (part.startsWith("*") && !KINDS.includes(part)));
   if (unknown !== undefined || more.length > 0)
-    throw new TypeError(`"flow" must have pairs such as "*untrusted -> *destructive", with functions or ${KINDS.join(", ")}`);
+    throw new TypeError(
+      `"flow" must have pairs such as "*untrusted -> *destructive", with functions or ${KINDS.join(", ")}`,
+    );
   return [source, sink];
 }
 
@@ -61,10 +63,16 @@ function flowsOf(pair: string, now: AccessLock, roles: readonly string[]): strin
   const [from, to] = parsePair(pair);
   const isSink = (name: string): boolean => {
     const one = now.functions[name]!;
-    return to === name || (to === "*sends" ? (one.flow?.sends ?? []).length > 0 : to === "*destructive" && one.effect === "destructive");
+    return (
+      to === name ||
+      (to === "*sends" ? (one.flow?.sends ?? []).length > 0 : to === "*destructive" && one.effect === "destructive")
+    );
   };
   return flowPairs(now, roles)
-    .filter(({ source, sink, verdict }) => verdict !== "asked" && verdict !== "denied" && (from === source || from === "*untrusted") && isSink(sink))
+    .filter(
+      ({ source, sink, verdict }) =>
+        verdict !== "asked" && verdict !== "denied" && (from === source || from === "*untrusted") && isSink(sink),
+    )
     .map(({ role, source, sink }) => `data from ${source} may reach ${sink} as ${quote(role)}`);
 }
 

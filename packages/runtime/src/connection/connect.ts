@@ -57,9 +57,8 @@ export interface ConnectOptions {
    */
   accessLock?: Readonly<Record<string, unknown>>;
   /**
-   * Secrets with which this service's runtimes prove their results to each other, the newest first: 32 bytes or more
-   * each, the same in all of them, and never the control plane's. Required by a service with `flows: { mode: "deny" }`.
-   * With `"ask"` and without a key, no value from a result is trusted.
+   * Secrets with which this service's runtimes prove their results to each other, the newest first: at least 32
+   * characters each. Required with `flows: { mode: "deny" }`; with `"ask"` and without one, no result is trusted.
    */
   flowKeys?: readonly string[];
   /**

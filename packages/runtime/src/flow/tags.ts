@@ -1,7 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { evidenceOf } from "@patchbay/access";
 import type { CallFrame, CallFlow, CallOutcome, FlowEvidence } from "@patchbay/protocol";
-import { canonicalJson, type JsonValue } from "@patchbay/kit";
 import type { Service } from "../service.ts";
 
 /** The newest key first. All runtimes of a service share them, and the control plane never has them. */
@@ -13,7 +12,9 @@ const KEY_UNITS = 32;
 export function checkFlowKeys({ manifest }: Pick<Service, "manifest">, keys: FlowKeys = []): FlowKeys {
   const short = keys.find((key) => key.length < KEY_UNITS);
   if (short !== undefined)
-    throw new TypeError(`connect: a flow key has ${short.length} characters, and needs ${KEY_UNITS}. Make one with "openssl rand -base64 32".`);
+    throw new TypeError(
+      `connect: a flow key has ${short.length} characters, and needs ${KEY_UNITS}. Make one with "openssl rand -base64 32".`,
+    );
   const denies = manifest.functions.find(({ flow }) => flow?.mode === "deny");
   if (denies && keys.length === 0)
     throw new TypeError(
@@ -24,10 +25,11 @@ export function checkFlowKeys({ manifest }: Pick<Service, "manifest">, keys: Flo
 
 type OfThread = Pick<CallFrame, "threadId">;
 
-const tagOf = (key: string, threadId: string, { tag: _, ...evidence }: FlowEvidence): string =>
-  createHmac("sha256", key)
-    .update(canonicalJson(["flow-1", threadId, evidence as unknown as JsonValue]))
-    .digest("base64url");
+function tagOf(key: string, threadId: string, evidence: FlowEvidence): string {
+  const { runId, callId, functionName, untrusted, secret, asked, records } = evidence;
+  const proved = ["flow-1", threadId, runId, callId, functionName, untrusted, secret, asked, records];
+  return createHmac("sha256", key).update(JSON.stringify(proved)).digest("base64url");
+}
 
 /** The outcome with the runtime's proof of its labels and trusted values. */
 export function withTag(frame: CallFrame, outcome: CallOutcome, [key]: FlowKeys): CallOutcome {
@@ -39,7 +41,8 @@ export function withTag(frame: CallFrame, outcome: CallOutcome, [key]: FlowKeys)
 
 /** What the control plane says about the run, with the results only that a runtime of this service has proved. */
 export function provedFlow({ threadId }: OfThread, flow: CallFlow, keys: FlowKeys): CallFlow {
-  const isProved = (one: FlowEvidence): boolean => keys.some((key) => isEqual(one.tag ?? "", tagOf(key, threadId, one)));
+  const isProved = (one: FlowEvidence): boolean =>
+    keys.some((key) => isEqual(one.tag ?? "", tagOf(key, threadId, one)));
   const results = flow.results.filter(isProved);
   return { ...flow, results, tainted: flow.tainted || flow.results.some(({ untrusted }) => untrusted.length > 0) };
 }

@@ -42,13 +42,15 @@ export interface Protection {
 /** Reads an output schema's marks. Undefined without marks. Throws `DefinitionError` for marks that would have no effect. */
 export function createProtection(schema: Schema, where: string): Protection | undefined {
   const shape = shapeWith(MARK, schema, where);
-  return shape && {
-    roles: rolesNamed(shape),
-    members: restrictedFields(shape),
-    redactions: markedPaths(shape),
-    redact: (result, role) => redact(shape, result, role),
-    hiddenFrom: (role) => hiddenPaths(shape, role),
-  };
+  return (
+    shape && {
+      roles: rolesNamed(shape),
+      members: restrictedFields(shape),
+      redactions: markedPaths(shape),
+      redact: (result, role) => redact(shape, result, role),
+      hiddenFrom: (role) => hiddenPaths(shape, role),
+    }
+  );
 }
 
 /** The labels on an output schema with one keyword. */
@@ -62,13 +64,15 @@ export interface Label {
 /** Reads the labels with a keyword, as {@link createProtection} reads marks. */
 export function createLabel(keyword: string, schema: Schema, where: string): Label | undefined {
   const shape = shapeWith(keyword, schema, where);
-  return shape && {
-    paths: markedPaths(shape)?.map(({ path }) => path),
-    labelled(result) {
-      const { removed } = redact(shape, result, undefined);
-      return removed.length < PATHS_KEPT ? removed : [ROOT];
-    },
-  };
+  return (
+    shape && {
+      paths: markedPaths(shape)?.map(({ path }) => path),
+      labelled(result) {
+        const { removed } = redact(shape, result, undefined);
+        return removed.length < PATHS_KEPT ? removed : [ROOT];
+      },
+    }
+  );
 }
 
 function shapeWith(keyword: string, schema: Schema, where: string): Shape | undefined {

@@ -128,7 +128,7 @@ export function buildShape(root: Part, dialect: Dialect, where: string): Shape |
     const shape = emptyShape();
     shapes.set(part, shape);
     const mark = dialect.markOf(part);
-    // A label has no roles: nobody receives the value as an unlabelled one.
+    // A label has no roles: every reader receives the value as a labelled one.
     if (mark !== undefined) shape.mark = mark === true ? [] : checkMark(mark, `${where}: a mark`);
     const followed = new Set<Part>();
     dialect.describe(part, shape, (inner) => {

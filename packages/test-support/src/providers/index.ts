@@ -6,6 +6,7 @@ export {
   WIRES,
   type RequestSummary,
   type Script,
+  type ScriptedCall,
   type ScriptedError,
   type ScriptedTurn,
   type Wire,

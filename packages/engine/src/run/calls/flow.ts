@@ -1,24 +1,30 @@
-import { type CallersWords, callersWords, contextForms, digestOf, evidenceOf, explainFlow, flowFault, leavesOf, pathText } from "@patchbay/access";
-import type { CallFlow, FlowEvidence, FlowFault, FlowNotice, FlowSource, FunctionManifest, Manifest } from "@patchbay/protocol";
+import {
+  type CallersWords,
+  callersWords,
+  contextForms,
+  digestOf,
+  evidenceOf,
+  explainFlow,
+  flowFault,
+  leavesOf,
+  pathText,
+} from "@patchbay/access";
+import type {
+  CallFlow,
+  FlowEvidence,
+  FlowFault,
+  FlowNotice,
+  FlowSource,
+  FunctionManifest,
+  Manifest,
+} from "@patchbay/protocol";
 import { type CallRecord, callerOf, type RunRecord } from "../../ports/records.ts";
 import { callFailure, type CallFailure } from "../../ports/refusal.ts";
 import type { HistoryEntry, RunStore } from "../../ports/store/run-store.ts";
-import type { RunState } from "../state.ts";
+import type { FlowMemory, PastCall, RunState } from "../state.ts";
 
 /** Characters of the caller that a call's frame has, the newest first. */
 const MOST_WORDS = 65_536;
-
-/** What a run knows for its data-flow rules: the texts of its caller, and the results of the thread's earlier runs. */
-export interface FlowMemory {
-  words: readonly string[];
-  earlier: readonly PastCall[];
-}
-
-/** An ended call of this run or an earlier one. */
-interface PastCall {
-  runId: string;
-  call: CallRecord;
-}
 
 /** What a run needs for its data-flow rules. Undefined without rules, which then cost nothing. */
 export async function recallFlow(
@@ -36,7 +42,11 @@ export async function recallFlow(
     }),
   );
   return {
-    words: [query, ...quoted.flatMap(({ from, text }) => (from === "user" ? [text] : [])), ...before.flatMap(({ words }) => words)],
+    words: [
+      query,
+      ...quoted.flatMap(({ from, text }) => (from === "user" ? [text] : [])),
+      ...before.flatMap(({ words }) => words),
+    ],
     earlier: before.flatMap(({ calls }) => calls),
   };
 }
@@ -60,20 +70,31 @@ export function judgeFlow(state: RunState, call: CallRecord, manifest: FunctionM
   const words = callersWords(state.flow.words, [...contextForms(callerOf(request).context)]);
   // What the client says that an assistant wrote, may repeat anything.
   const quotes = (request.quoted ?? []).some(({ from }) => from === "assistant");
-  const tainted = quotes || results.some(({ untrusted }) => untrusted.length > 0);
+  const foreign = [...state.functions.values()].some((one) => one.flow?.foreign);
+  const tainted = quotes || foreign || results.some(({ untrusted }) => untrusted.length > 0);
   const secret = results.some((one) => one.secret.length > 0);
   const direct = request.testCall !== undefined;
   const facts = { words, results: withoutWritten(ended, state, words), tainted, secret, direct };
   const fault = flowFault(manifest, call.arguments, facts);
   const asks = fault !== undefined && mode === "ask";
-  const flow = { words: newest(state.flow.words), results: relevant(results, call), tainted, secret, asks, ...(direct && { direct }) };
+  const flow = {
+    words: newest(state.flow.words),
+    results: relevant(results, call),
+    tainted,
+    secret,
+    asks,
+    ...(direct && { direct }),
+  };
+  if (!fault) return { flow };
   if (!fault) return { flow };
   const refused = mode === "deny" || (asks && by.length === 0 && !manifest.approval);
   return { flow, fault, ...(refused && { refusal: callFailure("denied", explainFlow(fault), "flow") }) };
 }
 
 const endedBefore = ({ flow, calls, run: { runId } }: RunState, call: CallRecord): PastCall[] =>
-  [...flow!.earlier, ...calls.map((one) => ({ runId, call: one }))].filter((one) => one.call !== call && one.call.outcome);
+  [...flow!.earlier, ...calls.map((one) => ({ runId, call: one }))].filter(
+    (one) => one.call !== call && one.call.outcome,
+  );
 
 /** A fault as the approver reads it. */
 export function noticeOf(state: RunState, call: CallRecord, { value, ...fault }: FlowFault): FlowNotice {
@@ -136,4 +157,3 @@ function sourceOf(value: string | undefined, ended: readonly PastCall[]): FlowSo
   }
   return "model";
 }
-
