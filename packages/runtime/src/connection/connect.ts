@@ -219,7 +219,7 @@ class Runtime implements Connection {
   }
 
   #announceDraining(connection: ControlPlaneConnection): void {
-    connection.send(DRAINING);
+    connection.send(JSON.stringify({ type: "draining" } satisfies RuntimeFrame));
     const trip = connection.roundTrip().finally(() => this.#announced.delete(trip));
     this.#announced.add(trip);
   }
@@ -298,5 +298,3 @@ class Runtime implements Connection {
     }
   }
 }
-
-const DRAINING = JSON.stringify({ type: "draining" } satisfies RuntimeFrame);
