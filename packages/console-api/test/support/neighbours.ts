@@ -13,6 +13,7 @@ const BODIES: Partial<Record<keyof typeof CONSOLE_ROUTES, object>> = {
   "POST /agents/:agent_id/functions/:function_name/test-calls": { arguments: {} },
   "POST /agents/:agent_id/functions/:function_name/test-calls-stream": { arguments: {} },
   "POST /agents/:agent_id/access/confirmations": { manifestHash: "0123456789abcdef" },
+  "POST /agents/:agent_id/access/reviews": { manifestHash: "0123456789abcdef", days: 90 },
   "POST /agents/:agent_id/access/evidence": { functions: [], since: "90d" },
   "POST /agents/:agent_id/access/lock-changes": { lock: { version: 2, functions: {} } },
   "POST /agents/:agent_id/approvals/:approval_id/decision": { approved: true, as: "boss" },
