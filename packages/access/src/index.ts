@@ -6,4 +6,4 @@ export { explainFlow, type FlowFacts, flowFault } from "./flow/rule.ts";
 export { callersWords, type CallersWords } from "./flow/words.ts";
 export { outputSchemaFor } from "./output-schema.ts";
 export { type AccessChange, cellFor, isRemoved, quote, RANK } from "./sentences.ts";
-export { accessColumns, accessSurface, byName, NO_ROLE, roleOfColumn } from "./surface.ts";
+export { accessColumns, accessSurface, byName, isCounted, NO_ROLE, roleOfColumn } from "./surface.ts";

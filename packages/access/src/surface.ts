@@ -124,3 +124,6 @@ function cellsOf(
 export function byName<T>(entries: readonly (readonly [string, T])[]): Record<string, T> {
   return Object.fromEntries(entries.toSorted(([a], [b]) => (a === b ? 0 : a < b ? -1 : 1)));
 }
+
+/** False for a case that a search adopted although its records do not exist: what it shows is not what the rule says. */
+export const isCounted = (caseName: string): boolean => !/^unknown\d+$/.test(caseName);

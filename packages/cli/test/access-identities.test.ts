@@ -1,10 +1,14 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { defineFunction, defineService } from "@patchbay/functions";
 import { runEscalationSuite } from "@patchbay/functions/testing";
+import { adoptCases } from "@patchbay/access-lab/search/adopt";
 import { explore } from "@patchbay/access-lab/search/explore";
 import { factsOf } from "@patchbay/access-lab/search/facts";
 import { judgeOf } from "@patchbay/access-lab/search/judge";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { temporaryFolder } from "./support/command.ts";
 
 interface Order {
   customer?: string;
@@ -22,8 +26,19 @@ const ORDERS = new Map<string, Order>([
 ]);
 const OWNER: Rule = (order, { customer }) => customer !== undefined && order?.customer === customer;
 
+const CASES = {
+  own: { input: { order: "W100" }, context: { shop: "s", customer: "ada" } },
+  other: { input: { order: "W101" }, context: { shop: "s", customer: "ada" } },
+  others: { input: { order: "W101" }, context: { shop: "s", customer: "ben" } },
+  unowned: { input: { order: "W102" }, context: { shop: "s", customer: "ben" } },
+};
+
 /** A shop whose queries all have a context, which names the customer or not. */
-const shop = (rule: Rule, more: Record<string, { input: { order: string }; context: Context }> = {}) =>
+const shop = (
+  rule: Rule,
+  more: Record<string, { input: { order: string }; context: Context }> = {},
+  without: string[] = [],
+) =>
   defineService({
     name: "shop",
     context: z.object({ shop: z.string(), customer: z.string().optional() }),
@@ -36,23 +51,19 @@ const shop = (rule: Rule, more: Record<string, { input: { order: string }; conte
         roles: ["customer", "support"],
         authorize: ({ role, input, context }) =>
           role === "support" || rule(ORDERS.get(input.order), context as unknown as Context),
-        cases: {
-          own: { input: { order: "W100" }, context: { shop: "s", customer: "ada" } },
-          other: { input: { order: "W101" }, context: { shop: "s", customer: "ada" } },
-          others: { input: { order: "W101" }, context: { shop: "s", customer: "ben" } },
-          unowned: { input: { order: "W102" }, context: { shop: "s", customer: "ben" } },
-          ...more,
-        },
+        cases: Object.fromEntries(Object.entries({ ...CASES, ...more }).filter(([name]) => !without.includes(name))),
         handler: () => ({}),
       }),
     ],
   });
 
-async function anonymousIn(service: ReturnType<typeof shop>) {
+const anonymousIn = async (service: ReturnType<typeof shop>) => (await exploredIn(service)).anonymous;
+
+async function exploredIn(service: ReturnType<typeof shop>) {
   const facts = await factsOf(service, new Set());
   const options = { seed: 1, checks: 1_000, timeMs: 60_000 };
   const [found] = await explore({ facts, judge: judgeOf(service) }, options);
-  return found!.anonymous;
+  return found!;
 }
 
 test("a rule that compares only defined owners permits no call without an identity", async () => {
@@ -93,4 +104,37 @@ test("the attacks find calls of a context without a subject, and calls with unkn
       "customer: get_order is permitted without an identity, and refused with one",
     ]),
   );
+});
+
+test("a denied call is known to have no record if no allowed call has its id, and does not count as a case", async () => {
+  const { unknownTo, untested } = await exploredIn(shop(OWNER));
+  const call = (order: string) => ({ input: { order }, context: { shop: "s", customer: "ada" } });
+
+  expect([unknownTo(call("W999")), unknownTo(call("W100")), unknownTo(call("W101"))]).toEqual([
+    ["customer"],
+    undefined,
+    undefined,
+  ]);
+  expect(untested).toEqual([]);
+  const only = (name: string) => exploredIn(shop(OWNER, { [name]: call("W999") }, ["other", "unowned"]));
+  expect((await only("missing")).untested).toEqual([]);
+  expect((await only("unknown1")).untested).toEqual([{ role: "customer", decision: "denied" }]);
+});
+
+test("--adopt names a case whose records do not exist, and the others", async () => {
+  await using folder = await temporaryFolder();
+  const file = join(folder.path, "service.ts");
+  await writeFile(file, `export default { name: "get_order", cases: { found1: { input: {} } }, handler() {} };`);
+  const call = (order: string) => ({ input: { order }, context: {} });
+  const cases = [{ call: call("W100") }, { call: call("W999"), unknownTo: ["customer"] }];
+
+  const adopted = await adoptCases(
+    cases.map((one) => ({ functionName: "get_order", ...one })),
+    new Set([file]),
+  );
+
+  expect(adopted).toEqual({ files: [file], left: [], unknown: 1 });
+  const text = await readFile(file, "utf8");
+  expect(text).toContain('found2: { input: { order: "W100" } },');
+  expect(text).toContain('unknown1: { input: { order: "W999" } },');
 });

@@ -115,9 +115,10 @@ async function judgeMutant(
     const { cases } = functions[name]!;
     const { calls, decisions } = baselines.get(name)!;
     const decided = await judge(name, columns, calls.slice(0, cases.length));
-    const isKilled = cases.some(({ roles }, i) =>
+    const isKilled = cases.some(({ roles, isCounted }, i) =>
       columns.some(
-        (column, c) => (roles === undefined || roles.includes(column)) && decided[i]![c] !== decisions[i]![c],
+        (column, c) =>
+          isCounted && (roles === undefined || roles.includes(column)) && decided[i]![c] !== decisions[i]![c],
       ),
     );
     if (isKilled) return "killed";

@@ -9,13 +9,15 @@ import type { Call } from "./judge.ts";
 export interface NewCase {
   functionName: string;
   call: Call;
+  /** Roles of which no allowed call has its records. Such a case is named `unknown1`, and not counted. */
+  unknownTo?: readonly string[] | undefined;
 }
 
 /** Adds cases to the definitions in the owner's `files`. Returns the files that changed, and the cases whose definition is written in another form. */
 export async function adoptCases(
   cases: readonly NewCase[],
   files: ReadonlySet<string>,
-): Promise<{ files: string[]; left: NewCase[] }> {
+): Promise<{ files: string[]; left: NewCase[]; unknown: number }> {
   const modules = [...parseModules(files).values()];
   const insertions = new Map<string, { offset: number; text: string }[]>();
   const left: NewCase[] = [];
@@ -24,8 +26,10 @@ export async function adoptCases(
     const found = await insertionFor(modules, functionName);
     if (found === undefined) left.push(...some);
     else {
-      const names = freshNames(found.taken, some.length);
-      const lines = some.map(({ call }, i) => `${names[i]}: ${caseText(call)},`);
+      const names = { found: freshNames("found", found.taken), unknown: freshNames("unknown", found.taken) };
+      const lines = some.map(
+        ({ call, unknownTo }) => `${names[unknownTo ? "unknown" : "found"].next().value}: ${caseText(call)},`,
+      );
       insertions.set(found.path, [
         ...(insertions.get(found.path) ?? []),
         { offset: found.offset, text: found.wrap(lines) },
@@ -38,7 +42,8 @@ export async function adoptCases(
       text = text.slice(0, offset) + added + text.slice(offset);
     await writeFile(path, text);
   }
-  return { files: [...insertions.keys()], left };
+  const written = cases.filter((one) => !left.includes(one));
+  return { files: [...insertions.keys()], left, unknown: written.filter(({ unknownTo }) => unknownTo).length };
 }
 
 /** Where a function's cases begin: within `cases: { ... }`, or before its handler if it has none. */
@@ -89,10 +94,8 @@ function offsetOf(text: string, { line, column }: { line: number; column: number
   return before.reduce((sum, row) => sum + row.length + 1, 0) + column - 1;
 }
 
-function freshNames(taken: readonly string[], count: number): string[] {
-  const names: string[] = [];
-  for (let i = 1; names.length < count; i++) if (!taken.includes(`found${i}`)) names.push(`found${i}`);
-  return names;
+function* freshNames(word: string, taken: readonly string[]): Generator<string, never> {
+  for (let i = 1; ; i++) if (!taken.includes(`${word}${i}`)) yield `${word}${i}`;
 }
 
 /** A case as code. */

@@ -3,6 +3,7 @@ import type { ServiceFacts } from "./facts.ts";
 import { type Call, type Decisions, wordOf } from "./judge.ts";
 import { allows, anonymousContexts, type Tried, unknownIdsIn } from "./anonymous.ts";
 import { inTime, isEqual, planOf, type SearchOptions, sidesOf, type Version, type Word } from "./search.ts";
+import { recordFinder } from "./records.ts";
 import { shrink } from "./shrink.ts";
 
 /** A call whose decisions no declared case has. */
@@ -10,6 +11,8 @@ export interface NewVerdict {
   call: Call;
   /** By role, without roles that the role list refuses. */
   decisions: Record<string, "allowed" | "approval" | "denied">;
+  /** Its records do not exist: no call with one of its texts is allowed for these roles, which may make others. */
+  unknownTo?: string[];
 }
 
 export interface Exploration {
@@ -31,6 +34,8 @@ export interface Exploration {
   /** Roles with both decisions of which no case has one. */
   untested: { role: string; decision: "allowed" | "denied" }[];
   isUnsteady: boolean;
+  /** As in {@link NewVerdict}, for any call. Undefined if its records exist. */
+  unknownTo: (call: Call) => string[] | undefined;
 }
 
 /** Searches calls whose decisions no declared case shows, for each function that is decided call by call. */
@@ -85,12 +90,14 @@ async function exploreFunction(
       const seen = [...letters[c]!].filter((letter) => letter !== "h");
       return seen.length > 0 && seen.every((letter) => (letter === "d") === refused);
     });
+  const unknownTo = recordFinder(tried, columns, facts.functions[functionName]!);
   return {
     functionName,
     word: search.isComplete && search.isDone() && !isUnsteady ? "proved" : "tested",
     calls: count,
     crossed: Math.max(0, inputs.length * facts.contexts.length - cases.length),
-    found,
+    found: found.map((one) => ({ ...one, ...present({ unknownTo: unknownTo(one.call) }) })),
+    unknownTo,
     anonymous: [
       ...(await anonymousIn(tried, { functionName, version, declared })),
       ...(await unknownIdsIn(tried, { functionName, version })),
@@ -145,7 +152,9 @@ function untestedIn(
     (["allowed", "denied"] as const).flatMap((decision) => {
       const is = (letter: string | undefined) => (decision === "denied" ? letter === "d" : allows(letter));
       const isRestricted = letters[c]!.has("d") && [...letters[c]!].some(allows);
-      const isTested = cases.some((one, i) => (one.roles?.includes(role) ?? true) && is(declared[i]![c]));
+      const isTested = cases.some(
+        (one, i) => one.isCounted && (one.roles?.includes(role) ?? true) && is(declared[i]![c]),
+      );
       return isRestricted && !isTested ? [{ role, decision }] : [];
     }),
   );

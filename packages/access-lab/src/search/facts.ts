@@ -1,4 +1,4 @@
-import { accessColumns, accessSurface } from "@patchbay/access";
+import { accessColumns, accessSurface, isCounted } from "@patchbay/access";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { FunctionManifest } from "@patchbay/protocol";
 import type { Service } from "@patchbay/functions";
@@ -30,7 +30,8 @@ export interface FunctionFacts {
   input: JsonObject;
   /** Arguments from cases and examples. */
   inputs: JsonValue[];
-  cases: { input: JsonValue; context: JsonObject; roles?: readonly string[] | undefined }[];
+  /** `isCounted`: false for an adopted case whose records do not exist. */
+  cases: { input: JsonValue; context: JsonObject; roles?: readonly string[] | undefined; isCounted: boolean }[];
   /** An `authorize`, or an approval's `when`, decides each call. */
   isConditional: boolean;
   /** What decides calls one by one. */
@@ -104,7 +105,7 @@ export async function factsOf(service: Service, files: ReadonlySet<string>, know
           {
             input,
             inputs: [...[...cases.values()].map(({ input }) => input), ...((manifest.examples as JsonValue[]) ?? [])],
-            cases: [...cases.values()],
+            cases: [...cases].map(([name, one]) => ({ ...one, isCounted: isCounted(name) })),
             isConditional,
             isAuthorized: manifest.conditional,
             isApproved: manifest.approval?.conditional === true,

@@ -1,5 +1,5 @@
 import { type AccessLock, Effect } from "@patchbay/protocol";
-import { cellFor, flowPairs, NO_ROLE, quote } from "@patchbay/access";
+import { cellFor, flowPairs, isCounted, NO_ROLE, quote } from "@patchbay/access";
 import { isJsonObject } from "@patchbay/kit";
 
 /**
@@ -98,7 +98,9 @@ function granted(functionName: string, role: string, { functions, defaultRole }:
 export function findUnrefused({ functions }: AccessLock): string[] {
   return Object.entries(functions).flatMap(([name, { roles, authorize }]) => {
     const decided = Object.values(roles).flatMap((cell) =>
-      typeof cell === "object" && cell.access === "conditional" ? [Object.values(cell.cases)] : [],
+      typeof cell === "object" && cell.access === "conditional"
+        ? [Object.entries(cell.cases).flatMap(([name, verdict]) => (isCounted(name) ? verdict : []))]
+        : [],
     );
     const isRefused = decided.flat().some((verdict) => verdict === "denied" || (verdict === "approval" && !authorize));
     return decided.length === 0 || isRefused ? [] : [name];

@@ -78,7 +78,10 @@ export async function showAdequacy(loaded: Loaded, options: AccessOptions): Prom
   const adequacy = await measureAdequacy(mutants, launch, { ...DEFAULTS, checks: 3_000, seed });
   const { killed, survivors, equivalent, unreached, undecided } = adequacy;
   const percent = percentKilled(adequacy);
-  const cases = survivors.flatMap(({ killer }): NewCase[] => (killer ? [killer] : []));
+  const explored = new Map(functions.map((one) => [one.functionName, one]));
+  const cases = survivors.flatMap(({ killer }): NewCase[] =>
+    killer ? [{ ...killer, unknownTo: explored.get(killer.functionName)?.unknownTo(killer.call) }] : [],
+  );
   const adopted = adopt ? await adoptCases(distinct(cases), files) : undefined;
   const counts = { killed, equivalent, unreached: unreached.length, undecided: undecided.length };
   if (json) printJson({ seed, percent, ...counts, survivors, ...adopted });
@@ -115,16 +118,18 @@ function short(code: string): string {
 }
 
 const distinct = (cases: readonly NewCase[]): NewCase[] => [
-  ...new Map(
-    cases.map(({ functionName, call }) => [JSON.stringify([functionName, call]), { functionName, call }]),
-  ).values(),
+  ...new Map(cases.map((one) => [JSON.stringify([one.functionName, one.call]), one])).values(),
 ];
 
-export function printAdopted({ files, left }: { files: string[]; left: NewCase[] }, count: number): void {
+export function printAdopted({ files, left, unknown }: Awaited<ReturnType<typeof adoptCases>>, count: number): void {
   const written = count - left.length;
   if (written > 0)
     print(
       `Wrote ${written === 1 ? "one case" : `${written} cases`} to ${files.join(", ")}. Check that each decision is intended, then run --write.`,
+    );
+  if (unknown > 0)
+    print(
+      `Named unknown1 and so on: ${unknown} whose records do not exist, because no allowed call has them. They are not counted as cases. Write the ids of records that exist, and rename them.`,
     );
   for (const { functionName, call } of left)
     print(`The cases of ${functionName} are not an object in its definition. Add: ${caseText(call)}`);

@@ -40,7 +40,7 @@ async function showExploration(loaded: Loaded, options: AccessOptions & { seed: 
   const facts = await factsOf(service, files, await storedValues(loaded, options));
   const functions = await explore({ facts, judge: judgeOf(service) }, { ...DEFAULTS, seed });
   const cases = functions.flatMap(({ functionName, found, anonymous }) =>
-    [...found, ...anonymous].map(({ call }) => ({ functionName, call })),
+    [...found, ...anonymous].map((one) => ({ functionName, ...one })),
   );
   const adopted = adopt ? await adoptCases(cases, files) : undefined;
   if (json) {
@@ -58,9 +58,10 @@ async function showExploration(loaded: Loaded, options: AccessOptions & { seed: 
 function explorationText(exploration: Exploration, seed: number): string {
   const { functionName, found, neverDenied, neverAllowed } = exploration;
   const lines = [`${functionName}  ${scopeOf(exploration, seed)}`];
-  for (const { call, decisions } of found) {
+  for (const { call, decisions, unknownTo = [] } of found) {
     const words = Object.entries(decisions).map(([role, word]) => `${role} ${word}`);
-    lines.push(`  ${paint("yellow", "new")}  ${words.join(", ")}: ${caseText(call)}`);
+    const unknown = unknownTo.length > 0 ? ` (no allowed call of ${unknownTo.join(", ")} has its records)` : "";
+    lines.push(`  ${paint("yellow", "new")}  ${words.join(", ")}: ${caseText(call)}${unknown}`);
   }
   lines.push(...anonymousLines(exploration).map((line) => `  ${paint("red", line)}`));
   if (found.length === 0) lines.push("  Its cases show every combination of decisions that was found.");
