@@ -8,14 +8,11 @@ export interface DatabaseOptions {
 }
 
 /** The database that `--database` names, else the embedded one in the data folder. */
-export function databaseUrl({ database, dataDir }: DatabaseOptions): string {
-  return database ?? `sqlite:${join(dataDir, "patchbay.db")}`;
-}
+export const databaseUrl = ({ database, dataDir }: DatabaseOptions): string =>
+  database ?? `sqlite:${join(dataDir, "patchbay.db")}`;
 
 /** True for SQLite, which one process serves at a time. */
-export function isEmbedded(options: DatabaseOptions): boolean {
-  return !/^postgres(ql)?:/.test(databaseUrl(options));
-}
+export const isEmbedded = (options: DatabaseOptions): boolean => !/^postgres(ql)?:/.test(databaseUrl(options));
 
 /** The address without its password, which may also be a query parameter. */
 export function withoutPassword(url: string): string {

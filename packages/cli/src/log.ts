@@ -13,9 +13,7 @@ export const createHumanLog = (lowest: () => LogLevel): Log =>
   logTo((...line) => printStatus(`${clock()} ${prettyText(...line, paintStatus)}`), lowest);
 
 /** A log line's time. */
-export function clock(at = Date.now()): string {
-  return paintStatus("dim", new Date(at).toTimeString().slice(0, 8));
-}
+export const clock = (at = Date.now()): string => paintStatus("dim", new Date(at).toTimeString().slice(0, 8));
 
 const QUERY_STYLES = { query: "cyan", call: "blue", done: "green", failed: "red" } as const;
 

@@ -196,9 +196,8 @@ export function keyOr(given: string | undefined, variable: KeyVariable): string 
   return old;
 }
 
-export function parsePort(text: string): number {
-  return parseWithin(text, 0, 65_535, "a port is a whole number from 0 to 65535");
-}
+export const parsePort = (text: string): number =>
+  parseWithin(text, 0, 65_535, "a port is a whole number from 0 to 65535");
 
 /** A token that is valid in an Authorization header. */
 export function parseToken(text: string): string {
@@ -207,9 +206,8 @@ export function parseToken(text: string): string {
   return text;
 }
 
-export function parseCount(text: string): number {
-  return parseWithin(text, 1, 10_000, "expected a whole number from 1 to 10000");
-}
+export const parseCount = (text: string): number =>
+  parseWithin(text, 1, 10_000, "expected a whole number from 1 to 10000");
 
 export function parseUrl(text: string): string {
   const url = URL.parse(text);

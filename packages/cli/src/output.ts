@@ -10,9 +10,8 @@ const ESCAPE = "\u001b[";
 const OWN = `\u0000${randomUUID()}`;
 
 /** All output passes here: escapes control characters outside our own styles. */
-function printable(text: string): string {
-  return `${text.replaceAll("\r\n", "\n").split(OWN).map(escapeControls).join(ESCAPE)}\n`;
-}
+const printable = (text: string): string =>
+  `${text.replaceAll("\r\n", "\n").split(OWN).map(escapeControls).join(ESCAPE)}\n`;
 
 /** Writes a result to stdout. */
 export function print(text: string): void {
@@ -41,25 +40,17 @@ export async function written(): Promise<void> {
 }
 
 /** Styles text for stdout when that is a terminal with colours; NO_COLOR and FORCE_COLOR apply. */
-export function paint(style: Style, text: string): string {
-  return painted(style, text, process.stdout);
-}
+export const paint = (style: Style, text: string): string => painted(style, text, process.stdout);
 
 /** As `paint`, for stderr. */
-export function paintStatus(style: Style, text: string): string {
-  return painted(style, text, process.stderr);
-}
+export const paintStatus = (style: Style, text: string): string => painted(style, text, process.stderr);
 
-function painted(style: Style, text: string, stream: NodeJS.WriteStream): string {
-  return styleText(style, escapeControls(text), { stream }).replaceAll(ESCAPE, OWN);
-}
+const painted = (style: Style, text: string, stream: NodeJS.WriteStream): string =>
+  styleText(style, escapeControls(text), { stream }).replaceAll(ESCAPE, OWN);
 
 /** The terminal's columns on stdout; infinite for a file or a pipe. */
-export function terminalWidth(): number {
-  return (process.stdout.isTTY && process.stdout.columns) || Number.POSITIVE_INFINITY;
-}
+export const terminalWidth = (): number => (process.stdout.isTTY && process.stdout.columns) || Number.POSITIVE_INFINITY;
 
 /** Text from outside as one line with escaped control characters, so that it cannot begin a line of its own. */
-export function oneLine(text: string): string {
-  return escapeControls(text.replaceAll("\r\n", "\n")).replaceAll("\n", "\\n").replaceAll("\t", " ");
-}
+export const oneLine = (text: string): string =>
+  escapeControls(text.replaceAll("\r\n", "\n")).replaceAll("\n", "\\n").replaceAll("\t", " ");

@@ -5,20 +5,25 @@ import { type DatabaseOptions, withoutPassword } from "./database.ts";
 const shellQuote = (text: string): string =>
   /^[A-Za-z0-9_./:=@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** The command that connects functions to an agent. */
-export function connectCommand({ url, agent }: { url: string; agent: string }): string {
-  return `PATCHBAY_RUNTIME_KEY=... patchbay connect service.ts --url ${shellQuote(url)} --agent ${shellQuote(agent)}`;
+interface Target {
+  url: string;
+  agent: string;
 }
 
+const optionsOf = ({ url, agent }: Target): string => `--url ${shellQuote(url)} --agent ${shellQuote(agent)}`;
+
+/** The command that connects functions to an agent. */
+export const connectCommand = (target: Target): string =>
+  `PATCHBAY_RUNTIME_KEY=... patchbay connect service.ts ${optionsOf(target)}`;
+
 /** The command that queries an agent. */
-export function queryCommand({ url, agent }: { url: string; agent: string }): string {
-  return `PATCHBAY_API_KEY=... patchbay query "What can you do?" --url ${shellQuote(url)} --agent ${shellQuote(agent)}`;
-}
+export const queryCommand = (target: Target): string =>
+  `PATCHBAY_API_KEY=... patchbay query "What can you do?" ${optionsOf(target)}`;
 
 /** The ways to decide an approval: on the server, and with a key. */
 export function decisionCommands(
   { approvalId, by }: { approvalId: string; by: readonly string[] },
-  { url, agent }: { url: string; agent: string },
+  { url, agent }: Target,
 ): string {
   const role = by.find((name) => name !== CALLER) ?? "ROLE";
   const path = `${url}/agents/${agent}/approvals/${approvalId}/decision`;

@@ -152,6 +152,4 @@ function padRow(cells: readonly string[], widths: readonly number[]): string {
     .trimEnd();
 }
 
-function padColumns(text: string, columns: number): string {
-  return text + " ".repeat(Math.max(0, columns - columnsOf(text)));
-}
+const padColumns = (text: string, columns: number): string => text + " ".repeat(Math.max(0, columns - columnsOf(text)));

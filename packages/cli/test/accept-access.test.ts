@@ -94,7 +94,7 @@ test("agents review signs off the sets in force for a member", async () => {
 
   expect(signed).toMatchObject({ code: 0, stderr: "" });
   expect(signed.stdout).toMatch(/desk +1{64} +none reported\nSigned off by Ada at /);
-  expect((await review("--sign", HASHES[1]!)).stderr).toContain("--sign and --member need each other");
+  expect((await review("--sign", HASHES[0]!)).stderr).toContain("A member signs off. Name one with --member.");
 });
 
 test("doctor warns of access that differs from the signed one, or whose review is due", async () => {

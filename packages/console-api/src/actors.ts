@@ -44,9 +44,8 @@ export const hasRole = ({ role }: { role: ConsoleRole }, needs: ConsoleRoute["ne
 const SERVICE_TOKEN = /^Bearer +(service_admin_\S*)$/i;
 
 /** A request's service token. Ignores other credentials in the header, as the console ignores API keys. */
-export function serviceTokenOf({ c }: Exchange): string | undefined {
-  return SERVICE_TOKEN.exec(c.req.header("Authorization") ?? "")?.[1];
-}
+export const serviceTokenOf = ({ c }: Exchange): string | undefined =>
+  SERVICE_TOKEN.exec(c.req.header("Authorization") ?? "")?.[1];
 
 /** Throws `authentication_failed` for an inactive token. */
 export async function requireToken(secret: string, check: ReturnType<typeof createTokenCheck>): Promise<TokenHolder> {

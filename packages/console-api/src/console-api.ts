@@ -158,9 +158,7 @@ function requireRole({ by }: Visitor, { needs }: ConsoleRoute): void {
 
 const isStream = ({ answer }: ConsoleRoute): boolean => answer === "events" || answer === "file";
 
-function isUnsafe({ c }: Exchange): boolean {
-  return c.req.method !== "GET" && c.req.method !== "HEAD";
-}
+const isUnsafe = ({ c }: Exchange): boolean => c.req.method !== "GET" && c.req.method !== "HEAD";
 
 /** Messages about unknown ids name commands, which do not help in the console. */
 function ofAdmin({ reason, message, details }: AdminError): ServiceError {

@@ -87,9 +87,8 @@ export type ConsoleHandlers = { [Name in ConsoleRouteName]: ConsoleHandler<Name>
 export type Handlers = Partial<ConsoleHandlers>;
 
 /** The same error for missing things and for another organisation's. */
-export function notFound(what: string): ServiceError {
-  return new ServiceError("not_found", `The ${what} was not found in this organisation.`);
-}
+export const notFound = (what: string): ServiceError =>
+  new ServiceError("not_found", `The ${what} was not found in this organisation.`);
 
 /** The result of a query; throws `not_found` without one. */
 export function found<T>(value: T | undefined, what: string): T {

@@ -60,19 +60,10 @@ export function addAgentCommands(program: Command): void {
   adminCommand(agents, "review <agent>", "show the last sign-off of an agent's access, or sign it off", {
     arguments: { agent: ID },
     options: [
-      option(
-        "--sign <sets>",
-        "sign off these sets, comma-separated: all in force, by 8 characters or more of the hash",
-        {
-          parse: parseList,
-        },
-      ),
+      option("--sign <sets>", "sign off these sets: all in force, by 8 characters or more", { parse: parseList }),
       option("--member <member>", "with --sign: the member who reviewed them, by id or address"),
       option("--days <n>", "with --sign: the days until the next review", { parse: parseCount, preset: 90 }),
     ],
-    check({ sign, member }, refuse) {
-      if ((sign === undefined) !== (member === undefined)) refuse("--sign and --member need each other");
-    },
     work: ({ admin, args: [id], options: { sign: sets, member, days } }) =>
       sets ? admin.signAccess(id, { sets, days, ...present({ member }) }) : admin.accessReview(id),
     show: ({ sets, signed }) =>

@@ -49,9 +49,7 @@ export function checkNode(version = process.versions.node): Finding {
   return fail("Node.js", `${version} is too old`, `Install Node.js ${MIN_NODE} or newer.`);
 }
 
-function isOlder(version: string, than: string): boolean {
-  return version.localeCompare(than, "en", { numeric: true }) < 0;
-}
+const isOlder = (version: string, than: string): boolean => version.localeCompare(than, "en", { numeric: true }) < 0;
 
 export function checkDataDir(dataDir: string): Finding {
   const folder = resolve(dataDir);

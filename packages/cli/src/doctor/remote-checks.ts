@@ -135,14 +135,12 @@ export async function checkStream(target: QueryTarget): Promise<Finding[]> {
 }
 
 /** The network's reason, if the client's error has one as its cause. */
-function networkReason(error: unknown): string {
-  return reasonOf(error instanceof PatchbayError ? (error.cause ?? error) : error);
-}
+const networkReason = (error: unknown): string =>
+  reasonOf(error instanceof PatchbayError ? (error.cause ?? error) : error);
 
 /** Without retries: a connection that a proxy cuts is a finding. */
-function clientOf({ url, agent, key }: QueryTarget): AgentClient {
-  return createClient({ baseUrl: url, agentId: agent, apiKey: key, maxRetries: 0 });
-}
+const clientOf = ({ url, agent, key }: QueryTarget): AgentClient =>
+  createClient({ baseUrl: url, agentId: agent, apiKey: key, maxRetries: 0 });
 
 function queryFinding(last: StreamedEvent["event"] | undefined, target: QueryTarget): Finding {
   if (last?.type === "finalResponse") return ok("query", "functions are connected and a query is answered");

@@ -73,6 +73,5 @@ export function createSessions(deps: SessionDeps) {
   };
 }
 
-function ended(): ServiceError {
-  return new ServiceError("authentication_failed", "Sign in: there is no session, or it has ended.");
-}
+const ended = (): ServiceError =>
+  new ServiceError("authentication_failed", "Sign in: there is no session, or it has ended.");

@@ -64,9 +64,8 @@ export function rangeOf(query: { from?: string | undefined; to?: string | undefi
   return { from, to };
 }
 
-function invalidRange(message: string): ServiceError {
-  return new ServiceError("invalid_request", `from ${message}`, { details: [{ path: "from", message }] });
-}
+const invalidRange = (message: string): ServiceError =>
+  new ServiceError("invalid_request", `from ${message}`, { details: [{ path: "from", message }] });
 
 /** At most 90 buckets with the smallest suitable width. */
 export function bucketsOf({ from, to }: TimeRange): Buckets {
@@ -83,9 +82,7 @@ export const bucketIn = ({ firstAt, widthMs }: Buckets, time: "created_at" | "fi
   sql<number>`(${sql.ref(time)} - cast(${firstAt} as bigint)) / ${sql.lit(widthMs)}`;
 
 /** The start time of the bucket with this index, in ISO 8601. */
-export function bucketTime({ firstAt, widthMs }: Buckets, index: number): string {
-  return isoTime(firstAt + index * widthMs);
-}
+export const bucketTime = ({ firstAt, widthMs }: Buckets, index: number): string => isoTime(firstAt + index * widthMs);
 
 const SLICES = 8;
 

@@ -7,7 +7,7 @@ import type { AskedUse } from "./access-use.ts";
 import type { AuditAdmin } from "./admin-audit.ts";
 import { agentOf } from "./admin-error.ts";
 import { findRun, parseSince, type RecordAdmin } from "./admin-records.ts";
-import { ownSets } from "./admin-review.ts";
+import { entriesOf, ownSets } from "./admin-review.ts";
 
 /** A file of the evidence, or a line of a file whose name ends with `.ndjson`. */
 export interface EvidencePart {
@@ -79,18 +79,6 @@ async function* slice(
   }
 }
 
-/** All entries with an action or of an action group, oldest first. */
-async function entriesOf({ audit }: Store, action: string, asked: { agentId: string; since: number }) {
-  const found: AuditRow[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await audit.list({ ...asked, action, limit: 1_000, ...present({ cursor }) });
-    found.push(...page.items);
-    cursor = page.nextCursor ?? undefined;
-  } while (cursor !== undefined);
-  return found.toReversed();
-}
-
 /**
  * Which function sets and locks runs started with, and when. A set that alternates with another has several periods. A
  * combined set has several services, each with its own set and lock.
@@ -107,14 +95,7 @@ async function periodsOf(
   }
   const lockAt = (hash: string | null, at: number): JsonValue =>
     locks.findLast((one) => one.manifestHash === hash && one.at <= at)?.detail?.["lock"] ?? null;
-  const periods: {
-    manifestHash: string | null;
-    lock: JsonValue;
-    services: object[];
-    from: string;
-    to: string;
-    runs: number;
-  }[] = [];
+  const periods: { manifestHash: string | null; from: string; to: string; runs: number }[] = [];
   for (const { manifestHash = null, at } of started) {
     const last = periods.at(-1);
     const own = (manifestHash !== null && parts.get(manifestHash)) || [];

@@ -1,7 +1,7 @@
 import { isoTime, type JsonObject } from "@patchbay/kit";
 import type { Manifest } from "@patchbay/protocol";
 import type { AccessReview } from "@patchbay/protocol/console";
-import type { AuditRow } from "@patchbay/engine/ports/store/audit";
+import type { AuditFilter, AuditRow } from "@patchbay/engine/ports/store/audit";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 import { AdminError, agentOf, found } from "./admin-error.ts";
 
@@ -26,7 +26,7 @@ export function reviewAdmin(store: Store, by: string | undefined): ReviewAdmin {
   async function accessReview(agentId: string): Promise<AccessReview> {
     const { orgId } = await agentOf(accounts, agentId);
     const sets = await setsInForce(store, agentId);
-    const entry = await lastSigned(store, { orgId, agentId });
+    const entry = (await entriesOf(store, "access.signed", { orgId, agentId })).at(-1);
     if (!entry) return { sets, signed: null, changed: [], isDue: false };
     const detail = entry.detail as JsonObject & { memberId: string; days: number; sets: JsonObject[] };
     const { name = detail.memberId } = (await members.byId(detail.memberId)) ?? {};
@@ -40,7 +40,8 @@ export function reviewAdmin(store: Store, by: string | undefined): ReviewAdmin {
     };
   }
 
-  async function memberIn(orgId: string, member = ""): Promise<string> {
+  async function memberIn(orgId: string, member: string | undefined): Promise<string> {
+    if (member === undefined) throw new AdminError("A member signs off. Name one with --member.");
     const known = (await members.byId(member)) ?? (await members.byEmail(member.toLowerCase()));
     return found(known?.orgId === orgId ? known : undefined, "member", member, "members list").memberId;
   }
@@ -84,15 +85,16 @@ async function setsInForce({ runtimes }: Store, agentId: string): Promise<Access
   return sets.toSorted((a, b) => a.service.localeCompare(b.service));
 }
 
-/** A search may return an empty page before the one with the entry. */
-async function lastSigned({ audit }: Store, of: { orgId: string; agentId: string }): Promise<AuditRow | undefined> {
+/** All entries with an action or of an action group, oldest first. */
+export async function entriesOf({ audit }: Store, action: string, asked: AuditFilter): Promise<AuditRow[]> {
+  const found: AuditRow[] = [];
   let cursor: string | undefined;
   do {
-    const page = await audit.list({ ...of, action: "access.signed", limit: 1, cursor });
-    if (page.items[0]) return page.items[0];
+    const page = await audit.list({ ...asked, action, limit: 1_000, cursor });
+    found.push(...page.items);
     cursor = page.nextCursor ?? undefined;
   } while (cursor !== undefined);
-  return undefined;
+  return found.toReversed();
 }
 
 /** A function set's services with their own sets: several for a combined set. */

@@ -101,10 +101,8 @@ async function writeAttacks(folder: EvidenceFolder, { service }: Examined): Prom
 /** Searches calls that no case shows, and measures how many changed conditions the cases notice, with one seed for both. */
 async function writeSearch(folder: EvidenceFolder, { path, service, files }: Examined): Promise<void> {
   const seed = randomInt(2 ** 32);
-  const functions = await explore(
-    { facts: await factsOf(service, files), judge: judgeOf(service) },
-    { ...DEFAULTS, seed },
-  );
+  const facts = await factsOf(service, files);
+  const functions = await explore({ facts, judge: judgeOf(service) }, { ...DEFAULTS, seed });
   await folder.write("search.json", { seed, functions });
   const { mutants, mutated } = mutantsOf(service, files);
   const launch = () => launchJudge(path, { name: `${path} with mutants`, mutated });

@@ -46,17 +46,19 @@ export async function checkLock(
       ...(drift.length > 0 && { drift }),
       ...(passed.length > 0 && { searched: passed }),
     });
-  else if (ok) print([...passed.map(searchedLine), ...changes.map(line), `Access matches ${file}.`].join("\n"));
   else
     print(
       [
         ...passed.map(searchedLine),
         ...(searched?.others ?? []),
         ...forbidden.map(forbiddenLine),
-        ...drift.map(driftLine),
+        ...drift.map((sentence) => labelled("red", "drift", sentence)),
         ...changes.map(line),
-        ...unrefused.map(untestedLine),
+        ...unrefused.map((name) =>
+          labelled("red", "untested", `${name} is decided call by call, and no case of it is refused`),
+        ),
         ...cases.map((text) => paint("red", text)),
+        ...(ok ? [`Access matches ${file}.`] : []),
       ].join("\n"),
     );
   refuse(path, forbidden);
@@ -110,27 +112,18 @@ export function isSearchable({ kind, about, functionName }: AccessChange): boole
   return about === "parsing" || (functionName !== undefined && (about === "authorize" || about === "approval"));
 }
 
-function searchedLine({ functionName, scope }: { functionName: string; scope: string }): string {
-  return `${paint("green", "searched ")}  ${functionName}: its code or defaults changed, and allow no call that was denied (${scope})`;
-}
-
 const KINDS = { widening: "red", unproven: "red", changed: "yellow", narrowing: "yellow" } as const;
 
-function line({ kind, sentence }: AccessChange): string {
-  return `${paint(KINDS[kind], kind.padEnd(9))}  ${sentence}`;
-}
-
-function forbiddenLine(sentence: string): string {
-  return `${paint("red", "forbidden")}  ${sentence}`;
-}
-
-function driftLine(sentence: string): string {
-  return `${paint("red", "drift    ")}  ${sentence}`;
-}
-
-function untestedLine(name: string): string {
-  return `${paint("red", "untested ")}  ${name} is decided call by call, and no case of it is refused`;
-}
+const labelled = (colour: "red" | "yellow" | "green", kind: string, text: string): string =>
+  `${paint(colour, kind.padEnd(9))}  ${text}`;
+const line = ({ kind, sentence }: AccessChange): string => labelled(KINDS[kind], kind, sentence);
+const forbiddenLine = (sentence: string): string => labelled("red", "forbidden", sentence);
+const searchedLine = ({ functionName, scope }: { functionName: string; scope: string }): string =>
+  labelled(
+    "green",
+    "searched",
+    `${functionName}: its code or defaults changed, and allow no call that was denied (${scope})`,
+  );
 
 const fileOf = (path: string) => ({ file: nearPath(path), exists: existsSync(path) });
 
