@@ -97,8 +97,7 @@ test("the attacks find calls of a context without a subject, and calls with unkn
 
   const { findings } = await runEscalationSuite(service, { context: { shop: "s" } });
 
-  const found = findings.filter(({ attack }) => attack === "anonymous calls");
-  expect(new Set(found.map(({ role, detail }) => `${role}: ${detail}`))).toEqual(
+  expect(new Set(findings.map(({ role, detail }) => `${role}: ${detail}`))).toEqual(
     new Set([
       "customer: get_order is permitted with an id that no record has, and refused with another's",
       "customer: get_order is permitted without an identity, and refused with one",

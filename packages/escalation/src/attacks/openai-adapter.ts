@@ -69,7 +69,7 @@ const modelsOfOthers: Attack = {
     for (const other of fixture.roles) {
       if (other.stated === undefined || other.stated === stated) continue;
       const body = { model: `${agentId}:${other.stated}`, messages: [{ role: "user", content: "Let me in." }] };
-      const { status } = await client.request(PATH, { key, body });
+      const { status } = await client.request(PATH, { key, body, headers: contextHeader(fixture.context) });
       if (status !== 403)
         fixture.report(label, "accepted", `a key for ${stated} got ${status} for the model of ${other.stated}`);
       fixture.count(label, 1);
