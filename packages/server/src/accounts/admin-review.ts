@@ -55,7 +55,7 @@ export function reviewAdmin(store: Store, by: string | undefined): ReviewAdmin {
       if (
         sets.length === 0 ||
         asked.some((one) => names(one).length === 0) ||
-        asked.flatMap(names).length < sets.length
+        new Set(asked.flatMap(names)).size < sets.length
       ) {
         const inForce = sets.map(({ service, manifestHash }) => `${manifestHash} (${service})`).join(", ");
         throw new AdminError(

@@ -77,7 +77,7 @@ test("a sign-off that does not name all sets in force, or no member, is refused"
   await desk.connect("shop", FIRST);
 
   const others = `In force are ${MAIL} (mail), ${FIRST} (shop). Review and name these.`;
-  for (const sets of [[FIRST], [FIRST, MAIL, SECOND], [FIRST, "3333333"]])
+  for (const sets of [[FIRST], [FIRST, FIRST], [FIRST, MAIL, SECOND], [FIRST, "3333333"]])
     await expect(sign(...sets)).rejects.toThrow(others);
   await expect(admin.signAccess(agentId, { sets: [FIRST, MAIL], days: 90, member: "mem_other" })).rejects.toThrow(
     "There is no member mem_other",
