@@ -36,9 +36,9 @@ async function answer(file: string): Promise<void> {
         send({ type: "judged", id, decisions, reached: mutant === 0 ? selectMutant(0) : [] });
       });
     });
-    const dissects = message.type === "load" && message.dissects;
-    const dissection = dissects ? await dissect(service, files) : undefined;
-    const facts = await factsOf(service, files, message.type === "load" ? message.known : {});
+    const { dissects = false, sought = {} } = message.type === "load" ? message : {};
+    const dissection = dissects ? await dissect(service, files, sought.only) : undefined;
+    const facts = await factsOf(service, files, sought);
     send({ type: "loaded", facts, ...(dissection && { dissection }) });
   } catch (error) {
     send({ type: "failed", reason: describeLoadError(error, file) }, () => process.exit(1));

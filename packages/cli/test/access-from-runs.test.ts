@@ -47,7 +47,7 @@ test("--from-runs reads values from the calls of a running service, with which t
 
   const search = { seed: 1, checks: 300, timeMs: 60_000 };
   const neverAllowed = async (values: typeof known) => {
-    const version = { facts: await factsOf(service, new Set(), values), judge: judgeOf(service) };
+    const version = { facts: await factsOf(service, new Set(), { known: values }), judge: judgeOf(service) };
     return (await explore(version, search))[0]?.neverAllowed;
   };
   expect(await neverAllowed({})).toEqual(["customer"]);

@@ -55,8 +55,20 @@ const recordsOf = (named: Named): JsonObject[] =>
 /** Calls from which the others of a function are made. */
 const MOST_BASES = 3;
 
-/** Reads the facts of a service whose code is in `files`. `known`: further values by the name of their member. */
-export async function factsOf(service: Service, files: ReadonlySet<string>, known: Named = {}): Promise<ServiceFacts> {
+/** What a search is about. */
+export interface Sought {
+  /** Further values by the name of their member. */
+  known?: Named;
+  /** The functions. Default: all. */
+  only?: readonly string[] | undefined;
+}
+
+/** Reads the facts of a service whose code is in `files`. */
+export async function factsOf(
+  service: Service,
+  files: ReadonlySet<string>,
+  { known = {}, only }: Sought = {},
+): Promise<ServiceFacts> {
   const functions = [...service.access.values()].map(({ manifest }) => manifest);
   const surface = accessSurface({ ...service.manifest, functions });
   const owners = readCode(files);
@@ -111,7 +123,8 @@ export async function factsOf(service: Service, files: ReadonlySet<string>, know
             isApproved: manifest.approval?.conditional === true,
             isBounded: !isChecked && ofInput.length === 0 && (!isConditional || manifest.roles !== "everyone"),
             dictionary: dictionaryOf(ofInput.length === 0 ? slice : slices([...decides, ...ofInput])),
-            solved: isConditional ? solvedFor(slice, manifest, [...cases.values()]) : [],
+            solved:
+              isConditional && (only?.includes(name) ?? true) ? solvedFor(slice, manifest, [...cases.values()]) : [],
             decision: decisions.hashOfAll([authorize, approval]),
             // A change of what a schema does before it judges concerns all code behind it.
             forms: formsOf(slice, JSON.stringify([service.parsing(), parsing()])),

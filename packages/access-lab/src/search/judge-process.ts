@@ -1,14 +1,13 @@
 import { fork } from "node:child_process";
 import { CommandFailure } from "@patchbay/loading/failure";
 import { startEnvironment } from "@patchbay/loading/config";
-import type { Named } from "./dictionary.ts";
-import type { ServiceFacts } from "./facts.ts";
+import type { ServiceFacts, Sought } from "./facts.ts";
 import type { Call, Decisions, Judge } from "./judge.ts";
 import type { Dissection, MutatedFile } from "./mutants.ts";
 
 /** Messages to the process that judges calls. */
 export type ToJudge =
-  | { type: "load"; mutated: MutatedFile[]; dissects: boolean; known: Named }
+  | { type: "load"; mutated: MutatedFile[]; dissects: boolean; sought: Sought }
   | {
       type: "judge";
       id: number;
@@ -51,8 +50,7 @@ export interface JudgeOptions {
   mutated?: MutatedFile[];
   /** The process also finds the mutants of the service. */
   dissects?: boolean;
-  /** Further values for calls, by the name of their member. */
-  known?: Named;
+  sought?: Sought;
   timeoutMs?: number;
 }
 
@@ -60,7 +58,7 @@ export interface JudgeOptions {
 export async function startJudge(
   entry: string,
   file: string,
-  { name = file, mutated = [], dissects = false, known = {}, timeoutMs = 60_000 }: JudgeOptions = {},
+  { name = file, mutated = [], dissects = false, sought = {}, timeoutMs = 60_000 }: JudgeOptions = {},
 ): Promise<JudgeChild> {
   const child = fork(entry, [file], {
     stdio: ["ignore", 2, 2, "ipc"],
@@ -103,7 +101,7 @@ export async function startJudge(
       clearTimeout(timer);
     }
   };
-  send({ type: "load", mutated, dissects, known });
+  send({ type: "load", mutated, dissects, sought });
   let last = 0;
   try {
     const { facts, dissection } = await inTime(loaded.promise, "load", LOADING_MS);

@@ -34,12 +34,16 @@ export interface Dissection {
 }
 
 /** {@link mutantsOf} the whole code, for a proof. */
-export async function dissect(service: Service, files: ReadonlySet<string>): Promise<Dissection> {
+export async function dissect(
+  service: Service,
+  files: ReadonlySet<string>,
+  only?: readonly string[],
+): Promise<Dissection> {
   const functions = [...service.access.values()].map(({ manifest }) => manifest);
   const columns = accessColumns({ ...service.manifest, functions });
   const settled: Dissection["settled"] = {};
   for (const [name, { code }] of service.access) settled[name] = await settledIn(code(), columns);
-  return { ...mutantsOf(service, files, { isWhole: true }), settled };
+  return { ...mutantsOf(service, files, { isWhole: true, only }), settled };
 }
 
 /** A file with all its mutants; {@link selectMutant} selects one. */
@@ -85,12 +89,17 @@ interface Point {
  * The mutants in the code that decides a service's calls, and the files that contain them. `isWhole`: also conditions,
  * and code that a comment excludes, because a proof must not depend on a comment.
  */
-export function mutantsOf(service: Service, files: ReadonlySet<string>, { isWhole = false } = {}) {
+export function mutantsOf(
+  service: Service,
+  files: ReadonlySet<string>,
+  { isWhole = false, only }: { isWhole?: boolean; only?: readonly string[] | undefined } = {},
+) {
   const owners = readCode(files);
   // A mutant that differs only for values that the schemas refuse decides equally.
   const decisions = new Decisions(service, owners, { isBounded: true });
   const points = new Map<string, Point>();
   for (const [functionName, { code }] of service.access) {
+    if (only?.includes(functionName) === false) continue;
     const { authorize = [], approval = [] } = code();
     const original = decisions.hashOfAll([authorize, approval]);
     const isEqual = (part: Node, other: Node) =>

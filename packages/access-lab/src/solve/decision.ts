@@ -6,7 +6,7 @@ import type { Fingerprint } from "@patchbay/functions/access";
 import { hashOf } from "../code/forms.ts";
 import type { Slice } from "../code/slice.ts";
 import type { Code } from "./code.ts";
-import { choose, equalTo, type Facts, FALSE, type Form, leaf, over, TRUE } from "./normal.ts";
+import { choose, equalTo, type Facts, FALSE, type Form, leaf, over, textOf, TRUE } from "./normal.ts";
 import { constant, member, root, type Term } from "./terms.ts";
 
 type OwnersCode = Parameters<Fingerprint>[0][number];
@@ -66,9 +66,9 @@ export class Decisions {
     );
     const [first] = forms;
     if (first === undefined || forms.includes(undefined)) return undefined;
-    const all = [...new Map(forms.map((form) => [form!.key, form!])).values()];
+    const all = [...new Set(forms.map((form) => textOf(form!)))];
     if (DECIDES.includes(known.place) && all.length === 1 && !first.test) return first.value!.is ? "always" : "never";
-    return hashOf([known.place, ...all.map(({ key }) => key)].sort().join());
+    return hashOf([known.place, ...all].sort().join());
   }
 }
 

@@ -15,6 +15,7 @@ import {
   negate,
   over,
   SHORT,
+  textOf,
   THROWS,
   TRUE,
   truth,
@@ -191,5 +192,5 @@ export function calledFor(name: string, list: Known, test: (item: Known, index: 
   nested++;
   const form = truth(test(leaf(`item ${nested}`), leaf(`index ${nested}`, { type: "number" })));
   nested--;
-  return form && called(name, [list, leaf(`=> ${form.key}`)]);
+  return form && called(name, [list, leaf(`=> ${textOf(form)}`)]);
 }

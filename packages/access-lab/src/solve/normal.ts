@@ -111,8 +111,21 @@ function node(test: Test, yes: Known, no: Known): Known {
   // The test is not needed if the other side decides the same where it holds.
   if (made === undefined || made.key === same?.key) return made && no;
   const size = (made.test ? made.size : 1) + (no.test ? no.size : 1);
-  return size > MOST ? undefined : { key: hashOf(`${test.key}?${made.key}:${no.key}`), test, yes: made, no, size };
+  return size > MOST ? undefined : { key: shortOf(`${test.key}?${made.key}:${no.key}`), test, yes: made, no, size };
 }
+
+/** Short keys: equal for equal forms in one process. A hash would take longer than all other work. */
+const KEYS = new Map<string, string>();
+
+function shortOf(text: string): string {
+  const key = KEYS.get(text) ?? `§${KEYS.size}`;
+  KEYS.set(text, key);
+  return key;
+}
+
+/** A text that is equal for equal forms, also in another process. */
+export const textOf = (form: Form): string =>
+  form.test ? hashOf(`${form.test.key}?${textOf(form.yes)}:${textOf(form.no)}`) : form.key;
 
 /** A form where a value equals a constant: other tests on the value are then known. */
 function assume(form: Form, test: Test): Known {

@@ -22,6 +22,7 @@ const edits = JSON.parse(await readFile(process.argv[2]!, "utf8")) as Edit[];
 await using services = editedServices(process.argv[3]);
 
 const before = await load([]);
+const base = await before.version();
 for (const edit of edits) {
   const after = await load(edit.changes);
   const changes = compareAccess(before.lock, after.lock);
@@ -29,9 +30,9 @@ for (const edit of edits) {
     functionName && kind !== "narrowing" ? [functionName] : [],
   );
   const options = { seed: 1, checks: 12_000, timeMs: 600_000, only };
-  const pair = { before: before.version, after: after.version };
+  const pair = { before: base, after: await after.version(only) };
   const verdict: SearchVerdict = { widenings: 0, doubts: [], passed: true };
-  for (const found of await compareVersions(before.version, after.version, options)) {
+  for (const found of await compareVersions(pair.before, pair.after, options)) {
     verdict.widenings += found.widenings.length;
     verdict.doubts.push(...(await findDoubts(found, pair, options)));
   }
@@ -41,11 +42,11 @@ for (const edit of edits) {
 
 async function load(changes: Edit["changes"]) {
   const { service, files, path } = await services.load(changes);
-  const version: Dissected = {
-    facts: await factsOf(service, files),
+  const version = async (only?: readonly string[]): Promise<Dissected> => ({
+    facts: await factsOf(service, files, { only }),
     judge: judgeOf(service),
-    dissection: await dissect(service, files),
+    dissection: await dissect(service, files, only),
     launch: (mutated) => launchJudge(path, { mutated }),
-  };
+  });
   return { version, lock: await lockOf(service, { fingerprint: fingerprintOf(service, files) }) };
 }

@@ -54,7 +54,7 @@ export const anonymousLines = ({ functionName, anonymous }: Exploration): string
 async function exploreBriefly(loaded: Loaded, options: AccessOptions): Promise<Exploration[]> {
   const { service, files } = loaded;
   const { seed = randomSeed() } = options;
-  const facts = await factsOf(service, files, await storedValues(loaded, options));
+  const facts = await factsOf(service, files, { known: await storedValues(loaded, options) });
   return await explore({ facts, judge: judgeOf(service) }, { ...DEFAULTS, checks: 3_000, seed });
 }
 
@@ -74,7 +74,7 @@ export async function showAdequacy(loaded: Loaded, options: AccessOptions): Prom
   const { seed = randomSeed(), json, adopt, minKilled } = options;
   const known = await storedValues(loaded, options);
   const { mutants, mutated } = mutantsOf(service, files);
-  const launch = () => launchJudge(path, { name: `${path} with mutants`, mutated, known });
+  const launch = () => launchJudge(path, { name: `${path} with mutants`, mutated, sought: { known } });
   const adequacy = await measureAdequacy(mutants, launch, { ...DEFAULTS, checks: 3_000, seed });
   const { killed, survivors, equivalent, unreached, undecided } = adequacy;
   const percent = percentKilled(adequacy);

@@ -37,7 +37,7 @@ export async function search(loaded: Loaded, flags: AccessOptions): Promise<void
 async function showExploration(loaded: Loaded, options: AccessOptions & { seed: number }): Promise<void> {
   const { seed, json, adopt } = options;
   const { service, files } = loaded;
-  const facts = await factsOf(service, files, await storedValues(loaded, options));
+  const facts = await factsOf(service, files, { known: await storedValues(loaded, options) });
   const functions = await explore({ facts, judge: judgeOf(service) }, { ...DEFAULTS, seed });
   const cases = functions.flatMap(({ functionName, found, anonymous }) =>
     [...found, ...anonymous].map((one) => ({ functionName, ...one })),
@@ -148,8 +148,9 @@ async function compareWith(
   { against, known, ...given }: { against: string; seed: number; known: Named; only?: readonly string[] },
 ): Promise<{ comparisons: Judged[]; facts: Dissected["facts"] }> {
   const options = { ...DEFAULTS, ...given };
-  using first = await launchJudge(file, { name: `the service of ${against}`, dissects: true, known });
-  using second = await launchJudge(path, { dissects: true, known });
+  const sought = { known, only: given.only };
+  using first = await launchJudge(file, { name: `the service of ${against}`, dissects: true, sought });
+  using second = await launchJudge(path, { dissects: true, sought });
   const [before, after] = [versionOf(first, file), versionOf(second, path)];
   const comparisons: Judged[] = [];
   for (const found of await compareVersions(before, after, options))
