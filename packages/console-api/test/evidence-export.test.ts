@@ -136,7 +136,7 @@ test("a sample needs the scope for contents, is chosen by its seed, and names er
   expect(await failureOf(await desk.ask(["audit:read"], { ...asked, sample: 2 }))).toEqual([403, "scope_required"]);
   expect(first.chosen).toMatchObject({ seed: 7, population: 3 });
   expect(first.traces).toMatchObject([
-    { run: { runId: erased }, audit: [{ action: "run.started" }] },
+    { manifestHash: null, services: [], run: { runId: erased }, audit: [{ action: "run.started" }] },
     { run: { items: [] } },
   ]);
   expect(again.chosen).toEqual(first.chosen);

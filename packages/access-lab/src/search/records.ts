@@ -13,18 +13,14 @@ const textsIn = (value: JsonValue, place = ""): string[] =>
  * Finds calls whose records do not exist: a text in them, which neither the schema nor the code has, is in no allowed
  * call of the roles that may make some calls only. Returns these roles, and undefined for any other call.
  */
-export function recordFinder(
-  tried: readonly Tried[],
-  columns: readonly string[],
-  { input: schema, dictionary }: FunctionFacts,
-): (call: Call) => string[] | undefined {
-  const code = JSON.stringify([schema, dictionary.texts]);
+export function recordFinder(tried: readonly Tried[], columns: readonly string[], facts: FunctionFacts) {
+  const code = JSON.stringify([facts.input, facts.dictionary.texts]);
   const restricted = columns.flatMap((column, c) => {
     const allowed = tried.filter(({ decisions }) => allows(decisions[c]));
     const isRestricted = allowed.length > 0 && tried.some(({ decisions }) => decisions[c] === "d");
     return isRestricted ? [{ column, texts: new Set(allowed.flatMap(({ call }) => textsIn(call.input))) }] : [];
   });
-  return ({ input }) => {
+  return ({ input }: Call): string[] | undefined => {
     const open = textsIn(input).filter((text) => !code.includes(text.slice(text.indexOf("=") + 1)));
     const isUnknown = restricted.every(({ texts }) => open.some((text) => !texts.has(text)));
     return isUnknown && restricted.length > 0 ? restricted.map(({ column }) => column) : undefined;

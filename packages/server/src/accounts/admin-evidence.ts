@@ -51,12 +51,12 @@ export function evidenceAdmin(store: Store, admin: AuditAdmin & RecordAdmin): Ev
       yield* slice(store, { orgId, agentId, from: Date.parse(use.since) });
       const asked = { agentId, since: parseSince(since, await store.now()) };
       const started = await entriesOf(store, "run.started", asked);
-      const locks = await entriesOf(store, "access.locked", { agentId, since: 0 });
-      yield { file: "periods.json", content: await periodsOf(store, agentId, { started, locks }) };
+      const startOf = await startReader(store, agentId, started);
+      yield { file: "periods.json", content: periodsOf(started, startOf) };
       const signed = await entriesOf(store, "access.signed", asked);
       yield { file: "reviews.json", content: signed.map(({ at, detail }) => ({ at: isoTime(at), ...detail })) };
       yield { file: "oversight.json", content: oversightOf(await entriesOf(store, "approval", asked)) };
-      if (sample > 0) yield* sampleOf(store, admin, started, { agentId, sample, seed });
+      if (sample > 0) yield* sampleOf(store, admin, started, { agentId, sample, seed, startOf });
       return undefined;
     },
   };
@@ -79,31 +79,31 @@ async function* slice(
   }
 }
 
-/**
- * Which function sets and locks runs started with, and when. A set that alternates with another has several periods. A
- * combined set has several services, each with its own set and lock.
- */
-async function periodsOf(
-  { runtimes }: Store,
-  agentId: string,
-  { started, locks }: Record<"started" | "locks", readonly AuditRow[]>,
-) {
-  const parts = new Map<string, ReturnType<typeof ownSets>>();
+/** Finds the set and the lock with which a run started, for each of its services: a combined set has several. */
+async function startReader(store: Store, agentId: string, started: readonly AuditRow[]) {
+  const locks = await entriesOf(store, "access.locked", { agentId });
+  const parts = new Map<string | null, ReturnType<typeof ownSets>>();
   for (const manifestHash of new Set(started.flatMap((run) => run.manifestHash ?? []))) {
-    const manifest = await runtimes.getManifest(agentId, manifestHash);
+    const manifest = await store.runtimes.getManifest(agentId, manifestHash);
     if (manifest) parts.set(manifestHash, ownSets({ manifestHash, manifest }));
   }
-  const lockAt = (hash: string | null, at: number): JsonValue =>
-    locks.findLast((one) => one.manifestHash === hash && one.at <= at)?.detail?.["lock"] ?? null;
-  const periods: { manifestHash: string | null; from: string; to: string; runs: number }[] = [];
-  for (const { manifestHash = null, at } of started) {
-    const last = periods.at(-1);
-    const own = (manifestHash !== null && parts.get(manifestHash)) || [];
-    const services = own.map((set) => ({ ...set, lock: lockAt(set.manifestHash, at) }));
-    const period = { manifestHash, lock: lockAt(manifestHash, at), services };
-    if (last && isDeepStrictEqual({ ...last, ...period }, last))
-      Object.assign(last, { to: isoTime(at), runs: last.runs + 1 });
-    else periods.push({ ...period, from: isoTime(at), to: isoTime(at), runs: 1 });
+  return ({ manifestHash = null, at }: { manifestHash?: string | null; at: number }) => {
+    const lockOf = (hash: string | null): JsonValue =>
+      locks.findLast((one) => one.manifestHash === hash && one.at <= at)?.detail?.["lock"] ?? null;
+    const services = (parts.get(manifestHash) ?? []).map((set) => ({ ...set, lock: lockOf(set.manifestHash) }));
+    return { manifestHash, lock: lockOf(manifestHash), services };
+  };
+}
+
+type StartReader = Awaited<ReturnType<typeof startReader>>;
+
+/** With what runs started, and when. A set that alternates with another has several periods. */
+function periodsOf(started: readonly AuditRow[], startOf: StartReader) {
+  const periods: (ReturnType<StartReader> & { from: string; to: string; runs: number })[] = [];
+  for (const run of started) {
+    const [last, start, to] = [periods.at(-1), startOf(run), isoTime(run.at)];
+    if (last && isDeepStrictEqual({ ...last, ...start }, last)) Object.assign(last, { to, runs: last.runs + 1 });
+    else periods.push({ ...start, from: to, to, runs: 1 });
   }
   return periods;
 }
@@ -142,7 +142,7 @@ async function* sampleOf(
   store: Store,
   admin: RecordAdmin,
   started: readonly AuditRow[],
-  { agentId, sample, seed }: { agentId: string; sample: number; seed: number },
+  { agentId, sample, seed, startOf }: { agentId: string; sample: number; seed: number; startOf: StartReader },
 ): AsyncGenerator<EvidencePart> {
   const population = started.flatMap(({ runId }) => runId ?? []);
   const rank = (runId: string): string => createHash("sha256").update(`${seed}:${runId}`).digest("hex");
@@ -153,6 +153,7 @@ async function* sampleOf(
     const isKept = (await findRun(store, runId, agentId)) !== undefined;
     const entries = await admin.listAudit(agentId, { runId, limit: 1_000 });
     const run = isKept ? await admin.showRun(runId) : null;
-    yield { file: "sample.ndjson", content: { runId, run, audit: entries.items.toReversed() } };
+    const start = startOf(started.find((one) => one.runId === runId)!);
+    yield { file: "sample.ndjson", content: { runId, ...start, run, audit: entries.items.toReversed() } };
   }
 }
