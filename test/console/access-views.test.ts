@@ -130,4 +130,22 @@ describeConsole("ground of access in the console", { service: before }, (suite) 
     );
     expect(await admin.credentials.list("runtime", agentId)).toEqual([]);
   });
+
+  test("a member signs off the access, and the overview reminds of changes since", async () => {
+    const page = await access();
+    await page.getByText("not signed off", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Sign off" }).click();
+    const dialog = page.getByRole("dialog", { name: "Sign off the access?" });
+    await dialog.getByLabel("Days until the next review").fill("30");
+    await expectAccessible(page);
+    await dialog.getByRole("button", { name: "Sign off" }).click();
+    await page.getByText(/^Developer signed off .*; next review/).waitFor();
+
+    await suite.desk.connect(shop(2_000), { deployment: "2026-11-23" });
+    await page.goto(suite.desk.agentPath);
+    await page.getByText("shop changed since the sign-off").waitFor();
+    await page.getByRole("link", { name: "Review access" }).click();
+    await page.getByRole("button", { name: "Sign off" }).waitFor();
+    await expectAccessible(page);
+  });
 });
