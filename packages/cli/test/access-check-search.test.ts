@@ -1,5 +1,12 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { desk } from "./support/search-desk.ts";
+import { linesOf } from "./access-corpus/lines.ts";
+import type { Pair, PairVerdict } from "./access-corpus/pairs.ts";
+import { temporaryFolder } from "./support/command.ts";
+import { desk, POLICY, SERVICE } from "./support/search-desk.ts";
+
+const MODULE = '{ "type": "module" }';
 
 test("--check --against accepts changed code that allows no further call, and shows the calls of other code", async () => {
   await using service = await desk();
@@ -63,27 +70,6 @@ test("modes that would skip each other are refused", async () => {
   expect(await service.access("--search", "--evidence", "out")).toMatchObject({ code: 2 });
 });
 
-test("changed code behind a schema that accepts no known call remains unproven", async () => {
-  await using service = await desk();
-  await service.edit(
-    "service.ts",
-    "level: z.int().min(0).max(3)",
-    "level: z.string().regex(/^(?=.*7777)level_[0-9]{6}$/)",
-  );
-  await service.edit("service.ts", "input.on && input.level < 2", "input.on");
-  await service.edit(
-    "service.ts",
-    "cases: { low: { input: { on: true, level: 0 } }, high: { input: { on: true, level: 3 } } },",
-    "",
-  );
-  await service.lock();
-  await service.commit();
-  await service.edit("service.ts", 'role === "boss" || (input.on)', "true");
-
-  const check = await service.access("--check", "--against", "HEAD");
-  expect(check).toMatchObject({ code: 1, stdout: expect.stringMatching(/^unproven +authorize of toggle/m) });
-});
-
 /** Ids that no case and no code has. */
 const RECORDS = `
 import { readFileSync } from "node:fs";
@@ -93,75 +79,104 @@ export function isOwn(order: string, userId: string | undefined): boolean {
   return owner !== undefined && owner === userId;
 }`;
 
-test("a search that reached no allowed call passes nothing", async () => {
-  await using service = await desk({ "policy.ts": RECORDS, "owners.json": '{ "o-17": "ada", "o-18": "ben" }' });
-  await service.edit("service.ts", 'own: { input: { order: "a"', 'own: { input: { order: "c"');
-  await service.lock();
-  await service.commit();
-  await service.edit("policy.ts", "owner !== undefined && owner === userId", "owner !== undefined");
+type Edits = [file: string, from: string, to: string][];
 
-  const reason = /^refund .*\n {2}unproven +the search never saw an allowed call of staff in the revision$/m;
-  for (const mode of ["--check", "--search"])
-    expect(await service.access(mode, "--against", "HEAD")).toMatchObject({
-      code: 1,
-      stdout: expect.stringMatching(reason),
+/** What the search says about one function, for each pair of edits: those of the revision, and those after it. */
+async function searched(
+  rows: readonly { functionName: string; files?: Record<string, string>; before: Edits; after: Edits }[],
+): Promise<{ widenings: string[]; doubts: string[] }[]> {
+  await using folder = await temporaryFolder();
+  const write = async (name: string, files: Record<string, string>, edits: Edits) => {
+    const all: Record<string, string> = {
+      "package.json": MODULE,
+      "policy.ts": POLICY,
+      "service.ts": SERVICE,
+      ...files,
+    };
+    for (const [file, from, to] of edits) {
+      expect(all[file]!.split(from)).toHaveLength(2);
+      all[file] = all[file]!.replace(from, () => to);
+    }
+    await mkdir(join(folder.path, name));
+    for (const [file, text] of Object.entries(all)) await writeFile(join(folder.path, name, file), text);
+    return join(folder.path, name);
+  };
+  const pairs: Pair[] = [];
+  for (const [i, { functionName, files = {}, before, after }] of rows.entries())
+    pairs.push({
+      functionName,
+      before: await write(`before${i}`, files, before),
+      after: await write(`after${i}`, files, [...before, ...after]),
     });
+  const found = await linesOf<PairVerdict>("pairs.ts", pairs);
+  return found.map(({ widenings, doubts }) => ({
+    widenings: widenings.map(({ roles, call }) => `${roles.join()}: ${JSON.stringify(call.input)}`),
+    doubts,
+  }));
+}
 
-  // A case with a record shows what the search missed.
-  await service.edit("service.ts", 'own: { input: { order: "c"', 'own: { input: { order: "o-17"');
-  const shown = await service.access("--search", "--against", "HEAD");
-  expect(shown.stdout).toMatch(/widening +staff allowed, was denied: \{ input: \{ order: "o-17"/);
-});
-
-test("changed code passes only if the searched calls kill its mutants, and those of the code before", async () => {
-  await using service = await desk();
-  await service.edit(
-    "service.ts",
-    "input.on && input.level < 2",
-    'input.on && context.userId !== "z9" && input.level < 2',
-  );
-  await service.edit("service.ts", "authorize: ({ role, input }: any)", "authorize: ({ role, context, input }: any)");
-  await service.lock();
-  await service.commit();
-  await service.edit(
-    "service.ts",
-    'context.userId !== "z9" && input.level < 2',
-    'input.level < 2 && context.userId !== "z9"',
-  );
-  expect(await service.access("--check", "--against", "HEAD")).toMatchObject({ code: 0 });
-
+test("changed code passes only if the search reached its decisions, and killed the mutants of both versions", async () => {
+  const LEVEL = "level: z.int().min(0).max(3)";
+  const CASES = "cases: { low: { input: { on: true, level: 0 } }, high: { input: { on: true, level: 3 } } },";
+  const RULE = "input.on && input.level < 2";
+  const records = { "policy.ts": RECORDS, "owners.json": '{ "o-17": "ada", "o-18": "ben" }' };
+  const owner: Edits[number] = ["policy.ts", "owner !== undefined && owner === userId", "owner !== undefined"];
+  const isOther = 'context.userId !== "z9"';
   // No call that the search makes has such a user.
-  const unknown = ' && [...(context.userId ?? "")].reduce((sum, c) => sum * 31 + c.charCodeAt(0), 7) !== 80_112_344';
-  await service.edit("service.ts", 'userId !== "z9"', `userId !== "z9"${unknown}`);
-  expect(await service.access("--check", "--against", "HEAD")).toMatchObject({
-    code: 1,
-    stdout: expect.stringMatching(/unproven +no call makes service\.ts:\d+ \[.* false$/m),
-  });
-
-  await service.lock();
-  await service.commit();
-  await service.edit("service.ts", unknown, "");
-  expect(await service.access("--check", "--against", "HEAD")).toMatchObject({
-    code: 1,
-    stdout: expect.stringMatching(/unproven +no call makes service\.ts:\d+ \[.* false in the revision$/m),
-  });
-});
-
-test("changed code that reads the clock, random numbers or state is named and never passes", async () => {
-  await using service = await desk();
-  await service.edit("service.ts", "const handler", "let count = 0;\nconst handler");
-  await service.lock();
-  await service.commit();
-  await service.edit(
+  const unknown = '[...(context.userId ?? "")].reduce((sum, c) => sum * 31 + c.charCodeAt(0), 7) !== 80_112_344';
+  const context: Edits[number] = [
     "service.ts",
-    "input.on && input.level < 2",
-    "input.on && input.level < 2 && Date.now() > 0 && count++ >= 0",
-  );
+    "authorize: ({ role, input }: any)",
+    "authorize: ({ role, context, input }: any)",
+  ];
+  const rule = (from: string, to: string): Edits[number] => ["service.ts", from, to];
 
-  const { code, stdout } = await service.access("--check", "--against", "HEAD");
-  expect(code).toBe(1);
-  expect(stdout).toContain("unproven   its changed code reads the clock (Date)");
-  expect(stdout).toContain("unproven   its changed code reads state that changes (count)");
+  const found = await searched([
+    {
+      functionName: "toggle",
+      before: [
+        rule(LEVEL, "level: z.string().regex(/^(?=.*7777)level_[0-9]{6}$/)"),
+        rule(RULE, "input.on"),
+        rule(CASES, ""),
+      ],
+      after: [rule('role === "boss" || (input.on)', "true")],
+    },
+    { functionName: "refund", files: records, before: [], after: [owner] },
+    // A case with a record shows what the search missed.
+    {
+      functionName: "refund",
+      files: records,
+      before: [rule('own: { input: { order: "a"', 'own: { input: { order: "o-17"')],
+      after: [owner],
+    },
+    {
+      functionName: "toggle",
+      before: [context, rule(RULE, `${isOther} && ${RULE}`)],
+      after: [rule(`${isOther} && ${RULE}`, `${RULE} && [${isOther}][0]`)],
+    },
+    { functionName: "toggle", before: [context], after: [rule(RULE, `${RULE} && ${unknown}`)] },
+    {
+      functionName: "toggle",
+      before: [context, rule(RULE, `${RULE} && ${unknown}`)],
+      after: [rule(` && ${unknown}`, "")],
+    },
+    {
+      functionName: "toggle",
+      before: [rule("const handler", "let count = 0;\nconst handler")],
+      after: [rule(RULE, `${RULE} && Date.now() > 0 && count++ >= 0`)],
+    },
+  ]);
+
+  const condition = 'service.ts:23 [...context.userId ?? ""].reduce((sum, c) => sum * 31 + c.charCodeAt(… false';
+  expect(found.map(({ widenings, doubts }) => [...widenings, ...doubts].slice(0, 2))).toEqual([
+    ["the schemas accept none of the calls, so nothing is known"],
+    ["the search never saw an allowed call of staff in the revision", "the search never saw an allowed call of staff"],
+    ['staff: {"order":"o-17","amount":0}'],
+    [],
+    [`no call makes ${condition}`, expect.stringMatching(/^no call distinguishes service\.ts:23 input\.on && .*2$/)],
+    [`no call makes ${condition} in the revision`, expect.stringMatching(/^no call distinguishes .* in the revision$/)],
+    ["its changed code reads the clock (Date)", "its changed code reads state that changes (count)"],
+  ]);
 });
 
 test("a changed default is judged by calls without the member", async () => {

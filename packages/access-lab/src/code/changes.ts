@@ -1,5 +1,5 @@
 import type { Node } from "estree";
-import { isFunction, type Module } from "./modules.ts";
+import { isFunction, type Module, nameOf } from "./modules.ts";
 
 /**
  * The code that may change the value that `use` names, or the value's content. At the top level every statement that
@@ -52,10 +52,10 @@ function changeBy(module: Module, use: Node): Node | undefined {
 }
 
 function isChangedBy(callee: Node, { node, use, first }: { node: Node; use: Node; first: Node | undefined }): boolean {
-  if (callee === node) return node !== use && CHANGING.has(memberOf(node));
+  if (callee === node) return node !== use && CHANGING.test(memberOf(node));
   const { object } = callee as { object?: Node };
   const isBuiltIn = object?.type === "Identifier" && (object.name === "Object" || object.name === "Reflect");
-  return isBuiltIn && first === node && CHANGING_FIRST.has(memberOf(callee));
+  return isBuiltIn && first === node && CHANGING_FIRST.test(memberOf(callee));
 }
 
 /**
@@ -75,34 +75,10 @@ function callWith(module: Module, use: Node): Node | undefined {
 
 function memberOf(node: Node): string {
   if (node.type === "ChainExpression") return memberOf(node.expression);
-  if (node.type !== "MemberExpression") return "";
-  const { property } = node;
-  if (property.type === "Identifier") return property.name;
-  return property.type === "Literal" ? String(property.value) : "";
+  return node.type === "MemberExpression" ? nameOf(node.property) : "";
 }
 
-const CHANGING_FIRST = new Set([
-  "assign",
-  "defineProperty",
-  "defineProperties",
-  "set",
-  "deleteProperty",
-  "setPrototypeOf",
-]);
+const CHANGING_FIRST = /^(?:assign|definePropert(?:y|ies)|set|deleteProperty|setPrototypeOf)$/;
 
 /** Language methods that change their object. */
-const CHANGING = new Set([
-  "push",
-  "pop",
-  "shift",
-  "unshift",
-  "splice",
-  "sort",
-  "reverse",
-  "fill",
-  "copyWithin",
-  "set",
-  "add",
-  "delete",
-  "clear",
-]);
+const CHANGING = /^(?:push|pop|shift|unshift|splice|sort|reverse|fill|copyWithin|set|add|delete|clear)$/;

@@ -3,7 +3,7 @@ import type { Node } from "estree";
 import { findImported } from "@patchbay/loading/source-files";
 import { resolvedImport } from "@patchbay/loading/resolved";
 import { isOwners } from "@patchbay/loading/owners";
-import { type Binding, isCode, type Module } from "./modules.ts";
+import { type Binding, isCode, type Module, nameOf } from "./modules.ts";
 
 /** What an imported name means. `unknown`: owner code that was not parsed. */
 export type Origin =
@@ -138,6 +138,3 @@ function importedName(specifier: Node): string {
   if (specifier.type === "ImportSpecifier") return nameOf(specifier.imported);
   return specifier.type === "ImportDefaultSpecifier" ? "default" : "*";
 }
-
-export const nameOf = (name: Node): string =>
-  name.type === "Identifier" ? name.name : String((name as { value?: unknown }).value);

@@ -135,3 +135,7 @@ export interface Binding {
   module: Module;
   variable: Variable;
 }
+
+/** An identifier's name, or a literal as text. */
+export const nameOf = (name: Node): string =>
+  name.type === "Identifier" ? name.name : String((name as { value?: unknown }).value);

@@ -85,7 +85,8 @@ function survived({ survivors, unreached, undecided, reached }: Adequacy, search
   return [...never, ...alive, ...(undecided.length > 0 ? [`not finished: ${undecided.length} mutants`] : [])];
 }
 
-const short = (code: string) => (code.length <= 70 ? code : `${code.slice(0, 69)}…`).replaceAll(/\s+/g, " ");
+/** Code in one line of a message. */
+export const short = (code: string) => (code.length <= 70 ? code : `${code.slice(0, 69)}…`).replaceAll(/\s+/g, " ");
 
 interface Changed {
   forms: string[];

@@ -9,8 +9,7 @@ import type {
   VariableDeclaration,
 } from "estree";
 import { sourceOf } from "../code/forms.ts";
-import { nameOf } from "../code/links.ts";
-import type { Module } from "../code/modules.ts";
+import { type Module, nameOf } from "../code/modules.ts";
 import { flat, list, method, object, operator, text } from "./functions.ts";
 import { GLOBALS } from "./inverses.ts";
 import { chained, defaulted, required } from "./language.ts";

@@ -10,11 +10,11 @@ import type { Edit } from "./edits.ts";
 export const sampled = (edits: readonly Edit[]): readonly Edit[] =>
   process.env["PATCHBAY_TEST_ROWS"] === "all" ? edits : edits.filter((_, i) => i % 4 === 0);
 
-/** The line of JSON that a script of this folder prints for each edit of the service in the folder `base`. */
-export async function linesOf<T>(script: string, edits: readonly Edit[], base = "desk"): Promise<T[]> {
+/** The line of JSON that a script of this folder prints for each row, such as an edit of the service in the folder `base`. */
+export async function linesOf<T>(script: string, rows: readonly object[], base = "desk"): Promise<T[]> {
   await using folder = await temporaryFolder();
   const file = join(folder.path, "edits.json");
-  await writeFile(file, JSON.stringify(edits));
+  await writeFile(file, JSON.stringify(rows));
   const path = fileURLToPath(new URL(script, import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [path, file, base], { maxBuffer: 64 * 1024 * 1024 });
   return stdout

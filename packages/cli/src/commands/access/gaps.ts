@@ -6,6 +6,7 @@ import { adoptCases, caseText, type NewCase } from "@patchbay/access-lab/search/
 import { measureAdequacy, percentKilled, requireAdequacy, type Survivor } from "@patchbay/access-lab/search/adequacy";
 import { type Named, namedIn } from "@patchbay/access-lab/search/dictionary";
 import { type Exploration, explore } from "@patchbay/access-lab/search/explore";
+import { short } from "@patchbay/access-lab/search/doubts";
 import { factsOf } from "@patchbay/access-lab/search/facts";
 import { judgeOf } from "@patchbay/access-lab/search/judge";
 import { mutantsOf } from "@patchbay/access-lab/search/mutants";
@@ -110,11 +111,6 @@ function survivorText({ mutant, killer }: Survivor): string {
   if (!killer) return `${head}\n  No call of ${functionNames.join(", ")} was found that shows the difference.`;
   const { functionName, role, original, mutated, call } = killer;
   return `${head}\n  ${functionName} as ${role} is ${mutated} instead of ${original} with ${caseText(call)}`;
-}
-
-function short(code: string): string {
-  const line = code.replaceAll(/\s+/g, " ");
-  return line.length <= 70 ? line : `${line.slice(0, 69)}…`;
 }
 
 const distinct = (cases: readonly NewCase[]): NewCase[] => [
