@@ -92,6 +92,20 @@ test.each(OUTCOMES)("a call with %s is judged", async (_, query, calls, rule) =>
   }
 });
 
+test("an agent's stricter mode applies, and a milder one does not", async () => {
+  const { service, paid } = bank({ mode: "report", by: ["caller"] });
+  await using system = await startContractSystem(obeys(INBOX, pay("acc-666")), { connected: false });
+  await system.connect(service, { flowKeys: [KEY] });
+  const ask = async (flows: "report" | "ask" | "deny") => {
+    await system.plane.admin.updateAgent(system.agentId, { settings: { flows } });
+    const { code, toolInteractions } = await system.query("Read my mail.", { role: "user" });
+    return code ?? toolInteractions.at(-1)!.code ?? "ran";
+  };
+
+  expect([await ask("report"), await ask("ask"), await ask("deny")]).toEqual(["ran", "approval_required", "denied"]);
+  expect(paid).toHaveLength(1);
+});
+
 test("without a flow key, no value from a result is trusted", async () => {
   const { service, paid } = bank(ASK);
   await using system = await startContractSystem(obeys(find("Bob"), pay("acc-of-bob")), { connected: false });

@@ -1,6 +1,6 @@
 /** The access that a manifest gives: its surface, and how one differs from another. */
 export { accessComparison, compareAccess, type Widening, wideningComparison, widenings } from "./changes.ts";
-export { type FlowPair, flowPairs, heldBy } from "./flow/compare.ts";
+export { describeFlow, type FlowPair, flowPairs, heldBy } from "./flow/compare.ts";
 export { contextForms, digestOf, type EndedCall, evidenceOf, leavesOf, pathText } from "./flow/results.ts";
 export { explainFlow, type FlowFacts, flowFault } from "./flow/rule.ts";
 export { callersWords, type CallersWords } from "./flow/words.ts";

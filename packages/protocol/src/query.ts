@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { inexactMessage, inexactNumber, isJsonObject, parseJson, type JsonObject } from "@patchbay/kit";
+import { FLOW_MODES } from "./flow.ts";
 import { CALLERS, LIMITS, MODEL_NAME, OVERRIDES } from "./limits.ts";
 import { ENDPOINT_NAME, PROVIDER_NAMES, REASONING } from "./providers.ts";
 import { checkResponseSchema } from "@patchbay/schema";
@@ -178,6 +179,8 @@ export const AgentSettings = z.strictObject({
   locked: z.array(z.enum(OVERRIDES)).optional(),
   /** With `required`, every request with an agent key needs its caller's token. */
   callers: z.enum(CALLERS).optional(),
+  /** What happens to calls that data-flow rules do not allow, where a service's own mode is milder. */
+  flows: z.enum(FLOW_MODES).optional(),
   /** Days after their end for which runs are kept. The control plane's own limit also applies. */
   retentionDays: z.int().min(1).max(36_500).optional(),
 });

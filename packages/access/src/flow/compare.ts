@@ -67,7 +67,7 @@ export interface FlowPair {
 
 const VERDICTS = { report: "reported", ask: "asked", deny: "denied" } as const;
 
-const isSource = ({ flow }: LockedFunction): boolean =>
+const isSource = ({ flow }: Pick<LockedFunction, "flow">): boolean =>
   flow?.returns === "untrusted" || (flow?.untrusted ?? []).length > 0;
 const isPrivate = ({ flow }: LockedFunction): boolean => (flow?.secret ?? []).length > 0;
 const sendsOut = ({ flow }: LockedFunction): boolean => (flow?.sends ?? []).length > 0;
@@ -94,6 +94,18 @@ export function flowPairs({ functions }: Pick<AccessLock, "functions">, roles: r
         }),
       );
   });
+}
+
+/** A function's labels and targets in one line: `untrusted; to caller; sends body`. Undefined without any. */
+export function describeFlow({ flow = {} }: Pick<LockedFunction, "flow">): string | undefined {
+  const { targets = {}, sends = [], secret = [] } = flow;
+  const parts = [
+    ...(isSource({ flow }) ? ["untrusted"] : []),
+    ...(secret.length > 0 ? ["secret"] : []),
+    ...Object.entries(targets).map(([member, from]) => `${member} ${from}`),
+    ...(sends.length > 0 ? [`sends ${sends.join(", ")}`] : []),
+  ];
+  return parts.length > 0 ? parts.join("; ") : undefined;
 }
 
 /** What a role holds together. An agent that holds all three can be made to send private data to a stranger. */

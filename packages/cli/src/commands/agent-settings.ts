@@ -2,6 +2,7 @@ import {
   type AgentSettings,
   type AgentSettingsChange,
   CALLERS,
+  FLOW_MODES,
   type FallbackModel,
   LIMITS,
   OVERRIDES,
@@ -91,6 +92,11 @@ const SETTINGS: Partial<Record<keyof AgentSettings, Setting>> = {
     description: `whether requests need a proven caller's token in X-Patchbay-Caller: ${CALLERS.join(", ")} (default: optional)`,
     expected: `one of ${CALLERS.join(", ")}`,
   },
+  flows: {
+    flags: "--flows <mode>",
+    description: `stricter mode for the data-flow rules of services that have some: ${FLOW_MODES.join(", ")} (default: the service's)`,
+    expected: `one of ${FLOW_MODES.join(", ")}`,
+  },
   retentionDays: {
     flags: "--retention-days <days>",
     description: "days to keep ended runs, 1 to 36500; at most the service's (default: the service's)",
@@ -178,6 +184,7 @@ export function settingsFields(settings: AgentSettings): [name: string, value: s
     ["cost of a run", maxCostUsd === undefined ? "no limit" : `at most ${maxCostUsd} USD`],
     ["locked", locked?.join(", ") ?? NONE],
     ["proven callers", settings.callers ?? "optional"],
+    ["data-flow rules", settings.flows === undefined ? "as the services" : `at least ${settings.flows}`],
     ["retention", settings.retentionDays === undefined ? "default" : daysOf(settings.retentionDays)],
   ];
 }

@@ -58,8 +58,8 @@ test("every setting can be typed and converts to the API's format", () => {
     responseSchema: {},
     locked: ["model", "temperature"],
   });
-  // Those of callers and of retention are among the agent's general fields.
-  const { callers: _callers, retentionDays: _retention, ...ofModels } = AgentSettings.shape;
+  // The others are among the agent's general fields.
+  const { callers: _callers, flows: _flows, retentionDays: _retention, ...ofModels } = AgentSettings.shape;
   expect(Object.keys(change).toSorted()).toEqual(Object.keys(ofModels).toSorted());
 });
 

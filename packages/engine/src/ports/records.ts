@@ -1,4 +1,11 @@
-import { type CallOutcome, LIMITS, type QueryResponse, type RunStatus, type TraceContext } from "@patchbay/protocol";
+import {
+  type CallOutcome,
+  type AgentSettings,
+  LIMITS,
+  type QueryResponse,
+  type RunStatus,
+  type TraceContext,
+} from "@patchbay/protocol";
 import { type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { ApprovalRecord } from "./store/approvals.ts";
 import type { Message, ModelErrorKind, ModelRequest, TokenUsage } from "./model-provider.ts";
@@ -27,15 +34,13 @@ export const callerOf = ({ role, context }: Caller): Caller => ({ context, ...(r
 
 /** A text that a client sent next to its query. The model receives it as data. */
 export interface QuotedText {
-  /**
-   * `system`: from the client's application; the others: earlier messages in the conversation, as the client has them.
-   */
+  /** `system`: from the client's application; the others: earlier messages, as the client has them. */
   from: "system" | "user" | "assistant";
   text: string;
 }
 
 /** A run's request, the same from its first turn to its last. */
-export interface RunRequest extends Caller, Pick<ModelRequest, "reasoning"> {
+export interface RunRequest extends Caller, Pick<ModelRequest, "reasoning">, Pick<AgentSettings, "flows"> {
   query: string;
   /** In the client's order. Later runs in the thread do not receive them. */
   quoted?: readonly QuotedText[];

@@ -130,6 +130,11 @@ export function approvalOf(approval: ApprovalRecord): Approval {
     status,
     requestedAt: isoTime(requestedAt),
     expiresAt: isoTime(expiresAt),
-    ...present({ reason, decidedAt: decidedAt === undefined ? undefined : isoTime(decidedAt), decidedBy }),
+    ...present({
+      reason,
+      flow: approval.flow,
+      decidedAt: decidedAt === undefined ? undefined : isoTime(decidedAt),
+      decidedBy,
+    }),
   };
 }

@@ -11,6 +11,7 @@ export {
   type CaseVerdict,
   type Cell,
   type ConditionalCell,
+  type FlowHolder,
   type FunctionRow,
   type HiddenCell,
 } from "./matrix.ts";

@@ -1,5 +1,5 @@
-import { accessColumns, NO_ROLE, roleOfColumn } from "@patchbay/access";
-import { type Effect, rolesAllow, rolesOf } from "@patchbay/protocol";
+import { accessColumns, accessSurface, describeFlow, heldBy, NO_ROLE, roleOfColumn } from "@patchbay/access";
+import { type Effect, type FlowMode, rolesAllow, rolesOf } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import type { Rule } from "../admission.ts";
 import type { CheckedCase } from "../definition-checks.ts";
@@ -17,6 +17,16 @@ export interface AccessMatrix {
   hooks: HookName[];
   /** Sorted by name. */
   functions: FunctionRow[];
+  /** The service's data-flow rules. Absent without any. */
+  flows?: { mode: FlowMode; by: readonly string[]; holders: FlowHolder[] };
+}
+
+/** A role that may read what strangers write and what is private, and may send: each without the others is harmless. */
+export interface FlowHolder {
+  role: string;
+  untrusted: string[];
+  private: string[];
+  outward: string[];
 }
 
 const HOOKS = ["beforeQuery", "beforeAnswer"] as const;
@@ -29,6 +39,8 @@ export interface FunctionRow {
   effect: Effect;
   /** Who must approve calls, for every role that may call it; absent if no one must. `conditional`: some calls only. */
   approval?: { by: readonly string[]; conditional: boolean };
+  /** Its labels and targets, in a service with data-flow rules: `untrusted`, `to caller; sends body`. */
+  flow?: string;
   /** By role. */
   cells: Record<string, Cell>;
 }
@@ -84,18 +96,29 @@ export interface CaseVerdict {
 export async function accessMatrix(service: Service): Promise<AccessMatrix> {
   const { name, defaultRole, functions } = service.manifest;
   const roles = columnsOf(service);
+  const { functions: surface } = accessSurface(service.manifest);
   const rows = functions.map(async ({ name, effect, approval }): Promise<FunctionRow> => {
     const cells = await Promise.all(roles.map(async (role) => [role, await cellOf(service, name, role)] as const));
     const asks = approval && { by: approval.by, conditional: approval.conditional };
-    return { name, effect, ...(asks && { approval: asks }), cells: Object.fromEntries(cells) };
+    const flow = describeFlow(surface[name]!);
+    return { name, effect, ...(asks && { approval: asks }), ...present({ flow }), cells: Object.fromEntries(cells) };
   });
   return {
     service: name,
-    ...present({ defaultRole }),
+    ...present({ defaultRole, flows: flowsOf(service, { functions: surface }, roles) }),
     roles,
     hooks: HOOKS.filter((hook) => service.manifest[hook] === true),
     functions: (await Promise.all(rows)).sort((a, b) => compareTexts(a.name, b.name)),
   };
+}
+
+function flowsOf({ manifest }: Service, surface: Parameters<typeof heldBy>[0], roles: readonly string[]) {
+  const { mode, by = [] } = manifest.functions.find(({ flow }) => flow?.mode !== undefined)?.flow ?? {};
+  if (mode === undefined) return undefined;
+  const held = roles.map((role): FlowHolder => ({ role, ...heldBy(surface, role) }));
+  const isHolder = ({ untrusted, private: own, outward }: FlowHolder) =>
+    untrusted.length > 0 && own.length > 0 && outward.length > 0;
+  return { mode, by, holders: held.filter(isHolder) };
 }
 
 /** Compares by code units, which does not depend on the locale. */

@@ -10,19 +10,20 @@ interface Line {
 
 /** The matrix as a table for a terminal (default) or as Markdown, with remarks below. */
 export function renderMatrix(matrix: AccessMatrix, { format = "text" }: { format?: "text" | "markdown" } = {}): string {
-  const lines = matrix.functions.flatMap((row) => linesOf(row, matrix.roles));
+  const columns = matrix.flows ? [...matrix.roles, "flow"] : matrix.roles;
+  const lines = matrix.functions.flatMap((row) => linesOf(row, matrix));
   const remarks = remarksOn(matrix);
-  const table = format === "text" ? textTable(matrix.roles, lines) : markdownTable(matrix.roles, lines);
+  const table = format === "text" ? textTable(columns, lines) : markdownTable(columns, lines);
   const rest = remarks.map((remark) => `- ${format === "text" ? remark : escape(remark)}`);
   return [table, ...(rest.length === 0 ? [] : ["", ...rest])].join("\n");
 }
 
-function linesOf({ name, cells }: FunctionRow, roles: readonly string[]): Line[] {
+function linesOf({ name, flow = "", cells }: FunctionRow, { roles, flows }: AccessMatrix): Line[] {
   const each = (show: (cell: Cell) => string) => roles.map((role) => show(cells[role] ?? { access: "hidden" }));
   const cases = unique(Object.values(cells).flatMap((cell) => Object.keys(casesOf(cell))));
   const members = unique(Object.values(cells).flatMap(hidesOf));
   return [
-    { kind: "function", label: name, cells: each(({ access }) => access) },
+    { kind: "function", label: name, cells: [...each(({ access }) => access), ...(flows ? [flow] : [])] },
     ...cases.map((caseName): Line => {
       const verdict = (cell: Cell) => (Object.hasOwn(casesOf(cell), caseName) ? casesOf(cell)[caseName] : undefined);
       const show = (cell: Cell) => verdict(cell)?.decision ?? "";
@@ -38,9 +39,12 @@ function linesOf({ name, cells }: FunctionRow, roles: readonly string[]): Line[]
 
 const INDENT = { function: "", case: "  case ", member: "  member " };
 
-function textTable(roles: readonly string[], lines: readonly Line[]): string {
-  const rows = lines.map(({ kind, label, cells }) => [`${INDENT[kind]}${label}`, ...cells.map((cell) => cell || " ")]);
-  return alignedRows([["function", ...roles], ...rows]).join("\n");
+function textTable(columns: readonly string[], lines: readonly Line[]): string {
+  const rows = lines.map(({ kind, label, cells }) => [
+    `${INDENT[kind]}${label}`,
+    ...columns.map((_, column) => cells[column] || " "),
+  ]);
+  return alignedRows([["function", ...columns], ...rows]).join("\n");
 }
 
 /** Rows of equally many cells as lines with aligned columns. */
@@ -54,18 +58,21 @@ export function alignedRows(rows: readonly string[][]): string[] {
   );
 }
 
-function markdownTable(roles: readonly string[], lines: readonly Line[]): string {
+function markdownTable(columns: readonly string[], lines: readonly Line[]): string {
   const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   return [
-    row(["function", ...roles.map(escape)]),
-    row(["---", ...roles.map(() => "---")]),
+    row(["function", ...columns.map(escape)]),
+    row(["---", ...columns.map(() => "---")]),
     ...lines.map(({ kind, label, cells }) =>
-      row([kind === "function" ? `\`${escape(label)}\`` : `↳ ${kind} ${escape(label)}`, ...cells]),
+      row([
+        kind === "function" ? `\`${escape(label)}\`` : `↳ ${kind} ${escape(label)}`,
+        ...columns.map((_, column) => escape(cells[column] ?? "")),
+      ]),
     ),
   ].join("\n");
 }
 
-function remarksOn({ functions, defaultRole, hooks }: AccessMatrix): string[] {
+function remarksOn({ functions, defaultRole, hooks, flows }: AccessMatrix): string[] {
   const unwatched = functions
     .filter(({ cells }) => Object.values(cells).some((cell) => cell.access === "conditional"))
     .filter(({ cells }) => Object.values(cells).every((cell) => Object.keys(casesOf(cell)).length === 0))
@@ -89,6 +96,13 @@ function remarksOn({ functions, defaultRole, hooks }: AccessMatrix): string[] {
     ...(hooks.length === 0 ? [] : [`Hooks of the service: ${hooks.join(", ")}.`]),
     ...(unwatched.length === 0 ? [] : [`Conditional, without cases: ${unwatched.join(", ")}.`]),
     ...asks,
+    ...(flows
+      ? [`Data-flow rules: ${flows.mode}${flows.by.length > 0 ? `, decided by ${flows.by.join(" or ")}` : ""}.`]
+      : []),
+    ...(flows?.holders ?? []).map((held) => {
+      const names = [...new Set([...held.untrusted, ...held.private, ...held.outward])];
+      return `${held.role} holds untrusted, private and outward: ${names.join(", ")}.`;
+    }),
     ...notes,
   ];
 }

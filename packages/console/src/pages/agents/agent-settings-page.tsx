@@ -52,16 +52,27 @@ const CALLERS = [
   { value: "required", label: "Required with every request" },
 ] as const;
 
+/** A select has no empty value for "the service's own mode". */
+const FLOWS = [
+  { value: "service", label: "As each service says" },
+  { value: "report", label: "At least count them" },
+  { value: "ask", label: "At least ask a person" },
+  { value: "deny", label: "Refuse them" },
+] as const;
+
 type GeneralDraft = Pick<Agent, "name" | "instructions" | "accessChanges"> & {
   callers: (typeof CALLERS)[number]["value"];
+  flows: (typeof FLOWS)[number]["value"];
   /** As typed; empty for the default. */
   retentionDays: string;
 };
 
 /** The request that saves a draft; of the settings only the changed ones. `null` clears a setting. */
-function generalChange(stored: GeneralDraft, { name, instructions, accessChanges, callers, ...draft }: GeneralDraft) {
+function generalChange(stored: GeneralDraft, draft: GeneralDraft) {
+  const { name, instructions, accessChanges, callers, flows } = draft;
   const days = draft.retentionDays.trim();
   const settings = {
+    ...(flows !== stored.flows && { flows: flows === "service" ? null : flows }),
     ...(callers !== stored.callers && { callers }),
     ...(days !== stored.retentionDays && { retentionDays: days === "" ? null : Number(days) }),
   };
@@ -70,8 +81,8 @@ function generalChange(stored: GeneralDraft, { name, instructions, accessChanges
 
 function General({ agent }: { agent: AgentDetail }) {
   const { agentId, createdAt } = agent;
-  const { callers = "optional", retentionDays } = agent.settings;
-  const stored: GeneralDraft = { ...agent, callers, retentionDays: retentionDays?.toString() ?? "" };
+  const { callers = "optional", flows = "service", retentionDays } = agent.settings;
+  const stored: GeneralDraft = { ...agent, callers, flows, retentionDays: retentionDays?.toString() ?? "" };
   return (
     <AgentSettingsForm
       agentId={agentId}
@@ -138,6 +149,12 @@ function GeneralFields({ draft, onChange }: GeneralFieldsProps) {
         hint="Whether requests with a key need a token of your identity provider in X-Patchbay-Caller"
       >
         <Select {...field("callers")} options={CALLERS} disabled={readOnly} />
+      </Field>
+      <Field
+        label="Data-flow rules"
+        hint="What happens to calls that the rules of a service do not allow, where the service's own mode is milder"
+      >
+        <Select {...field("flows")} options={FLOWS} disabled={readOnly} />
       </Field>
       <TextField
         {...field("retentionDays")}

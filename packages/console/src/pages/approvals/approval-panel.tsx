@@ -47,7 +47,7 @@ export function ApprovalPanel({ approval, agentName, onClose }: PanelProps) {
 
 function factsOf(approval: ConsoleApproval, agentName: string, expired: boolean): (Fact | false)[] {
   const { agentId, runId, status, role, requestedBy, requestedAt, expiresAt, approvalId } = approval;
-  const { decidedBy, decidedAs, decidedAt, decisionReason } = approval;
+  const { flow, decidedBy, decidedAs, decidedAt, decisionReason } = approval;
   return [
     ["Status", <Status state={status === "pending" && expired ? "expired" : status} />],
     ["Agent", <TextLink {...toAgent(agentId)}>{agentName}</TextLink>],
@@ -57,6 +57,8 @@ function factsOf(approval: ConsoleApproval, agentName: string, expired: boolean)
         {runId}
       </TextLink>,
     ],
+    flow !== undefined && ["Data-flow rule", `${flow.rule}, for ${flow.member}`],
+    flow !== undefined && ["Value from", sourceOf(approval, flow.source)],
     ["Run role", role ?? "none"],
     ["Requested by", requestedBy],
     ["Requested", <Time at={requestedAt} exact />],
@@ -71,6 +73,16 @@ function factsOf(approval: ConsoleApproval, agentName: string, expired: boolean)
     decidedAt !== undefined && ["Decided", <Time at={decidedAt} exact />],
     decisionReason !== undefined && ["Reason", decisionReason],
   ];
+}
+
+/** Where the value comes from that the data-flow rules ask about, with a link to its call. */
+function sourceOf({ agentId, runId }: ConsoleApproval, source: NonNullable<ConsoleApproval["flow"]>["source"]) {
+  if (source === "model") return "the model: no result has it";
+  return (
+    <TextLink {...toRun(agentId, runId)} search={{ span: source.toolCallId }}>
+      {source.toolName}, {source.path}
+    </TextLink>
+  );
 }
 
 /** What the member may state as the decision's role: the roles in `by`, with `caller` as the run's role. */

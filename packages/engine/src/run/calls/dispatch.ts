@@ -193,7 +193,7 @@ async function attempt(
     const waitMs = recover ? 0 : attempts.pauseLeftMs(call, clock.now());
     if (waitMs > 0) await clock.sleep(waitMs, { signal });
     const flow = recover || call.approval ? undefined : judgeFlow(state, call, manifest);
-    if (flow?.fault) active.observer.flowDisallowed(call, manifest.flow?.mode, flow.fault);
+    if (flow?.fault) active.observer.flowDisallowed(call, flow.mode, flow.fault);
     if (flow?.refusal) {
       call.outcome = flow.refusal;
       break;

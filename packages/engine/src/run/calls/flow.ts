@@ -9,14 +9,16 @@ import {
   leavesOf,
   pathText,
 } from "@patchbay/access";
-import type {
-  CallFlow,
-  FlowEvidence,
-  FlowFault,
-  FlowNotice,
-  FlowSource,
-  FunctionManifest,
-  Manifest,
+import {
+  type CallFlow,
+  FLOW_MODES,
+  type FlowEvidence,
+  type FlowFault,
+  type FlowMode,
+  type FlowNotice,
+  type FlowSource,
+  type FunctionManifest,
+  type Manifest,
 } from "@patchbay/protocol";
 import { type CallRecord, callerOf, type RunRecord } from "../../ports/records.ts";
 import { callFailure, type CallFailure } from "../../ports/refusal.ts";
@@ -56,13 +58,19 @@ export interface FlowVerdict {
   /** For the runtime, which decides again. */
   flow: CallFlow;
   fault?: FlowFault;
+  /** The stricter mode of the service and the agent. */
+  mode?: FlowMode;
   /** The outcome of a call that does not run. */
   refusal?: CallFailure;
 }
 
+const stricter = (own: FlowMode, ofAgent: FlowMode = own): FlowMode =>
+  FLOW_MODES.indexOf(ofAgent) > FLOW_MODES.indexOf(own) ? ofAgent : own;
+
 /** Decides on a call before it is delivered. Undefined for a function without rules. */
 export function judgeFlow(state: RunState, call: CallRecord, manifest: FunctionManifest): FlowVerdict | undefined {
-  const { mode, by = [], targets, sends } = manifest.flow ?? {};
+  const { mode: own, by = [], targets, sends } = manifest.flow ?? {};
+  const mode = own && stricter(own, state.run.request.flows);
   if (!state.flow || mode === undefined || !(targets ?? sends)) return undefined;
   const { request } = state.run;
   const ended = endedBefore(state, call);
@@ -88,7 +96,7 @@ export function judgeFlow(state: RunState, call: CallRecord, manifest: FunctionM
   if (!fault) return { flow };
   if (!fault) return { flow };
   const refused = mode === "deny" || (asks && by.length === 0 && !manifest.approval);
-  return { flow, fault, ...(refused && { refusal: callFailure("denied", explainFlow(fault), "flow") }) };
+  return { flow, mode, fault, ...(refused && { refusal: callFailure("denied", explainFlow(fault), "flow") }) };
 }
 
 const endedBefore = ({ flow, calls, run: { runId } }: RunState, call: CallRecord): PastCall[] =>

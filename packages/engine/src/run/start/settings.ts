@@ -15,7 +15,7 @@ export interface Settled {
   fallback: NonNullable<AgentSettings["fallback"]>;
   request: Pick<
     RunRequest,
-    "maxTokens" | "temperature" | "reasoning" | "steps" | "historyTokens" | "responseSchema" | "maxCostMicros"
+    "maxTokens" | "temperature" | "reasoning" | "steps" | "historyTokens" | "responseSchema" | "maxCostMicros" | "flows"
   >;
 }
 
@@ -29,13 +29,13 @@ export function settle(query: Query, ofAgent: AgentSettings, models: ModelCatalo
   const reasoning = ownReasoning ?? settings.reasoning;
   const fallback = llm?.fallback === false ? [] : (settings.fallback ?? []);
   const responseSchema = query.responseSchema ?? (query.task ? undefined : settings.responseSchema);
-  const { steps, historyTokens, maxCostUsd } = settings;
+  const { steps, historyTokens, maxCostUsd, flows } = settings;
   return {
     wanted: wantedModel(query, settings, models),
     fallback: ownReasoning === undefined ? fallback : fallback.map((model) => ({ ...model, reasoning: undefined })),
     request: {
       maxTokens: query.maxTokens ?? settings.maxTokens ?? defaultMaxTokens,
-      ...present({ temperature, reasoning, steps, historyTokens, responseSchema }),
+      ...present({ temperature, reasoning, steps, historyTokens, responseSchema, flows }),
       ...(maxCostUsd !== undefined && { maxCostMicros: Math.round(maxCostUsd * 1_000_000) }),
     },
   };
@@ -43,11 +43,14 @@ export function settle(query: Query, ofAgent: AgentSettings, models: ModelCatalo
 
 /** An earlier run's settings. */
 function settledAs({ provider, model, fallback = [], ...request }: RunRequest): Settled {
-  const { maxTokens, temperature, reasoning, steps, historyTokens, responseSchema, maxCostMicros } = request;
+  const { maxTokens, temperature, reasoning, steps, historyTokens, responseSchema, maxCostMicros, flows } = request;
   return {
     wanted: { ...(provider !== "" && { provider }), ...(model !== "" && { model }) },
     fallback: fallback as Settled["fallback"],
-    request: { maxTokens, ...present({ temperature, reasoning, steps, historyTokens, responseSchema, maxCostMicros }) },
+    request: {
+      maxTokens,
+      ...present({ temperature, reasoning, steps, historyTokens, responseSchema, maxCostMicros, flows }),
+    },
   };
 }
 
