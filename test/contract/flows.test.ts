@@ -127,13 +127,18 @@ test("a service that denies refuses the call, and its runtime needs a flow key",
   expect(paid).toEqual([]);
 });
 
-test.each([undefined, { mode: "report" } as const])("flows %j change no result", async (flows) => {
+const COUNTED = 'patchbay_flow_disallowed_total{mode="report",rule="target"} 1';
+test.each([
+  [undefined, expect.not.stringContaining(COUNTED)],
+  [{ mode: "report" } as const, expect.stringContaining(COUNTED)],
+])("flows %j change no result", async (flows, page) => {
   const { service, paid } = bank(flows);
   await using system = await startContractSystem(obeys(INBOX, pay("acc-666")), { connected: false });
   await system.connect(service);
 
   expect(await system.query("Read my mail.", { role: "user" })).toMatchObject({ success: true });
   expect(paid).toEqual(["acc-666"]);
+  expect(await (await fetch(system.plane.metricsUrl)).text()).toEqual(page);
 });
 
 test("a run remains tainted by an earlier query of its thread", async () => {

@@ -100,6 +100,7 @@ const CAUSES: Record<string, Cause | string> = {
   open_fds: "packages/control-plane/test/start/metrics.test.ts",
   store_groups_failed: "packages/control-plane/test/start/metrics.test.ts",
   access_disagreements_total: "packages/engine/test/run/audit.test.ts",
+  flow_disallowed_total: "test/contract/flows.test.ts",
   streams_waiting: "test/contract/open-streams.test.ts",
   streams_refused_total: "test/contract/open-streams.test.ts",
   build_info: "packages/control-plane/test/start/metrics.test.ts",
