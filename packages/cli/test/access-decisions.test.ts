@@ -172,6 +172,16 @@ test("a mutant with the same decisions, or with others for refused values only, 
   ]);
 });
 
+test("a comment excludes the mutants of the code below it", async () => {
+  const head = "// patchbay-ignore-mutants: tested elsewhere\nfunction isLarge(n) { return n > 5; }";
+  const { service, files, folder } = await serviceOf(["({ input }) => isLarge(input.price) || input.isUrgent"], head);
+  await using _ = folder;
+
+  const lines = mutantsOf(service, files).mutants.map(({ line }) => line);
+
+  expect(new Set(lines)).toEqual(new Set([3]));
+});
+
 /** A random rule over a few members, deep enough for tests, throws and texts to mix. */
 function randomRule({ below, pick }: Random): string {
   const one = (): string =>

@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { adoptCases } from "@patchbay/access-lab/search/adopt";
 import type { Adequacy } from "@patchbay/access-lab/search/adequacy";
 import { NoAnswer } from "@patchbay/access-lab/search/judge-process";
 import { launchJudge } from "../src/search-child.ts";
@@ -32,12 +33,15 @@ test("a function without cases gets them before its handler", async () => {
     "cases: { low: { input: { on: true, level: 0 } }, high: { input: { on: true, level: 3 } } },",
     "",
   );
+  const path = join(service.path, "service.ts");
+  const call = { input: { on: true, level: 2 }, context: {} };
 
-  const { stdout } = await service.access("--search", "--adopt");
+  const adopted = await adoptCases([{ functionName: "toggle", call }], new Set([path]));
 
-  expect(stdout).toContain("Wrote 2 cases to ");
-  expect(await service.read("service.ts")).toContain("cases: {\n");
-  expect((await service.access("--search", "--json")).stdout).toContain('"found":[]');
+  expect(adopted).toMatchObject({ files: [path], left: [] });
+  expect(await service.read("service.ts")).toContain(
+    "cases: {\n        found1: { input: { on: true, level: 2 } },\n      },\n      handler,\n      input: z.object({ on:",
+  );
 });
 
 test("cases that are not an object in the definition are printed", async () => {
@@ -193,15 +197,6 @@ test("a mutant that decides every call of a small domain as the original is not 
   const { equivalent, survivors } = JSON.parse(stdout) as Adequacy;
   expect(equivalent).toBeGreaterThan(0);
   expect(survivors.filter(({ mutant }) => mutant.after === "input.level < 2")).toEqual([]);
-});
-
-test("a comment excludes the mutants of the code below it", async () => {
-  await using service = await desk();
-  await service.edit("policy.ts", "export function", "// patchbay-ignore-mutants: tested elsewhere\nexport function");
-
-  const { survivors } = JSON.parse((await service.access("--mutants", "--json")).stdout) as Adequacy;
-
-  expect(survivors.filter(({ mutant }) => mutant.path.endsWith("policy.ts"))).toEqual([]);
 });
 
 test("a service that never decides ends the search with its name", async () => {
