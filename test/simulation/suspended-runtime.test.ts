@@ -48,7 +48,7 @@ async function connected() {
 }
 
 test.each([
-  { ms: 2 * HEARTBEAT_MS - 1_000, runs: ["one"], states: [] },
+  { ms: 2 * HEARTBEAT_MS, runs: ["one"], states: [] },
   { ms: 2 * HEARTBEAT_MS + 1_000, runs: [], states: ["one unseen"] },
 ])("a call that reaches a runtime suspended for $ms ms: runs $runs", async ({ ms, runs, states }) => {
   using scene = await connected();

@@ -3,8 +3,12 @@ import type { WebSocket } from "ws";
 import type { Log } from "../log.ts";
 
 const MAX_MISSED_PINGS = 2;
-/** Heartbeats without a tick that are a suspension. The control plane gives up a call after four, at the earliest. */
+/**
+ * Heartbeats without a tick that are a suspension, and the time for which a busy process may delay a tick. The control plane gives up a
+ * call 2.5 s after two heartbeats, at the earliest.
+ */
 const SUSPENDED_BEATS = 2;
+const LAG_MS = 1_000;
 
 export interface Heartbeat {
   /** Finds out whether the process was suspended. */
@@ -29,7 +33,7 @@ export function startHeartbeat(socket: WebSocket, { bytesRead, suspended, everyM
   let missed = 0;
   let tickedAt = monotonicMs();
   function check(): void {
-    if (monotonicMs() - tickedAt <= SUSPENDED_BEATS * everyMs) return;
+    if (monotonicMs() - tickedAt <= SUSPENDED_BEATS * everyMs + LAG_MS) return;
     tickedAt = monotonicMs();
     suspended();
   }
