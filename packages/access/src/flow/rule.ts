@@ -83,9 +83,9 @@ function targetFault(
   return grave && !isChosen(form, deeds, { words, results }) ? "choice" : undefined;
 }
 
-/** The records of a result that have the value. */
-const placesIn = ({ records }: FlowEvidence, digest: string): number[] =>
-  records.flatMap(({ values }, i) => (values.includes(digest) ? [i] : []));
+/** The records of a result that have the value. A result that repeats an argument of its own call gives nothing. */
+const placesIn = ({ records, asked }: FlowEvidence, digest: string): number[] =>
+  asked.includes(digest) ? [] : records.flatMap(({ values }, i) => (values.includes(digest) ? [i] : []));
 
 /** True if the caller's words choose the record that has the value, and no other. */
 function isChosen(form: string, deeds: Deeds, { words, results }: Pick<FlowFacts, "words" | "results">): boolean {
