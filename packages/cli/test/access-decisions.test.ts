@@ -5,15 +5,10 @@ import { defineFunction, defineService } from "@patchbay/functions";
 import { z } from "zod";
 import { mutantsOf } from "@patchbay/access-lab/search/mutants";
 import { fingerprintOf } from "@patchbay/access-lab/solve/fingerprint";
-import { createRandom, type Random } from "../../access-lab/src/search/random.ts";
+import { createRandom } from "../../access-lab/src/search/random.ts";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "./support/command.ts";
-
-interface Call {
-  role: string | undefined;
-  input: object;
-  context: object;
-}
+import { type Call, callsOf, randomRule } from "./support/random-rules.ts";
 
 const INPUT = z.object({
   amount: z.int().min(0).max(9),
@@ -29,6 +24,7 @@ const INPUT = z.object({
 async function serviceOf(rules: readonly string[], head = "") {
   const folder = await temporaryFolder();
   const path = join(folder.path, "rules.js");
+  await writeFile(join(folder.path, "limits.json"), '{ "most": 1 }');
   await writeFile(path, `${head}\n${rules.map((rule, i) => `export const rule${i} = ${rule};`).join("\n")}`);
   const runs = rules.map((rule) => runInContext(`(${rule})`, createContext({})) as () => boolean);
   const functions = runs.map((authorize, i) =>
@@ -48,6 +44,8 @@ async function decisionsOf(rules: readonly string[], head = ""): Promise<(string
 
 const HEAD = `
 import { readFileSync } from "node:fs";
+import limits from "./limits.json" with { type: "json" };
+limits.most = 5;
 const owners = { a: "ada", b: "ben" };
 const STAFF = ["boss", "lead"];
 const stored = new Map(JSON.parse(readFileSync("orders.json", "utf8")));
@@ -95,6 +93,8 @@ const EQUAL: readonly (readonly string[])[] = [
   ["async ({ input }) => (await input.text) === `${'a'}b`", "({ input }) => input.text === 'a' + 'b'"],
 ];
 
+const MANY = Array.from({ length: 101 }, (_, i) => `a${i}: 1`).join();
+
 /** Rules that decide differently, in each row. */
 const DIFFERENT: readonly (readonly string[])[] = [
   ["({ input }) => input.other <= 2", "({ input }) => !(input.other > 2)"],
@@ -104,6 +104,8 @@ const DIFFERENT: readonly (readonly string[])[] = [
     "({ role, input }) => role === 'boss' || input.item.owner === 'a'",
   ],
   ["({ input }) => input.text", "({ input }) => Boolean(input.text)"],
+  [`({ input }) => ({ ${MANY}, a: 1 })[input.text] === 1`, `({ input }) => ({ ${MANY}, b: 1 })[input.text] === 1`],
+  ["({ input }) => input.text === 'a'.repeat(9).padEnd(input.price)", "({ input }) => input.text === 'a'.repeat(9)"],
   ["({ input }) => input.price > 2", "({ input }) => input.price > 2.5"],
   ["({ input }) => { const one = [input.text]; return one === one; }", "({ input }) => [input.text] === [input.text]"],
   ["({ input }) => owners[input.text] === 'ada'", "({ input }) => owners[input.text] !== 'ada'"],
@@ -119,6 +121,10 @@ const DIFFERENT: readonly (readonly string[])[] = [
 
 /** Rules of which nothing is known. */
 const UNKNOWN: readonly string[] = [
+  "({ input }) => { if (input.isUrgent) { var is = true; } return is; }",
+  "({ input }) => { switch (input.text) { case 'a': var is = true; default: return is; } }",
+  "({ input }) => ({ get isOpen() { return true; } }).isOpen()",
+  "({ input }) => input.price > limits.most",
   "() => Date.now() > 5",
   "({ input }) => ({ [input.text]: true }).a",
   "({ input }) => [...input.item.tags, 'a'].includes(input.text)",
@@ -181,89 +187,6 @@ test("a comment excludes the mutants of the code below it", async () => {
 
   expect(new Set(lines)).toEqual(new Set([3]));
 });
-
-/** A random rule over a few members, deep enough for tests, throws and texts to mix. */
-function randomRule({ below, pick }: Random): string {
-  const one = (): string =>
-    pick([
-      'role === "boss"',
-      "input.amount < 2",
-      "input.amount <= 1",
-      "input.amount > 1",
-      "2 > input.amount",
-      "input.other > 1",
-      "input.other <= 1",
-      "input.isUrgent",
-      "input.isUrgent === true",
-      'input.text === "a"',
-      "input.text",
-      "input.text === context.user",
-      "context.user !== undefined",
-      "context.user == null",
-      "input.item",
-      "input.item !== undefined",
-      "input.item?.owner === context.user",
-      "input.item.owner === context.user",
-      "input.item.owner",
-      "input.item?.tags.includes(input.text)",
-      '["a", "b"].includes(input.text)',
-      'input.item?.tags.some((tag) => tag === "a")',
-      "input.item.tags.length > 1",
-      "input.extra.a",
-      "input.price + 1 > input.amount",
-      '"no"',
-      "undefined",
-      "null",
-      "true",
-      "false",
-      "input.extra > 1",
-      "`${input.extra}`",
-      "input.extra?.a.b",
-    ])!;
-  const some = (depth: number): string => {
-    const part = () => some(depth - 1);
-    if (depth === 0) return one();
-    return [
-      () => `(${part()} && ${part()})`,
-      () => `(${part()} || ${part()})`,
-      () => `(${part()} ?? ${part()})`,
-      () => `!${part()}`,
-      () => `(${part()} ? ${part()} : ${part()})`,
-      () => `(${part()} === ${part()})`,
-      () => one(),
-    ][below(7)]!();
-  };
-  const statement = (): string =>
-    pick([
-      () => `if (${some(1)}) return ${some(1)};`,
-      () => `const a${below(1e9)} = ${some(1)};`,
-      () => `if (${some(1)}) throw new Error("no");`,
-      () => "",
-    ])!();
-  return `({ role, input, context }) => { ${statement()} ${statement()} return ${some(2)}; }`;
-}
-
-function* callsOf(): Iterable<Call> {
-  for (const role of ["boss", undefined])
-    for (const amount of [1, 2])
-      for (const text of [undefined, "", "a"])
-        for (const user of [undefined, "a"])
-          for (const item of [undefined, { tags: ["a", "b"] }, { owner: "a", tags: [] }])
-            for (const extra of [undefined, { a: { b: 1 } }, { toString: 1, valueOf: 1 }, 2])
-              yield {
-                role,
-                input: {
-                  amount,
-                  price: amount - 1,
-                  other: text === "" ? undefined : amount,
-                  isUrgent: text === "a",
-                  text,
-                  item,
-                  extra,
-                },
-                context: { user },
-              };
-}
 
 test("random rules with one fingerprint decide equally on each call", async () => {
   const random = createRandom(7);

@@ -1,4 +1,3 @@
-import { inspect } from "node:util";
 import {
   bool,
   branch,
@@ -114,7 +113,7 @@ export const chained = (form: Known): Known => {
 /** A list that the code makes, or an object with some names. */
 export function made(parts: readonly Known[], names?: readonly string[]): Known {
   const make = (...items: Leaf[]) =>
-    leaf(`${names ? inspect(names) : ""}[${items.map(({ key }) => key).join()}]`, {
+    leaf(`${names ? JSON.stringify(names) : ""}[${items.map(({ key }) => key).join()}]`, {
       isObject: true,
       isNew: true,
       items: names ? undefined : items,
@@ -160,7 +159,7 @@ export function called(name: string, forms: readonly Known[], { isOptional = fal
     const isCompared = BOOLEANS.has(name) || name.endsWith("ndexOf");
     if (isCompared && !isOfLanguage && args.some((arg) => arg.isNew)) return undefined;
     const key = `${from.key}.${name}(${args.map((arg) => arg.key).join()})`;
-    const isText = from.type === "string" && name in String.prototype && name !== "repeat";
+    const isText = from.type === "string" && name in String.prototype && !/^(?:repeat|pad)/.test(name);
     const unsafe = isText || (isOfLanguage && SAFE.has(name)) ? args : [leaf("", {})];
     const result = BOOLEANS.has(name)
       ? decide({ key })

@@ -44,8 +44,11 @@ export class Names {
     const [definition] = variable.defs;
     if (definition === undefined || scope.depth > DEPTH * 4) return unknown;
     const inner = { ...scope, module, depth: scope.depth + 1 };
-    if (definition.type === "ImportBinding")
-      return this.#origin(this.#links.origins(module, variable)[0], inner, reader);
+    if (definition.type === "ImportBinding") {
+      const [origin] = this.#links.origins(module, variable);
+      const found = this.#origin(origin, inner, reader);
+      return origin?.kind === "data" && this.#isChanged(module, variable) ? inexact(found) : found;
+    }
     const { node } = definition;
     if (!isFixed(module, variable)) return this.stored(unknown, { module, variable }, scope);
     if (definition.type === "FunctionName") return reader.function(module, node, { ...scope, module });

@@ -61,9 +61,11 @@ export const leaf = (key: string, rest: Omit<Leaf, "key"> = {}): Leaf => ({
   ...rest,
 });
 
+const written = (value: unknown): string => inspect(value, { maxStringLength: Infinity });
+
 export const constantLeaf = (value: unknown): Leaf | undefined =>
   /^(?:string|number|boolean|undefined)$/.test(typeof value) || value === null
-    ? leaf(inspect(value, { maxStringLength: Infinity }), { value: { is: value }, type: typeof value })
+    ? leaf(written(value), { value: { is: value }, type: typeof value })
     : undefined;
 
 export const TRUE = constantLeaf(true)!;
@@ -153,7 +155,7 @@ export function equalTo(one: Leaf, is: unknown): Known {
   if (one.isObject || one.can?.(is) === false) return FALSE;
   if (one.type === "boolean" && one.can?.(undefined) === false && is === true) return truth(one);
   if (one.type === "boolean" && one.can?.(undefined) === false && is === false) return negate(one);
-  return decide({ key: `${one.key} =${inspect(is)}`, of: one.key, holds: (value) => value === is, equals: { is } });
+  return decide({ key: `${one.key} =${written(is)}`, of: one.key, holds: (value) => value === is, equals: { is } });
 }
 
 export function equal(one: Leaf, other: Leaf): Known {

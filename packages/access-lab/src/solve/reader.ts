@@ -128,7 +128,7 @@ export class Reader {
     }
     if (first.type === "IfStatement") {
       const [yes, no] = [first.consequent, first.alternate].map((some) =>
-        this.#block(some ? [some, ...rest] : rest, scope),
+        this.#branch(some ? [some, ...rest] : rest, scope),
       );
       return choice(this.read(first.test, scope), yes!, no!);
     }
@@ -138,7 +138,7 @@ export class Reader {
       const from = (i: number): Term => {
         const all = cases.slice(i).flatMap(({ consequent }) => consequent);
         const end = all.findIndex(({ type }) => type === "BreakStatement");
-        return this.#block([...(end === -1 ? all : all.slice(0, end)), ...rest], scope);
+        return this.#branch([...(end === -1 ? all : all.slice(0, end)), ...rest], scope);
       };
       const other = cases.findIndex(({ test }) => !test);
       return cases.reduceRight(
@@ -150,6 +150,11 @@ export class Reader {
     if (/^(?:For|While|DoWhile|Labeled)/.test(first.type)) return unknown;
     const made = this.#block(rest, scope);
     return /^(?:Empty|FunctionD)/.test(first.type) ? made : inexact(made);
+  }
+
+  /** One of several blocks, in which variables of the others have no values. */
+  #branch(statements: readonly Node[], scope: Scope): Term {
+    return this.#block(statements, { ...scope, values: new Map(scope.values) });
   }
 
   /** Binds local constants, and returns the forms of their initial values. */
@@ -250,11 +255,13 @@ export class Reader {
 
   #object(properties: readonly Node[], scope: Scope): Term {
     const parts = properties.map((one): [string, Term] =>
-      one.type === "Property" ? [String(valueOf(this.#key(one, scope))), this.read(one.value, scope)] : ["", unknown],
+      one.type === "Property" && one.kind === "init"
+        ? [String(valueOf(this.#key(one, scope))), this.read(one.value, scope)]
+        : ["", unknown],
     );
     const members = new Map(parts);
-    const isPlain = properties.every((one) => one.type === "Property" && one.kind === "init" && !one.computed);
-    return object(members, isPlain && members.size === parts.length && !members.has("__proto__"));
+    const isPlain = properties.every((one) => one.type === "Property" && !one.computed);
+    return object(members, isPlain && members.size === parts.length && !members.has("__proto__") && !members.has(""));
   }
 
   #name(node: Node & { type: "Identifier" }, scope: Scope): Term {
