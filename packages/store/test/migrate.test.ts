@@ -6,7 +6,13 @@ import { inspectStore, openStore } from "../src/open.ts";
 import { earlierDatabase, emptyDatabase, ENGINE_NAMES, type MigratedPlace } from "./earlier-version/place.ts";
 import { postgresPlace } from "./postgres-place.ts";
 
-const MIGRATIONS = ["0001-initial-schema", "0039-squashed-migrations", "0040-reasoning-tokens", "0041-audit-keys"];
+const MIGRATIONS = [
+  "0001-initial-schema",
+  "0039-squashed-migrations",
+  "0040-reasoning-tokens",
+  "0041-audit-keys",
+  "0042-flow-notices",
+];
 const namesIn = async (place: MigratedPlace) =>
   (await place.rows("select name from kysely_migration order by name")).map(({ name }) => name as string);
 const open = async ({ url }: MigratedPlace) => (await openStore(url)).close();
