@@ -3,7 +3,7 @@ import type { Node } from "estree";
 import { methodBack, operatorBack } from "./inverses.ts";
 import { overItems } from "./items.ts";
 import { called, calledFor, joinedText, made, operated } from "./language.ts";
-import type { Form } from "./normal.ts";
+import { after, type Form } from "./normal.ts";
 import { type Back, inexact, joined, operation, type Term, unknown, valueOf } from "./terms.ts";
 
 /** The operands of `a + b + c`. */
@@ -87,4 +87,15 @@ export function object(members: ReadonlyMap<string, Term>, isPlain: boolean): Te
   const forms = parts.map(({ form }) => form);
   const whole = operation(make, (wanted, i) => [split(wanted)[i]], parts, isPlain ? made(forms, names) : undefined);
   return { ...joined(whole, parts, split), field: (name) => members.get(name) };
+}
+
+/** A term that has its value after other code, which may throw. So have its members, and its results. */
+export function behind(before: readonly (Form | undefined)[], term: Term): Term {
+  const { field, apply } = term;
+  const own = (part: Term | undefined) => part && behind(before, part);
+  return {
+    ...inexact(term, after(before, term.form)),
+    ...(field && { field: (name) => own(field(name)) }),
+    ...(apply && { apply: (args, isLoading) => behind(before, apply(args, isLoading)) }),
+  };
 }

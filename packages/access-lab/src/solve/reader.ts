@@ -10,12 +10,13 @@ import type {
 } from "estree";
 import { sourceOf } from "../code/forms.ts";
 import { type Module, nameOf } from "../code/modules.ts";
-import { flat, list, method, object, operator, text } from "./functions.ts";
+import { behind, flat, list, method, object, operator, text } from "./functions.ts";
 import { GLOBALS } from "./inverses.ts";
 import { chained, defaulted, required } from "./language.ts";
 import { DEPTH, isFixed, localsOf, type Names, type Scope } from "./names.ts";
 import { after, type Form, leaf, THROWS } from "./normal.ts";
 import {
+  ANYWHERE,
   at,
   choice,
   constant,
@@ -23,7 +24,6 @@ import {
   inexact,
   member,
   not,
-  type Place,
   type Term,
   unknown,
   UNKNOWN,
@@ -58,7 +58,8 @@ export class Reader {
       const made =
         expression || body.type !== "BlockStatement" ? this.read(body, inner) : this.#block(body.body, inner);
       // Who does not wait for an asynchronous function gets a promise.
-      return inexact(made, generator || (async && scope.depth > 0) ? undefined : after(before, made.form));
+      const isAwaited = !generator && !(async && scope.depth > 0);
+      return isLoading && isAwaited ? made : behind(isAwaited ? before : [undefined], made);
     };
     const of: Term["of"] =
       (call) =>
@@ -119,12 +120,12 @@ export class Reader {
     if (first.type === "VariableDeclaration") {
       const before = this.#declare(first, scope);
       const made = this.#block(rest, scope);
-      return inexact(made, after(before, made.form));
+      return scope.isLoading ? made : behind(before, made);
     }
     if (first.type === "ExpressionStatement") {
       const { form } = this.read(first.expression, scope);
       const made = this.#block(rest, scope);
-      return inexact(made, after([form], made.form));
+      return scope.isLoading ? made : behind([form], made);
     }
     if (first.type === "IfStatement") {
       const [yes, no] = [first.consequent, first.alternate].map((some) =>
@@ -224,8 +225,9 @@ export class Reader {
         return this.#object(node.properties, scope);
       case "MemberExpression": {
         const key = node.computed ? read(node.property) : constant(nameOf(node.property));
-        const found = member(read(node.object), key, node.optional);
-        return scope.isLoading ? inexact(found) : found;
+        const object = read(node.object);
+        const found = member(object, key, node.optional);
+        return scope.isLoading ? inexact(found) : isNamed(node.object) ? found : behind([object.form], found);
       }
       case "NewExpression":
       case "CallExpression":
@@ -250,7 +252,9 @@ export class Reader {
     if (callee.computed) return unknown;
     const name = nameOf(callee.property);
     const object = this.read(callee.object, scope);
-    return follow(object.field?.(name)) ?? exact(method(object, name, args, { isOptional: callee.optional, isNew }));
+    const followed = follow(object.field?.(name));
+    if (followed) return scope.isLoading || isNamed(callee.object) ? followed : behind([object.form], followed);
+    return exact(method(object, name, args, { isOptional: callee.optional, isNew }));
   }
 
   #object(properties: readonly Node[], scope: Scope): Term {
@@ -291,4 +295,5 @@ export class Reader {
 
 const LANGUAGE = leaf("#", { isObject: true });
 
-const ANYWHERE: Place = { initial: undefined, values: [], accepts: () => true, member: () => ANYWHERE };
+/** True for an expression that names a value, so that nothing is evaluated. */
+const isNamed = ({ type }: Node): boolean => type === "Identifier" || type === "MemberExpression";

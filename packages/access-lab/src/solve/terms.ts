@@ -47,6 +47,8 @@ export interface Place {
   member: (name: string) => Place;
 }
 
+export const ANYWHERE: Place = { initial: undefined, values: [], accepts: () => true, member: () => ANYWHERE };
+
 /** One condition, and the value that it should have. */
 export interface Step {
   term: Term;

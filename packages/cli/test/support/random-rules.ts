@@ -63,8 +63,17 @@ export function randomRule({ below, pick }: Random): string {
       () => `const a${below(1e9)} = ${some(1)};`,
       () => `if (${some(1)}) throw new Error("no");`,
       () => "",
+      () => `if (${some(1)}) { var v = ${some(1)}; if (v) return ${some(1)}; } if (v) return true;`,
+      () =>
+        `switch (${one()}) { case ${one()}: return ${some(1)}; case "a": { if (${one()}) break; return true; } default: if (${one()}) return ${one()}; }`,
+      () =>
+        `const f${below(1e9)} = (x) => x && ${one()}; const { text: t = ${one()} } = input; if (t) return ${one()};`,
+      () =>
+        `const g = (x, y = ${one()}) => { if (x) return y; throw new Error("x"); }; if (g(${some(1)})) return ${some(1)};`,
+      () => `const h = (x) => ({ a: x, b: ${one()} }); if (h(${one()}).a) return h(${one()}).b; `,
+      () => `const l = [${one()}, ${one()}]; if (l.includes(${one()})) return l.some((x) => x === ${one()}); `,
     ])!();
-  return `({ role, input, context }) => { ${statement()} ${statement()} return ${some(2)}; }`;
+  return `({ role, input, context }) => { { ${statement()} } ${statement()} return ${some(2)}; }`;
 }
 
 /** Calls that reach each member of a random rule. */
