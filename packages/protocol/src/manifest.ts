@@ -228,6 +228,7 @@ export function explainDenial({ functionName, role, rule, roles, message }: Deni
 
 const REFUSED: Record<string, string> = {
   input: "the arguments were refused",
+  flow: "the data-flow rules refused the call",
   approval: "the approval of the call was refused",
 };
 

@@ -10,6 +10,9 @@ const input = json
     "The arguments that the handler received, if they differ from the call's: with defaults, without dropped members.",
   );
 
+const flowFault = FlowFault.optional().describe(
+  "Why the data-flow rules do not allow the call, also where they only report it. Not sent to callers.",
+);
 const labels = ResultLabels.optional().describe("What the result is. Absent for one without labels and proof.");
 
 /** One function call's outcome, as the runtime reports it and the log stores it. */
@@ -21,6 +24,7 @@ export const CallOutcome = z.discriminatedUnion("ok", [
       "Paths to restricted fields that the runtime removed from the value, because the role may not see them.",
     ),
     flow: labels,
+    flowFault,
     input,
   }),
   z.object({
@@ -40,7 +44,7 @@ export const CallOutcome = z.discriminatedUnion("ok", [
         "Set if the handler failed in a way that the function retries: milliseconds until the next attempt may be delivered.",
       ),
     flow: labels,
-    flowFault: FlowFault.optional().describe("Why the data-flow rules do not allow the call. Not sent to callers."),
+    flowFault,
     stillRuns: z
       .literal(true)
       .optional()

@@ -1,3 +1,4 @@
+import { explainFlow } from "@patchbay/access";
 import { type ErrorReport, explainDenial, type Manifest } from "@patchbay/protocol";
 import { type JsonValue, present } from "@patchbay/kit";
 import type { Span } from "@patchbay/protocol/console";
@@ -130,6 +131,7 @@ export function callBar(parts: RunParts, call: TimedCall, manifest: Manifest | u
   const { outcome, attempt, instanceId, callId, functionName } = call;
   const stretch = { from: call.createdAt, to: call.finishedAt ?? run.finishedAt };
   const withheld = outcome?.ok ? (outcome.redacted ?? []) : [];
+  const { flow: { untrusted = [], secret = [] } = {}, flowFault } = outcome ?? {};
   return {
     ...stretch,
     id: callId,
@@ -145,6 +147,9 @@ export function callBar(parts: RunParts, call: TimedCall, manifest: Manifest | u
       ...(instanceId !== undefined && present({ runtime: instanceId, runtimeName: parts.runtimes.get(instanceId) })),
       ...(attempt > 1 && { attempts: attempt }),
       ...(withheld.length > 0 && { withheld }),
+      ...(untrusted.length > 0 && { untrusted }),
+      ...(secret.length > 0 && { secret }),
+      ...(flowFault && { dataFlow: explainFlow(flowFault) }),
       ...resumedIn(parts, stretch),
     },
   };

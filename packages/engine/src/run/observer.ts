@@ -61,7 +61,7 @@ export function observeRun(
       log.error("access disagreement", { callId, functionName, rule, ...ofRole });
     },
     /** The data-flow rules do not allow the call. */
-    flowDisallowed({ callId, functionName }: CallRecord, mode: FlowMode = "report", { rule, member }: FlowFault): void {
+    flowDisallowed({ callId, functionName }: CallRecord, mode: FlowMode, { rule, member }: FlowFault): void {
       metrics.flowDisallowed({ mode, rule });
       log.info("data-flow rules do not allow a call", { callId, functionName, mode, rule, member });
     },

@@ -52,6 +52,27 @@ test("a run that another replica continues remains tainted by the results before
   expect(gateway.orders.map(({ functionName }) => functionName)).toEqual(["read_inbox"]);
 });
 
+test("a call that is only reported runs, and its record says why it is not allowed", async () => {
+  await using store = await memoryStore();
+  const gateway = fakeGateway(bank("report"), answer);
+  const { catalog } = scriptedModel([
+    { calls: [["read_inbox", {}]] },
+    { calls: [["pay_bill", { account: "acc-771" }]] },
+    { text: "Done." },
+  ]);
+  await using core = await startCore({ models: catalog, gateway: gateway.gateway, store });
+
+  const { runId, toolInteractions } = await core.query("Read my mail.");
+
+  expect(toolInteractions.at(-1)).toEqual(expect.objectContaining({ toolName: "pay_bill", success: true }));
+  expect(JSON.stringify(toolInteractions)).not.toMatch(/flow/i);
+  const { calls } = await store.runs.checkpoint(runId);
+  expect(calls.map(({ outcome }) => outcome?.flowFault)).toEqual([
+    undefined,
+    { rule: "target", member: "account", value: expect.any(String) },
+  ]);
+});
+
 test("an order has what the run has seen, for a function with rules only", async () => {
   await using store = await memoryStore();
   const gateway = fakeGateway(bank(), answer);

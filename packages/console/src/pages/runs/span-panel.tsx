@@ -54,9 +54,21 @@ export function SpanPanel(props: SpanPanelProps) {
 }
 
 function Output({ run, span }: { run: RunTrace; span: Span }) {
-  const removed = span.attributes["withheld"];
+  const { withheld: removed, untrusted, secret } = span.attributes;
+  const labels = [
+    { says: "Strangers can write", paths: untrusted },
+    { says: "Must not leave your systems", paths: secret },
+  ];
   return (
     <div className="grid gap-3">
+      {labels.map(
+        ({ says, paths }) =>
+          Array.isArray(paths) && (
+            <Notice key={says} tone="info">
+              {says}: <span className="font-mono text-xs">{paths.join(", ")}</span>
+            </Notice>
+          ),
+      )}
       {Array.isArray(removed) && (
         <Notice tone="warn">
           Fields removed for this role: <span className="font-mono text-xs">{removed.join(", ")}</span>
@@ -198,6 +210,7 @@ function attributeFacts({ attributes }: Span): (Fact | false)[] {
   const tokens = Number(inputTokens ?? 0) + Number(outputTokens ?? 0);
   return [
     typeof role === "string" && ["Role", role],
+    typeof attributes["dataFlow"] === "string" && ["Data-flow rule", attributes["dataFlow"]],
     typeof model === "string" && ["Model", modelName({ provider: String(provider), model })],
     typeof inputTokens === "number" &&
       typeof outputTokens === "number" && [

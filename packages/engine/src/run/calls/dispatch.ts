@@ -185,6 +185,7 @@ async function attempt(
   if (!manifest) return await storeOutcome(state, Object.assign(call, { outcome: attempts.goneOutcome(call) }), active);
   await using permitted = permittedCall(state.run, call, { ...active, manifest });
   let offering: { since: number; offeredMs: number } | undefined;
+  let flow: FlowVerdict | undefined;
   const decided = await approvals.readDecision(state, call, active);
   if (decided && !call.outcome)
     await beginAttempt(state, call, active, { end: { ended: "approval" }, endedAt: clock.now(), decided });
@@ -192,11 +193,10 @@ async function attempt(
     // A recovered attempt may have been sent before.
     const waitMs = recover ? 0 : attempts.pauseLeftMs(call, clock.now());
     if (waitMs > 0) await clock.sleep(waitMs, { signal });
-    const flow = recover || call.approval ? undefined : judgeFlow(state, call, manifest);
-    if (flow?.fault) active.observer.flowDisallowed(call, flow.mode, flow.fault);
-    if (flow?.refusal) {
-      call.outcome = flow.refusal;
-      break;
+    if (!recover && !call.approval && !flow) {
+      flow = judgeFlow(state, call, manifest, active.observer);
+      if (flow?.refusal) call.outcome = flow.refusal;
+      if (call.outcome) break;
     }
     const delivery = await permitted.deliver(() => deliver(state, call, active, { recover, flow }), { recover });
     // The runtime treats the next attempt as the acknowledgement.
@@ -223,6 +223,8 @@ async function attempt(
     active.gateway.acknowledge(kept.answer);
     kept.answer = undefined;
   }
+  // A call that is only reported has run, and the record says so.
+  if (flow?.fault && call.outcome) call.outcome = { ...call.outcome, flowFault: flow.fault };
   await storeOutcome(state, call, active, decided);
   active.observer.callEnded(call, monotonicMs() - began);
 }

@@ -23,6 +23,7 @@ import {
 import { type CallRecord, callerOf, type RunRecord } from "../../ports/records.ts";
 import { callFailure, type CallFailure } from "../../ports/refusal.ts";
 import type { HistoryEntry, RunStore } from "../../ports/store/run-store.ts";
+import type { RunObserver } from "../observer.ts";
 import type { FlowMemory, PastCall, RunState } from "../state.ts";
 
 /** Characters of the caller that a call's frame has, the newest first. */
@@ -58,8 +59,6 @@ export interface FlowVerdict {
   /** For the runtime, which decides again. */
   flow: CallFlow;
   fault?: FlowFault;
-  /** The stricter mode of the service and the agent. */
-  mode?: FlowMode;
   /** The outcome of a call that does not run. */
   refusal?: CallFailure;
 }
@@ -68,7 +67,12 @@ const stricter = (own: FlowMode, ofAgent: FlowMode = own): FlowMode =>
   FLOW_MODES.indexOf(ofAgent) > FLOW_MODES.indexOf(own) ? ofAgent : own;
 
 /** Decides on a call before it is delivered. Undefined for a function without rules. */
-export function judgeFlow(state: RunState, call: CallRecord, manifest: FunctionManifest): FlowVerdict | undefined {
+export function judgeFlow(
+  state: RunState,
+  call: CallRecord,
+  manifest: FunctionManifest,
+  observer: Pick<RunObserver, "flowDisallowed">,
+): FlowVerdict | undefined {
   const { mode: own, by = [], targets, sends } = manifest.flow ?? {};
   const mode = own && stricter(own, state.run.request.flows);
   if (!state.flow || mode === undefined || !(targets ?? sends)) return undefined;
@@ -94,9 +98,10 @@ export function judgeFlow(state: RunState, call: CallRecord, manifest: FunctionM
     ...(direct && { direct }),
   };
   if (!fault) return { flow };
+  observer.flowDisallowed(call, mode, fault);
   if (!fault) return { flow };
   const refused = mode === "deny" || (asks && by.length === 0 && !manifest.approval);
-  return { flow, mode, fault, ...(refused && { refusal: callFailure("denied", explainFlow(fault), "flow") }) };
+  return { flow, fault, ...(refused && { refusal: callFailure("denied", explainFlow(fault), "flow") }) };
 }
 
 const endedBefore = ({ flow, calls, run: { runId } }: RunState, call: CallRecord): PastCall[] =>
