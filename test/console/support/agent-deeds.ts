@@ -49,6 +49,15 @@ export const AGENT_DEEDS: Deed[] = [
     },
   },
   {
+    at: "parts/access/access-review.tsx",
+    name: "sign off the access",
+    open: ({ agent }) => `${agent}/access`,
+    async button(page) {
+      await named(page, "Sign off").click();
+      return inDialog(page, "Sign off");
+    },
+  },
+  {
     at: "pages/keys/create-key.tsx",
     name: "create a key",
     open: ({ agent }) => `${agent}/keys`,
