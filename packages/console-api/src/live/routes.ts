@@ -76,7 +76,7 @@ function createLiveFeed({ queries, within, clock, log, closing }: FeedDeps) {
   /** Polls while there are listeners. The first poll reads the versions that later ones are compared with. */
   async function poll(orgId: string, listeners: ReadonlySet<Listener>): Promise<void> {
     let before: Versions | undefined;
-    while (listeners.size > 0) {
+    while (listeners.size > 0 && !closing.aborted) {
       try {
         const now = await queries.live.versions(orgId);
         for (const { agentId, send } of before ? listeners : []) send(changedTopics(before!, now, agentId));
