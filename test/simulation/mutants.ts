@@ -20,7 +20,6 @@ const EXECUTOR = engine("worker/executor.ts");
 const DISPATCH = engine("calls/dispatch.ts");
 const JOURNAL = engine("calls/journal.ts");
 const COMMIT = "store/src/runs/runs-commit.ts";
-const CALLS = "store/src/calls/calls.ts";
 const APPROVALS = "store/src/calls/approvals.ts";
 const WEBHOOKS = "store/src/webhooks.ts";
 const RUNTIME_CALLS = "runtime/src/connection/calls.ts";
@@ -53,9 +52,6 @@ export const MUTANTS: readonly Mutant[] = [
     "if (!this.#ledger.acknowledge(callId, attempt)) return;",
     "return;",
   ),
-  mutant("withdrawn-attempt-accepted", CALLS, "is({ id: p.callId, attempt: p.attempt,", "is({ id: p.callId,"),
-  mutant("accepted-twice", CALLS, "attempt: p.attempt, accepted_by: null,", "attempt: p.attempt,"),
-  mutant("accepted-for-a-lost-run", CALLS, `own.where("runs.fence", "=", p.fence)`, "own"),
   mutant("no-wake-up-after-decision", APPROVALS, "await setWakeTime(trx, approval.runId);", ""),
   mutant("no-wake-up-at-expiry", EXECUTOR, "await runs.wake();", ""),
   mutant(
