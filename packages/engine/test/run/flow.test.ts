@@ -1,4 +1,5 @@
 import type { CallOutcome, Manifest } from "@patchbay/protocol";
+import { present } from "@patchbay/kit";
 import { expect, test } from "vitest";
 import { until } from "@patchbay/test-support/inbox";
 import type { Delivery } from "../../src/ports/function-gateway.ts";
@@ -71,6 +72,39 @@ test("a call that is only reported runs, and its record says why it is not allow
     undefined,
     { rule: "target", member: "account", value: expect.any(String) },
   ]);
+});
+
+const NOTE: [string, unknown] = ["write_note", { title: "Rent", text: "acc-771" }];
+
+test.each<{ note: string; calls: [string, unknown][]; foreign?: true; ends: object }>([
+  { note: "that the owner wrote", calls: [["read_inbox", {}]], ends: { success: true } },
+  { note: "that the run wrote", calls: [NOTE], ends: { success: true } },
+  { note: "that the run wrote after it read mail", calls: [["read_inbox", {}], NOTE], ends: { code: "denied" } },
+  { note: "that the run wrote next to a foreign tool", calls: [NOTE], foreign: true, ends: { code: "denied" } },
+])("a call with a value from a note $note ends as $ends", async ({ calls, foreign, ends }) => {
+  await using store = await memoryStore();
+  const manifest = bank();
+  const [write, list] = manifestOf({ write_note: "everyone", read_notes: "everyone" }).functions;
+  Object.assign(list!, { effect: "read" });
+  manifest.functions.push(write!, list!);
+  const [read, pay] = manifest.functions;
+  Object.assign(read!.flow!, present({ foreign }));
+  pay!.flow!.targets = { account: "trusted" };
+  const notes: CallOutcome = { ok: true, value: [{ title: "Rent", text: "acc-771" }] };
+  const gateway = fakeGateway(manifest, (order) =>
+    order.functionName === "read_notes" ? { kind: "outcome", outcome: notes } : answer(order),
+  );
+  const { catalog } = scriptedModel([
+    ...calls.map((call) => ({ calls: [call] })),
+    { calls: [["read_notes", {}]] },
+    { calls: [["pay_bill", { account: "acc-771" }]] },
+    { text: "Done." },
+  ]);
+  await using core = await startCore({ models: catalog, gateway: gateway.gateway, store });
+
+  const { toolInteractions } = await core.query("Look at my mail, then pay the account in my note Rent.");
+
+  expect(toolInteractions.at(-1)).toEqual(expect.objectContaining({ toolName: "pay_bill", ...ends }));
 });
 
 test("an order has what the run has seen, for a function with rules only", async () => {

@@ -83,10 +83,11 @@ export function judgeFlow(
   // What the client says that an assistant wrote, may repeat anything.
   const quotes = (request.quoted ?? []).some(({ from }) => from === "assistant");
   const foreign = [...state.functions.values()].some((one) => one.flow?.foreign);
-  const tainted = quotes || foreign || results.some(({ untrusted }) => untrusted.length > 0);
+  const isTaintedAtStart = quotes || foreign;
+  const tainted = isTaintedAtStart || results.some(({ untrusted }) => untrusted.length > 0);
   const secret = results.some((one) => one.secret.length > 0);
   const direct = request.testCall !== undefined;
-  const facts = { words, results: withoutWritten(ended, state, words), tainted, secret, direct };
+  const facts = { words, results: withoutWritten(ended, state, { words, isTaintedAtStart }), tainted, secret, direct };
   const fault = flowFault(manifest, call.arguments, facts);
   const asks = fault !== undefined && mode === "ask";
   const flow = {
@@ -99,7 +100,6 @@ export function judgeFlow(
   };
   if (!fault) return { flow };
   observer.flowDisallowed(call, mode, fault);
-  if (!fault) return { flow };
   const refused = mode === "deny" || (asks && by.length === 0 && !manifest.approval);
   return { flow, fault, ...(refused && { refusal: callFailure("denied", explainFlow(fault), "flow") }) };
 }
@@ -134,10 +134,10 @@ function evidenceOfPast({ runId, call }: PastCall): FlowEvidence {
 function withoutWritten(
   ended: readonly PastCall[],
   { functions }: Pick<RunState, "functions">,
-  words: CallersWords,
+  { words, isTaintedAtStart }: { words: CallersWords; isTaintedAtStart: boolean },
 ): FlowEvidence[] {
   const written = new Set<string>();
-  let tainted = false;
+  let tainted = isTaintedAtStart;
   return ended.map((past) => {
     const one = evidenceOfPast(past);
     const isOwn = (value: string): boolean => !written.has(value);
