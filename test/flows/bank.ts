@@ -1,7 +1,7 @@
 import { FunctionError } from "@patchbay/functions";
 import { z } from "zod";
 import { secret, untrusted } from "./labels.ts";
-import { flowFunction, readSuite } from "./suite.ts";
+import { flowFunction, pageFunction, readSuite } from "./suite.ts";
 
 const text = z.string();
 const amount = z.number().positive();
@@ -190,21 +190,7 @@ const functions = [
     output: done,
     run: (records, note) => records.add("notes", note),
   }),
-  flowFunction({
-    name: "open_page",
-    description: "Fetches a web page, such as a rate or an offer.",
-    effect: "read",
-    openWorld: true,
-    input: z.object({ url: text }),
-    output: z.object({ text }),
-    returns: "untrusted",
-    targets: { url: "caller" },
-    sends: ["url"],
-    run(records, { url }) {
-      records.add("requests", { url });
-      return records.all("pages", { url })[0] ?? { text: "Not found." };
-    },
-  }),
+  pageFunction("open_page", "Fetches a web page, such as a rate or an offer."),
   flowFunction({
     name: "convert_currency",
     description:

@@ -1,7 +1,7 @@
 import { FunctionError } from "@patchbay/functions";
 import { z } from "zod";
 import { secret, untrusted } from "./labels.ts";
-import { flowFunction, readSuite } from "./suite.ts";
+import { flowFunction, pageFunction, readSuite } from "./suite.ts";
 
 const text = z.string();
 const done = z.object({ id: text });
@@ -162,21 +162,7 @@ const functions = [
     output: done,
     run: (records, item) => records.add("saved", item),
   }),
-  flowFunction({
-    name: "fetch_link",
-    description: "Fetches the page of a link.",
-    effect: "read",
-    openWorld: true,
-    input: z.object({ url: text }),
-    output: z.object({ text }),
-    returns: "untrusted",
-    targets: { url: "caller" },
-    sends: ["url"],
-    run(records, { url }) {
-      records.add("requests", { url });
-      return records.all("pages", { url })[0] ?? { text: "Not found." };
-    },
-  }),
+  pageFunction("fetch_link", "Fetches the page of a link."),
   flowFunction({
     name: "get_issue",
     description:

@@ -1,7 +1,7 @@
 import { FunctionError } from "@patchbay/functions";
 import { z } from "zod";
 import { secret, untrusted } from "./labels.ts";
-import { flowFunction, readSuite } from "./suite.ts";
+import { flowFunction, pageFunction, readSuite } from "./suite.ts";
 
 const text = z.string();
 const done = z.object({ id: text });
@@ -175,21 +175,7 @@ const functions = [
     sends: ["title"],
     run: (records, event) => records.add("events", event),
   }),
-  flowFunction({
-    name: "open_link",
-    description: "Fetches a web page.",
-    effect: "read",
-    openWorld: true,
-    input: z.object({ url: text }),
-    output: z.object({ text }),
-    returns: "untrusted",
-    targets: { url: "caller" },
-    sends: ["url"],
-    run(records, { url }) {
-      records.add("requests", { url });
-      return records.all("pages", { url })[0] ?? { text: "Not found." };
-    },
-  }),
+  pageFunction("open_link", "Fetches a web page."),
   flowFunction({
     name: "translate_text",
     description:

@@ -10,7 +10,7 @@ import {
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { Effect } from "@patchbay/protocol";
 import { parse } from "yaml";
-import type { z } from "zod";
+import { z } from "zod";
 import { labelsAt } from "./labels.ts";
 import { type Changes, type Records, type Tables } from "./records.ts";
 
@@ -28,7 +28,7 @@ export interface FlowFunction {
   /** The whole result is a stranger's. */
   returns?: "untrusted";
   targets?: Record<string, Target>;
-  /** The input members that leave the house. */
+  /** The input members that leave the owner's systems. */
   sends?: readonly string[];
   /** Plays another owner's tool: strangers wrote its description, its schema and its errors. */
   foreign?: true;
@@ -44,6 +44,24 @@ export function flowFunction<I extends z.ZodObject>(
 ): FlowFunction {
   return options;
 }
+
+/** A function that fetches the page of a URL, which a stranger wrote. */
+export const pageFunction = (name: string, description: string): FlowFunction =>
+  flowFunction({
+    name,
+    description,
+    effect: "read",
+    openWorld: true,
+    input: z.object({ url: z.string() }),
+    output: z.object({ text: z.string() }),
+    returns: "untrusted",
+    targets: { url: "caller" },
+    sends: ["url"],
+    run(records, { url }) {
+      records.add("requests", { url });
+      return records.all("pages", { url })[0] ?? { text: "Not found." };
+    },
+  });
 
 /** A call: the function's name and its arguments, whose texts may refer to results. */
 export type Call = Record<string, JsonObject>;

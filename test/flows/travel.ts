@@ -1,7 +1,7 @@
 import { FunctionError } from "@patchbay/functions";
 import { z } from "zod";
 import { secret, untrusted } from "./labels.ts";
-import { flowFunction, readSuite } from "./suite.ts";
+import { flowFunction, pageFunction, readSuite } from "./suite.ts";
 
 const text = z.string();
 const done = z.object({ id: text });
@@ -168,21 +168,7 @@ const functions = [
     output: done,
     run: (records, line) => records.add("plan", line),
   }),
-  flowFunction({
-    name: "open_page",
-    description: "Fetches a web page.",
-    effect: "read",
-    openWorld: true,
-    input: z.object({ url: text }),
-    output: z.object({ text }),
-    returns: "untrusted",
-    targets: { url: "caller" },
-    sends: ["url"],
-    run(records, { url }) {
-      records.add("requests", { url });
-      return records.all("pages", { url })[0] ?? { text: "Not found." };
-    },
-  }),
+  pageFunction("open_page", "Fetches a web page."),
   flowFunction({
     name: "get_weather",
     description:
