@@ -119,7 +119,8 @@ function* callViolations(calls: Row[], { effects, faults, longestLossMs, plan }:
     const id = String(call["id"]);
     const name = String(call["function_name"]);
     const outcome = call["outcome"] === null ? undefined : (JSON.parse(String(call["outcome"])) as CallOutcome);
-    yield* executionViolations(id, { name, outcome, role: call["role"], isUnseen }, executions.get(id) ?? []);
+    const stored = { name, outcome, role: call["role"], last: Number(call["attempt"]), isUnseen };
+    yield* executionViolations(id, stored, executions.get(id) ?? []);
     executions.delete(id);
   }
   for (const id of executions.keys()) yield `${id}: a handler ran for a call that is not stored`;
@@ -131,8 +132,9 @@ function* executionViolations(
     name,
     outcome,
     role,
+    last,
     isUnseen,
-  }: { name: string; outcome: CallOutcome | undefined; role: unknown; isUnseen: boolean },
+  }: { name: string; outcome: CallOutcome | undefined; role: unknown; last: number; isUnseen: boolean },
   executions: readonly Execution[],
 ): Generator<string> {
   const ends = executions.filter(({ ended }) => ended).length;
@@ -141,8 +143,7 @@ function* executionViolations(
   // waited for it, and a runtime that was cut off may notice that too late.
   const isReachable = ({ alive, frozenUntil, wasCutOff }: Execution["process"]): boolean =>
     alive && frozenUntil === 0 && !wasCutOff;
-  // An earlier attempt failed, and its runtime does not know how a later one ended.
-  const last = Math.max(...executions.map(({ attempt }) => attempt));
+  // An earlier attempt failed, and its runtime does not know how the last one ended, which another runtime may have received.
   const kept =
     !isUnseen && executions.some(({ attempt, ended, process }) => attempt === last && ended && isReachable(process));
   if (kept && outcome?.ok === false && outcome.code === "outcome_unknown")
