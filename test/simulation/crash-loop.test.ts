@@ -19,32 +19,58 @@ const CALM: Plan = {
   faults: [],
 };
 
+/** A cluster with one run for `query`, and a column of the run's row. */
+async function startRun(seed: number, { query, ...plan }: Partial<Plan> & { query: string }) {
+  const time = virtualTime(seed);
+  const { world } = time;
+  const database = await time.during(openSqlite(world));
+  const { store } = database;
+  const cluster = await time.during(startCluster(world, database, { ...CALM, ...plan, seed }));
+  await time.until(() => cluster.replicas.some(({ core }) => core?.gateway.connectionCount() === 1));
+  const [{ process, core }] = cluster.replicas as [(typeof cluster.replicas)[0]];
+  const caller = { keyId: KEYS.clerk, ...AGENT, tier: "scale", roles: ["clerk"] };
+  const request = { query, role: "clerk", analysisMode: false, respondAsync: true };
+  const { runId } = await time.during(world.in(process, () => core!.runs.start(caller, request)));
+  const runs = store.engine.db.selectFrom("runs").where("id", "=", runId);
+  return {
+    time,
+    cluster,
+    row: () => time.during(runs.select(["ending", "crashes", "fence", "owner"]).executeTakeFirstOrThrow()),
+    async [Symbol.asyncDispose]() {
+      cluster.isOver = true;
+      for (const one of cluster.replicas) one.process.kill();
+      await time.during(store.close());
+      time[Symbol.dispose]();
+    },
+  };
+}
+
 test.each([1, 2, 3])("a run that crashes its process ends at the fourth crash, with %i replicas", async (replicas) => {
   for (let seed = 1; seed <= 2; seed++) {
-    using time = virtualTime(seed);
-    const { world } = time;
-    const database = await time.during(openSqlite(world));
-    const { store } = database;
-    const cluster = await time.during(startCluster(world, database, { ...CALM, seed, replicas }));
-    await time.until(() => cluster.replicas.some(({ core }) => core?.gateway.connectionCount() === 1));
-    const [{ process, core }] = cluster.replicas as [(typeof cluster.replicas)[0]];
-    const caller = { keyId: KEYS.clerk, ...AGENT, tier: "scale", roles: ["clerk"] };
-    const query = { query: POISON, role: "clerk", analysisMode: false, respondAsync: true };
-
-    const { runId } = await time.during(world.in(process, () => core!.runs.start(caller, query)));
+    await using scene = await startRun(seed, { query: POISON, replicas });
+    const { time, cluster, row } = scene;
     let ending: string | null | undefined;
-    const { db } = store.engine;
     while (!ending) {
       await time.advance(1_000);
       expect(cluster.faults["replica killed"] ?? 0).toBeLessThanOrEqual(4);
-      const row = db.selectFrom("runs").select("ending").where("id", "=", runId);
-      ({ ending } = await time.during(row.executeTakeFirstOrThrow()));
+      ({ ending } = await row());
     }
 
     expect(JSON.parse(ending)).toMatchObject({ code: "crash_loop" });
     expect(cluster.faults["replica killed"]).toBe(4);
-    cluster.isOver = true;
-    for (const one of cluster.replicas) one.process.kill();
-    await time.during(store.close());
+  }
+});
+
+test.each([1, 2, 3])("a store outage longer than a lease counts no crash, with %i replicas", async (replicas) => {
+  for (let seed = 1; seed <= 5; seed++) {
+    const faults: Plan["faults"] = [{ at: 500, kind: "store lost", ms: 20_000 }];
+    await using scene = await startRun(seed, { query: "Query 7", replicas, faults });
+    const { time, cluster, row } = scene;
+    await time.advance(20_000 - time.now);
+    expect(await row()).toMatchObject({ ending: null, fence: 1 });
+    await time.advance(13_000);
+
+    expect(cluster.faults).toEqual({ "store lost": 1 });
+    expect(await row()).toMatchObject({ crashes: 0 });
   }
 });

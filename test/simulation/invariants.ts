@@ -3,7 +3,7 @@ import type { CallOutcome } from "@patchbay/protocol";
 import { violations as storedViolations } from "@patchbay/store/proof/violations";
 import type { Cluster } from "./cluster.ts";
 import { POISON } from "./model.ts";
-import type { FaultKind } from "./plan.ts";
+import { type FaultKind, MOST_KILLS, type Plan } from "./plan.ts";
 import { AT_MOST_ONCE, type Execution, LIMIT, MANAGERS_ONLY } from "./service.ts";
 
 /** A run's end is at most this late while a replica lives: docs/reliability.md. */
@@ -51,6 +51,7 @@ export async function violationsOf(cluster: Cluster): Promise<string[]> {
   ];
 }
 
+const SILENCING: readonly FaultKind[] = ["replica frozen", "replica store lost"];
 const HIDING: readonly FaultKind[] = ["replica frozen", "disk full", "store lost", "replica store lost"];
 
 /** What `patchbay doctor --runs` finds. */
@@ -70,12 +71,22 @@ async function rowViolations({ store, steppedAt, faults }: Cluster): Promise<str
 
 const isLast = (body: string): boolean => /^\{"type":"(finalResponse|error)"/.test(body);
 
-function* runViolations(run: Row, events: Row[], { calm }: Cluster): Generator<string> {
+/** Other replicas end the leases of a living one that was silent for so long. */
+const SILENT_MS = 10_000;
+
+/** How often a run can lose its lease by faults from outside. */
+function mostLosses({ replicas, killAt, faults }: Plan): number {
+  const silent = faults.filter(({ kind, ms }) => SILENCING.includes(kind) && ms > SILENT_MS);
+  const kills = [...killAt.filter(Boolean), ...faults.filter(({ kind }) => kind === "replica killed")];
+  return kills.length + (replicas > 1 ? silent.length : 0);
+}
+
+function* runViolations(run: Row, events: Row[], { calm, plan }: Cluster): Generator<string> {
   const id = String(run["id"]);
   const { query } = JSON.parse(String(run["request"])) as { query: string };
   if (run["finished_at"] === null && calm) yield `${id} (${query}): has not ended, status ${run["status"]}`;
   const body = String(events.at(-1)?.["body"] ?? "");
-  if (query !== POISON && body.includes('"code":"crash_loop"'))
+  if (query !== POISON && body.includes('"code":"crash_loop"') && mostLosses(plan) <= MOST_KILLS)
     yield `${id} (${query}): innocent, and ended as crash_loop`;
   if (body.includes('"code":"internal"')) yield `${id} (${query}): ended with an internal error`;
 }

@@ -43,7 +43,7 @@ export interface Plan {
 }
 
 /** Kills from outside in a virtual hour; a simulation lasts less. More could let innocent runs end as `crash_loop`. */
-const MOST_KILLS = 3;
+export const MOST_KILLS = 3;
 const FAULTS_UNTIL_MS = 20_000;
 
 export function planOf(seed: number): Plan {

@@ -107,12 +107,12 @@ function leases(engine: Engine): Pick<RunStore, "renew" | "release" | "recordSeg
    * Updates only rows that the owner still has: a replica that was frozen past its lease must not take a run back from
    * the replica that resumed it. The rows missing from the answer tell the caller which runs to abort.
    */
-  const ofOwner = (owner: string, ids: string[], lease: UpdateObject<Schema, "runs">) =>
+  const ofOwner = (owner: string, ids: string[], lease: UpdateObject<Schema, "runs">, fence?: number) =>
     repeat(engine, () =>
       urgent
         .updateTable("runs")
         .set(lease)
-        .where(is({ owner, status: "running" }))
+        .where(is({ owner, status: "running", ...(fence !== undefined && { fence }) }))
         .where("id", "in", ids)
         .returning(["id", "cancel_requested"])
         .execute(),
@@ -124,9 +124,9 @@ function leases(engine: Engine): Pick<RunStore, "renew" | "release" | "recordSeg
       return rows.map((run) => ({ runId: run.id, cancelRequested: run.cancel_requested === 1 }));
     },
 
-    async release(owner, runIds, options) {
-      const released = { ...withoutOwner(dialect), ...(options?.crashed ? afterCrash(dialect) : UNSUSPECTED) };
-      for (const ids of idBatches(runIds)) await ofOwner(owner, ids, released);
+    async release(owner, runIds, { crashed = false, fence } = {}) {
+      const released = { ...withoutOwner(dialect), ...(crashed ? afterCrash(dialect) : UNSUSPECTED) };
+      for (const ids of idBatches(runIds)) await ofOwner(owner, ids, released, fence);
     },
 
     async recordSegment({ runId, fence }, trace) {

@@ -96,6 +96,19 @@ export function claimContract(place: MakePlace): void {
     expect(await world.store.runs.claim(claim)).toEqual([]);
   });
 
+  test("a release with the fence of an earlier lease changes nothing", async () => {
+    await using world = await openWorld(place);
+    const { runId, fence } = await world.start();
+    await world.store.runs.release("replica-a", [runId], { fence });
+    const [again] = await world.store.runs.claim({ ...claim, owner: "replica-a" });
+
+    await world.store.runs.release("replica-a", [runId], { fence });
+
+    expect(await world.store.runs.renew("replica-a", [runId], LEASE_MS)).toHaveLength(1);
+    await world.store.runs.release("replica-a", [runId], { fence: again!.fence });
+    expect(await world.store.runs.claim(claim)).toMatchObject([{ runId }]);
+  });
+
   test("queued runs of a thread are claimed one at a time, oldest first", async () => {
     await using world = await openWorld(place);
     const first = await world.start();

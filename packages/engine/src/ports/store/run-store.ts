@@ -222,8 +222,11 @@ export interface RunStore extends RunNotes, RunPages, RetryStore, QuarantineStor
     leaseMs: number,
   ): Promise<{ runId: string; cancelRequested: boolean }[]>;
 
-  /** Ends the owner's leases, so that any replica can claim the runs immediately. `crashed` counts a crash for each. */
-  release(owner: string, runIds: readonly string[], options?: { crashed: boolean }): Promise<void>;
+  /**
+   * Ends the owner's leases, so that any replica can claim the runs immediately. `crashed` counts a crash for each.
+   * `fence`: only the lease with this fence.
+   */
+  release(owner: string, runIds: readonly string[], options?: { crashed?: boolean; fence?: number }): Promise<void>;
 
   /** Ends every lease. Only for a process that has this store to itself. */
   releaseAll(): Promise<void>;

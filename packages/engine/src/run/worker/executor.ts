@@ -32,6 +32,8 @@ export class Executor {
   readonly #running = new Map<string, Running>();
   readonly #leases: Leases;
   readonly #claims: ReturnType<typeof createClaims>;
+  /** The leases that this process has yet to end, by run. */
+  readonly #leaving = new Map<string, { fence: number; crashed: boolean }>();
   readonly #stopped = new AbortController();
   readonly #draining = new AbortController();
   readonly #open = new DisposableStack();
@@ -168,17 +170,29 @@ export class Executor {
     // A decision may have come before the run began to wait.
     if (how === "waits") return void this.#wake();
     if (how === "ended" || this.#handedOver || (how === "left" && run.crashes > 0)) return;
-    const { runs } = this.#context;
-    await runs.release(this.owner, [run.runId], { crashed: how === "left" }).catch(this.#releaseFailed);
+    this.#leaving.set(run.runId, { fence: run.fence, crashed: how === "left" });
+    await this.#endLeft().catch(this.#releaseFailed);
     this.#claims.await(run.threadId);
+  }
+
+  /** Releases the runs that this process left, also those that it left while the store was unavailable: it lives, so its leases must not end by themselves, as after a crash. */
+  async #endLeft(): Promise<void> {
+    for (const [runId, lease] of this.#leaving) {
+      await this.#context.runs.release(this.owner, [runId], lease);
+      if (this.#leaving.get(runId) === lease) this.#leaving.delete(runId);
+    }
   }
 
   async #poll(): Promise<void> {
     const { runs, clock } = this.#context;
+    let wasAway = false;
     for (;;) {
       try {
         await this.#leases.renew();
-        await runs.endLeases({ owner: this.owner, working: [...this.#running.keys()] });
+        await this.#endLeft();
+        // Other replicas that lost the store too end their leases in this round, which counts no crashes.
+        if (!wasAway) await runs.endLeases({ owner: this.owner, working: [...this.#running.keys()] });
+        wasAway = false;
         await this.#claims.claimExpired();
         await runs.wake();
         await this.#claims.claimAll();
@@ -186,6 +200,7 @@ export class Executor {
           if (!this.#stopped.signal.aborted) this.#warn("suspect runs could not be claimed")(error);
         });
       } catch (error) {
+        wasAway = true;
         this.#warn("run poll failed")(error);
       }
       await clock.sleep(POLL_MS, { signal: this.#stopped.signal });
