@@ -16,6 +16,8 @@ const INTERFACES = {
     ["Options of defineService", `${SOURCES}/service.ts`, "ServiceOptions"],
     ["What beforeQuery receives", `${SOURCES}/hooks.ts`, "QueryReview"],
     ["What beforeAnswer receives", `${SOURCES}/hooks.ts`, "AnswerReview"],
+    ["What beforeCall receives", `${SOURCES}/hooks.ts`, "CallReview"],
+    ["The labels of a call", `${SOURCES}/hooks.ts`, "CallLabels"],
     ["What every hook receives", `${SOURCES}/hooks.ts`, "ReviewOfQuery"],
   ],
   connect: [

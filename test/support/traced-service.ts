@@ -1,7 +1,7 @@
 import { defineFunction, defineService } from "@patchbay/functions";
 
 /**
- * A service that records a trace of each call: `checked` when the gate ran `authorize`, `ran` when a handler started.
+ * A service that records a trace of each call: `checked` when the gate ran `authorize`, `seen` when `beforeCall` saw it, `ran` when a handler started.
  * `look_up` is for clerks; `wipe_all` is for a role that no test uses.
  */
 export function createTracedService() {
@@ -29,6 +29,10 @@ export function createTracedService() {
   let holding = false;
   const service = defineService({
     name: "gate",
+    beforeCall({ functionName, role }) {
+      trail.push(`seen ${functionName} as ${role}`);
+      return undefined;
+    },
     functions: [
       define("look_up", ["clerk"], async (attempt) => {
         begun.resolve();
@@ -49,4 +53,4 @@ export function createTracedService() {
 }
 
 /** The trace of one allowed call and a denied one, which leaves none. */
-export const ALLOWED_TRACE = ["checked look_up as clerk", "ran look_up"];
+export const ALLOWED_TRACE = ["checked look_up as clerk", "seen look_up as clerk", "ran look_up"];

@@ -33,7 +33,7 @@ export function accessSurface(manifest: Manifest, steps: Steps = UNLIMITED): Acc
   // An inexpressible or too large schema is `{}`, so that its removal is a difference.
   const contextSchema = manifest.contextSchema ?? (checksContext === true ? {} : undefined);
   const columns = accessColumns(manifest).sort();
-  const hooks = (["beforeQuery", "beforeAnswer"] as const).filter((hook) => manifest[hook] === true);
+  const hooks = (["beforeQuery", "beforeAnswer", "beforeCall"] as const).filter((hook) => manifest[hook] === true);
   return {
     version: 3,
     ...present({

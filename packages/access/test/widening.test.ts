@@ -94,7 +94,7 @@ describe("a widening", () => {
       expect(widenings(desk(), desk({}, { namesSubject }))).toMatchObject([{ kind: "subject" }]);
   });
 
-  test.each(["beforeQuery", "beforeAnswer"] as const)("a removed %s hook is reported", (hook) => {
+  test.each(["beforeQuery", "beforeAnswer", "beforeCall"] as const)("a removed %s hook is reported", (hook) => {
     const before = desk({}, { [hook]: true });
 
     for (const after of [desk(), desk({}, { [hook]: false })])

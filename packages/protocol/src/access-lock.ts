@@ -25,7 +25,7 @@ const LockedCell = z.union([
 export type LockedCell = z.infer<typeof LockedCell>;
 
 const Facts = z.record(z.string(), z.string());
-const Hooks = z.partialRecord(z.enum(["beforeQuery", "beforeAnswer"]), z.literal("runs"));
+const Hooks = z.partialRecord(z.enum(["beforeQuery", "beforeAnswer", "beforeCall"]), z.literal("runs"));
 const Schema = z.custom<JsonObject>(isJsonObject, "expected a JSON Schema object");
 const SchemaOrAny = z.union([z.literal(true), Schema]);
 
@@ -80,7 +80,7 @@ const Version2 = z.strictObject({
 const Version3 = z.strictObject({
   ...Version2.shape,
   version: z.literal(3),
-  /** Fingerprints of the owner's code by place: `beforeQuery`, `beforeAnswer`, `modelContext`. */
+  /** Fingerprints of the owner's code by place: `beforeQuery`, `beforeAnswer`, `beforeCall`, `modelContext`. */
   code: Facts.optional(),
   parsing: Facts.optional(),
   texts: Facts.optional(),

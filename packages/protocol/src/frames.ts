@@ -225,7 +225,7 @@ export const ControlPlaneFrame = z.discriminatedUnion("type", [
       approval: GrantedApproval.optional().describe(
         "A person's decision, on the delivery after it. `arguments` are the ones that the model wrote.",
       ),
-      flow: CallFlow.optional().describe("For functions with data-flow rules: what the run has seen before the call."),
+      flow: CallFlow.optional().describe("For services with data-flow rules: what the run has seen before the call."),
       unsure: optionalFlag(
         "True if an earlier attempt may have run: the runtime asks the function's `reconcile` first.",
       ),

@@ -163,6 +163,7 @@ export const Manifest = z.object({
   namesSubject: optionalFlag("True if the service names each query's subject. Absent from earlier runtimes."),
   beforeQuery: optionalFlag("True if the service checks each query with a hook. Absent from earlier runtimes."),
   beforeAnswer: optionalFlag("True if the service checks each model text. Absent from earlier runtimes."),
+  beforeCall: optionalFlag("True if the runtime checks each call with a hook. Absent from earlier runtimes."),
   exampleQueries: z
     .array(ExampleQuery)
     .max(LIMITS.exampleQueriesPerService)

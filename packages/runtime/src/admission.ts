@@ -7,6 +7,7 @@ import {
   type CallErrorCode,
   type Fault,
   type FlowFault,
+  type FunctionManifest,
   type GrantedApproval,
   unknownFunctionMessage,
 } from "@patchbay/protocol";
@@ -16,12 +17,13 @@ import { parseContext } from "./context.ts";
 import { failed, failure, listFaults, type FailedOutcome } from "./errors.ts";
 import { flowDecision } from "./flow/decide.ts";
 import type { FunctionDefinition } from "./function.ts";
+import { type CallHook, runCallHook } from "./hooks.ts";
 import type { Invocation } from "./invocation.ts";
 import type { Log } from "./log.ts";
 import type { Parse } from "./schema/schema.ts";
 
 /** The rules that a call must pass before its handler runs, in their order. */
-export const RULES = ["unknown", "roles", "context", "input", "authorize", "flow", "approval"] as const;
+export const RULES = ["unknown", "roles", "context", "input", "authorize", "flow", "approval", "hook"] as const;
 /** One of {@link RULES}. */
 export type Rule = (typeof RULES)[number];
 
@@ -74,9 +76,10 @@ export function findFunction(
 export async function admit(
   definition: FunctionDefinition<never>,
   request: AccessRequest,
-  { contextParser, log, delivery }: { contextParser: Parse | undefined; log: Log; delivery?: Invocation },
+  { contextParser, log, delivery: delivered }: { contextParser: Parse | undefined; log: Log; delivery?: Delivery },
 ): Promise<Admitted | Refusal> {
   let rule: Rule = "approval";
+  const delivery = delivered?.invocation;
   try {
     const ofPeople = approvalRuleOf(definition.manifest);
     const approval = ofPeople && delivery?.approval;
@@ -111,10 +114,35 @@ export async function admit(
     const noApprover = request.role === undefined && ofPeople?.by.every((name) => name === CALLER);
     if (reason !== undefined && noApprover) return refuse(log, rule, "denied", NO_APPROVER);
     if (reason !== undefined) return withFault(refuse(log, rule, "approval_required", reason), flow?.fault);
-    return { ok: true, given, approval, input: access.input, context: known };
+    // The hook is the service's, so its context is, too.
+    const seen = { input: access.input, context: context.value as never };
+    const refused = delivered && (await refusedByHook(definition.manifest, seen, delivered, log));
+    return refused ?? { ok: true, given, approval, input: access.input, context: known };
   } catch (error) {
     return { ok: false, rule, outcome: failed(log, "call failed", { error }), error };
   }
+}
+
+/** A call that is about to run. */
+interface Delivery {
+  invocation: Invocation;
+  beforeCall: CallHook<never> | undefined;
+  signal: AbortSignal;
+}
+
+async function refusedByHook(
+  manifest: FunctionManifest,
+  seen: { input: unknown; context: never },
+  { invocation: { role, flow }, beforeCall, signal }: Delivery,
+  log: Log,
+): Promise<Refusal | undefined> {
+  if (!beforeCall) return undefined;
+  const { tainted = true, secret = true, direct = false } = flow ?? {};
+  const labels = manifest.flow?.mode === undefined ? undefined : { tainted, secret, direct };
+  const review = { ...seen, functionName: manifest.name, role, labels };
+  const verdict = await runCallHook(beforeCall, review, { signal, timeoutMs: LIMITS.hookTimeoutMs, log });
+  if (verdict.verdict === "passed") return undefined;
+  return refuse(log, "hook", "denied", verdict.verdict === "refused" ? verdict.text : NOT_PERMITTED);
 }
 
 const withFault = (refusal: Refusal, flowFault: FlowFault | undefined): Refusal => ({

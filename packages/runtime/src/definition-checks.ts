@@ -61,6 +61,7 @@ const SERVICE_OPTIONS: Checks = {
   modelContext: FUNCTION,
   beforeQuery: FUNCTION,
   beforeAnswer: FUNCTION,
+  beforeCall: FUNCTION,
   instructions: orAbsent((value) => typeof value === "string", "must be a string, or absent."),
   exampleQueries: null,
   records: FUNCTION,

@@ -1,6 +1,7 @@
 import { type CallOutcome, type FunctionManifest, LIMITS } from "@patchbay/protocol";
 import { canonicalJson, isJsonObject, type JsonValue } from "@patchbay/kit";
 import { type AccessRequest, admit, type Admitted, findFunction, type Refusal } from "./admission.ts";
+import type { CallHook } from "./hooks.ts";
 import { createCallContext, type Invocation, type InvokeOptions } from "./invocation.ts";
 import { isTimeoutError, withDeadline } from "./deadline.ts";
 import { failed, failure, FunctionError, listFaults, OutcomeUnknownError } from "./errors.ts";
@@ -18,6 +19,7 @@ import { dropUnlisted } from "./schema/unlisted.ts";
 export interface GateSetup {
   functions: ReadonlyMap<string, FunctionDefinition<never>>;
   parseContext: Parse | undefined;
+  beforeCall: CallHook<never> | undefined;
 }
 
 /** One attempt at a call in the gate. */
@@ -34,10 +36,10 @@ interface CallAttempt {
 
 /**
  * Creates the gate before the handlers, the only access to them. It checks, in this order: the function exists, the role list, the approver's
- * decision if the delivery has one, the context, the input schema, `authorize`, and whether the call needs an approval.
+ * decision if the delivery has one, the context, the input schema, `authorize`, whether the call needs an approval, and `beforeCall`.
  * After the handler: the result schema, restricted fields, and the result size.
  */
-export function createGate({ functions, parseContext }: GateSetup) {
+export function createGate({ functions, parseContext, beforeCall }: GateSetup) {
   return {
     /** Checks and runs a call. Never rejects. */
     async invoke(invocation: Invocation, options: InvokeOptions): Promise<CallOutcome> {
@@ -65,7 +67,7 @@ export function createGate({ functions, parseContext }: GateSetup) {
           const admitted = await admit(definition, invocation, {
             contextParser: parseContext,
             log,
-            delivery: invocation,
+            delivery: { invocation, beforeCall, signal },
           });
           if (admitted.ok) {
             const run = isUnsure ? resume(attempt, admitted, signal) : runHandler(attempt, admitted, signal);

@@ -29,7 +29,29 @@ export interface AnswerReview<Context> extends ReviewOfQuery<Context> {
   readonly part: "answer" | "thought";
 }
 
-/** Ends the query with code `refused`. The caller receives the text, which must have 1 to 10,000 characters. */
+/** The call that a {@link CallHook} decides on: every other rule has allowed it, and its handler runs next. */
+export interface CallReview<Context> extends ReviewOfQuery<Context> {
+  readonly functionName: string;
+  /** The arguments that the handler receives. */
+  readonly input: unknown;
+  /** What the control plane says about the run. Undefined for a service without `flows`. */
+  readonly labels: CallLabels | undefined;
+}
+
+/** What a call's run has seen before it. Without a word from the control plane, the call counts as tainted and secret. */
+export interface CallLabels {
+  /** True once the run has received something that strangers can write. */
+  readonly tainted: boolean;
+  /** True once the run has received a secret. */
+  readonly secret: boolean;
+  /** True if the caller wrote the arguments, without a model. */
+  readonly direct: boolean;
+}
+
+/**
+ * Ends the query with code `refused`, or the call with `denied`. The caller receives the text, which must have 1 to
+ * 10,000 characters.
+ */
 export interface Refused {
   readonly refuse: string;
 }
@@ -50,6 +72,9 @@ export type AnswerHook<Context> = (
   review: AnswerReview<Context>,
 ) => Refused | Replaced | undefined | Promise<Refused | Replaced | undefined>;
 
+/** Decides on a call: undefined runs it. Any other result except a refusal, and an exception, refuses it. */
+export type CallHook<Context> = (review: CallReview<Context>) => Refused | undefined | Promise<Refused | undefined>;
+
 /** A service's hooks, and their context parser. */
 export interface Hooks {
   parse: Parse | undefined;
@@ -58,10 +83,29 @@ export interface Hooks {
 }
 
 /** Runs one hook. A decision after the timeout does not count. Never rejects. */
-export async function runHook(
-  hooks: Hooks,
-  call: HookCall,
-  { signal, timeoutMs, log }: { signal: AbortSignal; timeoutMs: number; log: Log },
+export const runHook = (hooks: Hooks, call: HookCall, options: RunOptions): Promise<HookVerdict> =>
+  decideWith(call, options, (signal) => decide(hooks, call, signal));
+
+/** Runs the hook on a call, as {@link runHook} does. */
+export const runCallHook = (
+  hook: CallHook<never>,
+  review: Omit<CallReview<never>, "signal">,
+  options: RunOptions,
+): Promise<HookVerdict> =>
+  decideWith({ hook: "beforeCall" }, options, async (signal) => await hook({ ...review, signal }));
+
+interface RunOptions {
+  signal: AbortSignal;
+  timeoutMs: number;
+  log: Log;
+}
+
+type Decided = HookCall | { hook: "beforeCall" };
+
+async function decideWith(
+  call: Decided,
+  { signal, timeoutMs, log }: RunOptions,
+  decide: (signal: AbortSignal) => Promise<unknown>,
 ): Promise<HookVerdict> {
   // The texts stay out of the log, because the hook may exist to withhold them.
   const failed = (message: string, fields: Record<string, unknown>): HookVerdict => {
@@ -73,7 +117,7 @@ export async function runHook(
     { timeoutMs, signal },
     async (inTime) => {
       try {
-        const decided = verdictOf(call, await decide(hooks, call, inTime));
+        const decided = verdictOf(call, await decide(inTime));
         return "fault" in decided ? failed("hook returned an invalid value", { fault: decided.fault }) : decided;
       } catch (error) {
         return failed(inTime.aborted ? "hook failed after its timeout" : "hook failed", { error });
@@ -99,7 +143,7 @@ function need<T>(hook: T | undefined): T {
 }
 
 /** Strict, so that a misspelt property never allows a text. */
-function verdictOf(call: HookCall, returned: unknown): HookVerdict | { fault: string } {
+function verdictOf(call: Decided, returned: unknown): HookVerdict | { fault: string } {
   if (returned === undefined) return { verdict: "passed" };
   const [member, ...more] = isJsonObject(returned) ? Object.keys(returned) : [];
   const text = isJsonObject(returned) && member !== undefined ? returned[member] : undefined;

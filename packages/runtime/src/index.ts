@@ -26,7 +26,17 @@ export {
 } from "./function.ts";
 export { secret, untrusted } from "./flow/labels.ts";
 export type { FlowOptions, FunctionFlow, TargetSource } from "./flow/options.ts";
-export type { AnswerHook, AnswerReview, QueryHook, QueryReview, Refused, Replaced } from "./hooks.ts";
+export type {
+  AnswerHook,
+  AnswerReview,
+  CallHook,
+  CallLabels,
+  CallReview,
+  QueryHook,
+  QueryReview,
+  Refused,
+  Replaced,
+} from "./hooks.ts";
 export type { CallContext, Invocation, InvokeOptions } from "./invocation.ts";
 export { createLog, silentLog, type Log, type LogFields, type LogLevel } from "./log.ts";
 export type { BackoffOptions } from "./connection/backoff.ts";

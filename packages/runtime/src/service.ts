@@ -20,7 +20,7 @@ import type { FunctionDefinition } from "./function.ts";
 import { checkFlows, type FlowOptions } from "./flow/options.ts";
 import { indexFunctions, warnOfSharedNames } from "./indexed-functions.ts";
 import { createGate } from "./gate.ts";
-import { type AnswerHook, type QueryHook, runHook } from "./hooks.ts";
+import { type AnswerHook, type CallHook, type QueryHook, runHook } from "./hooks.ts";
 import type { Invocation, InvokeOptions } from "./invocation.ts";
 import { defaultLog, silentLog, type Log } from "./log.ts";
 import { codeIn, type OwnersCode } from "./schema/code.ts";
@@ -100,6 +100,11 @@ export interface ServiceOptions<C extends Schema | undefined> {
    * hook, texts are not streamed while the model writes them.
    */
   beforeAnswer?: AnswerHook<ContextOf<C>>;
+  /**
+   * Sees each call that is about to run, also one without a model, and may refuse it with `{ refuse: text }`. It has 10
+   * seconds of the call's time; then, and if it throws, the call is refused. Not asked by checks without a handler.
+   */
+  beforeCall?: CallHook<ContextOf<C>>;
   /** Text for the model in every query, after the agent's instructions. It counts toward a function set's 512 KiB. */
   instructions?: string;
   /**
@@ -127,7 +132,7 @@ export interface ServiceOptions<C extends Schema | undefined> {
 /** Defines a service. Throws `DefinitionError` for mistakes that would otherwise appear in queries. */
 export function defineService<C extends Schema | undefined = undefined>(options: ServiceOptions<C>): Service {
   const where = checkServiceOptions(options);
-  const { context, subject, modelContext, beforeQuery, beforeAnswer, records } = options;
+  const { context, subject, modelContext, beforeQuery, beforeAnswer, beforeCall, records } = options;
   const flows = checkFlows(options.flows, where);
   const functions = indexFunctions(options.functions, { context, flows, where });
   warnOfSharedNames([...functions.keys()], options.name);
@@ -144,13 +149,13 @@ export function defineService<C extends Schema | undefined = undefined>(options:
   const code = () => ({
     context: codeIn(context, manifest.contextSchema),
     ...Object.fromEntries(
-      Object.entries({ subject, modelContext, beforeQuery, beforeAnswer }).flatMap(([place, run]) =>
+      Object.entries({ subject, modelContext, beforeQuery, beforeAnswer, beforeCall }).flatMap(([place, run]) =>
         run ? [[place, [{ run, isWrapped: false }]]] : [],
       ),
     ),
   });
-  const build = (gated: ReadonlyMap<string, FunctionDefinition<never>>): Service => {
-    const { invoke, check } = createGate({ functions: gated, parseContext });
+  const build = (gated: ReadonlyMap<string, FunctionDefinition<never>>, review?: CallHook<never>): Service => {
+    const { invoke, check } = createGate({ functions: gated, parseContext, beforeCall: review });
     const service: Service = {
       manifest,
       prepare: (query, { log = defaultLog() } = {}) => prepareContext(reader, query.context, log),
@@ -163,12 +168,13 @@ export function defineService<C extends Schema | undefined = undefined>(options:
       parsing: () => parsingOf(context),
       code,
     };
+    // Without the hook, which would hide what the other rules let through.
     // Not enumerable, so that a service copy with another `invoke` does not give access to the original gate.
     const substitute: Substitute = (handlerFor) =>
       build(new Map([...functions].map(([name, fn]) => [name, Object.freeze({ ...fn, handler: handlerFor(fn) })])));
     return Object.freeze(Object.defineProperty(service, SUBSTITUTE, { value: substitute }));
   };
-  return build(functions);
+  return build(functions, beforeCall);
 }
 
 /** Registered globally, because the service may come from another copy of this package than its test. */
@@ -202,7 +208,8 @@ function describeService<C extends Schema | undefined>(
   functions: ReadonlyMap<string, FunctionDefinition<never>>,
   { parseContext, where }: { parseContext: Parse | undefined; where: string },
 ): Manifest {
-  const { name, defaultRole, instructions, context, subject, modelContext, beforeQuery, beforeAnswer } = options;
+  const { name, defaultRole, instructions, context, subject, modelContext } = options;
+  const { beforeQuery, beforeAnswer, beforeCall } = options;
   const roles = options.roles === undefined ? undefined : checkRoles(options.roles, where);
   if (roles === "everyone") throw new DefinitionError(`${where}: roles must be a list of all roles.`);
   if (defaultRole !== undefined) checkKnown(roles, checkRole(defaultRole, where), `${where}: defaultRole`);
@@ -237,6 +244,7 @@ function describeService<C extends Schema | undefined>(
     namesSubject: subject !== undefined,
     ...(beforeQuery && { beforeQuery: true }),
     ...(beforeAnswer && { beforeAnswer: true }),
+    ...(beforeCall && { beforeCall: true }),
     ...(exampleQueries.length > 0 && { exampleQueries }),
     functions: definitions.map((definition) => definition.manifest),
   };

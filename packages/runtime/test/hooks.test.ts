@@ -127,19 +127,19 @@ test("a service without the hook, or with another context schema, fails the hook
 });
 
 test("the manifest has the hooks, and no property without them", () => {
-  const both = { beforeQuery: () => undefined, beforeAnswer: () => undefined };
+  const all = { beforeQuery: () => undefined, beforeAnswer: () => undefined, beforeCall: () => undefined };
 
-  expect(defineService({ name: "desk", functions, ...both }).manifest).toMatchObject({
+  expect(defineService({ name: "desk", functions, ...all }).manifest).toMatchObject({
     beforeQuery: true,
     beforeAnswer: true,
+    beforeCall: true,
   });
   const { manifest } = defineService({ name: "desk", functions });
-  expect(manifest).not.toHaveProperty("beforeQuery");
-  expect(manifest).not.toHaveProperty("beforeAnswer");
+  for (const hook of Object.keys(all)) expect(manifest).not.toHaveProperty(hook);
 });
 
 test("a hook that is not a function is a mistake", () => {
-  for (const hook of ["beforeQuery", "beforeAnswer"])
+  for (const hook of ["beforeQuery", "beforeAnswer", "beforeCall"])
     expect(() => defineService({ name: "desk", functions, [hook]: true })).toThrow(
       `Service "desk": ${hook} must be a function, or absent.`,
     );

@@ -80,7 +80,7 @@ export interface CallOrder extends Caller {
   arguments: JsonValue;
   /** True if an earlier attempt may have run. */
   unsure?: boolean;
-  /** What the run has seen before the call, for a function with data-flow rules. */
+  /** What the run has seen before the call, for a service with data-flow rules. */
   flow?: CallFlow;
   /** A person's decision, on deliveries after it. */
   approval?: GrantedApproval;

@@ -20,6 +20,7 @@ export const refusalRules: ReadonlySet<string> = new Set([
   "context",
   "input",
   "approval",
+  "hook",
 ]);
 
 /** The rule that refused a call, as the audit log names it. Undefined for an allowed call, even if it failed. */

@@ -107,7 +107,7 @@ test.each<{ note: string; calls: [string, unknown][]; foreign?: true; ends: obje
   expect(toolInteractions.at(-1)).toEqual(expect.objectContaining({ toolName: "pay_bill", ...ends }));
 });
 
-test("an order has what the run has seen, for a function with rules only", async () => {
+test("an order has what the run has seen, and only for a function with rules its words and results", async () => {
   await using store = await memoryStore();
   const gateway = fakeGateway(bank(), answer);
   const { catalog } = scriptedModel([
@@ -120,7 +120,7 @@ test("an order has what the run has seen, for a function with rules only", async
   await core.query("Read my mail, then pay acc-1.");
 
   await until(() => gateway.orders.length === 2, "both calls");
-  expect(gateway.orders[0]).not.toHaveProperty("flow");
+  expect(gateway.orders[0]!.flow).toEqual({ words: [], results: [], tainted: false, secret: false, asks: false });
   expect(gateway.orders[1]!.flow).toEqual({
     words: ["Read my mail, then pay acc-1."],
     results: [],

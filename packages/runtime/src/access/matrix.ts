@@ -29,7 +29,7 @@ export interface FlowHolder {
   outward: string[];
 }
 
-const HOOKS = ["beforeQuery", "beforeAnswer"] as const;
+const HOOKS = ["beforeQuery", "beforeAnswer", "beforeCall"] as const;
 /** A hook that a service may have. */
 export type HookName = (typeof HOOKS)[number];
 

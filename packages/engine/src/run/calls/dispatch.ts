@@ -193,7 +193,7 @@ async function attempt(
     // A recovered attempt may have been sent before.
     const waitMs = recover ? 0 : attempts.pauseLeftMs(call, clock.now());
     if (waitMs > 0) await clock.sleep(waitMs, { signal });
-    if (!recover && !call.approval && !flow) {
+    if (!recover && !flow) {
       flow = judgeFlow(state, call, manifest, active.observer);
       if (flow?.refusal) call.outcome = flow.refusal;
       if (call.outcome) break;

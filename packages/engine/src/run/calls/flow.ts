@@ -66,7 +66,7 @@ export interface FlowVerdict {
 const stricter = (own: FlowMode, ofAgent: FlowMode = own): FlowMode =>
   FLOW_MODES.indexOf(ofAgent) > FLOW_MODES.indexOf(own) ? ofAgent : own;
 
-/** Decides on a call before it is delivered. Undefined for a function without rules. */
+/** Decides on a call before it is delivered. Undefined for a service without rules. An approved call only has its labels. */
 export function judgeFlow(
   state: RunState,
   call: CallRecord,
@@ -75,29 +75,24 @@ export function judgeFlow(
 ): FlowVerdict | undefined {
   const { mode: own, by = [], targets, sends } = manifest.flow ?? {};
   const mode = own && stricter(own, state.run.request.flows);
-  if (!state.flow || mode === undefined || !(targets ?? sends)) return undefined;
+  if (!state.flow || mode === undefined) return undefined;
   const { request } = state.run;
   const ended = endedBefore(state, call);
-  const results = ended.map(evidenceOfPast);
-  const words = callersWords(state.flow.words, [...contextForms(callerOf(request).context)]);
   // What the client says that an assistant wrote, may repeat anything.
   const quotes = (request.quoted ?? []).some(({ from }) => from === "assistant");
   const foreign = [...state.functions.values()].some((one) => one.flow?.foreign);
   const isTaintedAtStart = quotes || foreign;
-  const tainted = isTaintedAtStart || results.some(({ untrusted }) => untrusted.length > 0);
-  const secret = results.some((one) => one.secret.length > 0);
+  const has = (label: "untrusted" | "secret") =>
+    ended.some((one) => (one.call.outcome?.flow?.[label] ?? []).length > 0);
   const direct = request.testCall !== undefined;
-  const facts = { words, results: withoutWritten(ended, state, { words, isTaintedAtStart }), tainted, secret, direct };
+  const labels = { tainted: isTaintedAtStart || has("untrusted"), secret: has("secret"), ...(direct && { direct }) };
+  if (call.approval || !(targets ?? sends)) return { flow: { words: [], results: [], asks: false, ...labels } };
+  const results = ended.map(evidenceOfPast);
+  const words = callersWords(state.flow.words, [...contextForms(callerOf(request).context)]);
+  const facts = { ...labels, words, results: withoutWritten(ended, state, { words, isTaintedAtStart }) };
   const fault = flowFault(manifest, call.arguments, facts);
   const asks = fault !== undefined && mode === "ask";
-  const flow = {
-    words: newest(state.flow.words),
-    results: relevant(results, call),
-    tainted,
-    secret,
-    asks,
-    ...(direct && { direct }),
-  };
+  const flow = { words: newest(state.flow.words), results: relevant(results, call), asks, ...labels };
   if (!fault) return { flow };
   observer.flowDisallowed(call, mode, fault);
   const refused = mode === "deny" || (asks && by.length === 0 && !manifest.approval);
