@@ -19,6 +19,7 @@ export const refusalRules: ReadonlySet<string> = new Set([
   "authorize",
   "context",
   "input",
+  "flow",
   "approval",
   "hook",
 ]);

@@ -51,6 +51,8 @@ test("a run that another replica continues remains tainted by the results before
     ["pay_bill", "denied"],
   ]);
   expect(gateway.orders.map(({ functionName }) => functionName)).toEqual(["read_inbox"]);
+  const { items } = await store.calls.newest("agt_1", { limit: 1 });
+  expect(items).toMatchObject([{ decision: "denied", rule: "flow" }]);
 });
 
 test("a call that is only reported runs, and its record says why it is not allowed", async () => {
