@@ -1,84 +1,16 @@
 import { once } from "node:events";
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-import { fileURLToPath } from "node:url";
 import { startControlPlane } from "@patchbay/control-plane/admin";
 import { connect, silentLog } from "@patchbay/functions";
 import type { ServiceScope } from "@patchbay/protocol/console";
 import { expect, test } from "vitest";
 import { loadService } from "../src/service-file.ts";
-import { runCommand, temporaryFolder } from "./support/command.ts";
-import { AGENT, seedCalls, type SeededCall } from "./support/stored-calls.ts";
-
-const functionsPackage = fileURLToPath(new URL("../../functions/src/index.ts", import.meta.url));
-
-interface Shop {
-  name?: string;
-  wipe?: string[];
-  operand?: string;
-  note?: string;
-}
-
-function source({ name = "shop", wipe = ["manager"], operand = "false", note = "manager" }: Shop = {}): string {
-  return `
-import { defineFunction, defineService } from ${JSON.stringify(functionsPackage)};
-import { appendFileSync } from "node:fs";
-const handler = () => appendFileSync(new URL("ran.txt", import.meta.url), "ran");
-const input = { type: "object", properties: { orderId: { type: "string" } }, required: ["orderId"] };
-export default defineService({ name: ${JSON.stringify(name)}, roles: ["customer", "manager"], functions: [
-  defineFunction({
-    name: "get_order", description: "Gets.", input, roles: ["customer"], handler, effect: "read",
-    output: { type: "object", properties: { id: { type: "string" }, note: { type: "string", "x-visible-to": [${JSON.stringify(note)}] } } },
-    authorize: ({ input, context }) => ${operand} || input.orderId === context.orderId,
-  }),
-  defineFunction({ name: "wipe_data", description: "Wipes.", input: { type: "object" }, roles: ${JSON.stringify(wipe)}, handler }),
-] });
-`;
-}
-
-const denied = { ok: false, code: "denied", message: "x", rule: "authorize" } as const;
-const hidden = { ok: false, code: "unknown_function", message: "x", rule: "roles" } as const;
-const get = (orderId: string, outcome: SeededCall["outcome"]): SeededCall => ({
-  functionName: "get_order",
-  role: "customer",
-  context: { orderId: "1" },
-  arguments: { orderId },
-  outcome,
-});
-
-const CALLS: SeededCall[] = [
-  get("1", { ok: true, value: { id: "1" }, redacted: ["note"] }),
-  get("1", { ok: true, value: { id: "1" } }),
-  get("2", denied),
-  get("3", denied),
-  { functionName: "wipe_data", arguments: {}, outcome: hidden },
-  { functionName: "wipe_data", role: "customer", arguments: {}, outcome: hidden },
-];
-
-/** A folder with the service, its stored calls, and the service before a change in base.ts. */
-async function shopWith(changes: Shop = {}, base: Shop = {}) {
-  const folder = await temporaryFolder();
-  const [path, basePath] = ["service.ts", "base.ts"].map((name) => join(folder.path, name)) as [string, string];
-  await writeFile(basePath, source(base));
-  const { manifest } = await loadService(basePath);
-  const file = join(folder.path, "patchbay.db");
-  await seedCalls(`sqlite:${file}`, manifest, CALLS);
-  await writeFile(path, source(changes));
-  return {
-    ...folder,
-    whatIf: (...args: string[]) =>
-      runCommand(["access", "--what-if", "--data-dir", folder.path, ...args], { cwd: folder.path }),
-    ran: () => readFile(join(folder.path, "ran.txt"), "utf8").catch(() => "nothing"),
-    rows() {
-      using database = new DatabaseSync(file, { readOnly: true });
-      const tables = database.prepare("select name from sqlite_master where type = 'table' order by name").all();
-      return tables.map(({ name }) => [name, database.prepare(`select * from "${String(name)}"`).all()]);
-    },
-  };
-}
+import { runCommand } from "./support/command.ts";
+import { AGENT } from "./support/stored-calls.ts";
+import { shopWith, source } from "./support/what-if-shop.ts";
 
 test("the same service gives no difference; nothing is written and no handler runs", async () => {
   await using shop = await shopWith();
@@ -122,7 +54,7 @@ test("calls come from a running service with --url and a service token that may 
 });
 
 test("with the file connected as a candidate, what-if has the same result, and no argument reaches the asking machine", async () => {
-  await using shop = await shopWith({ operand: "input.orderId === '2'", note: "customer" });
+  await using shop = await shopWith({ operand: "input.orderId === '2'", note: "customer", flows: "ask" });
   const expected = await shop.whatIf("--agent", AGENT, "--json");
   const database = `sqlite:${join(shop.path, "patchbay.db")}`;
   const plane = await startControlPlane({ database, port: 0, log: silentLog });
@@ -147,6 +79,7 @@ test("with the file connected as a candidate, what-if has the same result, and n
   const other = await ask("base.ts");
 
   expect(found).toEqual(expected);
+  expect(found.stdout).toContain("approval (flow: target)");
   expect(received.match(/"callId"/g)).toHaveLength(12);
   expect(received).toContain("judgement");
   expect(received).not.toMatch(/"(arguments|context)":/);
@@ -239,6 +172,8 @@ test("with --base, records on which the base differs today are drifted", async (
         accepted: false,
       },
     ],
+    flows: [],
+    unreplayed: 0,
   });
   expect(await shop.whatIf("--agent", AGENT, "--base", "service.ts")).toMatchObject({ code: 0 });
 });

@@ -1,4 +1,5 @@
 import type { Manifest, OperatorLimits } from "@patchbay/protocol";
+import type { FlowReplay } from "@patchbay/engine/run/calls/replay";
 import type { Bus } from "@patchbay/engine/ports/bus";
 import type { Clock } from "@patchbay/engine/ports/clock";
 import type { Log } from "@patchbay/kit";
@@ -21,6 +22,8 @@ export interface GatewayContext extends Pick<Store, "shadows"> {
   clock: Clock;
   log: Log;
   metrics: Pick<Metrics, Counted>;
+  /** Data-flow rules of a candidate, on stored calls. */
+  replay?: ((agentId: string, manifest: Manifest) => FlowReplay) | undefined;
   /** Warnings for the owner about the function sets of an agent's services, which the connecting runtime logs. */
   advise?: ((agentId: string, services: readonly Manifest[]) => Promise<string[]>) | undefined;
 }

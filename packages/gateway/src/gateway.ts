@@ -84,7 +84,7 @@ export interface RuntimeGateway extends FunctionGateway {
 /** Accepts runtime connections, and calls functions on all runtimes, including those connected to other replicas. */
 export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeGateway {
   const { store, within, replicaId, limits, metrics = silentMetrics, heartbeatMs = 5_000, helloMs = 5_000 } = options;
-  const { advise } = options;
+  const { advise, replay } = options;
   const log = options.log.child({ replicaId });
   const closing = new AbortController();
   const parts = createParts({ ...options, heartbeatMs, log, metrics }, closing.signal);
@@ -99,7 +99,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
   const { keyCheckMs: everyMs = 1_000, validCredentials: credential } = options;
   const access = running.use(createAccessWatch({ valid: { credential }, everyMs, log }));
   const quota = createKeyQuota(limits);
-  const handshake = { ...parts, store, within, replicaId, limits, heartbeatMs, helloMs, log, metrics, advise };
+  const handshake = { ...parts, store, within, replicaId, limits, heartbeatMs, helloMs, log, metrics, advise, replay };
   function accept(socket: WebSocket, transport: Duplex, key: RuntimeKey): void {
     const { agentId, keyId } = key;
     connections.track(socket);

@@ -69,6 +69,26 @@ test("a candidate is asked about each ended call of its service, and the differe
   expect(ran).toEqual([]);
 });
 
+test("a candidate's data-flow rules decide with its checks", async () => {
+  const fault = { rule: "target", member: "text" } as const;
+  const modes = { c1: "report", c2: "ask", c3: "deny", c4: "deny" } as const;
+  const replay =
+    () =>
+    async ({ callId }: { callId: string }) => ({ mode: modes[callId as keyof typeof modes], fault });
+  await using server = await startGateway({ shadowMs: 10, replay });
+  await using _shadow = await startShadow(server, desk(["clerk"]));
+
+  for (const callId of ["c1", "c2", "c3"]) await endCall(server, callId, { ok: true, value: 1 }, "clerk");
+  await endCall(server, "c4", hidden);
+  await judged(server, 4);
+
+  const changes = await server.store.all.engine.db.selectFrom("shadow_changes").select(["was", "decision"]).execute();
+  expect(changes.toSorted((a, b) => (a.decision < b.decision ? -1 : 1))).toEqual([
+    { was: "allowed", decision: "approval (flow: target)" },
+    { was: "allowed", decision: "denied (flow: target)" },
+  ]);
+});
+
 test("a candidate is not a runtime: no query, set or call reaches it, also by its instance id", async () => {
   ran.length = 0;
   await using server = await startGateway({ shadowMs: 10, arrivalMs: 10, reconnectMs: 10 });

@@ -1,3 +1,4 @@
+import { labelsOf } from "@patchbay/access";
 import { type CallOutcome, type FunctionManifest, LIMITS } from "@patchbay/protocol";
 import { canonicalJson, isJsonObject, type JsonValue } from "@patchbay/kit";
 import { type AccessRequest, admit, type Admitted, findFunction, type Refusal } from "./admission.ts";
@@ -100,11 +101,10 @@ export function createGate({ functions, parseContext, beforeCall }: GateSetup) {
 
 /** The outcome with the labels of its function. What a stranger can write, an error may repeat. */
 function labelled({ manifest, labels }: FunctionDefinition<never>, outcome: CallOutcome): CallOutcome {
-  const { flow, openWorld = false } = manifest;
-  if (flow?.mode === undefined) return outcome;
-  const isStrange = (flow.returns ?? (openWorld ? "untrusted" : "trusted")) === "untrusted";
+  const rules = labelsOf(manifest);
+  if (!rules) return outcome;
   const own = outcome.ok ? labels?.of(outcome.value) : undefined;
-  const all = { ...own, ...(isStrange && { untrusted: ["$"] }) };
+  const all = { ...own, ...(rules.untrusted?.includes("$") && { untrusted: ["$"] }) };
   return Object.keys(all).length > 0 ? { ...outcome, flow: all } : outcome;
 }
 

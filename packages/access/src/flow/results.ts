@@ -107,6 +107,15 @@ function stepsOf(path: string): Step[] {
   );
 }
 
+/** True if the value has the place. */
+export const hasPath = (value: JsonValue, path: string): boolean => isIn(value, stepsOf(path));
+
+const isIn = (value: JsonValue, [step, ...rest]: readonly Step[]): boolean =>
+  step === undefined || childrenOf(value).some(([at, inner]) => isAt(step, at) && isIn(inner, rest));
+
+const childrenOf = (value: JsonValue): [Step, JsonValue][] =>
+  Array.isArray(value) ? [...value.entries()] : isJsonObject(value) ? Object.entries(value) : [];
+
 /** A path for people, such as `[2].from`. */
 export const pathText = (path: readonly Step[]): string =>
   path.map((step, i) => (typeof step === "number" ? `[${step}]` : `${i > 0 ? "." : ""}${step}`)).join("") || "$";

@@ -1,4 +1,10 @@
-import type { FlowEvidence, FlowFault, FunctionManifest } from "@patchbay/protocol";
+import {
+  FLOW_MODES,
+  type FlowEvidence,
+  type FlowFault,
+  type FlowMode,
+  type FunctionManifest,
+} from "@patchbay/protocol";
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import { mapSchema } from "@patchbay/schema";
 import { digestOf, leavesOf, memberOf } from "./results.ts";
@@ -123,6 +129,16 @@ function* linksIn(value: JsonValue | undefined): Iterable<string> {
   if (value === undefined) return;
   for (const { value: text } of leavesOf(value))
     for (const [link] of String(text).normalize("NFKC").matchAll(LINK)) yield* tokensOf(link);
+}
+
+/** What happens to a call with a fault. An ask that no person can decide is a denial. Undefined without rules. */
+export function flowEnding(
+  { flow: { mode, by = [] } = {}, approval }: Pick<FunctionManifest, "flow" | "approval">,
+  ofAgent: FlowMode = "report",
+): FlowMode | undefined {
+  if (mode === undefined) return undefined;
+  const strictest = FLOW_MODES[Math.max(FLOW_MODES.indexOf(mode), FLOW_MODES.indexOf(ofAgent))];
+  return strictest === "ask" && by.length === 0 && !approval ? "deny" : strictest;
 }
 
 const EXPLAINED: Record<FlowFault["rule"], (member: string) => string> = {

@@ -2,6 +2,7 @@ import { randomUUID } from "@patchbay/kit/time";
 import { present } from "@patchbay/kit";
 import { VERSION } from "@patchbay/protocol";
 import { createApprovals } from "@patchbay/engine/run/approvals";
+import { flowReplay } from "@patchbay/engine/run/calls/replay";
 import { excesses } from "@patchbay/engine/run/function-limits";
 import { createRuns } from "@patchbay/engine/run/runs";
 import type { Store } from "@patchbay/engine/ports/store/stores";
@@ -46,6 +47,7 @@ export function createCore(
     clock,
     log,
     metrics,
+    replay: (agentId, manifest) => flowReplay(store, agentId, manifest),
     advise: async (agentId, services) => excesses(services, models, await accounts.getAgent(agentId)),
     ...present({ heartbeatMs, reconnectMs, arrivalMs }),
   });

@@ -27,7 +27,7 @@ const LOGGED_WIDENINGS = 20;
 
 export interface HandshakeDeps extends Pick<
   GatewayContext,
-  "store" | "within" | "replicaId" | "limits" | "log" | "metrics" | "advise"
+  "store" | "within" | "replicaId" | "limits" | "log" | "metrics" | "advise" | "replay"
 > {
   directory: Directory;
   orders: Pick<SetOrders, "expire">;
@@ -76,11 +76,11 @@ async function acceptShadow(
   socket: WebSocket,
   { agentId, orgId }: RuntimeKey,
   { manifest }: FrameOf<"shadow">,
-  { shadows, heartbeatMs, log }: HandshakeDeps,
+  { shadows, heartbeatMs, log, replay }: HandshakeDeps,
 ): Promise<void> {
   const connectionId = randomUUID();
   const candidate = { agentId, orgId, connectionId, service: manifest.name, manifestHash: hashManifest(manifest) };
-  const connection = createShadowConnection(socket, candidate, manifest);
+  const connection = createShadowConnection(socket, candidate, manifest, replay?.(agentId, manifest));
   socket.on("close", () => void shadows.remove(connection));
   try {
     await shadows.add(connection);

@@ -12,6 +12,9 @@ const ANSWER_MS = 5_000;
 /** Asks for a candidate's judgement of a stored call. `services`: those that the call may be for, if known. */
 const JudgeRequest = z.object({
   services: z.array(z.string()).optional(),
+  // An earlier version does not send them.
+  runId: z.string().default(""),
+  callId: z.string().default(""),
   functionName: z.string(),
   role: z.string().optional(),
   roleByDefault: z.literal(true).optional(),
@@ -37,9 +40,16 @@ export function serveCandidate(bus: Bus, connection: ShadowConnection): Disposab
 export const askCandidate =
   (bus: Bus): FunctionGateway["judge"] =>
   async (agentId, manifestHash, call, signal) => {
-    const { functionName, role, roleByDefault, context, arguments: given, manifest } = call;
+    const { runId, callId, functionName, role, roleByDefault, context, arguments: given, manifest } = call;
     const services = manifest && servicesOf(manifest, functionName);
-    const body = { functionName, context, arguments: given, ...present({ role, roleByDefault, services }) };
+    const body = {
+      runId,
+      callId,
+      functionName,
+      context,
+      arguments: given,
+      ...present({ role, roleByDefault, services }),
+    };
     try {
       return Judgement.parse(
         await bus.request(subjectOf(agentId, manifestHash), body, { timeoutMs: ANSWER_MS, signal }),

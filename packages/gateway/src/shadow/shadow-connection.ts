@@ -1,8 +1,10 @@
 import { randomUUID } from "@patchbay/kit/time";
+import { withFlow } from "@patchbay/access";
 import { type Judgement, type Manifest, type StoredCall } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import { WebSocket } from "ws";
 import type { Candidate } from "@patchbay/engine/ports/store/shadow-store";
+import type { FlowReplay } from "@patchbay/engine/run/calls/replay";
 import { encodeFrame, parseRuntimeFrame } from "../frames.ts";
 import { Questions } from "../questions.ts";
 
@@ -12,11 +14,17 @@ const SILENT_BEATS = 2;
 /** Pings between two heartbeats after which it is closed: each is answered, and delays the replica's other runtimes. */
 const MAX_PINGS = 1_000;
 
-/** What a candidate learns of a stored call. */
-export type AskedCall = Pick<StoredCall, "functionName" | "role" | "roleByDefault" | "context" | "arguments">;
+type Asked = "callId" | "runId" | "functionName" | "role" | "roleByDefault" | "context" | "arguments";
+/** What a candidate is asked about; it does not learn the ids. */
+export type AskedCall = Pick<StoredCall, Asked>;
 
 /** A candidate's connection. It is in no directory, and carries only questions: a call cannot reach its runtime. */
-export function createShadowConnection(socket: WebSocket, candidate: Candidate, manifest: Manifest) {
+export function createShadowConnection(
+  socket: WebSocket,
+  candidate: Candidate,
+  manifest: Manifest,
+  replay?: FlowReplay,
+) {
   const questions = new Questions<Judgement>();
   /** Questions that timed out and may still be answered. */
   let unanswered = 0;
@@ -57,7 +65,7 @@ export function createShadowConnection(socket: WebSocket, candidate: Candidate, 
       if (text === undefined || !isOpen() || signal.aborted) return undefined;
       const judgement = await questions.ask(id, () => socket.send(text), signal);
       if (!judgement) unanswered++;
-      return judgement;
+      return judgement && withFlow(judgement, await replay?.(call));
     },
 
     goingAway(): void {

@@ -1,4 +1,5 @@
 import { clearTimer, setInterval, timeoutSignal } from "@patchbay/kit/time";
+import { nameDecision } from "@patchbay/access";
 import { isOfService, type Manifest, type StoredCall } from "@patchbay/protocol";
 import type { Candidate, Difference } from "@patchbay/engine/ports/store/shadow-store";
 import type { GatewayContext } from "../context.ts";
@@ -105,7 +106,7 @@ async function compare(connection: ShadowConnection, calls: readonly StoredCall[
   const differences = answered.flatMap(({ call, now }): Difference[] => {
     if (now!.decision === call.decision) return [];
     const { functionName, role, runId } = call;
-    return [{ functionName, role, runId, was: named(call.decision!, call.rule), is: named(now!.decision!, now!.rule) }];
+    return [{ functionName, role, runId, was: nameDecision(call), is: nameDecision(now!) }];
   });
   return { judged: answered.length, unanswered: judged.length - answered.length, differences };
 }
@@ -126,6 +127,3 @@ async function callsOf(
   }
   return own;
 }
-
-const named = (decision: string, rule: string | undefined): string =>
-  decision === "denied" && rule !== undefined ? `denied (${rule})` : decision;

@@ -10,7 +10,7 @@ import {
 } from "@patchbay/protocol";
 import { compareSchemas, redactedFor } from "@patchbay/schema";
 import { type JsonObject, within } from "@patchbay/kit";
-import { RANK } from "@patchbay/access";
+import { type FlowFinding, flowRuleOf, nameDecision, RANK, withFlow } from "@patchbay/access";
 import type { Service } from "../service.ts";
 import { ownersSteps } from "./lock.ts";
 import { judge } from "./judge.ts";
@@ -21,6 +21,8 @@ export interface JudgedCall extends StoredCall {
   manifest?: Manifest | undefined;
   /** What a connected candidate decides. The service does not judge the call then. */
   judgement?: Judgement;
+  /** What the data-flow rules of the service, and of the base, say about it. Absent: they were not replayed. */
+  flows?: readonly (FlowFinding | undefined)[];
 }
 
 /**
@@ -61,6 +63,10 @@ export interface WhatIfReport {
   /** Default roles in the stored function sets that differ from the service's default role. Null: none. */
   otherDefaultRoles: (string | null)[];
   changes: WhatIfChange[];
+  /** Calls that the service's data-flow rules do not allow, by function and rule. `allowed`: they are only reported. */
+  flows: { functionName: string; rule: string; decision: CaseDecision; calls: number }[];
+  /** Calls whose data-flow rules were not replayed. */
+  unreplayed: number;
 }
 
 interface WhatIfOptions {
@@ -92,7 +98,18 @@ const EXAMPLES = 3;
 class Tally {
   readonly #service: Service;
   readonly #base: Service | undefined;
-  readonly #counts = { calls: 0, unchanged: 0, changed: 0, drifted: 0, otherServices: 0, unjudged: 0, undecided: 0 };
+  readonly #isRuled: boolean;
+  readonly #counts = {
+    calls: 0,
+    unchanged: 0,
+    changed: 0,
+    drifted: 0,
+    otherServices: 0,
+    unjudged: 0,
+    undecided: 0,
+    unreplayed: 0,
+  };
+  readonly #flows = new Map<string, WhatIfReport["flows"][number]>();
   readonly #changes = new Map<string, { change: WhatIfChange; order: number[] }>();
   readonly #defaultRoles = new Set<string | null>();
   readonly #shown = new Map<string, Shown[]>();
@@ -100,6 +117,7 @@ class Tally {
   constructor(service: Service, base: Service | undefined) {
     this.#service = service;
     this.#base = base;
+    this.#isRuled = service.manifest.functions.some(({ flow }) => flow?.mode !== undefined);
   }
 
   async add(call: JudgedCall): Promise<void> {
@@ -110,18 +128,22 @@ class Tally {
     if (manifest && manifest.defaultRole !== this.#service.manifest.defaultRole)
       this.#defaultRoles.add(manifest.defaultRole ?? null);
     if (call.decision === undefined) return void this.#counts.unjudged++;
-    const before = this.#base && (await judge(this.#base, call));
+    const { judgement, flows } = call;
+    const checked = this.#base && (await judge(this.#base, call));
+    const before = checked && withFlow(checked, flows?.[1]);
     const role = call.roleByDefault ? this.#service.manifest.defaultRole : call.role;
-    const after = call.judgement ?? (await judge(this.#service, { ...call, role }));
-    if (after?.decision === undefined || (this.#base && !before)) return void this.#counts.undecided++;
+    const after = judgement ?? withFlow((await judge(this.#service, { ...call, role })) ?? {}, flows?.[0]);
+    const { decision } = after;
+    if (decision === undefined || (this.#base && !before)) return void this.#counts.undecided++;
+    this.#flow(call, decision, flowRuleOf(after));
     if (before && before.decision !== call.decision) return void this.#counts.drifted++;
-    if (after.decision !== call.decision) {
+    if (decision !== call.decision) {
       this.#counts.changed++;
-      const kind = RANK[after.decision] > RANK[call.decision] ? "allow" : "deny";
-      return this.#note(call, order, { kind, was: named(call), is: named(after) });
+      const kind = RANK[decision] > RANK[call.decision] ? "allow" : "deny";
+      return this.#note(call, order, { kind, was: nameDecision(call), is: nameDecision(after) });
     }
     const shown = call.succeeded ? this.#shows(call, role) : [];
-    const asks = after.decision === "approval" ? this.#asks(call) : undefined;
+    const asks = decision === "approval" ? this.#asks(call) : undefined;
     this.#counts[shown.length > 0 || asks ? "changed" : "unchanged"]++;
     for (const member of shown) this.#note(call, order, { kind: "show", was: "not sent", is: member });
     if (asks) this.#note(call, order, asks);
@@ -134,7 +156,16 @@ class Tally {
       ...this.#counts,
       otherDefaultRoles: [...this.#defaultRoles],
       changes,
+      flows: [...this.#flows.values()].toSorted((a, b) => b.calls - a.calls),
     };
+  }
+
+  #flow({ functionName, judgement, flows }: JudgedCall, decision: CaseDecision, rule: string | undefined): void {
+    if (!judgement && !flows && this.#isRuled) this.#counts.unreplayed++;
+    if (rule === undefined) return;
+    const key = JSON.stringify([functionName, rule, decision]);
+    const found = this.#flows.get(key) ?? { functionName, rule, decision, calls: 0 };
+    this.#flows.set(key, { ...found, calls: found.calls + 1 });
   }
 
   #note(call: JudgedCall, order: number, change: Pick<WhatIfChange, "kind" | "was" | "is">): void {
@@ -181,9 +212,6 @@ class Tally {
     return shown.filter(({ path, isMarked }) => !isMarked || redacted.includes(path)).map(({ path }) => path);
   }
 }
-
-const named = ({ decision, rule }: { decision?: CaseDecision | undefined; rule?: string | undefined }): string =>
-  decision === "denied" && rule !== undefined ? `denied (${rule})` : decision!;
 
 const approvers = ({ by, fourEyes }: ApprovalRule): string =>
   `approval by ${by.join(", ")}${fourEyes ? ", not the sender" : ""}`;

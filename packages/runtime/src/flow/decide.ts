@@ -1,4 +1,4 @@
-import { callersWords, contextForms, explainFlow, flowFault } from "@patchbay/access";
+import { callersWords, contextForms, explainFlow, flowEnding, flowFault } from "@patchbay/access";
 import type { CallFlow, FlowFault, FunctionManifest } from "@patchbay/protocol";
 import type { JsonObject, JsonValue } from "@patchbay/kit";
 
@@ -11,9 +11,9 @@ export function flowDecision(
   given: JsonValue,
   { context, flow = UNKNOWN }: { context: JsonObject; flow?: CallFlow | undefined },
 ): { fault: FlowFault; asks: boolean; reason: string } | undefined {
-  const { mode, by = [] } = manifest.flow ?? {};
-  if (mode === undefined || (mode === "report" && !flow.asks)) return undefined;
+  const ending = flowEnding(manifest, flow.asks ? "ask" : "report");
+  if (ending === undefined || ending === "report") return undefined;
   const words = callersWords(flow.words, [...contextForms(context)]);
   const fault = flowFault(manifest, given, { ...flow, words });
-  return fault && { fault, asks: mode !== "deny" && by.length > 0, reason: explainFlow(fault) };
+  return fault && { fault, asks: ending === "ask", reason: explainFlow(fault) };
 }

@@ -22,6 +22,8 @@ test("the same set gives no difference over 1,500 calls, and no handler runs", a
     undecided: 0,
     otherDefaultRoles: [],
     changes: [],
+    flows: [],
+    unreplayed: 0,
   });
   expect(ran).toEqual([]);
 });

@@ -44,4 +44,6 @@ test("a call that the rules do not allow is asked of people, or refused where th
   expect(decide(withMode("ask", []), said("Pay."))).toMatchObject({ asks: false });
   expect(decide(withMode("deny", ["admin"]), said("Pay."))).toMatchObject({ asks: false });
   expect(decide(withMode("report", ["admin"]), said("Pay."))).toBeUndefined();
+  const approval = { by: ["manager"], conditional: true, fourEyes: true, expiresInMs: 60_000 };
+  expect(decide({ ...withMode("ask", []), approval }, said("Pay."))).toMatchObject({ asks: true });
 });

@@ -1,4 +1,5 @@
 import { wallMs } from "@patchbay/kit/time";
+import type { FlowFinding } from "@patchbay/access";
 import { type Manifest, rolesAllow, type RunStatus } from "@patchbay/protocol";
 import { isoTime, isoTimeOrNull, present } from "@patchbay/kit";
 import type { AuditEntry, RunRecord } from "@patchbay/engine/ports/records";
@@ -6,6 +7,7 @@ import type { AuditFilter, AuditRow } from "@patchbay/engine/ports/store/audit";
 import type { ListedCall } from "@patchbay/engine/ports/store/call-store";
 import type { Page } from "@patchbay/engine/ports/store/page";
 import type { Store } from "@patchbay/engine/ports/store/stores";
+import { flowReplay } from "@patchbay/engine/run/calls/replay";
 import { usdOf } from "./admin-accounts.ts";
 import { AdminError, agentOf, found, orgOf } from "./admin-error.ts";
 
@@ -76,11 +78,14 @@ export interface RecordAdmin {
   listAdministration(orgId: string, query?: AuditQuery): Promise<ListedAuditPage>;
   /** Undefined when the audit log has no entry for the run, or when the run had no functions. */
   runAccess(agentId: string, runId: string): Promise<RunAccess | undefined>;
-  /** An agent's last ended calls, newest first, each with its run's function set if stored. */
+  /**
+   * An agent's last ended calls, newest first, each with its run's function set if stored. `flows`: what the data-flow rules of each of
+   * these function sets say about it.
+   */
   storedCalls(
     agentId: string,
-    asked: { last?: number; since?: number; cursor?: string },
-  ): AsyncIterable<ListedCall & { manifest: Manifest | undefined }>;
+    asked: { last?: number; since?: number; cursor?: string; flows?: readonly Manifest[] },
+  ): AsyncIterable<ListedCall & { manifest: Manifest | undefined; flows?: (FlowFinding | undefined)[] }>;
 }
 
 export function recordAdmin(store: Store): RecordAdmin {
@@ -141,17 +146,19 @@ export function recordAdmin(store: Store): RecordAdmin {
 
     runAccess: (agentId, runId) => readAccess(store, agentId, runId),
 
-    async *storedCalls(agentId, { last = Number.POSITIVE_INFINITY, ...asked }) {
+    async *storedCalls(agentId, { last = Number.POSITIVE_INFINITY, flows = [], ...asked }) {
       await agentOf(accounts, agentId);
       const manifests = new Map<string, Manifest | undefined>();
+      const replays = flows.map((set) => flowReplay(store, agentId, set));
       let cursor: string | null | undefined;
       for (let left = last; left > 0 && cursor !== null; left -= CALLS_AT_ONCE) {
         const limit = Math.min(left, CALLS_AT_ONCE);
         const page = await store.calls.newest(agentId, { ...asked, limit, ...present({ cursor }) });
-        for (const call of page.items) {
+        const found = await Promise.all(page.items.map((call) => Promise.all(replays.map((replay) => replay(call)))));
+        for (const [i, call] of page.items.entries()) {
           const hash = call.manifestHash ?? "";
           if (!manifests.has(hash)) manifests.set(hash, await store.runtimes.getManifest(agentId, hash));
-          yield { ...call, manifest: manifests.get(hash) };
+          yield { ...call, manifest: manifests.get(hash), ...(flows.length > 0 && { flows: found[i]! }) };
         }
         cursor = page.nextCursor;
       }

@@ -80,15 +80,18 @@ async function* partsOf(response: Response): AsyncGenerator<EvidencePart> {
   for await (const line of linesOf(response)) yield JSON.parse(line) as EvidencePart;
 }
 
-/** An agent's ended calls from the service at `--url`, else from the database, newest first. */
+/** An agent's ended calls from the service at `--url`, else from the database, newest first. `flows`: sets whose data-flow rules are replayed. */
 export async function withCalls<T>(
   service: Service,
   options: AccessOptions,
   agent: string,
   work: (calls: AsyncIterable<JudgedCall>) => Promise<T>,
+  { flows }: { flows?: readonly Manifest[] } = {},
 ): Promise<T> {
   if (isRemote(options)) return await work(await remoteCalls(service, options, agent));
-  return await withAdmin(options, (admin) => work(admin.storedCalls(agent, { last: options.last })));
+  return await withAdmin(options, (admin) =>
+    work(admin.storedCalls(agent, { last: options.last, ...present({ flows }) })),
+  );
 }
 
 /** The lines of an NDJSON response. */

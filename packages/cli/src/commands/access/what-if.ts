@@ -35,7 +35,8 @@ export async function judgeCalls(path: string, service: Service, options: Access
   const { agent, base: baseFile, accept = [] } = options;
   const base = baseFile === undefined ? undefined : await loadBase(path, service, baseFile);
   const { whatIf: judge } = await import("@patchbay/functions/access");
-  const report = await withCalls(service, options, agent, (calls) => judge(service, calls, { base }));
+  const flows = [service, ...(base ? [base] : [])].map(({ manifest }) => manifest);
+  const report = await withCalls(service, options, agent, (calls) => judge(service, calls, { base }), { flows });
   if (report.calls > 0 && report.otherServices === report.calls)
     throw new CommandFailure(
       `None of the last ${report.calls} calls of ${agent} is one of the service ${service.manifest.name}. Check --agent and the name of the service.`,
@@ -61,6 +62,8 @@ const isWider = ({ kind }: WhatIfChange): boolean => kind === "allow" || kind ==
 
 export const WORDS = { allow: "would allow", ask: "would ask others", show: "would show", deny: "would deny" } as const;
 
+const FLOW_WORDS = { allowed: "would report", approval: "would ask", denied: "would deny" } as const;
+
 function shown(
   report: Omit<WhatIfReport, "changes"> & { changes: JudgedChange[] },
   { isCompared }: { isCompared: boolean },
@@ -75,6 +78,8 @@ function shown(
     undecided,
     otherDefaultRoles,
     changes,
+    flows,
+    unreplayed,
     service,
   } = report;
   const rows = changes.map(({ kind, accepted, functionName, role, was, is, examples, calls }) => [
@@ -86,6 +91,8 @@ function shown(
     examples[0]?.runId ?? "",
   ]);
   const listed = table(["change", "calls", "function", "role", "decision or member", "newest run"], rows, "");
+  const flowRows = flows.map((one) => [FLOW_WORDS[one.decision], String(one.calls), one.functionName, one.rule]);
+  const ruled = table(["data flow", "calls", "function", "rule"], flowRows, "");
   const counts: [number, string][] = [
     [unchanged, "unchanged"],
     [changed, "changed"],
@@ -98,7 +105,13 @@ function shown(
   const roles = otherDefaultRoles.map((role) => (role === null ? "none" : oneLine(role))).join(", ");
   return [
     ...(listed === "" ? [] : [listed, ""]),
+    ...(ruled === "" ? [] : [ruled, ""]),
     calls === 0 ? "No stored calls." : `${calls} calls: ${parts.join("; ")}.`,
+    ...(unreplayed === 0
+      ? []
+      : [
+          "The data-flow rules were not replayed: run the command on the database, or connect this file with `patchbay connect FILE --shadow`.",
+        ]),
     ...(roles === ""
       ? []
       : [

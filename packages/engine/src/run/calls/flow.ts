@@ -5,20 +5,21 @@ import {
   digestOf,
   evidenceOf,
   explainFlow,
+  flowEnding,
+  type FlowFacts,
   flowFault,
   leavesOf,
   pathText,
 } from "@patchbay/access";
-import {
-  type CallFlow,
-  FLOW_MODES,
-  type FlowEvidence,
-  type FlowFault,
-  type FlowMode,
-  type FlowNotice,
-  type FlowSource,
-  type FunctionManifest,
-  type Manifest,
+import type {
+  CallFlow,
+  FlowEvidence,
+  FlowFault,
+  FlowMode,
+  FlowNotice,
+  FlowSource,
+  FunctionManifest,
+  Manifest,
 } from "@patchbay/protocol";
 import { type CallRecord, callerOf, type RunRecord } from "../../ports/records.ts";
 import { callFailure, type CallFailure } from "../../ports/refusal.ts";
@@ -63,9 +64,6 @@ export interface FlowVerdict {
   refusal?: CallFailure;
 }
 
-const stricter = (own: FlowMode, ofAgent: FlowMode = own): FlowMode =>
-  FLOW_MODES.indexOf(ofAgent) > FLOW_MODES.indexOf(own) ? ofAgent : own;
-
 /** Decides on a call before it is delivered. Undefined for a service without rules. An approved call only has its labels. */
 export function judgeFlow(
   state: RunState,
@@ -73,30 +71,43 @@ export function judgeFlow(
   manifest: FunctionManifest,
   observer: Pick<RunObserver, "flowDisallowed">,
 ): FlowVerdict | undefined {
-  const { mode: own, by = [], targets, sends } = manifest.flow ?? {};
-  const mode = own && stricter(own, state.run.request.flows);
-  if (!state.flow || mode === undefined) return undefined;
-  const { request } = state.run;
+  if (!state.flow || manifest.flow?.mode === undefined) return undefined;
   const ended = endedBefore(state, call);
-  // What the client says that an assistant wrote, may repeat anything.
-  const quotes = (request.quoted ?? []).some(({ from }) => from === "assistant");
-  const foreign = [...state.functions.values()].some((one) => one.flow?.foreign);
-  const isTaintedAtStart = quotes || foreign;
-  const has = (label: "untrusted" | "secret") =>
-    ended.some((one) => (one.call.outcome?.flow?.[label] ?? []).length > 0);
-  const direct = request.testCall !== undefined;
-  const labels = { tainted: isTaintedAtStart || has("untrusted"), secret: has("secret"), ...(direct && { direct }) };
-  if (call.approval || !(targets ?? sends)) return { flow: { words: [], results: [], asks: false, ...labels } };
-  const results = ended.map(evidenceOfPast);
-  const words = callersWords(state.flow.words, [...contextForms(callerOf(request).context)]);
-  const facts = { ...labels, words, results: withoutWritten(ended, state, { words, isTaintedAtStart }) };
-  const fault = flowFault(manifest, call.arguments, facts);
-  const asks = fault !== undefined && mode === "ask";
-  const flow = { words: newest(state.flow.words), results: relevant(results, call), asks, ...labels };
+  const seen = seenIn(state, ended);
+  const ending = endingOf(manifest, state.run);
+  if (call.approval || ending === undefined) return { flow: { words: [], results: [], asks: false, ...seen } };
+  const { words } = state.flow;
+  const fault = flowFault(manifest, call.arguments, factsOf(state, words, ended));
+  const asks = fault !== undefined && ending === "ask";
+  const flow = { words: newest(words), results: relevant(ended.map(evidenceOfPast), call), asks, ...seen };
   if (!fault) return { flow };
-  observer.flowDisallowed(call, mode, fault);
-  const refused = mode === "deny" || (asks && by.length === 0 && !manifest.approval);
-  return { flow, fault, ...(refused && { refusal: callFailure("denied", explainFlow(fault), "flow") }) };
+  observer.flowDisallowed(call, ending, fault);
+  return { flow, fault, ...(ending === "deny" && { refusal: callFailure("denied", explainFlow(fault), "flow") }) };
+}
+
+/** What happens to a call with a fault. Undefined for a function without rules. */
+export const endingOf = (manifest: FunctionManifest, { request }: Pick<RunRecord, "request">): FlowMode | undefined =>
+  (manifest.flow?.targets ?? manifest.flow?.sends) ? flowEnding(manifest, request.flows) : undefined;
+
+type Begun = Pick<RunState, "run" | "functions">;
+
+/** What the client says that an assistant wrote, may repeat anything. */
+const startsTainted = ({ run: { request }, functions }: Begun): boolean =>
+  (request.quoted ?? []).some(({ from }) => from === "assistant") ||
+  [...functions.values()].some(({ flow }) => flow?.foreign);
+
+function seenIn(state: Begun, ended: readonly PastCall[]) {
+  const has = (label: "untrusted" | "secret") =>
+    ended.some(({ call }) => (call.outcome?.flow?.[label] ?? []).length > 0);
+  const direct = state.run.request.testCall !== undefined;
+  return { tainted: startsTainted(state) || has("untrusted"), secret: has("secret"), ...(direct && { direct }) };
+}
+
+/** What a run has seen before a call: its caller's texts, and the calls that ended. */
+export function factsOf(state: Begun, texts: readonly string[], ended: readonly PastCall[]): FlowFacts {
+  const words = callersWords(texts, [...contextForms(callerOf(state.run.request).context)]);
+  const results = withoutWritten(ended, state, { words, isTaintedAtStart: startsTainted(state) });
+  return { words, results, ...seenIn(state, ended) };
 }
 
 const endedBefore = ({ flow, calls, run: { runId } }: RunState, call: CallRecord): PastCall[] =>
