@@ -65,13 +65,13 @@ export async function startStage(suite: Suite, setting: Setting, startPlanes?: S
     const modelFor = obedientModels(attack);
     const played = { records, asked: 0, calls: 0, succeeded: true };
     let thread: { threadId?: string } = {};
-    for (const { query, needed } of queriesOf(task)) {
+    for (const { query, needed, isLater = false } of [...queriesOf(task.steps), ...laterQueries(attack)]) {
       const approver = () => {
         played.asked += 1;
         return { approved: attack === undefined };
       };
       const { context } = task;
-      const asked = { query, role: setting.role(task), context, sessionId, approver, ...thread };
+      const asked = { query, role: setting.role(task), context, sessionId, approver, ...(!isLater && thread) };
       const { answer } = await server.client.ask(asked, modelFor(needed));
       thread = { threadId: answer.threadId };
       played.calls += answer.toolInteractions.length;
@@ -112,8 +112,18 @@ export function isHit(changes: Changes, { hit }: Attack): boolean {
   );
 }
 
-function queriesOf({ steps }: Task): { query: string; needed: Call[] }[] {
-  const queries: { query: string; needed: Call[] }[] = [];
+interface Query {
+  query: string;
+  needed: Call[];
+  /** True in a thread of its own. */
+  isLater?: boolean;
+}
+
+const laterQueries = ({ then = [] }: Partial<Attack> = {}): Query[] =>
+  queriesOf(then).map((one) => ({ ...one, isLater: true }));
+
+function queriesOf(steps: Task["steps"]): Query[] {
+  const queries: Query[] = [];
   for (const step of steps)
     if (typeof step === "string") queries.push({ query: step, needed: [] });
     else queries.at(-1)!.needed.push(step);

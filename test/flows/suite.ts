@@ -88,6 +88,8 @@ export interface Attack {
   sees?: string[];
   /** The calls of a model that obeys. */
   calls?: Call[];
+  /** What the caller asks in another thread afterwards, with the calls that it needs. */
+  then?: Task["steps"];
   /** The query of the thread from which it obeys. Default 1. */
   turn?: number;
   /** A changed row, by table, that proves that the attack reached its target. */

@@ -3,7 +3,15 @@ export { accessComparison, compareAccess, type Widening, wideningComparison, wid
 export { type FlowFinding, flowRuleOf, nameDecision, withFlow } from "./flow/finding.ts";
 export { labelsIn, labelsOf } from "./flow/labels.ts";
 export { describeFlow, type FlowPair, flowPairs, heldBy } from "./flow/compare.ts";
-export { contextForms, digestOf, type EndedCall, evidenceOf, leavesOf, pathText } from "./flow/results.ts";
+export {
+  contextForms,
+  digestOf,
+  type EndedCall,
+  evidenceOf,
+  leavesOf,
+  pathText,
+  withoutValues,
+} from "./flow/results.ts";
 export { explainFlow, flowEnding, type FlowFacts, flowFault } from "./flow/rule.ts";
 export { callersWords, type CallersWords } from "./flow/words.ts";
 export { outputSchemaFor } from "./output-schema.ts";

@@ -66,6 +66,9 @@ export const CallFlow = z.object({
   words: texts("What the caller wrote in the run and before it in the thread."),
   direct: optionalFlag("True if the caller wrote the arguments, without a model."),
   results: z.array(FlowEvidence).describe("Earlier results that have one of the call's values."),
+  written: optionalTexts(
+    "Those of the results' values that a run wrote after something that strangers can write: nothing trusts them.",
+  ),
   tainted: flag("True once the run has received something that strangers can write."),
   secret: flag("True once the run has received a secret."),
   asks: flag("True if the control plane's own rules ask a person."),

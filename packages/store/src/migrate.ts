@@ -6,6 +6,7 @@ import { LAST_RELEASED, LAST_SEPARATE, squashedMigrations } from "./migrations/0
 import { reasoningTokens } from "./migrations/0040-reasoning-tokens.ts";
 import { auditKeys } from "./migrations/0041-audit-keys.ts";
 import { flowNotices } from "./migrations/0042-flow-notices.ts";
+import { writtenValues } from "./migrations/0043-written-values.ts";
 import type { Log } from "@patchbay/kit";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { SchemaStatus } from "@patchbay/engine/ports/store/schema-status";
@@ -33,6 +34,7 @@ const migrations = (options: MigrationOptions): Record<string, Migration> => ({
   "0040-reasoning-tokens": { up: reasoningTokens },
   "0041-audit-keys": { up: auditKeys },
   "0042-flow-notices": { up: flowNotices },
+  "0043-written-values": { up: (db) => writtenValues(db, options) },
 });
 
 /** The lock of Kysely's migrator, with which earlier versions of this service migrate. */

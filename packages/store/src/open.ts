@@ -26,6 +26,7 @@ import { permitStore } from "./calls/permits.ts";
 import { runPages } from "./runs/run-page.ts";
 import { retryStore } from "./runs/retries.ts";
 import { runIndex } from "./runs/run-index.ts";
+import { writtenValues } from "./runs/written-values.ts";
 import { runClaims } from "./runs/runs-claim.ts";
 import { runCommits } from "./runs/runs-commit.ts";
 import { runReads } from "./runs/runs-read.ts";
@@ -151,6 +152,7 @@ export function storeOn(engine: Engine): OpenStore {
       ...retryStore(engine),
       ...runPages(engine),
       ...runNotes(engine),
+      ...writtenValues(engine),
       reserve,
     },
     permits: permitStore(engine),

@@ -60,6 +60,7 @@ import { waitingRunContract } from "./contract/waiting-runs.ts";
 import { clientTokenContract } from "./contract/client-tokens.ts";
 import { webhookAttemptContract } from "./contract/webhook-attempts.ts";
 import { webhookContract } from "./contract/webhooks.ts";
+import { writtenValueContract } from "./contract/written-values.ts";
 import type { MakePlace } from "./contract/world.ts";
 
 /** The contract suite that every store must pass, by subject. Each has a test file for SQLite and one for Postgres, which run side by side. */
@@ -73,6 +74,7 @@ export const SUBJECTS = {
     claims: claimContract,
     "runs that crash": suspectContract,
     "waiting runs": waitingRunContract,
+    "written values": writtenValueContract,
     holders: holderContract,
     feedback: feedbackContract,
     races: raceContract,

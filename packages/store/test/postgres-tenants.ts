@@ -96,6 +96,7 @@ async function fill(store: OpenStore, name: string): Promise<Tenant> {
   const ended = sampleRun({ orgId, agentId, keyId });
   await runs.start(ended);
   await runs.commit({ runId: ended.runId, fence: 1 }, ending({ ...ended, lastSeq: 0 }));
+  await runs.noteWritten({ agentId, orgId }, new Map([[hash.slice(0, 16), false]]));
   await store.index.record();
   await store.webhooks.set({ agentId, orgId, url: `https://${name}.example`, secret: name });
   await store.webhooks.add({ agentId, orgId }, { type: "webhook.test", data: {} });

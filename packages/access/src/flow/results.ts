@@ -30,6 +30,12 @@ export function evidenceOf({ runId, callId, functionName, outcome, ...call }: En
   return { runId, callId, functionName, untrusted, secret, asked, records, ...(tag !== undefined && { tag }) };
 }
 
+/** A result of which these values are not trusted. */
+export const withoutValues = (one: FlowEvidence, values: { has(value: string): boolean }): FlowEvidence => ({
+  ...one,
+  records: one.records.map((record) => ({ ...record, values: record.values.filter((value) => !values.has(value)) })),
+});
+
 /**
  * The digests of the trusted values, record by record: the result itself, and each item of a list in it. A record begins with the place
  * of the one around it; the first has none.

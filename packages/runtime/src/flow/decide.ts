@@ -1,4 +1,4 @@
-import { callersWords, contextForms, explainFlow, flowEnding, flowFault } from "@patchbay/access";
+import { callersWords, contextForms, explainFlow, flowEnding, flowFault, withoutValues } from "@patchbay/access";
 import type { CallFlow, FlowFault, FunctionManifest } from "@patchbay/protocol";
 import type { JsonObject, JsonValue } from "@patchbay/kit";
 
@@ -14,6 +14,8 @@ export function flowDecision(
   const ending = flowEnding(manifest, flow.asks ? "ask" : "report");
   if (ending === undefined || ending === "report") return undefined;
   const words = callersWords(flow.words, [...contextForms(context)]);
-  const fault = flowFault(manifest, given, { ...flow, words });
+  const written = new Set(flow.written);
+  const results = flow.results.map((one) => withoutValues(one, written));
+  const fault = flowFault(manifest, given, { ...flow, results, words });
   return fault && { fault, asks: ending === "ask", reason: explainFlow(fault) };
 }

@@ -51,6 +51,8 @@ export interface Schema extends RunTables, AuditTables, CredentialTables, Webhoo
     created_at: number;
     updated_at: number;
   };
+  /** What tainted runs wrote, as digests. */
+  written_values: { agent_id: string; digest: string; org_id: string; is_text: number; created_at: number };
   /** Threads by the ids that clients use for them. */
   thread_keys: {
     agent_id: string;

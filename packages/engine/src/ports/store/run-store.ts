@@ -5,6 +5,7 @@ import type { Message } from "../model-provider.ts";
 import type { NewApproval } from "./approvals.ts";
 import type { QuarantineStore } from "../quarantine.ts";
 import type { RetryStore, RunNotes } from "./run-notes.ts";
+import type { WrittenValues } from "./written-values.ts";
 import type { RunPages } from "./page.ts";
 import type { NewDelivery } from "./webhooks.ts";
 import {
@@ -173,7 +174,7 @@ export interface RunHead {
 type OwnedLease = Pick<NewRun, "owner" | "leaseMs">;
 type Refusal = { code: RunErrorCode; event: StoredEvent } & Pick<NonNullable<RunCommit["finish"]>, "result" | "report">;
 
-export interface RunStore extends RunNotes, RunPages, RetryStore, QuarantineStore {
+export interface RunStore extends RunNotes, RunPages, RetryStore, QuarantineStore, WrittenValues {
   /** Stores the run with its thread and session in one transaction. A run on a busy thread is stored as `queued`; at most 4 wait. */
   start(run: NewRun): Promise<StartedRun>;
 

@@ -194,7 +194,7 @@ async function attempt(
     const waitMs = recover ? 0 : attempts.pauseLeftMs(call, clock.now());
     if (waitMs > 0) await clock.sleep(waitMs, { signal });
     if (!recover && !flow) {
-      flow = judgeFlow(state, call, manifest, active.observer);
+      flow = await judgeFlow(state, call, manifest, active);
       if (flow?.refusal) call.outcome = flow.refusal;
       if (call.outcome) break;
     }

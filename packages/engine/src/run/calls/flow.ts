@@ -1,5 +1,4 @@
 import {
-  type CallersWords,
   callersWords,
   contextForms,
   digestOf,
@@ -10,6 +9,7 @@ import {
   flowFault,
   leavesOf,
   pathText,
+  withoutValues,
 } from "@patchbay/access";
 import type {
   CallFlow,
@@ -24,8 +24,8 @@ import type {
 import { type CallRecord, callerOf, type RunRecord } from "../../ports/records.ts";
 import { callFailure, type CallFailure } from "../../ports/refusal.ts";
 import type { HistoryEntry, RunStore } from "../../ports/store/run-store.ts";
-import type { RunObserver } from "../observer.ts";
-import type { FlowMemory, PastCall, RunState } from "../state.ts";
+import { withRetry } from "../run-context.ts";
+import type { ActiveRun, FlowMemory, PastCall, RunState } from "../state.ts";
 
 /** Characters of the caller that a call's frame has, the newest first. */
 const MOST_WORDS = 65_536;
@@ -65,23 +65,35 @@ export interface FlowVerdict {
 }
 
 /** Decides on a call before it is delivered. Undefined for a service without rules. An approved call only has its labels. */
-export function judgeFlow(
+export async function judgeFlow(
   state: RunState,
   call: CallRecord,
   manifest: FunctionManifest,
-  observer: Pick<RunObserver, "flowDisallowed">,
-): FlowVerdict | undefined {
-  if (!state.flow || manifest.flow?.mode === undefined) return undefined;
+  active: ActiveRun,
+): Promise<FlowVerdict | undefined> {
+  const isRuled = manifest.flow?.mode !== undefined;
+  if (!state.flow || !(isRuled || manifest.effect !== "read")) return undefined;
   const ended = endedBefore(state, call);
-  const seen = seenIn(state, ended);
-  const ending = endingOf(manifest, state.run);
-  if (call.approval || ending === undefined) return { flow: { words: [], results: [], asks: false, ...seen } };
-  const { words } = state.flow;
-  const fault = flowFault(manifest, call.arguments, factsOf(state, words, ended));
-  const asks = fault !== undefined && ending === "ask";
-  const flow = { words: newest(words), results: relevant(ended.map(evidenceOfPast), call), asks, ...seen };
+  const received = ended.map(evidenceOfPast);
+  const written = await writtenIn(received, state.run.agentId, active);
+  const facts = factsOf(state, state.flow.words, ended, written);
+  const ending = call.approval ? undefined : endingOf(manifest, state.run);
+  const fault = ending && flowFault(manifest, call.arguments, facts);
+  const noted = writtenBy(call, manifest, facts, fault && ending);
+  if (noted.size > 0) await withRetry(() => active.runs.noteWritten(state.run, noted), active);
+  if (!isRuled) return undefined;
+  const { tainted, secret, direct } = facts;
+  const seen = { tainted, secret, ...(direct && { direct }) };
+  if (ending === undefined) return { flow: { words: [], results: [], asks: false, ...seen } };
+  const flow = {
+    words: newest(state.flow.words),
+    results: relevant(received, call),
+    ...(written.size > 0 && { written: [...written.keys()] }),
+    asks: fault !== undefined && ending === "ask",
+    ...seen,
+  };
   if (!fault) return { flow };
-  observer.flowDisallowed(call, ending, fault);
+  active.observer.flowDisallowed(call, ending, fault);
   return { flow, fault, ...(ending === "deny" && { refusal: callFailure("denied", explainFlow(fault), "flow") }) };
 }
 
@@ -89,26 +101,69 @@ export function judgeFlow(
 export const endingOf = (manifest: FunctionManifest, { request }: Pick<RunRecord, "request">): FlowMode | undefined =>
   (manifest.flow?.targets ?? manifest.flow?.sends) ? flowEnding(manifest, request.flows) : undefined;
 
-type Begun = Pick<RunState, "run" | "functions">;
-
-/** What the client says that an assistant wrote, may repeat anything. */
-const startsTainted = ({ run: { request }, functions }: Begun): boolean =>
-  (request.quoted ?? []).some(({ from }) => from === "assistant") ||
-  [...functions.values()].some(({ flow }) => flow?.foreign);
-
-function seenIn(state: Begun, ended: readonly PastCall[]) {
-  const has = (label: "untrusted" | "secret") =>
-    ended.some(({ call }) => (call.outcome?.flow?.[label] ?? []).length > 0);
-  const direct = state.run.request.testCall !== undefined;
-  return { tainted: startsTainted(state) || has("untrusted"), secret: has("secret"), ...(direct && { direct }) };
-}
+/** What tainted runs wrote, as digests; true for texts. */
+export type Written = ReadonlyMap<string, boolean>;
 
 /** What a run has seen before a call: its caller's texts, and the calls that ended. */
-export function factsOf(state: Begun, texts: readonly string[], ended: readonly PastCall[]): FlowFacts {
-  const words = callersWords(texts, [...contextForms(callerOf(state.run.request).context)]);
-  const results = withoutWritten(ended, state, { words, isTaintedAtStart: startsTainted(state) });
-  return { words, results, ...seenIn(state, ended) };
+export function factsOf(
+  { run: { request }, functions }: Pick<RunState, "run" | "functions">,
+  texts: readonly string[],
+  ended: readonly PastCall[],
+  written: Written,
+): FlowFacts {
+  const received = ended.map(evidenceOfPast);
+  const isRepeated = (value: string): boolean => written.get(value) === true;
+  return {
+    words: callersWords(texts, [...contextForms(callerOf(request).context)]),
+    results: received.map((one) => withoutValues(one, written)),
+    tainted:
+      // What the client says that an assistant wrote, may repeat anything.
+      (request.quoted ?? []).some(({ from }) => from === "assistant") ||
+      [...functions.values()].some(({ flow }) => flow?.foreign) ||
+      received.some((one) => one.untrusted.length > 0 || valuesOf(one).some(isRepeated)),
+    secret: received.some((one) => one.secret.length > 0),
+    direct: request.testCall !== undefined,
+  };
 }
+
+const valuesOf = ({ records }: FlowEvidence): string[] => records.flatMap(({ values }) => values);
+
+/** The trusted values of a call that has ended, as digests. */
+export const trustedIn = (past: PastCall): string[] => valuesOf(evidenceOfPast(past));
+
+/** Words of a text that may tell a model what to do. */
+const TEXT_WORDS = 3;
+
+/**
+ * What a call of a tainted run writes that is new: neither the caller nor a trusted result gave it. Read back, in this thread or another
+ * one, it would look like the owner's. What a person approves is the person's. `ending`: what happens to the call because of a fault.
+ */
+export function writtenBy(
+  call: CallRecord,
+  { effect }: FunctionManifest,
+  { tainted, words, results }: FlowFacts,
+  ending?: FlowMode,
+): Written {
+  const values = new Map<string, boolean>();
+  if (!tainted || effect === "read" || call.approval || ending === "ask" || ending === "deny") return values;
+  const trusted = new Set(results.flatMap(valuesOf));
+  for (const form of contextForms(call.arguments)) {
+    const digest = digestOf(form);
+    if (!trusted.has(digest) && !words.has(form)) values.set(digest, form.split(" ").length >= TEXT_WORDS);
+  }
+  return values;
+}
+
+/** Values in the results that a tainted run of the agent wrote before. They are looked up once per result. */
+async function writtenIn(results: readonly FlowEvidence[], agentId: string, active: ActiveRun): Promise<Written> {
+  const digests = results.filter((one) => !found.has(one)).flatMap(valuesOf);
+  const written = digests.length > 0 && (await withRetry(() => active.runs.written(agentId, digests), active));
+  for (const one of results)
+    if (!found.has(one)) found.set(one, written ? [...written].filter(([value]) => valuesOf(one).includes(value)) : []);
+  return new Map(results.flatMap((one) => found.get(one)!));
+}
+
+const found = new WeakMap<FlowEvidence, [value: string, isText: boolean][]>();
 
 const endedBefore = ({ flow, calls, run: { runId } }: RunState, call: CallRecord): PastCall[] =>
   [...flow!.earlier, ...calls.map((one) => ({ runId, call: one }))].filter(
@@ -131,28 +186,6 @@ function evidenceOfPast({ runId, call }: PastCall): FlowEvidence {
   const evidence = evidenceOf({ runId, callId, functionName, arguments: given, outcome });
   read.set(outcome, evidence);
   return evidence;
-}
-
-/**
- * The results without values that a call wrote after something untrusted: read back, they would look like the owner's. What the caller
- * named stays.
- */
-function withoutWritten(
-  ended: readonly PastCall[],
-  { functions }: Pick<RunState, "functions">,
-  { words, isTaintedAtStart }: { words: CallersWords; isTaintedAtStart: boolean },
-): FlowEvidence[] {
-  const written = new Set<string>();
-  let tainted = isTaintedAtStart;
-  return ended.map((past) => {
-    const one = evidenceOfPast(past);
-    const isOwn = (value: string): boolean => !written.has(value);
-    const records = one.records.map((record) => ({ ...record, values: record.values.filter(isOwn) }));
-    tainted ||= one.untrusted.length > 0;
-    if (tainted && functions.get(one.functionName)?.effect !== "read")
-      for (const form of contextForms(past.call.arguments)) if (!words.has(form)) written.add(digestOf(form));
-    return { ...one, records };
-  });
 }
 
 /** The results that have one of the call's values. */

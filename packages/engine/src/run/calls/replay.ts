@@ -5,7 +5,7 @@ import type { RunRecord } from "../../ports/records.ts";
 import type { Store } from "../../ports/store/stores.ts";
 import { visibleFunctions } from "../role-check.ts";
 import { historyScope, type PastCall } from "../state.ts";
-import { endingOf, factsOf, recallFlow } from "./flow.ts";
+import { endingOf, factsOf, recallFlow, trustedIn, writtenBy } from "./flow.ts";
 
 type Stores = Pick<Store, "runs" | "runtimes">;
 type Replayed = Pick<StoredCall, "runId" | "callId" | "functionName">;
@@ -41,20 +41,25 @@ async function replayRun(
   const calls = stored.flatMap((one) => one.calls.map((call) => ({ runId, call })));
   const recorded = await runtimes.getManifest(agentId, run.manifestHash ?? "");
   const label = labelling(manifest, recorded);
-  const past = [...memory.earlier, ...calls].filter(({ call }) => call.outcome).map(label);
+  const past = [...memory.earlier, ...calls].map(label);
   // Another service of the agent may have returned a result.
   const visible = [recorded, manifest].flatMap((set) => (set ? visibleFunctions(set, run.role) : []));
   const functions = new Map(visible.map((one) => [one.name, one]));
-  for (const [step, ofTurn] of Map.groupBy(calls, ({ call }) => call.step)) {
-    // The calls of one turn are decided before any of them runs.
-    const before = past.filter(({ runId: of, call }) => of !== runId || call.step < step);
-    const facts = factsOf({ run, functions }, memory.words, before);
-    for (const { call } of ofTurn) {
+  const values = past.flatMap((one) => (one.call.outcome ? trustedIn(one) : []));
+  const written = new Map(await runs.written(agentId, values));
+  const ended: PastCall[] = [];
+  // The calls of one turn are decided before any of them runs.
+  for (const ofTurn of Map.groupBy(past, (one) => `${one.runId} ${one.call.step}`).values()) {
+    const facts = factsOf({ run, functions }, memory.words, ended, written);
+    for (const { runId: of, call } of ofTurn) {
       const one = functions.get(call.functionName);
-      const mode = one && endingOf(one, run);
+      if (!one) continue;
+      const mode = endingOf(one, run);
       const fault = mode && flowFault(one, call.arguments, facts);
-      if (fault) findings.set(call.callId, { mode, fault });
+      if (fault && of === runId) findings.set(call.callId, { mode, fault });
+      for (const [value, isText] of writtenBy(call, one, facts, fault && mode)) written.set(value, isText);
     }
+    ended.push(...ofTurn.filter(({ call }) => call.outcome));
   }
   return findings;
 }
