@@ -3,6 +3,7 @@ export { accessComparison, compareAccess, type Widening, wideningComparison, wid
 export { type FlowFinding, flowRuleOf, nameDecision, withFlow } from "./flow/finding.ts";
 export { labelsIn, labelsOf } from "./flow/labels.ts";
 export { describeFlow, type FlowPair, flowPairs, heldBy } from "./flow/compare.ts";
+export { type FlowNeed, flowNeeds } from "./flow/needs.ts";
 export {
   contextForms,
   digestOf,

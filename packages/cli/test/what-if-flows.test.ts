@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { startControlPlane } from "@patchbay/control-plane/admin";
 import { silentLog } from "@patchbay/functions";
 import { expect, test } from "vitest";
+import { runCommand } from "./support/command.ts";
 import { AGENT } from "./support/stored-calls.ts";
 import { shopWith } from "./support/what-if-shop.ts";
 
@@ -35,6 +36,16 @@ test.each(RULED)("calls that the data-flow rules do not allow are counted: $flow
   expect(code).toBe(0);
   for (const line of Object.values(shown)) expect(stdout).toContain(line);
   expect(same).toContain(flows === "report" ? "6 unchanged" : "2 drifted");
+});
+
+test("explain names the data-flow rules of a call", async () => {
+  await using shop = await shopWith({ flows: "ask" });
+
+  const { stdout } = await runCommand(["access", "explain", "service.ts", "get_order", "--role", "customer"], {
+    cwd: shop.path,
+  });
+
+  expect(stdout).toContain("flow rule target: orderId has a value that the caller gave\n");
 });
 
 test("data-flow rules that a service token cannot replay are reported as such", async () => {

@@ -68,7 +68,7 @@ export interface FlowPair {
 const VERDICTS = { report: "reported", ask: "asked", deny: "denied" } as const;
 
 const isSource = ({ flow }: Pick<LockedFunction, "flow">): boolean =>
-  flow?.returns === "untrusted" || (flow?.untrusted ?? []).length > 0;
+  flow?.returns === "untrusted" || flow?.foreign === true || (flow?.untrusted ?? []).length > 0;
 const isPrivate = ({ flow }: LockedFunction): boolean => (flow?.secret ?? []).length > 0;
 const sendsOut = ({ flow }: LockedFunction): boolean => (flow?.sends ?? []).length > 0;
 const isSink = (one: LockedFunction): boolean => one.effect === "destructive" || sendsOut(one);

@@ -1,3 +1,4 @@
+import { accessSurface, type FlowNeed, flowNeeds, NO_ROLE } from "@patchbay/access";
 import { explainDenial, listRoles } from "@patchbay/protocol";
 import { type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { Rule } from "../admission.ts";
@@ -26,6 +27,8 @@ export interface AccessExplanation {
   sentence: string;
   /** Restricted fields that the role does not receive. Empty if the call is denied. */
   hides: string[];
+  /** What the service's data-flow rules need besides. Absent without rules, and if the call is denied. */
+  flow?: FlowNeed[];
 }
 
 /** Runs the gate's checks on one call, without its handler, and names the rule that decided. */
@@ -36,7 +39,8 @@ export async function explainAccess(service: Service, question: AccessQuestion):
   const { roles, conditional, approval } = service.manifest.functions.find(({ name }) => name === functionName) ?? {};
   const answer = (decision: AccessExplanation["decision"], rule: AccessExplanation["rule"], sentence: string) => {
     const hides = decision === "denied" ? [] : (service.access.get(functionName)?.protection?.hiddenFrom(role) ?? []);
-    return { functionName, role: role ?? null, decision, rule, sentence, hides };
+    const flow = decision === "denied" ? [] : flowNeeds(accessSurface(service.manifest), functionName, role ?? NO_ROLE);
+    return { functionName, role: role ?? null, decision, rule, sentence, hides, ...(flow.length > 0 && { flow }) };
   };
 
   const asks = !verdict.ok && verdict.outcome.code === "approval_required";

@@ -1,7 +1,14 @@
 import { defineFunction, defineService, type FlowOptions, secret, untrusted } from "@patchbay/functions";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { accessMatrix, findForbidden, lockOf, parseNever, renderMatrix } from "../../src/access/index.ts";
+import {
+  accessMatrix,
+  explainAccess,
+  findForbidden,
+  lockOf,
+  parseNever,
+  renderMatrix,
+} from "../../src/access/index.ts";
 
 const text = z.string();
 const read = (name: string, output: z.ZodType, roles: string[]) =>
@@ -16,7 +23,7 @@ const read = (name: string, output: z.ZodType, roles: string[]) =>
   });
 
 /** `guest` reads strangers' text, and only `clerk` may also read what is private, and send. */
-const service = (flows: FlowOptions | undefined, targets: "any" | { to: "caller" } = { to: "caller" }) =>
+const service = (flows: FlowOptions | undefined, targets: "any" | { to: "caller" | "trusted" } = { to: "caller" }) =>
   defineService({
     name: "desk",
     ...(flows && { flows }),
@@ -48,6 +55,26 @@ test("the matrix shows labels and targets, and which roles hold all three", asyn
     "- Data-flow rules: ask, decided by clerk.",
     "- clerk holds untrusted, private and outward: read_inbox, get_user, send_mail.",
   ]);
+});
+
+test("an explanation names the data-flow rules of a call, and the sources that a role holds", async () => {
+  const needs = async (role: string, functionName: string) =>
+    (await explainAccess(service({ mode: "deny" }), { functionName, role })).flow;
+
+  expect(await needs("clerk", "send_mail")).toEqual([
+    { rule: "target", needs: "to has a value that the caller gave", sources: [] },
+    { rule: "mention", needs: "the caller asked for this call with to", sources: ["read_inbox"] },
+    { rule: "secret", needs: "no call sends body", sources: ["get_user"] },
+    { rule: "link", needs: "body has no link that the caller did not write", sources: ["read_inbox"] },
+  ]);
+  const trusted = await explainAccess(service({ mode: "deny" }, { to: "trusted" }), {
+    functionName: "send_mail",
+    role: "clerk",
+  });
+  expect(trusted.flow?.map(({ rule }) => rule)).toEqual(["target", "mention, choice", "secret", "link"]);
+  expect(await needs("guest", "send_mail")).toBeUndefined();
+  expect(await needs("clerk", "read_inbox")).toBeUndefined();
+  expect((await explainAccess(service(undefined), { functionName: "send_mail", role: "clerk" })).flow).toBeUndefined();
 });
 
 test("without flows, the matrix has no column for them", async () => {

@@ -167,10 +167,14 @@ async function explain(service: Service, functionName: string, options: AccessOp
 
 const COLOURS = { allowed: "green", approval: "yellow", denied: "red", depends: "yellow" } as const;
 
-function describe({ decision, rule, sentence, hides }: AccessExplanation): string {
+function describe({ decision, rule, sentence, hides, flow = [] }: AccessExplanation): string {
   const head = `${paint(COLOURS[decision], decision)} (rule: ${rule})`;
   const removed = hides.length === 0 ? [] : [`Removed from the result for this role: ${hides.join(", ")}.`];
-  return [head, sentence, ...removed].join("\n");
+  const ruled = flow.map(({ rule, needs, sources }) => {
+    const after = sources.length > 0 ? `after ${sources.join(", ")}, ` : "";
+    return `flow rule ${rule}: ${after}${needs}`;
+  });
+  return [head, sentence, ...removed, ...ruled].join("\n");
 }
 
 function parseContext(text: string | undefined): AccessQuestion["context"] {
