@@ -31,6 +31,7 @@ export interface AnswerReview<Context> extends ReviewOfQuery<Context> {
 
 /** The call that a {@link CallHook} decides on: every other rule has allowed it, and its handler runs next. */
 export interface CallReview<Context> extends ReviewOfQuery<Context> {
+  /** The name as in the manifest: for a tool of another server, the one that the owner gave it. */
   readonly functionName: string;
   /** The arguments that the handler receives. */
   readonly input: unknown;
