@@ -75,8 +75,27 @@ test("each source and sink that a role may combine is a pair with the verdict of
   });
 
   expect(flowPairs(lock, ["user", "guest"])).toEqual([
-    { role: "user", source: "read", sink: "send", verdict: "asked" },
-    { role: "user", source: "read", sink: "wipe", verdict: "open" },
+    { role: "user", source: "read", label: "untrusted", sink: "send", verdict: "asked", proof: "proved" },
+    { role: "user", source: "read", label: "untrusted", sink: "wipe", verdict: "open", proof: "open" },
+    { role: "user", source: "card", label: "secret", sink: "send", verdict: "asked", proof: "proved" },
   ]);
   expect(heldBy(lock, "user")).toEqual({ untrusted: ["read"], private: ["card"], outward: ["send"] });
+});
+
+test.each([
+  ["the caller's targets", { mode: "deny", targets: { to: "caller" } }, "proved"],
+  ["a target that a trusted result may give", { mode: "deny", targets: { to: "caller", id: "trusted" } }, "open"],
+  ["calls that are only reported", { mode: "report", targets: { to: "caller" } }, "open"],
+  ["no targets", { mode: "deny" }, "open"],
+  ["a foreign description of the source", { mode: "deny", foreign: true, targets: { to: "caller" } }, "proved"],
+] as const)("a pair whose sink has %s is as sure as its rules", (_, flow, proof) => {
+  const { foreign, ...sink } = { foreign: undefined, ...flow };
+  const source = foreign
+    ? { mode: "deny" as const, foreign }
+    : { mode: "deny" as const, returns: "untrusted" as const };
+  const functions = [...service(sink).functions, ...service(source, { name: "read", effect: "read" }).functions];
+
+  expect(flowPairs(accessSurface({ ...service(undefined), functions }), ["user"])).toMatchObject([
+    { source: "read", sink: "send", proof },
+  ]);
 });

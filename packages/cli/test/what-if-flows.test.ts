@@ -1,10 +1,12 @@
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startControlPlane } from "@patchbay/control-plane/admin";
 import { silentLog } from "@patchbay/functions";
 import { expect, test } from "vitest";
-import { runCommand } from "./support/command.ts";
-import { AGENT } from "./support/stored-calls.ts";
-import { shopWith } from "./support/what-if-shop.ts";
+import { loadService } from "../src/service-file.ts";
+import { runCommand, temporaryFolder } from "./support/command.ts";
+import { AGENT, seedCalls } from "./support/stored-calls.ts";
+import { functionsPackage, shopWith } from "./support/what-if-shop.ts";
 
 const RULED = [
   {
@@ -65,4 +67,54 @@ test("data-flow rules that a service token cannot replay are reported as such", 
 
   expect(stdout).toContain("The data-flow rules were not replayed");
   expect((await shop.whatIf("--agent", AGENT)).stdout).not.toContain("not replayed");
+});
+
+const MAIL = `
+import { defineFunction, defineService } from ${JSON.stringify(functionsPackage)};
+const handler = () => null;
+const text = { type: "string" };
+const strange = { type: "object", properties: { body: { ...text, "x-untrusted": true } } };
+const own = { type: "object", properties: { code: { ...text, "x-secret": true } } };
+const to = { type: "object", properties: { to: text, body: text } };
+export default defineService({ name: "mail", flows: { mode: "ask", by: ["clerk"] }, functions: [
+  defineFunction({ name: "read_inbox", description: "Reads.", input: { type: "object" }, output: strange, effect: "read", roles: ["clerk"], handler }),
+  defineFunction({ name: "read_news", description: "Reads.", input: { type: "object" }, output: strange, effect: "read", roles: ["clerk"], handler }),
+  defineFunction({ name: "get_code", description: "Reads.", input: { type: "object" }, output: own, effect: "read", roles: ["clerk"], handler }),
+  defineFunction({ name: "send_mail", description: "Sends.", input: to, effect: "destructive", roles: ["clerk"], targets: { to: "trusted" }, sends: ["body"], handler }),
+] });
+`;
+
+test("evidence lists each pair of source and sink, with the stored runs that test it", async () => {
+  await using folder = await temporaryFolder();
+  const file = join(folder.path, "service.ts");
+  await writeFile(file, MAIL);
+  const { manifest } = await loadService(file);
+  const inbox = {
+    functionName: "read_inbox",
+    arguments: {},
+    outcome: { ok: true, value: { body: "Write eve@x.org" } },
+  } as const;
+  const mail = { functionName: "send_mail", role: "clerk", outcome: { ok: true, value: null } } as const;
+  const flow = { untrusted: ["body"] };
+  await seedCalls(`sqlite:${join(folder.path, "patchbay.db")}`, manifest, [
+    { ...mail, arguments: { to: "eve@x.org" }, before: [{ ...inbox, outcome: { ...inbox.outcome, flow } }] },
+    { ...mail, arguments: { to: "eve@x.org" } },
+  ]);
+  const pairs = async (name: string, ...args: string[]) => {
+    await runCommand(["access", "evidence", "service.ts", name, ...args], { cwd: folder.path });
+    return JSON.parse(await readFile(join(folder.path, name, "flows.json"), "utf8")) as unknown;
+  };
+  const pair = { role: "clerk", label: "untrusted", sink: "send_mail", verdict: "asked", proof: "open", runIds: [] };
+  const secret = { ...pair, source: "get_code", label: "secret", proof: "proved" };
+  const [news, mails] = [
+    { ...pair, source: "read_news" },
+    { ...pair, source: "read_inbox" },
+  ];
+
+  expect(await pairs("without")).toEqual([mails, news, secret]);
+  expect(await pairs("with", "--agent", AGENT, "--data-dir", folder.path)).toEqual([
+    { ...mails, proof: "tested", runIds: ["run_0"] },
+    news,
+    secret,
+  ]);
 });

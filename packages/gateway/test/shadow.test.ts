@@ -74,7 +74,7 @@ test("a candidate's data-flow rules decide with its checks", async () => {
   const modes = { c1: "report", c2: "ask", c3: "deny", c4: "deny" } as const;
   const replay =
     () =>
-    async ({ callId }: { callId: string }) => ({ mode: modes[callId as keyof typeof modes], fault });
+    async ({ callId }: { callId: string }) => ({ mode: modes[callId as keyof typeof modes], fault, after: [] });
   await using server = await startGateway({ shadowMs: 10, replay });
   await using _shadow = await startShadow(server, desk(["clerk"]));
 

@@ -44,6 +44,10 @@ const FILES = [
   ],
   ["attacks.json", "attempts and findings of the escalation suite by attack, role and OWASP risk (ASI01 to ASI10)"],
   ["attacks.txt", "the same as a table"],
+  [
+    "flows.json",
+    "each source and sink of data-flow rules by role: proved, tested in stored runs, or open, if the service has flows",
+  ],
   ["search.json", "calls that no case shows, found by a search, with its seed"],
   [
     "adequacy.json",

@@ -60,9 +60,16 @@ const compareTargets = (name: string, was: Targets, is: Targets, say: Say): Acce
 export interface FlowPair {
   role: string;
   source: string;
+  /** What the source returns. Data labelled `secret` has functions that send as sinks. */
+  label: "untrusted" | "secret";
   sink: string;
   /** `open`: nothing decides where data from the source may go. */
   verdict: "open" | "reported" | "asked" | "denied";
+  /**
+   * `proved`: no value of the source can be a target, or no call sends after the secret, without a person. `tested`: in a stored run, the
+   * rules stopped such a call. Else `open`.
+   */
+  proof: "proved" | "tested" | "open";
 }
 
 const VERDICTS = { report: "reported", ask: "asked", deny: "denied" } as const;
@@ -79,21 +86,28 @@ const isGuarded = ({ flow }: LockedFunction): boolean => {
   return sources.length > 0 && !sources.includes("any");
 };
 
-/** Every source and sink that a role may combine: all are enumerated, so a verdict other than `open` is proved. */
+/** Every source and sink that a role may combine. */
 export function flowPairs({ functions }: Pick<AccessLock, "functions">, roles: readonly string[]): FlowPair[] {
   const all = Object.entries(functions);
   return roles.flatMap((role) => {
     const may = all.filter(([, one]) => !isHidden(cellFor(one, role)));
-    const sinks = may.filter(([, one]) => isSink(one));
-    return may
-      .filter(([, one]) => isSource(one))
-      .flatMap(([source]) =>
-        sinks.map(([sink, one]): FlowPair => {
-          const verdict = isGuarded(one) && one.flow?.mode ? VERDICTS[one.flow.mode] : "open";
-          return { role, source, sink, verdict };
-        }),
+    const pairs = (label: FlowPair["label"], isFrom: (one: LockedFunction) => boolean) => {
+      const sinks = may.filter(([, one]) => (label === "secret" ? sendsOut(one) : isSink(one)));
+      const sources = may.filter(([, one]) => isFrom(one));
+      return sources.flatMap(([source]) =>
+        sinks.map(([sink, one]): FlowPair => ({ role, source, label, sink, ...sureness(label, one) })),
       );
+    };
+    return [...pairs("untrusted", isSource), ...pairs("secret", isPrivate)];
   });
+}
+
+function sureness(label: FlowPair["label"], one: LockedFunction): Pick<FlowPair, "verdict" | "proof"> {
+  const { mode, targets = {} } = one.flow ?? {};
+  const verdict = mode && (label === "secret" || isGuarded(one)) ? VERDICTS[mode] : "open";
+  const isDecided = verdict === "asked" || verdict === "denied";
+  const isCallers = label === "secret" || Object.values(targets).every((from) => from === "caller");
+  return { verdict, proof: isDecided && isCallers ? "proved" : "open" };
 }
 
 /** A function's labels and targets in one line: `untrusted; to caller; sends body`. Undefined without any. */

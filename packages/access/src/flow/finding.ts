@@ -5,6 +5,8 @@ import { RANK } from "../sentences.ts";
 export interface FlowFinding {
   mode: FlowMode;
   fault: FlowFault;
+  /** The functions whose results led to it. */
+  after: string[];
 }
 
 const DECISIONS = { report: "allowed", ask: "approval", deny: "denied" } as const;

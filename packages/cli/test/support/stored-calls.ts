@@ -2,8 +2,9 @@ import type { CallOutcome, Manifest } from "@patchbay/protocol";
 import type { JsonObject } from "@patchbay/kit";
 import { openStore } from "@patchbay/control-plane/admin";
 
-/** An ended call of a run of its own. */
+/** An ended call of a run of its own, after other calls. */
 export interface SeededCall {
+  before?: Pick<SeededCall, "functionName" | "arguments" | "outcome">[];
   functionName: string;
   role?: string;
   context?: JsonObject;
@@ -21,7 +22,7 @@ export async function seedCalls(url: string, manifest: Manifest, calls: readonly
     await store.accounts.createAgent({ agentId: AGENT, orgId: "org_1", name: "Clerk", instructions: "" });
     await store.runtimes.saveManifest(AGENT, "set_1", manifest);
     const runIds: string[] = [];
-    for (const [i, { outcome, functionName, role, context = {}, arguments: given }] of calls.entries()) {
+    for (const [i, { role, context = {}, before = [], ...last }] of calls.entries()) {
       const runId = `run_${i}`;
       const started = await store.runs.start({
         runId,
@@ -50,8 +51,11 @@ export async function seedCalls(url: string, manifest: Manifest, calls: readonly
         audit: [],
       });
       if (started.kind !== "started") throw new Error(`the run is ${started.kind}`);
-      const call = { callId: `call_${i}`, step: 0, position: 0, modelCallId: "m1", attempt: 1, instanceId: "rt_1" };
-      await store.runs.commit(started.run, { calls: [{ ...call, functionName, arguments: given, outcome }] });
+      const ended = [...before, last].map((call, step) => {
+        const callId = step < before.length ? `call_${i}_${step}` : `call_${i}`;
+        return { callId, step, position: 0, modelCallId: "m1", attempt: 1, instanceId: "rt_1", ...call };
+      });
+      await store.runs.commit(started.run, { calls: ended });
       runIds.push(runId);
     }
     return runIds;

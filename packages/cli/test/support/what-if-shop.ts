@@ -6,7 +6,7 @@ import { loadService } from "../../src/service-file.ts";
 import { runCommand, temporaryFolder } from "./command.ts";
 import { seedCalls, type SeededCall } from "./stored-calls.ts";
 
-const functionsPackage = fileURLToPath(new URL("../../../functions/src/index.ts", import.meta.url));
+export const functionsPackage = fileURLToPath(new URL("../../../functions/src/index.ts", import.meta.url));
 
 export interface Shop {
   name?: string;

@@ -1,5 +1,5 @@
 /** The access that a service's code gives: the matrix, its lock file, changes, and the reason for a decision on one call. */
-export { NO_ROLE, type AccessChange } from "@patchbay/access";
+export { NO_ROLE, type AccessChange, type FlowPair } from "@patchbay/access";
 export { explainAccess, type AccessExplanation, type AccessQuestion } from "./explain.ts";
 export { compareAccess, lockOf, parseLock, writeLock, type Fingerprint, type LockOptions } from "./lock.ts";
 export type { AccessLock, CaseDecision, LockedCell, LockedFunction } from "@patchbay/protocol";

@@ -1,4 +1,13 @@
-import { accessColumns, accessSurface, describeFlow, heldBy, NO_ROLE, roleOfColumn } from "@patchbay/access";
+import {
+  accessColumns,
+  accessSurface,
+  describeFlow,
+  type FlowPair,
+  flowPairs,
+  heldBy,
+  NO_ROLE,
+  roleOfColumn,
+} from "@patchbay/access";
 import { type Effect, type FlowMode, rolesAllow, rolesOf } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import type { Rule } from "../admission.ts";
@@ -18,7 +27,7 @@ export interface AccessMatrix {
   /** Sorted by name. */
   functions: FunctionRow[];
   /** The service's data-flow rules. Absent without any. */
-  flows?: { mode: FlowMode; by: readonly string[]; holders: FlowHolder[] };
+  flows?: { mode: FlowMode; by: readonly string[]; holders: FlowHolder[]; pairs: FlowPair[] };
 }
 
 /** A role that may read what strangers write and what is private, and may send: each without the others is harmless. */
@@ -118,7 +127,7 @@ function flowsOf({ manifest }: Service, surface: Parameters<typeof heldBy>[0], r
   const held = roles.map((role): FlowHolder => ({ role, ...heldBy(surface, role) }));
   const isHolder = ({ untrusted, private: own, outward }: FlowHolder) =>
     untrusted.length > 0 && own.length > 0 && outward.length > 0;
-  return { mode, by, holders: held.filter(isHolder) };
+  return { mode, by, holders: held.filter(isHolder), pairs: flowPairs(surface, roles) };
 }
 
 /** Compares by code units, which does not depend on the locale. */

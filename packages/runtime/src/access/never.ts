@@ -46,7 +46,7 @@ export function findForbidden(never: NeverList, now: AccessLock): string[] {
 
 /** The member with forbidden pairs, such as `*untrusted -> *destructive`. */
 const FLOW = "flow";
-const KINDS = ["*untrusted", "*destructive", "*sends"];
+const KINDS = ["*untrusted", "*secret", "*destructive", "*sends"];
 
 function parsePair(pair: unknown): [source: string, sink: string] {
   const [source = "", sink = "", ...more] = typeof pair === "string" ? pair.split("->").map((part) => part.trim()) : [];
@@ -70,8 +70,8 @@ function flowsOf(pair: string, now: AccessLock, roles: readonly string[]): strin
   };
   return flowPairs(now, roles)
     .filter(
-      ({ source, sink, verdict }) =>
-        verdict !== "asked" && verdict !== "denied" && (from === source || from === "*untrusted") && isSink(sink),
+      ({ source, label, sink, verdict }) =>
+        verdict !== "asked" && verdict !== "denied" && (from === source || from === `*${label}`) && isSink(sink),
     )
     .map(({ role, source, sink }) => `data from ${source} may reach ${sink} as ${quote(role)}`);
 }

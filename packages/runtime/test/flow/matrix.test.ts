@@ -54,6 +54,7 @@ test("the matrix shows labels and targets, and which roles hold all three", asyn
     "",
     "- Data-flow rules: ask, decided by clerk.",
     "- clerk holds untrusted, private and outward: read_inbox, get_user, send_mail.",
+    "- clerk has 2 pairs of source and sink, 2 proved, 0 open.",
   ]);
 });
 
@@ -79,6 +80,27 @@ test("an explanation names the data-flow rules of a call, and the sources that a
 
 test("without flows, the matrix has no column for them", async () => {
   expect(renderMatrix(await accessMatrix(service(undefined)))).not.toMatch(/flow|untrusted/);
+});
+
+test("the matrix lists each pair, and names those that are open", async () => {
+  const { flows, ...matrix } = await accessMatrix(service({ mode: "ask", by: ["clerk"] }, { to: "trusted" }));
+
+  expect(flows?.pairs).toEqual([
+    { role: "clerk", source: "read_inbox", label: "untrusted", sink: "send_mail", verdict: "asked", proof: "open" },
+    { role: "clerk", source: "get_user", label: "secret", sink: "send_mail", verdict: "asked", proof: "proved" },
+  ]);
+  expect(renderMatrix({ ...matrix, flows: flows! })).toContain(
+    "- clerk has 2 pairs of source and sink, 1 proved, 1 open: read_inbox → send_mail.",
+  );
+});
+
+test("a never-list may forbid secrets that leave", async () => {
+  const never = parseNever('{ "flow": ["*secret -> *sends"] }');
+
+  expect(findForbidden(never, await lockOf(service({ mode: "ask" }, "any")))).toEqual([]);
+  expect(findForbidden(never, await lockOf(service({ mode: "report" })))).toEqual([
+    "data from get_user may reach send_mail as clerk",
+  ]);
 });
 
 const NEVER = parseNever('{ "flow": ["*untrusted -> *destructive"] }');

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import type { Admin, EvidencePart } from "@patchbay/control-plane/admin";
-import type { AccessLock, AccessMatrix } from "@patchbay/functions/access";
+import type { AccessLock, AccessMatrix, FlowPair, JudgedCall } from "@patchbay/functions/access";
 import type { Service } from "@patchbay/functions";
 import { createFolder, type EvidenceFolder } from "@patchbay/access-lab/evidence/folder";
 import { readmeOf } from "@patchbay/access-lab/evidence/readme";
@@ -19,8 +19,13 @@ import { explore } from "@patchbay/access-lab/search/explore";
 import { DEFAULTS } from "@patchbay/access-lab/search/search";
 import { launchJudge } from "../../search-child.ts";
 import type { AccessOptions } from "./options.ts";
-import { withEvidence } from "./records.ts";
+import { isRemote, withCalls, withEvidence } from "./records.ts";
 import type { Loaded } from "./gaps.ts";
+import { NO_ROLE } from "./what-if.ts";
+
+/** Stored calls that the data-flow rules are replayed on, and the runs named for a pair. */
+const CALLS = 10_000;
+const EXAMPLES = 3;
 
 /** A loaded service and its current access. */
 export interface Examined extends Loaded {
@@ -42,6 +47,7 @@ export async function writeEvidence(examined: Examined, options: AccessOptions):
     ...(await writeAccess(folder, examined)),
     ...(await writeAttacks(folder, examined)),
   ];
+  await writePairs(folder, examined, options);
   await writeSearch(folder, examined);
   const versions = await versionsOf(examined.path);
   await folder.write("versions.json", versions);
@@ -83,6 +89,33 @@ async function writeAccess(folder: EvidenceFolder, { path, matrix, lock }: Exami
     ...changes.map(({ kind, sentence }) => `${kind}: ${sentence}`),
     ...forbidden.map((sentence) => `forbidden: ${sentence}`),
   ];
+}
+
+/** Each pair of a data-flow source and sink, with the stored runs in which the rules stopped a call. */
+async function writePairs(
+  folder: EvidenceFolder,
+  { service, matrix }: Examined,
+  options: AccessOptions,
+): Promise<void> {
+  if (!matrix.flows) return;
+  const pairs = matrix.flows.pairs.map((pair) => ({ ...pair, runIds: [] as string[] }));
+  const { agent } = options;
+  const note = async (calls: AsyncIterable<JudgedCall>) => {
+    for await (const { runId, role = NO_ROLE, functionName, flows: [found] = [] } of calls) {
+      if (!found || found.mode === "report") continue;
+      const label = found.fault.rule === "secret" ? "secret" : "untrusted";
+      const isMet = (pair: FlowPair): boolean =>
+        pair.role === role && pair.sink === functionName && pair.label === label && found.after.includes(pair.source);
+      for (const pair of pairs.filter(isMet)) {
+        if (pair.proof === "open") pair.proof = "tested";
+        if (pair.runIds.length < EXAMPLES && !pair.runIds.includes(runId)) pair.runIds.push(runId);
+      }
+    }
+  };
+  const asked = { ...options, last: CALLS };
+  if (agent !== undefined && !isRemote(options))
+    await withCalls(service, asked, agent, note, { flows: [service.manifest] });
+  await folder.write("flows.json", pairs);
 }
 
 async function besides(path: string, name: string): Promise<string | undefined> {

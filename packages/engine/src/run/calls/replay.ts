@@ -1,5 +1,5 @@
 import { type FlowFinding, flowFault, labelsIn, labelsOf } from "@patchbay/access";
-import type { Manifest, StoredCall } from "@patchbay/protocol";
+import type { FlowFault, Manifest, StoredCall } from "@patchbay/protocol";
 import { canonicalJson } from "@patchbay/kit";
 import type { RunRecord } from "../../ports/records.ts";
 import type { Store } from "../../ports/store/stores.ts";
@@ -56,12 +56,18 @@ async function replayRun(
       if (!one) continue;
       const mode = endingOf(one, run);
       const fault = mode && flowFault(one, call.arguments, facts);
-      if (fault && of === runId) findings.set(call.callId, { mode, fault });
+      if (fault && of === runId) findings.set(call.callId, { mode, fault, after: sourcesOf(fault, ended) });
       for (const [value, isText] of writtenBy(call, one, facts, fault && mode)) written.set(value, isText);
     }
     ended.push(...ofTurn.filter(({ call }) => call.outcome));
   }
   return findings;
+}
+
+function sourcesOf({ rule }: FlowFault, ended: readonly PastCall[]): string[] {
+  const label = rule === "secret" ? "secret" : "untrusted";
+  const sources = ended.filter(({ call }) => (call.outcome?.flow?.[label] ?? []).length > 0);
+  return [...new Set(sources.map(({ call }) => call.functionName))];
 }
 
 /** Gives stored results the labels of a function set, where these differ from those of the set that returned them. */
