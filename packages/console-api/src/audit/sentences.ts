@@ -27,6 +27,7 @@ const RULES: Record<string, string> = {
   authorize: "its authorize check denied the call",
   context: "the context of the query does not match its schema",
   input: "the arguments do not match its schema",
+  flow: "the data-flow rules do not allow it",
   hook: "the service's beforeCall hook refused it",
   refused: "a hook of the service rejected it",
   role_not_allowed: "the key is pinned to other roles",

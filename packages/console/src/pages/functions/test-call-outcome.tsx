@@ -134,6 +134,7 @@ const RULES: Record<string, (fn: ConsoleFunction, role: string | undefined) => s
   input: () => "The arguments do not match its schema; the handler did not run.",
   authorize: (_, role) =>
     `The role list lets ${role === undefined ? "a query without a role" : `role ${role}`} call it, but its authorize check denied this call; the handler did not run.`,
+  flow: () => "The data-flow rules do not allow this call; the handler did not run.",
   hook: () => "The service's beforeCall hook refused this call; the handler did not run.",
 };
 
