@@ -15,7 +15,11 @@ const asReceived = json
     "The arguments that the handler received, if they differ from the call's: with defaults, without dropped members.",
   );
 const succeeded = flag("True if the handler returned a result.");
-const result = json.optional().describe("What the handler returned, without restricted fields, if it succeeded.");
+const result = json
+  .optional()
+  .describe(
+    "What the handler returned, without restricted fields, if it succeeded. Absent if the service withholds it.",
+  );
 const reason = text("Why the run has no answer.");
 const runCode = z.enum(RUN_ERROR_CODES).describe("Which failure ended the run.");
 const { approvalId, expiresAt, by, reason: askedBecause, parameters: asked } = approvalRequestMembers;

@@ -28,6 +28,7 @@ export const FlowRules = z.object({
   ),
   untrusted: optionalTexts("Paths in results that strangers can write, as the output schema labels them."),
   secret: optionalTexts("Paths in results that must not leave the owner's systems."),
+  withheld: optionalFlag("True if no client gets a result before a `beforeAnswer` hook has allowed the answer."),
   verbs: optionalTexts("Words by which callers ask for the function, besides its name."),
 });
 export type FlowRules = z.infer<typeof FlowRules>;
@@ -36,6 +37,7 @@ export type FlowRules = z.infer<typeof FlowRules>;
 export const ResultLabels = z.object({
   untrusted: optionalTexts("Paths in the result that strangers can write, such as `[].body`; `$` for everything."),
   secret: optionalTexts("Paths in the result that must not leave the owner's systems."),
+  withheld: optionalFlag("True if no client gets it before a `beforeAnswer` hook has allowed the answer."),
   tag: optionalText("The runtime's proof of the labels and the trusted values. Absent without a flow key."),
 });
 export type ResultLabels = z.infer<typeof ResultLabels>;

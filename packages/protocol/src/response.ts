@@ -10,7 +10,11 @@ export const ToolCall = z.object({
     "The arguments that the handler received, or without a handler the model's: a string if they are not JSON.",
   ),
   success: flag("True if the handler returned a result."),
-  result: json.optional().describe("What the handler returned, without restricted fields. Only if `success` is true."),
+  result: json
+    .optional()
+    .describe(
+      "What the handler returned, without restricted fields. Only if `success` is true, and absent if the service withholds it.",
+    ),
   errorMessage: optionalText("Why the call failed, as the model reads it. Only if `success` is false."),
   code: z.enum(CALL_ERROR_CODES).optional().describe("Which failure it was. Only if `success` is false."),
 });

@@ -66,6 +66,7 @@ const SERVICE_OPTIONS: Checks = {
   exampleQueries: null,
   records: FUNCTION,
   flows: null,
+  results: null,
   functions: [Array.isArray, "must be a list of functions that defineFunction() returned."],
 };
 

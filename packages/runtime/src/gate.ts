@@ -102,9 +102,13 @@ export function createGate({ functions, parseContext, beforeCall }: GateSetup) {
 /** The outcome with the labels of its function. What a stranger can write, an error may repeat. */
 function labelled({ manifest, labels }: FunctionDefinition<never>, outcome: CallOutcome): CallOutcome {
   const rules = labelsOf(manifest);
-  if (!rules) return outcome;
-  const own = outcome.ok ? labels?.of(outcome.value) : undefined;
-  const all = { ...own, ...(rules.untrusted?.includes("$") && { untrusted: ["$"] }) };
+  const own = rules && outcome.ok ? labels?.of(outcome.value) : undefined;
+  const isWithheld = manifest.flow?.withheld === true;
+  const all = {
+    ...own,
+    ...(rules?.untrusted?.includes("$") && { untrusted: ["$"] }),
+    ...(isWithheld && { withheld: true }),
+  };
   return Object.keys(all).length > 0 ? { ...outcome, flow: all } : outcome;
 }
 

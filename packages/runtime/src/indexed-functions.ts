@@ -5,10 +5,15 @@ import type { FunctionDefinition } from "./function.ts";
 import { defaultLog } from "./log.ts";
 import type { Schema } from "./schema/schema.ts";
 
+interface InService {
+  flows: FlowOptions | undefined;
+  where: string;
+}
+
 /** A service's functions by name, with the service's data-flow mode. Throws `DefinitionError` for a mistake. */
 export function indexFunctions(
   definitions: readonly FunctionDefinition<never>[],
-  { context, flows, where }: { context: Schema | undefined; flows: FlowOptions | undefined; where: string },
+  { context, flows, withheld, where }: { context: Schema | undefined; withheld: boolean } & InService,
 ): Map<string, FunctionDefinition<never>> {
   if (definitions.length > LIMITS.functionsPerService)
     throw new DefinitionError(
@@ -25,8 +30,9 @@ export function indexFunctions(
       throw new DefinitionError(
         `${where}: function "${name}" was defined for another context. Give the service the schema that functionsFor() received.`,
       );
-    const manifest = withFlows(definition.manifest, flows, where);
-    byName.set(name, flows ? Object.freeze({ ...definition, manifest }) : definition);
+    const ruled = withFlows(definition.manifest, flows, where);
+    const manifest = withheld ? { ...ruled, flow: { ...ruled.flow, withheld } } : ruled;
+    byName.set(name, manifest === definition.manifest ? definition : Object.freeze({ ...definition, manifest }));
   }
   return byName;
 }

@@ -17,7 +17,7 @@ import { prepareContext } from "./context.ts";
 import { checkExampleQueries, checkRole, checkRoles, checkServiceOptions } from "./definition-checks.ts";
 import { DefinitionError } from "./errors.ts";
 import type { FunctionDefinition } from "./function.ts";
-import { checkFlows, type FlowOptions } from "./flow/options.ts";
+import { checkFlows, checkResults, type FlowOptions } from "./flow/options.ts";
 import { indexFunctions, warnOfSharedNames } from "./indexed-functions.ts";
 import { createGate } from "./gate.ts";
 import { type AnswerHook, type CallHook, type QueryHook, runHook } from "./hooks.ts";
@@ -122,6 +122,12 @@ export interface ServiceOptions<C extends Schema | undefined> {
    */
   flows?: FlowOptions;
   /**
+   * `"withhold"`: clients get no result, no text of a failed handler and no progress before `beforeAnswer` has allowed
+   * the answer, and none if it refuses or replaces a text. Calls without a model give no result. The console has all.
+   * Default: results are sent at once.
+   */
+  results?: "withhold";
+  /**
    * The functions from `defineFunction`: at most 200, each name once, else a `DefinitionError`. A warning names
    * functions with the same name for models and MCP clients, such as `a.b` and `a_b`. The agent's other connected
    * services share the limit.
@@ -134,7 +140,8 @@ export function defineService<C extends Schema | undefined = undefined>(options:
   const where = checkServiceOptions(options);
   const { context, subject, modelContext, beforeQuery, beforeAnswer, beforeCall, records } = options;
   const flows = checkFlows(options.flows, where);
-  const functions = indexFunctions(options.functions, { context, flows, where });
+  const withheld = checkResults(options.results, beforeAnswer, where);
+  const functions = indexFunctions(options.functions, { context, flows, withheld, where });
   warnOfSharedNames([...functions.keys()], options.name);
   const parseContext = context === undefined ? undefined : createParser(context, "input", `${where}: context`);
   const manifest = describeService(options, functions, { parseContext, where });

@@ -26,6 +26,7 @@ export function compareFlow(
     { before: was.by, after: is.by, of: "approver", isLimit: false },
   ];
   const foreign = was.foreign && !is.foreign ? [say("widening", `${name} is not foreign any more`)] : [];
+  const sent = was.withheld && !is.withheld ? [say("widening", `results of ${name} are not withheld any more`)] : [];
   const lists = was.mode !== undefined && is.mode !== undefined ? [...limits, ...reliefs] : limits;
   const [strange, isStrange] = [was.returns === "untrusted", is.returns === "untrusted"];
   return [
@@ -34,6 +35,7 @@ export function compareFlow(
       ? []
       : [say(strange ? "widening" : "narrowing", `${name} returns ${is.returns ?? "trusted"} data`)]),
     ...foreign,
+    ...sent,
     ...lists.flatMap(({ of, isLimit, before = [], after = [] }) => [
       ...before
         .filter((one) => !after.includes(one))
@@ -112,10 +114,11 @@ function sureness(label: FlowPair["label"], one: LockedFunction): Pick<FlowPair,
 
 /** A function's labels and targets in one line: `untrusted; to caller; sends body`. Undefined without any. */
 export function describeFlow({ flow = {} }: Pick<LockedFunction, "flow">): string | undefined {
-  const { targets = {}, sends = [], secret = [] } = flow;
+  const { targets = {}, sends = [], secret = [], withheld } = flow;
   const parts = [
     ...(isSource({ flow }) ? ["untrusted"] : []),
     ...(secret.length > 0 ? ["secret"] : []),
+    ...(withheld ? ["withheld"] : []),
     ...Object.entries(targets).map(([member, from]) => `${member} ${from}`),
     ...(sends.length > 0 ? [`sends ${sends.join(", ")}`] : []),
   ];

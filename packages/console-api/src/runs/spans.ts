@@ -165,7 +165,7 @@ function callEnding({ run }: RunParts, call: TimedCall, manifest: Manifest | und
   if (!outcome && run.finishedAt === undefined) return { state: "running" };
   if (outcome?.ok) return { state: "ok" };
   // Also for a call without an outcome whose run has ended.
-  const { code = null, errorMessage = null } = outcomeFields(call);
+  const { code = null, errorMessage = null } = outcomeFields(call, true);
   const rule = outcome && refusalOf(outcome);
   if (rule === undefined) return { state: failureOf(code), code, errorMessage };
   const roles = manifest?.functions.find(({ name }) => name === functionName)?.roles;

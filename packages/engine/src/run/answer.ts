@@ -11,7 +11,7 @@ import { type JsonValue, present } from "@patchbay/kit";
 import type { CallRecord, RunRecord, TurnRecord } from "../ports/records.ts";
 import { isPending, requestOf } from "./calls/approval.ts";
 import type { RunFailure } from "./run-failure.ts";
-import type { Progress } from "./state.ts";
+import type { Progress, RunState } from "./state.ts";
 
 /** A run's end: the query endpoint's body, and a stream's last event. */
 export interface Ending {
@@ -21,6 +21,9 @@ export interface Ending {
 
 /** Warns that an answer is not complete. */
 export const CUT_ANSWER = "The answer was cut by maxTokens";
+/** Warns that results are missing. A turn stores it once a hook has replaced a text. */
+export const WITHHELD =
+  "Results are withheld: no hook of their service has allowed the answer, with all texts before it, as it was";
 
 type AnswerLimits = Pick<OperatorLimits, "runResultBytes">;
 
@@ -28,7 +31,7 @@ type AnswerLimits = Pick<OperatorLimits, "runResultBytes">;
 const ANSWER_ROOM_BYTES = 524_288;
 
 export function answered(
-  state: Progress,
+  state: Progress & Pick<RunState, "answerHooks">,
   { text: response, structured }: { text: string; structured?: JsonValue },
   executionTimeMs: number,
   { runResultBytes }: AnswerLimits,
@@ -40,7 +43,7 @@ export function answered(
     response,
     ...present({ structured }),
     errorMessage: "",
-    ...common(run, executionTimeMs, state, roomBytes),
+    ...common(run, executionTimeMs, { ...state, passed: state.answerHooks.length > 0 }, roomBytes),
   };
   const { success: _, errorMessage: __, code: ___, ...rest } = result;
   return { result, event: { type: "finalResponse", ...rest } };
@@ -77,13 +80,15 @@ export function failed(
 function common(
   run: RunRecord,
   executionTimeMs: number,
-  state: Progress | undefined,
+  state: (Progress & { passed?: boolean }) | undefined,
   roomBytes: number,
   further: readonly string[] = [],
 ) {
   const warnings = [...(state?.warnings ?? run.request.warnings), ...further];
   const calls = (state?.calls ?? []).toSorted(inAskedOrder);
-  const toolInteractions = fitting(calls, roomBytes).map(toolCallOf);
+  const isReleased = state?.passed === true && !warnings.includes(WITHHELD);
+  const toolInteractions = fitting(calls, roomBytes).map((call) => toolCallOf(call, isReleased));
+  if (!isReleased && !warnings.includes(WITHHELD) && calls.some(isWithheld)) warnings.push(WITHHELD);
   const leftOut = calls.length - toolInteractions.length + (state?.leftOut ?? 0);
   if (leftOut > 0) warnings.push(`The answer leaves out ${leftOut} calls of the run. Its events list them.`);
   return {
@@ -106,31 +111,43 @@ function fitting(calls: CallRecord[], roomBytes: number): CallRecord[] {
   return fitted < 0 ? calls : calls.slice(0, fitted);
 }
 
-/** A call's bytes in the answer. The process that received its result knows the result's size. */
+/** A call's bytes in the answer, with its result. The process that received its result knows the result's size. */
 function shownBytes(call: CallRecord): number {
   const { outcome, valueBytes } = call;
-  if (!outcome?.ok || valueBytes === undefined) return bytesOf(toolCallOf(call));
-  return valueBytes + bytesOf(toolCallOf({ ...call, outcome: { ...outcome, value: null } }));
+  if (!outcome?.ok || valueBytes === undefined) return bytesOf(toolCallOf(call, true));
+  return valueBytes + bytesOf(toolCallOf({ ...call, outcome: { ...outcome, value: null } }, true));
 }
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
-function toolCallOf(call: CallRecord): ToolCall {
-  return { toolName: call.functionName, parameters: parametersOf(call), ...outcomeFields(call) };
+function toolCallOf(call: CallRecord, isReleased: boolean): ToolCall {
+  return { toolName: call.functionName, parameters: parametersOf(call), ...outcomeFields(call, isReleased) };
 }
+
+/** The runtime says so with the outcome, which is stored with the call: it holds after a crash and for a retry. */
+const isWithheld = ({ outcome }: CallRecord): boolean => outcome?.flow?.withheld === true;
 
 /** The arguments that the handler got, if the runtime sent them; else those that the model wrote. */
 export const parametersOf = ({ arguments: asked, outcome }: CallRecord): JsonValue => outcome?.input ?? asked;
 
-/** How a call ended, or that its run ended before it, in the fields that `toolInteractions` and `toolResult` share. */
-export function outcomeFields(call: CallRecord): Pick<ToolCall, "success" | "result" | "errorMessage" | "code"> {
+/**
+ * How a call ended, or that its run ended before it, in the fields that `toolInteractions` and `toolResult` share. The
+ * only place that decides whether a withheld result, or the text of a failed handler, is sent.
+ */
+export function outcomeFields(
+  call: CallRecord,
+  isReleased = false,
+): Pick<ToolCall, "success" | "result" | "errorMessage" | "code"> {
   const { outcome } = call;
   if (!outcome)
     return { success: false, errorMessage: "The run ended before the function answered.", code: "cancelled" };
-  if (outcome.ok) return { success: true, result: outcome.value };
-  return { success: false, errorMessage: outcome.message, code: outcome.code };
+  const isHidden = !isReleased && isWithheld(call);
+  if (outcome.ok) return { success: true, ...(!isHidden && { result: outcome.value }) };
+  const { code, message } = outcome;
+  return { success: false, errorMessage: isHidden && code === "function_failed" ? FAILED : message, code };
 }
 
+const FAILED = "The function failed, and its text is withheld.";
 const WAITS: CallOutcome = { ok: false, code: "approval_required", message: MESSAGES.approval_required };
 
 /** The response while a run waits for approvals. A decided call does not run before the last decision. */

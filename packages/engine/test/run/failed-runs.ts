@@ -11,7 +11,7 @@ export const paid = ok({ paid: true });
 export const pay: ScriptedTurn = { text: "I pay.", calls: [["pay", { order: 7 }]] };
 export const manifest = manifestOf({ pay: "everyone" });
 
-type Core = Awaited<ReturnType<typeof startScripted>>;
+type Core = Pick<Awaited<ReturnType<typeof startScripted>>, "runs" | "caller" | "start" | "result">;
 
 export async function retried(
   core: Core,

@@ -98,6 +98,17 @@ export function checkFlows(flows: unknown, where: string): FlowOptions | undefin
   return { mode: mode as FlowOptions["mode"], by };
 }
 
+/** True if the service withholds results. Throws for another value, and without the hook that lets them pass. */
+export function checkResults(results: unknown, hook: unknown, where: string): boolean {
+  if (results === undefined) return false;
+  if (results !== "withhold") throw new DefinitionError(`${where}: results must be "withhold", or absent.`);
+  if (hook === undefined)
+    throw new DefinitionError(
+      `${where}: results: "withhold" needs a beforeAnswer hook, because only an answer that it allows lets results pass.`,
+    );
+  return true;
+}
+
 /** A function's manifest in a service with `flows`. Throws, or warns with `report`, where a call could act anywhere. */
 export function withFlows(manifest: FunctionManifest, flows: FlowOptions | undefined, where: string): FunctionManifest {
   if (!flows) return manifest;

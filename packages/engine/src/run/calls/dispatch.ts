@@ -110,13 +110,7 @@ export function calledEvents(records: readonly CallRecord[]): RunEvent[] {
 function resultEvent(call: CallRecord): RunEvent {
   const { functionName: toolName, callId: toolCallId, outcome } = call;
   const parameters = outcome?.input;
-  return {
-    type: "toolResult",
-    toolName,
-    toolCallId,
-    ...present({ parameters }),
-    ...outcomeFields(call),
-  };
+  return { type: "toolResult", toolName, toolCallId, ...present({ parameters }), ...outcomeFields(call) };
 }
 
 /**
@@ -276,7 +270,7 @@ function deliver(
   { gateway, journal, remainingMs, signal, trace }: ActiveCall,
   { recover, flow }: { recover: boolean; flow: FlowVerdict | undefined },
 ): Promise<Delivery> {
-  const { timeoutMs } = functions.get(call.functionName)!;
+  const { timeoutMs, flow: rules } = functions.get(call.functionName)!;
   const order: CallOrder = {
     ...addressOf(run, call),
     functionName: call.functionName,
@@ -292,7 +286,9 @@ function deliver(
   };
   const options = {
     signal,
-    onProgress: (data: JsonValue) => journal.live({ type: "toolProgress", toolCallId: call.callId, data }),
+    onProgress(data: JsonValue): void {
+      if (!rules?.withheld) journal.live({ type: "toolProgress", toolCallId: call.callId, data });
+    },
     onSent: (at: number) => void (call.sentAt = at),
   };
   if (!recover) return gateway.deliver(order, options);

@@ -2,6 +2,7 @@ import { type HookCall, type HookVerdict, LIMITS, type ServiceHooks } from "@pat
 import { type JsonObject, type JsonValue, parseJson } from "@patchbay/kit";
 import type { ModelCall, ModelTurn } from "../../ports/model-provider.ts";
 import { type Caller, callerOf } from "../../ports/records.ts";
+import { WITHHELD } from "../answer.ts";
 import { RunFailure } from "../run-failure.ts";
 import type { ActiveRun, NextTurn, RunState } from "../state.ts";
 import { withoutEcho } from "./request.ts";
@@ -73,7 +74,7 @@ export async function checkTurn(
 
 /** Each hook gets the text that the previous one returned. */
 async function checkPlaces(
-  { run, answerHooks }: RunState,
+  { run, answerHooks, functions }: RunState,
   written: ModelTurn,
   places: readonly Place[],
   context: HookContext,
@@ -99,7 +100,9 @@ async function checkPlaces(
   let turn = written;
   for (const [i, { text, put }] of places.entries())
     if (shown[i] !== text) turn = put(withoutEcho(turn), shown[i] ?? "");
-  return turn;
+  // Results may have what the hook replaced.
+  const withholds = turn !== written && [...functions.values()].some(({ flow }) => flow?.withheld);
+  return withholds ? { ...turn, warnings: [...(turn.warnings ?? []), WITHHELD] } : turn;
 }
 
 async function askHook(

@@ -64,7 +64,12 @@ export const callFunction = (
       if (!fn) throw unknownTool(tool);
       if (!call) return failed(answer, answer.errorMessage, answer.code);
       if (!call.success) return failed(answer, call.errorMessage ?? "", call.code);
-      const { result = null } = call;
+      const { result } = call;
+      if (result === undefined)
+        return {
+          content: [{ type: "text", text: "The function ran. Its result is withheld." }],
+          _meta: metaOf(answer),
+        };
       const text = typeof result === "string" ? result : JSON.stringify(result);
       return { content: [{ type: "text", text }], structuredContent: result, _meta: metaOf(answer) };
     },

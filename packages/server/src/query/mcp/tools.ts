@@ -46,13 +46,14 @@ function makeTools({ functions, role }: RoleFunctions) {
 }
 
 function toolOf(fn: FunctionManifest, name: string, role: string | undefined, steps: Steps): Tool {
-  const { title, description, effect, idempotent, openWorld = false } = fn;
+  const { title, description, effect, idempotent, openWorld = false, flow } = fn;
   const writes = effect !== "read";
   return {
     name,
     description,
     inputSchema: wireSchema(fn.inputSchema) as Tool["inputSchema"],
-    ...present({ title, outputSchema: outputSchemaFor(fn, role, steps) }),
+    // A client compares results with the schema, and gets none that is withheld.
+    ...present({ title, outputSchema: flow?.withheld ? undefined : outputSchemaFor(fn, role, steps) }),
     annotations: {
       ...present({ title }),
       readOnlyHint: !writes,
