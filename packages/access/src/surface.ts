@@ -72,6 +72,9 @@ function functionSurface(declared: FunctionManifest, columns: readonly string[],
 
 function flowSurface({ flow, openWorld = false }: FunctionManifest): FlowRules | undefined {
   if (!flow) return undefined;
+  // Tools of other servers have these, and without a mode they decide nothing.
+  const { foreign: _, returns: __, ...rules } = flow;
+  if (Object.keys(rules).length === 0) return undefined;
   const { targets, mode, returns = openWorld ? "untrusted" : "trusted", ...lists } = flow;
   const sorted = Object.entries(lists).map(
     ([name, list]) => [name, Array.isArray(list) ? list.toSorted() : list] as const,

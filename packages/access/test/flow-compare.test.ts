@@ -99,3 +99,9 @@ test.each([
     { source: "read", sink: "send", proof },
   ]);
 });
+
+test("a tool of another server decides nothing in a service without a mode, and its lock does not change", () => {
+  const lockOf = (flow?: FlowRules) => accessSurface(service(flow)).functions;
+
+  expect(lockOf({ foreign: true, returns: "untrusted" })).toEqual(lockOf());
+});

@@ -184,9 +184,8 @@ function toOptions(
     description: visibleText(tool.description ?? "").trim() || `The tool ${visibleText(tool.name)}.`,
     ...(title !== "" && { title }),
     ...(options.trust === "annotations" && { effect: effectOf(tool) }),
-    // The server's operator may write its texts, results and errors.
-    returns: "untrusted",
     foreign: true,
+    returns: "untrusted",
     ...override,
     input: readForeignSchema(tool.inputSchema, `${where}: inputSchema`, visibleText),
     ...(output !== undefined && { output }),
