@@ -5,6 +5,10 @@ import { flag, optionalFlag, optionalText, optionalTexts, text, texts } from "./
 export const FLOW_MODES = ["report", "ask", "deny"] as const;
 export type FlowMode = (typeof FLOW_MODES)[number];
 
+/** What a run may have received: what strangers can write, and what must not leave. */
+export const FLOW_LABELS = ["untrusted", "secret"] as const;
+export type FlowLabel = (typeof FLOW_LABELS)[number];
+
 /** A function's data-flow rules, in the manifest. */
 export const FlowRules = z.object({
   mode: z

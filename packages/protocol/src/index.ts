@@ -40,6 +40,7 @@ export {
 } from "./frames.ts";
 export {
   CallFlow,
+  FLOW_LABELS,
   FLOW_MODES,
   FlowEvidence,
   FlowFault,
@@ -48,6 +49,7 @@ export {
   FlowRules,
   FlowSource,
   ResultLabels,
+  type FlowLabel,
 } from "./flow.ts";
 export { CallOutcome, isProvisional, ErrorReport } from "./outcome.ts";
 export { LiveEvent, LocalEvent, modelStatusText, RunEvent } from "./events.ts";

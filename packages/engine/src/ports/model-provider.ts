@@ -1,4 +1,4 @@
-import type { AgentSettings, Effect, Reasoning } from "@patchbay/protocol";
+import type { AgentSettings, Effect, FlowLabel, Reasoning } from "@patchbay/protocol";
 import { PROVIDERS } from "@patchbay/protocol/providers";
 import { type JsonObject, type JsonValue, present } from "@patchbay/kit";
 
@@ -53,8 +53,10 @@ export interface Echo {
 
 /** One message in a conversation, the same for every provider. */
 export type Message =
-  /** `preface` is data in addition to the user's text: role and context. */
-  | { role: "user"; text: string; preface?: string }
+  /**
+   * `preface` is data in addition to the user's text: role and context. `labels`, in a run's history: what it has received. Not sent.
+   */
+  | { role: "user"; text: string; preface?: string; labels?: readonly FlowLabel[] }
   | { role: "assistant"; text: string; calls: ModelCall[]; echo?: Echo }
   /** The results for all calls in the assistant message before, in the same order. */
   | { role: "results"; results: ModelResult[] };

@@ -231,7 +231,7 @@ export interface TurnTiming {
 }
 
 /** A call's attempt that was followed by another one. Times are milliseconds by the database's clock. */
-export interface EarlierAttempt {
+export interface EarlierAttempt extends Pick<CallOutcome, "flow"> {
   attempt: number;
   instanceId: string;
   /** When its frame was sent; absent when it was not sent or the time is unknown. */
@@ -243,7 +243,7 @@ export interface EarlierAttempt {
    * call.
    */
   ended: "undelivered" | "unknown" | "failed" | "approval";
-  /** Why it failed, and the time until the next attempt. */
+  /** Why it failed, with the labels `flow`, and the time until the next attempt. */
   message?: string;
   retryAfterMs?: number;
 }

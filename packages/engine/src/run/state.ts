@@ -1,4 +1,4 @@
-import { type FunctionManifest, type Manifest, type ServiceHooks } from "@patchbay/protocol";
+import { type FlowLabel, type FunctionManifest, type Manifest, type ServiceHooks } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import { hooksOf } from "../ports/function-gateway.ts";
 import {
@@ -54,6 +54,8 @@ export interface Progress {
   /** In a retry: how many of the first calls and turns belong to the runs that it continues. */
   readonly continuedCalls?: number;
   readonly continuedTurns?: number;
+  /** As in {@link FlowMemory}. Later runs of the thread inherit it. */
+  labels?: ReadonlySet<FlowLabel>;
   /** How many calls were not loaded. */
   readonly leftOut?: number;
 }
@@ -64,10 +66,13 @@ export interface PastCall {
   call: CallRecord;
 }
 
-/** What a run knows for data-flow rules: its caller's texts, and the calls of the thread's earlier runs. */
+/** What a run knows for data-flow rules: its caller's texts, and earlier calls. */
 export interface FlowMemory {
   words: readonly string[];
+  /** Of the thread's earlier runs, and of those that a retry continues. */
   earlier: readonly PastCall[];
+  /** What the run has received. Calls of runs that the model is not sent any more are not in `earlier`. */
+  labels: Set<FlowLabel>;
 }
 
 /** The agent loop's state; rebuilt from the store after a crash. */

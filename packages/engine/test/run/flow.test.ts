@@ -3,6 +3,7 @@ import { type JsonValue, present } from "@patchbay/kit";
 import { expect, test } from "vitest";
 import { until } from "@patchbay/test-support/inbox";
 import type { Delivery } from "../../src/ports/function-gateway.ts";
+import { ModelError } from "../../src/ports/model-provider.ts";
 import { memoryStore, startCore } from "./core.ts";
 import { fakeGateway, manifestOf } from "./fake-gateway.ts";
 import { scriptedModel } from "./scripted-model.ts";
@@ -221,4 +222,29 @@ test("a service without rules reads nothing of earlier runs for them", async () 
 
   expect(reads).toBe(0);
   expect(gateway.orders.every((order) => order.flow === undefined)).toBe(true);
+});
+
+test("after a retry, results have the run that their tags name", async () => {
+  await using store = await memoryStore();
+  const manifest = bank();
+  const [find] = manifestOf({ find_contact: "everyone" }).functions;
+  manifest.functions.push({ ...find!, effect: "read" });
+  const contact: CallOutcome = { ok: true, value: { name: "Bob", account: "acc-5" }, flow: { tag: "proof" } };
+  const gateway = fakeGateway(manifest, () => ({ kind: "outcome", outcome: contact }));
+  const { catalog } = scriptedModel([
+    { calls: [["find_contact", { name: "Bob" }]] },
+    { fail: new ModelError("authentication", "the key is wrong") },
+    { calls: [["pay_bill", { account: "acc-5" }]] },
+    { text: "Done." },
+  ]);
+  manifest.functions[1]!.flow!.targets = { account: "trusted" };
+  await using core = await startCore({ models: catalog, gateway: gateway.gateway, store });
+
+  const { runId } = await core.query("Pay Bob.");
+  await core.result((await core.runs.retry(core.caller, runId, {}))!);
+
+  expect(gateway.orders.at(-1)).toMatchObject({
+    functionName: "pay_bill",
+    flow: { results: [{ runId, tag: "proof" }] },
+  });
 });

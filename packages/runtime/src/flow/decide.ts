@@ -10,12 +10,15 @@ export function flowDecision(
   manifest: FunctionManifest,
   given: JsonValue,
   { context, flow = UNKNOWN }: { context: JsonObject; flow?: CallFlow | undefined },
-): { fault: FlowFault; asks: boolean; reason: string } | undefined {
+): { fault?: FlowFault; asks: boolean; reason: string } | undefined {
   const ending = flowEnding(manifest, flow.asks ? "ask" : "report");
   if (ending === undefined || ending === "report") return undefined;
   const words = callersWords(flow.words, [...contextForms(context)]);
   const written = new Set(flow.written);
   const results = flow.results.map((one) => withoutValues(one, written));
   const fault = flowFault(manifest, given, { ...flow, results, words });
-  return fault && { fault, asks: ending === "ask", reason: explainFlow(fault) };
+  const asks = ending === "ask";
+  if (fault) return { fault, asks, reason: explainFlow(fault) };
+  // The control plane has all calls of the thread, and this end only those with one of the call's values.
+  return flow.asks ? { asks, reason: "The data-flow rules do not allow this call without a person." } : undefined;
 }

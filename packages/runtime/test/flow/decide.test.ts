@@ -47,3 +47,18 @@ test("a call that the rules do not allow is asked of people, or refused where th
   const approval = { by: ["manager"], conditional: true, fourEyes: true, expiresInMs: 60_000 };
   expect(decide({ ...withMode("ask", []), approval }, said("Pay."))).toMatchObject({ asks: true });
 });
+
+test("a call that the control plane asks about needs a person, although this end sees no fault", () => {
+  const decision = decide(PAY, said("Pay acc-1.", { asks: true }));
+
+  expect(decision).toMatchObject({ asks: true, reason: expect.stringContaining("without a person") });
+  expect(decision).not.toHaveProperty("fault");
+  expect(decide(withMode("report", ["admin"]), said("Pay acc-1.", { asks: true }))).toMatchObject({ asks: true });
+});
+
+test("a function with an approval of its own asks the people whom that names", () => {
+  const approval = { by: ["clerk"], conditional: true, fourEyes: false, expiresInMs: 1_000 };
+
+  expect(decide({ ...withMode("ask", []), approval }, said("Pay."))).toMatchObject({ asks: true });
+  expect(decide({ ...withMode("deny", []), approval }, said("Pay."))).toMatchObject({ asks: false });
+});

@@ -27,7 +27,7 @@ const NOT_ACCEPTED = notRun("no runtime accepted the call.", NOT_RUN.notTaken);
 const GONE = notRun("it does not exist any more.", NOT_RUN.changed);
 
 /** How an attempt ended that another one may follow. */
-export type AttemptEnd = Pick<EarlierAttempt, "ended" | "message" | "retryAfterMs">;
+export type AttemptEnd = Pick<EarlierAttempt, "ended" | "message" | "flow" | "retryAfterMs">;
 
 /**
  * What follows a delivery: the call's outcome, or another attempt. Each delivered attempt starts the handler at most
@@ -53,7 +53,8 @@ export function afterDelivery(
     return { again: { ended: "unknown" } };
   const isRetry = manifest.retries !== undefined && outcome.code === "function_failed" && mayRepeat;
   if (retryAfterMs === undefined || !isRetry || retryAfterMs >= remainingMs) return { outcome };
-  return { again: { ended: "failed", message: outcome.message, retryAfterMs } };
+  const { message, flow } = outcome;
+  return { again: { ended: "failed", message, retryAfterMs, ...present({ flow }) } };
 }
 
 /**
@@ -89,7 +90,8 @@ export function offerPauseMs(call: CallRecord): number {
 export function outcomeSoFar(call: CallRecord): CallOutcome | undefined {
   const last = startedBefore(call).at(-1);
   if (last?.ended !== "failed") return last && UNKNOWN_OUTCOME;
-  return callFailure("function_failed", last.message ?? "The function failed.");
+  const { message = "The function failed.", flow } = last;
+  return { ...callFailure("function_failed", message), ...present({ flow }) };
 }
 
 /**

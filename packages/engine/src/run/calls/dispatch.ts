@@ -19,7 +19,7 @@ import { newId } from "../start/new-run.ts";
 import { type ActiveRun, callsOf, type RunState } from "../state.ts";
 import * as approvals from "./approval.ts";
 import * as attempts from "./attempts.ts";
-import { type FlowVerdict, judgeFlow } from "./flow.ts";
+import { type FlowVerdict, judgeFlow, withLabels } from "./flow.ts";
 import { permittedCall } from "./permits.ts";
 import { callEntries, deprecatedUse, disagreement } from "./journal.ts";
 import { createCallCounter, limitResult, NOT_RUN } from "./limits.ts";
@@ -192,7 +192,8 @@ async function attempt(
       if (flow?.refusal) call.outcome = flow.refusal;
       if (call.outcome) break;
     }
-    const delivery = await permitted.deliver(() => deliver(state, call, active, { recover, flow }), { recover });
+    const answer = await permitted.deliver(() => deliver(state, call, active, { recover, flow }), { recover });
+    const delivery = withLabels(state, manifest, answer);
     // The runtime treats the next attempt as the acknowledgement.
     if (delivery.kind !== "undelivered" && kept.answer?.instanceId === call.instanceId) kept.answer = undefined;
     if (delivery.kind === "outcome") kept.answer = addressOf(state.run, call);

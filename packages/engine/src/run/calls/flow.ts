@@ -7,6 +7,8 @@ import {
   flowEnding,
   type FlowFacts,
   flowFault,
+  labelsIn,
+  labelsOf,
   leavesOf,
   pathText,
   withoutValues,
@@ -15,17 +17,19 @@ import type {
   CallFlow,
   FlowEvidence,
   FlowFault,
+  FlowLabel,
   FlowMode,
   FlowNotice,
   FlowSource,
   FunctionManifest,
   Manifest,
 } from "@patchbay/protocol";
+import type { Delivery } from "../../ports/function-gateway.ts";
 import { type CallRecord, callerOf, type RunRecord } from "../../ports/records.ts";
 import { callFailure, type CallFailure } from "../../ports/refusal.ts";
 import type { HistoryEntry, RunStore } from "../../ports/store/run-store.ts";
 import { withRetry } from "../run-context.ts";
-import type { ActiveRun, FlowMemory, PastCall, RunState } from "../state.ts";
+import { type ActiveRun, type FlowMemory, functionsOf, type PastCall, type RunState } from "../state.ts";
 
 /** Characters of the caller that a call's frame has, the newest first. */
 const MOST_WORDS = 65_536;
@@ -33,26 +37,52 @@ const MOST_WORDS = 65_536;
 /** What a run needs for its data-flow rules. Undefined without rules, which then cost nothing. */
 export async function recallFlow(
   run: RunRecord,
-  { functions }: Manifest,
+  manifest: Manifest,
   history: readonly HistoryEntry[],
   runs: Pick<RunStore, "get" | "checkpoint">,
 ): Promise<FlowMemory | undefined> {
-  if (functions.every(({ flow }) => flow?.mode === undefined)) return undefined;
-  const { query, quoted = [] } = run.request;
+  if (manifest.functions.every(({ flow }) => flow?.mode === undefined)) return undefined;
+  const { query, quoted = [], retryOf } = run.request;
   const before = await Promise.all(
     history.map(async ({ runId }) => {
-      const [earlier, { calls }] = await Promise.all([runs.get(run.agentId, runId), runs.checkpoint(runId)]);
-      return { words: earlier ? [earlier.request.query] : [], calls: calls.map((call) => ({ runId, call })) };
+      const earlier = await runs.get(run.agentId, runId);
+      const continues = earlier?.request.retryOf?.continues ?? [];
+      return { words: earlier ? [earlier.request.query] : [], calls: await callsOf([...continues, runId], runs) };
     }),
   );
+  const labels = history.flatMap(({ messages: [first] }) => (first?.role === "user" ? (first.labels ?? []) : []));
+  const isToldMore = hasStrangersWords(run, functionsOf(run, manifest).visible);
   return {
+    labels: new Set<FlowLabel>([...labels, ...(isToldMore ? ["untrusted" as const] : [])]),
     words: [
       query,
       ...quoted.flatMap(({ from, text }) => (from === "user" ? [text] : [])),
       ...before.flatMap(({ words }) => words),
     ],
-    earlier: before.flatMap(({ calls }) => calls),
+    earlier: [...before.flatMap(({ calls }) => calls), ...(await callsOf(retryOf?.continues ?? [], runs))],
   };
+}
+
+async function callsOf(runIds: readonly string[], runs: Pick<RunStore, "checkpoint">): Promise<PastCall[]> {
+  const stored = await Promise.all(runIds.map((runId) => runs.checkpoint(runId)));
+  return stored.flatMap(({ calls }, i) => calls.map((call) => ({ runId: runIds[i]!, call })));
+}
+
+/** True for a run whose model reads a stranger's words before it calls anything. */
+const hasStrangersWords = ({ request }: Pick<RunRecord, "request">, functions: Iterable<FunctionManifest>): boolean =>
+  // What the client says that an assistant wrote, may repeat anything.
+  (request.quoted ?? []).some(({ from }) => from === "assistant") || [...functions].some(({ flow }) => flow?.foreign);
+
+/**
+ * A delivery with the labels of its function, where the runtime gives none: a service without `flows` does not, and another service of
+ * the agent may have them.
+ */
+export function withLabels({ flow }: RunState, one: FunctionManifest, delivery: Delivery): Delivery {
+  if (!flow || one.flow?.mode !== undefined || delivery.kind !== "outcome") return delivery;
+  const { outcome } = delivery;
+  if (!outcome.ok && outcome.code !== "function_failed") return delivery;
+  const rules = labelsOf({ ...one, flow: { ...one.flow, mode: "report" } })!;
+  return { kind: "outcome", outcome: { ...outcome, flow: { ...outcome.flow, ...labelsIn(rules, outcome) } } };
 }
 
 /** The decision of a function's data-flow rules on a call. */
@@ -76,7 +106,8 @@ export async function judgeFlow(
   const ended = endedBefore(state, call);
   const received = ended.map(evidenceOfPast);
   const written = await writtenIn(received, state.run.agentId, active);
-  const facts = factsOf(state, state.flow.words, ended, written);
+  const facts = factsOf(state, state.flow, ended, written);
+  if (facts.tainted) state.flow.labels.add("untrusted");
   const ending = call.approval ? undefined : endingOf(manifest, state.run);
   const fault = ending && flowFault(manifest, call.arguments, facts);
   const noted = writtenBy(call, manifest, facts, fault && ending);
@@ -107,21 +138,20 @@ export type Written = ReadonlyMap<string, boolean>;
 /** What a run has seen before a call: its caller's texts, and the calls that ended. */
 export function factsOf(
   { run: { request }, functions }: Pick<RunState, "run" | "functions">,
-  texts: readonly string[],
+  { words, labels }: Pick<FlowMemory, "words"> & { labels: ReadonlySet<FlowLabel> },
   ended: readonly PastCall[],
   written: Written,
 ): FlowFacts {
   const received = ended.map(evidenceOfPast);
   const isRepeated = (value: string): boolean => written.get(value) === true;
   return {
-    words: callersWords(texts, [...contextForms(callerOf(request).context)]),
+    words: callersWords(words, [...contextForms(callerOf(request).context)]),
     results: received.map((one) => withoutValues(one, written)),
     tainted:
-      // What the client says that an assistant wrote, may repeat anything.
-      (request.quoted ?? []).some(({ from }) => from === "assistant") ||
-      [...functions.values()].some(({ flow }) => flow?.foreign) ||
+      labels.has("untrusted") ||
+      hasStrangersWords({ request }, functions.values()) ||
       received.some((one) => one.untrusted.length > 0 || valuesOf(one).some(isRepeated)),
-    secret: received.some((one) => one.secret.length > 0),
+    secret: labels.has("secret") || received.some((one) => one.secret.length > 0),
     direct: request.testCall !== undefined,
   };
 }
@@ -165,8 +195,8 @@ async function writtenIn(results: readonly FlowEvidence[], agentId: string, acti
 
 const found = new WeakMap<FlowEvidence, [value: string, isText: boolean][]>();
 
-const endedBefore = ({ flow, calls, run: { runId } }: RunState, call: CallRecord): PastCall[] =>
-  [...flow!.earlier, ...calls.map((one) => ({ runId, call: one }))].filter(
+const endedBefore = ({ flow, calls, continuedCalls, run: { runId } }: RunState, call: CallRecord): PastCall[] =>
+  [...flow!.earlier, ...calls.slice(continuedCalls).map((one) => ({ runId, call: one }))].filter(
     (one) => one.call !== call && one.call.outcome,
   );
 

@@ -26,6 +26,9 @@ export function flowReplay(stores: Stores, agentId: string, manifest: Manifest):
   };
 }
 
+/** The whole thread is read again, so that its runs inherit nothing. */
+const NONE = new Set<never>();
+
 async function replayRun(
   { runs, runtimes }: Stores,
   { agentId, runId }: Pick<RunRecord, "agentId" | "runId">,
@@ -37,11 +40,12 @@ async function replayRun(
   const { threadId, ...scope } = historyScope(run);
   const { entries } = await runs.history(threadId, { before: runId, ...scope, maxBytes: Number.MAX_SAFE_INTEGER });
   const memory = (await recallFlow(run, manifest, entries, runs))!;
-  const stored = await Promise.all([...(run.request.retryOf?.continues ?? []), runId].map((id) => runs.checkpoint(id)));
+  const continues = run.request.retryOf?.continues ?? [];
+  const stored = await Promise.all([...continues, runId].map((id) => runs.checkpoint(id)));
   const calls = stored.flatMap((one) => one.calls.map((call) => ({ runId, call })));
   const recorded = await runtimes.getManifest(agentId, run.manifestHash ?? "");
   const label = labelling(manifest, recorded);
-  const past = [...memory.earlier, ...calls].map(label);
+  const past = [...memory.earlier.filter((one) => !continues.includes(one.runId)), ...calls].map(label);
   // Another service of the agent may have returned a result.
   const visible = [recorded, manifest].flatMap((set) => (set ? visibleFunctions(set, run.role) : []));
   const functions = new Map(visible.map((one) => [one.name, one]));
@@ -50,7 +54,7 @@ async function replayRun(
   const ended: PastCall[] = [];
   // The calls of one turn are decided before any of them runs.
   for (const ofTurn of Map.groupBy(past, (one) => `${one.runId} ${one.call.step}`).values()) {
-    const facts = factsOf({ run, functions }, memory.words, ended, written);
+    const facts = factsOf({ run, functions }, { words: memory.words, labels: NONE }, ended, written);
     for (const { runId: of, call } of ofTurn) {
       const one = functions.get(call.functionName);
       if (!one) continue;

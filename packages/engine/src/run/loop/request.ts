@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { type JsonValue, present } from "@patchbay/kit";
+import { FLOW_LABELS, type FlowLabel } from "@patchbay/protocol";
 import {
   type Echo,
   EXAMPLE_QUERIES,
@@ -201,12 +202,18 @@ function resultOf(call: CallRecord) {
 /** A longer run would fill a model's history by itself. */
 const MAX_HISTORY_BYTES = 100_000 * BYTES_PER_TOKEN;
 
+const isLabelled = ({ outcome }: CallRecord, label: FlowLabel): boolean => (outcome?.flow?.[label] ?? []).length > 0;
+
 /**
  * What later runs in the thread show from this one: no plans and no opaque blocks. From a very long run, only its query
  * and answer.
  */
 export function historyOf(state: Progress, answer: string): Message[] {
-  const question: Message = { role: "user", text: state.run.request.query };
+  const labels = FLOW_LABELS.filter(
+    (one) => state.labels?.has(one) || state.calls.some((call) => isLabelled(call, one)),
+  );
+  const isRuled = state.labels && labels.length > 0;
+  const question: Message = { role: "user", text: state.run.request.query, ...(isRuled && { labels }) };
   const messages: Message[] = [question];
   for (const turn of state.turns) {
     const calls = callsOf(state, turn.step);

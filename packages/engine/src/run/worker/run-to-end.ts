@@ -202,6 +202,7 @@ async function restore(progress: Progress, atHand: AtHand, { runs, runtimes, mod
   const { threadId, ...scope } = historyScope(run);
   const history = atHand.history ?? (await runs.history(threadId, { ...scope, maxBytes }));
   const flow = await recallFlow(run, manifest, history.entries, runs);
+  if (flow) progress.labels = flow.labels;
   return createState(progress, { ...atHand, ...chosen, manifest, history, flow });
 }
 
