@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
 
-/** A change to the product that a simulation must notice. */
+/** A change to the product that a test must notice. */
 export interface Mutant {
   name: string;
   /** Path under `packages`. */
@@ -12,7 +12,12 @@ export interface Mutant {
   replace: string;
 }
 
-const mutant = (name: string, file: string, find: string, replace: string): Mutant => ({ name, file, find, replace });
+export const mutant = (name: string, file: string, find: string, replace: string): Mutant => ({
+  name,
+  file,
+  find,
+  replace,
+});
 
 const engine = (file: string): string => `engine/src/run/${file}`;
 const LEASES = engine("worker/leases.ts");
@@ -103,9 +108,9 @@ export function mutated({ name, file, find, replace }: Mutant, text: string): st
 export const pathOf = ({ file }: Mutant): string => fileURLToPath(new URL(`../../packages/${file}`, import.meta.url));
 
 /** Replaces the mutant's text in modules that are imported from now on. No file changes. */
-export function applyMutant(name: string): void {
-  const one = MUTANTS.find((known) => known.name === name);
-  if (!one) throw new Error(`No mutant is named ${name}. Known: ${MUTANTS.map((known) => known.name).join(", ")}.`);
+export function applyMutant(name: string, mutants: readonly Mutant[] = MUTANTS): void {
+  const one = mutants.find((known) => known.name === name);
+  if (!one) throw new Error(`No mutant is named ${name}. Known: ${mutants.map((known) => known.name).join(", ")}.`);
   const path = pathOf(one);
   mutated(one, readFileSync(path, "utf8"));
   registerHooks({

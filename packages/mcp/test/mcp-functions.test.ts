@@ -23,14 +23,6 @@ describe("tools as functions", () => {
     });
   });
 
-  test("are a stranger's for data-flow rules, and the owner may say otherwise", async () => {
-    const own = { foreign: false, returns: "trusted" as const };
-    await using trusted = await openDesk({ roles: { add: "everyone" }, override: { add: own } });
-
-    expect(manifestOf(desk, "h_add").flow).toEqual({ foreign: true, returns: "untrusted" });
-    expect(manifestOf(trusted, "h_add").flow).toEqual({ returns: "trusted" });
-  });
-
   test("have the server's schema without keywords of other dialects", () => {
     expect(manifestOf(desk, "h_add").inputSchema).toEqual({
       type: "object",
