@@ -1,4 +1,5 @@
 import { defineFunction, defineService, type FlowOptions, untrusted } from "@patchbay/functions";
+import type { QueryResponse } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import type { Script, ScriptedCall, ScriptedTurn } from "@patchbay/test-support/providers";
@@ -203,4 +204,55 @@ test("the arguments of a direct call are the caller's", async () => {
   expect(answer.status).toBe(200);
   await answer.text();
   expect(paid).toEqual(["acc-5"]);
+});
+
+/** Fails once the calls are made, then obeys. */
+function failsAfter(...calls: ScriptedCall[]): { script: Script; next(call: ScriptedCall): void } {
+  const rest: ScriptedCall[] = [];
+  let hasFailed = false;
+  const script: Script = (request, turn) => {
+    const done = request.messages.filter(({ role }) => role === "results").length;
+    if (done < calls.length || hasFailed) return obeys(...calls, ...rest)(request, turn);
+    hasFailed = true;
+    return { error: { status: 401 } };
+  };
+  return { script, next: (call) => void rest.push(call) };
+}
+
+test.each([
+  ["the contact that the caller named", "acc-of-bob", { success: true }],
+  ["an account from a mail", "acc-666", { code: "denied" }],
+])("a retry judges a call with %s as its run would, by the results that it carries over", async (_, account, ends) => {
+  const { service, paid } = bank({ mode: "deny" });
+  const { script, next } = failsAfter(INBOX, find("Bob"));
+  next(pay(account));
+  await using system = await startContractSystem(script, { connected: false });
+  await system.connect(service, { flowKeys: [KEY] });
+  const { runId, code } = await system.query("Read my mail, then pay Bob.", { role: "user" });
+
+  const path = `/agents/${system.agentId}/runs/${runId}/retry`;
+  const answer = (await (await system.post(path, undefined, { prefer: "wait=60" })).json()) as QueryResponse;
+
+  expect(code).toBe("provider_error");
+  expect(answer.toolInteractions.at(-1)).toMatchObject({ toolName: "pay_bill", ...ends });
+  expect(paid).toEqual("success" in ends ? [account] : []);
+});
+
+test("a query after a retry remains tainted by what the failed run received", async () => {
+  const { service, paid } = bank(ASK);
+  const { script } = failsAfter(INBOX);
+  const next: Script = (request, turn) => {
+    const isNext = JSON.stringify(request.messages).includes("Is acc-771 mine?");
+    if (!isNext) return script(request, turn);
+    return request.messages.at(-1)?.role === "results" ? { text: "Done." } : { calls: [pay("acc-771")] };
+  };
+  await using system = await startContractSystem(next, { connected: false });
+  await system.connect(service, { flowKeys: [KEY] });
+  const { runId, threadId } = await system.query("Read my mail.", { role: "user" });
+  await (await system.post(`/agents/${system.agentId}/runs/${runId}/retry`, undefined, { prefer: "wait=60" })).json();
+
+  const answer = await system.query("Is acc-771 mine?", { role: "user", threadId });
+
+  expect(answer).toMatchObject({ approvals: [{ flow: { rule: "mention" } }] });
+  expect(paid).toEqual([]);
 });
