@@ -16,6 +16,8 @@ import { callsOf, inParts } from "../functions/queries.ts";
 import { is } from "@patchbay/store/statement";
 
 const ORDER = { at: "sets.position", id: "sets.manifest_hash" } as const;
+/** Calls that are read with their results. */
+const FLOW_CALLS = 1_000;
 /** Sentences listed per set: a large set may widen access in thousands of places. */
 const LISTED = 50;
 
@@ -42,6 +44,27 @@ export function accessQueries(engine: Engine) {
   return {
     locks: onEngine(engine, locksOf),
     shadow: onEngine(engine, shadowOf),
+
+    /** The calls to these functions that data-flow rules did not allow, among the newest. Most first. */
+    async flowFaults({ orgId, agentId }: AgentScope, functions: readonly string[], from: number) {
+      if (functions.length === 0) return [];
+      const rows = await engine.reads
+        .selectFrom("calls")
+        .select(["run_id as runId", "function_name as functionName", "outcome"])
+        .where(is({ org_id: orgId, agent_id: agentId }))
+        .where("function_name", "in", functions)
+        .where("finished_at", ">=", from)
+        .orderBy("finished_at", "desc")
+        .limit(FLOW_CALLS)
+        .execute();
+      const faults = rows.flatMap(({ outcome, ...call }) => {
+        const rule = outcome === null ? undefined : fromJson(outcome).flowFault?.rule;
+        return rule === undefined ? [] : [{ ...call, rule }];
+      });
+      const kinds = Map.groupBy(faults, ({ functionName, rule }) => `${functionName} ${rule}`);
+      const counts = [...kinds.values()].map((same) => ({ ...same[0]!, calls: same.length }));
+      return counts.toSorted((a, b) => b.calls - a.calls);
+    },
 
     /** Function sets that widened access, newest first, each from the deployment that registered it. */
     async widened({ orgId, agentId }: AgentScope, asked: PageAsked): Promise<PageOf<WidenedSet>> {

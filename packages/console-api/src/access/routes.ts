@@ -63,6 +63,7 @@ export function accessRoutes({ store, queries, gateway, limits, adminOf }: Acces
         })),
         callsOmitted: called.cut,
         casesOmitted: cases.omitted,
+        flowFaults: await queries.access.flowFaults(agent, ruledBy(manifest.functions), now - SHOWN_DAYS * DAY_MS),
       };
     },
 
@@ -109,6 +110,9 @@ export function accessRoutes({ store, queries, gateway, limits, adminOf }: Acces
     },
   } satisfies Handlers;
 }
+
+const ruledBy = (functions: readonly FunctionManifest[]): string[] =>
+  functions.flatMap(({ name, flow }) => (flow?.mode && (flow.targets ?? flow.sends) ? [name] : []));
 
 /** A function's approval as pages show it. */
 export const approvalOf = ({ approval }: FunctionManifest): Pick<Row, "approval"> =>

@@ -44,6 +44,7 @@ const matrix: AccessMatrix = {
   ],
   callsOmitted: false,
   casesOmitted: 0,
+  flowFaults: [],
 };
 const rows = rowsOf(matrix);
 

@@ -1,7 +1,9 @@
 import type { CallOutcome, FlowMode, Manifest } from "@patchbay/protocol";
+import { WAIT_MS } from "@patchbay/test-support/patience";
 import { present } from "@patchbay/kit";
 import { expect, test } from "vitest";
 import { flowReplay } from "../../src/run/calls/replay.ts";
+import { createApprovals } from "../../src/run/approvals.ts";
 import { memoryStore, startCore } from "./core.ts";
 import { fakeGateway, manifestOf } from "./fake-gateway.ts";
 import { type ScriptedTurn, scriptedModel } from "./scripted-model.ts";
@@ -170,4 +172,31 @@ test("an ask that no person can decide is a denial", async () => {
   expect(await modes(bank("report"))).toBe("report");
   expect(await modes(bank("ask"))).toBe("ask");
   expect(await modes(alone)).toBe("deny");
+});
+
+test("the record of an approved call has its fault, as the replay finds it", async () => {
+  await using store = await memoryStore();
+  const set = bank("ask");
+  const gateway = fakeGateway(set, ({ functionName, flow, approval }) => ({
+    kind: "outcome",
+    outcome:
+      flow?.asks === true && !approval
+        ? { ok: false, code: "approval_required", message: "x", rule: "approval" }
+        : (RESULTS[functionName] ?? { ok: true, value: null }),
+  }));
+  const { catalog } = scriptedModel([{ calls: [INBOX] }, { calls: [pay("acc-771")] }, { text: "Done." }]);
+  await using core = await startCore({ models: catalog, gateway: gateway.gateway, store });
+  const approvals = createApprovals({ ...store, bus: core.bus });
+  const principal = { ...core.caller, keyId: "key_2", can: ["approve" as const] };
+  const run = await core.start("Read my mail.", { role: "clerk" });
+  await core.result(run);
+  const [asked] = (await approvals.list(principal, { status: "pending", limit: 1 })).items;
+
+  await approvals.decide(principal, asked!.approvalId, { approved: true, as: "clerk" });
+  await core.runs.result(run, { signal: AbortSignal.timeout(WAIT_MS), waitMs: WAIT_MS });
+
+  const { calls } = await store.runs.checkpoint(run.runId);
+  expect(calls.at(-1)?.outcome).toEqual({ ok: true, value: null, flowFault: { rule: "target", member: "account" } });
+  const [found] = await faultsBy(store, set, [{ runId: run.runId, ...calls.at(-1)! }]);
+  expect(found).toMatchObject({ mode: "ask", fault: { rule: "target", member: "account" }, after: ["read_inbox"] });
 });

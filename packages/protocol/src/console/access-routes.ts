@@ -57,6 +57,10 @@ export const AccessMatrix = z.object({
   callsOmitted: z.boolean(),
   /** Number of cases that are not listed. */
   casesOmitted: z.number(),
+  /** Calls that data-flow rules did not allow, also only reported ones, among the newest 1,000 in the last 30 days to functions with rules. */
+  flowFaults: z.array(
+    z.object({ functionName: z.string(), rule: z.string(), calls: z.number(), /** The newest. */ runId: z.string() }),
+  ),
 });
 export type AccessMatrix = z.infer<typeof AccessMatrix>;
 

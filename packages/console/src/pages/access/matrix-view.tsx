@@ -2,11 +2,12 @@ import type { AccessMatrix } from "@patchbay/protocol/console";
 import { getRouteApi } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { useList } from "../../api/api.ts";
-import { formatCount } from "../../format/numbers.ts";
+import { countOf, formatCount } from "../../format/numbers.ts";
 import { formatRelative } from "../../format/times.ts";
 import { useSearchChange } from "../../state/page-search.ts";
 import { useSignal, zone } from "../../state/signals.ts";
-import { Button } from "../../ui/button.tsx";
+import { toRun } from "../../state/addresses.ts";
+import { Button, TextLink } from "../../ui/button.tsx";
 import { download } from "../../ui/download.ts";
 import { FilterBar } from "../../ui/table/filter-bar.tsx";
 import { Icon } from "../../ui/icon.tsx";
@@ -54,6 +55,7 @@ export function MatrixView({ matrix }: { matrix: AccessMatrix }) {
         <Versions shown={matrix} onChange={(manifestHash) => change({ manifestHash, cell: undefined })} />
       </FilterBar>
       <Summary rows={all} roles={matrix.roles} highlighted={highlighted} />
+      <FlowFaults agentId={agentId} faults={matrix.flowFaults} />
       <Card flush>
         {rows.length > 0 ? (
           <Matrix
@@ -77,6 +79,26 @@ export function MatrixView({ matrix }: { matrix: AccessMatrix }) {
       <Legend matrix={matrix} />
       {found && <CellPanel agentId={agentId} found={found} onClose={() => change({ cell: undefined })} />}
     </div>
+  );
+}
+
+/** What data-flow rules do not allow, by function and rule. */
+function FlowFaults({ agentId, faults }: { agentId: string; faults: AccessMatrix["flowFaults"] }) {
+  if (faults.length === 0) return null;
+  return (
+    <Card
+      title="Not allowed by data-flow rules"
+      description="Of the last 1,000 calls in 30 days to functions with rules"
+    >
+      <ul aria-label="Not allowed by data-flow rules" className="grid gap-1 text-sm">
+        {faults.map(({ functionName, rule, calls, runId }) => (
+          <li key={`${functionName} ${rule}`} className="flex flex-wrap gap-x-3">
+            <span className="font-mono">{functionName}</span> {rule}: {countOf(calls, "call")}
+            <TextLink {...toRun(agentId, runId)}>Show newest run</TextLink>
+          </li>
+        ))}
+      </ul>
+    </Card>
   );
 }
 

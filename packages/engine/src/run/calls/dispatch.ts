@@ -218,8 +218,10 @@ async function attempt(
     active.gateway.acknowledge(kept.answer);
     kept.answer = undefined;
   }
-  // A call that is only reported has run, and the record says so.
-  if (flow?.fault && call.outcome) call.outcome = { ...call.outcome, flowFault: flow.fault };
+  // A call that is only reported, or approved, has run, and the record says so.
+  const asked = call.approval?.flow;
+  const fault = flow?.fault ?? (asked && { rule: asked.rule, member: asked.member });
+  if (fault && call.outcome) call.outcome = { ...call.outcome, flowFault: fault };
   await storeOutcome(state, call, active, decided);
   active.observer.callEnded(call, monotonicMs() - began);
 }
