@@ -76,8 +76,8 @@ test.skipIf(registry === null)("npm create makes a service that passes its tests
   const service = npmIn(made, cache);
 
   expect(await service.run("test")).toMatch(/4 passed/);
-  await service.run("run", "check");
-  expect(await service.run("run", "access", "--", "--check")).toContain("Access matches access.lock.json.");
+  await service.run("run", "types");
+  expect(await service.run("run", "roles", "--", "--check")).toContain("Access matches access.lock.json.");
 
   await using dev = await service.start("run", "dev", "--", "--json", "--port", "0");
   expect(dev.ready).toMatchObject({ ready: true, provider: "offline" });

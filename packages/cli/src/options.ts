@@ -10,7 +10,7 @@ type Camel<Text extends string> = Text extends `${infer Head}-${infer Rest}`
   ? `${Head}${Capitalize<Camel<Rest>>}`
   : Text;
 
-type NameOf<Flags extends string> = Flags extends `${infer Long} <${string}`
+type NameOf<Flags extends string> = Flags extends `${infer Long} ${"<" | "["}${string}`
   ? NameOf<Long>
   : Flags extends `--no-${infer Name}`
     ? Camel<Name>
@@ -23,6 +23,8 @@ interface Reading {
   parse?: (text: string, before: never) => unknown;
   choices?: readonly string[];
   preset?: unknown;
+  /** The value of an option that is given without one: `--inspect [port]`. */
+  bare?: string;
   required?: true;
 }
 
@@ -60,12 +62,13 @@ export type OptionsOf<Declare extends () => readonly Option[]> = Parsed<ReturnTy
 export function plainOption<const Flags extends string, const Read extends Reading = object>(
   flags: Flags,
   description: string,
-  { parse, choices, preset, required }: Read = {} as Read,
+  { parse, choices, preset, bare, required }: Read = {} as Read,
 ): TypedOption<MemberOf<Flags, Read>> {
   const made = new Option(flags, description);
   if (choices) made.choices(choices);
   if (parse) made.argParser(parse as (text: string, before: unknown) => unknown);
   if (preset !== undefined) made.default(preset);
+  if (bare !== undefined) made.preset(bare);
   return required ? made.makeOptionMandatory() : made;
 }
 

@@ -15,7 +15,9 @@ export interface ConnectionTarget {
 
 /** Messages from `dev` to the functions process. */
 export type ToRuntime =
-  | { type: "connect"; target: ConnectionTarget }
+  | { type: "connect"; target: ConnectionTarget; inspect?: number | undefined }
+  /** The access lock has changed: report it, with the functions as they are. */
+  | { type: "relock" }
   /** The control plane will close: do not log a lost connection. */
   | { type: "closing" }
   | { type: "stop" };
@@ -24,6 +26,8 @@ export type ToRuntime =
 export type FromRuntime =
   /** A file that decides what runs; sent before it is loaded. */
   | { type: "file"; path: string }
+  /** The access lock that it reports, also before the file exists. */
+  | { type: "lock"; path: string }
   | { type: "loaded"; manifest: Manifest }
   | { type: "connected" }
   /** It cannot serve and will end; `reason` is for people and may have several lines. */
@@ -35,6 +39,8 @@ export interface RuntimeChild {
   readonly loaded: Promise<Manifest>;
   /** Resolves when the functions can be called; rejects with a CommandFailure when the process fails before. */
   connect(target: ConnectionTarget): Promise<void>;
+  /** Reports the access lock again, which has changed. */
+  relock(): void;
   /** From now on it does not log a lost control plane. */
   expectClose(): void;
   /** Finishes its calls, accepts no new ones, and ends. */
@@ -46,8 +52,12 @@ export interface RuntimeChild {
 
 export interface RuntimeOptions {
   onFile: (path: string) => void;
+  /** Called with a lock file that the process reports. */
+  onLock: (path: string) => void;
   /** Sends function spans. */
   otel: boolean;
+  /** Port for a debugger, on 127.0.0.1. */
+  inspect?: number | undefined;
 }
 
 /** The argument after the file with which the process sends spans. */
@@ -63,7 +73,7 @@ const entry = fileURLToPath(new URL(`./runtime-process${extname(import.meta.file
  * Starts a new process for `file`; `onFile` gets the files that it loads. Function output goes to stderr: stdout
  * belongs to the command.
  */
-export function launchRuntime(file: string, { onFile, otel }: RuntimeOptions): RuntimeChild {
+export function launchRuntime(file: string, { onFile, onLock, otel, inspect }: RuntimeOptions): RuntimeChild {
   const child = fork(entry, [file, ...(otel ? [OTEL] : [])], {
     stdio: ["ignore", 2, 2, "ipc"],
     execArgv: [],
@@ -85,6 +95,7 @@ export function launchRuntime(file: string, { onFile, otel }: RuntimeOptions): R
 
   child.on("message", (message: FromRuntime) => {
     if (message.type === "file") onFile(message.path);
+    else if (message.type === "lock") onLock(message.path);
     else if (message.type === "loaded") loaded.resolve(message.manifest);
     else if (message.type === "connected") connected.resolve();
     else fail(message.reason);
@@ -100,9 +111,10 @@ export function launchRuntime(file: string, { onFile, otel }: RuntimeOptions): R
   return {
     loaded: loaded.promise,
     connect(target) {
-      send({ type: "connect", target });
+      send({ type: "connect", target, inspect });
       return connected.promise;
     },
+    relock: () => send({ type: "relock" }),
     expectClose: () => send({ type: "closing" }),
     stop: () => send({ type: "stop" }),
     kill: () => void child.kill("SIGKILL"),

@@ -24,6 +24,21 @@ export function shutdownRequested(): Promise<void> {
   });
 }
 
+const PARENT_POLL_MS = 1_000;
+
+/** Resolves when the process that started this one has ended: npm passes no signal on, and would leave this process behind. */
+export function parentGone(): Promise<void> {
+  const { ppid } = process;
+  return new Promise((resolve) => {
+    const poll = setInterval(() => {
+      if (process.ppid === ppid) return;
+      clearInterval(poll);
+      resolve();
+    }, PARENT_POLL_MS);
+    poll.unref();
+  });
+}
+
 /** Closes with `close`, and ends the process with 0 if that takes too long: unfinished runs continue at the next start. */
 export async function drain(close: () => Promise<unknown>): Promise<void> {
   const limit = setTimeout(() => process.exit(0), DRAIN_MS);

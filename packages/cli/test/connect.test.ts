@@ -213,6 +213,36 @@ test.each([
   expect((await running.finished).stderr).not.toContain("c4n4ry");
 });
 
+const STRAY = `({ name }) => {
+  if (name === "slow") return new Promise((resolve) => setTimeout(() => resolve("done"), 500));
+  if (name === "callback") setTimeout(() => { throw new Error("stray"); }, 50);
+  else void Promise.reject(new Error("stray"));
+  return "left";
+}`;
+
+test.each(["promise", "callback"])(
+  "an error in a %s that a handler left behind is logged with its function, and other calls end before the process",
+  async (name) => {
+    await writeFile(join(folder, "service.ts"), serviceSource({ handler: STRAY }));
+    const running = connect();
+    const connection = await plane.welcome();
+
+    connection.send(callFrame("c1", { function: "greet", arguments: { name: "slow" } }));
+    connection.send(callFrame("c2", { function: "greet", arguments: { name } }));
+
+    const outcomes = [await connection.next("result"), await connection.next("result")];
+    expect(outcomes.map(({ callId, outcome }) => [callId, outcome.ok])).toEqual([
+      ["c2", true],
+      ["c1", true],
+    ]);
+    const { code, stderr } = await running.finished;
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /"level":"error","message":"an error that a function left behind .*"functionName":"greet".*"callId":"c2".*stray/,
+    );
+  },
+);
+
 test("by default, calls that succeed are not logged", async () => {
   const running = connect();
   const connection = await plane.welcome();

@@ -20,6 +20,7 @@ function fakeChild(order: string[], name: string) {
   const child: RuntimeChild = {
     loaded: loaded.promise,
     connect: () => connected.promise,
+    relock: () => void order.push(`relock ${name}`),
     expectClose() {},
     stop() {
       order.push(`stop ${name}`);
@@ -78,6 +79,18 @@ test("a reload stops the old process after the new one is connected", async () =
   await reloaded;
 
   expect(order).toEqual(["serving a", "serving b", "stop a"]);
+});
+
+test("a changed access lock is reported by the process that serves", async () => {
+  const { supervisor, order, children } = startSupervisor();
+  supervisor.relock();
+  const started = supervisor.start();
+  children[0]?.serve();
+  await started;
+
+  supervisor.relock();
+
+  expect(order).toEqual(["serving a", "relock a"]);
 });
 
 test("a service with another name starts after the old process has stopped", async () => {

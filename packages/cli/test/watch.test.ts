@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { watchSources } from "../src/dev/supervisor.ts";
+import { until } from "@patchbay/test-support/inbox";
 import { startCommand, temporaryFolder } from "./support/command.ts";
 import { serviceSource } from "./support/service-source.ts";
 
@@ -56,20 +57,6 @@ const changes: [what: string, code: string, name: string, before: string, after:
     '{ "compilerOptions": { "paths": { "@word": ["./first.ts"] } } }',
     '{ "compilerOptions": { "paths": { "@word": ["./second.ts"] } } }',
   ],
-  [
-    "the access lock, which it reports",
-    'import { readFileSync } from "node:fs";\nconst { value } = JSON.parse(readFileSync("app/access.lock.json", "utf8"));',
-    "app/access.lock.json",
-    '{ "value": "first" }',
-    '{ "value": "second" }',
-  ],
-  [
-    "an access lock that it could not read",
-    'import { readFileSync } from "node:fs";\nconst value = readFileSync("app/access.lock.json", "utf8").trim();',
-    "app/access.lock.json",
-    "first",
-    "second",
-  ],
   [".env", "const value = process.env.WORD;", ".env", "WORD=first\n", "WORD=second\n"],
 ];
 
@@ -104,6 +91,36 @@ test("a change of a file that never finishes loading starts it again", async () 
   expect(await ready).toContain("baseUrl");
 });
 
+test("dev does not reload after a change of a test or of the access lock", async () => {
+  await using folder = await folderWith({
+    "service.ts": serviceSource({ before: 'console.log("loaded once");' }),
+    "service.test.ts": "first",
+    "access.lock.json": "{}",
+  });
+  await using dev = startCommand(["dev", "--port", "0", "--json"], { cwd: folder.path });
+  await dev.seen(READY);
+  const reloaded = dev.seen(/serving 1 function/);
+  const file = join(folder.path, "service.ts");
+  const seen: string[] = [];
+  const note = (what: string) => () => void seen.push(what);
+  const options = { dataDir: join(folder.path, "data"), onChange: note("reload"), onLock: note("lock") };
+  const watching = await watchSources(file, options);
+  watching.addLock(join(folder.path, "access.lock.json"));
+
+  await folder.save("service.test.ts", "second");
+  await changeUntil(
+    until(() => seen.length > 0, "a change").then(() => "seen"),
+    (nth) => folder.save("access.lock.json", `{ "nth": ${nth} }`),
+  );
+  expect(seen).not.toContain("reload");
+  // A change that reloads shows that `dev` watches, and that it has loaded once before.
+  await changeUntil(reloaded, (nth) => folder.save("service.ts", `${serviceSource()}// ${nth}\n`));
+  await watching.close();
+  dev.process.kill("SIGKILL");
+
+  expect((await dev.finished).stderr.match(/loaded once/g)).toHaveLength(1);
+});
+
 test.each([
   ["access", ["access"]],
   ["connect", ["connect", "service.ts", "--url", "http://127.0.0.1:9", "--agent", "agt_1", "--key", "key"]],
@@ -121,7 +138,11 @@ test.each([
 test("a file that is reported after the end of the watching is ignored", async () => {
   await using folder = await folderWith({ "service.ts": serviceSource(), "data/x.json": "{}" });
   const file = join(folder.path, "service.ts");
-  const watching = await watchSources(file, { dataDir: join(folder.path, "data"), onChange: () => {} });
+  const watching = await watchSources(file, {
+    dataDir: join(folder.path, "data"),
+    onChange: () => {},
+    onLock: () => {},
+  });
   const ended = watching.close();
   watching.add(join(folder.path, "data/x.json"));
   await ended;

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
-import { join, relative, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { type Host, thisProcess } from "./config.ts";
 import { CreateFailure } from "./failure.ts";
 import type { CreateOptions } from "./options.ts";
@@ -32,6 +32,7 @@ const TEMPLATE: Readonly<Record<string, string>> = {
   "README.md": "README.md",
   "tsconfig.json": "tsconfig.json",
   ".env.example": "env.example",
+  ".vscode/launch.json": "launch.json",
   ".gitignore": "gitignore",
 };
 
@@ -67,9 +68,11 @@ function serviceFiles(name: string, manager: PackageManager, packed?: PackedPack
 
 async function write(folder: string, files: ReadonlyMap<string, string>, replaced: readonly string[]): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true });
-    for (const [file, text] of files)
-      await writeFile(join(folder, file), text, { flag: replaced.includes(file) ? "w" : "wx" });
+    for (const [file, text] of files) {
+      const path = join(folder, file);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, text, { flag: replaced.includes(file) ? "w" : "wx" });
+    }
   } catch (error) {
     throw new CreateFailure(`The service cannot be written to ${folder}: ${(error as Error).message}.`);
   }
@@ -93,7 +96,7 @@ function nextCommands(folder: string, installed: boolean, manager: PackageManage
     ...(installed ? [] : ["npm install"]),
     "npm run dev",
     "npm test",
-    "npm run access",
+    "npm run roles",
   ];
   return commands.slice(0, 3).map((command) => commandsFor(manager, command));
 }

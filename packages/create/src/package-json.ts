@@ -80,8 +80,9 @@ export function packageFiles(
       dev: "patchbay dev",
       query: "patchbay query",
       test: "vitest run",
-      check: "tsc",
-      access: "patchbay access",
+      // `yarn check` and `yarn access` are commands of yarn 1.
+      types: "tsc",
+      roles: "patchbay access",
       connect: "patchbay connect service.ts",
     },
     dependencies: locally(DEPENDENCIES),

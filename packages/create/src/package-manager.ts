@@ -13,7 +13,7 @@ export function commandsFor(manager: PackageManager, text: string): string {
   if (manager === "npm") return text;
   return text
     .replaceAll(/\bnpm run (\w+) -- /g, `${manager} run $1 `)
-    .replaceAll(/\bnpm (?:run )?(install|test|dev|access|check|connect|query)\b/g, (_command, word: string) =>
+    .replaceAll(/\bnpm (?:run )?(install|test|dev|roles|types|connect|query)\b/g, (_command, word: string) =>
       word === "install" ? `${manager} install` : `${manager} run ${word}`,
     );
 }

@@ -1,6 +1,6 @@
 import type { CANCEL_SYMBOL } from "@clack/prompts";
-import { readdirSync } from "node:fs";
-import { basename, resolve } from "node:path";
+import { existsSync, readdirSync } from "node:fs";
+import { join, basename, resolve } from "node:path";
 import type { Host } from "./config.ts";
 import { CreateFailure } from "./failure.ts";
 import type { CreateOptions } from "./options.ts";
@@ -28,7 +28,7 @@ export async function decide(
   const folder = resolve(workingFolder, named);
   const name = await decideName(options.name, folder, asked);
   const existing = entriesOf(folder);
-  const replaced = filesOf(name).filter((file) => existing.includes(file));
+  const replaced = filesOf(name).filter((file) => existsSync(join(folder, file)));
   if (existing.length > 0 && !options.overwrite) await confirmFolder(folder, existing, replaced, asked);
   const install =
     options.install !== false &&

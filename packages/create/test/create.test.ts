@@ -27,6 +27,7 @@ test("the service has its files, and its name in them", async () => {
     [
       ".env.example",
       ".gitignore",
+      ".vscode/launch.json",
       "AGENTS.md",
       "README.md",
       "access.lock.json",
@@ -38,10 +39,33 @@ test("the service has its files, and its name in them", async () => {
       "tsconfig.json",
     ].toSorted(),
   );
-  expect((await folder.list("shop")).toSorted()).toEqual(files.toSorted());
+  const top = new Set(files.map((file) => file.replace(/\/.*/, "")));
+  expect((await folder.list("shop")).toSorted()).toEqual(Array.from(top).toSorted());
   expect(await folder.read("shop/service.ts")).toContain('name: "shop"');
   expect(await packageOf(folder)).toMatchObject({ name: "shop", type: "module", private: true });
   for (const file of files) expect(await folder.read(`shop/${file}`), file).not.toContain("service-name");
+});
+
+test("no script has the name of a command of yarn 1 or npm, except test", async () => {
+  await using folder = await testFolder();
+  await folder.create({ folder: "shop" });
+
+  const { scripts } = await packageOf(folder);
+
+  const commands =
+    "access add audit bin cache check config create exec global help import info init install licenses link list login logout node outdated owner pack policies publish remove run tag team unlink unplug upgrade version versions why workspace workspaces ci dedupe diff doctor explain fund pkg prune rebuild root search start stop restart update view";
+  expect(Object.keys(scripts).filter((name) => commands.split(" ").includes(name))).toEqual([]);
+});
+
+test("the debugger of the launch file attaches to the port of dev --inspect", async () => {
+  await using folder = await testFolder();
+  await folder.create({ folder: "shop" });
+
+  const { configurations } = JSON.parse(await folder.read("shop/.vscode/launch.json")) as {
+    configurations: object[];
+  };
+
+  expect(configurations).toMatchObject([{ type: "node", request: "attach", port: 9229, restart: true }]);
 });
 
 test("git ignores secrets, the database and packages", async () => {
@@ -65,10 +89,10 @@ test.each([
 });
 
 describe.each([
-  ["npm", "npm install --no-audit --no-fund", "npm run access -- --check", "npm test"],
-  ["pnpm", "pnpm install", "pnpm run access --check", "pnpm run test"],
-  ["yarn", "yarn install", "yarn run access --check", "yarn run test"],
-  ["bun", "bun install", "bun run access --check", "bun run test"],
+  ["npm", "npm install --no-audit --no-fund", "npm run roles -- --check", "npm test"],
+  ["pnpm", "pnpm install", "pnpm run roles --check", "pnpm run test"],
+  ["yarn", "yarn install", "yarn run roles --check", "yarn run test"],
+  ["bun", "bun install", "bun run roles --check", "bun run test"],
 ] as const)("%s", (packageManager, install, check, tests) => {
   test("installs the packages, and its commands are in every text", async () => {
     await using folder = await testFolder();
@@ -88,7 +112,7 @@ describe.each([
 test.each([
   ["a folder, installed", "shop", true, ["cd shop", "npm run dev", "npm test"]],
   ["a folder, not installed", "shop", false, ["cd shop", "npm install", "npm run dev"]],
-  ["this folder, installed", ".", true, ["npm run dev", "npm test", "npm run access"]],
+  ["this folder, installed", ".", true, ["npm run dev", "npm test", "npm run roles"]],
   ["this folder, not installed", ".", false, ["npm install", "npm run dev", "npm test"]],
   ["a folder with a quote", "my 'shop", false, [`cd 'my '\\''shop'`, "npm install", "npm run dev"]],
 ])("the next commands for %s", async (_what, named, install, next) => {

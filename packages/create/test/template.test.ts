@@ -87,5 +87,5 @@ test("every command of its texts is a script", async () => {
   const named = new Set([...texts.join("\n").matchAll(/npm (?:run )?(\w+)/g)].map(([, name = ""]) => name));
 
   expect([...named].filter((name) => !(name in scripts))).toEqual([]);
-  expect(Object.keys(scripts)).toEqual(expect.arrayContaining(["dev", "test", "access", "connect"]));
+  expect(Object.keys(scripts)).toEqual(expect.arrayContaining(["dev", "test", "roles", "connect"]));
 });

@@ -92,7 +92,9 @@ test("a new process without a deployment counts as new, and its widenings are lo
   expect(await rolesNow()).toEqual(["everyone"]);
   expect(widened).toBe(1);
   expect(log.lines.filter((line) => line.startsWith("warn"))).toEqual([
-    expect.stringMatching(/^warn a function set widens access .*"deployment":"old, restarted".*"count":1/),
+    expect.stringMatching(
+      /^warn a function set widens access \{"widenings":\["[^"]*gained [^"]*"\],"count":1,.*"deployment":"old, restarted"/,
+    ),
   ]);
 });
 

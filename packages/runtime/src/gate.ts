@@ -2,6 +2,7 @@ import { labelsOf } from "@patchbay/access";
 import { type CallOutcome, type FunctionManifest, LIMITS } from "@patchbay/protocol";
 import { canonicalJson, isJsonObject, type JsonValue } from "@patchbay/kit";
 import { type AccessRequest, admit, type Admitted, findFunction, type Refusal } from "./admission.ts";
+import { asCall } from "./call-in-progress.ts";
 import type { CallHook } from "./hooks.ts";
 import { createCallContext, type Invocation, type InvokeOptions } from "./invocation.ts";
 import { isTimeoutError, withDeadline } from "./deadline.ts";
@@ -58,26 +59,27 @@ export function createGate({ functions, parseContext, beforeCall }: GateSetup) {
       if (invocation.unsure && !mayContinue(definition)) return MAY_HAVE_RUN;
       const isUnsure = definition.reconcile !== undefined && invocation.unsure === true;
       const attempt: CallAttempt = { definition, invocation, options, log, begun: false, isUnsure };
+      const work = async (signal: AbortSignal): Promise<CallOutcome> => {
+        const admitted = await admit(definition, invocation, {
+          contextParser: parseContext,
+          log,
+          delivery: { invocation, beforeCall, signal },
+        });
+        if (admitted.ok) {
+          const run = isUnsure ? resume(attempt, admitted, signal) : runHandler(attempt, admitted, signal);
+          return labelled(definition, await run);
+        }
+        if (admitted.error !== undefined) options.onError?.(admitted.error);
+        // A refusal would say that the call did not run.
+        return isUnsure ? MAY_HAVE_RUN : admitted.outcome;
+      };
       return withDeadline(
         {
           timeoutMs: Math.min(timeoutMs, definition.manifest.timeoutMs),
           signal: options.signal,
           onOverrun: options.onOverrun,
         },
-        async (signal) => {
-          const admitted = await admit(definition, invocation, {
-            contextParser: parseContext,
-            log,
-            delivery: { invocation, beforeCall, signal },
-          });
-          if (admitted.ok) {
-            const run = isUnsure ? resume(attempt, admitted, signal) : runHandler(attempt, admitted, signal);
-            return labelled(definition, await run);
-          }
-          if (admitted.error !== undefined) options.onError?.(admitted.error);
-          // A refusal would say that the call did not run.
-          return isUnsure ? MAY_HAVE_RUN : admitted.outcome;
-        },
+        (signal) => asCall({ functionName, runId, callId }, () => work(signal)),
         (reason) => endedEarly(attempt, reason),
       );
     },

@@ -13,6 +13,7 @@ export type {
 export type { JsonObject, JsonValue } from "@patchbay/kit";
 export type { AccessRequest, Refusal, Rule } from "./admission.ts";
 export type { ApprovalOptions, Duration } from "./approval.ts";
+export { callInProgress, type CallInProgress } from "./call-in-progress.ts";
 export type { CheckedCase, FunctionCase } from "./definition-checks.ts";
 export { ConnectionError, DefinitionError, FunctionError, OutcomeUnknownError, RetryableError } from "./errors.ts";
 export {

@@ -9,6 +9,12 @@ class NotJson extends Error {
 /** Leaves levels for the frame around a value. */
 const DEPTH = LIMITS.jsonDepth - 4;
 
+/** What to return in place of a value without data. */
+const NO_DATA: Readonly<Record<string, string>> = {
+  bigint: "return its text, for example with String(value)",
+  function: "call it, or leave it out",
+};
+
 /** Where a value is, for messages, and the objects that contain it. */
 interface Place {
   path: string;
@@ -34,7 +40,7 @@ export function toJson(value: unknown, { path, parents }: Place = { path: "", pa
     case "object":
       break;
     default:
-      throw fault(`is a ${typeof value}`);
+      throw fault(`is a ${typeof value}: ${NO_DATA[typeof value] ?? "leave it out"}`);
   }
   if (parents.includes(value)) throw fault("is circular: it contains itself. Return an id in its place");
   if (parents.length >= DEPTH) throw fault(`nests deeper than ${DEPTH} levels`);

@@ -198,6 +198,7 @@ describe("a mistake in a schema is refused when the function is defined", () => 
       z.object({ range: z.object({ since: z.date() }) }),
       /"range\.since" .*"date".*z\.iso\.datetime/,
     ],
+    ["a file", z.object({ photo: z.file() }), /"photo".*"file".*base64 text: z\.base64\(\)/],
     ["a bigint inside an array", z.object({ ids: z.array(z.bigint()) }), /"ids\.\*".*"bigint"/],
     ["every part at once", z.object({ a: z.date(), b: z.map(z.string(), z.string()) }), /"a".*"b".*z\.record/],
     ["a bare transform", z.object({ x: z.transform(String) }), /"x".*"transform"/],

@@ -119,10 +119,10 @@ describe("results", () => {
   });
 
   test.each([
-    [{ total: 1n }, "total is a bigint"],
+    [{ total: 1n }, "total is a bigint: return its text, for example with String(value)"],
     [{ rows: [new Map([["a", 1]])] }, "rows[0] is a Map"],
     [{ user: Promise.resolve(1) }, "user is a promise"],
-    [() => 1, "the value is a function"],
+    [() => 1, "the value is a function: call it, or leave it out"],
   ])("a value that is not JSON is a failure, and the log has its place", async (result, reason) => {
     const { outcome, log } = returning(result);
 

@@ -13,6 +13,7 @@ import { flowKeysIn } from "../secret-files.ts";
 import { findServiceFile, loadService } from "../service-file.ts";
 import { drain, shutdownRequested } from "../serving.ts";
 import { startTelemetry } from "../telemetry.ts";
+import { drainOnStrayError } from "../stray-errors.ts";
 
 const connectOptions = () => [
   option("--url <url>", "control plane address", { parse: flags.parseUrl, required: true }),
@@ -110,6 +111,8 @@ async function connectFile(file: string, options: ConnectOptions & { key: string
     ...(proxy !== undefined && { proxy: proxy === "none" ? false : proxy }),
   });
   const { instanceId, ready, ended } = runtime;
+  const stop = () => runtime.stop({ drainMs: 22_000 }).then(stopTelemetry);
+  drainOnStrayError(log, stop);
   if (options.json)
     void ready.then(
       () => printJson({ ready: true, agentId: options.agent, instanceId, ...(healthUrl && { healthUrl }) }),
@@ -120,5 +123,5 @@ async function connectFile(file: string, options: ConnectOptions & { key: string
   } catch (error) {
     throw new CommandFailure(reasonOf(error));
   }
-  await drain(() => runtime.stop({ drainMs: 22_000 }).then(stopTelemetry));
+  await drain(stop);
 }

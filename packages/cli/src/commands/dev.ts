@@ -9,11 +9,11 @@ import { readyBlock, serviceDetails } from "../dev/ready-block.ts";
 import { Supervisor, watchSources } from "../dev/supervisor.ts";
 import { clock, createHumanLog, logLevel, logQueryLine } from "../log.ts";
 import * as flags from "../options.ts";
-import { option } from "../options.ts";
+import { option, plainOption } from "../options.ts";
 import { paint, paintStatus, print, printJson, printStatus } from "../output.ts";
 import { launchRuntime, type ConnectionTarget, type RuntimeChild, type RuntimeOptions } from "../runtime-child.ts";
 import { findServiceFile } from "../service-file.ts";
-import { countOpenQueries, drain, modelsOf, planeOptions, shutdownRequested } from "../serving.ts";
+import { countOpenQueries, drain, modelsOf, parentGone, planeOptions, shutdownRequested } from "../serving.ts";
 import { growWithWork } from "../startup.ts";
 import { startTelemetry } from "../telemetry.ts";
 import { type DevService, devKeys } from "./dev-keys.ts";
@@ -27,6 +27,10 @@ const devOptions = () => [
   flags.providerIdleOption(),
   flags.pricesOption(),
   flags.providersOption(),
+  plainOption("--inspect [port]", "open a port on 127.0.0.1 for a debugger of the functions (default: 9229)", {
+    parse: flags.parsePort,
+    bare: "9229",
+  }),
   option("--no-watch", "do not reload the functions when files change"),
   option("--record <file>", "record model answers to a .json file or a folder, for --replay and tests"),
   option("--replay <file>", "replay recorded answers, without a model").conflicts("record"),
@@ -50,15 +54,20 @@ export function addDevCommand(program: Command): void {
 
 async function dev(named: string | undefined, options: DevOptions): Promise<void> {
   const file = findServiceFile(named);
-  const shutdown = shutdownRequested();
+  const shutdown = Promise.race([shutdownRequested(), parentGone()]);
   const target = Promise.withResolvers<ConnectionTarget>();
   const watching = options.watch
-    ? watchSources(file, { dataDir: options.dataDir, onChange: () => void supervisor.reload() })
+    ? watchSources(file, {
+        dataDir: options.dataDir,
+        onChange: () => void supervisor.reload(),
+        onLock: () => supervisor.relock(),
+      })
     : undefined;
-  const watchFile = (path: string) => void watching?.then((files) => files.add(path));
   const { supervisor, serving } = superviseFunctions(file, target.promise, {
-    onFile: watchFile,
+    onFile: (path) => void watching?.then((files) => files.add(path)),
+    onLock: (path) => void watching?.then((files) => files.addLock(path)),
     otel: options.otel === true,
+    inspect: options.inspect,
   });
   // The functions load while the control plane starts; a failure is handled where `connected` is awaited.
   const connected = supervisor.start();

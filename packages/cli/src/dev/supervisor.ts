@@ -68,6 +68,11 @@ export class Supervisor {
     }
   }
 
+  /** The access lock has changed: the serving process reports it, and keeps the memory of its functions. */
+  relock(): void {
+    this.#serving?.child.relock();
+  }
+
   /** The control plane is about to close. */
   expectClose(): void {
     for (const child of this.#children) child.expectClose();
@@ -152,10 +157,14 @@ export class Supervisor {
  * would lose their memory.
  */
 const SOURCE = /\.[cm]?[jt]sx?$/;
+/** Tests: no functions are in them, unless the service imports one. */
+const TESTS = /\.(?:test|spec)\.[^.]+$/;
 const SKIPPED = new Set(["node_modules", "dist"]);
 const QUIET_MS = 50;
 
 export interface Watching {
+  /** Watches a lock file: its changes lead to `onLock`. */
+  addLock(path: string): void;
   /** Watches one more file, wherever it is. Has no effect after `close`: a process that loads files reports them until it ends. */
   add(path: string): void;
   close(): Promise<void>;
@@ -167,7 +176,7 @@ export interface Watching {
  */
 export async function watchSources(
   file: string,
-  { dataDir, onChange }: { dataDir: string; onChange: () => void },
+  { dataDir, onChange, onLock }: { dataDir: string; onChange: () => void; onLock: () => void },
 ): Promise<Watching> {
   const folder = dirname(file);
   const data = resolve(dataDir);
@@ -177,10 +186,15 @@ export async function watchSources(
     if (named.has(path)) return false;
     const name = path.slice(path.lastIndexOf(sep) + 1);
     return (
-      name.startsWith(".") || SKIPPED.has(name) || path === data || (stats?.isFile() === true && !SOURCE.test(name))
+      name.startsWith(".") ||
+      SKIPPED.has(name) ||
+      path === data ||
+      (stats?.isFile() === true && (!SOURCE.test(name) || TESTS.test(name)))
     );
   };
 
+  const locks = new Set<string>();
+  let hasSource = false;
   let quiet: NodeJS.Timeout | undefined;
   const { watch } = await import("chokidar");
   const watcher = watch([folder, settings], { ignored, ignoreInitial: true });
@@ -188,16 +202,25 @@ export async function watchSources(
   watcher.on("ready", ready.resolve);
   // Too few inotify watches must not end the service; the folders watched so far stay watched.
   watcher.on("error", () => ready.resolve());
-  watcher.on("all", () => {
+  watcher.on("all", (_event, path) => {
     clearTimeout(quiet);
-    quiet = setTimeout(onChange, QUIET_MS);
+    hasSource ||= !locks.has(path);
+    quiet = setTimeout(() => {
+      (hasSource ? onChange : onLock)();
+      hasSource = false;
+    }, QUIET_MS);
   });
   await ready.promise;
+  function add(path: string): void {
+    if (watcher.closed || named.has(path)) return;
+    named.add(path);
+    watcher.add(path);
+  }
   return {
-    add(path) {
-      if (watcher.closed || named.has(path)) return;
-      named.add(path);
-      watcher.add(path);
+    add,
+    addLock(path) {
+      locks.add(path);
+      add(path);
     },
     async close() {
       clearTimeout(quiet);

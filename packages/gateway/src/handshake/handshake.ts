@@ -205,7 +205,8 @@ function warnOfWidenings(
 ): void {
   metrics.accessWidened();
   const { service, deployment, manifestHash, replaces } = set;
-  const about = { agentId, service, deployment, manifestHash, replaces, confirmation };
   const texts = widenings.slice(0, LOGGED_WIDENINGS).map(({ text }) => text);
-  log.warn("a function set widens access", { ...about, widenings: texts, count: widenings.length });
+  const about = { service, deployment, agentId, manifestHash, replaces, confirmation };
+  // What it allows comes first: a person reads no further than that.
+  log.warn("a function set widens access", { widenings: texts, count: widenings.length, ...about });
 }

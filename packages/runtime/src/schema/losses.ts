@@ -102,6 +102,7 @@ const NOT_JSON = new Set([
   "bigint",
   "custom",
   "date",
+  "file",
   "function",
   "map",
   "nan",
@@ -128,7 +129,6 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
   boolean: ["boolean"],
   date: ["string"],
   bigint: ["integer"],
-  file: ["string"],
   null: ["null"],
   number: ["number", "integer"],
   object: ["object"],
@@ -151,6 +151,7 @@ function saysValues({ values }: Part, schemas: readonly JsonObject[]): boolean {
 
 const INSTEAD: Readonly<Record<string, string>> = {
   date: "take text and convert it: z.iso.datetime(), z.coerce.date(), or z.string().pipe(z.coerce.date())",
+  file: 'take its bytes as base64 text: z.base64(), and decode them with Buffer.from(text, "base64")',
   bigint: "take an integer or its text: z.int(), or z.string().transform(BigInt)",
   map: "take an object: z.record(z.string(), ...)",
   set: "take an array: z.array(...)",
