@@ -184,8 +184,9 @@ function toOptions(
     description: visibleText(tool.description ?? "").trim() || `The tool ${visibleText(tool.name)}.`,
     ...(title !== "" && { title }),
     ...(options.trust === "annotations" && { effect: effectOf(tool) }),
-    foreign: true,
+    // The server's operator may write its texts, results and errors.
     returns: "untrusted",
+    foreign: true,
     ...override,
     input: readForeignSchema(tool.inputSchema, `${where}: inputSchema`, visibleText),
     ...(output !== undefined && { output }),

@@ -44,6 +44,10 @@ export interface McpOptions {
    * The entry `"*"` gives its roles to every tool without an entry of its own.
    */
   roles: Readonly<Record<string, "everyone" | readonly string[]>>;
+  /**
+   * By tool name. For data-flow rules, a tool is `foreign` and `returns` untrusted data, errors included; for a server of your
+   * own, say `{ foreign: false, returns: "trusted" }`.
+   */
   override?: Readonly<Record<string, ToolOverride>>;
   /**
    * The file with the definitions that the owner accepted, relative to the service file's folder. A tool that differs
