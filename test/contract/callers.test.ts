@@ -180,6 +180,7 @@ const EXPECTED: Record<RouteId, Expected> = {
   healthz: everybody(200),
   readyz: everybody(200),
   metrics: everybody(200),
+  resourceMetadata: everybody(404),
   openapi: everybody(200),
 };
 

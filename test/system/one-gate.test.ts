@@ -143,6 +143,7 @@ const HARMLESS: Record<Exclude<RouteId, keyof typeof STARTING>, string> = {
   healthz: "reads the state of the process",
   readyz: "reads the state of the process",
   metrics: "reads figures",
+  resourceMetadata: "reads a setting",
   openapi: "reads a description",
 };
 
@@ -252,8 +253,8 @@ test("no harmless route starts a handler", async () => {
     };
     const response = await fetch(`${system.url}${url}`, { method, headers, ...body });
     await response.text();
-    // A runtime connects by WebSocket, and no call waits for an approval; every other route accepts the request.
-    expect(response.ok, id).toBe(!["connect", "getApproval", "decideApproval"].includes(id));
+    // A runtime connects by WebSocket, no call waits for an approval, and the agent needs a key; every other route accepts the request.
+    expect(response.ok, id).toBe(!["connect", "getApproval", "decideApproval", "resourceMetadata"].includes(id));
   }
 
   const [checked] = ALLOWED_TRACE;

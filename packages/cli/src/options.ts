@@ -1,7 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { readFile } from "node:fs/promises";
-import type { CallerIssuer } from "@patchbay/control-plane";
-import { present } from "@patchbay/kit";
 import { readEnvironment } from "./config.ts";
 import { CommandFailure, reasonOf } from "@patchbay/loading/failure";
 import { paintStatus, printStatus } from "./output.ts";
@@ -111,23 +109,6 @@ export const pricesOption = () =>
   option("--prices <file>", "JSON file with model prices that replace or extend the built-in ones");
 export const providersOption = () =>
   option("--providers <file>", "JSON file with named model endpoints, in place of the variables with providers' keys");
-export const callerOptions = () => [
-  option(
-    "--caller-issuer <url>",
-    "identity provider whose JWTs in X-Patchbay-Caller prove callers: the `iss` of its tokens, at which its openid-configuration is (default: none)",
-  ),
-  option("--caller-audience <audience>", "these tokens' `aud`; required with --caller-issuer"),
-  option(
-    "--caller-role-claim <claim>",
-    "claim with the caller's role or roles: a name, or a JSON Pointer such as /realm_access/roles (default: queries state their role)",
-  ),
-  option(
-    "--caller-context-claims <claims>",
-    "claims that become context members, CLAIM or CLAIM=MEMBER, comma-separated (default: none)",
-    { parse: parseList },
-  ),
-  option("--caller-jwks-url <url>", "address of the issuer's keys (default: from its openid-configuration)"),
-];
 export const otelOption = () =>
   option("--otel", "send OpenTelemetry spans as the OTEL_ variables say; needs the package @opentelemetry/sdk-node");
 export const orgOption = (what: string) => option("--org <id>", what);
@@ -150,20 +131,6 @@ export const providerIdleOption = () =>
     "seconds without a byte from a model's provider after which a request to it fails and is repeated, 1 to 3600",
     seconds(1, 3_600, 60),
   );
-
-/** The identity provider from the `--caller-...` options; undefined without them. Exits with 2 when they are incomplete. */
-export function callersOf(options: OptionsOf<typeof callerOptions>, command: Command): CallerIssuer | undefined {
-  const { callerIssuer: issuer, callerAudience: audience, ...more } = options;
-  const { callerRoleClaim: roleClaim, callerContextClaims: contextClaims, callerJwksUrl: jwksUrl } = more;
-  const given = present({ roleClaim, contextClaims, jwksUrl });
-  if (issuer === undefined && audience === undefined && Object.keys(given).length === 0) return undefined;
-  if (issuer === undefined) command.error("error: the other --caller-... options need --caller-issuer");
-  if (audience === undefined)
-    command.error(
-      "error: --caller-issuer needs --caller-audience: a token that the issuer made for another service must not be accepted",
-    );
-  return { issuer, audience, ...given };
-}
 
 /** `--key`. The two key kinds have separate variables, so that one `.env` holds both. */
 export const keyOption = (variable: KeyVariable, description: string) =>

@@ -115,5 +115,8 @@ export const ACCESS_CHANGES = ["follow", "confirm"] as const;
 /** One of {@link ACCESS_CHANGES}. */
 export type AccessChanges = (typeof ACCESS_CHANGES)[number];
 
-/** Whether requests to an agent may come without a proven caller's token. The default is `optional`. */
-export const CALLERS = ["optional", "required"] as const;
+/**
+ * Whether requests to an agent may come without a proven caller's token (`optional`, the default) or not (`required`).
+ * `keyless`: as `optional`, and a caller's token is enough without an API key.
+ */
+export const CALLERS = ["optional", "required", "keyless"] as const;

@@ -61,9 +61,12 @@ export async function startIssuer() {
     beforeKeys: (next: typeof beforeKeys) => void (beforeKeys = next),
     fail: (next: typeof fault) => void (fault = next),
     claims,
-    async token(more: JWTPayload = {}, { kid = "first" }: { kid?: string } = {}): Promise<string> {
+    async token(
+      more: JWTPayload = {},
+      { kid = "first", ...header }: { kid?: string; typ?: string } = {},
+    ): Promise<string> {
       const { pair, alg } = pairs.get(kid)!;
-      return await new SignJWT(claims(more)).setProtectedHeader({ alg, kid }).sign(pair.privateKey);
+      return await new SignJWT(claims(more)).setProtectedHeader({ alg, kid, ...header }).sign(pair.privateKey);
     },
     /** A token with any header, signed with any key. */
     forge: (header: JWTHeaderParameters, claims: JWTPayload, key: Parameters<SignJWT["sign"]>[0]) =>

@@ -1,6 +1,7 @@
 import type { ControlPlane } from "@patchbay/control-plane";
 import { isLoopback, present } from "@patchbay/kit";
 import type { Command } from "commander";
+import { callerOptions, callersOf } from "../caller-options.ts";
 import { readEnvironment } from "../config.ts";
 import { countOpenQueries, describeProvider, drain, modelsOf, planeOptions, shutdownRequested } from "../serving.ts";
 import { databaseUrl, isEmbedded, requireDatabase, withoutPassword } from "../database.ts";
@@ -47,7 +48,7 @@ const serveOptions = () => [
     "private networks that webhooks may be sent to, also without TLS, comma-separated: ORG_ID=10.1.0.0/16:443,8443 for one organisation and these ports, 10.1.0.0/16 for all (default: none)",
     { parse: flags.parseList },
   ),
-  ...flags.callerOptions(),
+  ...callerOptions(),
   option("--metrics-port <port>", "port for GET /metrics only, 0 picks a free one (default: the public port)", {
     parse: flags.parsePort,
   }),
@@ -91,7 +92,7 @@ async function serve(options: ServeOptions, command: Command): Promise<void> {
     throw new CommandFailure(
       "--nats connects replicas that share a Postgres database, but the database is embedded. Name a Postgres database (--database postgres://...), or omit --nats.",
     );
-  const callers = flags.callersOf(options, command);
+  const callers = callersOf(options, command);
   const environment = readEnvironment();
   const models = await modelsOf(options, environment);
   const shutdown = shutdownRequested();

@@ -199,7 +199,9 @@ export function credentialQueries(engine: Engine) {
       .selectAll()
       .select(sql<number>`case when expires_at <= ${dialect.now} then 1 else 0 end`.as("expired"))
       .where("org_id", "=", orgId)
-      .where("agent_id", "=", agentId);
+      .where("agent_id", "=", agentId)
+      .where("kind", "<>", "caller")
+      .$narrowType<{ kind: CredentialKind }>();
   return {
     /** Newest first; all kinds unless `kinds` is set. */
     async list(scope: AgentScope, { kinds, ...asked }: CredentialsAsked): Promise<PageOf<Credential>> {
@@ -215,7 +217,7 @@ export function credentialQueries(engine: Engine) {
   };
 }
 
-type ListedCredential = CredentialRow & { expired: number };
+type ListedCredential = CredentialRow & { expired: number; kind: CredentialKind };
 
 async function withMakers(engine: Engine, orgId: string, rows: readonly ListedCredential[]): Promise<Credential[]> {
   const makers = await makersOf(engine, rows.map(lineageIn));

@@ -3,6 +3,7 @@ import { CONSOLE_ROUTES, type ConsoleRole, type Found } from "@patchbay/protocol
 import { sql, type SqlBool } from "kysely";
 import { REQUEST_ID } from "@patchbay/server/kernel/exchange";
 import { fromJson, manifestIn } from "@patchbay/store/columns";
+import type { CredentialKind } from "@patchbay/engine/ports/store/stores";
 import type { Engine } from "@patchbay/store/engine";
 import { startedBy } from "@patchbay/store/runs/run-requests";
 import { searchedWords } from "@patchbay/store/runs/run-words";
@@ -187,6 +188,8 @@ const keys: Search = (engine, { orgId }, q) =>
       eb.fn.coalesce("keys.label", "keys.hint").as("name"),
     ])
     .where("keys.org_id", "=", orgId)
+    .where("keys.kind", "<>", "caller")
+    .$narrowType<{ keyKind: CredentialKind }>()
     .where(matches(q, "keys.id", "keys.label", "keys.hint"))
     .orderBy("keys.created_at", "desc");
 

@@ -10,7 +10,8 @@ import { VERSION } from "@patchbay/protocol";
 import type { AccessWatch } from "@patchbay/engine/ports/access-watch";
 import { createAdmin, type Admin } from "@patchbay/server/accounts/admin";
 import { createClientTokens } from "@patchbay/server/accounts/client-tokens";
-import { createCallerProof } from "@patchbay/server/accounts/callers";
+import { type CallerIssuer, createCallerProof } from "@patchbay/server/accounts/callers";
+import { createKeylessAccess } from "@patchbay/server/accounts/keyless";
 import { createAdapterLimit, createRateLimit } from "@patchbay/server/accounts/limits";
 import { mountConsole } from "@patchbay/console-api/mount";
 import { ServiceError } from "@patchbay/engine/ports/service-error";
@@ -190,7 +191,7 @@ function httpDeps(
     threads: store.threads,
     audit: store.audit,
     clientTokens: createClientTokens(store.clientTokens),
-    ...(settings.callers && { proveCaller: createCallerProof(settings.callers, { clock, log }) }),
+    ...(settings.callers && callerAccess(settings.callers, { ...settings, accounts: store.accounts, clock })),
     authenticate,
     bus,
     within,
@@ -223,6 +224,14 @@ function httpDeps(
       );
     },
   };
+}
+
+function callerAccess(
+  issuer: CallerIssuer,
+  deps: Pick<Settings, "log" | "publicUrl"> & Pick<Resources, "clock"> & Pick<Store, "accounts">,
+) {
+  const proveCaller = createCallerProof(issuer, deps);
+  return { proveCaller, keyless: createKeylessAccess(issuer, { ...deps, proveCaller }) };
 }
 
 function listenForMetrics({ metricsPort: port, host }: Settings, deps: HttpDeps) {

@@ -31,9 +31,11 @@ export function createApprovals({ approvals, accounts, bus }: ApprovalContext): 
       throw notAllowed(`"${CALLER}" stands for the role of the query: name that role, to confirm a call of its sender`);
     if (!mayState(principal, as)) throw notAllowed(`This request may not act as ${as}`);
     if (!mayDecide(principal, approval, as)) throw notAllowed(`Role ${as} may not decide this approval`);
-    if (approval.fourEyes && (await accounts.haveSameHolder(principal.keyId, approval)))
+    // One person may use several keys, or none.
+    const isOwn = principal.proven !== undefined && isOfCaller(principal, approval);
+    if (approval.fourEyes && (isOwn || (await accounts.haveSameHolder(principal.keyId, approval))))
       throw notAllowed(
-        "Its query was sent by the same key or member, or by a key with the same maker, and it needs another person",
+        "Its query was sent by the same caller, key or member, or by a key with the same maker, and it needs another person",
       );
     return { approval, as };
   }

@@ -34,7 +34,7 @@ export function createTokenCheck(deps: { serviceTokens: ServiceTokenStore; clock
 }
 
 /** Stores the last use of what has the secret, at most once a minute. The request does not wait for it. */
-function noteUse<Holder extends { lastUsedAt?: number }>(
+export function noteUse<Holder extends { lastUsedAt?: number }>(
   holder: Holder | undefined,
   id: string | undefined,
   { clock, log = silentLog }: { clock: Clock; log?: Log },

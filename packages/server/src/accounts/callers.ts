@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue, type Log } from "@patchbay/kit";
 import { LIMITS } from "@patchbay/protocol";
-import type { JWTPayload } from "jose";
+import type { JWTHeaderParameters, JWTPayload } from "jose";
 import { callerIdsOf, type ProvenCaller } from "@patchbay/engine/ports/callers";
 import type { Clock } from "@patchbay/engine/ports/clock";
 import { isOutOfFiles, OUT_OF_FILES } from "@patchbay/engine/ports/open-files";
@@ -9,24 +9,45 @@ import { createIssuerKeys, isTrustworthy, IssuerUnreachable, type KeySource } fr
 
 /** The identity provider whose tokens name callers, and what Patchbay reads from them. */
 export interface CallerIssuer extends KeySource {
-  /** The required `aud` in tokens for this service. */
-  audience: string;
+  /**
+   * The required `aud` in tokens. Tokens of callers without a key may have the agent's address instead, which is also the
+   * default; it needs the server's public URL.
+   */
+  audience?: string;
   /**
    * The claim with the caller's role, or a list of roles: a name, or a JSON Pointer such as `/realm_access/roles`. Default:
-   * queries state their role.
+   * queries state their role, and callers without a key have none.
    */
   roleClaim?: string;
+  /** The role for each value of the role claim, such as a group's id. Other values are ignored. Default: the values. */
+  roleMap?: Readonly<Record<string, string>>;
   /** Claims that become members of the context, as `CLAIM` or `CLAIM=MEMBER`. */
   contextClaims?: readonly string[];
+  /** The scope that tokens of callers without a key need, in the claim `scope` or `scp`. Default: none. */
+  scope?: string;
+  /** The longest time until a token expires. Default 86,400: identity providers make tokens for up to a day. */
+  maxAgeSeconds?: number;
+  /** Accepts tokens that were made for a client to read, not for this service. Default false. */
+  allowIdTokens?: boolean;
 }
 
-/** Verifies a caller's token. Throws `authentication_failed` with a reason, `unavailable` without the issuer's keys. */
-export type ProveCaller = (token: string) => Promise<ProvenCaller>;
+/** What a token is verified for. */
+interface ProofOf {
+  agentId: string;
+  /** The token comes without an API key. */
+  alone?: boolean;
+}
+
+/**
+ * Verifies a caller's token. `lacks`: the scope that a token without a key would need. Throws `authentication_failed` with a reason, `unavailable`
+ * without the issuer's keys.
+ */
+export type ProveCaller = (token: string, of: ProofOf) => Promise<ProvenCaller & { lacks?: string }>;
 
 const ALGORITHMS = ["RS256", "ES256", "EdDSA"];
 const MAX_TOKEN = 8_192;
 const MAX_ROLES = 100;
-const MAX_LIFETIME_SECONDS = 3_600;
+const MAX_AGE_SECONDS = 86_400;
 const SKEW_SECONDS = 60;
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
@@ -36,42 +57,81 @@ interface ContextClaim {
 }
 
 /** Throws for an unusable issuer. */
-export function createCallerProof(issuer: CallerIssuer, deps: { clock: Clock; log: Log }): ProveCaller {
-  const { clock } = deps;
+export function createCallerProof(
+  issuer: CallerIssuer,
+  deps: { clock: Clock; log: Log; publicUrl?: string | undefined },
+): ProveCaller {
+  const { clock, publicUrl } = deps;
+  const { maxAgeSeconds = MAX_AGE_SECONDS } = issuer;
   const contextClaims = contextClaimsOf(issuer);
-  requireAddresses(issuer);
+  requireAddresses(issuer, publicUrl);
   const members = contextClaims.map(({ member }) => member);
   // Loaded by the first token: most services have no issuer.
   const verify = once(async () => {
     const { createLocalJWKSet, jwtVerify } = await import("jose");
     const keys = createIssuerKeys(issuer, { toKeySet: createLocalJWKSet, ...deps });
-    return (token: string, now: number) =>
+    return (token: string, audience: string[], now: number) =>
       jwtVerify(token, keys, {
         algorithms: ALGORITHMS,
         issuer: issuer.issuer,
-        audience: issuer.audience,
+        audience,
         requiredClaims: ["exp"],
         clockTolerance: SKEW_SECONDS,
         currentDate: new Date(now),
       });
   });
 
-  return async (token) => {
+  return async (token, of) => {
     if (token.length > MAX_TOKEN) throw notProven(`it has more than ${MAX_TOKEN} characters`);
     // Also repeated headers: Node.js joins them with commas.
     if (!COMPACT.test(token)) throw notProven("it is not one signed JWT");
     const now = clock.now();
-    const verified = await verify().then((run) => run(token, now).catch((error: unknown) => rejected(error, issuer)));
-    const { payload } = verified;
-    if (payload.exp! - now / 1_000 > MAX_LIFETIME_SECONDS + SKEW_SECONDS)
-      throw notProven("it is valid for more than an hour from now");
-    return { ...provenBy(payload, issuer), context: contextIn(payload, contextClaims), members };
+    const audience = audiencesOf(issuer, publicUrl, of);
+    const verified = await verify().then((run) =>
+      run(token, audience, now).catch((error: unknown) => rejected(error, { ...issuer, audience })),
+    );
+    const { payload, protectedHeader } = verified;
+    if (payload.exp! - now / 1_000 > maxAgeSeconds + SKEW_SECONDS)
+      throw notProven(`it is valid for more than ${maxAgeSeconds} s from now`);
+    requireAccessToken(protectedHeader, payload, issuer);
+    const proven = { ...provenBy(payload, issuer), context: contextIn(payload, contextClaims), members };
+    const { scope } = issuer;
+    return { ...proven, ...(of.alone && scope !== undefined && !hasScope(payload, scope) && { lacks: scope }) };
   };
+}
+
+/** A token that comes without a key may name the agent's address, or that of its MCP endpoint (RFC 8707). */
+function audiencesOf({ audience }: CallerIssuer, publicUrl: string | undefined, { agentId, alone }: ProofOf): string[] {
+  if (audience !== undefined && !alone) return [audience];
+  const address = `${publicUrl}/agents/${agentId}`;
+  return [
+    ...(audience === undefined ? [] : [audience]),
+    ...(publicUrl === undefined ? [] : [address, `${address}/mcp`]),
+  ];
+}
+
+/** Claims of ID tokens (OpenID Connect Core, sections 2 and 3.3.2.11). */
+const ID_TOKEN_CLAIMS = ["nonce", "at_hash", "c_hash"];
+
+/** An ID token names the user to a client, which may show it to others. */
+function requireAccessToken({ typ }: JWTHeaderParameters, payload: JWTPayload, { allowIdTokens }: CallerIssuer): void {
+  if (typ !== undefined && !/^(application\/)?(at\+jwt|jwt)$/i.test(typ))
+    throw notProven("its typ is neither at+jwt nor JWT");
+  if (allowIdTokens) return;
+  const claim = ID_TOKEN_CLAIMS.find((name) => Object.hasOwn(payload, name));
+  if (claim !== undefined || payload["token_use"] === "id")
+    throw notProven(`it is an ID token, as its claim ${claim ?? "token_use"} shows: send the access token`);
+}
+
+/** OAuth's `scope` is a text; `scp`, which some identity providers write instead, is a text or a list. */
+function hasScope(payload: JWTPayload, scope: string): boolean {
+  const granted = payload["scope"] ?? payload["scp"];
+  return (typeof granted === "string" ? granted.split(" ") : Array.isArray(granted) ? granted : []).includes(scope);
 }
 
 function provenBy(
   payload: JWTPayload,
-  { issuer, roleClaim }: CallerIssuer,
+  { issuer, roleClaim, roleMap }: CallerIssuer,
 ): Pick<ProvenCaller, "subject" | "ids" | "roles"> {
   const { sub: subject } = payload as Record<string, unknown>;
   // RFC 9068, 2.2, requires it. Callers without one would find each other's runs and chats.
@@ -84,7 +144,8 @@ function provenBy(
     throw notProven(
       `its claim ${roleClaim} is neither a role nor a list of up to ${MAX_ROLES} roles, each with 1 to ${LIMITS.labelUnits} characters`,
     );
-  return { ...caller, roles: [...new Set(roles)] };
+  const named = roleMap ? roles.flatMap((value) => (Object.hasOwn(roleMap, value) ? [roleMap[value]!] : [])) : roles;
+  return { ...caller, roles: [...new Set(named)] };
 }
 
 const isLabel = (value: unknown): value is string =>
@@ -124,7 +185,11 @@ function contextClaimsOf({ contextClaims = [] }: CallerIssuer): ContextClaim[] {
   return claims;
 }
 
-function requireAddresses({ issuer, jwksUrl }: CallerIssuer): void {
+function requireAddresses({ issuer, jwksUrl, audience }: CallerIssuer, publicUrl: string | undefined): void {
+  if (audience === undefined && publicUrl === undefined)
+    throw new Error(
+      "Callers' tokens need an audience or the server's public URL: a token that the issuer made for another service must not be accepted.",
+    );
   for (const address of [issuer, ...(jwksUrl === undefined ? [] : [jwksUrl])])
     if (!isTrustworthy(address))
       throw new Error(
@@ -134,7 +199,7 @@ function requireAddresses({ issuer, jwksUrl }: CallerIssuer): void {
 
 /** The error for a token that proves nothing. */
 export const notProven = (why: string): ServiceError =>
-  standardError("authentication_failed", `the token in X-Patchbay-Caller is not accepted, because ${why}.`);
+  standardError("authentication_failed", `the caller's token is not accepted, because ${why}.`);
 
 /** Reasons by `jose` error code. Its own messages repeat values from the token. */
 const REASONS: Record<string, string> = {
@@ -145,7 +210,7 @@ const REASONS: Record<string, string> = {
   ERR_JWKS_MULTIPLE_MATCHING_KEYS: "it names no kid, and the issuer has several keys",
 };
 
-function rejected(error: unknown, { issuer, audience }: CallerIssuer): never {
+function rejected(error: unknown, { issuer, audience }: { issuer: string; audience: readonly string[] }): never {
   if (error instanceof IssuerUnreachable)
     throw new ServiceError(
       "unavailable",
@@ -156,7 +221,7 @@ function rejected(error: unknown, { issuer, audience }: CallerIssuer): never {
     );
   const { code, claim } = error as { code?: unknown; claim?: unknown };
   if (claim === "iss") throw notProven(`its issuer is not ${issuer}`);
-  if (claim === "aud") throw notProven(`it is not for the audience ${audience}`);
+  if (claim === "aud") throw notProven(`it is not for the audience ${audience.join(" or ")}`);
   if (claim === "nbf") throw notProven("it is not valid yet");
   if (claim === "exp" && code !== "ERR_JWT_EXPIRED") throw notProven("it has no time at which it expires");
   throw notProven(REASONS[String(code)] ?? "it is not a signed JWT");

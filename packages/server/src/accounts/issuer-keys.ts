@@ -4,10 +4,10 @@ import type { createLocalJWKSet, JSONWebKeySet, JWTVerifyGetKey } from "jose";
 import type { Clock } from "@patchbay/engine/ports/clock";
 import { trueCause } from "@patchbay/engine/ports/open-files";
 
-/** Keys are read again after this time, so that a key that the issuer withdrew is soon refused. */
+/** Keys are read again after this time at the latest, so that a key that the issuer withdrew is soon refused. */
 const FRESH_MS = 10 * 60_000;
 /** While the issuer is unreachable, callers with known keys continue until this age. */
-const KEPT_MS = 60 * 60_000;
+const KEPT_SECONDS = 3_600;
 /** Tokens with an unknown `kid` cost their sender nothing, so they must not cause as many requests to the issuer. */
 const UNKNOWN_KID_MS = 60_000;
 const RETRY_MS = 5_000;
@@ -20,6 +20,8 @@ export interface KeySource {
   issuer: string;
   /** Default: `jwks_uri` in the issuer's openid-configuration. */
   jwksUrl?: string;
+  /** The age until which known keys are used. Default 3,600; they are read again after 600 s at the latest. */
+  keysMaxAgeSeconds?: number;
 }
 
 /** The issuer's keys cannot be read. */
@@ -33,6 +35,7 @@ export function createIssuerKeys(
   deps: { toKeySet: typeof createLocalJWKSet; clock: Pick<Clock, "now">; log: Log },
 ): JWTVerifyGetKey {
   const { toKeySet, clock, log } = deps;
+  const keptMs = (source.keysMaxAgeSeconds ?? KEPT_SECONDS) * 1_000;
   let keys: { find: JWTVerifyGetKey; readAt: number } | undefined;
   let failure: { error: IssuerUnreachable; at: number } | undefined;
   let unknownKidAt = Number.NEGATIVE_INFINITY;
@@ -63,9 +66,9 @@ export function createIssuerKeys(
   async function current(): Promise<JWTVerifyGetKey> {
     const now = clock.now();
     const age = keys ? now - keys.readAt : Number.POSITIVE_INFINITY;
-    if (keys && age < FRESH_MS) return keys.find;
+    if (keys && age < Math.min(FRESH_MS, keptMs)) return keys.find;
     const failed = failure && now - failure.at < RETRY_MS ? failure.error : undefined;
-    if (!keys || age >= KEPT_MS) {
+    if (!keys || age >= keptMs) {
       if (failed) throw failed;
       return await read();
     }

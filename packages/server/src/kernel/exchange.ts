@@ -62,6 +62,12 @@ export function askedAddress({ c }: Pick<Exchange, "c">, { trustProxy }: { trust
   return URL.canParse(named) ? new URL(named) : asked;
 }
 
+/** The address at which clients reach the service. */
+export const baseUrl = (
+  exchange: Pick<Exchange, "c">,
+  { publicUrl, trustProxy }: { publicUrl?: string; trustProxy: boolean },
+): string => publicUrl ?? askedAddress(exchange, { trustProxy }).origin;
+
 export function json(exchange: Exchange, status: number, body: unknown): Response {
   exchange.headers["Content-Type"] = "application/json";
   return new Response(JSON.stringify(body), { status, headers: exchange.headers });

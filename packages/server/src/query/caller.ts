@@ -1,48 +1,67 @@
 import { isUtf8 } from "node:buffer";
-import { createHash, timingSafeEqual } from "node:crypto";
 import { ContextJson, LIMITS, optional, textUpTo } from "@patchbay/protocol";
 import { type JsonObject, present } from "@patchbay/kit";
 import { z } from "zod";
-import type { AuditEntry, ThreadKey } from "@patchbay/engine/ports/records";
-import { invalid, type ServiceError, type ServiceErrorCode, standardError } from "@patchbay/engine/ports/service-error";
+import type { ThreadKey } from "@patchbay/engine/ports/records";
+import { standardError } from "@patchbay/engine/ports/service-error";
 import type { Credential } from "@patchbay/engine/ports/store/stores";
 import { narrowed, type Principal } from "@patchbay/engine/run/api";
+import type { KeylessCaller } from "../accounts/keyless.ts";
 import { LONGEST_SECRET, type Page, pageWith } from "../accounts/client-tokens.ts";
 import { hashJson } from "../kernel/body.ts";
-import { codeOf } from "../kernel/errors.ts";
 import type { Exchange, Handler, RequestFacts } from "../kernel/exchange.ts";
 import type { HttpDeps } from "./deps.ts";
+import { bearer, challenged, keylessCaller, keylessChallenge, type KeylessDeps } from "./keyless-caller.ts";
 import { pageAdapterOf } from "./origins.ts";
+import { provenBy } from "./proven-principal.ts";
 import { parse } from "./query-body.ts";
 
 type Authenticate = HttpDeps["authenticate"];
 
-const BEARER = /^Bearer +([^\s,]+)$/i;
-
-export type CallerDeps = Pick<
-  HttpDeps,
-  "runs" | "authenticate" | "within" | "proveCaller" | "clientTokens" | "adapterLimit" | "audit" | "log"
->;
+export type CallerDeps = KeylessDeps &
+  Pick<
+    HttpDeps,
+    "runs" | "authenticate" | "within" | "proveCaller" | "clientTokens" | "adapterLimit" | "audit" | "log"
+  >;
 
 function requireAgent({ agentId }: Credential, { req }: Exchange["c"]): void {
   if (agentId !== req.param("agent_id")) throw standardError("agent_mismatch");
 }
 
-/** Runs `work` for an API key's holder. Throws `agent_mismatch` when the key and the path name different agents. */
+/**
+ * Runs `work` for an API key's holder, or for a caller without a key where the agent needs none. Throws `agent_mismatch`
+ * when the key and the path name different agents.
+ */
 export async function asApiCaller<T>(
   exchange: Exchange,
   deps: CallerDeps,
   work: (caller: Principal) => Promise<T>,
 ): Promise<T> {
-  const { c, facts } = exchange;
-  const credential = await check(deps.authenticate, "api", c.req.header("X-API-Key"), facts);
-  requireAgent(credential, c);
-  return await asHolder(exchange, deps, credential, async (caller) => {
-    // These routes read the role from the body. A header that contradicts the key would otherwise be ignored silently.
-    const asked = c.req.header(ROLE);
-    if (asked) await deps.runs.requireRole(caller, asked);
-    return await work(caller);
+  const { c } = exchange;
+  return await challenged(exchange, deps, undefined, async () => {
+    const holder = await holderOf(exchange, deps, c.req.header("X-API-Key"));
+    requireAgent(holder.credential, c);
+    return await asHolder(exchange, deps, holder, async (caller) => {
+      await requireHeaderRole(exchange, deps, caller);
+      return await work(caller);
+    });
   });
+}
+
+/** For routes that read the role from the body, and would otherwise ignore a header that contradicts the key or token. */
+async function requireHeaderRole({ c }: Exchange, { runs }: CallerDeps, caller: Principal): Promise<void> {
+  const asked = c.req.header(ROLE);
+  if (asked) await runs.requireRole(caller, asked);
+}
+
+/** Who sends the request: an API key's holder, or a caller without a key. */
+type Holder = Pick<KeylessCaller, "credential"> & Partial<KeylessCaller>;
+
+async function holderOf(exchange: Exchange, deps: CallerDeps, secret: string | undefined): Promise<Holder> {
+  const keyless = await keylessCaller(exchange, deps);
+  if (!keyless) return { credential: await check(deps.authenticate, "api", secret, exchange.facts) };
+  noteIn(exchange.facts, keyless.credential);
+  return keyless;
 }
 
 /** Makes handlers for requests with an API key. */
@@ -72,8 +91,8 @@ const ROLE = "X-Patchbay-Role";
 const CONTEXT = "X-Patchbay-Context";
 
 /**
- * Runs `work` for an adapter's caller: the page with a client token, which fixes role and context, or an API key's holder,
- * with the key's pinned role or else the header's. Throws as `asApiCaller` does, and `role_not_allowed` for a header
+ * Runs `work` for an adapter's caller: the page with a client token, which fixes role and context, or an API key's holder
+ * or a caller without a key, with the pinned or proven role or else the header's. Throws as `asApiCaller` does, and `role_not_allowed` for a header
  * role that the key or its caller may not use.
  */
 export async function asAdapterCaller<T>(
@@ -81,30 +100,28 @@ export async function asAdapterCaller<T>(
   deps: CallerDeps,
   work: (caller: AdapterCaller) => Promise<T>,
 ): Promise<T> {
-  const { c, headers, facts } = exchange;
+  const { c } = exchange;
   const { runs } = deps;
   const key = c.req.header("X-API-Key");
   const secret = key ?? bearer(c.req.header("Authorization"));
-  try {
+  // Also for a refused caller, and for a key revoked while its request waits for a stream.
+  const challenge = secret === undefined ? "Bearer" : 'Bearer error="invalid_token"';
+  return await challenged(exchange, deps, challenge, async () => {
     const adapter = pageAdapterOf(c.req.path);
     const page = key === undefined && adapter ? await pageWith(secret, adapter, deps.clientTokens) : undefined;
-    const credential = page?.key ?? (await check(deps.authenticate, "api", secret, facts));
+    const sender = page ? { credential: page.key } : await holderOf(exchange, deps, secret);
+    const { credential } = sender;
     requireAgent(credential, c);
     if (page) return await asPage(exchange, deps, page, work);
     const asked = parse(AdapterHeaders, { [ROLE]: c.req.header(ROLE), [CONTEXT]: c.req.header(CONTEXT) }, []);
     const { [CONTEXT]: context } = asked;
-    return await asHolder(exchange, deps, credential, async (holder) => {
+    return await asHolder(exchange, deps, sender, async (holder) => {
       await runs.requireRole(holder, asked[ROLE]);
       const role = holder.roles?.length === 1 ? holder.roles[0] : asked[ROLE];
       const principal = role === undefined ? holder : { ...holder, roles: [role] };
       return await work({ principal, holder, ...scopesOf(credential, holder), ...present({ role, context }) });
     });
-  } catch (thrown) {
-    // Also for a refused caller, and for a key revoked while its request waits for a stream.
-    if (codeOf(thrown) === "authentication_failed")
-      headers["WWW-Authenticate"] = secret === undefined ? "Bearer" : 'Bearer error="invalid_token"';
-    throw thrown;
-  }
+  });
 }
 
 /** Runs `work` for a page. The page may only query, and its role and context headers are ignored. */
@@ -173,95 +190,51 @@ export async function asLocalCaller<T>(
 ): Promise<T> {
   const { c, facts } = exchange;
   const credential = await check(deps.authenticate, "access", bearer(c.req.header("Authorization")), facts);
-  return await asHolder(exchange, deps, credential, work);
+  return await asHolder(exchange, deps, { credential }, async (caller) => {
+    await requireHeaderRole(exchange, deps, caller);
+    return await work(caller);
+  });
 }
 
 function asHolder<T>(
   exchange: Exchange,
   deps: CallerDeps,
-  credential: Credential,
+  { credential, proven, lacks }: Holder,
   work: (caller: Principal) => Promise<T>,
 ): Promise<T> {
+  const holder = callerOf(credential);
+  const principal = proven ? narrowed(holder, proven) : holder;
   const needsProof = credential.needsProof === true;
-  return asNarrowed(exchange, deps, { principal: callerOf(credential), needsProof }, work);
+  return asNarrowed(exchange, deps, { principal, needsProof, ...present({ lacks }) }, work);
+}
+
+interface Narrowing {
+  principal: Principal;
+  needsProof: boolean;
+  /** The required scope that the token of a caller without a key lacks. */
+  lacks?: string;
 }
 
 /** Runs `work` for the principal, narrowed by its caller's token if there is one. */
 async function asNarrowed<T>(
-  { c }: Exchange,
+  exchange: Exchange,
   deps: CallerDeps,
-  { principal, needsProof }: { principal: Principal; needsProof: boolean },
+  { principal, needsProof, lacks }: Narrowing,
   work: (caller: Principal) => Promise<T>,
 ): Promise<T> {
-  const token = c.req.header("X-Patchbay-Caller");
+  const token = exchange.c.req.header("X-Patchbay-Caller");
+  if (lacks !== undefined)
+    exchange.headers["WWW-Authenticate"] = keylessChallenge(exchange, deps, "insufficient_scope");
   return await deps.within(principal.orgId, async () => {
-    if (token === undefined && !needsProof) return await work(principal);
-    return await work(await proven(principal, token, deps));
+    if (token === undefined && !needsProof && lacks === undefined) return await work(principal);
+    return await work(await provenBy(principal, { token, lacks }, deps));
   });
 }
-
-/**
- * The principal, narrowed by its caller's token. Audits a refusal, within the limit for requests that start no query.
- */
-async function proven(principal: Principal, token: string | undefined, deps: CallerDeps): Promise<Principal> {
-  const { proveCaller, adapterLimit, audit, log } = deps;
-  try {
-    if (token === undefined)
-      throw standardError("authentication_failed", "this agent requires the token of the caller in X-Patchbay-Caller.");
-    if (!proveCaller) throw noIssuer();
-    const caller = await proveCaller(token);
-    if (principal.proven && !caller.ids.includes(principal.proven.ids[0]))
-      throw standardError(
-        "authentication_failed",
-        "the token in X-Patchbay-Caller names another caller than the client token was made for.",
-      );
-    return narrowed(principal, caller);
-  } catch (error) {
-    const rule = REFUSALS[codeOf(error)];
-    if (rule === undefined) throw error;
-    const { agentId, orgId, keyId, tier } = principal;
-    // A refused request does not count as a query, so it could otherwise fill the audit log without limit.
-    const state = await adapterLimit(orgId, tier);
-    if (state && !state.allowed) throw error;
-    const entry: AuditEntry & { orgId: string } = { action: "caller.refused", agentId, orgId, keyId, rule };
-    // The request is refused even if the audit entry cannot be stored.
-    await audit.record([entry]).catch((cause: unknown) => {
-      log.warn("a refused caller could not be audited", { agentId, cause });
-    });
-    throw error;
-  }
-}
-
-/** The audited rule for each refusal. Other codes are faults of the server or its set-up. */
-const REFUSALS: Partial<Record<ServiceErrorCode, string>> = {
-  authentication_failed: "caller_token",
-  role_not_allowed: "role_not_allowed",
-};
-
-/** Ignoring the token would let its sender believe that it limits the request. */
-const noIssuer = (): ServiceError =>
-  invalid([
-    {
-      path: "X-Patchbay-Caller",
-      message: "cannot be verified: the operator has not named an identity provider (--caller-issuer)",
-    },
-  ]);
 
 /** Throws `authentication_failed` without a valid runtime key. */
 export async function requireRuntimeKey({ c, facts }: Exchange, authenticate: Authenticate): Promise<void> {
   await check(authenticate, "runtime", bearer(c.req.header("Authorization")), facts);
 }
-
-/** Throws `authentication_failed` without the operator's metrics token, if one is configured. */
-export function requireMetricsToken({ c }: Exchange, { metricsToken }: Pick<HttpDeps, "metricsToken">): void {
-  if (metricsToken === undefined) return;
-  const given = bearer(c.req.header("Authorization"));
-  if (given !== undefined && timingSafeEqual(digest(given), digest(metricsToken))) return;
-  throw standardError("authentication_failed");
-}
-
-/** A constant-time comparison needs values of equal length. */
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
 /** The credential for a secret; also notes it for the request's log line. */
 async function check(
@@ -281,10 +254,6 @@ async function check(
 
 function noteIn(facts: RequestFacts, { agentId, credentialId: keyId, label }: Credential): void {
   Object.assign(facts, { agentId, keyId, ...present({ keyLabel: label }) });
-}
-
-function bearer(header: string | undefined): string | undefined {
-  return header === undefined ? undefined : BEARER.exec(header)?.[1];
 }
 
 function callerOf({ credentialId, label, agentId, orgId, tier, roles, can }: Credential): Principal {

@@ -1,9 +1,10 @@
 import type { OperatorLimits } from "@patchbay/protocol";
+import type { ProveCaller } from "../accounts/callers.ts";
 import type { ClientTokens } from "../accounts/client-tokens.ts";
+import type { KeylessAccess } from "../accounts/keyless.ts";
 import type { RateLimit } from "../accounts/limits.ts";
 import type { AuditStore } from "@patchbay/engine/ports/store/audit";
 import type { Bus } from "@patchbay/engine/ports/bus";
-import type { ProvenCaller } from "@patchbay/engine/ports/callers";
 import type { Clock } from "@patchbay/engine/ports/clock";
 import type { Log } from "@patchbay/kit";
 import type { Metrics, MetricsPage } from "@patchbay/engine/ports/metrics";
@@ -19,8 +20,10 @@ export interface HttpDeps {
   threads: Pick<ThreadStore, "list" | "get" | "ofKey">;
   /** The credential with this kind and secret; undefined when it is malformed, unknown, expired or revoked. */
   authenticate(kind: CredentialKind, secret: string): Promise<Credential | undefined>;
-  /** Verifies a caller's token; undefined without an issuer. Throws `ServiceError` for a token that proves nothing. */
-  proveCaller?: (token: string) => Promise<ProvenCaller>;
+  /** Undefined without an issuer. */
+  proveCaller?: ProveCaller;
+  /** Admits callers without a key; undefined without an issuer. */
+  keyless?: KeylessAccess;
   audit: Pick<AuditStore, "record">;
   clientTokens: ClientTokens;
   /** Passes work to the replica that has its request. */

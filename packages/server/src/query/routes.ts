@@ -253,6 +253,12 @@ const TABLE = {
     },
     { probe: true, fails: ["401"] },
   ),
+  resourceMetadata: spec.open(
+    "GET /.well-known/oauth-protected-resource/agents/:agent_id/mcp",
+    "Where clients without a key get tokens for the MCP endpoint (RFC 9728)",
+    { "200": spec.object("The metadata of an agent with the setting `keyless`") },
+    { fails: ["404"] },
+  ),
   openapi: spec.open("GET /openapi.json", "This document", {
     "200": spec.object("An OpenAPI 3.1 document with the limits of this service in `x-limits`"),
   }),

@@ -1,20 +1,20 @@
+import { createHash, timingSafeEqual } from "node:crypto";
 import { sleep } from "@patchbay/kit/time";
-import { ServiceError } from "@patchbay/engine/ports/service-error";
-import { askedAddress, type Exchange, type Handler, json, text } from "../kernel/exchange.ts";
-import { requireMetricsToken, requireRuntimeKey } from "./caller.ts";
+import { ServiceError, standardError } from "@patchbay/engine/ports/service-error";
+import { baseUrl, type Exchange, type Handler, json, text } from "../kernel/exchange.ts";
+import { requireRuntimeKey } from "./caller.ts";
 import type { HttpDeps } from "./deps.ts";
+import { bearer, type KeylessDeps } from "./keyless-caller.ts";
 import type { RouteSpec } from "./routes.ts";
 
 /** A store that takes longer counts as unavailable: a statement can wait minutes for a hanging database. */
 const READY_MS = 2_000;
 
-type Addressed = Pick<HttpDeps, "publicUrl" | "trustProxy">;
-
 /** Routes about the service itself. */
 export function serviceRoutes(
-  deps: Addressed & Pick<HttpDeps, "authenticate" | "version" | "ready" | "metrics" | "metricsToken" | "limits">,
+  deps: KeylessDeps & Pick<HttpDeps, "authenticate" | "version" | "ready" | "metrics" | "metricsToken" | "limits">,
   served: readonly RouteSpec[],
-): Record<"connect" | "healthz" | "readyz" | "metrics" | "openapi", Handler> {
+): Record<"connect" | "healthz" | "readyz" | "metrics" | "openapi" | "resourceMetadata", Handler> {
   return {
     async connect(exchange) {
       await requireRuntimeKey(exchange, deps.authenticate);
@@ -40,6 +40,20 @@ export function serviceRoutes(
       return text(exchange, await deps.metrics.read(), deps.metrics.contentType);
     },
 
+    async resourceMetadata(exchange) {
+      const { keyless } = deps;
+      const agentId = exchange.c.req.param("agent_id") ?? "";
+      if (!keyless || !(await keyless.opens(agentId)))
+        throw new ServiceError("not_found", "This agent has no such metadata: its requests need an API key.");
+      const { issuer, scope } = keyless;
+      return json(exchange, 200, {
+        resource: `${baseUrl(exchange, deps)}/agents/${agentId}/mcp`,
+        authorization_servers: [issuer],
+        bearer_methods_supported: ["header"],
+        ...(scope !== undefined && { scopes_supported: [scope] }),
+      });
+    },
+
     async openapi(exchange) {
       // With all body schemas, most of which only the document needs.
       const { queryDocument } = await import("./openapi.ts");
@@ -53,6 +67,13 @@ export function serviceRoutes(
   };
 }
 
-/** The address at which clients reach the service. */
-export const baseUrl = (exchange: Exchange, { publicUrl, trustProxy }: Addressed): string =>
-  publicUrl ?? askedAddress(exchange, { trustProxy }).origin;
+/** Throws `authentication_failed` without the operator's metrics token, if one is configured. */
+function requireMetricsToken({ c }: Exchange, { metricsToken }: Pick<HttpDeps, "metricsToken">): void {
+  if (metricsToken === undefined) return;
+  const given = bearer(c.req.header("Authorization"));
+  if (given !== undefined && timingSafeEqual(digest(given), digest(metricsToken))) return;
+  throw standardError("authentication_failed");
+}
+
+/** A constant-time comparison needs values of equal length. */
+const digest = (text: string): Buffer => createHash("sha256").update(text).digest();

@@ -2,34 +2,11 @@ import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import type { JWTPayload } from "jose";
 import { describe, expect, test } from "vitest";
 import { startIssuer } from "@patchbay/test-support/issuer";
-import { type CallerIssuer, createCallerProof } from "../../src/accounts/callers.ts";
+import { createCallerProof } from "../../src/accounts/callers.ts";
 import { callerIdsOf } from "@patchbay/engine/ports/callers";
 import { silentLog } from "@patchbay/kit";
+import { clock, OF, refused, soon, start } from "./proof.ts";
 import { provenCaller } from "./proven-caller.ts";
-
-const clock = (offsetMs = () => 0) => ({
-  now: () => Date.now() + offsetMs(),
-  sleep: () => Promise.reject(new Error("not used here")),
-});
-
-/** An issuer and the proof that trusts it. `later` moves the clock of the proof. */
-async function start(settings: Partial<CallerIssuer> = {}) {
-  const issuer = await startIssuer();
-  let offset = 0;
-  const prove = createCallerProof(
-    { issuer: issuer.url, audience: issuer.audience, roleClaim: "role", ...settings },
-    { clock: clock(() => offset), log: silentLog },
-  );
-  return {
-    ...issuer,
-    prove,
-    later: (ms: number) => void (offset += ms),
-    proves: async (claims: JWTPayload) => await prove(await issuer.token(claims)),
-  };
-}
-
-const refused = (why: string) => ({ code: "authentication_failed", message: expect.stringContaining(why) });
-const soon = () => Math.floor(Date.now() / 1_000);
 
 test.each(["RS256", "ES256", "EdDSA"])("a token signed with %s proves its subject, role and context", async (alg) => {
   await using issuer = await start({ contextClaims: ["tenant", "sub=userId", "/address/country"] });
@@ -86,7 +63,7 @@ describe("the role claim", () => {
     await using issuer = await startIssuer();
     const settings = { issuer: issuer.url, audience: issuer.audience };
     const prove = createCallerProof(settings, { clock: clock(), log: silentLog });
-    expect(await prove(await issuer.token({ role: "clerk" }))).toEqual(provenCaller("ada", issuer.url));
+    expect(await prove(await issuer.token({ role: "clerk" }), OF)).toEqual(provenCaller("ada", issuer.url));
   });
 });
 
@@ -98,7 +75,11 @@ test.each<[what: string, claims: JWTPayload | (() => JWTPayload), why: string]>(
   ["an end 61 s ago", () => ({ exp: soon() - 61 }), "it has expired"],
   ["no end", { exp: undefined as never }, "it has no time at which it expires"],
   ["an end in words", { exp: "tomorrow" as never }, "it has no time at which it expires"],
-  ["an end in more than an hour", () => ({ exp: soon() + 3_600 + 70 }), "it is valid for more than an hour"],
+  ["an end in more than a day", () => ({ exp: soon() + 86_400 + 70 }), "it is valid for more than 86400 s"],
+  ["a nonce", { nonce: "n" }, "it is an ID token, as its claim nonce shows"],
+  ["a hash of an access token", { at_hash: "h" }, "it is an ID token, as its claim at_hash shows"],
+  ["a hash of a code", { c_hash: "h" }, "it is an ID token, as its claim c_hash shows"],
+  ["the use id", { token_use: "id" }, "it is an ID token, as its claim token_use shows"],
   ["a start in 70 s", () => ({ nbf: soon() + 70 }), "it is not valid yet"],
   ["no subject", { sub: undefined as never }, "its claim sub is not a text"],
   ["an empty subject", { sub: "" }, "its claim sub is not a text"],
@@ -111,7 +92,7 @@ test.each<[what: string, claims: JWTPayload | (() => JWTPayload), why: string]>(
 test("clocks may differ by a minute", async () => {
   await using issuer = await start();
   expect(await issuer.proves({ exp: soon() - 50, nbf: soon() + 50 })).toMatchObject({ subject: "ada" });
-  expect(await issuer.proves({ exp: soon() + 3_650 })).toMatchObject({ subject: "ada" });
+  expect(await issuer.proves({ exp: soon() + 86_450 })).toMatchObject({ subject: "ada" });
 });
 
 describe("forged tokens are refused", () => {
@@ -266,17 +247,33 @@ describe("the issuer's keys", () => {
     expect(await issuer.proves({})).toMatchObject({ subject: "ada" });
   });
 
+  test("are not used beyond --caller-keys-max-age, also while the issuer is unreachable", async () => {
+    await using issuer = await start({ keysMaxAgeSeconds: 60 });
+    await issuer.addKey("second");
+    const token = await issuer.token({}, { kid: "second" });
+    expect(await issuer.prove(token)).toMatchObject({ subject: "ada" });
+    issuer.withdraw("second");
+    issuer.later(59_000);
+    expect(await issuer.prove(token)).toMatchObject({ subject: "ada" });
+    issuer.later(2_000);
+    await expect(issuer.prove(token)).rejects.toMatchObject(refused("no key for its kid"));
+    issuer.later(61_000);
+    issuer.fail({ status: 500 });
+    await expect(issuer.proves({})).rejects.toMatchObject({ code: "unavailable" });
+  });
+
   test("come from --caller-jwks-url where it is given", async () => {
     await using issuer = await startIssuer();
     const settings = { issuer: "https://id.example", audience: issuer.audience, jwksUrl: `${issuer.url}/keys` };
     const prove = createCallerProof(settings, { clock: clock(), log: silentLog });
-    expect(await prove(await issuer.token({ iss: "https://id.example" }))).toMatchObject({ subject: "ada" });
+    expect(await prove(await issuer.token({ iss: "https://id.example" }), OF)).toMatchObject({ subject: "ada" });
   });
 });
 
 test.each([
   [{ issuer: "http://id.example" }, "an https:// address is needed"],
   [{ issuer: "id.example" }, "an https:// address is needed"],
+  [{ issuer: "https://id.example", audience: undefined as never }, "need an audience or the server's public URL"],
   [{ issuer: "https://id.example", jwksUrl: "http://id.example/keys" }, "an https:// address is needed"],
   [{ issuer: "https://id.example", contextClaims: ["sub", "email=sub"] }, "one member of the context: sub"],
 ])("the settings %o are refused", (settings, why) => {

@@ -50,6 +50,7 @@ async function ask(
     adapterLimit: async () => ({ allowed: !isSpent, limit: 600, remaining: 0, resetSeconds: 30 }),
     audit: { record: async (entries: readonly { action: string }[]) => void audited.push(...entries) },
     log: silentLog,
+    trustProxy: false,
   };
   const app = new Hono<HttpEnv>();
   const route = {

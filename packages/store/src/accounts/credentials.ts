@@ -35,6 +35,8 @@ export function credentialStore(engine: Engine) {
           created_at: now,
           expires_at,
         }))
+        // Concurrent first requests from one caller store the same credential.
+        .onConflict((conflict) => conflict.doNothing())
         .execute();
       return expires_at;
     },
@@ -73,11 +75,15 @@ export const withTier = (engine: Engine) =>
     .selectAll("credentials")
     .select(["orgs.tier", "agents.settings"]);
 
-/** Condition for credentials that are neither revoked nor expired. */
+/** A setting as `toJson` writes it: parsing the settings is not possible in a condition. */
+const KEYLESS = '%"callers":"keyless"%';
+
+/** Condition for credentials that are neither revoked nor expired; a caller's only while its agent needs no key. */
 export const isValid =
   ({ dialect }: Engine) =>
-  (eb: ExpressionBuilder<Schema, "credentials">) =>
+  (eb: ExpressionBuilder<Schema, "credentials" | "agents">) =>
     eb.and([
+      eb.or([eb("credentials.kind", "<>", "caller"), eb("agents.settings", "like", KEYLESS)]),
       eb("credentials.revoked_at", "is", null),
       eb.or([eb("credentials.expires_at", "is", null), eb("credentials.expires_at", ">", dialect.now)]),
     ]);
@@ -130,12 +136,12 @@ export async function mayContinue(
   { agentId, keyId, role }: Parameters<AccountStore["mayContinue"]>[0],
 ): Promise<boolean> {
   const { db, dialect } = engine;
-  const agents = db.selectFrom("agents").select("deleted_at").where("id", "=", agentId);
+  const agents = db.selectFrom("agents").select(["deleted_at", "settings"]).where("id", "=", agentId);
   const agent = await dialect.lockShared(agents).executeTakeFirst();
   if (agent?.deleted_at !== null) return false;
   const credentials = db
     .selectFrom("credentials")
-    .select((eb) => ["revoked_at", eb.fn.coalesce("lineage", "id").as("lineage")])
+    .select((eb) => ["kind", "revoked_at", eb.fn.coalesce("lineage", "id").as("lineage")])
     .where("id", "=", keyId);
   const own = await dialect.lockShared(credentials).executeTakeFirst();
   if (!own) {
@@ -143,6 +149,7 @@ export async function mayContinue(
     const member = await dialect.lockShared(members).executeTakeFirst();
     return (member?.removed_at ?? null) === null;
   }
+  if (own.kind === "caller" && callersOf(agent.settings) !== "keyless") return false;
   const successors = lineageOf(engine, own.lineage)
     .select(["roles", "created_at", "revoked_at"])
     .orderBy("created_at", "desc")
@@ -190,9 +197,13 @@ async function rotate(
 }
 
 /** Settings may hold a large schema, which is not worth parsing for every request. */
-const needsProof = (settings: Json<AgentSettings>): boolean =>
-  settings.includes('"callers"') && fromJson(settings).callers === "required";
+const callersOf = (settings: Json<AgentSettings>): AgentSettings["callers"] =>
+  settings.includes('"callers"') ? fromJson(settings).callers : undefined;
 
 export function toCredential(row: CredentialRow & { tier: string; settings: Json<AgentSettings> }): Credential {
-  return { ...credentialColumns.recordOf(row), tier: row.tier, ...(needsProof(row.settings) && { needsProof: true }) };
+  return {
+    ...credentialColumns.recordOf(row),
+    tier: row.tier,
+    ...(callersOf(row.settings) === "required" && { needsProof: true }),
+  };
 }

@@ -50,6 +50,7 @@ const ACCESS_CHANGES = [
 const CALLERS = [
   { value: "optional", label: "Not needed" },
   { value: "required", label: "Required with every request" },
+  { value: "keyless", label: "Enough without a key" },
 ] as const;
 
 /** A select has no empty value for "the service's own mode". */
@@ -146,7 +147,7 @@ function GeneralFields({ draft, onChange }: GeneralFieldsProps) {
       </Field>
       <Field
         label="Caller tokens"
-        hint="Whether requests with a key need a token of your identity provider in X-Patchbay-Caller"
+        hint="Whether requests need a token of your identity provider, or may come with only such a token"
       >
         <Select {...field("callers")} options={CALLERS} disabled={readOnly} />
       </Field>

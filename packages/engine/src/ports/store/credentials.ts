@@ -10,9 +10,10 @@ export type CredentialRight = "approve" | "check";
 /** A credential to store. */
 export interface NewCredential {
   credentialId: string;
-  kind: CredentialKind;
+  /** `caller` has no secret: it stands for a proven caller without a key, and is valid while its agent allows those. */
+  kind: CredentialKind | "caller";
   agentId: string;
-  /** SHA-256 of the secret, hex. The secret itself is never stored. */
+  /** SHA-256 of the secret, or of the caller's agent and id, hex. The secret itself is never stored. */
   hash: string;
   /** First and last characters, by which people recognise a key. */
   hint: string;

@@ -78,10 +78,13 @@ export interface AccountStore {
   updateAgent(agentId: string, change: AgentChange): Promise<{ before: Agent; after: Agent } | undefined>;
   /** Also ends the agent's credentials. Its runs and threads stay until they are erased. */
   deleteAgent(agentId: string): Promise<boolean>;
-  /** Returns when it ends: with the service token that made it, at the latest. Null for never. */
+  /**
+   * Returns when it ends: with the service token that made it, at the latest. Null for never. Has no effect for a
+   * caller that is stored already.
+   */
   createCredential(credential: NewCredential): Promise<number | null>;
   /** The credential with this hash; undefined when it is revoked or expired, or its agent is deleted. */
-  findCredential(kind: CredentialKind, hash: string): Promise<Credential | undefined>;
+  findCredential(kind: Credential["kind"], hash: string): Promise<Credential | undefined>;
   listCredentials(kind: CredentialKind, agentId: string): Promise<ListedCredential[]>;
   /** Returns the owner; undefined for an unknown credential. */
   revokeCredential(kind: CredentialKind, credentialId: string): Promise<{ orgId: string; agentId: string } | undefined>;

@@ -1,12 +1,11 @@
 import { isJsonObject, type JsonObject } from "@patchbay/kit";
 import { invalid } from "@patchbay/engine/ports/service-error";
 import { receiveJson } from "../../kernel/body.ts";
-import { type Exchange, type Handler, json, originOf } from "../../kernel/exchange.ts";
+import { baseUrl, type Exchange, type Handler, json, originOf } from "../../kernel/exchange.ts";
 import { asAdapterCaller, type CallerDeps, type AdapterCaller } from "../caller.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type Guarded, refuseForeign } from "../origins.ts";
 import { countQuery } from "../query-routes.ts";
-import { baseUrl } from "../service-routes.ts";
 import { withStreamSlot, ownerOf } from "../stream-run.ts";
 import { elicitsIn, passReply, replyIn, SESSION_HEADER, sessionFor } from "./elicitation.ts";
 import { createListChanges } from "./list-changes.ts";
