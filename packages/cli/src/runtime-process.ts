@@ -73,7 +73,7 @@ async function serve(
     stopTelemetry,
   }: Connect & { file: string; log: Log; stopTelemetry?: StopTelemetry | undefined },
 ): Promise<void> {
-  const { connect } = await import("@patchbay/functions");
+  const { callInProgress, connect } = await import("@patchbay/functions");
   const flowKeys = flowKeysIn(readEnvironment());
   const open = async () => {
     const lock = await reportedLock(file, log);
@@ -86,7 +86,7 @@ async function serve(
   };
   let runtime = await open();
   const stop = () => runtime.stop().then(stopTelemetry);
-  drainOnStrayError(log, stop);
+  drainOnStrayError(log, callInProgress, stop);
   process.on("message", (message: ToRuntime) => {
     if (message.type === "relock")
       void open().then((next) => {

@@ -85,7 +85,7 @@ async function connectFile(file: string, options: ConnectOptions & { key: string
   const healthUrl =
     healthPort === undefined ? undefined : await serveHealth({ host: healthHost, port: healthPort, state });
   const stopTelemetry = options.otel && (await startTelemetry("patchbay-runtime", readEnvironment()));
-  const { connect, createLog } = await import("@patchbay/functions");
+  const { callInProgress, connect, createLog } = await import("@patchbay/functions");
   const level = logLevel(readEnvironment());
   const log = options.logFormat === "pretty" ? createHumanLog(() => level) : createLog({ level });
   const service = await loadService(path, { log });
@@ -112,7 +112,7 @@ async function connectFile(file: string, options: ConnectOptions & { key: string
   });
   const { instanceId, ready, ended } = runtime;
   const stop = () => runtime.stop({ drainMs: 22_000 }).then(stopTelemetry);
-  drainOnStrayError(log, stop);
+  drainOnStrayError(log, callInProgress, stop);
   if (options.json)
     void ready.then(
       () => printJson({ ready: true, agentId: options.agent, instanceId, ...(healthUrl && { healthUrl }) }),
