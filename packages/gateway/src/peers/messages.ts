@@ -1,5 +1,13 @@
 import { createHash } from "node:crypto";
-import { CallOutcome, CallToJudge, HookCall, HookVerdict, PreparedContext, TraceContext } from "@patchbay/protocol";
+import {
+  CallFlow,
+  CallOutcome,
+  CallToJudge,
+  HookCall,
+  HookVerdict,
+  PreparedContext,
+  TraceContext,
+} from "@patchbay/protocol";
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import { z } from "zod";
 
@@ -27,8 +35,19 @@ const trace = TraceContext.exactOptional();
 
 /** A request to a runtime's host. `replyTo`: the replica that waits for the call. */
 export const HostRequest = z.discriminatedUnion("type", [
-  /** Take this attempt. The order itself is in the store, whose row decides whether the host may take it. */
-  z.object({ type: z.literal("call"), ...attempt, fence: z.int(), timeoutMs: z.number(), replyTo, trace }),
+  /**
+   * Take this attempt. The order itself is in the store, whose row decides whether the host may take it; only what the
+   * run has seen before the call is not stored.
+   */
+  z.object({
+    type: z.literal("call"),
+    ...attempt,
+    fence: z.int(),
+    timeoutMs: z.number(),
+    replyTo,
+    trace,
+    flow: CallFlow.exactOptional(),
+  }),
   /** Which of these calls do you have? */
   z.object({ type: z.literal("check"), calls: z.array(z.object(attempt)), replyTo }),
   /** Ask the runtime for this call's state; its answer comes to `replyTo` as an update. */

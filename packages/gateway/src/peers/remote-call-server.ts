@@ -150,7 +150,7 @@ export class RemoteCallServer {
       }
       const isOurs = order.agentId === agentId && order.instanceId === instanceId;
       const text = isOurs
-        ? encodeFrame(callFrame({ ...order, timeoutMs, ...present({ trace: request.trace }) }))
+        ? encodeFrame(callFrame({ ...order, timeoutMs, ...present({ trace: request.trace, flow: request.flow }) }))
         : undefined;
       if (text !== undefined && connection.available && call.enter(connection, text))
         return { taken: true, sent: call.isSent, ...sentAtOf(call) };

@@ -2,7 +2,7 @@ import { monotonicMs, sleep } from "@patchbay/kit/time";
 import { type HookVerdict, type PreparedContext } from "@patchbay/protocol";
 import { type JsonValue, present } from "@patchbay/kit";
 import type { z } from "zod";
-import { NoResponders } from "@patchbay/engine/ports/bus";
+import { MAX_BODY_BYTES, NoResponders } from "@patchbay/engine/ports/bus";
 import type { HookInput } from "@patchbay/engine/ports/function-gateway";
 import {
   AssignedCalls,
@@ -17,6 +17,8 @@ import type { GatewayContext } from "../context.ts";
 import { BATCH, gatherAcknowledgements } from "./acknowledgements.ts";
 import * as messages from "./messages.ts";
 
+/** More of what the run has seen is left out: the bus would refuse the request. The runtime then trusts nothing. */
+const MAX_FLOW_BYTES = MAX_BODY_BYTES - 4_096;
 /**
  * Pauses before the attempts to reach a host. After a reconnect, the server may not know the host's subscription for a
  * moment.
@@ -203,12 +205,13 @@ export class RemoteChannel implements RuntimeChannel {
    */
   async #offer(call: ChannelCall): Promise<{ sentAt: number | undefined } | "taken" | "not taken"> {
     const { bus, replicaId } = this.#deps;
-    const { callId, attempt, fence, timeoutMs, trace } = call.order;
+    const { callId, attempt, fence, timeoutMs, trace, flow } = call.order;
+    const carried = flow && Buffer.byteLength(JSON.stringify(flow)) <= MAX_FLOW_BYTES ? flow : undefined;
     for (const pauseMs of PAUSES_MS) {
       if (pauseMs > 0) await sleep(pauseMs);
       if (!this.#calls.has(call)) return "not taken";
       try {
-        const asked = { callId, attempt, fence, timeoutMs, replyTo: replicaId, ...present({ trace }) };
+        const asked = { callId, attempt, fence, timeoutMs, replyTo: replicaId, ...present({ trace, flow: carried }) };
         const reply = messages.TakenReply.parse(await this.#request({ type: "call", ...asked }));
         if (reply.taken) return reply.sent ? { sentAt: reply.sentAt } : "taken";
         return reply.never ? "not taken" : await this.#withdraw(call);
