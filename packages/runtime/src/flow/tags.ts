@@ -44,7 +44,8 @@ export function provedFlow({ threadId }: OfThread, flow: CallFlow, keys: FlowKey
   const isProved = (one: FlowEvidence): boolean =>
     keys.some((key) => isEqual(one.tag ?? "", tagOf(key, threadId, one)));
   const results = flow.results.filter(isProved);
-  return { ...flow, results, tainted: flow.tainted || flow.results.some(({ untrusted }) => untrusted.length > 0) };
+  const has = (label: "untrusted" | "secret"): boolean => flow.results.some((one) => one[label].length > 0);
+  return { ...flow, results, tainted: flow.tainted || has("untrusted"), secret: flow.secret || has("secret") };
 }
 
 const isEqual = (one: string, other: string): boolean =>

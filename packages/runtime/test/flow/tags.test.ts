@@ -63,6 +63,11 @@ test("a run with a result that strangers wrote is tainted, whatever the control 
   expect(proved(evidence({ ok: true, value: {} })).tainted).toBe(false);
 });
 
+test("a run with a result that has a secret has received it, whatever the control plane says", () => {
+  expect(proved(evidence({ ...OUTCOME, flow: { secret: ["account"] } })).secret).toBe(true);
+  expect(proved(evidence()).secret).toBe(false);
+});
+
 test("without a key, an outcome stays as it is", () => {
   expect(withTag(FRAME, OUTCOME, [])).toBe(OUTCOME);
 });
