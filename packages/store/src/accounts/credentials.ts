@@ -35,8 +35,8 @@ export function credentialStore(engine: Engine) {
           created_at: now,
           expires_at,
         }))
-        // Concurrent first requests from one caller store the same credential.
-        .onConflict((conflict) => conflict.doNothing())
+        // Concurrent first requests from one caller store the same credential; two secrets never share a hash.
+        .$if(credential.kind === "caller", (insert) => insert.onConflict((conflict) => conflict.doNothing()))
         .execute();
       return expires_at;
     },

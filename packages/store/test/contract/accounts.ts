@@ -276,4 +276,14 @@ export function accountContract(place: MakePlace): void {
     ).rejects.toThrow();
     await expect(world.store.accounts.createCredential(key("agt_none", { hash: "h2" }))).rejects.toThrow();
   });
+
+  test("the first requests of one caller without a key store one credential, also at the same time", async () => {
+    await using world = await openWorld(place);
+    await world.store.accounts.updateAgent(world.agentId, { settings: { callers: "keyless" } });
+    const caller = key(world.agentId, { credentialId: "clr_1", kind: "caller", hash: "of-caller" });
+
+    await Promise.all(Array.from({ length: 5 }, () => world.store.accounts.createCredential(caller)));
+
+    expect(await world.store.accounts.findCredential("caller", "of-caller")).toMatchObject({ credentialId: "clr_1" });
+  });
 }
