@@ -42,7 +42,13 @@ export async function expectAccessible(page: Page): Promise<void> {
   expect(broken, "violations found by axe").toEqual([]);
 }
 
-/** How far a page scrolls horizontally, in pixels. Scrollable elements within it do not count. */
-export function sidewaysScroll(page: Page): Promise<number> {
-  return page.evaluate<number>("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+const SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+
+/**
+ * How far a page scrolls horizontally, in pixels. Scrollable elements within it do not count. Charts have the width that was
+ * measured last, until they are drawn anew: a page that scrolls has 5 s to stop.
+ */
+export async function sidewaysScroll(page: Page): Promise<number> {
+  await page.waitForFunction(`${SIDEWAYS} === 0`, undefined, { timeout: 5_000 }).catch(() => {});
+  return page.evaluate<number>(SIDEWAYS);
 }

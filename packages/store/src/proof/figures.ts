@@ -26,9 +26,11 @@ const OVERLAP = `coalesce((select case when earlier.finished_at > runs.started_a
 
 /**
  * Only the time since the last gap is known to be served. The gap may be a step of the database's clock, and then a run in progress
- * still has all its time. A suspect without an owner is in quarantine.
+ * still has all its time. A run that was created before the clock was set back has a deadline older than itself, and the
+ * later gap is longer than its life. A suspect without an owner is in quarantine.
  */
-const DUE = "deadline_at + 20000 + case when since > created_at then since - created_at else 0 end";
+const DUE = `deadline_at + 20000 + case when since <= created_at then 0
+  when gap_from < created_at then since - gap_from else since - created_at end`;
 const LATE = `(select count(*) from served where last_at > ${DUE} and (finished_at > ${DUE}
   or finished_at is null and status <> 'waiting' and (owner is not null or crashes < ${SUSPECT_CRASHES})))`;
 

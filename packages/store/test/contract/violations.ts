@@ -68,6 +68,21 @@ export function violationContract(place: MakePlace): void {
     expect(await late()).toEqual(new Set());
   });
 
+  test("a deadline that was set while the clock was wrong makes no run late", async () => {
+    await using world = await openWorld(place);
+    const { runtimes } = world.store;
+    await runtimes.recordServed({ begins: true });
+    const run = await world.start({ timeoutMs: 100_000 });
+    // The clock is set back before the run gets its deadline, and ahead during the run.
+    await world.place.execute("update served set last_at = last_at - 96000");
+    await world.place.execute("update runs set deadline_at = created_at - 36000");
+    world.clock.advance(75_000);
+    await runtimes.recordServed({ begins: false });
+    await world.finish(run);
+    await serve(world, 21_000);
+    expect(await violations(world.store)).toMatchObject({ violations: [] });
+  });
+
   test.each<[starts: number, declared: Partial<FunctionManifest>]>([
     [1, {}],
     [1, { effect: "read" }],
