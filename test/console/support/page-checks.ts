@@ -46,7 +46,7 @@ const SIDEWAYS = "document.documentElement.scrollWidth - document.documentElemen
 
 /**
  * How far a page scrolls horizontally, in pixels. Scrollable elements within it do not count. Charts have the width that was
- * measured last, until they are drawn anew: a page that scrolls has 5 s to stop.
+ * measured last, until they are drawn again: a page that scrolls has 5 s to stop.
  */
 export async function sidewaysScroll(page: Page): Promise<number> {
   await page.waitForFunction(`${SIDEWAYS} === 0`, undefined, { timeout: 5_000 }).catch(() => {});
