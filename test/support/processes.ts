@@ -26,6 +26,12 @@ export interface DeploymentOptions {
   /** Default sandbox. Organisations of other tiers are given 100 USD. */
   tier?: string;
   serveArgs?: string[];
+  /** URL of its database. Default: an embedded one in the folder. */
+  database?: string;
+  /** Source of the service that runtimes connect, by the folder. Default: the counting one. */
+  source?: (folder: string) => string;
+  /** Environment variables of runtimes. */
+  runtimeEnv?: Record<string, string>;
 }
 
 /** The record of one run of a function of the counting service. */
@@ -39,22 +45,24 @@ export interface FunctionRun {
 }
 
 /** Runs the real commands on one data folder: a control plane that can be killed and restarted, and runtimes. */
-export async function startDeployment({ env, tier = "sandbox", serveArgs = [] }: DeploymentOptions) {
+export async function startDeployment({ env, tier = "sandbox", serveArgs = [], ...rest }: DeploymentOptions) {
+  const { database, source = countingSource, runtimeEnv = {} } = rest;
   await using opening = new AsyncDisposableStack();
   const folder = opening.use(await temporaryFolder());
   const counted = join(folder.path, "function-runs");
-  await writeFile(join(folder.path, "service.ts"), countingSource(folder.path));
+  await writeFile(join(folder.path, "service.ts"), source(folder.path));
+  const place = ["--data-dir", folder.path, ...(database === undefined ? [] : ["--database", database])];
   const running = opening.adopt(new Set<Running>(), endAll);
   deployed.add(running);
 
   async function admin<T = Record<string, string>>(...args: string[]): Promise<T> {
-    const { code, stdout, stderr } = await runCommand([...args, "--data-dir", folder.path, "--json"]);
+    const { code, stdout, stderr } = await runCommand([...args, ...place, "--json"]);
     if (code !== 0) throw new Error(`${args.join(" ")} exited with ${code}: ${stderr}`);
     return JSON.parse(stdout) as T;
   }
 
   async function startServe(port: number): Promise<{ command: Running; baseUrl: string }> {
-    const args = ["serve", "--port", String(port), "--data-dir", folder.path, "--json", ...serveArgs];
+    const args = ["serve", "--port", String(port), ...place, "--json", ...serveArgs];
     const command = startCommand(args, { env });
     running.add(command);
     const { baseUrl } = JSON.parse(await command.seen(READY)) as { baseUrl: string };
@@ -94,7 +102,7 @@ export async function startDeployment({ env, tier = "sandbox", serveArgs = [] }:
     async connect(...args: string[]): Promise<Running> {
       const command = startCommand(["connect", "service.ts", "--json", ...args], {
         cwd: folder.path,
-        env: { PATCHBAY_URL: url, PATCHBAY_AGENT: agentId, PATCHBAY_RUNTIME_KEY: runtimeKey },
+        env: { ...runtimeEnv, PATCHBAY_URL: url, PATCHBAY_AGENT: agentId, PATCHBAY_RUNTIME_KEY: runtimeKey },
       });
       running.add(command);
       await command.seen(READY);
