@@ -1,8 +1,11 @@
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, type JWK, type JWTHeaderParameters, type JWTPayload, SignJWT } from "jose";
 
 const AUDIENCE = "patchbay";
+
+/** An answer in place of the issuer's: a status, a text, or what a function does with the path that was asked for. */
+type Fault = { status: number } | { body: string } | ((path: string, response: ServerResponse) => void);
 
 type KeyPair = Awaited<ReturnType<typeof generateKeyPair>>;
 
@@ -12,7 +15,7 @@ export async function startIssuer() {
   const published: JWK[] = [];
   const pairs = new Map<string, { pair: KeyPair; alg: string }>();
   /** What the server does in place of an answer. */
-  let fault: { status: number } | { body: string } | undefined;
+  let fault: Fault | undefined;
   let beforeKeys = (): void => {};
 
   const server = createServer((request, response) => {
@@ -22,6 +25,7 @@ export async function startIssuer() {
       beforeKeys();
     }
     const answer = ofKeys ? { keys: published } : { issuer: url, jwks_uri: `${url}/keys` };
+    if (typeof fault === "function") return fault(request.url!, response);
     if (fault && "status" in fault) return response.writeHead(fault.status).end();
     return response.end(fault ? fault.body : JSON.stringify(answer));
   });
@@ -50,6 +54,8 @@ export async function startIssuer() {
     url,
     audience: AUDIENCE,
     addKey,
+    /** Adds a key that the caller made. */
+    publish: (jwk: JWK) => void published.push(jwk),
     /** Removes a key from the published ones. Tokens can still be signed with it. */
     withdraw: (kid: string) =>
       void published.splice(
