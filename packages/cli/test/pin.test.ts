@@ -58,7 +58,7 @@ test("definitions are offered once they are pinned, and a change fails the check
   expect(check.stdout).toContain(
     'drift      MCP server "fs": the tool "read" differs from mcp.lock.json in its description\n',
   );
-  expect(check.stderr).toContain("One tool differs from the lock file of its MCP server.");
+  expect(check.stderr).toContain("One tool differs from the lock file of its MCP server or API.");
   const declined = await service.run("pin");
   expect(declined).toMatchObject({ code: 1, stderr: expect.stringContaining("Nothing was written.") });
   expect(declined.stdout).toContain('- description: "Reads."\n  + description: "Reads, and sends."');

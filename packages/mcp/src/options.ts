@@ -1,4 +1,5 @@
-import { DefinitionError, type FunctionOptions, type JsonObject, type Log, type Schema } from "@patchbay/functions";
+import { DefinitionError, type JsonObject, type Log } from "@patchbay/functions";
+import type { ForeignOverride } from "@patchbay/functions/sources";
 
 /** A server in its own process, which speaks over its standard input and output. */
 export interface StdioServer {
@@ -29,10 +30,8 @@ export interface Caller {
   readonly context: JsonObject;
 }
 
-type Definition = FunctionOptions<JsonObject, Schema | undefined, JsonObject>;
-
 /** An owner's decisions about one tool, in place of the server's statements. The members match `defineFunction`. */
-export type ToolOverride = Partial<Omit<Definition, "input" | "roles" | "handler" | "reconcile">>;
+export type ToolOverride = ForeignOverride;
 
 /** Options for {@link mcpFunctions}. It refuses unknown options. */
 export interface McpOptions {

@@ -8,10 +8,7 @@ import {
   SdkHttpError,
 } from "@modelcontextprotocol/client";
 import { FunctionError, type JsonValue, OutcomeUnknownError } from "@patchbay/functions";
-import { visibleText } from "./tool.ts";
-
-/** Characters from a tool's error that the model and the caller receive. */
-const ERROR_UNITS = 4096;
+import { foreignError, wasNotSent } from "@patchbay/functions/sources";
 
 /**
  * Converts a tool's result to the function's: the structured content, else the texts, with a note in place of pictures,
@@ -20,18 +17,12 @@ const ERROR_UNITS = 4096;
 export function toResult({ isError, structuredContent, content }: CallToolResult): unknown {
   if (isError) {
     const text = content.map(toValue).filter((value) => typeof value === "string");
-    throw toFunctionError(text.join("\n"), "The tool failed without a message.");
+    throw foreignError(text.join("\n"), "The tool failed without a message.");
   }
   if (structuredContent !== undefined) return structuredContent;
   const values = content.map(toValue);
   if (values.length === 1) return values[0];
   return values.every((value) => typeof value === "string") ? values.join("\n") : values;
-}
-
-/** An error whose text comes from the server. */
-export function toFunctionError(text: string, otherwise: string): FunctionError {
-  const shown = visibleText(text).trim();
-  return new FunctionError(shown === "" ? otherwise : shown.slice(0, ERROR_UNITS));
 }
 
 function toValue(block: ContentBlock): JsonValue {
@@ -70,7 +61,7 @@ export class NotRunningError extends FunctionError {
 export function explain(error: unknown, name: string): Error {
   if (error instanceof ProtocolError)
     return error.code === INVALID_PARAMS
-      ? toFunctionError(error.message, `The MCP server "${name}" refused the arguments.`)
+      ? foreignError(error.message, `The MCP server "${name}" refused the arguments.`)
       : new Error(`the MCP server answered with an error: ${error.message}`, { cause: error });
   if (error instanceof SdkHttpError && error.status >= 400 && error.status < 500)
     return error.status === 404
@@ -79,11 +70,4 @@ export function explain(error: unknown, name: string): Error {
   if (error instanceof SdkError && error.code === SdkErrorCode.NotConnected) return new NotRunningError(name);
   if (wasNotSent(error)) return new NotRunningError(name);
   return new OutcomeUnknownError(`the connection to the MCP server "${name}" ended during the call`, { cause: error });
-}
-
-/** True for an HTTP request that reached no server. */
-function wasNotSent(error: unknown): boolean {
-  for (let cause = error; cause instanceof Error; cause = cause.cause)
-    if (["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"].includes(String((cause as { code?: unknown }).code))) return true;
-  return false;
 }

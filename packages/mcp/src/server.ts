@@ -7,12 +7,12 @@ import {
   type Tool,
 } from "@modelcontextprotocol/client";
 import { type CallContext, FunctionError, type JsonObject, type Log, type LogFields } from "@patchbay/functions";
-import { createBackoff } from "@patchbay/functions/sources";
+import { createBackoff, isSameDefinition } from "@patchbay/functions/sources";
 import { currentCall, open, type Opened } from "./connection.ts";
 import { explain, NotRunningError } from "./results.ts";
 import type { McpOptions } from "./options.ts";
 import { createSlots } from "./slots.ts";
-import { definitionOf, isSameDefinition, type ToolDefinition } from "./tool.ts";
+import { definitionOf, type ToolDefinition } from "./tool.ts";
 
 /** The client's own limit must not end a call before the function's, which is at most 240 seconds. */
 const REQUEST_MS = 300_000;

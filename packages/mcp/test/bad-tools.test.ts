@@ -37,7 +37,13 @@ describe("a bad tool of a server is left out, and the others are offered", () =>
       roles: { "*": "everyone" },
       // An override is the owner's, and the fault is not.
       override: {
-        bad: { effect: "read", examples: [{ a: "x" }], approval: { by: ["manager"], edit: ["a"] as never } },
+        bad: {
+          effect: "read",
+          examples: [{ a: "x" }],
+          approval: { by: ["manager"], edit: ["a"] },
+          targets: { a: "caller" },
+          sends: ["a"],
+        },
       },
       env: { HOSTILE_TOOLS: file },
     });
@@ -54,4 +60,14 @@ describe("a bad tool of a server is left out, and the others are offered", () =>
       expect.objectContaining({ level: "warn", fields: expect.objectContaining({ tools: ["#0", "#1", "#2"] }) }),
     );
   });
+});
+
+test("a tool whose name is too long for a function is one under a shorter name", async () => {
+  const tools = ["a", "b"].map((end) => ({ name: `${"x".repeat(80)}${end}`, inputSchema: { type: "object" } }));
+  await using desk = await openDesk({ env: { HOSTILE_TOOLS: JSON.stringify(tools) } });
+  expect(desk.names).toEqual([
+    expect.stringMatching(/^h_x{53}_[0-9a-f]{8}$/),
+    expect.stringMatching(/^h_x{53}_[0-9a-f]{8}$/),
+  ]);
+  expect(new Set(desk.names).size).toBe(2);
 });

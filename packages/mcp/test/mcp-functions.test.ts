@@ -246,7 +246,7 @@ describe("a lock file", () => {
     });
     expect(desk.names).toEqual(["h_list"]);
     expect(sentences()).toEqual([
-      `MCP server "h": the tool "gone" is in ${lock}, and the server does not offer it any more`,
+      `MCP server "h": the tool "gone" is in ${lock}, and is not offered any more`,
       `MCP server "h": the tool "read" differs from ${lock} in its description`,
       `MCP server "h": the tool "write" is not in ${lock}`,
     ]);
@@ -294,6 +294,6 @@ describe("a lock file", () => {
     await using folder = await temporaryFolder();
     const lock = join(folder.path, "mcp.lock.json");
     await writeFile(lock, "<<<<<<< HEAD");
-    await expect(openDesk({ lock })).rejects.toThrow(`${lock} is not a lock file of MCP servers`);
+    await expect(openDesk({ lock })).rejects.toThrow(`${lock} is not a lock file of patchbay pin`);
   });
 });

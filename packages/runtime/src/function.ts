@@ -49,7 +49,7 @@ export interface FunctionOptions<
   Result = ResultOf<O>,
   Found = ResultOf<O>,
   Bare = never,
-> extends FunctionFlow<keyof InputOf<I> & string> {
+> extends FunctionFlow<MemberOf<I>> {
   /**
    * Identifies the function for the model, in tests and in the lock: 1 to 64 characters from `A-Za-z0-9_.-`, unique in
    * its service and among an agent's connected services.
@@ -82,7 +82,7 @@ export interface FunctionOptions<
    * Lets people approve calls after `authorize` and before the handler. The run waits for the decision without a
    * separate time limit, and then every check runs again. Default: no call needs an approval.
    */
-  approval?: ApprovalOptions<Access<OutputOf<I>, Context>, keyof InputOf<I> & string>;
+  approval?: ApprovalOptions<Access<OutputOf<I>, Context>, MemberOf<I>>;
   /** Typical calls by name (1 to 64 characters), for tests, the access matrix and the console. The control plane receives their names and the decisions on them, and their contents only with `reportCases`; no handler runs for them. Arguments that the input schema refuses throw a `DefinitionError`. */
   cases?: Readonly<Record<string, FunctionCase<InputOf<I>>>>;
   /**
@@ -143,6 +143,9 @@ export interface FunctionOptions<
    */
   handler: (input: OutputOf<I>, context: CallContext<Context>) => Result | Promise<Result> | (Result & Bare);
 }
+
+/** The names of an input's members. Any, for raw JSON Schema. */
+type MemberOf<I> = unknown extends InputOf<I> ? string : keyof InputOf<I> & string;
 
 /** What a handler may return: the output schema's input type, also with readonly members. */
 type ResultOf<O> = DeepReadonly<InputOf<O>>;

@@ -4,10 +4,12 @@ export { createBackoff } from "./connection/backoff.ts";
 export { readForeignSchema } from "./schema/raw.ts";
 
 /**
- * Servers whose tools are service functions: `@patchbay/mcp` registers them here, and the commands `patchbay pin` and
- * `patchbay access` find them.
+ * Servers whose tools are service functions: `@patchbay/mcp` and `@patchbay/openapi` register them here, and the commands
+ * `patchbay pin` and `patchbay access` find them.
  */
 export interface FunctionSource {
+  /** What it is, such as `API`. Default: `MCP server`. */
+  readonly kind?: string;
   /** The name that its owner gave it. */
   readonly name: string;
   /** Path to the file with the accepted definitions. Undefined: they are not compared with any. */

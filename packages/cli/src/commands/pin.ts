@@ -9,7 +9,7 @@ import { askLine } from "../terminal.ts";
 export function addPinCommand(program: Command): void {
   const command = program
     .command("pin")
-    .description("show how a service's MCP servers differ from their lock files, and accept it")
+    .description("show how a service's MCP servers and APIs differ from their lock files, and accept it")
     .argument("[file]", "module with the functions (default: service.ts, if it exists)")
     .addOption(option("--yes", "write the lock files without asking"))
     .action(pin);
@@ -32,7 +32,7 @@ async function pin(file: string | undefined, { yes }: { yes?: true }): Promise<v
     const locked = sources.filter(({ lockFile }) => lockFile !== undefined);
     if (locked.length === 0)
       throw new CommandFailure(
-        `No MCP server of ${path} has a lock file. Give mcpFunctions() the option lock: "mcp.lock.json".`,
+        `No MCP server and no API of ${path} has a lock file. Give mcpFunctions() or openapiFunctions() the option lock: "tools.lock.json".`,
       );
     return print(locked.map(describeSource).join("\n"));
   }
@@ -54,17 +54,16 @@ async function loadSources(path: string): Promise<readonly FunctionSource[]> {
   return await functionSources();
 }
 
-/** The MCP servers in the service that this process has loaded. */
+/** The MCP servers and APIs in the service that this process has loaded. */
 export async function functionSources(): Promise<readonly FunctionSource[]> {
   const sources = await import("@patchbay/functions/sources");
   return sources.functionSources();
 }
 
 /** One line on whether a server's definitions are pinned. */
-export function describeSource({ name, lockFile }: FunctionSource): string {
-  return lockFile === undefined
-    ? `MCP server ${oneLine(name)}  ${paint("yellow", "unpinned")}`
-    : `MCP server ${oneLine(name)}  pinned in ${nearPath(lockFile)}`;
+export function describeSource({ kind = "MCP server", name, lockFile }: FunctionSource): string {
+  const state = lockFile === undefined ? paint("yellow", "unpinned") : `pinned in ${nearPath(lockFile)}`;
+  return `${kind} ${oneLine(name)}  ${state}`;
 }
 
 /** The sentence, and the changed members before and after: people read a description before models do. */

@@ -4,6 +4,7 @@ import type { Command, Option } from "commander";
 import { CommandFailure } from "@patchbay/loading/failure";
 import { addOptions, examples } from "../../options.ts";
 import { keepStdoutForResults, paint, paintStatus, printJson, print, printStatus } from "../../output.ts";
+import { present } from "@patchbay/kit";
 import type { CodeSearch } from "./lock.ts";
 import { findServiceFile, loadService, refuseExit } from "../../service-file.ts";
 import { describeSource, functionSources } from "../pin.ts";
@@ -122,8 +123,10 @@ async function access(loaded: Loaded, options: AccessOptions, mode: Mode | undef
 
 async function show(path: string, matrix: AccessMatrix, { json, markdown }: AccessOptions): Promise<void> {
   const sources = await functionSources();
-  const servers = sources.map(({ name, lockFile }) => ({ name, pinned: lockFile !== undefined }));
-  if (json) return printJson({ ...matrix, ...(servers.length > 0 && { mcpServers: servers }) });
+  const { mcpServers, apis } = Object.groupBy(sources, ({ kind }) => (kind === "API" ? "apis" : "mcpServers"));
+  const listed = (some: typeof sources | undefined) =>
+    some?.map(({ name, lockFile }) => ({ name, pinned: lockFile !== undefined }));
+  if (json) return printJson({ ...matrix, ...present({ mcpServers: listed(mcpServers), apis: listed(apis) }) });
   const { renderMatrix } = await import("@patchbay/functions/access");
   print(renderMatrix(matrix, { format: markdown ? "markdown" : "text" }));
   if (!markdown && sources.length > 0) print(sources.map(describeSource).join("\n"));

@@ -65,7 +65,7 @@ export async function checkLock(
   if (drift.length > 0) {
     const count = drift.length === 1 ? "One tool differs" : `${drift.length} tools differ`;
     throw new CommandFailure(
-      `${count} from the lock file of its MCP server. Read the difference, and accept it with patchbay pin.`,
+      `${count} from the lock file of its MCP server or API. Read the difference, and accept it with patchbay pin.`,
     );
   }
   if (failing.length > 0) {
