@@ -93,8 +93,13 @@ export const LOST_LABELS: Record<string, Mutant[]> = {
     mutant("untrusted-labels", LABELS, "untrusted: some(strange?.labelled(value)),", ""),
     mutant("labels-of-results", "runtime/src/gate.ts", "return labelled(definition, await run);", "return await run;"),
   ],
-  "an error of a function that strangers write": [
-    mutant("errors", "runtime/src/gate.ts", "...(rules?.untrusted", "...(outcome.ok && rules?.untrusted"),
+  "an error of a function with a part that strangers write": [
+    mutant(
+      "errors",
+      "runtime/src/gate.ts",
+      "labels?.of(outcome.value) : labelsIn(rules, outcome)",
+      "labels?.of(outcome.value) : {}",
+    ),
   ],
   "a secret at both ends": [mutant("secret-labels", LABELS, ", secret: some(hidden?.labelled(value)) }", " }")],
   "a value that the run wrote, at both ends": [

@@ -1,4 +1,4 @@
-import { labelsOf } from "@patchbay/access";
+import { labelsIn, labelsOf } from "@patchbay/access";
 import { type CallOutcome, type FunctionManifest, LIMITS } from "@patchbay/protocol";
 import { canonicalJson, isJsonObject, type JsonValue } from "@patchbay/kit";
 import { type AccessRequest, admit, type Admitted, findFunction, type Refusal } from "./admission.ts";
@@ -101,10 +101,10 @@ export function createGate({ functions, parseContext, beforeCall }: GateSetup) {
   };
 }
 
-/** The outcome with the labels of its function. What a stranger can write, an error may repeat. */
+/** The outcome with the labels of its function. */
 function labelled({ manifest, labels }: FunctionDefinition<never>, outcome: CallOutcome): CallOutcome {
   const rules = labelsOf(manifest);
-  const own = rules && outcome.ok ? labels?.of(outcome.value) : undefined;
+  const own = rules && (outcome.ok ? labels?.of(outcome.value) : labelsIn(rules, outcome));
   const isWithheld = manifest.flow?.withheld === true;
   const all = {
     ...own,

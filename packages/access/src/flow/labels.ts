@@ -9,9 +9,9 @@ export function labelsOf({ flow, openWorld = false }: FunctionManifest): ResultL
   return present({ untrusted: isStrange ? ["$"] : flow.untrusted, secret: flow.secret });
 }
 
-/** The labels that a stored result has by these. What a stranger can write, an error may repeat. */
+/** The labels that a stored result has by these. An error may repeat what strangers can write in any part. */
 export function labelsIn({ untrusted = [], secret = [] }: ResultLabels, outcome: CallOutcome): ResultLabels {
-  if (!outcome.ok) return untrusted.includes("$") ? { untrusted } : {};
+  if (!outcome.ok) return untrusted.length > 0 ? { untrusted: ["$"] } : {};
   const found = (paths: readonly string[]) => paths.filter((path) => hasPath(outcome.value, path));
   return { untrusted: found(untrusted), secret: found(secret) };
 }

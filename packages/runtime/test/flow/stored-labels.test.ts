@@ -34,14 +34,15 @@ test.each(RESULTS)("a stored result has the labels that the runtime gave: %s", (
   expect(labelsIn(labels.rules, { ok: true, value })).toEqual({ untrusted: strange.toSorted(), secret: hidden });
 });
 
-test("an error repeats what strangers can write only where they can write the whole result", () => {
+test("an error may repeat what strangers can write, in any part of the result", () => {
   const outcome = { ok: false, code: "function_failed", message: "x" } as const;
 
   expect(labelsIn({ untrusted: ["$"], secret: ["$"] }, outcome)).toEqual({ untrusted: ["$"] });
-  expect(labelsIn({ untrusted: ["[].body"] }, outcome)).toEqual({});
+  expect(labelsIn({ untrusted: ["[].body"] }, outcome)).toEqual({ untrusted: ["$"] });
+  expect(labelsIn({ secret: ["[].code"] }, outcome)).toEqual({});
 });
 
-test("a runtime labels an error where strangers can write the whole result", async () => {
+test("a runtime labels an error where strangers can write the result or a part of it", async () => {
   const failing = (name: string, output: Schema) =>
     defineFunction({
       name,
@@ -54,9 +55,10 @@ test("a runtime labels an error where strangers can write the whole result", asy
         throw new Error("x");
       },
     });
-  const functions = [failing("whole", untrusted(text)), failing("part", mail)];
+  const functions = [failing("whole", untrusted(text)), failing("part", mail), failing("own", z.object({ id: text }))];
   const service = defineService({ name: "mail", functions, flows: { mode: "report" } });
 
   expect(await call(service, "whole", {})).toMatchObject({ ok: false, flow: { untrusted: ["$"] } });
-  expect(await call(service, "part", {})).not.toHaveProperty("flow");
+  expect(await call(service, "part", {})).toMatchObject({ ok: false, flow: { untrusted: ["$"] } });
+  expect(await call(service, "own", {})).not.toHaveProperty("flow");
 });
