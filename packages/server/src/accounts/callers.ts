@@ -64,7 +64,7 @@ export function createCallerProof(
   const { clock, publicUrl } = deps;
   const { maxAgeSeconds = MAX_AGE_SECONDS } = issuer;
   const contextClaims = contextClaimsOf(issuer);
-  requireAddresses(issuer, publicUrl);
+  requireUsable(issuer, publicUrl);
   const members = contextClaims.map(({ member }) => member);
   // Loaded by the first token: most services have no issuer.
   const verify = once(async () => {
@@ -185,7 +185,14 @@ function contextClaimsOf({ contextClaims = [] }: CallerIssuer): ContextClaim[] {
   return claims;
 }
 
-function requireAddresses({ issuer, jwksUrl, audience }: CallerIssuer, publicUrl: string | undefined): void {
+/** A scope token (RFC 6749, section 3.3), which is also quoted in challenges. */
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+
+function requireUsable({ issuer, jwksUrl, audience, scope }: CallerIssuer, publicUrl: string | undefined): void {
+  if (scope !== undefined && !SCOPE.test(scope))
+    throw new Error(
+      `${JSON.stringify(scope)} cannot be the scope of callers' tokens: it is one word of ASCII characters, without quotes and backslashes.`,
+    );
   if (audience === undefined && publicUrl === undefined)
     throw new Error(
       "Callers' tokens need an audience or the server's public URL: a token that the issuer made for another service must not be accepted.",

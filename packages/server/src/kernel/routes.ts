@@ -30,7 +30,7 @@ export interface Api {
   /** Headers for every response. */
   headers?: Readonly<Record<string, string>>;
   /** Called before each request is handled. */
-  begin?(exchange: Exchange): void;
+  begin?(exchange: Exchange): Promise<void>;
   /** Answers a request with a known path and an unknown method, for example a preflight. */
   answerOtherMethod?(exchange: Exchange, methods: readonly string[]): Response | undefined;
   /** Called with a handler's error; returns the error to answer with. May set headers. */
@@ -54,7 +54,7 @@ async function answer(api: Api, c: Context<HttpEnv>, handle: Handler, route?: Ro
   const requestId = requestIdOf(c.req.header("X-Request-Id"));
   const headers = { "X-Request-Id": requestId, "X-Content-Type-Options": "nosniff", ...api.headers };
   const exchange: Exchange = { c, requestId, headers, cookies: [], facts: {} };
-  api.begin?.(exchange);
+  await api.begin?.(exchange);
   const ended = (status: number, code?: ServiceErrorCode): void => {
     if (!route?.probe)
       api.metrics.requestAnswered(api.name, code ?? (status === CLIENT_GONE ? "client_gone" : "succeeded"));

@@ -52,9 +52,9 @@ export function createHttpApp(deps: HttpDeps, served: readonly RouteSpec[] = pub
       log: deps.log,
       documentPath: "/openapi.json",
       begin(exchange) {
-        allowOrigin(exchange, deps.corsOrigins);
         // HTTP lets shared caches store the response to an X-API-Key. Streams set their own rule.
         if (hasCredential(exchange)) exchange.headers["Cache-Control"] = "no-store";
+        return allowOrigin(exchange, deps.corsOrigins, deps.keyless);
       },
       answerOtherMethod: preflight,
       mapError(exchange, thrown) {

@@ -11,6 +11,9 @@ export function bearer(header: string | undefined): string | undefined {
   return header === undefined ? undefined : BEARER.exec(header)?.[1];
 }
 
+/** Keys and client tokens have no dot. */
+export const isJwt = (secret: string | undefined): boolean => secret?.includes(".") === true;
+
 const tokenOf = ({ c }: Exchange): string | undefined => bearer(c.req.header("Authorization"));
 const agentIn = ({ c }: Exchange): string => c.req.param("agent_id") ?? "";
 
@@ -20,13 +23,13 @@ const hasKey = ({ c }: Exchange): boolean => c.req.header("X-API-Key") !== undef
 /** The caller whose JWT is its whole credential; undefined for other requests, and where the agent needs a key. */
 export async function keylessCaller(exchange: Exchange, { keyless }: KeylessDeps): Promise<KeylessCaller | undefined> {
   const token = tokenOf(exchange);
-  if (!keyless || hasKey(exchange) || !token?.includes(".")) return undefined;
+  if (!keyless || hasKey(exchange) || token === undefined || !isJwt(token)) return undefined;
   const agentId = agentIn(exchange);
   return (await keyless.opens(agentId)) ? await keyless.authenticate(agentId, token) : undefined;
 }
 
-/** The path of the metadata (RFC 9728) that an agent's MCP endpoint refers to. */
-export const metadataPath = (agentId: string): string => `/.well-known/oauth-protected-resource/agents/${agentId}/mcp`;
+/** The beginning of the path of the metadata (RFC 9728) to which an agent's MCP endpoint refers. */
+export const METADATA = "/.well-known/oauth-protected-resource/";
 
 /**
  * The challenge (RFC 6750) of an agent that needs no key. Only the MCP endpoint refers to metadata: a client must refuse
@@ -39,10 +42,11 @@ export function keylessChallenge(exchange: Exchange, deps: KeylessDeps, error?: 
   const members = {
     ...(error !== undefined && { error }),
     ...(scope !== undefined && { scope }),
-    ...(isMcp && { resource_metadata: baseUrl(exchange, deps) + metadataPath(agentId) }),
+    ...(isMcp && { resource_metadata: `${baseUrl(exchange, deps)}${METADATA}agents/${agentId}/mcp` }),
   };
-  const written = Object.entries(members).map(([name, value]) => `${name}="${value}"`);
-  return ["Bearer", ...(written.length > 0 ? [written.join(", ")] : [])].join(" ");
+  // RFC 6750, section 3: the scheme needs a parameter.
+  const written = Object.entries(Object.keys(members).length === 0 ? { realm: "patchbay" } : members);
+  return `Bearer ${written.map(([name, value]) => `${name}="${value}"`).join(", ")}`;
 }
 
 /** Runs `work`. A refused request gets its agent's challenge, or `preset` where the agent needs a key. */

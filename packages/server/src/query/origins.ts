@@ -3,7 +3,9 @@ import { isLoopback } from "@patchbay/kit";
 import { ClientDoor } from "@patchbay/protocol";
 import { ServiceError } from "@patchbay/engine/ports/service-error";
 import { askedAddress, type Exchange, json, noContent } from "../kernel/exchange.ts";
+import type { KeylessAccess } from "../accounts/keyless.ts";
 import type { HttpDeps } from "./deps.ts";
+import { bearer, isJwt, METADATA } from "./keyless-caller.ts";
 
 const EXPOSED =
   "X-Run-Id, X-Thread-Id, X-Trace-Id, X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, Mcp-Session-Id";
@@ -12,15 +14,21 @@ const ALLOWED_HEADERS =
 
 /**
  * Lets pages from the configured origins read the response. Adds no header when no origin is configured, except that
- * then pages from all origins may use client tokens. A page never reads the response to a key.
+ * then pages from all origins may use client tokens, agents that need no key, and the metadata for these. A page never
+ * reads the response to a key.
  */
-export function allowOrigin(exchange: Exchange, configured: readonly string[]): void {
+export async function allowOrigin(
+  exchange: Exchange,
+  configured: readonly string[],
+  keyless: Pick<KeylessAccess, "opens"> | undefined,
+): Promise<void> {
   const { c, headers } = exchange;
   const origin = c.req.header("Origin");
   const isPage = origin !== undefined && pageAdapterOf(c.req.path) !== undefined;
   const preflight = c.req.method === "OPTIONS" && c.req.header("Access-Control-Request-Method") !== undefined;
-  if (isPage && !preflight && !hasClientToken(exchange)) return;
-  const origins = isPage && configured.length === 0 ? ["*"] : configured;
+  if (isPage && !preflight && !hasClientToken(exchange) && !(await needsNoKey(exchange, keyless))) return;
+  const isForAny = isPage || c.req.path.startsWith(METADATA);
+  const origins = isForAny && configured.length === 0 ? ["*"] : configured;
   if (origins.length === 0) return;
   headers["Vary"] = "Origin";
   if (origin === undefined || !isAllowed(origin, origins)) return;
@@ -37,6 +45,14 @@ export function pageAdapterOf(path: string): ClientDoor | undefined {
 /** True also for ended tokens: a page must be able to read why it is refused. A key in the same request decides. */
 const hasClientToken = ({ c }: Exchange): boolean =>
   c.req.header("X-API-Key") === undefined && /^Bearer +patchbay_ct_/i.test(c.req.header("Authorization") ?? "");
+
+/** True for a request without a key to an agent that needs none: a page sends a token of its user, or reads where to get one. */
+async function needsNoKey({ c }: Exchange, keyless: Pick<KeylessAccess, "opens"> | undefined): Promise<boolean> {
+  const authorization = c.req.header("Authorization");
+  if (!keyless || c.req.header("X-API-Key") !== undefined) return false;
+  if (authorization !== undefined && !isJwt(bearer(authorization))) return false;
+  return await keyless.opens(c.req.param("agent_id") ?? "").catch(() => false);
+}
 
 const isAllowed = (origin: string, origins: readonly string[]): boolean =>
   origins.includes(origin) || origins.includes("*");
@@ -66,10 +82,7 @@ export function guardLocal(exchange: Exchange, guarded: Guarded): void {
 
 /** MCP's answer to a foreign web page, by the `guardLocal` rules; undefined for every other client. */
 export function refuseForeign(exchange: Exchange, guarded: Guarded): Response | undefined {
-  // Where no origins are configured, pages from any origin may use a client token.
-  const isForAny = hasClientToken(exchange) && guarded.corsOrigins.length === 0;
-  const corsOrigins = isForAny ? ["*"] : guarded.corsOrigins;
-  const message = foreign(exchange, { ...guarded, corsOrigins }, "MCP");
+  const message = foreign(exchange, guarded, "MCP");
   if (message === undefined) return undefined;
   return json(exchange, 403, { jsonrpc: "2.0", id: null, error: { code: REFUSED, message } });
 }
@@ -110,6 +123,8 @@ function foreign(exchange: Exchange, guarded: Guarded, what: string): string | u
   const own = publicUrl === undefined ? undefined : new URL(publicUrl);
   const origin = c.req.header("Origin");
   if (origin === undefined || isAllowed(origin, corsOrigins)) return undefined;
+  // A page that may read the answer.
+  if (exchange.headers["Access-Control-Allow-Origin"] !== undefined) return undefined;
   if (origin === own?.origin || isOwn(origin, askedAddress(exchange, guarded))) return undefined;
   return `Pages of the origin ${quoted(origin)} may not use ${what === "MCP" ? what : "the local variant"}. Start the server with --cors-origin ORIGIN to allow them.`;
 }

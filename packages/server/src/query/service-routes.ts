@@ -10,6 +10,8 @@ import type { RouteSpec } from "./routes.ts";
 /** A store that takes longer counts as unavailable: a statement can wait minutes for a hanging database. */
 const READY_MS = 2_000;
 
+const METADATA_SECONDS = 300;
+
 /** Routes about the service itself. */
 export function serviceRoutes(
   deps: KeylessDeps & Pick<HttpDeps, "authenticate" | "version" | "ready" | "metrics" | "metricsToken" | "limits">,
@@ -42,9 +44,12 @@ export function serviceRoutes(
 
     async resourceMetadata(exchange) {
       const { keyless } = deps;
-      const agentId = exchange.c.req.param("agent_id") ?? "";
-      if (!keyless || !(await keyless.opens(agentId)))
-        throw new ServiceError("not_found", "This agent has no such metadata: its requests need an API key.");
+      const { c, headers } = exchange;
+      const agentId = c.req.param("agent_id") ?? "";
+      const opens = keyless && (await keyless.opens(agentId));
+      // A change of the setting must soon reach the clients, at once where they would not find the endpoint.
+      headers["Cache-Control"] ??= opens ? `max-age=${METADATA_SECONDS}` : "no-store";
+      if (!opens) throw new ServiceError("not_found", "This agent has no such metadata: its requests need an API key.");
       const { issuer, scope } = keyless;
       return json(exchange, 200, {
         resource: `${baseUrl(exchange, deps)}/agents/${agentId}/mcp`,

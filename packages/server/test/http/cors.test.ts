@@ -83,7 +83,7 @@ test("the origin * allows every page, by its own origin", async () => {
 
 describe("routes for pages", () => {
   const ADAPTER = "/agents/agent-1/ui-stream";
-  const app = (corsOrigins: string[] = []) => {
+  const app = (corsOrigins: string[] = [], keyless = false) => {
     const app = new Hono<HttpEnv>();
     const route = {
       method: "POST" as const,
@@ -98,7 +98,7 @@ describe("routes for pages", () => {
         routes: [route],
         log: silentLog,
         documentPath: "/",
-        begin: (exchange) => allowOrigin(exchange, corsOrigins),
+        begin: (exchange) => allowOrigin(exchange, corsOrigins, { opens: async () => keyless }),
         answerOtherMethod,
       },
       (answer) => app.notFound(answer),
@@ -133,6 +133,22 @@ describe("routes for pages", () => {
       {},
     ])
       for (const origins of [[], [ORIGIN], ["*"]]) expect(await allowed({ ...key }, origins)).toBeNull();
+  });
+
+  test("at an agent that needs no key, a page reads the response to its user's token and to none", async () => {
+    const read = async (headers: Record<string, string>, origins: string[] = []) =>
+      (
+        await app(origins, true).request(ADAPTER, { method: "POST", headers: { Origin: ORIGIN, ...headers } }, {})
+      ).headers.get("Access-Control-Allow-Origin");
+    const jwt = { Authorization: "Bearer a.b.c" };
+    for (const headers of [jwt, {}] as Record<string, string>[]) {
+      expect(await read(headers)).toBe(ORIGIN);
+      expect(await read(headers, [ORIGIN])).toBe(ORIGIN);
+      expect(await read(headers, ["https://other.example"])).toBeNull();
+      expect(await read({ ...headers, "X-API-Key": "k" })).toBeNull();
+    }
+    expect(await read({ Authorization: "Bearer service_live_x" })).toBeNull();
+    expect(await allowed(jwt)).toBeNull();
   });
 
   test("a preflight needs no token and allows what clients send", async () => {
