@@ -15,7 +15,7 @@ const ENTRIES = {
   protocol: ["index", "arguments-hash", "console/index", "providers"],
   client: ["index"],
   create: ["main", "index"],
-  functions: ["index", "access/index", "sources", "testing/index"],
+  functions: ["index", "access/index", "conformance", "sources", "testing/index"],
   mcp: ["index"],
   "control-plane": ["index", "admin", "sqlite-reader-thread"],
   cli: ["main", "runtime-process", "search-process"],

@@ -1,3 +1,4 @@
+import { CHECKS, FUNCTIONS } from "@patchbay/conformance/checks";
 import {
   CallOutcome,
   ControlPlaneFrame,
@@ -28,5 +29,31 @@ export function wireSections(): Section[] {
     section("RuntimeFrame", "Frames of the runtime"),
     section("ControlPlaneFrame", "Frames of the control plane"),
     ...Object.keys(named).map((name) => section(name, name)),
+    ...conformanceSections(),
+  ];
+}
+
+/** The functions that a runtime serves for the conformance kit, and the checks of the kit. */
+function conformanceSections(): Section[] {
+  const code = (value: unknown) => `\`${typeof value === "string" ? value : JSON.stringify(value)}\``;
+  return [
+    {
+      heading: "Functions for the conformance kit",
+      columns: ["function", "input", "what it does"],
+      entries: Object.entries(FUNCTIONS).map(([name, description]) => ({
+        name: code(name),
+        facts: "`{ key: string; by: number }`",
+        description,
+      })),
+    },
+    {
+      heading: "Checks of the conformance kit",
+      columns: ["check", "rule", "what the kit does, and what it reads from a runtime that passes"],
+      entries: Object.entries(CHECKS).map(([name, { rule, does, expects }]) => ({
+        name: code(name),
+        facts: rule,
+        description: `${does} Passes with ${expects.map(code).join(", ")}.`,
+      })),
+    },
   ];
 }

@@ -1,0 +1,2 @@
+/** The variables that a runtime's command inherits. */
+export const inheritedEnvironment = (): NodeJS.ProcessEnv => process.env;
