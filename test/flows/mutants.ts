@@ -7,6 +7,7 @@ const RUN = engine("worker/run-to-end.ts");
 const SETTINGS = engine("start/settings.ts");
 const RESULTS = "access/src/flow/results.ts";
 const LABELS = "runtime/src/flow/labels.ts";
+const CHAT = "server/src/query/openai/chat-request.ts";
 const MCP = "mcp/src/mcp-functions.ts";
 
 const RECALLED = "recallFlow(run, manifest, history.entries, runs)";
@@ -108,6 +109,15 @@ export const LOST_LABELS: Record<string, Mutant[]> = {
   "a tool's description": [mutant("tool-description", MCP, "foreign: true,", "")],
   "a tool's result": [mutant("tool-result", MCP, `returns: "untrusted",`, "")],
   "a tool's error": [mutant("tool-error", MCP, `returns: "untrusted",`, "")],
+  "a task that repeats a stranger's words": [mutant("task-as-a-query", CHAT, "|| opensTask(said.query)", "")],
+  "a chat after a task that repeats a stranger's words": [
+    mutant(
+      "words-of-a-task",
+      CHAT,
+      "isTask ? taskOf(said) :",
+      "isTask ? { ...taskOf(said), ...conversation.thread } :",
+    ),
+  ],
   "a result that is sent again": [
     mutant(
       "redelivery",
