@@ -64,6 +64,12 @@ const snippets: readonly { page: string; file: string; code: string }[] = all.fi
   ({ code }) => partOf(code) === undefined,
 );
 
+/** Modules of a reader's project, and packages that only `.ci/full` installs. */
+const MODULES: Record<string, string> = {
+  "app.module.d.ts": "export declare class AppModule {}",
+  "next.d.ts": 'declare module "next" { export default function next(options: { dev: boolean }): any; }',
+};
+
 /** Inside the repository, so that the snippets find the packages. */
 const folder = join(root, `test/output/snippets-${process.pid}`);
 const EXTENDED = {
@@ -81,6 +87,7 @@ const EXTENDED = {
 beforeAll(async () => {
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, "tsconfig.json"), JSON.stringify(EXTENDED));
+  for (const [file, code] of Object.entries(MODULES)) await writeFile(join(folder, file), code);
   for (const { file, code } of snippets) await writeFile(join(folder, file), code);
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));

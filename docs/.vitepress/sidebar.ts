@@ -59,6 +59,7 @@ export const sidebar = [
     text: "Operation",
     items: [
       { text: "Deploying", link: "/guides/deploying" },
+      { text: "Mount in an existing server", link: "/guides/mounting" },
       { text: "Connecting functions", link: "/guides/connecting" },
       { text: "Administration over HTTP", link: "/guides/administration" },
       { text: "The console", link: "/guides/console" },

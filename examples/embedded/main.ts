@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { createControlPlane } from "@patchbay/control-plane";
 import { connect, defineFunction, defineService, everyone } from "@patchbay/functions";
 import { z } from "zod";
@@ -7,7 +10,7 @@ const stock = new Map([
   ["tent", 4],
   ["stove", 0],
 ]);
-const service = defineService({
+export const service = defineService({
   name: "warehouse",
   functions: [
     defineFunction({
@@ -21,20 +24,31 @@ const service = defineService({
   ],
 });
 
-/** A complete Patchbay in this process: control plane, agent and functions. Sends one query over HTTP and stops. */
+/** A complete Patchbay in this process: control plane, agent and functions, in a server with other routes. Sends one query and stops. */
 export async function ask(query: string): Promise<{ response: string; toolInteractions: unknown[] }> {
+  const server = createServer();
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const publicUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/patchbay`;
   const plane = await createControlPlane({
     database: "sqlite::memory:", // sqlite:./patchbay.db keeps runs across restarts
-    port: 0,
+    port: false,
+    publicUrl,
     providers: { offline: true }, // or anthropic: { apiKey }, openai: { apiKey, api: "responses" }, gemini: { apiKey }
+  });
+  server.on("request", (request, response) => {
+    if (request.url?.startsWith("/patchbay/")) plane.listener(request, response);
+    else response.end("The warehouse");
+  });
+  server.on("upgrade", (request, socket, head) => {
+    if (!plane.upgrade(request, socket, head)) socket.destroy();
   });
   try {
     const { agentId, apiKey } = await plane.admin.createAgent("Warehouse");
     const { runtimeKey } = await plane.admin.createRuntimeKey({ agentId });
-    const runtime = connect(service, { url: plane.url, agentId, key: runtimeKey });
+    const runtime = connect(service, { url: publicUrl, agentId, key: runtimeKey });
     await runtime.ready;
 
-    const response = await fetch(`${plane.url}/agents/${agentId}/query`, {
+    const response = await fetch(`${publicUrl}/agents/${agentId}/query`, {
       method: "POST",
       headers: { "Content-Type": "application/json", "X-API-Key": apiKey },
       body: JSON.stringify({ query }),
@@ -44,6 +58,7 @@ export async function ask(query: string): Promise<{ response: string; toolIntera
     return answer;
   } finally {
     await plane.close();
+    server.close();
   }
 }
 

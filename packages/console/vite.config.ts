@@ -9,6 +9,8 @@ export default defineConfig({
   root: import.meta.dirname,
   base: "/console/",
   plugins: [react(), tailwindcss()],
+  // Only the page has addresses that begin with the base: a server may mount the control plane below a prefix, and replaces them.
+  experimental: { renderBuiltUrl: (_file, { hostType }) => (hostType === "html" ? undefined : { relative: true }) },
   build: {
     // The strict CSP forbids the inline polyfill and data URLs.
     modulePreload: { polyfill: false },

@@ -13,11 +13,11 @@ import type { ConsoleApiDeps } from "./console-api.ts";
  * Adds the console to the service: its API under `/api` and its pages under `/console`. The API loads with its first
  * request: its route schemas cost memory and start-up time.
  */
-export function mountConsole(app: Hono<HttpEnv>, deps: ConsoleApiDeps): void {
+export function mountConsole(app: Hono<HttpEnv>, { prefix = "", ...deps }: ConsoleApiDeps & { prefix?: string }): void {
   let loading: Promise<Hono<HttpEnv>> | undefined;
   const api = () => (loading ??= import("./console-api.ts").then(({ consoleApi }) => consoleApi(deps)));
   app.all("/api/*", async (c) => (await api()).fetch(c.req.raw, c.env));
-  mountStaticFiles(app, deps.consoleFiles ?? packagedConsole());
+  mountStaticFiles(app, deps.consoleFiles ?? packagedConsole(), prefix);
 }
 
 /** The built console in the published package; undefined if it was not built. */
@@ -40,6 +40,8 @@ const HEADERS = {
 
 /** These file names contain a content hash, so the files never change. */
 const ASSETS = "assets/";
+/** Of all files, only the page has the absolute addresses of others. */
+const PAGE = "index.html";
 const ENCODINGS = [
   { coding: "br", suffix: ".br" },
   { coding: "gzip", suffix: ".gz" },
@@ -59,8 +61,11 @@ interface StaticFile {
 
 type Files = ReadonlyMap<string, StaticFile>;
 
-/** Serves the built console under `/console` from memory. The files are read at the first request. */
-export function mountStaticFiles(app: Hono<HttpEnv>, folder: string | undefined): void {
+/**
+ * Serves the built console under `/console` from memory. The files are read at the first request. Clients see the console below
+ * `prefix`.
+ */
+export function mountStaticFiles(app: Hono<HttpEnv>, folder: string | undefined, prefix = ""): void {
   let reading: Promise<Files> | undefined;
   /** A failed read is repeated at the next request: the console may be built by then. */
   function filesIn(from: string): Promise<Files> {
@@ -68,12 +73,12 @@ export function mountStaticFiles(app: Hono<HttpEnv>, folder: string | undefined)
       reading = undefined;
       return new Map();
     };
-    return (reading ??= readFiles(from).catch(forget));
+    return (reading ??= readFiles(from, prefix).catch(forget));
   }
 
   async function serve(c: Context<HttpEnv>): Promise<Response> {
     const files: Files = folder === undefined ? new Map() : await filesIn(folder);
-    const page = files.get("index.html");
+    const page = files.get(PAGE);
     if (!page) return new Response(NOT_BUILT, { status: 404, headers: plain });
     const name = nameOf(c.req.path);
     const file = files.get(name);
@@ -82,7 +87,7 @@ export function mountStaticFiles(app: Hono<HttpEnv>, folder: string | undefined)
     // Every other path is a console page, which the console's router resolves.
     return respond(c, page, false);
   }
-  app.get("/", (c) => c.redirect("/console"));
+  app.get("/", (c) => c.redirect(`${prefix}/console`));
   app.get("/console", (c) => serve(c));
   app.get("/console/*", (c) => serve(c));
 }
@@ -121,7 +126,7 @@ function codingsOf(header: string): ReadonlySet<string> {
   return new Set(offers.filter(({ q }) => q > 0).map(({ type }) => type));
 }
 
-async function readFiles(folder: string): Promise<Files> {
+async function readFiles(folder: string, prefix: string): Promise<Files> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const names = entries
     .filter((entry) => entry.isFile())
@@ -130,6 +135,12 @@ async function readFiles(folder: string): Promise<Files> {
     await Promise.all(names.map(async (name) => [name, new Uint8Array(await readFile(join(folder, name)))] as const)),
   );
   const files = new Map<string, StaticFile>();
+  const page = bodies.get(PAGE);
+  if (prefix !== "" && page) {
+    const html = new TextDecoder().decode(page).replaceAll('"/console/', `"${prefix}/console/`);
+    bodies.set(PAGE, new TextEncoder().encode(html));
+    for (const { suffix } of ENCODINGS) bodies.delete(PAGE + suffix);
+  }
   for (const [name, body] of bodies) {
     const type = getMimeType(name);
     const isCompressed = ENCODINGS.some(({ suffix }) => name.endsWith(suffix));

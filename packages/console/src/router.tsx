@@ -16,6 +16,7 @@ import { LinkSkeleton, SignInSkeleton } from "./pages/sign-in/sign-in-frame.tsx"
 import { FrameSkeleton } from "./shell/frame.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { parseSearch, searchOf, stringifySearch, text } from "./state/page-search.ts";
+import { PREFIX } from "./state/prefix.ts";
 import { PageSkeleton } from "./ui/page.tsx";
 import * as search from "./state/page-search.ts";
 
@@ -168,7 +169,7 @@ const routeTree = root.addChildren([
 
 export const router = createRouter({
   routeTree,
-  basepath: "/console",
+  basepath: `${PREFIX}/console`,
   context: { queries: queryClient },
   parseSearch,
   stringifySearch,

@@ -1,5 +1,6 @@
 import type { Change } from "@patchbay/protocol/console";
 import { focusManager, type QueryClient } from "@tanstack/react-query";
+import { PREFIX } from "../state/prefix.ts";
 import { createSignal } from "../state/signals.ts";
 import { pathOfKey, sessionQuery } from "./api.ts";
 import { refetchChanged } from "./refresh-list.ts";
@@ -120,7 +121,7 @@ export function followChanges(queries: QueryClient): () => void {
   const connect = (): void => {
     clearTimeout(reopening);
     if (source !== undefined || !focusManager.isFocused()) return;
-    source = new EventSource("/api/live");
+    source = new EventSource(`${PREFIX}/api/live`);
     source.addEventListener("open", onOpen);
     source.addEventListener("change", onMessage);
     source.addEventListener("error", onError);

@@ -1,5 +1,6 @@
 import type { ConsoleRouteName, ConsoleRoutes } from "@patchbay/protocol/console";
 import type { z } from "zod";
+import { PREFIX } from "../state/prefix.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -75,5 +76,5 @@ export function urlOf(
   for (const [name, value] of Object.entries(query))
     if (value !== undefined && value !== "") search.set(name, String(value));
   const text = search.toString();
-  return `/api${filled}${text && `?${text}`}`;
+  return `${PREFIX}/api${filled}${text && `?${text}`}`;
 }

@@ -1,5 +1,6 @@
 import { monotonicMs } from "@patchbay/kit/time";
 import type { HttpDeps } from "@patchbay/server/query/deps";
+import { createHandlers, type Handlers } from "@patchbay/server/kernel/handlers";
 import { createHttpServer } from "@patchbay/server/kernel/server";
 import { createOpenStreams } from "@patchbay/server/query/open-streams";
 import { createFairQueue } from "@patchbay/engine/ports/fair-queue";
@@ -27,10 +28,19 @@ import { startSender } from "@patchbay/server/webhooks/sender";
 
 /** A running control plane. Its creator closes it. */
 export interface ControlPlane {
-  /** Base address for this machine, for example `http://127.0.0.1:8787`. */
+  /** Base address for this machine, for example `http://127.0.0.1:8787`; without a port, `publicUrl`. */
   readonly url: string;
-  /** The port in {@link url}. */
+  /** The port that it listens on; 0 without one. */
   readonly port: number;
+  /**
+   * Answers a request of the Fetch API, with or without the prefix in its URL. Hono's context `env` may be the second argument:
+   * sign-in limits then count by the client's address.
+   */
+  readonly fetch: Handlers["fetch"];
+  /** Answers a request of Node's HTTP server, with or without the prefix in its URL. A body parser must not have read its body. */
+  readonly listener: Handlers["listener"];
+  /** For the `upgrade` event of Node's HTTP server. Returns false, and does not touch the socket, if no runtime connects. */
+  readonly upgrade: Handlers["upgrade"];
   /** The metrics address. */
   readonly metricsUrl: string;
   /** Manages organisations, agents, keys and members. */
@@ -93,6 +103,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
     const { days: retentionDays, auditDays, usageDays } = settings.retention;
     mountConsole(app, {
       ...deps,
+      prefix: settings.prefix,
       ...present({ consoleFiles: settings.consoleFiles }),
       store,
       engine: store.engine,
@@ -108,23 +119,33 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
       databaseOption: databaseOption(settings.database),
     });
   }
-  const server = createHttpServer({ app, upgrade: core.gateway.handleUpgrade, log, ...guards(settings, resources) });
+  const handlers = createHandlers({
+    app,
+    upgrade: core.gateway.handleUpgrade,
+    log,
+    prefix: settings.prefix,
+    isMounted: settings.port === false,
+    refuse: settings.local ? refuseForeignHosts(settings) : undefined,
+  });
+  const { connections } = resources.files;
+  const server = settings.port === false ? undefined : createHttpServer({ handlers, log, connections });
   opening.defer(async () => {
     // The server's close waits for runtime connections, which the gateway closes.
-    const closed = server.close();
+    const closed = server?.close();
     await core.gateway.close();
     await closed;
   });
   const metricsServer = await listenForMetrics(settings, deps);
   if (metricsServer) opening.use(metricsServer);
-  const { port } = await server.listen({ host, port: settings.port });
-  await store.recordAddress(settings.publicUrl ?? urlOf(host, port));
+  const port = settings.port === false ? 0 : (await server!.listen({ host, port: settings.port })).port;
+  const url = port === 0 ? settings.publicUrl! : urlOf(host, port);
+  await store.recordAddress(settings.publicUrl ?? url);
   await core.runs.open();
   opening.use(
     startSender({
       webhooks: store.webhooks,
       networks,
-      baseUrl: settings.publicUrl ?? urlOf(host, port),
+      baseUrl: settings.publicUrl ?? url,
       clock: resources.clock,
       log,
       metrics: core.metrics,
@@ -138,7 +159,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
     core.gateway.goingAway();
     // Other replicas cannot resume the runs in an embedded database, so their progress is not followed.
     const followMs = resources.onlyReplica ? 0 : FOLLOW_MS;
-    const closed = server.close({ graceMs: graceMs + FAREWELL_MS });
+    const closed = server?.close({ graceMs: graceMs + FAREWELL_MS });
     await core.runs.drain(Math.max(0, graceMs - followMs), Math.min(graceMs, followMs));
     await core.gateway.close();
     await closed;
@@ -148,9 +169,10 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
   const defaultModel = core.models.choose();
   return {
     store,
-    url: urlOf(host, port),
+    ...handlers,
+    url,
     port,
-    metricsUrl: `${urlOf(host, metricsServer?.port ?? port)}/metrics`,
+    metricsUrl: `${metricsServer ? urlOf(host, metricsServer.port) : url}/metrics`,
     admin: adminOf(),
     provider: "missing" in defaultModel ? "none" : defaultModel.provider.name,
     connectedRuntimes: (agentId) => core.gateway.connectionCount(agentId),
@@ -165,12 +187,6 @@ function urlOf(host: string, port: number): string {
   const name = REACHABLE[host] ?? host;
   return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
 }
-
-/** What the server refuses before a route is chosen. */
-const guards = (settings: Settings, { files }: Resources) => ({
-  connections: files.connections,
-  refuse: settings.local ? refuseForeignHosts(settings) : undefined,
-});
 
 function httpDeps(
   settings: Settings,

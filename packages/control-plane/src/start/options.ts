@@ -2,7 +2,7 @@ import { DEFAULT_LIMITS, type OperatorLimits } from "@patchbay/protocol";
 import type { CallerIssuer } from "@patchbay/server/accounts/callers";
 import { DEFAULT_TIERS, type Tiers } from "@patchbay/server/accounts/limits";
 import type { ProviderConfig } from "@patchbay/models/catalog";
-import type { Log } from "@patchbay/kit";
+import { type Log, present } from "@patchbay/kit";
 import type { ModelProvider } from "@patchbay/engine/ports/model-provider";
 import type { Observer } from "@patchbay/engine/run/api";
 import type { TracingOptions } from "@patchbay/engine/tracing/tracing";
@@ -20,8 +20,11 @@ export interface ControlPlaneOptions {
   nats?: string;
   /** Address to listen on. Default 127.0.0.1. */
   host?: string;
-  /** Port for the API and the console. Default 8787; 0 picks a free one. */
-  port?: number;
+  /**
+   * Port for the API and the console. Default 8787; 0 picks a free one. With `false`, which needs `publicUrl`, the control plane
+   * does not listen: another server passes requests to `listener` or `fetch`, and runtime connections to `upgrade`.
+   */
+  port?: number | false;
   /** Model provider keys and addresses. */
   providers?: ProviderSettings;
   /** Your own model, for example a test's script. It answers every query that names no provider. */
@@ -47,7 +50,10 @@ export interface ControlPlaneOptions {
   callers?: CallerIssuer;
   /** Origins whose pages may call the API. Default none. */
   corsOrigins?: readonly string[];
-  /** Base address that clients use, where it differs from the address that the server listens on. */
+  /**
+   * Base address that clients use, where it differs from the address that the server listens on. Its path is the prefix of
+   * all routes and of the console.
+   */
   publicUrl?: string;
   /** Trust a proxy's X-Forwarded headers. Default false. */
   trustProxy?: boolean;
@@ -96,11 +102,25 @@ export type ProviderSettings = Omit<ProviderConfig, "offline"> & { offline?: boo
 /** Options with their defaults. */
 export type Settings = ReturnType<typeof withDefaults>;
 
+/** With such a prefix, a request's path would not show whether a server has removed the prefix. */
+const OWN_PATHS = /^\/(agents?|api|console|functions)(\/|$)/;
+
 export function withDefaults(options: ControlPlaneOptions) {
+  const { port = 8787 } = options;
+  const publicUrl = options.publicUrl?.replace(/\/+$/, "");
+  if (port === false && publicUrl === undefined)
+    throw new Error(
+      "A control plane without a port has no address. Set publicUrl to the one at which clients reach it.",
+    );
+  const prefix = publicUrl === undefined ? "" : new URL(publicUrl).pathname.replace(/^\/$/, "");
+  if (OWN_PATHS.test(prefix))
+    throw new Error(`The control plane serves ${prefix} itself. Choose a publicUrl with another path.`);
   return {
     ...options,
     host: options.host ?? "127.0.0.1",
-    port: options.port ?? 8787,
+    port,
+    ...present({ publicUrl }),
+    prefix,
     local: options.local ?? false,
     runTimeoutMs: options.runTimeoutMs ?? 240_000,
     corsOrigins: options.corsOrigins ?? [],

@@ -2,15 +2,9 @@ import { clearTimer, setInterval, setTimeout } from "@patchbay/kit/time";
 import { createServer, STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { getRequestListener, RequestError } from "@hono/node-server";
-import type { HttpErrorCode } from "@patchbay/protocol";
-import type { Hono } from "hono";
 import type { Log } from "@patchbay/kit";
-import { errorBody, STATUS_OF, traceOf } from "./errors.ts";
-import { type HttpEnv, requestIdOf } from "./exchange.ts";
-
-/** Takes over the socket of a WebSocket request, and closes it. */
-export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
+import { traceOf } from "./errors.ts";
+import { type Handlers, refuseUpgrade, requestsWebSocket } from "./handlers.ts";
 
 export interface HttpServer {
   /** Port 0 selects a free port. Rejects with advice, which names `portOption` (default `--port`), when the address is not available. */
@@ -22,7 +16,6 @@ export interface HttpServer {
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
-const CONNECT_PATH = "/functions/connect";
 const SWEEP_MS = 50;
 /** `requestTimeout` does not include the response, so it does not end streams. */
 const TIMES = {
@@ -33,31 +26,17 @@ const TIMES = {
   connectionsCheckingInterval: 1_000,
 };
 
-/**
- * Serves the app on a port, with limits against slow and broken clients. `refuse` returns why a request gets a 400,
- * whatever its path.
- */
+/** Serves the handlers on a port, with limits against slow and broken clients. */
 export function createHttpServer(options: {
-  app: Hono<HttpEnv>;
-  upgrade: UpgradeHandler;
+  handlers: Handlers;
   log: Log;
   /** The connection limit, and a callback for when it is reached. Default: no limit. */
   connections?: { most: number; full(): void } | undefined;
-  refuse?: ((request: IncomingMessage) => string | undefined) | undefined;
 }): HttpServer {
-  const { app, upgrade, log, connections } = options;
-  const refusalOf = (request: IncomingMessage): string | undefined =>
-    DOT_SEGMENT.test(request.url ?? "") ? INVALID : options.refuse?.(request);
+  const { handlers, log, connections } = options;
   function serve(request: IncomingMessage, response: ServerResponse): void {
     if (!server.listening) response.setHeader("Connection", "close");
-    const refusal = refusalOf(request);
-    const fetch: typeof app.fetch = refusal === undefined ? app.fetch : () => refused(refusal, request);
-    const listener = getRequestListener(fetch, {
-      // HTTP/1.0 needs no Host header, and load balancers check health without one.
-      hostname: "localhost",
-      errorHandler: (error) => unservable(error, request, log),
-    });
-    void listener(request, response);
+    handlers.listener(request, response);
   }
   const server = createServer(
     {
@@ -73,10 +52,7 @@ export function createHttpServer(options: {
   server.on("checkExpectation", serve);
   server.on("clientError", refuse);
   server.on("upgrade", (request, socket, head) => {
-    const refusal = refusalOf(request);
-    if (refusal !== undefined) refuseUpgrade(request, socket, "invalid_request", refusal);
-    else if (requestsWebSocket(request)) upgrade(request, socket, head);
-    else refuseUpgrade(request, socket, "not_found", "Only /functions/connect takes a WebSocket.");
+    if (!handlers.upgrade(request, socket, head)) refuseUpgrade(request, socket);
   });
 
   return {
@@ -137,33 +113,6 @@ function limitConnections(server: Server, { most, full }: { most: number; full()
   });
 }
 
-function requestsWebSocket(request: Pick<IncomingMessage, "method" | "url" | "headers">): boolean {
-  const path = request.url?.split("?", 1)[0];
-  return request.method === "GET" && path === CONNECT_PATH && request.headers.upgrade?.toLowerCase() === "websocket";
-}
-
-/**
- * A `.` or `..` segment, also encoded. URL parsers resolve it before routing, but proxies that match paths as text do
- * not: a request for `/api/%2e%2e/metrics` would pass a rule that denies `/metrics`.
- */
-const DOT_SEGMENT = /^[^?#]*(?:[/\\]|%2f|%5c)(?:\.|%2e){1,2}(?:[/\\?#]|%2f|%5c|$)/i;
-const INVALID = "The request's target or Host header is not valid.";
-
-/** Answers requests that no app can handle, for example those with an invalid Host header. */
-function unservable(error: unknown, request: IncomingMessage, log: Log): Response {
-  if (error instanceof RequestError) return refused(INVALID, request);
-  log.error("request failed", { error: traceOf(error) });
-  return refused("Something went wrong on our side.", request, "internal");
-}
-
-function refused(message: string, request: IncomingMessage, code: HttpErrorCode = "invalid_request"): Response {
-  const requestId = ownRequestId(request);
-  return new Response(JSON.stringify(errorBody(code, message, requestId)), {
-    status: STATUS_OF[code],
-    headers: { "Content-Type": "application/json", "X-Request-Id": requestId },
-  });
-}
-
 /**
  * Answers bytes that are not HTTP, unless a response is in progress: the client would read the answer as part of it.
  */
@@ -174,23 +123,6 @@ function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () =>
     socket.destroy(),
   );
-}
-
-/** Answers a refused WebSocket request, and one for another path where Node lacks `shouldUpgradeCallback`. */
-function refuseUpgrade(request: IncomingMessage, socket: Duplex, code: HttpErrorCode, message: string): void {
-  const requestId = ownRequestId(request);
-  const body = JSON.stringify(errorBody(code, message, requestId));
-  const status = STATUS_OF[code];
-  socket.on("error", () => socket.destroy());
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nX-Request-Id: ${requestId}\r\nContent-Type: application/json\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
-}
-
-function ownRequestId({ headers }: IncomingMessage): string {
-  const given = headers["x-request-id"];
-  return requestIdOf(typeof given === "string" ? given : undefined);
 }
 
 function unlistenable(

@@ -2,6 +2,7 @@ import { Hono } from "hono";
 import { codeOf } from "../kernel/errors.ts";
 import type { Exchange, Handler, HttpEnv } from "../kernel/exchange.ts";
 import { mountRoutes } from "../kernel/routes.ts";
+import { createHandlers } from "../kernel/handlers.ts";
 import { createHttpServer } from "../kernel/server.ts";
 import { approvalRoutes } from "./approval-routes.ts";
 import { checkRoutes } from "./check-routes.ts";
@@ -100,7 +101,9 @@ export async function serveMetrics(
 ): Promise<AsyncDisposable & { port: number }> {
   const routes = ROUTES.filter(({ id }) => id === METRICS);
   const app = createHttpApp(deps, routes);
-  const server = createHttpServer({ app, upgrade: (_request, socket) => socket.destroy(), log: deps.log });
+  const { log } = deps;
+  const handlers = createHandlers({ app, upgrade: (_request, socket) => socket.destroy(), log });
+  const server = createHttpServer({ handlers, log });
   const { port } = await server.listen({ ...options, portOption: "--metrics-port" });
   return { port, [Symbol.asyncDispose]: () => server.close() };
 }

@@ -3,6 +3,7 @@ import { connect, type Socket } from "node:net";
 import { Hono } from "hono";
 import { expect, onTestFinished, test } from "vitest";
 import type { HttpEnv } from "../../src/kernel/exchange.ts";
+import { createHandlers } from "../../src/kernel/handlers.ts";
 import { createHttpServer } from "../../src/kernel/server.ts";
 import { silentLog } from "@patchbay/kit";
 
@@ -11,7 +12,8 @@ async function serverWith(most: number) {
   const state = { full: 0, port: 0 };
   const app = new Hono<HttpEnv>().get("/", (c) => c.text("here"));
   const connections = { most, full: () => void state.full++ };
-  const server = createHttpServer({ app, upgrade: (_, socket) => socket.destroy(), log: silentLog, connections });
+  const handlers = createHandlers({ app, upgrade: (_, socket) => socket.destroy(), log: silentLog });
+  const server = createHttpServer({ handlers, log: silentLog, connections });
   state.port = (await server.listen({ port: 0, host: "127.0.0.1" })).port;
   onTestFinished(() => server.close());
   return state;

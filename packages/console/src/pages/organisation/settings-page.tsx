@@ -7,6 +7,7 @@ import { countOf, formatCount } from "../../format/numbers.ts";
 import { buttonClass, TextLink } from "../../ui/button.tsx";
 import { CopyableText } from "../../ui/copy.tsx";
 import { NameForm } from "../../ui/form/form.tsx";
+import { PREFIX } from "../../state/prefix.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Card, Facts, Loaded, Loading, PageHeader } from "../../ui/page.tsx";
 import { showSuccess } from "../../ui/toast.tsx";
@@ -115,7 +116,12 @@ function Api() {
         This console uses only the API under <code className="font-mono text-xs">/api</code>. Programs use it with a
         service token.
       </Note>
-      <a href="/api/openapi.json" target="_blank" rel="noreferrer" className={`${buttonClass()} justify-self-start`}>
+      <a
+        href={`${PREFIX}/api/openapi.json`}
+        target="_blank"
+        rel="noreferrer"
+        className={`${buttonClass()} justify-self-start`}
+      >
         <Icon name="external" className="size-3.5" />
         Open OpenAPI document
       </a>

@@ -1,6 +1,7 @@
 import { DEFAULT_LIMITS } from "@patchbay/protocol";
 import { createMemoryBus } from "@patchbay/gateway/bus/memory-bus";
-import { createHttpServer, type HttpServer, type UpgradeHandler } from "../../../src/kernel/server.ts";
+import { createHandlers, type UpgradeHandler } from "../../../src/kernel/handlers.ts";
+import { createHttpServer, type HttpServer } from "../../../src/kernel/server.ts";
 import { createHttpApp } from "../../../src/query/app.ts";
 import type { HttpDeps } from "../../../src/query/deps.ts";
 import { createOpenStreams } from "../../../src/query/open-streams.ts";
@@ -104,7 +105,7 @@ export async function startHttp(
     trustProxy: false,
     ...overrides,
   });
-  const server = createHttpServer({ app, upgrade, log });
+  const server = createHttpServer({ handlers: createHandlers({ app, upgrade, log }), log });
   const { port } = await server.listen({ port: 0, host: "127.0.0.1" });
   const url = `http://127.0.0.1:${port}`;
   return {
