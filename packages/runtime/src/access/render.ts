@@ -104,8 +104,11 @@ function remarksOn({ functions, defaultRole, hooks, flows }: AccessMatrix): stri
       return `${held.role} holds untrusted, private and outward: ${names.join(", ")}.`;
     }),
     ...[...Map.groupBy(flows?.pairs ?? [], ({ role }) => role)].map(([role, pairs]) => {
-      const open = pairs.filter(({ proof }) => proof === "open").map(({ source, sink }) => `${source} → ${sink}`);
-      const listed = open.length > 0 ? `: ${unique(open).join(", ")}` : "";
+      const open = pairs.filter(({ proof }) => proof === "open");
+      const sinks = [...Map.groupBy(open, ({ sink }) => sink)].map(
+        ([sink, from]) => `${unique(from.map(({ source }) => source)).join(", ")} → ${sink}`,
+      );
+      const listed = open.length > 0 ? `: ${sinks.join("; ")}` : "";
       return `${role} has ${pairs.length} pairs of source and sink, ${pairs.length - open.length} proved, ${open.length} open${listed}.`;
     }),
     ...notes,
