@@ -202,7 +202,7 @@ const endedBefore = ({ flow, calls, continuedCalls, run: { runId } }: RunState, 
 
 /** A fault as the approver reads it. */
 export function noticeOf(state: RunState, call: CallRecord, { value, ...fault }: FlowFault): FlowNotice {
-  return { ...fault, source: state.flow ? sourceOf(value, endedBefore(state, call)) : "model" };
+  return { ...fault, source: state.flow ? sourceOf(fault.rule, value, endedBefore(state, call)) : "model" };
 }
 
 /** Outcomes do not change, so each is read once. */
@@ -229,11 +229,13 @@ function newest(words: readonly string[]): string[] {
   return words.filter(({ length }) => (left -= length) >= 0);
 }
 
-/** The newest result that has the value. */
-function sourceOf(value: string | undefined, ended: readonly PastCall[]): FlowSource {
+/** The newest result that has the value, or a secret. */
+function sourceOf(rule: FlowFault["rule"], value: string | undefined, ended: readonly PastCall[]): FlowSource {
   for (const { call } of ended.toReversed()) {
     const { outcome, callId: toolCallId, functionName: toolName } = call;
-    if (value === undefined || !outcome?.ok) continue;
+    if (!outcome?.ok) continue;
+    const [path] = outcome.flow?.secret ?? [];
+    if (rule === "secret" && path !== undefined) return { toolCallId, toolName, path };
     for (const { form, path } of leavesOf(outcome.value))
       if (form !== undefined && digestOf(form) === value) return { toolCallId, toolName, path: pathText(path) };
   }
