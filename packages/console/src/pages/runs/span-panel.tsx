@@ -58,21 +58,17 @@ function Output({ run, span }: { run: RunTrace; span: Span }) {
   const labels = [
     { says: "Strangers can write", paths: untrusted },
     { says: "Must not leave your systems", paths: secret },
+    { says: "Fields removed for this role", paths: removed },
   ];
   return (
     <div className="grid gap-3">
       {labels.map(
         ({ says, paths }) =>
           Array.isArray(paths) && (
-            <Notice key={says} tone="info">
+            <Notice key={says} tone={paths === removed ? "warn" : "info"}>
               {says}: <span className="font-mono text-xs">{paths.join(", ")}</span>
             </Notice>
           ),
-      )}
-      {Array.isArray(removed) && (
-        <Notice tone="warn">
-          Fields removed for this role: <span className="font-mono text-xs">{removed.join(", ")}</span>
-        </Notice>
       )}
       {span.kind === "query" && typeof span.output === "string" ? (
         <Markdown text={span.output} />

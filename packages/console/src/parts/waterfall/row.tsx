@@ -127,7 +127,7 @@ interface BarProps {
 
 const percent = (ms: number, axisMs: number): string => `${Math.min(100, (ms / axisMs) * 100)}%`;
 
-/** A span on the axis: waiting lighter than work, with a note if it was denied, failed or cancelled, or reported progress. */
+/** A span on the axis: waiting lighter than work, with a note if it was denied, failed or cancelled, has labels, or reported progress. */
 function Bar({ span, axisMs, nowMs, gaps = [], note }: BarProps) {
   const endMs = endOf(span, nowMs);
   const lengthMs = endMs - span.startMs;
@@ -174,6 +174,7 @@ function Bar({ span, axisMs, nowMs, gaps = [], note }: BarProps) {
 const NOTES: { [State in Span["state"]]?: string } = {
   denied: "bg-warn-soft text-warn",
   cancelled: "bg-idle-soft text-idle",
+  ok: "bg-idle-soft text-idle",
   running: "bg-info-soft text-info",
 };
 

@@ -41,11 +41,20 @@ export const stateOf = ({ endMs, state }: Span, waiting: boolean): string =>
 /** The name in a row. A queue span has no name. */
 export const nameOf = (span: Span): string => (span.kind === "queue" ? "waiting to start" : span.name);
 
-/** The note at a bar: why the span was denied, failed or cancelled. */
-export function noteOf({ state, rule, code }: Span): string | undefined {
+/** What a call's attributes say about its result, and about its arguments. */
+const MARKS = {
+  dataFlow: "data-flow rule",
+  untrusted: "untrusted",
+  secret: "secret",
+  withheld: "fields removed",
+};
+
+/** The note at a bar: why the span was denied, failed or cancelled, or its labels. */
+export function noteOf({ state, rule, code, attributes }: Span): string | undefined {
   if (state === "denied") return rule === null ? "denied" : `denied by ${rule}`;
   if (state === "failed" || state === "unknown" || state === "cancelled") return code ?? state;
-  return undefined;
+  const marks = Object.entries(MARKS).flatMap(([name, word]) => (attributes[name] === undefined ? [] : [word]));
+  return marks.length > 0 ? marks.join(", ") : undefined;
 }
 
 const HINT_UNITS = 60;
