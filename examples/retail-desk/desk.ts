@@ -4,11 +4,12 @@ import { deskContext } from "./context.ts";
 import { createExampleQueries } from "./example-queries.ts";
 import { generalFunctions } from "./functions/general.ts";
 import { goodwillFunctions } from "./functions/goodwill.ts";
+import { messageFunctions } from "./functions/messages.ts";
 import { orderFunctions } from "./functions/orders.ts";
 import { pendingOrderFunctions } from "./functions/pending-orders.ts";
 import { productFunctions } from "./functions/products.ts";
 import { userFunctions } from "./functions/users.ts";
-import { createDeskPolicy, DESK } from "./policy.ts";
+import { createDeskPolicy, DESK, MANAGERS } from "./policy.ts";
 import type { RetailStore } from "./store.ts";
 
 const INSTRUCTIONS = `You work at the support desk of a retail shop.
@@ -29,6 +30,8 @@ export function createRetailDesk(store: RetailStore): Service {
     context: deskContext,
     subject: ({ customerId }) => customerId,
     modelContext: ({ customerId }) => (customerId === undefined ? undefined : { customerId }),
+    // Only counted and shown: `patchbay agents update --flows ask` lets managers decide.
+    flows: { mode: "report", by: MANAGERS },
     instructions: INSTRUCTIONS,
     exampleQueries: createExampleQueries(store),
     functions: [
@@ -36,6 +39,7 @@ export function createRetailDesk(store: RetailStore): Service {
       ...orderFunctions(store, policy, cases),
       ...pendingOrderFunctions(store, policy, cases),
       ...goodwillFunctions(store, cases),
+      ...messageFunctions(store, policy, cases),
       ...productFunctions(store),
       ...generalFunctions(store),
     ],

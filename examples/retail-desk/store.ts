@@ -1,4 +1,5 @@
 import { FunctionError } from "@patchbay/functions";
+import { type Conversation, createConversations } from "./data/conversations.ts";
 import type { Order, PaymentMethod, Product, RetailData, User } from "./data/shape.ts";
 
 /** The desk's records. Changes stay in memory; `reset` restores the loaded ones. */
@@ -6,6 +7,8 @@ export interface RetailStore {
   readonly users: ReadonlyMap<string, User>;
   readonly orders: ReadonlyMap<string, Order>;
   readonly products: ReadonlyMap<string, Product>;
+  /** By order id. Orders without messages and notes have none. */
+  readonly conversations: Map<string, Conversation>;
   reset(): void;
 }
 
@@ -22,6 +25,9 @@ export function createRetailStore(load: () => RetailData): RetailStore {
     get products() {
       return records.products;
     },
+    get conversations() {
+      return records.conversations;
+    },
     reset() {
       records = index(load());
     },
@@ -30,9 +36,11 @@ export function createRetailStore(load: () => RetailData): RetailStore {
 
 /** Maps, because ids such as `constructor` would be found in plain objects. */
 function index(data: RetailData) {
+  const orders = new Map<string, Order>(Object.entries(data.orders));
   return {
     users: new Map<string, User>(Object.entries(data.users)),
-    orders: new Map<string, Order>(Object.entries(data.orders)),
+    orders,
+    conversations: createConversations(orders),
     products: new Map<string, Product>(Object.entries(data.products)),
   };
 }
@@ -43,6 +51,14 @@ export function findUser(store: RetailStore, userId: string): User {
 
 export function findOrder(store: RetailStore, orderId: string): Order {
   return found(store.orders.get(orderId), "order not found");
+}
+
+/** An order's conversation, which the first message begins. */
+export function conversationAbout(store: RetailStore, orderId: string): Conversation {
+  findOrder(store, orderId);
+  const known = store.conversations.get(orderId) ?? { messages: [], notes: [] };
+  store.conversations.set(orderId, known);
+  return known;
 }
 
 export function findProduct(store: RetailStore, productId: string): Product {

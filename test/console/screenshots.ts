@@ -34,9 +34,7 @@ const customerId = pendingOrder.ownerId;
 const customer: Extra = { role: "customer", contextJson: JSON.stringify({ customerId }) };
 const [own = "", other = ""] = retailRecords.users[customerId]?.orders ?? [];
 /** Calls several functions concurrently; one call is denied, because the order belongs to another customer. */
-const question =
-  `Show my account. What is the status of orders ${own}, ${other} and ${deliveredOrder.orderId}? ` +
-  "What is 1172.16 - 224.90?";
+const question = `What is the status of orders ${own}, ${other} and ${deliveredOrder.orderId}?`;
 
 async function ask(query: string, more: Extra): Promise<string> {
   const response = await fetch(`${ready.baseUrl}/agents/${ready.agentId}/query`, {

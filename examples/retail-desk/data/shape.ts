@@ -1,3 +1,4 @@
+import { secret, untrusted } from "@patchbay/functions";
 import { z } from "zod";
 
 const Address = z.object({
@@ -10,14 +11,15 @@ const Address = z.object({
 });
 
 const PaymentMethod = z.discriminatedUnion("source", [
-  z.object({ source: z.literal("credit_card"), id: z.string(), brand: z.string(), last_four: z.string() }),
+  z.object({ source: z.literal("credit_card"), id: z.string(), brand: z.string(), last_four: secret(z.string()) }),
   z.object({ source: z.literal("paypal"), id: z.string() }),
   z.object({ source: z.literal("gift_card"), id: z.string(), balance: z.number() }),
 ]);
 
-const User = z.object({
-  name: z.object({ first_name: z.string(), last_name: z.string() }),
-  address: Address,
+/** Customers write their names and addresses, so an agent who reads them reads a stranger's text. */
+export const User = z.object({
+  name: untrusted(z.object({ first_name: z.string(), last_name: z.string() })),
+  address: untrusted(Address),
   email: z.string(),
   payment_methods: z.record(z.string(), PaymentMethod),
   orders: z.array(z.string()),
@@ -39,19 +41,27 @@ const Payment = z.object({
   payment_method_id: z.string(),
 });
 
-const Order = z.object({
+export const Order = z.object({
   order_id: z.string(),
   user_id: z.string(),
-  address: Address,
+  address: untrusted(Address),
   items: z.array(Item),
   fulfillments: z.array(z.object({ tracking_id: z.array(z.string()), item_ids: z.array(z.string()) })),
   status: z.string(),
   payment_history: z.array(Payment),
+  // The desk's functions add these.
+  cancel_reason: z.string().exactOptional(),
+  return_items: z.array(z.string()).exactOptional(),
+  return_payment_method_id: z.string().exactOptional(),
+  exchange_items: z.array(z.string()).exactOptional(),
+  exchange_new_items: z.array(z.string()).exactOptional(),
+  exchange_payment_method_id: z.string().exactOptional(),
+  exchange_price_difference: z.number().exactOptional(),
 });
 
 const Variant = z.object({ item_id: z.string(), options: Options, available: z.boolean(), price: z.number() });
 
-const Product = z.object({
+export const Product = z.object({
   name: z.string(),
   product_id: z.string(),
   variants: z.record(z.string(), Variant),
@@ -68,18 +78,8 @@ export type RetailData = z.infer<typeof RetailData>;
 export type Address = z.infer<typeof Address>;
 export type PaymentMethod = z.infer<typeof PaymentMethod>;
 export type User = z.infer<typeof User>;
+export type Order = z.infer<typeof Order>;
 export type Item = z.infer<typeof Item>;
 export type Payment = z.infer<typeof Payment>;
 export type Variant = z.infer<typeof Variant>;
 export type Product = z.infer<typeof Product>;
-
-/** An order, with the properties that the desk's functions add. */
-export type Order = z.infer<typeof Order> & {
-  cancel_reason?: string;
-  return_items?: string[];
-  return_payment_method_id?: string;
-  exchange_items?: string[];
-  exchange_new_items?: string[];
-  exchange_payment_method_id?: string;
-  exchange_price_difference?: number;
-};

@@ -2,7 +2,7 @@ import { FunctionError } from "@patchbay/functions";
 import { z } from "zod";
 import type { DeskCases } from "../cases.ts";
 import { defineFunction } from "../context.ts";
-import type { Order } from "../data/shape.ts";
+import { Order } from "../data/shape.ts";
 import { roundMoney } from "../money.ts";
 import { refundGiftCard } from "../payments.ts";
 import { STAFF } from "../policy.ts";
@@ -26,6 +26,7 @@ export function goodwillFunctions(store: RetailStore, cases: DeskCases) {
         reason: z.string().max(200).describe("Why the customer gets the refund"),
       }),
       examples: [{ order_id: "#W0000000", amount: 12.5, reason: "The parcel arrived a week late." }],
+      output: Order,
       roles: STAFF,
       approval: {
         by: ["manager"],
@@ -40,6 +41,7 @@ export function goodwillFunctions(store: RetailStore, cases: DeskCases) {
       },
       cases: cases.goodwill({ small: LIMIT, large: LIMIT + 0.01, reason: "The parcel arrived a week late." }),
       effect: "write",
+      targets: { order_id: "trusted" },
       handler: ({ order_id, amount }) => {
         const order = findOrder(store, order_id);
         const [first] = order.payment_history;

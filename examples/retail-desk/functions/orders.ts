@@ -2,6 +2,7 @@ import { FunctionError } from "@patchbay/functions";
 import { z } from "zod";
 import type { DeskCases } from "../cases.ts";
 import { defineFunction } from "../context.ts";
+import { Order } from "../data/shape.ts";
 import { roundMoney } from "../money.ts";
 import { isGiftCardId, lacksBalance } from "../payments.ts";
 import { DESK, type DeskPolicy } from "../policy.ts";
@@ -16,6 +17,7 @@ export function orderFunctions(store: RetailStore, policy: DeskPolicy, cases: De
       description:
         "Gets the details of an order: its status (such as pending, processed, delivered or cancelled), items with prices and options, shipping address, tracking ids of its deliveries, payment history and the user who owns it.",
       input: z.object({ order_id: orderId }),
+      output: Order,
       roles: DESK,
       authorize: policy.ownOrder,
       cases: cases.order({}),
@@ -35,10 +37,12 @@ export function orderFunctions(store: RetailStore, policy: DeskPolicy, cases: De
           "Id of the owner's payment method that pays or receives the price difference",
         ),
       }),
+      output: Order,
       roles: DESK,
       authorize: policy.ownOrder,
       cases: cases.order({ item_ids: [], new_item_ids: [], payment_method_id: "paypal_0000000" }),
       effect: "write",
+      targets: { order_id: "trusted", payment_method_id: "trusted" },
       handler: ({ order_id, item_ids, new_item_ids, payment_method_id }) => {
         const order = findOrder(store, order_id);
         if (order.status !== "delivered") throw new FunctionError("non-delivered order cannot be exchanged");
@@ -67,10 +71,12 @@ export function orderFunctions(store: RetailStore, policy: DeskPolicy, cases: De
           "Id of the payment method that gets the refund: the one that paid the order, or a gift card of its owner",
         ),
       }),
+      output: Order,
       roles: DESK,
       authorize: policy.ownOrderWithinLimit,
       cases: cases.limitedOrder({ item_ids: [], payment_method_id: "paypal_0000000" }),
       effect: "write",
+      targets: { order_id: "trusted", payment_method_id: "trusted" },
       handler: ({ order_id, item_ids, payment_method_id }) => {
         const order = findOrder(store, order_id);
         if (order.status !== "delivered") throw new FunctionError("non-delivered order cannot be returned");

@@ -2,7 +2,7 @@ import { FunctionError } from "@patchbay/functions";
 import { z } from "zod";
 import type { DeskCases } from "../cases.ts";
 import { defineFunction } from "../context.ts";
-import type { Order, Payment } from "../data/shape.ts";
+import { Order, type Payment } from "../data/shape.ts";
 import { charge, lacksBalance, refundGiftCard } from "../payments.ts";
 import { DESK, type DeskPolicy } from "../policy.ts";
 import { planReplacements, replaceItems } from "../replacement.ts";
@@ -29,10 +29,12 @@ function cancelOrder({ store, policy, cases }: Desk) {
       order_id: orderId,
       reason: z.enum(["no longer needed", "ordered by mistake"]).describe("Why the customer cancels"),
     }),
+    output: Order,
     roles: DESK,
     authorize: policy.ownOrderWithinLimit,
     cases: cases.limitedOrder({ reason: "no longer needed" as const }),
     effect: "destructive",
+    targets: { order_id: "trusted" },
     handler: ({ order_id, reason }) => {
       const order = findOrder(store, order_id);
       if (order.status !== "pending") throw new FunctionError("non-pending order cannot be cancelled");
@@ -54,10 +56,12 @@ function modifyAddress({ store, policy, cases }: Desk) {
     description:
       "Changes the shipping address of an order whose status is pending. Ask for a clear yes before calling.",
     input: z.object({ order_id: orderId, ...addressProperties }),
+    output: Order,
     roles: DESK,
     authorize: policy.ownOrder,
     cases: cases.order(EXAMPLE_ADDRESS),
     effect: "write",
+    targets: { order_id: "trusted", address1: "caller" },
     handler: ({ order_id, ...address }) => {
       const order = findModifiable(store, order_id);
       order.address = address;
@@ -72,10 +76,12 @@ function modifyPayment({ store, policy, cases }: Desk) {
     description:
       "Changes the payment method of an order whose status is pending: the new method pays, the former one is refunded. Ask for a clear yes before calling.",
     input: z.object({ order_id: orderId, payment_method_id: paymentMethodId }),
+    output: Order,
     roles: DESK,
     authorize: policy.ownOrder,
     cases: cases.order({ payment_method_id: "paypal_0000000" }),
     effect: "write",
+    targets: { order_id: "trusted", payment_method_id: "trusted" },
     handler: ({ order_id, payment_method_id }) => {
       const order = findModifiable(store, order_id);
       const method = findPaymentMethod(store, order, payment_method_id);
@@ -112,10 +118,12 @@ function modifyItems({ store, policy, cases }: Desk) {
       new_item_ids: newItemIds,
       payment_method_id: paymentMethodId,
     }),
+    output: Order,
     roles: DESK,
     authorize: policy.ownOrder,
     cases: cases.order({ item_ids: [], new_item_ids: [], payment_method_id: "paypal_0000000" }),
     effect: "write",
+    targets: { order_id: "trusted", payment_method_id: "trusted" },
     handler: ({ order_id, item_ids, new_item_ids, payment_method_id }) => {
       const order = findModifiable(store, order_id);
       const { replacements, difference } = planReplacements(store, order, item_ids, new_item_ids);

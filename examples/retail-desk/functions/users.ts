@@ -2,7 +2,7 @@ import { FunctionError } from "@patchbay/functions";
 import { z } from "zod";
 import type { DeskCases } from "../cases.ts";
 import { defineFunction } from "../context.ts";
-import type { User } from "../data/shape.ts";
+import { User } from "../data/shape.ts";
 import { DESK, STAFF, type DeskPolicy } from "../policy.ts";
 import { findUser, type RetailStore } from "../store.ts";
 import { addressProperties, EXAMPLE_ADDRESS, userId } from "./parameters.ts";
@@ -18,6 +18,7 @@ export function userFunctions(store: RetailStore, policy: DeskPolicy, cases: Des
       name: "find_user_id_by_email",
       description: "Finds the user id of the customer who has this e-mail address (email).",
       input: z.object({ email: z.string().describe("E-mail address of the customer, such as name@example.com") }),
+      output: z.string(),
       roles: STAFF,
       effect: "read",
       handler: ({ email }) => firstUser((user) => sameText(user.email, email)),
@@ -32,6 +33,7 @@ export function userFunctions(store: RetailStore, policy: DeskPolicy, cases: Des
         last_name: z.string().describe("Last name of the customer"),
         zip: z.string().describe("Zip code of the customer's address"),
       }),
+      output: z.string(),
       roles: STAFF,
       effect: "read",
       handler: ({ first_name, last_name, zip }) =>
@@ -46,6 +48,7 @@ export function userFunctions(store: RetailStore, policy: DeskPolicy, cases: Des
       description:
         "Gets the details of a user (customer): name, e-mail, address, payment methods with gift card balances, and the ids of all his or her orders.",
       input: z.object({ user_id: userId }),
+      output: User,
       roles: DESK,
       authorize: policy.ownAccount,
       cases: cases.account({}),
@@ -58,10 +61,12 @@ export function userFunctions(store: RetailStore, policy: DeskPolicy, cases: Des
       description:
         "Changes the default address of a user (customer). Orders keep the address they have. Ask for a clear yes before calling.",
       input: z.object({ user_id: userId, ...addressProperties }),
+      output: User,
       roles: DESK,
       authorize: policy.ownAccount,
       cases: cases.account(EXAMPLE_ADDRESS),
       effect: "write",
+      targets: { user_id: "trusted", address1: "caller" },
       handler: ({ user_id, ...address }) => {
         const user = findUser(store, user_id);
         user.address = address;

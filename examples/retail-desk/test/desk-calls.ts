@@ -72,7 +72,7 @@ export function openDesk(load: () => RetailData = someRecords): Desk {
 }
 
 export function snapshot(store: RetailStore): string {
-  return JSON.stringify([[...store.users], [...store.orders], [...store.products]]);
+  return JSON.stringify([[...store.users], [...store.orders], [...store.products], [...store.conversations]]);
 }
 
 /** The first matching order of the desk's records, which a test may change before its call. */

@@ -19,6 +19,7 @@ function expected(data: RetailData) {
   const [userId, user] = Object.entries(data.users).find(([, { orders }]) => orders.length === 2)!;
   const { first_name, last_name } = user.name;
   const orders = user.orders.map((orderId) => data.orders[orderId]!);
+  const written = Object.values(data.orders).find(({ status }) => status === "delivered")!;
   return [
     {
       calls: [
@@ -44,6 +45,14 @@ function expected(data: RetailData) {
         ...orders.map(({ order_id }) => ["get_order_details", { order_id }]),
       ],
       texts: orders.flatMap(({ order_id, status }) => [order_id, `**Status:** ${status}`]),
+    },
+    {
+      calls: [["get_order_messages", { order_id: written.order_id }]],
+      texts: [`Where is the ${written.items[0]!.name}?`],
+    },
+    {
+      calls: [["get_order_messages", { order_id: written.order_id }]],
+      texts: ["**Notes:** Suspected of return fraud."],
     },
   ];
 }

@@ -30,6 +30,7 @@ const STAFF_ONLY: [name: string, args: JsonObject][] = [
   ["find_user_id_by_email", { email }],
   ["find_user_id_by_name_zip", { ...name, zip: address.zip }],
   ["grant_goodwill_refund", { order_id: deliveredOrder.orderId, amount: 1, reason: "late" }],
+  ["send_order_message", { order_id: deliveredOrder.orderId, text: "It is on its way." }],
 ];
 const ACCOUNT: [name: string, args: JsonObject][] = [
   ["get_user_details", {}],
@@ -38,6 +39,7 @@ const ACCOUNT: [name: string, args: JsonObject][] = [
 const itemsOf = ({ items }: Order) => ({ item_ids: [items[0]!.item_id] });
 const ORDER: [name: string, status: string, args: (order: Order) => JsonObject][] = [
   ["get_order_details", "pending", () => ({})],
+  ["get_order_messages", "pending", () => ({})],
   ["modify_pending_order_address", "pending", () => ADDRESS],
   ["modify_pending_order_payment", "pending", () => ({ payment_method_id: "paypal_0000001" })],
   [
