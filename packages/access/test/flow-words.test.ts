@@ -10,6 +10,7 @@ const SHARE = deedsOf({
   isRead: false,
 });
 const CANCEL = deedsOf({ name: "cancel_order", description: "Ends.", isRead: false });
+const GERMAN = deedsOf({ name: "pay_bill", description: "Pays.", verbs: ["überweise"], isRead: false });
 const OPEN = deedsOf({ name: "open_link", description: "Fetches.", isRead: true });
 
 const FORMS = [
@@ -65,6 +66,15 @@ const ASKED: [string, string, Deeds, boolean][] = [
   ["Invite bob@x.com", "bob@x.com", SHARE, true],
   ["Cancel o-7714", "o-7714", CANCEL, true],
   ["Cancel o-7714", "o-7714", PAY, false],
+  ["Cancel o-7714 because it is no longer needed", "o-7714", CANCEL, true],
+  ["I no longer want to cancel o-7714", "o-7714", CANCEL, false],
+  ["Look at the order o-7714", "o-7714", CANCEL, false],
+  ["Show order o-1 and order o-7714", "o-7714", CANCEL, false],
+  ["Read the bill of acc-771", "acc-771", PAY, false],
+  ["Show unread mail from bob@x.com", "bob@x.com", SEND, false],
+  ["The mail from bob@x.com is odd", "bob@x.com", SEND, false],
+  ["Now quickly mail bob@x.com", "bob@x.com", SEND, true],
+  ["Bitte überweise 50 an acc-771", "acc-771", GERMAN, true],
   ["What does https://x.com/a say?", "https://x.com/a", OPEN, true],
   ["Do not open https://x.com/a", "https://x.com/a", OPEN, false],
   ["https://x.com/a looks fake", "https://x.com/a", OPEN, false],

@@ -16,6 +16,10 @@ const FILLERS = new Set(
   ),
 );
 const JOINTS = new Set(["and", "then", "but", "or", "also"]);
+/** Words after which a word is a deed. Elsewhere it names a thing: "show the mail from bob@x.com" asks for no mail to Bob. */
+const LEADS = new Set(
+  "to please kindly now just i we you he she they can could will would should may must shall let lets let's".split(" "),
+);
 /** Deeds whose object is not where they go: "report A to B" asks for B only. */
 const TO_ONLY = new Set(["report"]);
 /** Words of the longest name that a caller writes without quotes. */
@@ -24,6 +28,8 @@ const PHRASE = 6;
 /** The words by which callers ask for a function. */
 export interface Deeds {
   words: ReadonlySet<string>;
+  /** The owner's own, which ask wherever they are in a clause. */
+  verbs: ReadonlySet<string>;
   /** True for a function that changes nothing: a caller who names a value without a refusal asks for it. */
   isRead: boolean;
 }
@@ -96,26 +102,31 @@ function placesOf(tokens: readonly string[], form: string): number[] {
 }
 
 /** True if the sentence asks for one of the deeds with what is at a place. */
-function asksAt(one: Sentence, place: number, { words, isRead }: Deeds): boolean {
+function asksAt(one: Sentence, place: number, deeds: Deeds): boolean {
   const { tokens } = one;
-  if (tokens.some((token) => REFUSALS.has(token) && !words.has(stemOf(token)))) return false;
+  const { words, isRead } = deeds;
+  // "Cancel o-1, it is no longer needed" gives a reason.
+  const isReason = (at: number): boolean => at > place && tokens[at + 1] === "longer";
+  if (tokens.some((token, at) => REFUSALS.has(token) && !words.has(stemOf(token)) && !isReason(at))) return false;
   if (isRead) return true;
   if (QUESTIONS.has(tokens[0] ?? "")) return false;
-  const { deed, at } = deedAt(one, place, words);
+  const { deed, at } = deedAt(one, place, deeds);
   return words.has(deed) && (!TO_ONLY.has(deed) || tokens.slice(at, place).includes("to"));
 }
 
 /** The word for the deed that a sentence states before a place: the last deed, or the first word of the last clause. */
-function deedAt({ tokens, names }: Sentence, place: number, deeds: ReadonlySet<string>): { deed: string; at: number } {
+function deedAt({ tokens, names }: Sentence, place: number, { words, verbs }: Deeds): { deed: string; at: number } {
   let found = { deed: "", at: 0 };
   let begins = true;
   for (const [at, token] of tokens.slice(0, place).entries()) {
     const deed = stemOf(token);
-    if (deeds.has(deed)) [found, begins] = [{ deed, at }, false];
+    const before = tokens[at - 1];
+    const leads = before === undefined || LEADS.has(before) || JOINTS.has(before) || before.endsWith("ly");
+    if (verbs.has(deed) || (leads && words.has(deed))) [found, begins] = [{ deed, at }, false];
     else if (JOINTS.has(token)) begins = true;
     else if (begins && !FILLERS.has(token)) {
       // A list of values and names continues the deed.
-      if (/^[\p{L}'-]+$/u.test(token) && !names[at]) found = { deed, at };
+      if (/^[\p{L}'-]+$/u.test(token) && !names[at]) found = { deed: words.has(deed) ? "" : deed, at };
       begins = false;
     }
   }
@@ -130,13 +141,13 @@ const SAME = [
   "delete remove erase clear drop",
   "cancel end stop",
   "book reserve order schedule make",
-  "create add make new set write save",
+  "create add make new open set write save",
   "update change edit modify set correct move",
   "post publish announce message write send share",
   "refund return reimburse",
 ].map((words) => words.split(" "));
 
-/** The words of a function's name, what its description says that it does, the owner's own words, and those that mean the same. */
+/** The deed in a function's name, what its description says that it does, the owner's own words, and those that mean the same. */
 export function deedsOf({ name, description, verbs = [], isRead }: DescribedDeed): Deeds {
   const named = name
     .replace(/([a-z])([A-Z])/g, "$1 $2")
@@ -145,9 +156,12 @@ export function deedsOf({ name, description, verbs = [], isRead }: DescribedDeed
   // "Mails a file to a person, and notes it." says what it does with the first word, and with words after a joint.
   const described = [...description.matchAll(/(?:^|\band |, )([A-Za-z]+s)\b/g)].map(([, verb]) => verb!.toLowerCase());
   const guests = /\b(guest|attendee|invitation)s?\b/i.test(description) ? ["invite"] : [];
-  const own = [...named, ...described, ...guests, ...verbs.flatMap(tokensOf)].filter((word) => word !== "").map(stemOf);
+  const known = new Set(SAME.flat());
+  const deed = named.find((word) => known.has(word)) ?? named[0]!;
+  const theirs = verbs.flatMap(tokensOf).map(stemOf);
+  const own = [...[deed, ...described, ...guests].map(stemOf), ...theirs];
   const same = SAME.filter((words) => words.some((word) => own.includes(stemOf(word))));
-  return { words: new Set([...own, ...same.flat().map(stemOf)]), isRead };
+  return { words: new Set([...own, ...same.flat().map(stemOf)]), verbs: new Set(theirs), isRead };
 }
 
 interface DescribedDeed {
