@@ -93,6 +93,10 @@ test.each(OUTCOMES)("a call with %s is judged", async (_, query, calls, rule) =>
   }
 });
 
+test("a role in `by` that the service lacks is refused with the name of the option", () => {
+  expect(() => bank({ mode: "ask", by: ["boss"] })).toThrow('Service "bank": flows.by names the role "boss"');
+});
+
 test("an agent's stricter mode applies, and a milder one does not", async () => {
   const { service, paid } = bank({ mode: "report", by: ["caller"] });
   await using system = await startContractSystem(obeys(INBOX, pay("acc-666")), { connected: false });

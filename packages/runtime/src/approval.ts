@@ -81,12 +81,12 @@ function millisecondsOf(time: unknown): number | undefined {
 export function checkApprovers({ by }: ApprovalRule, known: readonly string[], where: string): void {
   if (by.includes(CALLER) && known.includes(CALLER))
     throw new DefinitionError(
-      `${where}: approval.by has "${CALLER}", which means the role of the query, but a role of the service has this name. Rename the role.`,
+      `${where} has "${CALLER}", which means the role of the query, but a role of the service has this name. Rename the role.`,
     );
   const unknown = by.find((role) => role !== CALLER && !known.includes(role));
   if (unknown !== undefined)
     throw new DefinitionError(
-      `${where}: approval.by names the role "${unknown}", which is not among ${known.join(", ") || "the roles of any function"}. Correct it, or add it to the roles of the service.`,
+      `${where} names the role "${unknown}", which is not among ${known.join(", ") || "the roles of any function"}. Correct it, or add it to the roles of the service.`,
     );
 }
 

@@ -237,7 +237,7 @@ function describeService<C extends Schema | undefined>(
     // A misspelt role in a mark would remove the field for every role, which is easy to overlook.
     for (const role of protection?.roles ?? []) checkKnown(known, role, `${of}: a mark of its output`);
     const approvers = approvalRuleOf(manifest);
-    if (approvers) checkApprovers(approvers, known, of);
+    if (approvers) checkApprovers(approvers, known, manifest.approval ? `${of}: approval.by` : `${where}: flows.by`);
     for (const [name, definition] of cases)
       for (const role of definition.roles ?? []) checkKnown(known, role, `${of}: case "${name}"`);
   }

@@ -152,7 +152,7 @@ export function buildShape(root: Part, dialect: Dialect, where: string): Shape |
   };
   const lostMark = (mark: unknown) =>
     new DefinitionError(
-      `${where}: ${mark === true ? "a label" : `the mark for ${JSON.stringify(mark)}`} is at a place that cannot be followed to the result: before a transform or a pipe, in a map or a set, or on the key of a record. Mark the output: visibleTo(schema.transform(...), roles), or .transform(...).pipe(schema with marks).`,
+      `${where}: ${mark === true ? "a label" : `the mark for ${JSON.stringify(mark)}`} is at a place that cannot be followed to the result: before a transform or a pipe, in a map or a set, or on the key of a record. Mark the output: ${mark === true ? "untrusted(schema.transform(...))" : "visibleTo(schema.transform(...), roles)"}, or .transform(...).pipe(schema with marks).`,
     );
   return shapeOf(root);
 }
