@@ -26,6 +26,7 @@ const ASSUMED: Record<string, string> = {
   "docs/guides/approval.md": EMBEDDED,
   "docs/guides/chat.md":
     "declare function sessionOf(request: Request): Promise<{ role: string; customerId: string } | undefined>;",
+  "docs/guides/data-flow.md": EMBEDDED,
   "docs/guides/deploying.md": EMBEDDED,
   "docs/guides/testing.md": `${EMBEDDED} declare const { runQuery, scriptedModel }: typeof import("@patchbay/functions/testing");
     declare const query: string, role: string, provider: import("@patchbay/functions/testing").ScriptedModel;`,
