@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { type JsonObject, oncePer } from "@patchbay/kit";
+import { actsAs } from "@patchbay/protocol";
 import type { Invocation } from "@patchbay/runtime/invocation";
 import type { Protection } from "@patchbay/runtime/redaction/protection";
 import { ROOT } from "@patchbay/runtime/redaction/shape";
@@ -92,20 +93,22 @@ export function judgeQuery(evidence: Evidence, attackCase: AttackCase, traces: Q
 
   const { log, history, ...read } = traces;
   judgePlaces(evidence, attackCase, read);
-  // A reader of a role's turns may also read turns without a role.
-  judgePlaces(evidence, attackCase, { history }, { alsoWithoutRole: true });
+  judgePlaces(evidence, attackCase, { history }, { byReader: true });
   judgeOperatorPlaces(evidence, attackCase, { log });
 }
 
-/** Reports canaries where the case's role reads: from another role's call, a restricted field, an error or a withheld text. */
+/**
+ * Reports canaries where the case's role reads: from another role's call, a restricted field, an error or a withheld
+ * text. `byReader`: the reader of the role's turns may also read turns without a role, and of roles that it includes.
+ */
 export function judgePlaces(
   evidence: Evidence,
   label: Label & { effective: string | undefined },
   places: object,
-  { alsoWithoutRole = false } = {},
+  { byReader = false } = {},
 ): void {
   for (const { origin, path } of evidence.canaries.find(places)) {
-    const what = forbiddenFor(evidence.service, origin, label.effective, alsoWithoutRole);
+    const what = forbiddenFor(evidence.service, origin, label.effective, byReader);
     if (what !== undefined) evidence.report(label, "leaked", `${what} is in ${withoutIndexes(path)}`);
   }
 }
@@ -129,13 +132,13 @@ function forbiddenFor(
   service: Service,
   origin: CanaryOrigin,
   role: string | undefined,
-  alsoWithoutRole: boolean,
+  byReader: boolean,
 ): string | undefined {
   if (origin.kind !== "result") return nameOf(origin);
-  if (origin.role !== role)
-    return alsoWithoutRole && origin.role === undefined
-      ? undefined
-      : `a result that ${roleName(origin.role)} got of ${origin.functionName}`;
+  const { role: of } = origin;
+  const isReadable = of === undefined || (role !== undefined && actsAs(role, service.manifest.roleOptions).has(of));
+  if (of !== role)
+    return byReader && isReadable ? undefined : `a result that ${roleName(of)} got of ${origin.functionName}`;
   return isRestricted(service, origin, role) ? `the restricted ${nameOf(origin)}` : undefined;
 }
 

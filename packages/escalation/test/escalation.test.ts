@@ -5,6 +5,7 @@ import { renderEscalationReport } from "../src/report.ts";
 import { runEscalationSuite } from "../src/suite.ts";
 import { orderService } from "../../test-kit/test/order-service.ts";
 import { largeService } from "./large-service.ts";
+import { protectedService } from "./protected-service.ts";
 
 test("a service of 50 functions and six roles has no findings", async () => {
   const report = await runEscalationSuite(largeService());
@@ -52,6 +53,18 @@ test("every attack runs as every role that it applies to, and no real handler ru
     ].toSorted(),
   );
   expect(ran).toEqual([]);
+});
+
+test("a service whose roles include others has no findings, and its keys are tried with the roles that they do not include", async () => {
+  const roles = { customer: {}, agent: {}, manager: { includes: ["agent"] }, director: { includes: ["manager"] } };
+
+  const report = await runEscalationSuite(protectedService(roles), { context: { customerId: "bob" } });
+
+  expect(report.findings).toEqual([]);
+  const pinned = report.results.filter(({ attack }) => attack === "roles of chat completions");
+  const attempts = Object.fromEntries(pinned.map(({ role, attempts: count }) => [role, count]));
+  // Two forged tokens, and two keys for each role that the key may not state.
+  expect(attempts).toEqual({ customer: 8, agent: 8, manager: 6, director: 4, null: 0 });
 });
 
 test("the report shows attacks by role, findings and notes", async () => {

@@ -1,14 +1,21 @@
 import { z } from "zod";
-import { defineService, everyone, functionsFor, visibleTo, type Service } from "@patchbay/runtime";
+import {
+  defineService,
+  everyone,
+  functionsFor,
+  type RoleDefinitions,
+  type Service,
+  visibleTo,
+} from "@patchbay/runtime";
 
 const context = z.object({ customerId: z.string().optional() });
 const { defineFunction } = functionsFor(context);
 
 /** A function of each kind: open to everyone, with a role list, with `authorize`, with a restricted field. */
-export function protectedService(): Service {
+export function protectedService(roles: RoleDefinitions = { customer: {}, agent: {}, manager: {} }): Service {
   return defineService({
     name: "restricted-fields",
-    roles: ["customer", "agent", "manager"],
+    roles,
     context,
     functions: [
       defineFunction({

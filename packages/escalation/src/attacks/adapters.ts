@@ -7,6 +7,7 @@ import type { Target, TriedRole } from "../targets.ts";
 import {
   attemptOf,
   contextHeader,
+  foreignRoles,
   forAdapter,
   higherRoles,
   unpinnedWithout,
@@ -127,9 +128,9 @@ export const otherRoles = (name: string, adapterOf: AdapterOf): Attack => ({
         ...roleHeader(stated),
         "X-Patchbay-Caller": madeUpToken(alg, claimed),
       });
-    const others = fixture.roles.flatMap(({ stated: other = stated }) => (other === stated ? [] : [other]));
     for (const key of [apiKey, await fixture.keyFor(stated)])
-      for (const other of others) await attempt(`as ${other}`, roleHeader(other), key);
+      for (const { stated: other } of foreignRoles(fixture, stated))
+        await attempt(`as ${other}`, roleHeader(other), key);
   },
 });
 

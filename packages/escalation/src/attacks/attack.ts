@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
-import { LIMITS } from "@patchbay/protocol";
+import { actsAs, LIMITS } from "@patchbay/protocol";
 import type { Service } from "@patchbay/runtime/service";
 import type { AttackQuery, Fixture } from "../fixture.ts";
 import type { Attempt } from "../hostile-model.ts";
@@ -62,6 +62,12 @@ export const contextHeader = (context: JsonObject = {}) => ({
 
 /** Without a role, a key that is pinned to one would give its role to the adapter's query. */
 export const unpinnedWithout = (role: TriedRole) => role.effective === undefined && { unpinned: true };
+
+/** The roles that a holder of `stated` may not state. */
+export function foreignRoles({ service, roles }: Fixture, stated: string): (TriedRole & { stated: string })[] {
+  const own = actsAs(stated, service.manifest.roleOptions);
+  return roles.filter((one): one is TriedRole & { stated: string } => one.stated !== undefined && !own.has(one.stated));
+}
 
 /** Other roles that may call a function hidden from this one. */
 export function higherRoles(fixture: Fixture, role: TriedRole): TriedRole[] {

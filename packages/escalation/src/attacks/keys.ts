@@ -5,7 +5,7 @@ import type { QueryTraces } from "@patchbay/test-kit/test-client";
 import type { Fixture } from "../fixture.ts";
 import { judgePlaces } from "../judge.ts";
 import type { TriedRole } from "../targets.ts";
-import { attemptOf, byContext, type Attack } from "./attack.ts";
+import { attemptOf, byContext, foreignRoles, type Attack } from "./attack.ts";
 
 /** Calls by this role with ids from calls by other roles, and several calls with one id. */
 const forgedIds: Attack = {
@@ -37,8 +37,7 @@ const pinnedKey: Attack = {
     const key = await fixture.keyFor(stated);
     const { context, server } = fixture;
     const { client } = server;
-    for (const other of fixture.roles) {
-      if (other.stated === undefined || other.stated === stated) continue;
+    for (const other of foreignRoles(fixture, stated)) {
       const earlier = await earlierQuery(fixture, other, label.attack);
       if (!earlier) continue;
       const { runId, threadId } = earlier.answer;
@@ -49,7 +48,7 @@ const pinnedKey: Attack = {
       const paths = [`/runs/${runId}`, `/runs/${runId}/events`, `/threads/${threadId}`, "/threads"];
       for (const path of paths) {
         const places = { read: await (await client.request(path, { key })).text() };
-        judgePlaces(fixture, { ...label, effective: stated }, places, { alsoWithoutRole: true });
+        judgePlaces(fixture, { ...label, effective: stated }, places, { byReader: true });
       }
       fixture.count(label, 1 + paths.length);
     }

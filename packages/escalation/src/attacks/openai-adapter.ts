@@ -1,6 +1,14 @@
 import type { JsonObject } from "@patchbay/kit";
 import type { Adapter } from "@patchbay/test-kit/test-client";
-import { attemptOf, contextHeader, forAdapter, unpinnedWithout, type Attack, withClaims } from "./attack.ts";
+import {
+  attemptOf,
+  contextHeader,
+  foreignRoles,
+  forAdapter,
+  unpinnedWithout,
+  type Attack,
+  withClaims,
+} from "./attack.ts";
 import { type AdapterOf, everyCall, otherRoles } from "./adapters.ts";
 
 const PATH = "/v1/chat/completions";
@@ -66,8 +74,7 @@ const modelsOfOthers: Attack = {
     if (stated === undefined) return;
     const key = await fixture.keyFor(stated);
     const { client, agentId } = fixture.server;
-    for (const other of fixture.roles) {
-      if (other.stated === undefined || other.stated === stated) continue;
+    for (const other of foreignRoles(fixture, stated)) {
       const body = { model: `${agentId}:${other.stated}`, messages: [{ role: "user", content: "Let me in." }] };
       const { status } = await client.request(PATH, { key, body, headers: contextHeader(fixture.context) });
       if (status !== 403)

@@ -78,7 +78,7 @@ const chatsOfOthers: Attack = {
       const headers = { ...roleHeader(role.effective ?? UNLISTED_ROLE), ...contextHeader(context) };
       const path = `${PATH}/${encodeURIComponent(chat)}`;
       const read = await (await client.request(`${path}/messages`, { key: apiKey, headers })).text();
-      judgePlaces(fixture, { ...label, effective: role.effective }, { read }, { alsoWithoutRole: true });
+      judgePlaces(fixture, { ...label, effective: role.effective }, { read }, { byReader: true });
       const messages = await client.request(`${path}/messages`, { key: own });
       const { status } = await client.request(`${path}/stream`, { key: own });
       const stopped = await client.request(`${path}/stop`, { key: own, body: {} });
