@@ -1,5 +1,5 @@
 import { isoTime } from "@patchbay/kit";
-import { type FunctionManifest } from "@patchbay/protocol";
+import { actsAs, type FunctionManifest } from "@patchbay/protocol";
 import { roleOfColumn } from "@patchbay/access";
 import type { AccessMatrix } from "@patchbay/protocol/console";
 import { accessUse } from "@patchbay/server/accounts/access-use";
@@ -48,11 +48,15 @@ export function accessRoutes({ store, queries, gateway, limits, adminOf }: Acces
         roles,
         rolesOmitted: named.omitted,
         defaultRole: manifest.defaultRole ?? null,
+        inclusions: named.roles.flatMap((role) => {
+          const includes = [...actsAs(role, manifest.roleOptions)].filter((one) => one !== role);
+          return includes.length === 0 ? [] : [{ role: indexes.get(role)!, includes: indexesOf(includes, indexes) }];
+        }),
         functions: manifest.functions.map((fn) => ({
           name: fn.name,
           effect: fn.effect,
           restrictedFields: fn.restrictedFields ?? [],
-          roles: indexesOf(fn.roles, indexes),
+          roles: fn.roles === "everyone" ? fn.roles : indexesOf(fn.roles, indexes),
           conditional: fn.conditional,
           ...approvalOf(fn),
           cases: cases.listed.get(fn.name) ?? [],
@@ -120,10 +124,8 @@ export const approvalOf = ({ approval }: FunctionManifest): Pick<Row, "approval"
 
 type Indexes = ReadonlyMap<string | null, number>;
 
-function indexesOf(roles: FunctionManifest["roles"], indexes: Indexes): Row["roles"] {
-  if (roles === "everyone") return roles;
-  return roles.flatMap((role) => indexes.get(role) ?? []);
-}
+const indexesOf = (roles: readonly string[], indexes: Indexes): number[] =>
+  roles.flatMap((role) => indexes.get(role) ?? []);
 
 /** Each function's cases, with the decided roles by verdict. */
 function casesOf(functions: readonly FunctionManifest[], indexes: Indexes) {

@@ -18,6 +18,7 @@ const matrix: AccessMatrix = {
   defaultRole: null,
   roles: [null, "-", "agent"],
   rolesOmitted: 0,
+  inclusions: [],
   functions: [
     {
       name: "get_order",
@@ -47,6 +48,25 @@ const matrix: AccessMatrix = {
   flowFaults: [],
 };
 const rows = rowsOf(matrix);
+
+test("a cell names the listed roles through which its role has the access, and so does the reason", () => {
+  const roles = [null, "agent", "lead", "chief"];
+  const inclusions = [
+    { role: 2, includes: [1] },
+    { role: 3, includes: [2, 1] },
+  ];
+  const [open, listed] = rowsOf({
+    functions: matrix.functions.map((fn) => (fn.roles === "everyone" ? fn : { ...fn, roles: [1, 2, 3], cases: [] })),
+    roles,
+    inclusions,
+  });
+
+  expect(open!.cells.map(({ from }) => from)).toEqual([[], [], [], []]);
+  expect(listed!.cells.map(({ from }) => from)).toEqual([[], [], ["agent"], ["lead", "agent"]]);
+  expect(whyOf(listed!, listed!.cells[3]!, "chief")).toContain(
+    "lets role chief call it, which includes lead, agent, and",
+  );
+});
 
 test("a cell has the cases that were decided for its role, and the CSV names them", () => {
   expect(rows[1]!.cells.map(({ cases }) => cases)).toEqual([

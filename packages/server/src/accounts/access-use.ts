@@ -1,6 +1,13 @@
 import { isoTime } from "@patchbay/kit";
 import { accessColumns, roleOfColumn } from "@patchbay/access";
-import { type Manifest, type Roles, rolesAllow } from "@patchbay/protocol";
+import {
+  type Inclusions,
+  inheritedFrom,
+  type Manifest,
+  type Roles,
+  rolesAllow,
+  withIncluding,
+} from "@patchbay/protocol";
 import type { UseOfFunction } from "@patchbay/engine/ports/store/audit-seals";
 import type { DeployedSet, Store } from "@patchbay/engine/ports/store/stores";
 
@@ -15,6 +22,8 @@ export interface RightUse {
   role: string | null;
   /** `new`: not called, but the role got the function within the period, or no runtime has connected with it. */
   verdict: "used" | "unused" | "new";
+  /** The listed roles that the role includes: it has the right while one of them has it. Absent if it includes none. */
+  from?: string[];
   /** Calls in the period that passed all checks, with any outcome. */
   calls: number;
   /** In the whole log. */
@@ -55,7 +64,7 @@ export interface AccessUse {
 export interface AskedUse {
   agentId: string;
   /** The functions whose role lists are checked. */
-  manifest: Pick<Manifest, "functions" | "roles" | "defaultRole">;
+  manifest: Pick<Manifest, "functions" | "roles" | "roleOptions" | "defaultRole">;
   /** Milliseconds on the database's clock. Rounded down to the start of its day (UTC). */
   since: number;
   /** Roles and functions that stay although unused, such as those for emergencies. */
@@ -80,7 +89,7 @@ export async function accessUse(
     manifest.functions
       .map(({ name, roles }): [string, Roles] => {
         const ofFunction = rights.filter(({ functionName }) => functionName === name);
-        return [name, suggested(roles, ofFunction, stays)];
+        return [name, suggested(roles, ofFunction, { stays, inclusions: manifest.roleOptions })];
       })
       .toSorted(([a], [b]) => compareTexts(a, b)),
   );
@@ -97,7 +106,7 @@ export async function accessUse(
 
 const compareTexts = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);
 
-type Right = Pick<RightUse, "functionName" | "role">;
+type Right = Pick<RightUse, "functionName" | "role" | "from">;
 type Named = AskedUse["manifest"];
 
 const keyOf = ({ functionName, role }: Right): string => JSON.stringify([functionName, role]);
@@ -107,7 +116,12 @@ function rightsOf(manifest: Named): Right[] {
   return manifest.functions
     .toSorted((a, b) => compareTexts(a.name, b.name))
     .flatMap(({ name: functionName, roles }) =>
-      columns.filter((role) => rolesAllow(roles, role)).map((role) => ({ functionName, role: role ?? null })),
+      columns
+        .filter((role) => rolesAllow(roles, role))
+        .map((role) => {
+          const from = role === undefined ? [] : inheritedFrom(role, roles, manifest.roleOptions);
+          return { functionName, role: role ?? null, ...(from.length > 0 && { from }) };
+        }),
     );
 }
 
@@ -141,11 +155,18 @@ function rightUse(right: Right, { use, granted, from, until }: Known): RightUse 
   };
 }
 
-/** A function for everyone stays so while queries without a known role use it. */
-function suggested(roles: Roles, rights: readonly RightUse[], stays: (right: RightUse) => boolean): Roles {
+interface Suggesting {
+  stays: (right: RightUse) => boolean;
+  inclusions: Inclusions | undefined;
+}
+
+/** A function for everyone stays so while queries without a known role use it, and an included role's for all that include it. */
+function suggested(roles: Roles, rights: readonly RightUse[], { stays, inclusions }: Suggesting): Roles {
   const staying = rights.filter(stays).map(({ role }) => role);
-  if (roles === "everyone") return staying.includes(null) ? roles : staying.filter((role) => role !== null);
-  return roles.filter((role) => staying.includes(role));
+  const named = staying.filter((role) => role !== null);
+  if (roles === "everyone") return staying.includes(null) ? roles : withIncluding(named, inclusions);
+  const held = withIncluding(named, inclusions);
+  return roles.filter((role) => held.includes(role));
 }
 
 function deniedOf(use: readonly UseOfFunction[], { functions }: Named): DeniedUse[] {

@@ -77,6 +77,27 @@ test("a function for everyone stays so while queries without a known role use it
   ]);
 });
 
+test("a role keeps the functions of a role that it includes while that one uses them", async () => {
+  await using world = await openWorld(sqlitePlace);
+  const roleOptions = { boss: { includes: ["clerk"] } };
+  const manifest = { ...serviceOf({ read: ["clerk", "boss"], write: ["clerk", "boss"] }), roleOptions };
+  await connect(world, "v1", manifest);
+  world.clock.advance(100 * DAY_MS);
+  await call(world, "read", "clerk");
+  await call(world, "write", "boss");
+
+  const { rights, suggestion, refused } = await askedOf(world, manifest, 90);
+
+  expect(rights.map(({ functionName, role, verdict, from }) => [functionName, role, verdict, from])).toEqual([
+    ["read", "boss", "unused", ["clerk"]],
+    ["read", "clerk", "used", undefined],
+    ["write", "boss", "used", ["clerk"]],
+    ["write", "clerk", "unused", undefined],
+  ]);
+  expect(suggestion).toEqual({ read: ["clerk", "boss"], write: ["boss"] });
+  expect(refused.allCalls).toBe(0);
+});
+
 test("kept roles and functions stay, and what the suggestion would have refused is counted", async () => {
   await using world = await openWorld(sqlitePlace);
   const manifest = serviceOf({ read: ["clerk", "boss"], write: ["clerk", "boss"], wipe: ["clerk", "oncall"] });

@@ -35,7 +35,7 @@ function describe(use: AccessUse, { manifest }: Service, file: string | undefine
   const rows = rights.map((right) => [
     right.functionName,
     nameOf(right.role),
-    right.verdict,
+    right.from ? `${right.verdict}, via ${oneLine(right.from.join(", "))}` : right.verdict,
     String(right.calls),
     right.lastUsedAt === null ? "never" : dayOf(right.lastUsedAt),
     right.grantedDays === null ? "never connected" : `${right.atLeast ? "at least " : ""}${daysOf(right.grantedDays)}`,

@@ -32,7 +32,7 @@ interface MatrixCellButtonProps extends FoundCell {
 
 /** One verdict with its calls in 30 days. A tooltip gives the reason; a click opens the panel. */
 export function MatrixCellButton({ row, cell, role, position, focusable, onOpen }: MatrixCellButtonProps) {
-  const { calls, denied, cases } = cell;
+  const { calls, denied, cases, from } = cell;
   /** The owner's code decides each call: the cases show how. */
   const judged = row.conditional || row.approval?.conditional === true;
   const { icon, className } = VERDICT_LOOKS[cell.verdict];
@@ -55,6 +55,7 @@ export function MatrixCellButton({ row, cell, role, position, focusable, onOpen 
         <span className={cell.verdict === "approval" ? "max-w-40 whitespace-normal" : undefined}>
           {verdictText(row, cell)}
         </span>
+        {from.length > 0 && <span className="max-w-40 truncate font-normal">via {from.join(", ")}</span>}
         {cell.verdict !== "denied" && judged && cases.length > 0 && (
           <span className="font-normal">
             <span className="sr-only">, </span>

@@ -55,7 +55,7 @@ function summaryOf({ counts, omitted, refused }: RightsInUse): string {
 
 const RIGHTS: Column<Right>[] = [
   { head: "Function", cell: ({ functionName }) => <code className="break-all">{functionName}</code> },
-  { head: "Role", cell: ({ role }) => roleLabel(role) },
+  { head: "Role", cell: ({ role, from }) => `${roleLabel(role)}${from ? `, via ${from.join(", ")}` : ""}` },
   { head: "Verdict", cell: ({ verdict }) => <Badge tone={verdict === "unused" ? "warn" : "idle"}>{verdict}</Badge> },
   { head: "Granted", align: "end", cell: grantedFor },
   {

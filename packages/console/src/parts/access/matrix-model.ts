@@ -11,6 +11,8 @@ export interface MatrixCell {
   calls: number;
   denied: number;
   lastAt: string | null;
+  /** The listed roles that the role includes, through which it may call the function. */
+  from: string[];
   /** The owner's cases with the decision for the role. */
   cases: { name: string; verdict: CaseVerdict }[];
 }
@@ -30,12 +32,18 @@ export type Verdict = MatrixCell["verdict"];
 export const VERDICTS = ["allowed", "approval", "conditional", "denied"] as const satisfies Verdict[];
 
 /** A matrix's rows. The API sends each role list once, as role indexes; the cells are derived here. */
-export function rowsOf({ functions, roles }: Pick<AccessMatrix, "functions" | "roles">): MatrixRow[] {
+export function rowsOf({
+  functions,
+  roles,
+  inclusions = [],
+}: Pick<AccessMatrix, "functions" | "roles"> & Partial<Pick<AccessMatrix, "inclusions">>): MatrixRow[] {
+  const included = new Map(inclusions.map(({ role, includes }) => [role, includes]));
   return functions.map((fn) => {
     const may = new Set(fn.roles === "everyone" ? roles.keys() : fn.roles);
     const figures = new Map(fn.calls.map(({ role, ...figure }) => [role, figure]));
     const cells = roles.map((_role, index): MatrixCell => ({
       verdict: may.has(index) ? verdictOf(fn) : "denied",
+      from: (included.get(index) ?? []).flatMap((one) => (may.has(one) && fn.roles !== "everyone" ? roles[one]! : [])),
       ...(figures.get(index) ?? { calls: 0, denied: 0, lastAt: null }),
       cases: fn.cases.flatMap(({ name, ...decided }) => {
         const verdict = CASE_VERDICTS.find((some) => decided[some].includes(index));
@@ -68,13 +76,13 @@ function listOf({ roles: indexes }: FunctionAccess, roles: AccessMatrix["roles"]
 /** Why a role may or may not call a function. The control plane has the same sentences for run calls. */
 export function whyOf(
   { name, listed, conditional, approval }: MatrixRow,
-  { verdict }: MatrixCell,
+  { verdict, from }: MatrixCell,
   role: string | null,
 ): string {
   const subject = role === null ? "a query without a role" : `role ${role}`;
   if (verdict === "denied")
     return `The role list of ${name} (${listed}) does not name ${subject}: the model does not see the function, and calls are denied.`;
-  const allowed = `The role list of ${name} (${listed}) lets ${subject} call it`;
+  const allowed = `The role list of ${name} (${listed}) lets ${subject} call it${from.length === 0 ? "" : `, which includes ${from.join(", ")}`}`;
   const checks = [
     ...(conditional ? ["its authorize check decides per call"] : []),
     ...(approval ? [approval.conditional ? approvalText(approval) : `every call needs ${approvalText(approval)}`] : []),
