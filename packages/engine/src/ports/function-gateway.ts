@@ -5,6 +5,7 @@ import type {
   GrantedApproval,
   HookCall,
   HookVerdict,
+  Inclusions,
   Judgement,
   Manifest,
   PreparedContext,
@@ -140,8 +141,11 @@ export interface FunctionGateway {
   /** Combines the sets of some services in a session. A combination is stored, so that a run may refer to it. */
   combine(agentId: string, services: readonly ServiceSet[]): Promise<FunctionSet>;
 
-  /** What `session` would return now without waiting, and each connected service's state. */
-  serving(agentId: string): Promise<{ set?: FunctionSet; services: ServiceState[] }>;
+  /**
+   * What `session` would return now without waiting, and each connected service's state. `inclusions`: what all connected
+   * services say about roles, or while none is connected, all services' newest sets.
+   */
+  serving(agentId: string): Promise<{ set?: FunctionSet; services: ServiceState[]; inclusions?: Inclusions }>;
 
   /**
    * Has the owner's code check the context and name its subject, or decide on `call` instead. Undefined when no runtime

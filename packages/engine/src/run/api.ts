@@ -8,6 +8,7 @@ import type {
   CheckResponse,
   Feedback,
   FunctionManifest,
+  Inclusions,
   LlmConfig,
   Manifest,
   QueryResponse,
@@ -29,7 +30,7 @@ export { type SentRequest, sentRequests } from "./loop/rebuild.ts";
 export { CUT_ANSWER, outcomeFields, parametersOf } from "./answer.ts";
 export { historyScope, shownFunctions } from "./state.ts";
 export { directCall } from "./start/direct-call.ts";
-export { visibleFunctions } from "./role-check.ts";
+export { statable, visibleFunctions } from "./role-check.ts";
 export { asClaimed, narrowed } from "./start/claimed.ts";
 export { visibleTo } from "./visibility.ts";
 export type { Observer, QueryLine } from "./run-context.ts";
@@ -46,6 +47,8 @@ export interface Principal {
   roles?: readonly string[];
   /** The roles that the key is pinned to, where a caller's token narrows `roles`. */
   pinned?: readonly string[] | undefined;
+  /** What these roles include. */
+  inclusions?: Inclusions | undefined;
   /** Rights besides sending queries. */
   can?: readonly CredentialRight[];
   /** The request's client token: it fixes role and context, whatever a query states. */
@@ -182,6 +185,8 @@ export interface Runs {
   /** Throws `role_not_allowed`, which is audited, for a role that the principal may not state. */
   requireRole(principal: Principal, role: string | undefined): Promise<void>;
 
+  /** What the roles of an agent's services include. Undefined without inclusions. */
+  inclusions(agentId: string): Promise<Inclusions | undefined>;
   /** The principal's agent, without waiting for a service. */
   agentFacts(principal: Principal): Promise<AgentFacts>;
   /** Undefined when no service is connected. */

@@ -14,7 +14,7 @@ import { createFeed } from "./follow/feed.ts";
 import { createLogPoller, follow, type FollowContext, joining } from "./follow/follow.ts";
 import { isPending } from "./calls/approval.ts";
 import { createProgress } from "./state.ts";
-import { effectiveRole, visibleFunctions } from "./role-check.ts";
+import { effectiveRole, ownRole, visibleFunctions } from "./role-check.ts";
 import { isVisible, visibleTo } from "./visibility.ts";
 import { type RunContext, withRetry } from "./run-context.ts";
 import { Admission } from "./start/admission.ts";
@@ -68,6 +68,7 @@ export function createRuns(
     start: (principal, query) => admission.start(principal, query),
     requireRole: (principal, role) => admission.requireRole(principal, role),
     functionsFor: (principal, role) => functionsFor(context, principal, role, executor.draining),
+    inclusions: async (agentId) => (await context.gateway.serving(agentId)).inclusions,
     check: (principal, call) => checkCall(principal, call, context, executor.draining),
     onAgentChange: ({ agentId }, changed) => context.gateway.onChange(agentId, changed),
     detach: (run, name) => runs.detach(run, name),
@@ -125,7 +126,7 @@ async function functionsFor(
   const session = await gateway.session(principal.agentId, { signal });
   if (!session) return undefined;
   const { manifest } = session;
-  const role = effectiveRole(principal, claimed, manifest);
+  const role = effectiveRole(principal, claimed ?? ownRole(principal), manifest);
   return { manifest, functions: visibleFunctions(manifest, role), ...present({ role }) };
 }
 

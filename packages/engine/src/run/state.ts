@@ -1,4 +1,10 @@
-import { type FlowLabel, type FunctionManifest, type Manifest, type ServiceHooks } from "@patchbay/protocol";
+import {
+  type FlowLabel,
+  type FunctionManifest,
+  type Manifest,
+  type ServiceHooks,
+  withIncluding,
+} from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import { hooksOf } from "../ports/function-gateway.ts";
 import {
@@ -84,6 +90,8 @@ export interface RunState extends Progress {
   /** The models before it in the run's list that failed and may recover. They are asked again when all others fail. */
   readonly passed: ChosenModel[];
   readonly functions: ReadonlyMap<string, FunctionManifest>;
+  /** The run's role and the roles that include it: a pinned key needs one of them. Undefined without a role. */
+  readonly heldBy: readonly string[] | undefined;
   /** Functions that exist but not for this role. Only the audit log distinguishes them from functions that do not exist. */
   readonly hidden: ReadonlySet<string>;
   readonly shown: readonly ModelFunction[];
@@ -155,6 +163,7 @@ export function createState(
     fallback,
     passed,
     functions,
+    heldBy: run.role === undefined ? undefined : withIncluding([run.role], manifest.roleOptions),
     hidden: new Set(manifest.functions.map((one) => one.name).filter((name) => !functions.has(name))),
     shown,
     next,

@@ -1,8 +1,8 @@
-import { CALLER } from "@patchbay/protocol";
+import { CALLER, type Inclusions } from "@patchbay/protocol";
 import type { ApprovalFilter, ApprovalRecord } from "../ports/store/approvals.ts";
 import type { ProvenCaller, VisibleTo } from "../ports/callers.ts";
 import type { RunRecord } from "../ports/records.ts";
-import { mayState } from "./role-check.ts";
+import { mayState, statable } from "./role-check.ts";
 
 /**
  * What a reader may see in its agent. All code that reads or changes runs, threads, sessions and approvals uses this
@@ -14,13 +14,14 @@ interface Reader {
   roles?: readonly string[];
   /** The key's roles where `roles` are narrowed. */
   pinned?: readonly string[] | undefined;
+  inclusions?: Inclusions | undefined;
   /** The request's client token. */
   fixed?: object;
   proven?: Pick<ProvenCaller, "ids">;
 }
 
 /** The filter for lists, and for reads by id. */
-export const visibleTo = ({ roles, proven }: Reader): VisibleTo => ({ roles, callers: proven?.ids });
+export const visibleTo = (reader: Reader): VisibleTo => ({ roles: statable(reader), callers: reader.proven?.ids });
 
 /** A run is visible to keys that may state its role, and with a caller's token only to that caller. */
 export const isVisible = (reader: Reader, run: Pick<RunRecord, "role" | "callerId">): boolean =>
@@ -44,5 +45,7 @@ export const isApprovalVisible = (reader: Reader, approval: ApprovalRecord): boo
 /** As `isApprovalVisible`, but may contain more. */
 export const visibleApprovals = (reader: Reader): Pick<ApprovalFilter, "visibleTo" | "orDecidedBy"> => ({
   visibleTo: visibleTo(reader),
-  ...(reader.proven && { orDecidedBy: { roles: reader.roles, ofRoles: reader.pinned } }),
+  ...(reader.proven && {
+    orDecidedBy: { roles: statable(reader), ofRoles: statable({ ...reader, roles: reader.pinned }) },
+  }),
 });

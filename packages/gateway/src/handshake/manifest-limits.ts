@@ -23,6 +23,9 @@ function roleFault(manifest: Manifest, limits: OperatorLimits): string | undefin
   for (const { name, roles } of manifest.functions)
     if (roles !== "everyone" && roles.length > limits.rolesPerFunction)
       return `${roles.length} roles of ${name} exceed rolesPerFunction (${limits.rolesPerFunction}). Use authorize().`;
+  for (const [role, { includes = [] }] of Object.entries(manifest.roleOptions ?? {}))
+    if (includes.length > limits.rolesPerService)
+      return `${includes.length} roles in ${shorten(role, NAME_BYTES)} exceed rolesPerService (${limits.rolesPerService}).`;
   const { size } = rolesOf(manifest);
   if (size <= limits.rolesPerService) return undefined;
   return `${size} roles exceed rolesPerService (${limits.rolesPerService}). Use fewer roles, and authorize().`;

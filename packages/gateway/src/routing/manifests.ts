@@ -6,6 +6,7 @@ import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { RuntimeStore } from "@patchbay/engine/ports/store/stores";
 import type { RuntimeChannel } from "../channel.ts";
 import type { RuntimeConnection } from "../local/runtime-connection.ts";
+import { commonInclusions } from "./inclusions.ts";
 import { hashManifest } from "./manifest-hash.ts";
 
 /** Manifests, and combined sets, that are kept in memory. */
@@ -121,7 +122,7 @@ function combine(services: readonly ServiceSet[]): Manifest {
   return {
     name: services.map(({ service }) => service).join(", "),
     ...(roles.length > 0 && { roles }),
-    ...present({ defaultRole }),
+    ...present({ defaultRole, roleOptions: commonInclusions(services.map(({ manifest }) => manifest)) }),
     ...(instructions.length > 0 && { instructions: instructions.join("\n\n") }),
     ...(hooks.length > 0 && { hooks }),
     ...(exampleQueries.length > 0 && { exampleQueries }),

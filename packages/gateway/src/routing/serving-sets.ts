@@ -76,6 +76,12 @@ export class ServingSets {
     return { served: served.toSorted((a, b) => (a.service < b.service ? -1 : 1)), withheld, absent };
   }
 
+  /** Each service's newest set that queries may use, connected or not. */
+  async newest(agentId: string): Promise<SetIdentity[]> {
+    const { sets } = await this.#deps.orders.read(agentId);
+    return newestOf(sets.filter(({ pending }) => !pending));
+  }
+
   /**
    * A service's channels under other sets than `own` that may serve what began under `own`: with `functionName`, those
    * on which a role that may call the function can do and see no more with it; else those that widen nothing at all.

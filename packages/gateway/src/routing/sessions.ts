@@ -1,4 +1,6 @@
 import { monotonicMs } from "@patchbay/kit/time";
+import type { Inclusions } from "@patchbay/protocol";
+import { present } from "@patchbay/kit";
 import type { FunctionGateway, MissingService, ServiceState } from "@patchbay/engine/ports/function-gateway";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { SetIdentity } from "@patchbay/engine/ports/store/stores";
@@ -7,6 +9,7 @@ import type { GatewayContext } from "../context.ts";
 import { createCompatibleServices } from "../handshake/manifest-limits.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { CombinedSets, ManifestCache } from "./manifests.ts";
+import { commonInclusions } from "./inclusions.ts";
 import { type ChannelWait, RECENT_MS } from "./runtime-picker.ts";
 import type { Served, ServedSet, ServingSets } from "./serving-sets.ts";
 
@@ -27,7 +30,7 @@ interface SessionsDeps extends Pick<GatewayContext, "store" | "limits"> {
 
 /** Composes the function sets for new runs from the connected services. */
 export function createSessions(deps: SessionsDeps): Pick<FunctionGateway, "session" | "combine" | "serving"> {
-  const { directory, wait, serving, combined } = deps;
+  const { directory, wait, serving, combined, manifests } = deps;
   const missingServices = createMissingServices(deps);
   return {
     async session(agentId, { signal, withinMs }) {
@@ -60,14 +63,29 @@ export function createSessions(deps: SessionsDeps): Pick<FunctionGateway, "sessi
 
     async serving(agentId) {
       await directory.refreshIfStale(agentId);
-      const { served, withheld } = await serving.of(agentId, wait.available(agentId));
+      const now = await serving.of(agentId, wait.available(agentId));
+      const { served, withheld } = now;
       const services: ServiceState[] = [
         ...served.map((one) => ({ serves: true as const, ...serviceState(one) })),
         ...withheld.map(({ service, reason }) => ({ service, serves: false as const, reason })),
       ];
-      return { services, ...(served.length > 0 && { set: await combined.of(agentId, served) }) };
+      return {
+        services,
+        ...present({ inclusions: await inclusionsOf(agentId, now) }),
+        ...(served.length > 0 && { set: await combined.of(agentId, served) }),
+      };
     },
   };
+
+  /** Undefined also where a service's set cannot be read, which may know roles without these inclusions. */
+  async function inclusionsOf(agentId: string, { served, withheld }: Served): Promise<Inclusions | undefined> {
+    const isConnected = served.length + withheld.length > 0;
+    const others = isConnected ? withheld.flatMap(({ awaited }) => awaited ?? []) : await serving.newest(agentId);
+    const sets = await Promise.all(others.map(({ manifestHash }) => manifests.get(agentId, manifestHash)));
+    const known = sets.filter((manifest) => manifest !== undefined);
+    if (known.length < sets.length) return undefined;
+    return commonInclusions([...served.map(({ manifest }) => manifest), ...known]);
+  }
 }
 
 const serviceState = ({ service, deployment, manifestHash, isFallback }: ServedSet) => ({

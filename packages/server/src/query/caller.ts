@@ -5,6 +5,7 @@ import { z } from "zod";
 import type { ThreadKey } from "@patchbay/engine/ports/records";
 import { standardError } from "@patchbay/engine/ports/service-error";
 import type { Credential } from "@patchbay/engine/ports/store/stores";
+import type { ProvenCaller } from "@patchbay/engine/ports/callers";
 import { narrowed, type Principal } from "@patchbay/engine/run/api";
 import type { KeylessCaller } from "../accounts/keyless.ts";
 import { LONGEST_SECRET, type Page, pageWith } from "../accounts/client-tokens.ts";
@@ -41,17 +42,19 @@ export async function asApiCaller<T>(
   return await challenged(exchange, deps, undefined, async () => {
     const holder = await holderOf(exchange, deps, c.req.header("X-API-Key"));
     requireAgent(holder.credential, c);
-    return await asHolder(exchange, deps, holder, async (caller) => {
-      await requireHeaderRole(exchange, deps, caller);
-      return await work(caller);
-    });
+    return await asHolder(exchange, deps, holder, async (caller) => work(await inHeaderRole(exchange, deps, caller)));
   });
 }
 
-/** For routes that read the role from the body, and would otherwise ignore a header that contradicts the key or token. */
-async function requireHeaderRole({ c }: Exchange, { runs }: CallerDeps, caller: Principal): Promise<void> {
+/**
+ * For routes that read the role from the body, and would otherwise ignore a header that contradicts the key or token. A
+ * caller with proven roles chooses one with it.
+ */
+async function inHeaderRole({ c }: Exchange, { runs }: CallerDeps, caller: Principal): Promise<Principal> {
   const asked = c.req.header(ROLE);
-  if (asked) await runs.requireRole(caller, asked);
+  if (!asked) return caller;
+  await runs.requireRole(caller, asked);
+  return caller.proven?.roles ? { ...caller, roles: [asked] } : caller;
 }
 
 /** Who sends the request: an API key's holder, or a caller without a key. */
@@ -117,7 +120,7 @@ export async function asAdapterCaller<T>(
     const { [CONTEXT]: context } = asked;
     return await asHolder(exchange, deps, sender, async (holder) => {
       await runs.requireRole(holder, asked[ROLE]);
-      const role = holder.roles?.length === 1 ? holder.roles[0] : asked[ROLE];
+      const role = asked[ROLE] ?? (holder.roles?.length === 1 ? holder.roles[0] : undefined);
       const principal = role === undefined ? holder : { ...holder, roles: [role] };
       return await work({ principal, holder, ...scopesOf(credential, holder), ...present({ role, context }) });
     });
@@ -190,10 +193,9 @@ export async function asLocalCaller<T>(
 ): Promise<T> {
   const { c, facts } = exchange;
   const credential = await check(deps.authenticate, "access", bearer(c.req.header("Authorization")), facts);
-  return await asHolder(exchange, deps, { credential }, async (caller) => {
-    await requireHeaderRole(exchange, deps, caller);
-    return await work(caller);
-  });
+  return await asHolder(exchange, deps, { credential }, async (caller) =>
+    work(await inHeaderRole(exchange, deps, caller)),
+  );
 }
 
 function asHolder<T>(
@@ -202,15 +204,19 @@ function asHolder<T>(
   { credential, proven, lacks }: Holder,
   work: (caller: Principal) => Promise<T>,
 ): Promise<T> {
-  const holder = callerOf(credential);
-  const principal = proven ? narrowed(holder, proven) : holder;
   const needsProof = credential.needsProof === true;
-  return asNarrowed(exchange, deps, { principal, needsProof, ...present({ lacks }) }, work);
+  return asNarrowed(
+    exchange,
+    deps,
+    { principal: callerOf(credential), needsProof, ...present({ proven, lacks }) },
+    work,
+  );
 }
 
 interface Narrowing {
   principal: Principal;
   needsProof: boolean;
+  proven?: ProvenCaller;
   /** The required scope that the token of a caller without a key lacks. */
   lacks?: string;
 }
@@ -219,13 +225,17 @@ interface Narrowing {
 async function asNarrowed<T>(
   exchange: Exchange,
   deps: CallerDeps,
-  { principal, needsProof, lacks }: Narrowing,
+  { principal: asked, needsProof, proven, lacks }: Narrowing,
   work: (caller: Principal) => Promise<T>,
 ): Promise<T> {
   const token = exchange.c.req.header("X-Patchbay-Caller");
   if (lacks !== undefined)
     exchange.headers["WWW-Authenticate"] = keylessChallenge(exchange, deps, "insufficient_scope");
-  return await deps.within(principal.orgId, async () => {
+  return await deps.within(asked.orgId, async () => {
+    const hasRoles = asked.roles !== undefined || proven?.roles !== undefined || token !== undefined;
+    const inclusions = hasRoles ? await deps.runs.inclusions(asked.agentId) : undefined;
+    const holder = inclusions ? { ...asked, inclusions } : asked;
+    const principal = proven ? narrowed(holder, proven) : holder;
     if (token === undefined && !needsProof && lacks === undefined) return await work(principal);
     return await work(await provenBy(principal, { token, lacks }, deps));
   });

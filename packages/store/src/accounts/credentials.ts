@@ -133,7 +133,7 @@ const lineageOf = ({ db }: Engine, lineage: string) =>
  */
 export async function mayContinue(
   engine: Engine,
-  { agentId, keyId, role }: Parameters<AccountStore["mayContinue"]>[0],
+  { agentId, keyId, heldBy }: Parameters<AccountStore["mayContinue"]>[0],
 ): Promise<boolean> {
   const { db, dialect } = engine;
   const agents = db.selectFrom("agents").select(["deleted_at", "settings"]).where("id", "=", agentId);
@@ -158,7 +158,8 @@ export async function mayContinue(
   const newest = lineage[0]!;
   // A rotation without an overlap revokes the old credential at the same moment as it creates the new one.
   const isReplaced = own.revoked_at === null || lineage.some(({ created_at: at }) => at === own.revoked_at);
-  const mayState = role === undefined || newest.roles === null || fromJson(newest.roles).includes(role);
+  const pinned = newest.roles === null ? undefined : fromJson(newest.roles);
+  const mayState = !heldBy || !pinned || heldBy.some((role) => pinned.includes(role));
   return isReplaced && newest.revoked_at === null && mayState;
 }
 

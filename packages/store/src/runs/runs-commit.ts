@@ -122,9 +122,9 @@ const touchThread = statement((p: { runId: string }, { db, dialect }) =>
 async function park(
   trx: Engine,
   { runId, ...run }: Owner & { keyId: string },
-  { remainingMs }: NonNullable<RunCommit["wait"]>,
+  { remainingMs, heldBy }: NonNullable<RunCommit["wait"]>,
 ): Promise<void> {
-  const goesOn = await mayContinue(trx, run);
+  const goesOn = await mayContinue(trx, { ...run, heldBy });
   await trx.db
     .updateTable("runs")
     .set((eb) => ({

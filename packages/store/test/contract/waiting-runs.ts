@@ -110,7 +110,8 @@ export function waitingRunContract(place: MakePlace): void {
   test("a run whose key is revoked while it waits is due, and must not continue", async () => {
     await using world = await openWorld(place);
     const { accounts, runs } = world.store;
-    const mayContinue = (keyId: string, role = "clerk") => accounts.mayContinue({ agentId: "agt_1", keyId, role });
+    const mayContinue = (keyId: string, ...heldBy: string[]) =>
+      accounts.mayContinue({ agentId: "agt_1", keyId, heldBy: heldBy.length > 0 ? heldBy : ["clerk"] });
     const key = (credentialId: string, kind: CredentialKind = "api") =>
       accounts.createCredential({
         credentialId,
@@ -128,6 +129,7 @@ export function waitingRunContract(place: MakePlace): void {
     expect(await runs.wake()).toEqual([]);
     expect(await mayContinue("key_1")).toBe(true);
     expect(await mayContinue("key_1", "manager")).toBe(false);
+    expect(await mayContinue("key_1", "guest", "clerk")).toBe(true);
     for (const [id, overlapMs] of [
       ["key_1b", 1000],
       ["key_1c", 0],
@@ -167,7 +169,7 @@ export function waitingRunContract(place: MakePlace): void {
   test("a removed member, and the keys and members of a deleted agent, must not continue a run", async () => {
     await using world = await openWorld(place);
     const { accounts, members, runs } = world.store;
-    const mayContinue = (keyId: string) => accounts.mayContinue({ agentId: "agt_1", keyId, role: "clerk" });
+    const mayContinue = (keyId: string) => accounts.mayContinue({ agentId: "agt_1", keyId, heldBy: ["clerk"] });
     for (const memberId of ["mem_1", "mem_2"])
       await members.create({
         memberId,

@@ -106,8 +106,11 @@ export interface RunCommit {
    * Idempotency-Key is valid for 24 h from its deadline; while the run waits, it does not expire.
    */
   approvals?: { requested?: NewApproval[]; reported?: string[] };
-  /** Ends the lease until all approvals are decided or one expires. `remainingMs`: from then until the deadline. */
-  wait?: { remainingMs: number };
+  /**
+   * Ends the lease until all approvals are decided or one expires. `remainingMs`: from then until the deadline. `heldBy`:
+   * as in `AccountStore.mayContinue`.
+   */
+  wait?: { remainingMs: number; heldBy?: readonly string[] | undefined };
   /** Credit to reserve for the next turn, if the balance suffices. */
   reserve?: { step: number; micros: number };
   /**

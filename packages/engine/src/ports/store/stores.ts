@@ -103,9 +103,9 @@ export interface AccountStore {
   validCredentials(credentialIds: readonly string[]): Promise<ReadonlySet<string>>;
   /**
    * Whether a run may still continue under its role for its sender: a credential whose lineage has a valid credential
-   * that may state the role, or a member who was not removed. False for every run if the agent is deleted.
+   * with one of the roles in `heldBy`, or a member who was not removed. False for every run if the agent is deleted.
    */
-  mayContinue(run: { agentId: string; keyId: string; role?: string }): Promise<boolean>;
+  mayContinue(run: { agentId: string; keyId: string; heldBy: readonly string[] | undefined }): Promise<boolean>;
   /**
    * True if the holder of a credential, a member or a service token may also hold what asked for an approval: the same
    * one, one of its rotations, one with a common maker, or its maker. For a retried run, each sender counts as asking.

@@ -93,10 +93,14 @@ export function requestOf(approval: ApprovalRecord): ApprovalRequest {
  * Reads the decisions on calls in a run that continues after it waited. Throws `cancelled` when the query's key was
  * revoked meanwhile, or may no longer state the run's role, and when the agent was deleted.
  */
-export async function readDecisions({ run }: RunState, calls: readonly CallRecord[], active: ActiveRun): Promise<void> {
+export async function readDecisions(
+  { run, heldBy }: RunState,
+  calls: readonly CallRecord[],
+  active: ActiveRun,
+): Promise<void> {
   const asked = calls.filter(({ outcome, approval }) => !outcome && approval && !approval.reported);
   if (asked.length === 0) return;
-  if (!(await withRetry(() => active.accounts.mayContinue(run), active))) throw cancelled();
+  if (!(await withRetry(() => active.accounts.mayContinue({ ...run, heldBy }), active))) throw cancelled();
   const known = await withRetry(() => active.approvals.close(run.runId), active);
   for (const call of asked) {
     const approval = known.find(({ callId }) => callId === call.callId);

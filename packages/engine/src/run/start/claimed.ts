@@ -1,13 +1,15 @@
 import { canonicalJson, type JsonObject, present } from "@patchbay/kit";
-import type { Fault } from "@patchbay/protocol";
+import { type Fault, type Inclusions, outermost } from "@patchbay/protocol";
 import type { ProvenCaller } from "../../ports/callers.ts";
 import { invalid, type ServiceError, standardError } from "../../ports/service-error.ts";
+import { mayState, ownRole, statable } from "../role-check.ts";
 
 /** The part of a principal that decides on roles and contexts. */
 interface Holder {
   fixed?: { role: string; context: JsonObject };
   roles?: readonly string[];
   pinned?: readonly string[] | undefined;
+  inclusions?: Inclusions | undefined;
   proven?: ProvenCaller;
 }
 
@@ -19,13 +21,14 @@ interface Claimed {
 }
 
 /**
- * The principal as narrowed by its caller's token: the token limits the roles, and never adds one to the key's. Throws
- * `role_not_allowed` when the key may state none of the token's roles.
+ * The principal as narrowed by its caller's token: the token limits the roles, and never adds one to the key's. A role
+ * that another one includes is not listed. Throws `role_not_allowed` when the key may state none of the token's roles.
  */
 export function narrowed<Of extends Holder>(principal: Of, proven: ProvenCaller): Of {
-  const { roles: pinned } = principal;
+  const { roles: pinned, inclusions } = principal;
   if (!proven.roles) return { ...principal, pinned, proven };
-  const roles = proven.roles.filter((role) => pinned?.includes(role) ?? true);
+  const both = statable({ roles: proven.roles, inclusions })!.filter((role) => mayState(principal, role));
+  const roles = outermost(both, inclusions);
   if (roles.length === 0 && proven.roles.length > 0)
     throw notOfCaller(`the key may not state ${proven.roles.join(", ")}, which the token in X-Patchbay-Caller proves`);
   return { ...principal, roles, pinned, proven };
@@ -36,16 +39,15 @@ export function narrowed<Of extends Holder>(principal: Of, proven: ProvenCaller)
  * proves. Throws where they contradict each other.
  */
 export function asClaimed(principal: Holder, query: Claimed): Omit<Claimed, "defaultRole"> {
-  const { proven, fixed } = principal;
+  const { proven, fixed, inclusions } = principal;
   const claimed: Claimed = fixed ?? query;
   const { role, defaultRole, context } = claimed;
   if (!proven) return present({ role: role ?? defaultRole, context });
   const { roles } = proven;
   if (!roles) return { ...present({ role: role ?? defaultRole }), context: contextOf(claimed, proven) };
-  if (role !== undefined && !roles.includes(role))
+  if (role !== undefined && !mayState({ roles, inclusions }, role))
     throw notOfCaller(`the token in X-Patchbay-Caller proves ${roles.join(", ") || "no role"}, not ${role}`);
-  const only = principal.roles?.length === 1 ? principal.roles[0] : undefined;
-  return { ...present({ role: role ?? only }), context: contextOf(claimed, proven) };
+  return { ...present({ role: role ?? ownRole(principal) }), context: contextOf(claimed, proven) };
 }
 
 function contextOf({ context: claimed = {} }: Claimed, { context, members }: ProvenCaller): JsonObject {

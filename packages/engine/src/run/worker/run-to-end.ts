@@ -115,7 +115,7 @@ async function work(run: RunRecord, atHand: AtHand, active: ActiveRun): Promise<
       const shown = state.answerHooks.length > 0 ? withoutDeltas(journal) : journal;
       const answer = await converse(begun, { ...active, journal: shown });
       if (!answer) {
-        await journal.write({ wait: { remainingMs: active.remainingMs() } });
+        await journal.write({ wait: { remainingMs: active.remainingMs(), heldBy: begun.heldBy } });
         log.info("run waits for an approval");
         return "waits";
       }

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { LIMITS, type Usage } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import { invalid } from "@patchbay/engine/ports/service-error";
-import { eachOf, type Principal, type RunHandle } from "@patchbay/engine/run/api";
+import { eachOf, type Principal, type RunHandle, statable } from "@patchbay/engine/run/api";
 import { type Exchange, type Handler, json } from "../../kernel/exchange.ts";
 import { asAdapterCaller, type AdapterCaller, threadKeyOf } from "../caller.ts";
 import { begin, counted, countQuery, handedOver, type QueryDeps, receive, streamQuery } from "../query-routes.ts";
@@ -36,7 +36,7 @@ export function openAiRoutes(deps: QueryDeps): Record<"listModels" | "createChat
           await countQuery(exchange, holder, deps.adapterLimit, "requests");
           const { name, roles = [] } = await runs.agentFacts(holder);
           const { agentId } = holder;
-          const ids = [agentId, ...(holder.roles ?? roles), TASKS];
+          const ids = [agentId, ...(statable(holder) ?? roles), TASKS];
           return json(exchange, 200, {
             object: "list",
             data: ids.map((id, i) => ({

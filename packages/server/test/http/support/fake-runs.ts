@@ -58,6 +58,7 @@ export function createFakeRuns(): FakeRuns {
   };
 
   const fake: FakeRuns = {
+    inclusions: async () => undefined,
     runs,
     starts: [],
     joins: [],
