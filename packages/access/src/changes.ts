@@ -1,5 +1,5 @@
-import type { AccessLock, LockedFunction, Manifest } from "@patchbay/protocol";
-import { type AccessChange, asks, cellFor, change, isHidden, own, quote, who } from "./sentences.ts";
+import { type AccessLock, actsAs, type Inclusions, type LockedFunction, type Manifest } from "@patchbay/protocol";
+import { type AccessChange, asks, cellFor, change, isHidden, list, own, quote, who } from "./sentences.ts";
 import { compareDefaultRole } from "./default-role.ts";
 import { compareGuards, compareParsing, compareTexts } from "./guards.ts";
 import { compareApproval, compareCode, compareEffect, compareInput, isSameCode } from "./calls.ts";
@@ -74,6 +74,7 @@ function* compareLocks(before: AccessLock, after: AccessLock, steps: Steps): Gen
     ...compareGuards(before, after),
     ...compareParsing("the context", before, after, true),
     ...compareColumns(before, after, steps),
+    ...compareInclusions(before, after, steps),
   ];
   for (const name of [...new Set([...Object.keys(before.functions), ...Object.keys(after.functions)])].sort()) {
     yield;
@@ -189,6 +190,29 @@ function compareColumns(before: AccessLock, after: AccessLock, steps: Steps): Ac
 }
 
 const STEPS_OF_COLUMN = 40;
+
+/** A key or caller with a role may state the roles that it includes: a change, whatever their functions are. */
+function compareInclusions(before: AccessLock, after: AccessLock, steps: Steps): AccessChange[] {
+  const [was, is] = [before, after].map(({ includes = {} }) =>
+    Object.fromEntries(Object.entries(includes).map(([role, listed]) => [role, { includes: listed }])),
+  ) as [Inclusions, Inclusions];
+  if (isSame(was, is, { whole: true })) return [];
+  const size = [was, is].flatMap((one) => Object.values(one)).reduce((sum, one) => sum + one.includes!.length, 0);
+  const compare = (own: Steps): AccessChange[] =>
+    [...new Set([...Object.keys(was), ...Object.keys(is)])].toSorted().flatMap((role) => {
+      takeSteps(own, STEPS_OF_COLUMN + size);
+      const [old, now] = [actsAs(role, was), actsAs(role, is)];
+      const say = (kind: AccessChange["kind"], verb: string, roles: ReadonlySet<string>) =>
+        roles.size === 0 ? [] : [change(kind, "roles", `${quote(role)} ${verb} ${list([...roles].map(quote))}`)];
+      return [
+        ...say("widening", "gained the access of", now.difference(old)),
+        ...say("narrowing", "lost the access of", old.difference(now)),
+      ];
+    });
+  return within(steps, steps.left, compare, () => [
+    change("unproven", "roles", `the inclusions of roles changed: ${TOO_MANY_STEPS}`),
+  ]);
+}
 
 function* compareFunction(
   name: string,

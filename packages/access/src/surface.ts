@@ -39,12 +39,20 @@ export function accessSurface(manifest: Manifest, steps: Steps = UNLIMITED): Acc
     ...present({
       defaultRole: defaultRole && columnOf(defaultRole),
       context: contextSchema && withoutAnnotations(contextSchema, steps),
+      includes: includedIn(manifest),
     }),
     ...(checksContext === false && { context: true as const }),
     ...(namesSubject !== undefined && { subject: namesSubject ? { cases: {} } : (false as const) }),
     ...(hooks.length > 0 && { hooks: Object.fromEntries(hooks.map((hook) => [hook, "runs" as const])) }),
     functions: byName(manifest.functions.map((declared) => [declared.name, functionSurface(declared, columns, steps)])),
   };
+}
+
+function includedIn({ roleOptions = {} }: Manifest): AccessLock["includes"] {
+  const including = Object.entries(roleOptions).flatMap(([role, { includes = [] }]): [string, string[]][] =>
+    includes.length > 0 ? [[role, includes.toSorted()]] : [],
+  );
+  return including.length > 0 ? byName(including) : undefined;
 }
 
 /** `none`, then the service's roles in its order, then roles that only functions name. */

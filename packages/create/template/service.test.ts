@@ -22,7 +22,7 @@ test("members read only their own loans", async () => {
 test("only librarians receive the note of a loan", async () => {
   const call = { functionName: "get_loan", ...ownLoan };
   const [member, librarian] = await Promise.all(
-    ["member", "librarian"].map((role) => callAs(service, { ...call, role })),
+    (["member", "librarian"] as const).map((role) => callAs(service, { ...call, role })),
   );
 
   expect(member).toMatchObject({ ok: true, redacted: ["note"] });

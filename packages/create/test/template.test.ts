@@ -39,7 +39,7 @@ const ANSWERS = new Map([
 test("the offline model answers each example query", async () => {
   const { exampleQueries = [] } = service.manifest;
   expect(exampleQueries.map(({ query }) => query)).toEqual([...ANSWERS.keys()]);
-  await using server = await startTestServer(service);
+  await using server = await startTestServer<string>(service);
 
   for (const query of exampleQueries) {
     const { answer } = await server.query(query);

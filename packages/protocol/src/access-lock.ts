@@ -80,6 +80,8 @@ const Version2 = z.strictObject({
 const Version3 = z.strictObject({
   ...Version2.shape,
   version: z.literal(3),
+  /** By role, the roles that it includes. Absent if no role includes another. */
+  includes: z.record(z.string(), z.array(z.string())).optional(),
   /** Fingerprints of the owner's code by place: `beforeQuery`, `beforeAnswer`, `beforeCall`, `modelContext`. */
   code: Facts.optional(),
   parsing: Facts.optional(),

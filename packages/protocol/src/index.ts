@@ -51,6 +51,7 @@ export {
   ResultLabels,
   type FlowLabel,
 } from "./flow.ts";
+export { actsAs, type Inclusions, inheritedFrom, outermost, RoleOptions, withIncluding } from "./inclusion.ts";
 export { CallOutcome, isProvisional, ErrorReport } from "./outcome.ts";
 export { LiveEvent, LocalEvent, modelStatusText, RunEvent } from "./events.ts";
 export { DELIVERY_HEADER, SIGNATURE_HEADER, WEBHOOK_EVENTS, WebhookEvent, WebhookEventType } from "./webhook.ts";

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { ApprovalRule } from "./approval.ts";
 import { CALLER } from "./codes.ts";
 import { FlowRules } from "./flow.ts";
+import { RoleOptions } from "./inclusion.ts";
 import { LIMITS } from "./limits.ts";
 import { flag, jsonObject, optionalFlag, optionalText, optionalTexts, text, texts } from "./members.ts";
 
@@ -151,6 +152,12 @@ export const Manifest = z.object({
       "Identifies the service among the agent's services. Its newest deployment decides which function set is active.",
     ),
   roles: optionalTexts("The service's roles, in addition to those that its functions name."),
+  roleOptions: z
+    .record(z.string(), RoleOptions)
+    .optional()
+    .describe(
+      "Which roles include others, and what the owner says about roles. The lists of functions name including roles, too. Absent from earlier runtimes.",
+    ),
   defaultRole: optionalText("The role for queries that name none."),
   instructions: optionalText("Text for the model, after the agent's instructions."),
   preparesContext: flag("True if the service uses query contexts: a schema, a subject or a `modelContext`."),
@@ -189,8 +196,9 @@ export interface ServiceHooks extends FunctionOrigin {
 }
 
 /** The roles that a service and its functions name. */
-export function rolesOf({ roles = [], defaultRole, functions }: Manifest): Set<string> {
-  const all = new Set(roles);
+export function rolesOf({ roles = [], roleOptions = {}, defaultRole, functions }: Manifest): Set<string> {
+  const included = Object.values(roleOptions).flatMap(({ includes = [] }) => includes);
+  const all = new Set([...roles, ...Object.keys(roleOptions), ...included]);
   if (defaultRole !== undefined) all.add(defaultRole);
   for (const declared of functions) if (declared.roles !== "everyone") for (const role of declared.roles) all.add(role);
   return all;

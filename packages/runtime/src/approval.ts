@@ -11,9 +11,9 @@ export type Duration = `${number}${"s" | "m" | "h" | "d"}`;
  * Which calls to a function need a person's approval, and who may give it. `Call` is what `authorize` receives,
  * `Member` an argument name.
  */
-export interface ApprovalOptions<Call, Member extends string = string> {
+export interface ApprovalOptions<Call, Member extends string = string, Role extends string = string> {
   /** The service's roles that may decide. `"caller"`: the query's own role may confirm the call. */
-  by: readonly string[];
+  by: readonly (Role | typeof CALLER)[];
   /**
    * Decides whether a call needs an approval, after `authorize` allowed it. A string is the reason that the approver reads. Only
    * `false` runs the call without an approval, and an exception fails it. Default: every call needs one.

@@ -134,7 +134,8 @@ export function checkServiceOptions(options: object): string {
   return where;
 }
 
-function refuseUnknownOptions(options: object, known: readonly string[], where: string): void {
+/** Throws for options that do not exist, because a misspelt one would have no effect. */
+export function refuseUnknownOptions(options: object, known: readonly string[], where: string): void {
   const unknown = Object.keys(options).filter((member) => !known.includes(member));
   if (unknown.length > 0)
     throw new DefinitionError(`${where}: unknown option ${unknown.join(", ")}. The options are: ${known.join(", ")}.`);
@@ -148,13 +149,13 @@ function isText(value: unknown): value is string {
  * A typical call to a function, such as one for the caller's own order. Tests and the access matrix evaluate
  * `authorize` with it.
  */
-export interface FunctionCase<Input> {
+export interface FunctionCase<Input, Role extends string = string> {
   /** The arguments, as a model would write them. */
   input: Input;
   /** The object in the query's `contextJson`. Default `{}`. */
   context?: JsonObject;
   /** The roles that the case applies to. Default: every role that may call the function. */
-  roles?: readonly string[];
+  roles?: readonly Role[];
 }
 
 /** A validated case. */

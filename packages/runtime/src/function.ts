@@ -1,14 +1,8 @@
-import { LIMITS, type Effect, type FunctionManifest } from "@patchbay/protocol";
+import { actsAs, LIMITS, type Effect, type FunctionManifest } from "@patchbay/protocol";
 import { type JsonObject, present } from "@patchbay/kit";
 import { type ApprovalOptions, checkApproval } from "./approval.ts";
-import {
-  checkCases,
-  type CheckedCase,
-  checkFunctionOptions,
-  checkRoles,
-  type FunctionCase,
-} from "./definition-checks.ts";
-
+import { checkCases, type CheckedCase, checkFunctionOptions, checkRoles } from "./definition-checks.ts";
+import type { FunctionCase } from "./definition-checks.ts";
 import { createLabels, type Labels } from "./flow/labels.ts";
 import { checkFlow, type FunctionFlow } from "./flow/options.ts";
 import { checkLabels } from "./labels.ts";
@@ -16,11 +10,14 @@ import type { CallContext } from "./invocation.ts";
 import type { Interrupted, Reconciled } from "./reconcile.ts";
 import type { Retries } from "./retries.ts";
 import { createProtection, type Protection } from "./redaction/protection.ts";
+import { visibleTo } from "./redaction/visible-to.ts";
+import { readRoles, type ServiceRoles } from "./roles.ts";
 import { codeIn, type OwnersCode } from "./schema/code.ts";
 import { describeInput, describeResult } from "./schema/describe.ts";
 import { createParser } from "./schema/parser.ts";
 import { parsingOf } from "./schema/parsing.ts";
-import { isRaw, type InputOf, type OutputOf, type Parse, type Schema } from "./schema/schema.ts";
+import type { ContextOf, InputOf, MemberOf, OutputOf, Parse, Schema } from "./schema/schema.ts";
+import { isRaw } from "./schema/schema.ts";
 
 /** The `roles` value for a function that is open to every query, with or without a role. */
 export const everyone = "everyone";
@@ -32,9 +29,9 @@ export const everyone = "everyone";
 export type Decision = boolean | string;
 
 /** The call that `authorize` decides on. */
-export interface Access<Input, Context> {
-  /** The query's role, or the service's default role. Undefined without both. */
-  readonly role: string | undefined;
+export interface Access<Input, Context, Role extends string = string> {
+  /** The query's role, or the service's default role, not one that it includes. Undefined without both. */
+  readonly role: Role | undefined;
   /** The object in the query's `contextJson`, as the service's schema parsed it; `{}` if the query had none. */
   readonly context: Context;
   /** The call's arguments, as the input schema parsed them. The model wrote them, so do not take an identity from them. */
@@ -49,6 +46,7 @@ export interface FunctionOptions<
   Result = ResultOf<O>,
   Found = ResultOf<O>,
   Bare = never,
+  Role extends string = string,
 > extends FunctionFlow<MemberOf<I>> {
   /**
    * Identifies the function for the model, in tests and in the lock: 1 to 64 characters from `A-Za-z0-9_.-`, unique in
@@ -72,19 +70,19 @@ export interface FunctionOptions<
    * The roles that may call the function: 1 to 100 names with 1 to 200 characters each, or `"everyone"`. Required.
    * For other roles the function does not exist.
    */
-  roles: typeof everyone | readonly string[];
+  roles: typeof everyone | readonly Role[];
   /**
    * Decides each call, after the roles, the context and the input were checked. Any result except `true`, and an exception, refuses
    * the call with `denied`; the caller can read a string. Its time counts toward `timeoutMs`. Default: the role list decides.
    */
-  authorize?: (access: Access<OutputOf<I>, Context>) => Decision | Promise<Decision>;
+  authorize?: (access: Access<OutputOf<I>, Context, Role>) => Decision | Promise<Decision>;
   /**
    * Lets people approve calls after `authorize` and before the handler. The run waits for the decision without a
    * separate time limit, and then every check runs again. Default: no call needs an approval.
    */
-  approval?: ApprovalOptions<Access<OutputOf<I>, Context>, MemberOf<I>>;
+  approval?: ApprovalOptions<Access<OutputOf<I>, Context, Role>, MemberOf<I>, Role>;
   /** Typical calls by name (1 to 64 characters), for tests, the access matrix and the console. The control plane receives their names and the decisions on them, and their contents only with `reportCases`; no handler runs for them. Arguments that the input schema refuses throw a `DefinitionError`. */
-  cases?: Readonly<Record<string, FunctionCase<InputOf<I>>>>;
+  cases?: Readonly<Record<string, FunctionCase<InputOf<I>, Role>>>;
   /**
    * Milliseconds that `authorize` and the handler may take: 1 to 240,000, default 60,000. Then the signal is aborted and the call
    * ends with `timed_out`. The time that the run has left also limits it.
@@ -141,11 +139,8 @@ export interface FunctionOptions<
    * KiB to the model. The caller reads a `FunctionError` message; any other error appears only in the runtime's log, as
    * `function_failed`.
    */
-  handler: (input: OutputOf<I>, context: CallContext<Context>) => Result | Promise<Result> | (Result & Bare);
+  handler: (input: OutputOf<I>, context: CallContext<Context, Role>) => Result | Promise<Result> | (Result & Bare);
 }
-
-/** The names of an input's members. Any, for raw JSON Schema. */
-type MemberOf<I> = unknown extends InputOf<I> ? string : keyof InputOf<I> & string;
 
 /** What a handler may return: the output schema's input type, also with readonly members. */
 type ResultOf<O> = DeepReadonly<InputOf<O>>;
@@ -204,24 +199,34 @@ export function defineFunction<
 }
 
 /**
- * Returns a {@link defineFunction} for functions with a context schema: in `ctx.context` and in `authorize`, the
- * context has the schema's output type. Their service must have the same schema as its `context`.
+ * Returns a {@link defineFunction} for functions of a service with this context schema, or `undefined`, and these roles:
+ * their code receives the context as the schema's output type, and a role that the service does not have is a type
+ * error. `includes(role, "support")` is true for `support` and for roles that include it.
  *
  * ```ts
  * export const orderContext = z.object({ customerId: z.string().optional() });
- * const { defineFunction } = functionsFor(orderContext);
+ * export const roles = { customer: {}, support: {}, manager: { includes: ["support"] } };
+ * const { defineFunction, includes, visibleTo } = functionsFor(orderContext, roles);
  * ```
  */
-export function functionsFor<C extends Schema>(contextSchema: C) {
+export function functionsFor<C extends Schema | undefined, const Role extends string = string>(
+  contextSchema: C,
+  roles?: ServiceRoles<Role>,
+) {
+  const { options: inclusions } = readRoles(roles, "functionsFor");
   return {
+    visibleTo: <S extends Schema>(schema: S, listed: readonly Role[]): S => visibleTo(schema, listed),
+    includes: (role: Role | undefined, other: Role): boolean =>
+      role !== undefined && actsAs(role, inclusions).has(other),
     defineFunction<
       I extends Schema,
       O extends Schema | undefined = undefined,
       const Result extends ResultOf<O> = ResultOf<O>,
       const Found extends ResultOf<O> = ResultOf<O>,
       const Bare extends Literal = never,
-    >(options: FunctionOptions<I, O, OutputOf<C>, Result, Found, Bare>): FunctionDefinition<OutputOf<C>> {
-      return define(options, contextSchema);
+    >(options: FunctionOptions<I, O, ContextOf<C>, Result, Found, Bare, Role>): FunctionDefinition<ContextOf<C>> {
+      // Which roles there are is known to the service, which refuses others.
+      return define(options as unknown as FunctionOptions<I, O, ContextOf<C>, unknown, unknown>, contextSchema);
     },
   };
 }

@@ -6,9 +6,9 @@ import { createReference, type Log } from "./log.ts";
 import type { Parse } from "./schema/schema.ts";
 
 /** What every hook receives about its query. */
-interface ReviewOfQuery<Context> {
+interface ReviewOfQuery<Context, Role extends string = string> {
   /** The query's role, or the service's default role. Undefined without both. */
-  readonly role: string | undefined;
+  readonly role: Role | undefined;
   /** The object in the query's `contextJson`, as the service's schema parsed it; `{}` if the query had none. */
   readonly context: Context;
   /** Aborted after 10 seconds and when the runtime stops. A result after that is dropped. */
@@ -16,13 +16,13 @@ interface ReviewOfQuery<Context> {
 }
 
 /** The query that a {@link QueryHook} decides on. */
-export interface QueryReview<Context> extends ReviewOfQuery<Context> {
+export interface QueryReview<Context, Role extends string = string> extends ReviewOfQuery<Context, Role> {
   /** The caller's text, at most 100,000 UTF-16 units. */
   readonly query: string;
 }
 
 /** The text that an {@link AnswerHook} decides on. */
-export interface AnswerReview<Context> extends ReviewOfQuery<Context> {
+export interface AnswerReview<Context, Role extends string = string> extends ReviewOfQuery<Context, Role> {
   /** A text from the model. A structured answer is fenced JSON. */
   readonly answer: string;
   /** `answer` for the text that answers the query; `thought` for reasoning, a plan, and texts next to function calls. */
@@ -30,7 +30,7 @@ export interface AnswerReview<Context> extends ReviewOfQuery<Context> {
 }
 
 /** The call that a {@link CallHook} decides on: every other rule has allowed it, and its handler runs next. */
-export interface CallReview<Context> extends ReviewOfQuery<Context> {
+export interface CallReview<Context, Role extends string = string> extends ReviewOfQuery<Context, Role> {
   /** The name as in the manifest: for a tool of another server, the one that the owner gave it. */
   readonly functionName: string;
   /** The arguments that the handler receives. */
@@ -63,18 +63,22 @@ export interface Replaced {
 }
 
 /** Decides on a query: undefined allows it. Any other result except a refusal, and an exception, ends the query with `internal`. */
-export type QueryHook<Context> = (review: QueryReview<Context>) => Refused | undefined | Promise<Refused | undefined>;
+export type QueryHook<Context, Role extends string = string> = (
+  review: QueryReview<Context, Role>,
+) => Refused | undefined | Promise<Refused | undefined>;
 
 /**
  * Decides on a model text: undefined allows it. Any other result except a refusal or a replacement, and an exception,
  * ends the query with `internal`.
  */
-export type AnswerHook<Context> = (
-  review: AnswerReview<Context>,
+export type AnswerHook<Context, Role extends string = string> = (
+  review: AnswerReview<Context, Role>,
 ) => Refused | Replaced | undefined | Promise<Refused | Replaced | undefined>;
 
 /** Decides on a call: undefined runs it. Any other result except a refusal, and an exception, refuses it. */
-export type CallHook<Context> = (review: CallReview<Context>) => Refused | undefined | Promise<Refused | undefined>;
+export type CallHook<Context, Role extends string = string> = (
+  review: CallReview<Context, Role>,
+) => Refused | undefined | Promise<Refused | undefined>;
 
 /** A service's hooks, and their context parser. */
 export interface Hooks {

@@ -45,13 +45,7 @@ export { connect, type Connection, type ConnectOptions } from "./connection/conn
 export type { ApprovalNotice } from "./connection/notices.ts";
 export type { Interrupted, Reconciled } from "./reconcile.ts";
 export type { Retries } from "./retries.ts";
+export type { RoleDefinition, RoleDefinitions, ServiceRoles } from "./roles.ts";
 export { visibleTo } from "./redaction/visible-to.ts";
-export type { InputOf, OutputOf, RawSchema, Schema, StandardSchema, Zod3Schema } from "./schema/schema.ts";
-export {
-  defineService,
-  isService,
-  type ContextOf,
-  type FunctionAccess,
-  type Service,
-  type ServiceOptions,
-} from "./service.ts";
+export type { ContextOf, InputOf, OutputOf, RawSchema, Schema, StandardSchema, Zod3Schema } from "./schema/schema.ts";
+export { defineService, isService, type FunctionAccess, type Service, type ServiceOptions } from "./service.ts";

@@ -1,19 +1,23 @@
-import { LIMITS, wireName } from "@patchbay/protocol";
+import { present } from "@patchbay/kit";
+import { type Inclusions, LIMITS, wireName, withIncluding } from "@patchbay/protocol";
+import { mapSchema, MARK } from "@patchbay/schema";
 import { DefinitionError } from "./errors.ts";
 import { type FlowOptions, withFlows } from "./flow/options.ts";
 import type { FunctionDefinition } from "./function.ts";
 import { defaultLog } from "./log.ts";
+import { createProtection } from "./redaction/protection.ts";
 import type { Schema } from "./schema/schema.ts";
 
 interface InService {
   flows: FlowOptions | undefined;
+  inclusions: Inclusions | undefined;
   where: string;
 }
 
-/** A service's functions by name, with the service's data-flow mode. Throws `DefinitionError` for a mistake. */
+/** A service's functions by name, with the service's data-flow mode and inclusions. Throws `DefinitionError` for a mistake. */
 export function indexFunctions(
   definitions: readonly FunctionDefinition<never>[],
-  { context, flows, withheld, where }: { context: Schema | undefined; withheld: boolean } & InService,
+  { context, flows, inclusions, withheld, where }: { context: Schema | undefined; withheld: boolean } & InService,
 ): Map<string, FunctionDefinition<never>> {
   if (definitions.length > LIMITS.functionsPerService)
     throw new DefinitionError(
@@ -32,9 +36,40 @@ export function indexFunctions(
       );
     const ruled = withFlows(definition.manifest, flows, where);
     const manifest = withheld ? { ...ruled, flow: { ...ruled.flow, withheld } } : ruled;
-    byName.set(name, manifest === definition.manifest ? definition : Object.freeze({ ...definition, manifest }));
+    const own = manifest === definition.manifest ? definition : Object.freeze({ ...definition, manifest });
+    byName.set(name, withInclusions(own, inclusions, where));
   }
   return byName;
+}
+
+/**
+ * A function in a service whose roles include others: each of its role lists also names the roles that include one of the
+ * listed. So code that checks a list, such as an earlier control plane, needs to know no inclusions.
+ */
+function withInclusions(
+  definition: FunctionDefinition<never>,
+  inclusions: Inclusions | undefined,
+  where: string,
+): FunctionDefinition<never> {
+  if (!inclusions) return definition;
+  const { manifest, output, cases } = definition;
+  const { roles, approval, flow, outputSchema } = manifest;
+  const all = (listed: readonly string[]): string[] => withIncluding(listed, inclusions);
+  const protection = output && createProtection(output, `${where}: function "${manifest.name}"`, all);
+  const marked = (schema: NonNullable<typeof outputSchema>) =>
+    mapSchema(schema, (of) => (Array.isArray(of[MARK]) ? { ...of, [MARK]: all(of[MARK] as string[]) } : of));
+  const lists = present({
+    approval: approval && { ...approval, by: all(approval.by) },
+    flow: flow?.by && { ...flow, by: all(flow.by) },
+    redactions: protection?.redactions,
+    outputSchema: outputSchema && marked(outputSchema),
+  });
+  return Object.freeze({
+    ...definition,
+    protection,
+    cases: new Map([...cases].map(([name, one]) => [name, { ...one, roles: one.roles && all(one.roles) }])),
+    manifest: Object.freeze({ ...manifest, roles: roles === "everyone" ? roles : all(roles), ...lists }),
+  });
 }
 
 /** One function then gets a number after its name, which may change with the service's functions. */

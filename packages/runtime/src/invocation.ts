@@ -42,9 +42,9 @@ export interface InvokeOptions {
 }
 
 /** The second argument of a handler: the call, its caller, a signal and a log. */
-export interface CallContext<Context = JsonObject> {
+export interface CallContext<Context = JsonObject, Role extends string = string> {
   /** The query's role, or the service's default role. Undefined without both. */
-  readonly role: string | undefined;
+  readonly role: Role | undefined;
   /** The object in the query's `contextJson`, as the service's schema parsed it; `{}` if the query had none. */
   readonly context: Context;
   /** The query's conversation. */

@@ -14,7 +14,7 @@ import { type JsonObject, type JsonValue, present } from "@patchbay/kit";
 import type { AccessRequest, Refusal } from "./admission.ts";
 import { checkApprovers } from "./approval.ts";
 import { prepareContext } from "./context.ts";
-import { checkExampleQueries, checkRole, checkRoles, checkServiceOptions } from "./definition-checks.ts";
+import { checkExampleQueries, checkRole, checkServiceOptions } from "./definition-checks.ts";
 import { DefinitionError } from "./errors.ts";
 import type { FunctionDefinition } from "./function.ts";
 import { checkFlows, checkResults, type FlowOptions } from "./flow/options.ts";
@@ -23,17 +23,18 @@ import { createGate } from "./gate.ts";
 import { type AnswerHook, type CallHook, type QueryHook, runHook } from "./hooks.ts";
 import type { Invocation, InvokeOptions } from "./invocation.ts";
 import { defaultLog, silentLog, type Log } from "./log.ts";
+import { readRoles, type ServiceRoles } from "./roles.ts";
 import { codeIn, type OwnersCode } from "./schema/code.ts";
 import { describeContext } from "./schema/describe.ts";
 import { createParser } from "./schema/parser.ts";
 import { parsingOf } from "./schema/parsing.ts";
-import type { OutputOf, Parse, Schema } from "./schema/schema.ts";
+import type { ContextOf, Parse, Schema } from "./schema/schema.ts";
 
 /** A defined service: its functions behind one gate. A runtime connects it, and tests call it. */
-export interface Service {
+export interface Service<Role extends string = string> {
   readonly manifest: Manifest;
   /** Checks a query's context and finds its subject. Faults have paths such as `contextJson.customerId`. */
-  prepare(query: { role?: string; context: JsonObject }, options?: { log?: Log }): Promise<PreparedContext>;
+  prepare(query: { role?: Role; context: JsonObject }, options?: { log?: Log }): Promise<PreparedContext>;
   /**
    * Runs a hook on a query or on a text from the model. Never rejects. The verdict is `failed` if the service has no
    * such hook.
@@ -63,26 +64,24 @@ export type FunctionAccess = Pick<
   "manifest" | "parsing" | "output" | "cases" | "protection" | "code"
 >;
 
-/** A service's context type: its schema's output, or without a schema the object that was sent. */
-export type ContextOf<C> = C extends Schema ? OutputOf<C> : JsonObject;
-
 /** Options for {@link defineService}. It refuses unknown options. */
-export interface ServiceOptions<C extends Schema | undefined> {
+export interface ServiceOptions<C extends Schema | undefined, Role extends string = string> {
   /**
    * Identifies the service: 1 to 200 characters, unique among an agent's services. Its newest deployment decides which
    * function set is active.
    */
   name: string;
   /**
-   * All roles, so that a misspelt role in a function, a mark or a case throws a `DefinitionError`. Default: the roles
-   * that the functions name. At most 200, including the functions' roles.
+   * All roles, so that a misspelt role in a function, a mark or a case throws a `DefinitionError`: a list, or an object
+   * with options such as `{ support: {}, manager: { includes: ["support"] } }`. A role may do and see what the roles
+   * that it includes may. Default: the roles that the functions name. At most 200, including the functions' roles.
    */
-  roles?: readonly string[];
+  roles?: ServiceRoles<Role>;
   /**
    * The role for queries that name none. Default: none, and such queries reach only functions for everyone. The control
    * plane sets it, so that a pinned key never gains it.
    */
-  defaultRole?: string;
+  defaultRole?: NoInfer<Role>;
   /** Schema for the query's `contextJson`. A query whose context does not match is answered with 400. Default: any object. */
   context?: C;
   /** Names the identity that a query is about, such as a customer id. The model does not receive earlier turns with another subject. Default: turns are separated by role only. */
@@ -93,25 +92,25 @@ export interface ServiceOptions<C extends Schema | undefined> {
    */
   modelContext?: (context: ContextOf<C>) => unknown;
   /** Reads each query before the model, and may refuse it with `{ refuse: text }`. It has 10 seconds; then, and if it throws, the query ends with `internal`. */
-  beforeQuery?: QueryHook<ContextOf<C>>;
+  beforeQuery?: QueryHook<ContextOf<C>, NoInfer<Role>>;
   /**
    * Reads each text from the model before it is sent, and may refuse it with `{ refuse: text }` or replace it with `{
    * replace: text }`. It has 10 seconds for each; then, and if it throws, the query ends with `internal`. With this
    * hook, texts are not streamed while the model writes them.
    */
-  beforeAnswer?: AnswerHook<ContextOf<C>>;
+  beforeAnswer?: AnswerHook<ContextOf<C>, NoInfer<Role>>;
   /**
    * Sees each call that is about to run, also one without a model, and may refuse it with `{ refuse: text }`. It has 10
    * seconds of the call's time; then, and if it throws, the call is refused. Not asked by checks without a handler.
    */
-  beforeCall?: CallHook<ContextOf<C>>;
+  beforeCall?: CallHook<ContextOf<C>, NoInfer<Role>>;
   /** Text for the model in every query, after the agent's instructions. It counts toward a function set's 512 KiB. */
   instructions?: string;
   /**
    * Queries that show what the service answers: `patchbay dev` and the console's playground offer them, with their role
    * and context. They are never sent to a model provider. At most 20, each with at most 500 characters.
    */
-  exampleQueries?: readonly (string | ExampleQuery)[];
+  exampleQueries?: readonly (string | (Omit<ExampleQuery, "role"> & { role?: NoInfer<Role> | undefined }))[];
   /**
    * Values that find records, by their member's name, such as `{ orderId: ["W100"] }`. Only `patchbay access` calls it.
    */
@@ -120,7 +119,7 @@ export interface ServiceOptions<C extends Schema | undefined> {
    * What happens to calls that the functions' `targets` and `sends` do not allow: `{ mode: "ask", by: ["caller"] }`.
    * Default: nothing.
    */
-  flows?: FlowOptions;
+  flows?: FlowOptions<NoInfer<Role>>;
   /**
    * `"withhold"`: clients get no result, no text of a failed handler and no progress before `beforeAnswer` has allowed
    * the answer, and none if it refuses or replaces a text. Calls without a model give no result. The console has all.
@@ -136,15 +135,23 @@ export interface ServiceOptions<C extends Schema | undefined> {
 }
 
 /** Defines a service. Throws `DefinitionError` for mistakes that would otherwise appear in queries. */
-export function defineService<C extends Schema | undefined = undefined>(options: ServiceOptions<C>): Service {
+export function defineService<C extends Schema | undefined = undefined, const Role extends string = string>(
+  options: ServiceOptions<C, Role>,
+): Service<Role> {
+  // The gate's own role list checks leave only roles of the service, as which the owner's code knows its callers.
+  return serviceOf(options as unknown as ServiceOptions<C>);
+}
+
+function serviceOf<C extends Schema | undefined>(options: ServiceOptions<C>): Service {
   const where = checkServiceOptions(options);
   const { context, subject, modelContext, beforeQuery, beforeAnswer, beforeCall, records } = options;
   const flows = checkFlows(options.flows, where);
   const withheld = checkResults(options.results, beforeAnswer, where);
-  const functions = indexFunctions(options.functions, { context, flows, withheld, where });
+  const roles = readRoles(options.roles, where);
+  const functions = indexFunctions(options.functions, { context, flows, inclusions: roles.options, withheld, where });
   warnOfSharedNames([...functions.keys()], options.name);
   const parseContext = context === undefined ? undefined : createParser(context, "input", `${where}: context`);
-  const manifest = describeService(options, functions, { parseContext, where });
+  const manifest = describeService(options, functions, { roles, parseContext, where });
   const reader = { parse: parseContext, subject, modelContext };
   const hooks = { parse: parseContext, beforeQuery, beforeAnswer };
   const access = new Map(
@@ -210,15 +217,20 @@ export function isService(value: unknown): value is Service {
 /** `AGENT:titles` is a model at the endpoint for OpenAI clients; `AGENT:ROLE` chooses a role there. */
 const TASKS = "titles";
 
+interface Described {
+  roles: ReturnType<typeof readRoles>;
+  parseContext: Parse | undefined;
+  where: string;
+}
+
 function describeService<C extends Schema | undefined>(
   options: ServiceOptions<C>,
   functions: ReadonlyMap<string, FunctionDefinition<never>>,
-  { parseContext, where }: { parseContext: Parse | undefined; where: string },
+  { roles: declared, parseContext, where }: Described,
 ): Manifest {
   const { name, defaultRole, instructions, context, subject, modelContext } = options;
   const { beforeQuery, beforeAnswer, beforeCall } = options;
-  const roles = options.roles === undefined ? undefined : checkRoles(options.roles, where);
-  if (roles === "everyone") throw new DefinitionError(`${where}: roles must be a list of all roles.`);
+  const { names: roles, options: roleOptions } = declared;
   if (defaultRole !== undefined) checkKnown(roles, checkRole(defaultRole, where), `${where}: defaultRole`);
   const definitions = [...functions.values()];
   const named = definitions.flatMap(({ manifest }) => (manifest.roles === "everyone" ? [] : manifest.roles));
@@ -244,7 +256,7 @@ function describeService<C extends Schema | undefined>(
 
   const manifest: Manifest = {
     name,
-    ...present({ roles, defaultRole, instructions }),
+    ...present({ roles, roleOptions, defaultRole, instructions }),
     preparesContext: context !== undefined || subject !== undefined || modelContext !== undefined,
     checksContext: context !== undefined,
     ...present({ contextSchema: context && describeContext(context) }),

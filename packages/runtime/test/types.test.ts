@@ -11,7 +11,9 @@ import {
   type CallContext,
   type InputOf,
   type OutputOf,
+  type Service,
 } from "../src/index.ts";
+import { callAs, runHookAs, runQuery, startTestServer } from "../../test-kit/src/index.ts";
 
 const base = { name: "probe", description: "A function under test.", roles: "everyone" as const };
 const id = z.object({ id: z.string() });
@@ -102,6 +104,81 @@ test("functions of functionsFor() receive its context and need it", () => {
   });
   // @ts-expect-error the service does not have the context of the function
   void (() => defineService({ name: "desk", functions: [strict] }));
+});
+
+const roles = { guest: {}, support: {}, manager: { includes: ["support"] } };
+type Role = keyof typeof roles;
+const handler = () => null;
+
+test("functions of functionsFor() with roles know no others", () => {
+  const desk = functionsFor(undefined, roles);
+  expectTypeOf(desk.includes).parameters.toEqualTypeOf<[role: Role | undefined, other: Role]>();
+  desk.defineFunction({
+    ...base,
+    input: id,
+    roles: ["support"],
+    approval: { by: ["manager", "caller"], when: ({ role }) => role === "support" },
+    cases: { own: { input: { id: "1" }, roles: ["guest"] } },
+    authorize({ role, context }) {
+      expectTypeOf(role).toEqualTypeOf<Role | undefined>();
+      expectTypeOf(context).toEqualTypeOf<JsonObject>();
+      return desk.includes(role, "support");
+    },
+    handler: (_, { role }) => void expectTypeOf(role).toEqualTypeOf<Role | undefined>(),
+  });
+  const { visibleTo, defineFunction: define } = functionsFor(undefined, ["driver", "admin"]);
+  const field = visibleTo(z.string(), ["driver"]);
+  expectTypeOf(field).toEqualTypeOf<z.ZodString>();
+  // @ts-expect-error a role that the service does not have, in a rule
+  define({ ...base, input: id, authorize: ({ role }) => role === "drivr", handler });
+  // @ts-expect-error in a handler
+  define({ ...base, input: id, handler: (_, { role }) => role === "drivr" });
+  // @ts-expect-error in a role list
+  define({ ...base, input: id, roles: ["drivr"], handler });
+  // @ts-expect-error in an approval
+  define({ ...base, input: id, approval: { by: ["drivr"] }, handler });
+  // @ts-expect-error in a case
+  define({ ...base, input: id, cases: { own: { input: { id: "" }, roles: ["drivr"] } }, handler });
+  // @ts-expect-error in a mark
+  visibleTo(z.string(), ["drivr"]);
+  // @ts-expect-error in a rule by inclusion
+  desk.includes("support", "manger");
+});
+
+test("a service with roles knows no others, nor do calls to it", () => {
+  const service = defineService({
+    name: "desk",
+    roles,
+    defaultRole: "guest",
+    flows: { mode: "ask", by: ["manager", "caller"] },
+    exampleQueries: ["Hi", { query: "Hi", role: "support" }],
+    beforeCall: ({ role }) => void expectTypeOf(role).toEqualTypeOf<Role | undefined>(),
+    functions: [],
+  });
+  expectTypeOf(service).toEqualTypeOf<Service<Role>>();
+  expectTypeOf(service).toExtend<Service>();
+  expectTypeOf(defineService({ name: "desk", roles: ["a", "b"], functions: [] })).toEqualTypeOf<Service<"a" | "b">>();
+  expectTypeOf(defineService({ name: "desk", defaultRole: "a", functions: [] })).toEqualTypeOf<Service>();
+  const call = { functionName: "none", context: {} };
+  void (() => [
+    callAs(service, { ...call, role: "manager" }),
+    runHookAs(service, { query: "Hi", role: "manager" }),
+    runQuery(service, { query: "Hi", role: "manager" }),
+    startTestServer(service).then((server) => server.query({ query: "Hi", role: "manager" })),
+    callAs(service as Service, { ...call, role: "anything" }),
+    // @ts-expect-error not a role of the service
+    callAs(service, { ...call, role: "manger" }),
+    // @ts-expect-error not a role of the service
+    runHookAs(service, { query: "Hi", role: "manger" }),
+    // @ts-expect-error not a role of the service
+    runQuery(service, { query: "Hi", role: "manger" }),
+    // @ts-expect-error not a role of the service
+    startTestServer(service).then((server) => server.query({ query: "Hi", role: "manger" })),
+  ]);
+  // @ts-expect-error not a role of the service
+  void (() => defineService({ name: "desk", roles, defaultRole: "gest", functions: [] }));
+  // @ts-expect-error not a role of the service
+  defineService({ name: "desk", roles, beforeQuery: ({ role }) => void (role === "gest"), functions: [] });
 });
 
 test("InputOf and OutputOf are the types of a schema", () => {

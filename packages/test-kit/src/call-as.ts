@@ -6,12 +6,12 @@ import { createLog, type Log } from "@patchbay/runtime/log";
 import type { Service } from "@patchbay/runtime/service";
 
 /** One function call, and its caller. */
-export interface TestCall {
+export interface TestCall<Role extends string = string> {
   functionName: string;
   /** The arguments, as a model would write them. Default `{}`. */
   input?: unknown;
   /** Default: the service's default role, as in a query. */
-  role?: string;
+  role?: Role;
   /** The object that a query's `contextJson` would contain. Default `{}`. */
   context?: JsonObject;
   signal?: AbortSignal;
@@ -28,7 +28,10 @@ export interface TestCall {
  * const outcome = await callAs(service, { role: "customer", functionName: "cancel_order", input: { orderId: "42" } });
  * ```
  */
-export async function callAs(service: Service, call: TestCall): Promise<CallOutcome> {
+export async function callAs<Role extends string>(
+  service: Service<Role>,
+  call: TestCall<NoInfer<Role>>,
+): Promise<CallOutcome> {
   const { functionName, input = {}, context = {}, signal = new AbortController().signal, onProgress } = call;
   const role = call.role || service.manifest.defaultRole;
   return service.invoke(
@@ -50,9 +53,12 @@ export async function callAs(service: Service, call: TestCall): Promise<CallOutc
 }
 
 /** A hook's input (a query, or a model text) and its caller. */
-export type TestHook = ({ query: string } | { answer: string; part?: "answer" | "thought" }) & {
+export type TestHook<Role extends string = string> = (
+  | { query: string }
+  | { answer: string; part?: "answer" | "thought" }
+) & {
   /** Default: the service's default role, as in a query. */
-  role?: string;
+  role?: Role;
   /** The object that a query's `contextJson` would contain. Default `{}`. */
   context?: JsonObject;
   /** Default: errors only, as JSON lines on standard error. */
@@ -67,7 +73,10 @@ export type TestHook = ({ query: string } | { answer: string; part?: "answer" | 
  * const { verdict } = await runHookAs(service, { role: "customer", answer: "Your card is 4111 1111 1111 1111." });
  * ```
  */
-export async function runHookAs(service: Service, hook: TestHook): Promise<HookVerdict> {
+export async function runHookAs<Role extends string>(
+  service: Service<Role>,
+  hook: TestHook<NoInfer<Role>>,
+): Promise<HookVerdict> {
   const { context = {}, log = createLog({ level: "error" }) } = hook;
   const role = hook.role || service.manifest.defaultRole;
   const caller = { context, ...(role !== undefined && { role }) };

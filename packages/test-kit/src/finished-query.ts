@@ -12,9 +12,9 @@ import { type JsonObject, type JsonValue, type Log, type LogFields, type LogLeve
 import type { Approver } from "./approver.ts";
 
 /** A test's query: the HTTP body's properties, and settings for its agent. */
-export interface TestQuery {
+export interface TestQuery<Role extends string = string> {
   query: string;
-  role?: string | undefined;
+  role?: Role | undefined;
   context?: JsonObject | undefined;
   /** Continues an earlier thread. Queries in one thread run one after another. */
   threadId?: string;

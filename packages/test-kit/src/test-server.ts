@@ -22,13 +22,13 @@ export interface TestServerOptions extends ModelChoice {
 }
 
 /** A control plane with an empty database and a connected runtime, in this process, on a free local port. */
-export interface TestServer extends AsyncDisposable {
+export interface TestServer<Role extends string = string> extends AsyncDisposable {
   /**
    * Runs one query to its end. A query that ends in an error is an answer with `success: false`. Rejects with `QueryRefused` if the
    * control plane rejects the query, and with the cause if the test's own model fails: a script that is too short, a recording
    * without the request.
    */
-  query(query: TestQuery & Pick<ModelChoice, "model">): Promise<FinishedQuery>;
+  query(query: TestQuery<Role> & Pick<ModelChoice, "model">): Promise<FinishedQuery>;
   /**
    * Waits until a call to the function waits for an approval, and approves it as the first role that may, for
    * `"caller"` as the query's role. Rejects with `QueryRefused` if the control plane refuses the decision.
@@ -52,7 +52,10 @@ export interface TestServer extends AsyncDisposable {
  * const { answer } = await server.query({ query: "Hello?", role: "customer" });
  * ```
  */
-export async function startTestServer(service: Service, options: TestServerOptions = {}): Promise<TestServer> {
+export async function startTestServer<Role extends string>(
+  service: Service<Role>,
+  options: TestServerOptions = {},
+): Promise<TestServer<Role>> {
   const { instructions = "", runTimeoutMs = 20_000 } = options;
   const chooseModel = await modelChooser(options);
   const served = options.results === "recorded" ? await withRecordedResults(service, options.replay) : service;
@@ -71,9 +74,9 @@ export async function startTestServer(service: Service, options: TestServerOptio
 }
 
 /** Runs one query on its own test server: {@link startTestServer} for a test with one query. */
-export async function runQuery(
-  service: Service,
-  options: Omit<TestQuery, "threadId"> & TestServerOptions,
+export async function runQuery<Role extends string>(
+  service: Service<Role>,
+  options: Omit<TestQuery<NoInfer<Role>>, "threadId"> & TestServerOptions,
 ): Promise<FinishedQuery> {
   const { model, ...query } = options;
   await using server = await startTestServer(service, { ...query, ...(model && { model }) });

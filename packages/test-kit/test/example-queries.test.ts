@@ -20,7 +20,7 @@ test("the offline model names only the example queries of the caller's role", as
     exampleQueries: ["When are you open?", { query: "Refund order 4711", role: "support" }],
   });
   await using server = await startTestServer(service);
-  const ask = async (role?: string) => {
+  const ask = async (role?: "support" | "customer") => {
     const { answer } = await server.query({ query: "Xyzzy", ...(role !== undefined && { role }) });
     return answer.response;
   };

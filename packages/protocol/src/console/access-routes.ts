@@ -20,6 +20,8 @@ export const AccessMatrix = z.object({
   /** Number of further roles, in a set from before the role limit. */
   rolesOmitted: z.number(),
   defaultRole: z.string().nullable(),
+  /** The roles that include others, with all that they include, as indexes into `roles`. */
+  inclusions: z.array(z.object({ role: z.number(), includes: z.array(z.number()) })),
   functions: z.array(
     z.object({
       name: z.string(),
@@ -205,6 +207,8 @@ export const RightsInUse = z.object({
       role: z.string().nullable(),
       /** `new`: not called, and granted within the period. */
       verdict: z.enum(["used", "unused", "new"]),
+      /** The listed roles that the role includes, through which it has the right. Absent if it includes none. */
+      from: z.array(z.string()).optional(),
       calls: z.number(),
       lastUsedAt: time.nullable(),
       /** Null when no runtime has connected with it. */

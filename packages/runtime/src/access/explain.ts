@@ -1,5 +1,5 @@
 import { accessSurface, type FlowNeed, flowNeeds, NO_ROLE } from "@patchbay/access";
-import { explainDenial, listRoles } from "@patchbay/protocol";
+import { explainDenial, inheritedFrom, listRoles } from "@patchbay/protocol";
 import { type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { Rule } from "../admission.ts";
 import type { Service } from "../service.ts";
@@ -36,7 +36,8 @@ export async function explainAccess(service: Service, question: AccessQuestion):
   const { functionName, input, context = {} } = question;
   const role = question.role || service.manifest.defaultRole;
   const verdict = await service.check({ functionName, role, context, arguments: input ?? {} });
-  const { roles, conditional, approval } = service.manifest.functions.find(({ name }) => name === functionName) ?? {};
+  const { functions, roleOptions } = service.manifest;
+  const { roles = [], conditional, approval } = functions.find(({ name }) => name === functionName) ?? {};
   const answer = (decision: AccessExplanation["decision"], rule: AccessExplanation["rule"], sentence: string) => {
     const hides = decision === "denied" ? [] : (service.access.get(functionName)?.protection?.hiddenFrom(role) ?? []);
     const flow = decision === "denied" ? [] : flowNeeds(accessSurface(service.manifest), functionName, role ?? NO_ROLE);
@@ -51,7 +52,9 @@ export async function explainAccess(service: Service, question: AccessQuestion):
     return answer("denied", rule, explainDenial({ functionName, role, rule, roles, message }));
   }
   const subject = role === undefined ? "a query without a role" : `role ${role}`;
-  const allows = `The role list of ${functionName} (${listRoles(roles ?? [])}) allows ${subject}`;
+  const from = role === undefined ? [] : inheritedFrom(role, roles, roleOptions);
+  const through = from.length === 0 ? "" : `, which includes ${from.join(", ")}`;
+  const allows = `The role list of ${functionName} (${listRoles(roles)}) allows ${subject}${through}`;
   const by = approval?.by.join(" or ");
   if (input === undefined) {
     if (conditional || approval?.conditional) {

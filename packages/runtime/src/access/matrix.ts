@@ -8,7 +8,7 @@ import {
   NO_ROLE,
   roleOfColumn,
 } from "@patchbay/access";
-import { type Effect, type FlowMode, rolesAllow, rolesOf } from "@patchbay/protocol";
+import { type Effect, type FlowMode, type Inclusions, inheritedFrom, rolesAllow, rolesOf } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import type { Rule } from "../admission.ts";
 import type { CheckedCase } from "../definition-checks.ts";
@@ -22,6 +22,8 @@ export interface AccessMatrix {
   defaultRole?: string;
   /** `none`, then the service's roles in its order, then roles that only functions name. */
   roles: string[];
+  /** What the service says about its roles. Absent if it only lists them. */
+  roleOptions?: Inclusions;
   /** The service's hooks. The matrix does not show their decisions. */
   hooks: HookName[];
   /** Sorted by name. */
@@ -66,15 +68,21 @@ export interface HiddenCell {
   access: "hidden";
 }
 
+/** A cell of a role that may call the function. */
+interface OpenCell {
+  /** The listed roles that the role includes, through which it has the access. Absent if it includes none. */
+  from?: string[];
+}
+
 /** The role list allows the role, and the function has no `authorize`. */
-export interface AllowedCell {
+export interface AllowedCell extends OpenCell {
   access: "allowed";
   /** Restricted fields that the role does not receive, as paths such as `orders[].cost`. */
   hides: string[];
 }
 
 /** The role list allows the role, and a person must approve every call. */
-export interface ApprovalCell {
+export interface ApprovalCell extends OpenCell {
   access: "approval";
   hides: string[];
   /** The roles that may approve. `"caller"`: the query's role. */
@@ -82,7 +90,7 @@ export interface ApprovalCell {
 }
 
 /** The role list allows the role, and `authorize` or an approval's `when` decides each call. The declared cases show how. */
-export interface ConditionalCell {
+export interface ConditionalCell extends OpenCell {
   access: "conditional";
   hides: string[];
   /** By case name. */
@@ -103,7 +111,7 @@ export interface CaseVerdict {
 
 /** Runs the gate's checks for every function, role and declared case, without handlers. Throws `DefinitionError` for a case that its function does not accept. */
 export async function accessMatrix(service: Service): Promise<AccessMatrix> {
-  const { name, defaultRole, functions } = service.manifest;
+  const { name, roleOptions, defaultRole, functions } = service.manifest;
   const roles = columnsOf(service);
   const { functions: surface } = accessSurface(service.manifest);
   const rows = functions.map(async ({ name, effect, approval }): Promise<FunctionRow> => {
@@ -114,7 +122,7 @@ export async function accessMatrix(service: Service): Promise<AccessMatrix> {
   });
   return {
     service: name,
-    ...present({ defaultRole, flows: flowsOf(service, { functions: surface }, roles) }),
+    ...present({ roleOptions, defaultRole, flows: flowsOf(service, { functions: surface }, roles) }),
     roles,
     hooks: HOOKS.filter((hook) => service.manifest[hook] === true),
     functions: (await Promise.all(rows)).sort((a, b) => compareTexts(a.name, b.name)),
@@ -150,8 +158,10 @@ async function cellOf(service: Service, functionName: string, column: string): P
   if (!rolesAllow(roles, role)) return { access: "hidden" };
   const { cases, protection } = service.access.get(functionName)!;
   const hides = protection?.hiddenFrom(role) ?? [];
+  const through = role === undefined ? [] : inheritedFrom(role, roles, service.manifest.roleOptions);
+  const from = through.length > 0 && { from: through };
   if (!conditional && approval?.conditional !== true)
-    return approval ? { access: "approval", hides, by: approval.by } : { access: "allowed", hides };
+    return approval ? { access: "approval", hides, by: approval.by, ...from } : { access: "allowed", hides, ...from };
   const about = [...cases].filter(
     ([, checked]) => checked.roles === undefined || (role !== undefined && checked.roles.includes(role)),
   );
@@ -159,7 +169,7 @@ async function cellOf(service: Service, functionName: string, column: string): P
     async ([name, checked]) => [name, await judge(service, { functionName, role, name }, checked)] as const,
   );
   const judged = (await Promise.all(verdicts)).sort(([a], [b]) => compareTexts(a, b));
-  return { access: "conditional", hides, cases: Object.fromEntries(judged) };
+  return { access: "conditional", hides, cases: Object.fromEntries(judged), ...from };
 }
 
 async function judge(

@@ -23,7 +23,7 @@ function linesOf({ name, flow = "", cells }: FunctionRow, { roles, flows }: Acce
   const cases = unique(Object.values(cells).flatMap((cell) => Object.keys(casesOf(cell))));
   const members = unique(Object.values(cells).flatMap(hidesOf));
   return [
-    { kind: "function", label: name, cells: [...each(({ access }) => access), ...(flows ? [flow] : [])] },
+    { kind: "function", label: name, cells: [...each(accessText), ...(flows ? [flow] : [])] },
     ...cases.map((caseName): Line => {
       const verdict = (cell: Cell) => (Object.hasOwn(casesOf(cell), caseName) ? casesOf(cell)[caseName] : undefined);
       const show = (cell: Cell) => verdict(cell)?.decision ?? "";
@@ -36,6 +36,9 @@ function linesOf({ name, flow = "", cells }: FunctionRow, { roles, flows }: Acce
     }),
   ];
 }
+
+const accessText = (cell: Cell): string =>
+  "from" in cell ? `${cell.access} via ${cell.from.join(", ")}` : cell.access;
 
 const INDENT = { function: "", case: "  case ", member: "  member " };
 
@@ -72,7 +75,7 @@ function markdownTable(columns: readonly string[], lines: readonly Line[]): stri
   ].join("\n");
 }
 
-function remarksOn({ functions, defaultRole, hooks, flows }: AccessMatrix): string[] {
+function remarksOn({ functions, roleOptions = {}, defaultRole, hooks, flows }: AccessMatrix): string[] {
   const unwatched = functions
     .filter(({ cells }) => Object.values(cells).some((cell) => cell.access === "conditional"))
     .filter(({ cells }) => Object.values(cells).every((cell) => Object.keys(casesOf(cell)).length === 0))
@@ -90,6 +93,9 @@ function remarksOn({ functions, defaultRole, hooks, flows }: AccessMatrix): stri
     return [`${which} the approval of ${approval.by.join(" or ")}.`];
   });
   return [
+    ...Object.entries(roleOptions).flatMap(([role, { includes = [] }]) =>
+      includes.length === 0 ? [] : [`${role} includes ${includes.join(", ")}.`],
+    ),
     ...(defaultRole === undefined
       ? []
       : [`A query without a role has the role ${defaultRole}. The column ${NO_ROLE} is for unknown roles.`]),

@@ -32,11 +32,11 @@ export interface FunctionFlow<Member extends string = string> {
 }
 
 /** What a service does with calls that its data-flow rules do not allow. */
-export interface FlowOptions {
+export interface FlowOptions<Role extends string = string> {
   /** `"report"` counts them, `"ask"` asks a person, `"deny"` refuses them. */
   mode: "report" | "ask" | "deny";
   /** The roles that may decide on an asked call, as in a function's `approval`. Without any, an asked call is refused. */
-  by?: readonly string[];
+  by?: readonly (Role | typeof CALLER)[];
 }
 
 const SOURCES: readonly unknown[] = ["caller", "trusted", "any"];

@@ -17,6 +17,7 @@ import {
   rolesNamed,
   ROOT,
   type Shape,
+  shapesIn,
   shapesOf,
   within,
 } from "./shape.ts";
@@ -39,9 +40,17 @@ export interface Protection {
   hiddenFrom(role: string | undefined): string[];
 }
 
-/** Reads an output schema's marks. Undefined without marks. Throws `DefinitionError` for marks that would have no effect. */
-export function createProtection(schema: Schema, where: string): Protection | undefined {
+/**
+ * Reads an output schema's marks. Undefined without marks. Throws `DefinitionError` for marks that would have no effect.
+ * `rolesFor`: the roles that a mark's list stands for.
+ */
+export function createProtection(
+  schema: Schema,
+  where: string,
+  rolesFor?: (listed: readonly string[]) => readonly string[],
+): Protection | undefined {
   const shape = shapeWith(MARK, schema, where);
+  if (shape && rolesFor) for (const one of shapesIn(shape)) if (one.mark) one.mark = rolesFor(one.mark);
   return (
     shape && {
       roles: rolesNamed(shape),

@@ -167,12 +167,15 @@ export function* within(shape: Shape, path: string): Iterable<[inner: Shape, pat
   for (const item of shape.items) yield [item, itemStep(path, undefined)];
 }
 
-/** All roles in a shape's marks. */
-export function rolesNamed(root: Shape): string[] {
+/** A shape, and all shapes within it. */
+export function shapesIn(root: Shape): Set<Shape> {
   const all = new Set([root]);
   for (const shape of all) for (const [inner] of within(shape, ROOT)) all.add(inner);
-  return [...new Set([...all].flatMap(({ mark = [] }) => mark))];
+  return all;
 }
+
+/** All roles in a shape's marks. */
+export const rolesNamed = (root: Shape): string[] => [...new Set([...shapesIn(root)].flatMap(({ mark = [] }) => mark))];
 
 function markedParts(root: Part, dialect: Dialect): { marked: Map<Part, unknown>; endless: boolean } {
   const marked = new Map<Part, unknown>();

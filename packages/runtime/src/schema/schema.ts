@@ -137,3 +137,9 @@ export type Parsed = { ok: true; value: unknown } | { ok: false; faults: Fault[]
 
 /** Validates and converts a value. May throw an error from the owner's refinement. */
 export type Parse = (value: unknown) => Parsed | Promise<Parsed>;
+
+/** A service's context type: its schema's output, or without a schema the object that was sent. */
+export type ContextOf<C> = C extends Schema ? OutputOf<C> : JsonObject;
+
+/** The names of an input's members. Any, for raw JSON Schema. */
+export type MemberOf<I> = unknown extends InputOf<I> ? string : keyof InputOf<I> & string;

@@ -2,7 +2,7 @@ import type { CaseDecision } from "@patchbay/protocol";
 import type { JsonObject } from "@patchbay/kit";
 import { z } from "zod";
 import type { JudgedCall, WhatIfReport } from "../../src/access/index.ts";
-import { defineFunction, defineService, everyone, visibleTo, type Service } from "../../src/index.ts";
+import { defineFunction, defineService, everyone, type Schema, type Service, visibleTo } from "../../src/index.ts";
 import { call as invoke } from "../calls.ts";
 
 /** A call as `authorize` of the shop sees it. */
@@ -90,7 +90,7 @@ export function shop(planted: Planted = {}): Service {
     defineFunction({ ...of("wipe_data"), effect: "destructive", input: z.object({}), roles: wipers }),
     defineFunction({ ...of("list_hours"), effect: "read", input: z.object({}), roles: hours }),
   ].filter(({ manifest }) => manifest.name !== without);
-  return defineService({
+  return defineService<Schema | undefined, string>({
     name: "shop",
     roles: ["customer", "support", "manager", "intern"],
     functions,
