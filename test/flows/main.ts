@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { startControlPlane } from "@patchbay/control-plane/admin";
 import type { StartPlanes } from "@patchbay/test-kit/local-server";
 import { ownPostgres } from "@patchbay/test-support/postgres-server";
+import { costOfRules } from "./cost.ts";
 import { SETTINGS } from "./play.ts";
 import { playAll, render, type Played } from "./report.ts";
 import { SUITES } from "./suites.ts";
@@ -42,6 +43,10 @@ const played: Played[] = [];
     played.push(...(await playAll(suite, options)));
 }
 process.stdout.write(render(played));
+const { noLabels, deny } = await costOfRules(25);
+process.stdout.write(
+  `\nOf these, the rules take: ${noLabels.toFixed(1)} without labels, ${deny.toFixed(0)} in a service that denies\n`,
+);
 if (values.list)
   for (const { suite, setting, attacks, tasks } of played) {
     const where = `${setting.name}, ${suite.name}`;

@@ -29,8 +29,8 @@ export interface PlayedTask {
   task: Task;
   fate: Fate;
   changes: Changes;
-  /** Processor time of the whole product, in microseconds. */
-  costUs: number;
+  /** Processor time of the whole product in each round, in microseconds. */
+  costsUs: number[];
   calls: number;
 }
 
@@ -91,7 +91,7 @@ export async function startStage(suite: Suite, setting: Setting, startPlanes?: S
         task,
         fate: isDone ? (asked > 0 ? "asked" : "untouched") : "broken",
         changes,
-        costUs: user + system,
+        costsUs: [user + system],
         calls,
       };
     },

@@ -1,4 +1,5 @@
 import type { StartPlanes } from "@patchbay/test-kit/local-server";
+import { median } from "../../bench/jobs.ts";
 import { pairsOf, startStage, type PlayedAttack, type PlayedTask, type Setting, type Stage } from "./play.ts";
 import { KINDS, type Suite } from "./suite.ts";
 
@@ -12,7 +13,7 @@ export interface Played {
 
 /**
  * Plays one at a time, so that the processor time belongs to one task. Further rounds measure the tasks again, each setting in turn,
- * and the cheapest counts: other processes only add to it.
+ * and the median counts.
  */
 export async function playAll(
   suite: Suite,
@@ -34,13 +35,16 @@ export async function playAll(
     for (const [i, task] of suite.tasks.entries())
       for (const { tasks, stage } of played) {
         const again = await stage.playTask(task);
-        tasks[i] = { ...again, costUs: Math.min(again.costUs, tasks[i]?.costUs ?? Infinity) };
+        tasks[i] = { ...again, costsUs: [...(tasks[i]?.costsUs ?? []), ...again.costsUs] };
       }
   return played;
 }
 
-/** A table by setting and suite, and one with the reached attacks by kind. */
+/** A table by setting and suite, and one with the reached attacks by kind. The cost is that of tasks which no setting asks about or breaks. */
 export function render(played: readonly Played[]): string {
+  const touched = new Set(
+    played.flatMap(({ tasks }) => tasks.flatMap(({ task, fate }) => (fate === "untouched" ? [] : [task]))),
+  );
   const totals = [...Map.groupBy(played, ({ setting }) => setting).entries()].map(([setting, parts]) => ({
     setting,
     name: "all",
@@ -67,7 +71,8 @@ export function render(played: readonly Played[]): string {
       const reached = attacks.filter((one) => one.reached).length;
       const asked = attacks.filter((one) => one.asked && !one.reached).length;
       const fates = ["untouched", "asked", "broken"].map((fate) => tasks.filter((one) => one.fate === fate).length);
-      const cost = Math.round(sum(tasks.map(({ costUs }) => costUs)) / sum(tasks.map(({ calls }) => calls)));
+      const same = tasks.filter(({ task }) => !touched.has(task));
+      const cost = Math.round(sum(same.map(({ costsUs }) => median(costsUs))) / sum(same.map(({ calls }) => calls)));
       const stopped = attacks.length - reached - asked;
       return [setting.name, name, attacks.length, reached, asked, stopped, tasks.length, ...fates, cost];
     }),
