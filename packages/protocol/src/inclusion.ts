@@ -13,7 +13,7 @@ export type RoleOptions = z.infer<typeof RoleOptions>;
 export type Inclusions = Readonly<Record<string, RoleOptions>>;
 
 // A runtime may send many inclusions, and each request of a pinned key needs some.
-const knownIn = oncePer((_: Inclusions) => new Map<string, ReadonlySet<string>>());
+const knownIn = oncePer<Inclusions, Map<string, ReadonlySet<string>>>(() => new Map());
 
 /**
  * The roles as which `role` may act: itself, then those that it includes, and those that they include. Only this

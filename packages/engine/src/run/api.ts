@@ -218,10 +218,7 @@ export interface Runs {
     options: { after: number; deltas: boolean; statuses?: boolean; signal: AbortSignal },
   ): AsyncIterable<readonly Followed[]>;
 
-  /**
-   * Waits until the run ends or waits for an approval. Undefined when the process drains first; the run continues at another
-   * replica.
-   */
+  /** Waits until the run ends or waits for an approval. Undefined when the process drains first, as another replica continues. */
   result(run: RunHandle, options: ResultOptions): Promise<QueryResponse | undefined>;
 
   /** Like `result`, as the JSON text of the query endpoint's body. */

@@ -2,10 +2,7 @@ import { z } from "zod";
 import { Effect } from "../manifest.ts";
 import { type ConsoleRoute, pageOf, paging, read, readBy, time } from "./route.ts";
 
-/**
- * The roles whose people must approve calls to a function. `conditional`: some calls only. Absent: no call needs an
- * approval.
- */
+/** The roles whose people must approve calls to a function. `conditional`: some calls only. Absent: none needs it. */
 const ApprovalNeed = z.object({ by: z.array(z.string()), conditional: z.boolean() });
 
 /**
