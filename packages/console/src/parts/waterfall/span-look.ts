@@ -42,12 +42,7 @@ export const stateOf = ({ endMs, state }: Span, waiting: boolean): string =>
 export const nameOf = (span: Span): string => (span.kind === "queue" ? "waiting to start" : span.name);
 
 /** What a call's attributes say about its result, and about its arguments. */
-const MARKS = {
-  dataFlow: "data-flow rule",
-  untrusted: "untrusted",
-  secret: "secret",
-  withheld: "fields removed",
-};
+const MARKS = { dataFlow: "data-flow rule", untrusted: "untrusted", secret: "secret", withheld: "fields removed" };
 
 /** The note at a bar: why the span was denied, failed or cancelled, or its labels. */
 export function noteOf({ state, rule, code, attributes }: Span): string | undefined {

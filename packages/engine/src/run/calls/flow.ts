@@ -231,8 +231,7 @@ function newest(words: readonly string[]): string[] {
 
 /** The newest result that has the value, or a secret. */
 function sourceOf(rule: FlowFault["rule"], value: string | undefined, ended: readonly PastCall[]): FlowSource {
-  for (const { call } of ended.toReversed()) {
-    const { outcome, callId: toolCallId, functionName: toolName } = call;
+  for (const { outcome, callId: toolCallId, functionName: toolName } of ended.map(({ call }) => call).toReversed()) {
     if (!outcome?.ok) continue;
     const [path] = outcome.flow?.secret ?? [];
     if (rule === "secret" && path !== undefined) return { toolCallId, toolName, path };
