@@ -45,7 +45,7 @@ const played: Played[] = [];
 process.stdout.write(render(played));
 const { noLabels, deny } = await costOfRules(25);
 process.stdout.write(
-  `\nOf these, the rules take: ${noLabels.toFixed(1)} without labels, ${deny.toFixed(0)} in a service that denies\n`,
+  `\nOf a call, the rules take in µs: ${noLabels.toFixed(1)} without labels, ${deny.toFixed(0)} in a service that denies\n`,
 );
 if (values.list)
   for (const { suite, setting, attacks, tasks } of played) {
