@@ -15,6 +15,7 @@ export const sidebar = [
       { text: "Roles and authorize", link: "/guides/access" },
       { text: "The trust model", link: "/guides/trust-model" },
       { text: "Approval by people", link: "/guides/approval" },
+      { text: "Long functions", link: "/guides/long-functions" },
       { text: "Data-flow rules", link: "/guides/data-flow" },
       { text: "Context and subject", link: "/guides/context" },
       { text: "Hooks", link: "/guides/hooks" },

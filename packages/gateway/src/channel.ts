@@ -79,6 +79,8 @@ export interface RuntimeChannel {
   queryState(call: ChannelCall): void;
   /** Asks the handler to stop; takes the call back if it was not sent. */
   cancel(call: ChannelCall, reason: CancelReason): void;
+  /** Asks a handler to stop that this channel does not carry. */
+  stop(callId: string): void;
   /** Removes the call, whether queued or running, and frees its slot. */
   release(call: ChannelCall): void;
   /**

@@ -59,6 +59,7 @@ export function callFrame(order: Omit<CallOrder, "fence">): ControlPlaneFrame {
     timeoutMs: Math.ceil(timeoutMs),
     ...present({ role, sessionId }),
     ...(unsure && { unsure }),
+    ...(order.detached && { detached: true }),
     ...(order.flow && { flow: order.flow }),
     ...(order.approval && { approval: order.approval }),
     ...(order.trace && { trace: order.trace }),

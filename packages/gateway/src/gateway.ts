@@ -10,6 +10,7 @@ import { silentMetrics } from "@patchbay/engine/ports/metrics";
 import { ServiceError } from "@patchbay/engine/ports/service-error";
 import { CallTracker } from "./calls/call-tracker.ts";
 import { LateResults } from "./calls/late-results.ts";
+import { createUnattended } from "./calls/unattended.ts";
 import type { GatewayContext } from "./context.ts";
 import { askCandidate } from "./shadow/candidate-bus.ts";
 import { createShadows } from "./shadow/shadows.ts";
@@ -140,6 +141,7 @@ export function createFunctionGateway(options: FunctionGatewayOptions): RuntimeG
     recover: tracker.recover,
     judge: askCandidate(options.bus),
     acknowledge: (call) => connections.acknowledge(call),
+    stop: (call) => connections.stop(call),
     connected: (agentId) => directory.isConnected(agentId),
     onChange: changes.on,
     agentChanged: changes.announce,
@@ -184,6 +186,7 @@ function createParts(options: PartsOptions, closed: AbortSignal) {
   const tracker = new CallTracker({ directory, calls, times, clock, closed });
   const late = new LateResults({ calls, within, bus, log, answerMs: callCheckMs });
   const lifetimes = { graceMs: 2 * stopGraceMs, abandonedMs: 4 * callCheckMs };
+  const unattended = createUnattended({ calls, within, bus, log });
   const server = new RemoteCallServer({ ...options, ...lifetimes, late });
 
   const running = new DisposableStack();
@@ -194,5 +197,5 @@ function createParts(options: PartsOptions, closed: AbortSignal) {
   running.use(late);
   const shadows = running.use(createShadows({ ...options, ...present({ everyMs: options.shadowMs }) }));
   const routing = { orders, serving, sessions, picker, changes };
-  return { registry, directory, presence, ...routing, tracker, late, server, running, shadows };
+  return { registry, directory, presence, ...routing, tracker, late, unattended, server, running, shadows };
 }

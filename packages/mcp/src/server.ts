@@ -14,8 +14,8 @@ import type { McpOptions } from "./options.ts";
 import { createSlots } from "./slots.ts";
 import { definitionOf, type ToolDefinition } from "./tool.ts";
 
-/** The client's own limit must not end a call before the function's, which is at most 240 seconds. */
-const REQUEST_MS = 300_000;
+/** The client's own limit, of 24 days, must not end a call before the function's. */
+const REQUEST_MS = 2 ** 31 - 1;
 /** Minimum time between two progress messages, over all calls to a server. */
 const PROGRESS_MS = 50;
 /**

@@ -65,6 +65,8 @@ export const RUN_ERROR_CODES = [
   "thread_busy",
   /** The run waits for an approval. It has not ended: no `error` event has this code. */
   "approval_required",
+  /** The run waits for a detached function. It has not ended: no `error` event has this code. */
+  "call_running",
   /** The process crashed several times while it worked on the run, which is not resumed. */
   "crash_loop",
   /** The run failed in a way that is not explained to clients, or a hook failed; the log has the reason. */
@@ -97,6 +99,8 @@ export const CALL_ERROR_CODES = [
   "rejected",
   /** The approval expired before a person decided. The call was not run. */
   "approval_expired",
+  /** The function is detached and has not ended yet. */
+  "call_running",
   /** The run ended or gave its answer before the call finished. */
   "cancelled",
 ] as const;
@@ -126,6 +130,8 @@ export const MESSAGES = {
   deadline_exceeded: "Run timed out",
   /** With `approval_required`, status 200: the run waits for an approval. */
   approval_required: "Waiting for approval",
+  /** With `call_running`, status 200: the run waits for a detached function. */
+  call_running: "Waiting for a function",
   /** With `cancelled`, status 200 or an `error` event. */
   cancelled: "Run cancelled",
 } as const;

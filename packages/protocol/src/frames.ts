@@ -157,7 +157,9 @@ export const RuntimeFrame = z.discriminatedUnion("type", [
       callId,
       data: json.describe(`What the handler gave to \`progress()\`: at most ${LIMITS.resultToModelBytes} bytes.`),
     })
-    .describe("A running call's progress, for readers of live events. Never stored; dropped beyond `framesPerSecond`."),
+    .describe(
+      "A running call's progress, for readers of live events. Dropped beyond `framesPerSecond`. Only that of detached calls is stored, the newest.",
+    ),
   z
     .object({
       type: z.literal("callState"),
@@ -167,7 +169,9 @@ export const RuntimeFrame = z.discriminatedUnion("type", [
         .enum(["running", "done", "unseen"])
         .describe("The result follows `done`. `unseen` promises that this attempt and older ones will not run."),
     })
-    .describe("The answer to `callQuery`."),
+    .describe(
+      "The answer to `callQuery`. For a detached call also sent unasked: when its handler begins, and over each later connection while it runs. The control plane answers `cancel` if the call is over.",
+    ),
   z
     .object({
       type: z.literal("prepared"),
@@ -226,6 +230,9 @@ export const ControlPlaneFrame = z.discriminatedUnion("type", [
         "A person's decision, on the delivery after it. `arguments` are the ones that the model wrote.",
       ),
       flow: CallFlow.optional().describe("For services with data-flow rules: what the run has seen before the call."),
+      detached: optionalFlag(
+        "True if the run waits for the result without a process, as the function is `detached` in its set. The runtime sends `callState` with `running` when the handler begins.",
+      ),
       unsure: optionalFlag(
         "True if an earlier attempt may have run: the runtime asks the function's `reconcile` first.",
       ),

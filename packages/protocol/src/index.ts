@@ -95,6 +95,7 @@ export {
   QueryResponse,
   RetryResponse,
   RunDetail,
+  RunningCall,
   RunEntry,
   RunPage,
   RunStatus,

@@ -51,8 +51,12 @@ export const LIMITS = {
   schemaBytes: 65_536,
   /** Milliseconds that a handler may take, unless its function sets `timeoutMs`. Then the call ends with `timed_out`. */
   functionTimeoutMs: 60_000,
-  /** A function's highest `timeoutMs`. A higher one is refused at definition. */
-  functionTimeoutMaxMs: 240_000,
+  /** A function's highest `timeoutMs`. A higher one is refused at definition. The time of its run also limits the handler. */
+  functionTimeoutMaxMs: 86_400_000,
+  /** As `functionTimeoutMs`, for detached functions. */
+  detachedTimeoutMs: 3_600_000,
+  /** As `functionTimeoutMaxMs`, for detached functions, which the time of their run does not limit. */
+  detachedTimeoutMaxMs: 604_800_000,
   /** Milliseconds: the longest wait before a runtime reconnects, in the first five minutes after its connection was lost. */
   runtimeReturnMs: 2_500,
   /** Milliseconds that one service hook may take. Then the query ends with `internal`. */

@@ -49,8 +49,11 @@ export const FunctionManifest = z.object({
   timeoutMs: z
     .int()
     .positive()
-    .max(LIMITS.functionTimeoutMaxMs)
+    .max(LIMITS.detachedTimeoutMaxMs)
     .describe("Milliseconds that the handler may take. Then the call ends with `timed_out`."),
+  detached: optionalFlag(
+    "True if the handler may run longer than its run: the runtime reports that it has begun, and the run waits for its result without a process. Absent from earlier runtimes.",
+  ),
   restrictedFields: optionalTexts(
     "Result properties that contain restricted fields, `$` for the whole result. Recordings blank them.",
   ),

@@ -20,6 +20,15 @@ export const ToolCall = z.object({
 });
 export type ToolCall = z.infer<typeof ToolCall>;
 
+/** A detached call that its run waits for. */
+export const RunningCall = z.object({
+  toolCallId: text("Identifies the call in all the run's events."),
+  toolName: text("The function that the model called."),
+  startedAt: text("ISO 8601 time at which the handler began."),
+  progress: json.optional().describe("What the handler passed last to `progress()`."),
+});
+export type RunningCall = z.infer<typeof RunningCall>;
+
 /** Sums over one run's model turns. `inputTokens` counts all input, including tokens read from and written to a cache. */
 export const Usage = z.object({
   inputTokens: z
@@ -61,6 +70,7 @@ export const QueryResponse = z.object({
     .array(ApprovalRequest)
     .optional()
     .describe("The approvals that the run waits for. Only with code `approval_required`."),
+  calls: z.array(RunningCall).optional().describe("The detached calls that run. Only while the run waits."),
 });
 export type QueryResponse = z.infer<typeof QueryResponse>;
 
@@ -142,6 +152,11 @@ export const RunDetail = z.object({
   startedAt: nullableText("ISO 8601 time at which a replica began to work on it. Null before."),
   finishedAt: nullableText("ISO 8601 time of the last event. Null before."),
   requestId: optionalText("Identifies the request that started the run. Absent for runs from earlier versions."),
+  waitingFor: z
+    .enum(["approval", "function"])
+    .optional()
+    .describe("What a run with status `waiting` waits for: at least one approval, or only detached functions."),
+  calls: z.array(RunningCall).optional().describe("The detached calls that run. Only while the run waits."),
   usage: Usage.describe("Tokens and cost for the turns so far."),
   result: QueryResponse.optional().describe("The answer, or the failure, after the end."),
   retryOf: optionalText("The failed run that this run retries."),

@@ -87,7 +87,7 @@ const fromRuntime: Omit<FrameExample, "sender">[] = [
       "manifest.functions.0.name": [1, 64],
       "manifest.functions.0.roles.0": [1, LIMITS.labelUnits],
     },
-    numbers: { concurrency: [1, 10_000], "manifest.functions.0.timeoutMs": [1, LIMITS.functionTimeoutMaxMs] },
+    numbers: { concurrency: [1, 10_000], "manifest.functions.0.timeoutMs": [1, LIMITS.detachedTimeoutMaxMs] },
     lists: {
       "manifest.functions": LIMITS.functionsPerService,
       "manifest.exampleQueries": LIMITS.exampleQueriesPerService,

@@ -17,6 +17,7 @@ const orAbsent = (holds: (value: unknown) => boolean, must: string): Check => [
 ];
 const SCHEMA = orAbsent(isSchema, "must be a schema, or absent.");
 const FUNCTION = orAbsent((value) => typeof value === "function", "must be a function, or absent.");
+const BOOLEAN = orAbsent((value) => typeof value === "boolean", "must be true or false.");
 const countTo = (most: number): Check => [
   (value) => value === undefined || (Number.isInteger(value) && Number(value) >= 1 && Number(value) <= most),
   (value) => `must be an integer from 1 to ${most}, got ${String(value)}.`,
@@ -31,8 +32,9 @@ const FUNCTION_OPTIONS: Checks = {
   authorize: FUNCTION,
   approval: null,
   cases: orAbsent(isJsonObject, "must be an object of cases by name, or absent."),
-  timeoutMs: countTo(LIMITS.functionTimeoutMaxMs),
-  idempotent: orAbsent((value) => typeof value === "boolean", "must be true or false."),
+  timeoutMs: null,
+  detached: BOOLEAN,
+  idempotent: BOOLEAN,
   effect: orAbsent(
     (value) => Effect.safeParse(value).success,
     `must be one of ${Effect.options.map((effect) => `"${effect}"`).join(", ")}.`,
@@ -86,13 +88,14 @@ function checkOptions(options: Options, checks: Checks, where: string): void {
 
 /** Checks a function's options. Returns the function's name for messages. */
 export function checkFunctionOptions(options: object): string {
-  const { name, retries, idempotent, effect } = options as Options;
+  const { name, retries, idempotent, effect, detached } = options as Options;
   if (typeof name !== "string" || !FUNCTION_NAME.test(name))
     throw new DefinitionError(
       `A function cannot be named ${JSON.stringify(name)}. Use 1 to 64 of the characters A-Z a-z 0-9 _ . -`,
     );
   const where = `Function "${name}"`;
-  checkOptions(options as Options, FUNCTION_OPTIONS, where);
+  const timeoutMs = countTo(detached === true ? LIMITS.detachedTimeoutMaxMs : LIMITS.functionTimeoutMaxMs);
+  checkOptions(options as Options, { ...FUNCTION_OPTIONS, timeoutMs }, where);
   checkRetries(retries, idempotent === true || effect === "read", where);
   return where;
 }

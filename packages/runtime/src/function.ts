@@ -84,10 +84,12 @@ export interface FunctionOptions<
   /** Typical calls by name (1 to 64 characters), for tests, the access matrix and the console. The control plane receives their names and the decisions on them, and their contents only with `reportCases`; no handler runs for them. Arguments that the input schema refuses throw a `DefinitionError`. */
   cases?: Readonly<Record<string, FunctionCase<InputOf<I>, Role>>>;
   /**
-   * Milliseconds that `authorize` and the handler may take: 1 to 240,000, default 60,000. Then the signal is aborted and the call
-   * ends with `timed_out`. The time that the run has left also limits it.
+   * Milliseconds that `authorize` and the handler may take: 1 to 86,400,000, default 60,000. Then the signal is aborted and the
+   * call ends with `timed_out`. The time that the run has left also limits it, unless the function is `detached`.
    */
   timeoutMs?: number;
+  /** Lets the handler run for hours: the run waits without a process, also over restarts. `timeoutMs` is then up to 604,800,000, default 3,600,000. If the runtime ends, the call is `outcome_unknown`, or repeated once if it is `idempotent`. The runtime's `concurrency` does not count it. Default false. */
+  detached?: boolean;
   /** True if a call may safely run twice. It may then be delivered again, at most twice (or up to `retries.max` attempts) and with the same call id, after a lost connection. Default false: such a call ends with `outcome_unknown`. */
   idempotent?: boolean;
   /**
@@ -264,7 +266,8 @@ function define<I extends Schema, O extends Schema | undefined, Context>(
       conditional: authorize !== undefined,
       effect: options.effect ?? "write",
       idempotent: options.idempotent ?? false,
-      timeoutMs: options.timeoutMs ?? LIMITS.functionTimeoutMs,
+      timeoutMs: options.timeoutMs ?? (options.detached ? LIMITS.detachedTimeoutMs : LIMITS.functionTimeoutMs),
+      ...(options.detached && { detached: true }),
       ...checkLabels(options, parseInput, where),
       ...(approval !== undefined && { approval: checkApproval(approval, inputSchema, where) }),
       ...present({ restrictedFields: protection?.members, redactions: protection?.redactions, outputSchema }),

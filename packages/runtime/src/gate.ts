@@ -134,6 +134,7 @@ async function runHandler(
   if (signal.aborted) return endedEarly(attempt, signal.reason);
   reportReached(attempt, { given, input });
   attempt.begun = true;
+  options.onBegin?.();
   const { onProgress } = options;
   const call = createCallContext({ invocation, context, approval, signal, log, onProgress });
   let returned = false;

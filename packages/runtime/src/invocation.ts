@@ -30,6 +30,8 @@ export interface Invocation {
 export interface InvokeOptions {
   /** Ends the call: as `timed_out` for a reason named `TimeoutError`, else as `cancelled`. */
   signal: AbortSignal;
+  /** Called when every check has passed and the handler begins. */
+  onBegin?: () => void;
   /** Receives the handler's progress. Not called after the outcome. */
   onProgress?: (data: JsonValue) => void;
   /** Receives the handler's arguments before it runs, if they differ from the sent ones. */

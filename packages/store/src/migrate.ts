@@ -7,6 +7,7 @@ import { reasoningTokens } from "./migrations/0040-reasoning-tokens.ts";
 import { auditKeys } from "./migrations/0041-audit-keys.ts";
 import { flowNotices } from "./migrations/0042-flow-notices.ts";
 import { writtenValues } from "./migrations/0043-written-values.ts";
+import { detachedCalls } from "./migrations/0044-detached-calls.ts";
 import type { Log } from "@patchbay/kit";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { SchemaStatus } from "@patchbay/engine/ports/store/schema-status";
@@ -35,6 +36,7 @@ const migrations = (options: MigrationOptions): Record<string, Migration> => ({
   "0041-audit-keys": { up: auditKeys },
   "0042-flow-notices": { up: flowNotices },
   "0043-written-values": { up: (db) => writtenValues(db, options) },
+  "0044-detached-calls": { up: detachedCalls },
 });
 
 /** The lock of Kysely's migrator, with which earlier versions of this service migrate. */

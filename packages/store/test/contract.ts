@@ -24,6 +24,7 @@ import { consoleRunPartsContract } from "./contract/console-run.ts";
 import { consoleRunContract } from "./contract/console-runs.ts";
 import { consoleSearchContract } from "./contract/console-search.ts";
 import { consoleThreadContract } from "./contract/console-threads.ts";
+import { detachedCallContract } from "./contract/detached-calls.ts";
 import { creditContract } from "./contract/credits.ts";
 import { functionSetContract } from "./contract/function-sets.ts";
 import { holderContract } from "./contract/holders.ts";
@@ -85,6 +86,7 @@ export const SUBJECTS = {
     "calls between replicas": callContract,
     "ended calls of an agent": newestCallContract,
     "errors of calls": callErrorContract,
+    "detached calls": detachedCallContract,
     approvals: approvalContract,
     permits: permitContract,
     "moments of calls and turns": momentContract,

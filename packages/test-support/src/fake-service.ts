@@ -21,6 +21,7 @@ export function fakeService(
     prepare,
     async invoke(invocation, options) {
       invoked.push(invocation);
+      options.onBegin?.();
       return answer(invocation, options);
     },
     runHook: async (call) =>

@@ -10,10 +10,11 @@ interface Deps {
   log: Log;
 }
 
-/** Records that this replica serves, indexes, seals and sweeps until disposed. */
+/** Records that this replica serves, finds lost calls, indexes, seals and sweeps until disposed. */
 export function startBackground(store: Store, retention: Retention, deps: Deps): AsyncDisposable {
   const work = new AsyncDisposableStack();
   work.use(startServing(store.runtimes, deps));
+  work.use(startFinding(store.runs, deps));
   work.use(startIndexing(store, deps));
   work.use(startSealing(store, deps));
   work.use(startNoting(store.audit, deps));
@@ -32,6 +33,14 @@ function startServing({ recordServed }: Pick<RuntimeStore, "recordServed">, { cl
   work.defer(() => record().catch(failed));
   work.use(repeat(record, { everyMs: SERVED_EVERY_MS, clock, failed }));
   return work;
+}
+
+const FIND_EVERY_MS = 10_000;
+
+/** Looks every ten seconds for waiting runs whose detached calls were in a runtime that is gone. */
+function startFinding(runs: Pick<Store["runs"], "wakeLost">, { clock, log }: Deps): AsyncDisposable {
+  const failed = (error: unknown): void => log.warn("lost calls could not be looked for", { error });
+  return repeat(() => runs.wakeLost(), { everyMs: FIND_EVERY_MS, clock, failed });
 }
 
 const INDEX_EVERY_MS = 1_000;

@@ -3,6 +3,12 @@ import type { JsonValue } from "@patchbay/kit";
 /** Largest body as JSON, in bytes. Store larger bodies, and send their ids. */
 export const MAX_BODY_BYTES = 262_144;
 
+/** Published when a waiting run may be due; its bodies are ids. */
+export const DUE = "decided";
+
+/** A run's live events. A separate subject: most followers want none, and they are then neither encoded nor sent. */
+export const liveSubjectOf = (runId: string): string => `live.${runId}`;
+
 /**
  * Carries notifications and requests within a process and between replicas. Messages may be lost, so no state depends
  * on them: the store has what a replica missed.

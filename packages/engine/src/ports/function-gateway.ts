@@ -81,6 +81,8 @@ export interface CallOrder extends Caller {
   arguments: JsonValue;
   /** True if an earlier attempt may have run. */
   unsure?: boolean;
+  /** True if the wait ends as soon as the handler is known to run. */
+  detached?: boolean;
   /** What the run has seen before the call, for a service with data-flow rules. */
   flow?: CallFlow;
   /** A person's decision, on deliveries after it. */
@@ -108,10 +110,12 @@ export type AttemptAddress = CallAddress & Pick<CallOrder, "attempt">;
  * How a delivery ended. `undelivered`: the handler did not start, and this attempt will not run later (it was not sent,
  * or the runtime reports that it never saw it and refuses it from then on), so any runtime may receive the call.
  * `unknown`: the handler may have run. `unanswered`: the control plane ended the call, whose handler may still run.
+ * `running`: the handler of a detached call runs; its outcome is stored when it arrives.
  */
 export type Delivery =
   | { kind: "outcome"; outcome: CallOutcome; unanswered?: true }
   | { kind: "undelivered" }
+  | { kind: "running" }
   | { kind: "unknown" };
 
 /**
@@ -197,6 +201,12 @@ export interface FunctionGateway {
    * after a reconnect.
    */
   acknowledge(stored: AttemptAddress): void;
+
+  /**
+   * Asks the handler of a call to stop that no delivery waits for. Best effort: a runtime that is not connected learns it
+   * when it reports over its next connection that the handler runs.
+   */
+  stop(call: CallAddress): void;
 
   /**
    * What the checks of the connected candidate with this function set decide on a stored call; empty when it does not

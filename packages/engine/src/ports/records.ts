@@ -77,9 +77,7 @@ export interface RunRequest extends Caller, Pick<ModelRequest, "reasoning">, Pic
   roleByDefault?: true;
   /** The client asked to cancel the run when its last reader disconnects. */
   cancelWhenGone?: true;
-  /**
-   * The client can resume its stream. Any other client gets its answer when the run waits or its process shuts down.
-   */
+  /** The client can resume its stream. Any other one has its answer when the run waits or its process shuts down. */
   resumable?: true;
   /** True if the run's end is reported to its agent's webhook. */
   reported?: true;
@@ -148,7 +146,7 @@ export interface RunRecord {
   startedAt?: number;
   finishedAt?: number;
   deadlineAt: number;
-  /** Milliseconds spent waiting for people. */
+  /** Milliseconds spent waiting for people and detached functions. */
   waitedMs?: number;
   /** Absent when the run began without tracing. */
   trace?: RunTrace;
@@ -262,15 +260,17 @@ export interface CallRecord {
   arguments: JsonValue;
   instanceId?: string;
   attempt: number;
-  /**
-   * When this attempt's frame was sent, by the database's clock; absent when it was not sent or the time is unknown.
-   */
+  /** When this attempt's frame was sent, by the database's clock; absent when it was not sent or at an unknown time. */
   sentAt?: number;
   /** Earlier attempts; absent for the first one. */
   earlier?: EarlierAttempt[];
   outcome?: CallOutcome;
   /** The request to approve the call, once there is one. */
   approval?: ApprovalRecord;
+  /** When the time of this attempt's detached handler is over, by the database's clock. Absent until the handler runs. */
+  runsUntil?: number;
+  /** The detached handler's newest progress. */
+  progress?: JsonValue;
   /** The returned value's size; known only to the process that received it. */
   valueBytes?: number;
 }

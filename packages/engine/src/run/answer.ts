@@ -7,9 +7,10 @@ import {
   type ToolCall,
   type Usage,
 } from "@patchbay/protocol";
-import { type JsonValue, present } from "@patchbay/kit";
+import { isoTime, type JsonValue, present } from "@patchbay/kit";
 import type { CallRecord, RunRecord, TurnRecord } from "../ports/records.ts";
 import { isPending, requestOf } from "./calls/approval.ts";
+import { isRunning } from "./calls/detached.ts";
 import type { RunFailure } from "./run-failure.ts";
 import type { Progress, RunState } from "./state.ts";
 
@@ -149,18 +150,33 @@ export function outcomeFields(
 
 const FAILED = "The function failed, and its text is withheld.";
 const WAITS: CallOutcome = { ok: false, code: "approval_required", message: MESSAGES.approval_required };
+const RUNS: CallOutcome = { ok: false, code: "call_running", message: MESSAGES.call_running };
 
-/** The response while a run waits for approvals. A decided call does not run before the last decision. */
+/** The response while a run waits. An approved call does not run before the last decision. */
 export function waitingFor(state: Progress, executionTimeMs: number, { runResultBytes }: AnswerLimits): QueryResponse {
-  const calls = state.calls.map((call) => (call.outcome ? call : { ...call, outcome: WAITS }));
+  const calls = state.calls.map((call) => ({ outcome: isRunning(call) ? RUNS : WAITS, ...call }));
+  const approvals = state.calls.flatMap((call) => (isPending(call) && call.approval ? [requestOf(call.approval)] : []));
+  const code = approvals.length > 0 ? "approval_required" : "call_running";
   return {
     success: false,
     response: "",
-    errorMessage: MESSAGES.approval_required,
-    code: "approval_required",
-    approvals: state.calls.flatMap((call) => (isPending(call) && call.approval ? [requestOf(call.approval)] : [])),
+    errorMessage: MESSAGES[code],
+    code,
+    ...(approvals.length > 0 && { approvals }),
+    ...runningIn(state.calls),
     ...common(state.run, executionTimeMs, { ...state, calls }, runResultBytes + ANSWER_ROOM_BYTES),
   };
+}
+
+/** The detached calls that run, if there are any. */
+export function runningIn(calls: readonly CallRecord[]): Pick<QueryResponse, "calls"> {
+  const running = calls.filter(isRunning).map(({ callId, functionName, sentAt = 0, progress }) => ({
+    toolCallId: callId,
+    toolName: functionName,
+    startedAt: isoTime(sentAt),
+    ...present({ progress }),
+  }));
+  return running.length > 0 ? { calls: running } : {};
 }
 
 /** The total usage in these turns. */

@@ -92,7 +92,7 @@ export interface Query {
   task?: boolean;
   /** The client does not wait: the run's end is reported to its agent's webhook. */
   respondAsync?: boolean;
-  /** Cancels a run in the thread that waits for an approval. */
+  /** Cancels a run in the thread that waits for an approval or a detached function. */
   supersede?: boolean;
   /** Stores the request to cancel for other processes: one that resumes the stream or takes over the run. */
   cancelWhenGone?: boolean;
@@ -155,8 +155,10 @@ export interface RoleFunctions {
 /** How long to wait for a run. */
 export interface ResultOptions {
   signal: AbortSignal;
-  /** Waits this long for a run's end while the run waits for an approval. Default 0. */
+  /** Waits this long for a run's end while the run waits. Default 0. */
   waitMs?: number;
+  /** `approval`: waits also while a run waits for detached functions only. Default `any`. */
+  pauses?: "any" | "approval";
 }
 
 /** One event in a followed run: a stored event has an `id`, a live one does not. `body` is the event's JSON. */
@@ -218,7 +220,7 @@ export interface Runs {
     options: { after: number; deltas: boolean; statuses?: boolean; signal: AbortSignal },
   ): AsyncIterable<readonly Followed[]>;
 
-  /** Waits until the run ends or waits for an approval. Undefined when the process drains first, as another replica continues. */
+  /** Waits until the run ends or waits for calls. Undefined when the process drains first, as another replica continues. */
   result(run: RunHandle, options: ResultOptions): Promise<QueryResponse | undefined>;
 
   /** Like `result`, as the JSON text of the query endpoint's body. */
@@ -266,10 +268,7 @@ export interface Runs {
 
   /** Starts to recover runs without a process. */
   open(): Promise<void>;
-  /**
-   * Gives runs `graceMs` to end, then hands them over. Followers are served for up to `followMs` more (default 0) while other
-   * replicas continue the runs.
-   */
+  /** Gives runs `graceMs` to end, then hands them over, and serves followers up to `followMs` more (default 0), while others continue them. */
   drain(graceMs: number, followMs?: number): Promise<void>;
 }
 

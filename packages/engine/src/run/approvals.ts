@@ -1,13 +1,12 @@
 import { type Approval, CALLER, type Fault } from "@patchbay/protocol";
 import { canonicalJson, isJsonObject, isoTime, type JsonObject, present } from "@patchbay/kit";
 import type { ApprovalRecord, NewDecision } from "../ports/store/approvals.ts";
-import type { Bus } from "../ports/bus.ts";
+import { type Bus, DUE } from "../ports/bus.ts";
 import { invalid, ServiceError, standardError } from "../ports/service-error.ts";
 import type { AccountStore, Store } from "../ports/store/stores.ts";
 import type { Approvals, Principal } from "./api.ts";
 import { mayState } from "./role-check.ts";
 import { isApprovalVisible, isOfCaller, visibleApprovals } from "./visibility.ts";
-import { DECIDED } from "./worker/executor.ts";
 
 interface ApprovalContext extends Pick<Store, "approvals"> {
   accounts: Pick<AccountStore, "haveSameHolder">;
@@ -69,7 +68,7 @@ export function createApprovals({ approvals, accounts, bus }: ApprovalContext): 
       const decided = await approvals.decide(principal.agentId, approvalId, decision);
       if (!decided) throw new ServiceError("not_found", "Approval not found");
       if (!decided.decided) throw decidedAlready(decided.approval);
-      bus.publish(DECIDED, approval.runId);
+      bus.publish(DUE, approval.runId);
       return approvalOf(decided.approval);
     },
   };

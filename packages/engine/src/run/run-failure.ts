@@ -59,7 +59,7 @@ export const threadBusy = ({ waits }: { waits?: true }): RunFailure =>
   new RunFailure(
     "thread_busy",
     waits
-      ? "The last query of this thread waits for an approval. Decide it first, or send this query with supersede: true to cancel it."
+      ? "The last query of this thread waits for an approval or a function. Wait for it, or send this query with supersede: true to cancel it."
       : "Too many queries wait on this thread. Try again when one has ended.",
   );
 

@@ -6,13 +6,14 @@ import type { PermitStore } from "../ports/store/permit-store.ts";
 import type { RunFacts, RunRecord } from "../ports/records.ts";
 import { ends, succeeds } from "../ports/store/run-store.ts";
 import { ServiceError, standardError } from "../ports/service-error.ts";
-import { answerIn, usageOf, waitingFor } from "./answer.ts";
+import { answerIn, runningIn, usageOf, waitingFor } from "./answer.ts";
 import type { Followed, Principal, ResultOptions, RunHandle, Runs, RoleFunctions } from "./api.ts";
 import { cancelWhenAbandoned } from "./follow/cancel-when-abandoned.ts";
 import { createPermits } from "./calls/permits.ts";
 import { createFeed } from "./follow/feed.ts";
 import { createLogPoller, follow, type FollowContext, joining } from "./follow/follow.ts";
 import { isPending } from "./calls/approval.ts";
+import { isRunning } from "./calls/detached.ts";
 import { createProgress } from "./state.ts";
 import { effectiveRole, ownRole, visibleFunctions } from "./role-check.ts";
 import { isVisible, visibleTo } from "./visibility.ts";
@@ -24,7 +25,7 @@ import { Executor } from "./worker/executor.ts";
 
 /** How long thread erasure waits for cancelled runs to end. */
 const ERASE_WAIT_MS = 5_000;
-/** Pause before a response reads the run's state again after its approvals were decided. */
+/** Pause before a response reads the state of a run again that stops waiting. */
 const CONTINUES_MS = 50;
 
 /** Creates one replica's run layer. */
@@ -143,7 +144,10 @@ function readsOf(
     return run && isVisible(principal, run) ? run : undefined;
   }
 
-  async function resultText(run: RunHandle, { signal, waitMs = 0 }: ResultOptions): Promise<string | undefined> {
+  async function resultText(
+    run: RunHandle,
+    { signal, waitMs = 0, pauses = "any" }: ResultOptions,
+  ): Promise<string | undefined> {
     const options = { after: 0, deltas: false };
     let last: string | undefined;
     if (waitMs > 0) {
@@ -151,7 +155,7 @@ function readsOf(
       last = await lastEvent(follow(run, { ...options, signal: patience }, following));
     }
     for (;;) {
-      last ??= await lastEvent(follow(run, { ...options, signal, pauses: true }, following));
+      last ??= await lastEvent(follow(run, { ...options, signal, pauses }, following));
       // An answer's last event contains all of it: the run need not be read.
       if (last !== undefined && succeeds(last)) return answerIn(last);
       const record = await withRetry(() => runs.get(run.agentId, run.runId), { ...context, signal });
@@ -159,15 +163,15 @@ function readsOf(
       if (last !== undefined) return record.result && JSON.stringify(record.result);
       const waits = record.status === "waiting" ? await whileWaiting(record) : undefined;
       if (waits || signal.aborted || draining.aborted) return waits;
-      // Decided a moment ago: the run continues soon.
+      // Decided or answered a moment ago: the run continues soon.
       await clock.sleep(CONTINUES_MS, { signal });
     }
   }
 
-  /** The response for a run that waits for approvals; undefined once all are decided. */
+  /** The response for a run that waits; undefined once all approvals are decided and no detached call runs. */
   async function whileWaiting(run: RunRecord): Promise<string | undefined> {
     const { turns, calls } = await recallRun(run, runs);
-    if (!calls.some(isPending)) return undefined;
+    if (!calls.some((call) => isPending(call) || isRunning(call))) return undefined;
     const state = createProgress(run, turns, calls);
     return JSON.stringify(waitingFor(state, Math.max(0, clock.now() - run.createdAt), context.limits));
   }
@@ -225,6 +229,7 @@ async function lastEvent(followed: AsyncIterable<readonly Followed[]>): Promise<
 
 async function detailOf(run: RunRecord, runs: RunContext["runs"]): Promise<RunDetail> {
   const { runId, threadId, status, startedAt, finishedAt, requestId, result, request } = run;
+  const waiting = status === "waiting" ? await waitingMembers(runId, runs) : {};
   const retriedBy = isOpen(status) ? undefined : await runs.retriedBy(runId);
   return {
     runId,
@@ -232,7 +237,16 @@ async function detailOf(run: RunRecord, runs: RunContext["runs"]): Promise<RunDe
     status,
     startedAt: isoTimeOrNull(startedAt),
     finishedAt: isoTimeOrNull(finishedAt),
+    ...waiting,
     usage: result?.usage ?? usageOf((await runs.outline(runId)).turns),
     ...present({ requestId, result, retryOf: request.retryOf?.runId, retriedBy }),
   };
+}
+
+async function waitingMembers(
+  runId: string,
+  runs: RunContext["runs"],
+): Promise<Pick<RunDetail, "waitingFor" | "calls">> {
+  const { calls } = await runs.checkpoint(runId);
+  return { waitingFor: calls.some(isPending) ? "approval" : "function", ...runningIn(calls) };
 }

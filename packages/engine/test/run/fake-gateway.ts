@@ -34,10 +34,12 @@ export function fakeGateway(manifest: Manifest, answer: Answer, recovered: Answe
   const set = { manifest, manifestHash: "hash" };
   const orders: CallOrder[] = [];
   const acknowledged: string[] = [];
+  const stopped: string[] = [];
   const fake = {
     connected: true,
     orders,
     acknowledged,
+    stopped,
     prepared: { ok: true } as PreparedContext,
     /** When an order was sent; undefined when unknown. */
     sentAt: async (): Promise<number | undefined> => Date.now(),
@@ -61,6 +63,7 @@ export function fakeGateway(manifest: Manifest, answer: Answer, recovered: Answe
     deliver: (order, options) => send(order, answer, options),
     recover: (order, options) => send(order, recovered, options),
     acknowledge: ({ callId }) => void acknowledged.push(callId),
+    stop: ({ callId }) => void stopped.push(callId),
     connected: async () => fake.connected,
     onChange: () => ({ [Symbol.dispose]() {} }),
   };

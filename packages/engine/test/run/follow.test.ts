@@ -223,7 +223,7 @@ describe("the poller", () => {
 
   test.each([
     ["was erased", []],
-    ["ended before the event after which it resumes", [{ runId: "r", lastSeq: 1, waits: false, ended: true }]],
+    ["ended before the event after which it resumes", [{ runId: "r", lastSeq: 1, ended: true }]],
   ])("ends a reader of a run that %s", async (_, heads) => {
     const log = growingLog();
     log.append(thought("a"));
@@ -241,7 +241,7 @@ describe("the poller", () => {
       polls++;
       if (polls === 1) throw new StoreUnavailable("unavailable");
       if (polls === 2) log.append(DONE);
-      return [{ runId: "r", lastSeq: log.log.length, waits: false, ended: log.log.length === 2 }];
+      return [{ runId: "r", lastSeq: log.log.length, ended: log.log.length === 2 }];
     });
 
     expect((await reader.stream.next()).value).toMatchObject({ id: 2 });

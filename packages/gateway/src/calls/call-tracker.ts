@@ -130,12 +130,17 @@ export class CallTracker {
     return call !== undefined;
   }
 
-  state(connection: RuntimeConnection, { callId, attempt, state }: FrameOf<"callState">): void {
-    this.#callAt(connection.identity, callId)?.stateReported(attempt, state, connection.identity.connectionId);
+  /** False when no run on this replica waits for the call, as for `progress`. */
+  state(connection: RuntimeConnection, { callId, attempt, state }: FrameOf<"callState">): boolean {
+    const call = this.#callAt(connection.identity, callId);
+    call?.stateReported(attempt, state, connection.identity.connectionId);
+    return call !== undefined;
   }
 
-  progress(connection: RuntimeConnection, { callId, data }: FrameOf<"progress">): void {
-    this.#callAt(connection.identity, callId)?.progress(data);
+  progress(connection: RuntimeConnection, { callId, data }: FrameOf<"progress">): boolean {
+    const call = this.#callAt(connection.identity, callId);
+    call?.progress(data);
+    return call !== undefined;
   }
 
   /**

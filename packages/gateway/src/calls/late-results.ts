@@ -2,6 +2,7 @@ import { clearTimer, monotonicMs, setTimeout } from "@patchbay/kit/time";
 import type { CallOutcome } from "@patchbay/protocol";
 import type { JsonValue } from "@patchbay/kit";
 import type { StoredAttempt } from "../channel.ts";
+import { DUE } from "@patchbay/engine/ports/bus";
 import type { GatewayContext } from "../context.ts";
 import type { RuntimeConnection } from "../local/runtime-connection.ts";
 import { type HostUpdate, INLINE_OUTCOME, replicaSubject } from "../peers/messages.ts";
@@ -178,12 +179,13 @@ export class LateResults implements Disposable {
     const { agentId, instanceId, orgId } = connection.identity;
     late.storing = true;
     try {
-      const { over, owner } = await this.#deps.within(orgId, () =>
+      const { over, owner, due } = await this.#deps.within(orgId, () =>
         this.#deps.calls.arrive({ agentId, callId, instanceId, attempt }, outcome, sentAt),
       );
       this.#retryMs = FIRST_RETRY_MS;
       if (!this.#drop(late)) return;
       connection.send({ type: "resultAck", callId, attempt });
+      if (due) this.#deps.bus.publish(DUE, callId);
       if (!over && owner !== undefined)
         this.#deps.bus.publish(
           replicaSubject(owner),

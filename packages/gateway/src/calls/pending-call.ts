@@ -160,6 +160,7 @@ export class PendingCall implements ChannelCall {
   stateReported(attempt: number | undefined, state: "running" | "done" | "unseen", connectionId?: string): void {
     if (attempt === undefined ? !this.isOn(connectionId) : attempt !== this.order.attempt) return;
     if (state === "unseen") this.#conclude({ kind: "undelivered" });
+    else if (state === "running" && this.order.detached && this.order.timeoutMs > 0) this.settle({ kind: "running" });
     else if (state === "running" && this.#phase === "querying") {
       this.#phase = "running";
       this.#doubt = undefined;

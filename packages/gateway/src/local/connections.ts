@@ -1,8 +1,9 @@
 import { CLOSE_CODES } from "@patchbay/protocol";
 import type { WebSocket } from "ws";
-import type { AttemptAddress } from "@patchbay/engine/ports/function-gateway";
+import type { AttemptAddress, CallAddress } from "@patchbay/engine/ports/function-gateway";
 import type { CallTracker } from "../calls/call-tracker.ts";
 import type { LateResults } from "../calls/late-results.ts";
+import type { createUnattended } from "../calls/unattended.ts";
 import type { GatewayContext } from "../context.ts";
 import type { ConnectionRegistry, Directory } from "../peers/directory.ts";
 import type { Presence } from "../peers/presence.ts";
@@ -17,6 +18,7 @@ interface ConnectionsDeps extends Pick<GatewayContext, "store" | "calls" | "with
   tracker: CallTracker;
   server: RemoteCallServer;
   late: LateResults;
+  unattended: ReturnType<typeof createUnattended>;
   presence: Presence;
 }
 
@@ -79,7 +81,7 @@ export class Connections implements ConnectionEvents {
   }
 
   frame(connection: RuntimeConnection, frame: ConnectionFrame, sizeBytes: number): void {
-    const { tracker, server, calls, within } = this.#deps;
+    const { tracker, server, unattended, calls, within } = this.#deps;
     switch (frame.type) {
       case "result": {
         const { error, ...result } = frame;
@@ -90,12 +92,17 @@ export class Connections implements ConnectionEvents {
         const stored = within(orgId, () => calls.recordError(call, error));
         return this.#write(stored, () => this.#result(connection, result, sizeBytes));
       }
-      case "progress":
-        server.progress(connection, frame);
-        return tracker.progress(connection, frame);
-      case "callState":
-        server.state(connection, frame);
-        return tracker.state(connection, frame);
+      // A run of this replica may wait for a call that the server still has for the former owner.
+      case "progress": {
+        const isHosted = server.progress(connection, frame);
+        if (tracker.progress(connection, frame) || isHosted) return;
+        return void unattended(connection, frame.callId, frame.data);
+      }
+      case "callState": {
+        const isHosted = server.state(connection, frame);
+        if (tracker.state(connection, frame) || isHosted || frame.state !== "running") return;
+        return void unattended(connection, frame.callId);
+      }
       case "prepared":
       case "hookResult":
         return connection.answered(frame);
@@ -115,6 +122,10 @@ export class Connections implements ConnectionEvents {
   /** Confirms a stored outcome to its runtime, if the runtime is connected to any replica. */
   acknowledge({ agentId, instanceId, ...stored }: AttemptAddress): void {
     this.#deps.directory.find(agentId, instanceId)?.acknowledge(stored);
+  }
+
+  stop({ agentId, instanceId, callId }: CallAddress): void {
+    this.#deps.directory.find(agentId, instanceId)?.stop(callId);
   }
 
   /** Pings every connection, and renews their rows in the store: other replicas ignore rows that were not renewed. */

@@ -193,6 +193,10 @@ export class RuntimeConnection implements RuntimeChannel {
     else this.#queue.delete(call);
   }
 
+  stop(callId: string): void {
+    this.send({ type: "cancel", callId, reason: "cancelled" });
+  }
+
   release(call: QueuedCall): void {
     this.#queue.delete(call);
     if (this.#running.delete(call)) this.#sendQueued();

@@ -6,6 +6,7 @@ import type { TakenReply } from "./messages.ts";
 interface HostedCallInput {
   callId: string;
   attempt: number;
+  detached: boolean;
   /** Time after sending at which the runtime no longer works on it. */
   endsInMs: number;
   replyTo: string;
@@ -25,6 +26,8 @@ export class HostedCall implements QueuedCall {
   text = "";
   readonly callId: string;
   readonly attempt: number;
+  /** True if the call is here only until its handler runs. */
+  readonly detached: boolean;
   /** The replica that waits for the call. */
   replyTo: string;
   /** The answer to the request for this attempt; undefined for a call that was only asked about. */
@@ -40,6 +43,7 @@ export class HostedCall implements QueuedCall {
   constructor(input: HostedCallInput) {
     this.callId = input.callId;
     this.attempt = input.attempt;
+    this.detached = input.detached;
     this.replyTo = input.replyTo;
     this.endsAt = monotonicMs() + input.endsInMs;
     this.#input = input;

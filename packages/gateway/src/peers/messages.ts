@@ -32,6 +32,8 @@ const attempt = { callId: z.string(), attempt: z.int() };
 const replyTo = z.string();
 /** The waiting replica's span. Absent without tracing. */
 const trace = TraceContext.exactOptional();
+/** True if the host has the call only until its handler runs. */
+const detached = z.boolean().exactOptional();
 
 /** A request to a runtime's host. `replyTo`: the replica that waits for the call. */
 export const HostRequest = z.discriminatedUnion("type", [
@@ -45,14 +47,24 @@ export const HostRequest = z.discriminatedUnion("type", [
     fence: z.int(),
     timeoutMs: z.number(),
     replyTo,
+    detached,
     trace,
     flow: CallFlow.exactOptional(),
   }),
   /** Which of these calls do you have? */
   z.object({ type: z.literal("check"), calls: z.array(z.object(attempt)), replyTo }),
   /** Ask the runtime for this call's state; its answer comes to `replyTo` as an update. */
-  z.object({ type: z.literal("query"), ...attempt, timeoutMs: z.number(), ageMs: z.number().optional(), replyTo }),
+  z.object({
+    type: z.literal("query"),
+    ...attempt,
+    timeoutMs: z.number(),
+    ageMs: z.number().optional(),
+    replyTo,
+    detached,
+  }),
   z.object({ type: z.literal("cancel"), ...attempt, reason: z.enum(["timed_out", "cancelled"]) }),
+  /** Ask the handler of a call to stop that no replica waits for. */
+  z.object({ type: z.literal("stop"), callId: z.string() }),
   /** These calls' answers are stored: acknowledge them to the runtime. */
   z.object({ type: z.literal("acknowledge"), calls: z.array(z.object(attempt)) }),
   z.object({

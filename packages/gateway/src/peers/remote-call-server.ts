@@ -69,16 +69,19 @@ export class RemoteCallServer {
     return { replyTo: call.replyTo, ...(call.attempt === attempt && sentAtOf(call)) };
   }
 
-  state(connection: RuntimeConnection, { callId, state, attempt }: FrameOf<"callState">): void {
+  /** False for a call of no other replica's run, as for `progress`. */
+  state(connection: RuntimeConnection, { callId, state, attempt }: FrameOf<"callState">): boolean {
     const call = this.#find(connection, callId);
-    if (!call || (attempt !== undefined && attempt !== call.attempt)) return;
-    if (state === "unseen") this.#remove(connection, call);
+    if (!call || (attempt !== undefined && attempt !== call.attempt)) return call !== undefined;
+    if (state === "unseen" || (state === "running" && call.detached)) this.#remove(connection, call);
     this.#update(call, { type: "state", ...call.id, state });
+    return true;
   }
 
-  progress(connection: RuntimeConnection, { callId, data }: FrameOf<"progress">): void {
+  progress(connection: RuntimeConnection, { callId, data }: FrameOf<"progress">): boolean {
     const call = this.#find(connection, callId);
     if (call && this.#deps.bus.healthy) this.#update(call, { type: "progress", callId, data });
+    return call !== undefined;
   }
 
   /**
@@ -104,6 +107,9 @@ export class RemoteCallServer {
         return this.#query(connection, request);
       case "cancel":
         this.#cancel(connection, request);
+        return {};
+      case "stop":
+        connection.stop(request.callId);
         return {};
       case "acknowledge":
         this.#deps.late.acknowledged(connection, request.calls);
@@ -141,7 +147,7 @@ export class RemoteCallServer {
   async #claim(connection: RuntimeConnection, call: HostedCall, request: Request<"call">): Promise<TakenReply> {
     const { calls, within, replicaId } = this.#deps;
     try {
-      const { callId, attempt, fence, timeoutMs } = request;
+      const { callId, attempt, fence, timeoutMs, detached, trace, flow } = request;
       const { orgId, agentId, instanceId } = connection.identity;
       const order = await within(orgId, () => calls.accept({ callId, attempt, fence, replicaId }));
       if (!order) {
@@ -150,7 +156,7 @@ export class RemoteCallServer {
       }
       const isOurs = order.agentId === agentId && order.instanceId === instanceId;
       const text = isOurs
-        ? encodeFrame(callFrame({ ...order, timeoutMs, ...present({ trace: request.trace, flow: request.flow }) }))
+        ? encodeFrame(callFrame({ ...order, timeoutMs, ...present({ detached, trace, flow }) }))
         : undefined;
       if (text !== undefined && connection.available && call.enter(connection, text))
         return { taken: true, sent: call.isSent, ...sentAtOf(call) };
@@ -200,10 +206,12 @@ export class RemoteCallServer {
   }
 
   #host(connection: RuntimeConnection, request: Request<"call" | "query">): HostedCall {
-    const { callId, attempt, timeoutMs, replyTo } = request;
+    const { callId, attempt, timeoutMs, replyTo, detached = false } = request;
     const call: HostedCall = new HostedCall({
       callId,
       attempt,
+      // A query whose time is over is for the answer to a cancel.
+      detached: detached && timeoutMs > 0,
       endsInMs: timeoutMs + this.#deps.graceMs,
       replyTo,
       now: () => this.#deps.clock.now(),

@@ -119,6 +119,10 @@ export class RemoteChannel implements RuntimeChannel {
     void this.#sendCancel({ type: "cancel", callId, attempt, reason });
   }
 
+  stop(callId: string): void {
+    void this.#sendCancel({ type: "stop", callId });
+  }
+
   release(call: ChannelCall): void {
     this.#calls.delete(call);
     if (this.#calls.size === 0) this.#deps.busy.delete(this);
@@ -205,13 +209,20 @@ export class RemoteChannel implements RuntimeChannel {
    */
   async #offer(call: ChannelCall): Promise<{ sentAt: number | undefined } | "taken" | "not taken"> {
     const { bus, replicaId } = this.#deps;
-    const { callId, attempt, fence, timeoutMs, trace, flow } = call.order;
+    const { callId, attempt, fence, timeoutMs, detached, trace, flow } = call.order;
     const carried = flow && Buffer.byteLength(JSON.stringify(flow)) <= MAX_FLOW_BYTES ? flow : undefined;
     for (const pauseMs of PAUSES_MS) {
       if (pauseMs > 0) await sleep(pauseMs);
       if (!this.#calls.has(call)) return "not taken";
       try {
-        const asked = { callId, attempt, fence, timeoutMs, replyTo: replicaId, ...present({ trace, flow: carried }) };
+        const asked = {
+          callId,
+          attempt,
+          fence,
+          timeoutMs,
+          replyTo: replicaId,
+          ...present({ detached, trace, flow: carried }),
+        };
         const reply = messages.TakenReply.parse(await this.#request({ type: "call", ...asked }));
         if (reply.taken) return reply.sent ? { sentAt: reply.sentAt } : "taken";
         return reply.never ? "not taken" : await this.#withdraw(call);
@@ -238,8 +249,8 @@ export class RemoteChannel implements RuntimeChannel {
   }
 
   async #query(call: ChannelCall): Promise<void> {
-    const { callId, attempt, timeoutMs } = call.order;
-    const asked = { callId, attempt, timeoutMs, ...present({ ageMs: call.ageMs }) };
+    const { callId, attempt, timeoutMs, detached } = call.order;
+    const asked = { callId, attempt, timeoutMs, ...present({ detached, ageMs: call.ageMs }) };
     try {
       const request = { type: "query", ...asked, replyTo: this.#deps.replicaId } as const;
       if (messages.QueryReply.parse(await this.#request(request)).asked) return;
@@ -251,7 +262,7 @@ export class RemoteChannel implements RuntimeChannel {
     if (this.#calls.has(call)) call.detach();
   }
 
-  async #sendCancel(request: Extract<messages.HostRequest, { type: "cancel" }>): Promise<void> {
+  async #sendCancel(request: Extract<messages.HostRequest, { type: "cancel" | "stop" }>): Promise<void> {
     for (let attempt = 0; attempt < CANCEL_ATTEMPTS; attempt++) {
       try {
         await this.#request(request);

@@ -115,6 +115,8 @@ export class ServingSets {
     if (!before || !after) return false;
     // Such a runtime would run an interrupted call again without asking.
     if (before.reconciles && !after.reconciles) return false;
+    // Such a runtime would not report that the handler runs, and would end it early.
+    if (before.detached && !after.detached) return false;
     // The run decides by its own set whether a call is repeated.
     if (isRepeated(before) && !mayRepeat(after)) return false;
     const concerns = (one: Widening): boolean => one.functionName === undefined || one.functionName === functionName;

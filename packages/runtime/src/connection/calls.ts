@@ -5,7 +5,6 @@ import {
   type ControlPlaneFrame,
   type ErrorReport,
   type FunctionManifest,
-  type RuntimeFrame,
 } from "@patchbay/protocol";
 import { type JsonValue } from "@patchbay/kit";
 import { failure } from "../errors.ts";
@@ -14,7 +13,7 @@ import type { Service } from "../service.ts";
 import type { ControlPlaneConnection } from "./connection.ts";
 import { CANCELLED, type Claim, claimOf, FORGOTTEN, forgeryOf, MAY_BE_FORGOTTEN, TIMED_OUT } from "./claim.ts";
 import { reportOf } from "./error-report.ts";
-import { encodeFrame, encodeResult } from "./frames.ts";
+import { encodeFrame, encodeResult, stateFrame } from "./frames.ts";
 import { type ApprovalNotice, createNotices } from "./notices.ts";
 import { type FlowKeys, withTag } from "../flow/tags.ts";
 import { type Ended, logEnd, type OpenCall, toInvocation } from "./open-call.ts";
@@ -77,7 +76,8 @@ export class Calls {
     }
     const call = { frame, receivedAt: monotonicMs(), abort: new AbortController(), connection };
     this.#open.set(frame.callId, call);
-    this.#waiting.push(call);
+    if (frame.detached) this.#waiting.unshift(call);
+    else this.#waiting.push(call);
     this.#startNext();
   }
 
@@ -128,6 +128,7 @@ export class Calls {
    */
   resend(connection: ControlPlaneConnection): void {
     if (!connection.open) return;
+    this.#reportDetached(connection);
     let left = Math.ceil(connection.framesPerSecond / 4);
     for (const result of this.#ledger.unacknowledged()) {
       if (result.sender?.open) continue;
@@ -137,6 +138,15 @@ export class Calls {
       }
       result.sender = connection;
       connection.send(result.frame);
+    }
+  }
+
+  /** Their runs ask about them only when something ends: a call that is over is cancelled in answer to this report. */
+  #reportDetached(connection: ControlPlaneConnection): void {
+    for (const call of this.#open.values()) {
+      if (call.report === undefined || call.connection.open) continue;
+      call.connection = connection;
+      connection.sendIfIdle(call.report);
     }
   }
 
@@ -176,7 +186,7 @@ export class Calls {
       call.connection = connection;
       // The control plane drops a failure that lets the call run again if it names an earlier attempt than the one it waits for.
       call.frame = { ...call.frame, attempt: Math.max(call.frame.attempt, attempt) };
-      sendFrame({ type: "callState", callId, attempt, state: "running" }, connection);
+      connection.send(stateFrame({ callId, attempt }, "running"));
       return true;
     }
     const claim = this.#ledger.finished(callId);
@@ -190,7 +200,7 @@ export class Calls {
     const result = this.#ledger.kept(callId);
     // Without the result only the owner's code knows it.
     if (!result && unsure) return false;
-    sendFrame({ type: "callState", callId, attempt, state: "done" }, connection);
+    connection.send(stateFrame({ callId, attempt }, "done"));
     if (result) result.sender = connection;
     connection.send(result?.frame ?? encodeResult(callId, 1, FORGOTTEN));
     return true;
@@ -199,14 +209,15 @@ export class Calls {
   /** Answers `unseen`, which promises that this attempt will not run here: the control plane may deliver the call elsewhere. */
   #refuse({ callId, attempt }: AttemptId, connection: ControlPlaneConnection): void {
     this.#ledger.refuse(callId, attempt);
-    sendFrame({ type: "callState", callId, attempt, state: "unseen" }, connection);
+    connection.send(stateFrame({ callId, attempt }, "unseen"));
   }
 
-  /** Starts the waiting calls in order, except those whose function is at its limit. */
+  /** Starts the waiting calls in order, detached ones first, except those whose function is at its limit. */
   #startNext(): void {
-    for (let at = 0; at < this.#waiting.length && !this.#running.full;) {
+    for (let at = 0; at < this.#waiting.length;) {
       const call = this.#waiting[at]!;
-      if (!this.#running.start(call.frame.function)) at++;
+      if (this.#running.full && !call.frame.detached) return;
+      if (!this.#running.start(call.frame)) at++;
       else {
         this.#waiting.splice(at, 1);
         void this.#run(call);
@@ -221,7 +232,7 @@ export class Calls {
     const stillRuns = overrun !== undefined && !(await returnsSoon(overrun));
     this.#finish(call, stillRuns ? { ...ended, outcome: whileRunning(ended.outcome) } : ended);
     if (stillRuns) await overrunEnds(overrun!, call.frame, this.#options);
-    this.#running.end(call.frame.function);
+    this.#running.end(call.frame);
     this.#startNext();
     if (stillRuns) this.#reportReturn(call, ended.outcome);
   }
@@ -244,6 +255,7 @@ export class Calls {
     try {
       const options = {
         signal: call.abort.signal,
+        onBegin: () => call.frame.detached && call.connection.send((call.report = stateFrame(call.frame, "running"))),
         onProgress: (data: JsonValue) => this.#sendProgress(call, data),
         onReached: (reached: JsonValue) => void (input = reached),
         ...(reportErrors && { onError: (error: unknown) => void (report = reportOf(error)) }),
@@ -272,19 +284,17 @@ export class Calls {
   }
 
   #sendProgress(call: OpenCall, data: JsonValue): void {
-    const { callId } = call.frame;
+    const { callId, detached, function: name } = call.frame;
     if (!this.#open.has(callId)) return;
+    // The control plane stores that of detached calls.
+    if (detached && this.#functionOf(name)?.flow?.withheld) return;
     const frame = encodeFrame({ type: "progress", callId, data });
     if (frame === undefined) this.#options.log.warn("progress dropped: larger than a frame", { callId });
-    else call.connection.sendIfIdle(frame);
+    else call.connection.sendIfIdle(detached ? (call.report = frame) : frame);
   }
 }
 
 /** The service reads the name: `TimeoutError` ends a call as timed out, any other name as cancelled. */
 function abortReason(reason: string): DOMException {
   return new DOMException(reason, reason === "timed_out" ? "TimeoutError" : "AbortError");
-}
-
-function sendFrame(frame: RuntimeFrame, connection: ControlPlaneConnection): void {
-  connection.send(JSON.stringify(frame));
 }

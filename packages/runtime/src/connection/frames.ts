@@ -1,4 +1,5 @@
 import {
+  type CallFrame,
   type CallOutcome,
   type ErrorReport,
   ControlPlaneFrame,
@@ -30,6 +31,12 @@ export function encodeFrame(frame: RuntimeFrame): string | undefined {
     return undefined;
   }
 }
+
+/** What this runtime says about a call's attempt. */
+export const stateFrame = (
+  { callId, attempt }: Pick<CallFrame, "callId" | "attempt">,
+  state: "running" | "done" | "unseen",
+): string => JSON.stringify({ type: "callState", callId, attempt, state } satisfies RuntimeFrame);
 
 /**
  * A result as text. First drops the error and the input, which only the call's record needs; then an unsendable result

@@ -14,6 +14,8 @@ export interface OpenCall {
   readonly abort: AbortController;
   /** The connection that asked for the call last: progress and the result go there. */
   connection: ControlPlaneConnection;
+  /** Of a detached call whose handler has begun: the frame for the next connection, which says so or has its progress. */
+  report?: string;
 }
 
 /** How a call ended. `error`: what the owner's code threw, if that is reported. */

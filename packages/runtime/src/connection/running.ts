@@ -2,6 +2,8 @@ import { clearTimer, setTimeout, sleep } from "@patchbay/kit/time";
 import type { CallFrame, CallOutcome } from "@patchbay/protocol";
 import type { Log } from "../log.ts";
 
+type Frame = Pick<CallFrame, "function" | "detached">;
+
 /** The handlers that run in this process, in total and by function. */
 export class RunningHandlers {
   readonly #most: number;
@@ -15,22 +17,23 @@ export class RunningHandlers {
     this.limitOf = limitOf;
   }
 
-  /** True when no function may start a handler. */
+  /** True when only detached handlers may start. */
   get full(): boolean {
     return this.#count >= this.#most;
   }
 
-  /** Counts a handler for the function. False when it may not start. */
-  start(functionName: string): boolean {
+  /** Counts a handler for the call. False when it may not start. Detached ones would use up the process's places for hours. */
+  start({ function: functionName, detached = false }: Frame): boolean {
     const ofFunction = this.#ofFunction.get(functionName) ?? 0;
-    if (this.full || ofFunction >= (this.limitOf(functionName) ?? Infinity)) return false;
-    this.#count++;
+    if (!detached && this.full) return false;
+    if (ofFunction >= (this.limitOf(functionName) ?? Infinity)) return false;
+    if (!detached) this.#count++;
     this.#ofFunction.set(functionName, ofFunction + 1);
     return true;
   }
 
-  end(functionName: string): void {
-    this.#count--;
+  end({ function: functionName, detached = false }: Frame): void {
+    if (!detached) this.#count--;
     this.#ofFunction.set(functionName, this.#ofFunction.get(functionName)! - 1);
   }
 }

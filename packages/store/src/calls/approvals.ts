@@ -128,19 +128,17 @@ function decided(approval: ApprovalRecord): NewDelivery {
   return { type: "approval.decided", data: { ...ofCall(approval, approval), decision: status } };
 }
 
-/** When a waiting run is due: when its first pending approval expires; at once if it has none or is cancelled. */
-export const wakeTimeOf = (eb: ExpressionBuilder<Schema, "runs">) =>
-  eb.case().when("cancel_requested", "=", 1).then(sql.lit(0)).else(firstExpiryOf(eb)).end();
-
-const firstExpiryOf = (eb: ExpressionBuilder<Schema, "runs">) =>
-  eb.fn.coalesce(
-    eb
-      .selectFrom("approvals")
-      .select((of) => of.fn.min("approvals.expires_at").as("at"))
-      .whereRef("approvals.run_id", "=", "runs.id")
-      .where("approvals.status", "=", "pending"),
-    sql.lit(0),
-  );
+/**
+ * When a waiting run is due: when its first pending approval expires, or its last one was decided; when the time of a
+ * detached call is over, or its result arrived; at once if it waits for nothing or is cancelled.
+ */
+export const wakeTimeOf = sql<number>`case when cancel_requested = 1 then 0 else coalesce((select min(at) from (
+  select case when sum(case status when 'pending' then 1 else 0 end) = 0 then 0
+    else min(case status when 'pending' then expires_at end) end as at
+  from approvals where approvals.run_id = runs.id and reported = 0
+  union all
+  select min(case when arrived is null then runs_until else 0 end) as at
+  from calls where calls.run_id = runs.id and outcome is null and runs_until is not null) as due), 0) end`;
 
 /** Resumes waiting runs at once: something that they check on resuming has changed. */
 export async function makeDue(
@@ -150,10 +148,18 @@ export async function makeDue(
   await db.updateTable("runs").set({ wake_at: 0 }).where("wake_at", "is not", null).where(which).execute();
 }
 
+/** Lets a waiting run take the result of a detached call that has arrived. */
+export const wakeRun = (engine: Engine, runId: string): Promise<void> =>
+  transact(engine, async (trx) => {
+    // A step with which the run starts to wait, and has not seen the result, is stored first.
+    await lockRun(trx, runId);
+    await setWakeTime(trx, runId);
+  });
+
 async function setWakeTime({ db }: Engine, runId: string): Promise<void> {
   await db
     .updateTable("runs")
-    .set((eb) => ({ wake_at: wakeTimeOf(eb) }))
+    .set({ wake_at: wakeTimeOf })
     .where("id", "=", runId)
     .where("wake_at", "is not", null)
     .execute();

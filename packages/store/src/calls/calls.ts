@@ -1,14 +1,16 @@
+import type { JsonValue } from "@patchbay/kit";
 import { type GrantedApproval, isProvisional } from "@patchbay/protocol";
-import { sql } from "kysely";
+import { type ExpressionBuilder, sql } from "kysely";
 import { grantOf } from "@patchbay/engine/ports/store/approvals";
 import { type CallRecord, isUnsure } from "@patchbay/engine/ports/records";
 import type { CallStore } from "@patchbay/engine/ports/store/call-store";
-import { approvalsOf } from "./approvals.ts";
+import { approvalsOf, wakeRun } from "./approvals.ts";
 import { fromJson, inBatches, withoutNulls, toJson } from "../columns.ts";
 import { type AcceptedInGroup, type Engine, OF_CALL, OF_RUN } from "../engine.ts";
 import { type CallingRun, findCall, isLateResult, noteLate, noteUnusedResults } from "./late-calls.ts";
 import { affects, is, insertion, statement } from "../statement.ts";
 import { callRowOf, type CallRow } from "../tables/calls.ts";
+import type { Schema } from "../tables/schema.ts";
 
 /**
  * Calls that one replica assigns and another replica, which has the runtime's connection, sends. The call's row decides
@@ -96,7 +98,7 @@ async function grantedTo(engine: Engine, runId: string, callId: string): Promise
  * Results on their way to the run's owner. They are stored before the owner is notified: when the owner dies, the
  * replica that resumes the run finds the result in the row and does not execute the call again.
  */
-function results(engine: Engine): Pick<CallStore, "arrive" | "arrivals"> {
+function results(engine: Engine): Pick<CallStore, "arrive" | "progressed" | "arrivals"> {
   const { db } = engine;
   return {
     async arrive(address, outcome, sentAt) {
@@ -120,21 +122,35 @@ function results(engine: Engine): Pick<CallStore, "arrive" | "arrivals"> {
               .select("runs.id")
               .whereRef("runs.id", "=", "calls.run_id")
               .where("runs.agent_id", "=", address.agentId)
-              .where("runs.status", "=", "running"),
+              .where(awaits),
           ),
         )
         .execute();
       const call = await findCall(engine, address);
       if (!call) return { over: true };
+      const waitsForIt = call.status === "waiting" && call.runs_until !== null;
       // The request is stored, and its result is a repetition: a runtime repeats it until it is acknowledged.
-      if (call.status === "waiting" && provisional) return { over: true };
-      const ended = call.outcome !== null || call.status !== "running";
+      if (call.status === "waiting" && provisional && !waitsForIt) return { over: true };
+      const ended = call.outcome !== null || (call.status !== "running" && !waitsForIt);
       if (!ended && provisional && call.attempt !== attempt) return { over: true };
-      if (!ended) return { over: false, ...withoutNulls({ owner: call.owner }) };
+      if (!ended && call.runs_until !== null) await wakeRun(engine, call.run_id);
+      if (!ended) return { over: false, ...withoutNulls({ owner: call.owner }), ...(waitsForIt && { due: true }) };
       if (isLateResult(call, outcome)) await noteLate(engine, call);
       if (outcome.ok || !outcome.stillRuns)
         await db.deleteFrom("permits").where("agent_id", "=", address.agentId).where("call_id", "=", call.id).execute();
       return { over: true };
+    },
+
+    async progressed(address, progress) {
+      const call = await findCall(engine, address);
+      if (!call || call.outcome !== null || !["running", "waiting"].includes(call.status)) return undefined;
+      if (progress !== undefined)
+        await db
+          .updateTable("calls")
+          .set({ progress: toJson(progress as NonNullable<JsonValue>) })
+          .where(is({ id: call.id, attempt: call.attempt, outcome: null }))
+          .execute();
+      return call.run_id;
     },
 
     async arrivals(callIds) {
@@ -152,6 +168,13 @@ function results(engine: Engine): Pick<CallStore, "arrive" | "arrivals"> {
     },
   };
 }
+
+/** The run of a call still takes its result. */
+const awaits = (eb: ExpressionBuilder<Schema, "calls" | "runs">) =>
+  eb.or([
+    eb("runs.status", "=", "running"),
+    eb.and([eb("runs.status", "=", "waiting"), eb("calls.runs_until", "is not", null)]),
+  ]);
 
 /** Stores a step's calls. Locks them in the common transaction order, after their run. */
 export async function storeCalls(trx: Engine, run: CallingRun, calls: readonly CallRecord[]): Promise<void> {
@@ -193,5 +216,6 @@ export const REPLACE_CALL = sql`on conflict (id) do update set
   accepted_by = case when ${newAttempt} then null else calls.accepted_by end,
   sent_at = case when ${newAttempt} then excluded.sent_at else coalesce(excluded.sent_at, calls.sent_at) end,
   attempts = excluded.attempts, arrived = case when excluded.outcome is null and not coalesce(${isOver}, false) then calls.arrived end,
-  outcome = excluded.outcome, state = excluded.state, finished_at = excluded.finished_at
+  outcome = excluded.outcome, state = excluded.state, finished_at = excluded.finished_at,
+  runs_until = excluded.runs_until, progress = case when ${newAttempt} then null else calls.progress end
   where calls.run_id = excluded.run_id`;

@@ -13,7 +13,7 @@ export function findCall({ db }: Engine, { agentId, callId, instanceId }: CallAd
     .selectFrom("calls")
     .innerJoin("runs", "runs.id", "calls.run_id")
     .select(["calls.id", "calls.run_id", "calls.org_id", "calls.function_name"])
-    .select(["calls.outcome", "calls.late", "calls.attempt"])
+    .select(["calls.outcome", "calls.late", "calls.attempt", "calls.runs_until"])
     .select(["runs.agent_id", "runs.key_id", "runs.role", "runs.owner", "runs.status"])
     .where(is({ "calls.id": callId, "calls.instance_id": instanceId, "runs.agent_id": agentId }))
     .executeTakeFirst();

@@ -1,7 +1,8 @@
 import type { LastSeen } from "@patchbay/engine/ports/service-times";
 import type { ConnectedRuntime, RuntimeStore } from "@patchbay/engine/ports/store/stores";
+import { sql } from "kysely";
 import { idBatches } from "../columns.ts";
-import { connectedNow } from "./connected.ts";
+import { connectedNow, isGone } from "./connected.ts";
 import { type Engine, repeat } from "../engine.ts";
 import { functionSetStore } from "./function-sets.ts";
 import { manifestStore } from "./manifests.ts";
@@ -19,6 +20,11 @@ export function runtimeStore(engine: Engine): RuntimeStore {
     async lastSeen(agentId, manifestHashes) {
       const seen = await lastSeen(engine, agentId, manifestHashes);
       return seen && aged(engine, seen);
+    },
+    async isGone(agentId, instanceId) {
+      const gone = isGone(engine, { agent: sql.val(agentId), instance: sql.val(instanceId) });
+      const row = await engine.db.selectNoFrom(sql<number>`case when ${gone} then 1 else 0 end`.as("gone")).execute();
+      return row[0]?.gone === 1;
     },
     async recordServed({ begins }) {
       await recordServed(engine, { begins });

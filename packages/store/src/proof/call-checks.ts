@@ -60,6 +60,6 @@ export function* compareCalls({ run, log, calls, approvals, functions }: CallEvi
 }
 
 /** Written apart from the rule by which the engine begins attempts. */
-function mostStarts({ effect, idempotent, reconciles, retries }: FunctionManifest): number {
-  return idempotent || reconciles || (effect === "read" && retries) ? (retries?.max ?? 3) : 1;
+function mostStarts({ effect, idempotent, reconciles, retries, detached }: FunctionManifest): number {
+  return idempotent || reconciles || (effect === "read" && retries) ? (retries?.max ?? (detached ? 2 : 3)) : 1;
 }

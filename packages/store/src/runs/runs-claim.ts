@@ -3,6 +3,7 @@ import { sql, type UpdateObject } from "kysely";
 import type { RunStatus } from "@patchbay/protocol";
 import { QUARANTINE_CLAIMS } from "@patchbay/engine/ports/quarantine";
 import type { RunStore } from "@patchbay/engine/ports/store/run-store";
+import { wakeLost } from "../calls/lost-calls.ts";
 import { isTrusted, nextInThread, take } from "./claim.ts";
 import { idBatches, inBatches, toJson } from "../columns.ts";
 import { type Engine, repeat } from "../engine.ts";
@@ -23,7 +24,7 @@ export function runClaims(engine: Engine) {
 }
 
 /** Claims use the urgent connections: under load a claim must not wait behind queries while runs wait for an owner. */
-function claims(engine: Engine): Pick<RunStore, "claim" | "claimExpired" | "wake" | "waiting"> {
+function claims(engine: Engine): Pick<RunStore, "claim" | "claimExpired" | "wake" | "wakeLost" | "waiting"> {
   const { urgent, dialect } = engine;
   return {
     claim({ orgId, threadId, runId, ...claim }) {
@@ -51,6 +52,8 @@ function claims(engine: Engine): Pick<RunStore, "claim" | "claimExpired" | "wake
       }
       return [...orgs];
     },
+
+    wakeLost: () => wakeLost(engine),
 
     async waiting() {
       const rows = await urgent

@@ -127,13 +127,13 @@ async function park(
   const goesOn = await mayContinue(trx, { ...run, heldBy });
   await trx.db
     .updateTable("runs")
-    .set((eb) => ({
+    .set({
       status: "waiting",
       ...PARKED,
       remaining_ms: Math.max(0, Math.ceil(remainingMs)),
       waits_since: trx.dialect.now,
-      wake_at: goesOn ? wakeTimeOf(eb) : sql.lit(0),
-    }))
+      wake_at: goesOn ? wakeTimeOf : sql.lit(0),
+    })
     .where("id", "=", runId)
     .execute();
   await keepIdempotencyKey(trx, runId, sql<number>`${sql.lit(NEVER_MS)}`);

@@ -1,6 +1,7 @@
 import { present } from "@patchbay/kit";
+import { sql } from "kysely";
 import type { QueryResponse } from "@patchbay/protocol";
-import type { RunStore } from "@patchbay/engine/ports/store/run-store";
+import type { RunHead, RunStore } from "@patchbay/engine/ports/store/run-store";
 import { fromJson, inBatches, withoutNulls } from "../columns.ts";
 import type { Engine } from "../engine.ts";
 import { approvalsOf } from "../calls/approvals.ts";
@@ -114,13 +115,15 @@ function runProgress(engine: Engine) {
     },
 
     async heads(runIds) {
-      const runs = db.selectFrom("runs").select(["id as runId", "last_seq as lastSeq", "status", "finished_at"]);
+      const runs = db
+        .selectFrom("runs")
+        .select(["id as runId", "last_seq as lastSeq", "finished_at", waitsFor.as("waitsFor")]);
       const rows = await inBatches(runIds, (ids) => runs.where("id", "in", ids).execute());
-      return rows.map(({ runId, lastSeq, status, finished_at }) => ({
+      return rows.map(({ runId, lastSeq, waitsFor, finished_at }) => ({
         runId,
         lastSeq,
-        waits: status === "waiting",
         ended: finished_at !== null,
+        ...withoutNulls({ waitsFor }),
       }));
     },
 
@@ -136,6 +139,10 @@ function runProgress(engine: Engine) {
     },
   } satisfies Partial<RunStore>;
 }
+
+const waitsFor = sql<RunHead["waitsFor"] | null>`case when runs.status = 'waiting' then
+  case when exists (select 1 from approvals where approvals.run_id = runs.id and approvals.status = 'pending')
+  then 'approval' else 'function' end end`;
 
 const runById = statement((p: { agentId: string; runId: string }, { db }) =>
   db

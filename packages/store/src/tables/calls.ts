@@ -20,6 +20,8 @@ const CALL = {
   sentAt: bigint("sent_at"),
   earlier: json("attempts"),
   outcome: json("outcome"),
+  runsUntil: bigint("runs_until"),
+  progress: json("progress"),
 };
 
 /** One function call of a run. `sent_at` of an attempt is known from its answer, so null until then. */

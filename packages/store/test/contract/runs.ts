@@ -246,9 +246,9 @@ export function runContract(place: MakePlace): void {
 
     expect(new Set(heads)).toEqual(
       new Set([
-        { runId: fresh.runId, lastSeq: 0, waits: false, ended: false },
-        { runId: ended.runId, lastSeq: 2, waits: false, ended: true },
-        { runId: queued.runId, lastSeq: 0, waits: false, ended: false },
+        { runId: fresh.runId, lastSeq: 0, ended: false },
+        { runId: ended.runId, lastSeq: 2, ended: true },
+        { runId: queued.runId, lastSeq: 0, ended: false },
       ]),
     );
     expect(await world.store.runs.heads([])).toEqual([]);

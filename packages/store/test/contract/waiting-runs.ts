@@ -90,7 +90,9 @@ export function waitingRunContract(place: MakePlace): void {
     expect(await runs.claim(claim)).toEqual([]);
     expect(await runs.start(world.newRun({ threadId }))).toEqual({ kind: "busy", waits: true });
     expect(await runs.active(threadId)).toEqual([first.runId, queued.runId]);
-    expect(await runs.heads([first.runId])).toEqual([{ runId: first.runId, lastSeq: 1, waits: true, ended: false }]);
+    expect(await runs.heads([first.runId])).toEqual([
+      { runId: first.runId, lastSeq: 1, waitsFor: "approval", ended: false },
+    ]);
   });
 
   test("a cancelled waiting run continues at once, and nothing can be decided any more", async () => {

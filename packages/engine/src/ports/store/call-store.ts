@@ -1,3 +1,4 @@
+import type { JsonValue } from "@patchbay/kit";
 import type { CallOutcome, ErrorReport, StoredCall } from "@patchbay/protocol";
 import type { CallAddress, CallOrder } from "../function-gateway.ts";
 import type { Page, PageAsked } from "./page.ts";
@@ -32,14 +33,16 @@ export interface CallStore {
   /**
    * Stores the outcome for a call that this process does not wait for; the first outcome stays, a provisional one until
    * the next attempt. Returns the run's owner, if any. `over`: the call has its outcome, belongs to another runtime, or
-   * is unknown, or this is an earlier attempt's provisional outcome. `sentAt`: when this process sent the attempt's
-   * frame.
+   * is unknown, or this is an earlier attempt's provisional outcome. `due`: the run waited for it, and continues.
+   * `sentAt`: when this process sent the attempt's frame.
    */
   arrive(
     call: CallAddress & { attempt: number },
     outcome: CallOutcome,
     sentAt?: number,
-  ): Promise<{ over: boolean; owner?: string }>;
+  ): Promise<{ over: boolean; owner?: string; due?: true }>;
+  /** Stores a detached call's newest progress, if there is any. Returns its run; undefined if the call is over. */
+  progressed(call: CallAddress, progress?: JsonValue): Promise<string | undefined>;
   /**
    * Stores what the owner's code threw in an open call, apart from its outcome: only members see it. Ignores a call on
    * another runtime.

@@ -71,7 +71,7 @@ export type StartedRun =
    * `running`: leased to `owner`. `queued`: waits behind others in its thread. `reservedMicros`: for its first turn.
    */
   | { kind: "started"; run: RunRecord; reservedMicros: number }
-  /** The thread's queue is full, or its run `waits` for an approval; nothing was stored. */
+  /** The thread's queue is full, or its run `waits`; nothing was stored. */
   | { kind: "busy"; waits?: true }
   /** A newer run has followed the one to retry in its thread; nothing was stored. */
   | { kind: "outdated" }
@@ -107,8 +107,8 @@ export interface RunCommit {
    */
   approvals?: { requested?: NewApproval[]; reported?: string[] };
   /**
-   * Ends the lease until all approvals are decided or one expires. `remainingMs`: from then until the deadline. `heldBy`:
-   * as in `AccountStore.mayContinue`.
+   * Ends the lease until all approvals are decided or one expires, or a detached call's result arrives or its time is
+   * over. `remainingMs`: from then until the deadline. `heldBy`: as in `AccountStore.mayContinue`.
    */
   wait?: { remainingMs: number; heldBy?: readonly string[] | undefined };
   /** Credit to reserve for the next turn, if the balance suffices. */
@@ -169,8 +169,8 @@ export const NO_HISTORY: History = { entries: [], hasOlder: false, totalBytes: 0
 export interface RunHead {
   runId: string;
   lastSeq: number;
-  /** True while the run waits for an approval. */
-  waits: boolean;
+  /** What the run waits for while it waits. */
+  waitsFor?: "approval" | "function";
   ended: boolean;
 }
 
@@ -206,6 +206,9 @@ export interface RunStore extends RunNotes, RunPages, RetryStore, QuarantineStor
    * now. Returns their organisations. `all`: also those that are not due.
    */
   wake(options?: { all: boolean }): Promise<string[]>;
+
+  /** Makes waiting runs due whose detached calls were in a runtime that is gone. */
+  wakeLost(): Promise<void>;
 
   /** Organisations with runs without an owner, not counting suspects and waiting runs. */
   waiting(): Promise<string[]>;

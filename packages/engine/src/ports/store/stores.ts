@@ -225,6 +225,11 @@ export interface RuntimeStore extends ServiceTimes {
    * `host`: its host name.
    */
   connectionOpened(runtime: ConnectedRuntime & { sdk?: string; host?: string }): Promise<void>;
+  /**
+   * True for a runtime that will not return: it disconnected after it drained, or it has not been connected for five
+   * minutes in which replicas served.
+   */
+  isGone(agentId: string, instanceId: string): Promise<boolean>;
   /** Renews these connections' times. Ignores connections that were replaced or closed. */
   renewConnections(connectionIds: readonly string[]): Promise<void>;
   /** Stores that a runtime accepts no further calls. Ignored when its connection was replaced. */

@@ -15,6 +15,7 @@ import type { ApprovalRecord, NewApproval } from "../../ports/store/approvals.ts
 import type { Delivery, FunctionSession } from "../../ports/function-gateway.ts";
 import type { CallRecord } from "../../ports/records.ts";
 import { callFailure, type CallFailure } from "../../ports/refusal.ts";
+import { isRunning } from "./detached.ts";
 import { noticeOf } from "./flow.ts";
 import { type Journal, type JournalEntry, runEntry } from "./journal.ts";
 import { NOT_RUN, notRun } from "./limits.ts";
@@ -99,7 +100,7 @@ export async function readDecisions(
   active: ActiveRun,
 ): Promise<void> {
   const asked = calls.filter(({ outcome, approval }) => !outcome && approval && !approval.reported);
-  if (asked.length === 0) return;
+  if (asked.length === 0 && !calls.some(isRunning)) return;
   if (!(await withRetry(() => active.accounts.mayContinue({ ...run, heldBy }), active))) throw cancelled();
   const known = await withRetry(() => active.approvals.close(run.runId), active);
   for (const call of asked) {

@@ -7,6 +7,8 @@ import { NOT_RUN, notRun } from "./limits.ts";
 
 /** Attempts for a function that may run twice, unless it has `retries`. */
 const MAX_STARTS = 3;
+/** As `MAX_STARTS`, for a detached function: each start may take hours. */
+const DETACHED_STARTS = 2;
 /**
  * A call is offered to one runtime after another with growing pauses. Without a limit a call that no runtime accepts
  * would block the run.
@@ -35,7 +37,7 @@ export type AttemptEnd = Pick<EarlierAttempt, "ended" | "message" | "flow" | "re
  */
 export function afterDelivery(
   call: CallRecord,
-  delivery: Delivery,
+  delivery: Exclude<Delivery, { kind: "running" }>,
   { manifest, remainingMs, offeredMs }: { manifest: FunctionManifest; remainingMs: number; offeredMs: number },
 ): { outcome: CallOutcome } | { again: AttemptEnd } {
   const mayRepeat = startsOf(call) < mostStarts(manifest);
@@ -68,9 +70,9 @@ export function recovered(answer: Delivery, { request: { retryOf } }: Pick<RunRe
 }
 
 /** How often the function's handler may start for one call. */
-function mostStarts({ effect, idempotent, retries, reconciles }: FunctionManifest): number {
+function mostStarts({ effect, idempotent, retries, reconciles, detached }: FunctionManifest): number {
   if (!idempotent && !reconciles && !(effect === "read" && retries)) return 1;
-  return retries?.max ?? MAX_STARTS;
+  return retries?.max ?? (detached ? DETACHED_STARTS : MAX_STARTS);
 }
 
 /** Attempts that may have started the handler, the current one included. */
@@ -107,6 +109,7 @@ export function nextAttempt(call: CallRecord, end: AttemptEnd, endedAt: number):
   const last = { attempt, instanceId: instanceId!, ...present({ sentAt }), endedAt, ...end };
   call.earlier = [...(call.earlier ?? []), last];
   delete call.sentAt;
+  delete call.runsUntil;
   call.attempt++;
 }
 

@@ -1,16 +1,9 @@
 import { monotonicMs } from "@patchbay/kit/time";
-import {
-  type CallOutcome,
-  MESSAGES,
-  type RunEvent,
-  type TraceContext,
-  unknownFunctionMessage,
-} from "@patchbay/protocol";
+import { type CallOutcome, MESSAGES, type RunEvent, unknownFunctionMessage } from "@patchbay/protocol";
 import { type JsonValue, type ParsedJson, present, readArguments } from "@patchbay/kit";
-import { grantOf } from "../../ports/store/approvals.ts";
-import { type AttemptAddress, type CallOrder, type Delivery, RunMoved } from "../../ports/function-gateway.ts";
+import { type AttemptAddress, RunMoved } from "../../ports/function-gateway.ts";
 import type { ModelCall } from "../../ports/model-provider.ts";
-import { type CallRecord, callerOf, isUnsure, type RunRecord } from "../../ports/records.ts";
+import type { CallRecord, RunRecord } from "../../ports/records.ts";
 import { callFailure } from "../../ports/refusal.ts";
 import { outcomeFields } from "../answer.ts";
 import { nextReservation } from "../loop/cost.ts";
@@ -19,6 +12,8 @@ import { newId } from "../start/new-run.ts";
 import { type ActiveRun, callsOf, type RunState } from "../state.ts";
 import * as approvals from "./approval.ts";
 import * as attempts from "./attempts.ts";
+import { type ActiveCall, addressOf, deliver } from "./delivery.ts";
+import { isRunning, noteRunning } from "./detached.ts";
 import { type FlowVerdict, judgeFlow, withLabels } from "./flow.ts";
 import { permittedCall } from "./permits.ts";
 import { callEntries, deprecatedUse, disagreement } from "./journal.ts";
@@ -114,8 +109,8 @@ function resultEvent(call: CallRecord): RunEvent {
 }
 
 /**
- * Runs one turn's calls concurrently until each has an outcome or waits for an approval, and stores each outcome when
- * it arrives. True when calls wait. `resumed`: an earlier owner of the run may have sent the calls, so their runtime is
+ * Runs one turn's calls concurrently until each has an outcome, waits for an approval or runs detached, and stores each
+ * outcome when it arrives. True when the run has to wait for calls. `resumed`: an earlier owner of the run may have sent the calls, so their runtime is
  * asked first. Throws `agent_session_not_found` after all calls have ended when no runtime is left.
  */
 export async function settle(
@@ -138,6 +133,7 @@ export async function settle(
   for (const one of done) if (one.status === "rejected") throw one.reason;
   const { agentId } = state.run;
   if (lostSession(calls)) throw await noSession(agentId, active);
+  if (calls.some(isRunning)) return true;
   const mayBeLost = open.some(
     ({ earlier, outcome }) =>
       earlier?.some(({ ended }) => ended !== "approval") ||
@@ -146,9 +142,6 @@ export async function settle(
   if (mayBeLost && !(await active.gateway.connected(agentId))) throw await noSession(agentId, active);
   return calls.some(approvals.isPending);
 }
-
-/** `trace`: the call's span. */
-type ActiveCall = ActiveRun & { trace?: TraceContext };
 
 /** An attempt whose answer its runtime keeps: neither acknowledged nor followed by another attempt there. */
 interface Kept {
@@ -194,6 +187,7 @@ async function attempt(
     }
     const answer = await permitted.deliver(() => deliver(state, call, active, { recover, flow }), { recover });
     const delivery = withLabels(state, manifest, answer);
+    if (delivery.kind === "running") return await noteRunning(call, manifest, active);
     // The runtime treats the next attempt as the acknowledgement.
     if (delivery.kind !== "undelivered" && kept.answer?.instanceId === call.instanceId) kept.answer = undefined;
     if (delivery.kind === "outcome") kept.answer = addressOf(state.run, call);
@@ -257,43 +251,4 @@ async function storeOutcome(
   if (reserve) state.reservedMicros = reservedMicros;
   // Only now: a runtime forgets an acknowledged result, and a crash before the commit would lose it.
   active.gateway.acknowledge(addressOf(run, call));
-}
-
-const addressOf = ({ agentId }: RunRecord, { callId, attempt, instanceId }: CallRecord): AttemptAddress => ({
-  agentId,
-  callId,
-  attempt,
-  instanceId: instanceId!,
-});
-
-/** Sends the call to its runtime, or with `recover` asks the runtime for the outcome of a call that was sent before. */
-function deliver(
-  { run, functions }: RunState,
-  call: CallRecord,
-  { gateway, journal, remainingMs, signal, trace }: ActiveCall,
-  { recover, flow }: { recover: boolean; flow: FlowVerdict | undefined },
-): Promise<Delivery> {
-  const { timeoutMs, flow: rules } = functions.get(call.functionName)!;
-  const order: CallOrder = {
-    ...addressOf(run, call),
-    functionName: call.functionName,
-    arguments: call.arguments,
-    threadId: run.threadId,
-    runId: run.runId,
-    fence: run.fence,
-    timeoutMs: Math.max(0, Math.min(timeoutMs, remainingMs())),
-    ...callerOf(run.request),
-    ...(isUnsure(call) && { unsure: true }),
-    ...present({ sessionId: run.sessionId, flow: flow?.flow }),
-    ...present({ approval: call.approval && grantOf(call.approval), afterMs: call.earlier?.at(-1)?.endedAt, trace }),
-  };
-  const options = {
-    signal,
-    onProgress(data: JsonValue): void {
-      if (!rules?.withheld) journal.live({ type: "toolProgress", toolCallId: call.callId, data });
-    },
-    onSent: (at: number) => void (call.sentAt = at),
-  };
-  if (!recover) return gateway.deliver(order, options);
-  return gateway.recover(order, options).then((answer) => attempts.recovered(answer, run));
 }

@@ -24,7 +24,13 @@ const UNCOUNTED: ReadonlySet<CallErrorCode> = new Set([
 /** Codes for calls beyond the run's limits. */
 const BEYOND: ReadonlySet<CallErrorCode> = new Set(["call_limit", "repeated_call"]);
 /** Codes that only the control plane may use. */
-const OWN: ReadonlySet<CallErrorCode> = new Set([...BEYOND, "approval_required", "rejected", "approval_expired"]);
+const OWN: ReadonlySet<CallErrorCode> = new Set([
+  ...BEYOND,
+  "approval_required",
+  "rejected",
+  "approval_expired",
+  "call_running",
+]);
 /** Failure rules that only the control plane may use. They are stored with the outcome. */
 export const NOT_RUN = {
   noRuntime: "no_runtime",

@@ -166,7 +166,7 @@ export function permittedCall(
       // Kept over offers that no runtime accepts, or the call would lose its place. One that was taken out of turn is
       // not.
       if (undelivered && !recover) return delivery;
-      await permit.end({ mayRun: mayRun(delivery) });
+      await permit.end({ mayRun: mayRun(delivery, manifest) });
       permit = undefined;
       return delivery;
     },
@@ -178,8 +178,10 @@ export function permittedCall(
 }
 
 /** True if the handler may still run: its runtime did not answer, or says so. */
-function mayRun(delivery: Delivery): boolean {
-  if (delivery.kind !== "outcome") return delivery.kind === "unknown";
+function mayRun(delivery: Delivery, { detached = false }: FunctionManifest): boolean {
+  // A detached handler whose runtime is gone would otherwise keep its permit for days.
+  if (delivery.kind === "unknown") return !detached;
+  if (delivery.kind !== "outcome") return delivery.kind === "running";
   const { outcome, unanswered } = delivery;
   return unanswered === true || (!outcome.ok && (outcome.stillRuns === true || outcome.code === "outcome_unknown"));
 }

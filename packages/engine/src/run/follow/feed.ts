@@ -1,6 +1,6 @@
 import type { JsonValue } from "@patchbay/kit";
 import type { LiveEvent } from "@patchbay/protocol";
-import { type Bus, MAX_BODY_BYTES } from "../../ports/bus.ts";
+import { type Bus, liveSubjectOf, MAX_BODY_BYTES } from "../../ports/bus.ts";
 import { createKeyedSets } from "../../ports/by-key.ts";
 import { ends, type StoredEvent } from "../../ports/store/run-store.ts";
 
@@ -17,8 +17,6 @@ const SAFE_CHARS = MAX_BODY_BYTES / 4;
 const MOST_EARLY = 1_000;
 
 const subjectOf = (runId: string): string => `run.${runId}`;
-/** A separate subject: most followers want no live events, which are then neither encoded nor sent. */
-const liveSubjectOf = (runId: string): string => `live.${runId}`;
 /** Ids of runs that a replica follows and does not own. */
 const FOLLOWED = "followed";
 

@@ -29,12 +29,15 @@ interface FollowOptions {
   /** Whether a reader without deltas gets live events that say why the model delays. Default: as `deltas`. */
   statuses?: boolean;
   signal: AbortSignal;
-  pauses?: boolean;
+  pauses?: Pauses | undefined;
 }
+
+/** What a waiting run must wait for so that a reader's iteration ends. */
+export type Pauses = "any" | "approval";
 
 /**
  * A run's log after event `after`, then live, up to its last event. Ends earlier when the run was erased. Stored events
- * are equal to the log byte for byte. `pauses`: ends also when the run waits for an approval. A slow reader costs no
+ * are equal to the log byte for byte. `pauses`: ends also when the run waits. A slow reader costs no
  * more memory than its inbox and one log page, and never slows the run. While the store is unavailable the reader
  * waits.
  */
@@ -67,20 +70,20 @@ function inCallerContext<T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
 
 async function* readLog(
   { runId }: Pick<RunHandle, "runId">,
-  { after, deltas, statuses = deltas, signal: reader, pauses = false }: FollowOptions,
+  { after, deltas, statuses = deltas, signal: reader, pauses }: FollowOptions,
   { runs, feed, poller, orDraining }: FollowContext,
 ): AsyncGenerator<readonly Followed[]> {
   using joined = orDraining(reader);
   const { signal } = joined;
-  const inbox = createInbox(after, { pauses, statuses });
+  const inbox = createInbox(after, { pauses: pauses !== undefined, statuses });
   // Subscribe before reading: an event that is stored between the two would otherwise be missed.
   using _subscription = feed.subscribe(runId, inbox.receive, { live: deltas });
   using _polling = poller.add(runId, inbox.check);
   using _aborting = addAbortListener(signal, inbox.notify);
   // A run that has just begun here has an empty log, and all its events will arrive in the inbox.
   let behind = after > 0 || feed.lastPublished(runId) !== 0;
-  /** True when the run may wait for an approval. Other runs are never asked for their state. */
-  let mayWait = pauses && after > 0;
+  // Asked for its state only if it may wait: not a run that has just begun.
+  inbox.mayWait = behind;
 
   while (!signal.aborted) {
     if (behind) {
@@ -93,7 +96,6 @@ async function* readLog(
       const last = page.at(-1);
       if (last) {
         inbox.last = last.seq;
-        mayWait ||= pauses && page.some(({ body }) => asksForApproval(body));
         yield page.map(({ seq, body }) => ({ id: seq, body }));
         if (ends(last.body)) return;
       }
@@ -110,7 +112,6 @@ async function* readLog(
         behind = one.id > inbox.last + 1;
         if (behind) break;
         inbox.last = one.id;
-        mayWait ||= pauses && asksForApproval(one.body);
         ended = ends(one.body);
       }
       next.push(one);
@@ -119,7 +120,11 @@ async function* readLog(
     if (next.length > 0) yield next;
     if (ended) return;
     if (behind || signal.aborted) continue;
-    if (mayWait && (await unlessUnavailable(() => runs.heads([runId])))?.[0]?.waits) return;
+    if (pauses && inbox.mayWait) {
+      inbox.mayWait = false;
+      const [head] = (await unlessUnavailable(() => runs.heads([runId]))) ?? [];
+      if (isPausedBy(head, pauses)) return;
+    }
     behind = await inbox.arrived(signal);
   }
 }
@@ -133,8 +138,8 @@ async function unlessUnavailable<T>(read: () => Promise<T>): Promise<T | undefin
   }
 }
 
-/** True for the JSON event of a request: `type` is the first property that the journal writes. */
-const asksForApproval = (body: string): boolean => body.startsWith('{"type":"approvalRequest"');
+const isPausedBy = (head: RunHead | undefined, pauses: Pauses): boolean =>
+  head?.waitsFor !== undefined && (pauses === "any" || head.waitsFor === pauses);
 
 function createInbox(after: number, { pauses, statuses }: { pauses: boolean; statuses: boolean }) {
   let items: Followed[] = [];
@@ -163,11 +168,14 @@ function createInbox(after: number, { pauses, statuses }: { pauses: boolean; sta
   const inbox = {
     /** The last event's number that the reader got. */
     last: after,
+    /** True when the run may wait: it has lost its owner. */
+    mayWait: false,
     /** True when the run has ended or was erased: no event will come that is not in the log now. */
     hasEnded: false,
     notify,
     receive(message: FeedMessage): void {
       if ("upTo" in message) {
+        inbox.mayWait ||= message.upTo >= Number.MAX_SAFE_INTEGER;
         if (message.upTo > (items.at(-1)?.id ?? inbox.last)) readLog();
         if (message.status === undefined || !statuses) return;
         put({ body: message.status });
@@ -177,7 +185,9 @@ function createInbox(after: number, { pauses, statuses }: { pauses: boolean; sta
     },
     check(head: RunHead | undefined): void {
       inbox.hasEnded = !head || head.ended;
-      if (inbox.hasEnded || (head && (head.lastSeq > inbox.last || (pauses && head.waits)))) readLog();
+      const waits = pauses && head?.waitsFor !== undefined;
+      inbox.mayWait ||= waits;
+      if (inbox.hasEnded || waits || (head && head.lastSeq > inbox.last)) readLog();
     },
     take(): Followed[] {
       const taken = items;

@@ -24,7 +24,7 @@ export interface Answer {
 
 /**
  * The agent loop: model turns and their calls, until the model answers. Each step is stored before the next one begins, so that
- * another process can continue from the stored state after a crash. Undefined when calls wait for an approval. Throws `RunFailure`.
+ * another process can continue from the stored state after a crash. Undefined when the run waits for calls. Throws `RunFailure`.
  */
 export async function converse(state: RunState, active: ActiveRun): Promise<Answer | undefined> {
   const { journal } = active;
@@ -130,13 +130,13 @@ function refused({ refusal = "" }: Pick<ModelTurn, "refusal">): RunFailure {
   return new RunFailure("model_refused", `The model refused to answer${reason === "" ? "" : `: ${reason}`}`);
 }
 
-/** Completes calls that an earlier owner had begun. True when calls wait for an approval. */
+/** Completes calls that an earlier owner had begun. True when the run waits for calls. */
 async function settlePending(state: RunState, active: ActiveRun): Promise<boolean> {
   const last = state.turns.at(-1);
   return last !== undefined && (await settle(state, callsOf(state, last.step), active, { resumed: true }));
 }
 
-/** True when calls wait for an approval. */
+/** True when the run waits for calls. */
 async function runCalls(state: RunState, turn: ModelTurn, active: ActiveRun): Promise<boolean> {
   // Followers were shown this text as the beginning of an answer. Together with calls, it is a thought.
   if (turn.text !== "" && !state.respond) active.journal.live({ type: "deltaReset" });

@@ -1,6 +1,6 @@
 import { clearTimer, monotonicMs, setInterval, setTimeout } from "@patchbay/kit/time";
 import { isJsonObject, type JsonValue } from "@patchbay/kit";
-import type { Bus } from "../../ports/bus.ts";
+import { type Bus, DUE } from "../../ports/bus.ts";
 import type { RunRecord } from "../../ports/records.ts";
 import { type NewRun, type StartedRun, StoreUnavailable } from "../../ports/store/run-store.ts";
 import { ServiceError } from "../../ports/service-error.ts";
@@ -9,9 +9,6 @@ import { cancelled, HandedOver, timedOut } from "../run-failure.ts";
 import { createClaims } from "./claims.ts";
 import { createLeases, type Leases } from "./leases.ts";
 import { type AtHand, type Outcome, runToEnd } from "./run-to-end.ts";
-
-/** The bus subject for decisions on approvals; its bodies are run ids. */
-export const DECIDED = "decided";
 
 const POLL_MS = 1_000;
 const LEASE_WATCH_MS = 1_000;
@@ -57,7 +54,7 @@ export class Executor {
     };
     this.#claims = createClaims(host, context);
     this.#open.use(bus.subscribe("cancel", (runId) => this.#cancelHere(runId)));
-    this.#open.use(bus.subscribe(DECIDED, () => void this.#wake()));
+    this.#open.use(bus.subscribe(DUE, () => void this.#wake()));
     this.#open.use(bus.subscribe("waiting", (body) => this.#runWaits(body)));
     // A replica that stops has released its leases: claim its runs now instead of at the next poll.
     this.#open.use(

@@ -51,13 +51,13 @@ export interface AtHand {
   segment?: Segment;
 }
 
-/** How the work on a run ended here. `waits`: for an approval. `left`: its end could not be stored. */
+/** How the work on a run ended here. `waits`: for an approval or a detached function. `left`: its end could not be stored. */
 export type Outcome = "ended" | "waits" | "moved" | "left";
 
 const ALARMING: ReadonlySet<RunErrorCode> = new Set(["internal", "crash_loop"]);
 
 /**
- * Works on a leased run up to its last event, and stores that, or until it waits for an approval. Never rejects. Every
+ * Works on a leased run up to its last event, and stores that, or until it waits. Never rejects. Every
  * error ends the run, except a lost lease and a hand-over: then the next owner continues the run.
  */
 export async function runToEnd(
@@ -116,7 +116,7 @@ async function work(run: RunRecord, atHand: AtHand, active: ActiveRun): Promise<
       const answer = await converse(begun, { ...active, journal: shown });
       if (!answer) {
         await journal.write({ wait: { remainingMs: active.remainingMs(), heldBy: begun.heldBy } });
-        log.info("run waits for an approval");
+        log.info("run waits");
         return "waits";
       }
       entry = answer.last;
@@ -135,7 +135,11 @@ async function work(run: RunRecord, atHand: AtHand, active: ActiveRun): Promise<
     const closed = await closeApprovals(run.runId, progress, active);
     await journal.write(finish(run, progress, ending, detail, withDecisions(entry, closed)));
     const { code } = ending.result;
-    for (const call of openCalls(progress)) if (code) observer.callInterrupted(call, code);
+    for (const call of openCalls(progress)) {
+      if (code) observer.callInterrupted(call, code);
+      const { callId, instanceId, runsUntil } = call;
+      if (runsUntil !== undefined) active.gateway.stop({ agentId: run.agentId, callId, instanceId: instanceId! });
+    }
     observer.ended(ending.result, progress);
     segment?.result(ending.result);
     return "ended";
