@@ -56,5 +56,5 @@ function readRole(declared: unknown, name: string, { names, where }: { names: re
   const isFit = typeof description === "string" && description !== "" && description.length <= LIMITS.labelUnits;
   if (description !== undefined && !isFit)
     throw new DefinitionError(`${of}: description must have 1 to ${LIMITS.labelUnits} characters, or be absent.`);
-  return present({ includes: included && [...new Set(included)], description: description as string | undefined });
+  return present({ includes: included && [...new Set(included)], description });
 }

@@ -1,5 +1,5 @@
 import { isoTime } from "@patchbay/kit";
-import { actsAs, type FunctionManifest } from "@patchbay/protocol";
+import { actsAs, type FunctionManifest, type Inclusions } from "@patchbay/protocol";
 import { roleOfColumn } from "@patchbay/access";
 import type { AccessMatrix } from "@patchbay/protocol/console";
 import { accessUse } from "@patchbay/server/accounts/access-use";
@@ -48,10 +48,7 @@ export function accessRoutes({ store, queries, gateway, limits, adminOf }: Acces
         roles,
         rolesOmitted: named.omitted,
         defaultRole: manifest.defaultRole ?? null,
-        inclusions: named.roles.flatMap((role) => {
-          const includes = [...actsAs(role, manifest.roleOptions)].filter((one) => one !== role);
-          return includes.length === 0 ? [] : [{ role: indexes.get(role)!, includes: indexesOf(includes, indexes) }];
-        }),
+        inclusions: inclusionsOf(named.roles, manifest.roleOptions, indexes),
         functions: manifest.functions.map((fn) => ({
           name: fn.name,
           effect: fn.effect,
@@ -126,6 +123,12 @@ type Indexes = ReadonlyMap<string | null, number>;
 
 const indexesOf = (roles: readonly string[], indexes: Indexes): number[] =>
   roles.flatMap((role) => indexes.get(role) ?? []);
+
+const inclusionsOf = (roles: readonly string[], inclusions: Inclusions | undefined, indexes: Indexes) =>
+  roles.flatMap((role) => {
+    const includes = [...actsAs(role, inclusions)].filter((one) => one !== role);
+    return includes.length === 0 ? [] : [{ role: indexes.get(role)!, includes: indexesOf(includes, indexes) }];
+  });
 
 /** Each function's cases, with the decided roles by verdict. */
 function casesOf(functions: readonly FunctionManifest[], indexes: Indexes) {

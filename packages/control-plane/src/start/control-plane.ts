@@ -99,26 +99,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
   const ofAdmins = { store, tiers, prices: providers?.prices, agentChanged: core.gateway.agentChanged };
   const adminOf = (by?: string) => createAdmin({ ...ofAdmins, models: core.models, by });
   const app = createHttpApp(deps);
-  if (settings.console) {
-    const { days: retentionDays, auditDays, usageDays } = settings.retention;
-    mountConsole(app, {
-      ...deps,
-      prefix: settings.prefix,
-      ...present({ consoleFiles: settings.consoleFiles }),
-      store,
-      engine: store.engine,
-      gateway: core.gateway,
-      models: core.models,
-      tiers,
-      access,
-      closing: draining.signal,
-      retentionDays,
-      auditDays,
-      usageDays,
-      adminOf,
-      databaseOption: databaseOption(settings.database),
-    });
-  }
+  if (settings.console) mountConsole(app, { ...deps, ...consoleDeps(settings, { resources, core }), access, adminOf });
   const handlers = createHandlers({
     app,
     upgrade: core.gateway.handleUpgrade,
@@ -239,6 +220,24 @@ function httpDeps(
         () => false,
       );
     },
+  };
+}
+
+function consoleDeps(settings: Settings, { resources, core }: { resources: Resources; core: Core }) {
+  const { consoleFiles, prefix, tiers, retention, database } = settings;
+  const { store } = resources;
+  return {
+    ...present({ consoleFiles }),
+    prefix,
+    store,
+    engine: store.engine,
+    gateway: core.gateway,
+    models: core.models,
+    tiers,
+    retentionDays: retention.days,
+    auditDays: retention.auditDays,
+    usageDays: retention.usageDays,
+    databaseOption: databaseOption(database),
   };
 }
 

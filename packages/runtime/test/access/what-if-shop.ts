@@ -90,7 +90,7 @@ export function shop(planted: Planted = {}): Service {
     defineFunction({ ...of("wipe_data"), effect: "destructive", input: z.object({}), roles: wipers }),
     defineFunction({ ...of("list_hours"), effect: "read", input: z.object({}), roles: hours }),
   ].filter(({ manifest }) => manifest.name !== without);
-  return defineService<Schema | undefined, string>({
+  return defineService<Schema | undefined>({
     name: "shop",
     roles: ["customer", "support", "manager", "intern"],
     functions,
