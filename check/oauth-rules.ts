@@ -2,6 +2,8 @@ import type { Promised } from "../test/faults/promises/promise.ts";
 
 const RESOURCE = "test/contract/oauth-resource.test.ts";
 const KEYLESS = "test/contract/keyless.test.ts";
+const SIGN_IN = "test/system/sign-in.test.ts";
+const PROGRAMS = "test/system/sign-in-programs.test.ts";
 const RULES = "packages/server/test/accounts/token-rules.test.ts";
 
 const without = "a request without a token gets a challenge without an error code";
@@ -67,6 +69,7 @@ export const OAUTH_RULES: readonly Promised[] = [
     tests: {
       [RESOURCE]: "a token for another resource is refused, and one for several is accepted",
       [RULES]: "%s, with a key and without: %j where one is set, else %j",
+      [SIGN_IN]: "a token for the MCP endpoint of one agent does not open another",
     },
   },
   {
@@ -92,6 +95,11 @@ export const OAUTH_RULES: readonly Promised[] = [
       "RFC 9728, 3.3: the resource MUST be the address that the client requested, else clients refuse the metadata.",
     tests: {
       [RESOURCE]: "the resource in the metadata is the address that the client requested",
+      [SIGN_IN]: "the OAuth client of %s signs in and calls the functions of its role",
+      [PROGRAMS]: [
+        "mcp-remote signs in and passes on the calls of its user",
+        "the command line of the MCP Inspector signs in and calls a function of the role",
+      ],
     },
   },
   {

@@ -28,8 +28,15 @@ export interface ClientOptions {
   /** Service address, such as `https://patchbay.example.com`. */
   baseUrl: string;
   agentId: string;
-  /** The agent's API key. Leave it out only where your proxy adds it: the key holder states the role. */
+  /**
+   * The agent's API key. Leave it out only with a `token`, or where your proxy adds it: the key holder states the role.
+   */
   apiKey?: string | undefined;
+  /**
+   * Your identity provider's token as the whole credential, for agents whose callers need no key. A function is called for
+   * each request, so that it can replace a token before it expires. Not with `apiKey` or `callerToken`.
+   */
+  token?: string | (() => string | Promise<string>) | undefined;
   /**
    * Returns your identity provider's token that proves the caller. Called for each request, so that it can replace a
    * token before it expires. Default: none.

@@ -40,6 +40,38 @@ test("the token of the caller goes with each request, a new one where it changes
   expect(service.requests.map(({ headers }) => headers["x-patchbay-caller"])).toEqual(["token-1", "token-2"]);
 });
 
+test("a token is sent as the only credential, a new one where it changes", async () => {
+  await using service = await startFakeService([json(200, answer), json(200, answer), json(200, answer)]);
+  let count = 0;
+  const options = { baseUrl: service.url, agentId: "agt 1" };
+  const client = createClient({ ...options, token: async () => `token-${++count}` });
+
+  await client.query({ query: "Which are late?" });
+  await client.query({ query: "And which are lost?" });
+  await createClient({ ...options, token: "token-3" }).query({ query: "Thanks" });
+
+  const sent = service.requests.map(({ headers }) => headers);
+  expect(sent.map(({ authorization }) => authorization)).toEqual([
+    "Bearer token-1",
+    "Bearer token-2",
+    "Bearer token-3",
+  ]);
+  expect(sent.flatMap((headers) => [headers["x-api-key"], headers["x-patchbay-caller"]])).toEqual(
+    sent.flatMap(() => [undefined, undefined]),
+  );
+});
+
+test("a token that a key would make useless, or that no header can carry, is refused", async () => {
+  for (const more of [{ apiKey: "service_live_x" }, { callerToken: () => "eyJ" }])
+    expect(() => createClient({ baseUrl: "http://127.0.0.1:1", agentId: "agt_1", token: "eyJ", ...more })).toThrow(
+      "leave out apiKey and callerToken",
+    );
+  const spaced = createClient({ baseUrl: "http://127.0.0.1:1", agentId: "agt_1", token: "secret secret" });
+  const error = String(await failure(spaced.query({ query: "hi" })));
+  expect(error).toMatch(/^TypeError: The token contains/);
+  expect(error).not.toContain("secret");
+});
+
 test("options of a query become its headers", async () => {
   await using service = await startFakeService([json(200, answer)]);
 
