@@ -17,15 +17,15 @@ interface PackageJson {
   name: string;
   private?: boolean;
   exports: Record<string, string>;
-  publishConfig?: { exports: Record<string, { types: string }> };
+  publishConfig?: { exports: Record<string, { types: { default: string } }> };
 }
 
 const readPackage = (name: string): PackageJson =>
   JSON.parse(readFileSync(join(PACKAGES, name, "package.json"), "utf8")) as PackageJson;
 
 /**
- * Copies the declarations that the package's entries reach into `dist`, those of private packages into `dist/private`. The
- * other modules' would only be read by mistake.
+ * Copies the declarations that the package's entries reach into `dist`, those of private packages into `dist/private`, each also as
+ * CommonJS. The other modules' would only be read by mistake.
  */
 export function copyTypes(own: string): void {
   const { name, publishConfig } = readPackage(own);
@@ -51,6 +51,7 @@ export function copyTypes(own: string): void {
     );
     mkdirSync(dirname(to), { recursive: true });
     writeFileSync(to, text);
+    writeFileSync(to.replace(/ts$/, "cts"), asCommonJs(text));
     return to;
   };
   const placeOf = (path: string): string => {
@@ -58,8 +59,18 @@ export function copyTypes(own: string): void {
     return join(dist, ...(of === own ? [] : ["private", of]), ...rest);
   };
   for (const { types } of Object.values(publishConfig!.exports))
-    copy(join(own, COMPILED, types.replace("./dist/", "")));
+    copy(join(own, COMPILED, types.default.replace("./dist/", "")));
 }
+
+/** Libraries without declarations for CommonJS, of which declarations here only import types. */
+const MODULES_ONLY = ["jose"];
+
+/** A copy for modules that `require` the package: the compiler takes a declaration for what its file name says. */
+const asCommonJs = (text: string): string =>
+  text.replaceAll(IMPORTED, (whole, before: string, id: string) => {
+    if (MODULES_ONLY.includes(id)) return `${whole} with { "resolution-mode": "import" }`;
+    return id.startsWith(".") ? `${before}"${id.replace(/\.[jt]s$/, ".cjs")}"` : whole;
+  });
 
 /** The module of an import, an export or an `import()` type. */
 const IMPORTED = /((?:\bfrom|\bimport) ?\(?)"([^"]+)"/g;

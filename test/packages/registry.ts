@@ -89,6 +89,8 @@ export async function startRegistry(): Promise<Registry> {
 
   // npm publishes only with a token, of whatever value.
   await writeFile(join(folder, ".npmrc"), `${url.slice("http:".length)}/:_authToken=local\n`);
+  // Where the folder above has one, npm would read the `.npmrc` there.
+  await writeFile(join(folder, "package.json"), "{}");
   const packed = join(folder, "packages");
   for (const tarball of await packAll(packed))
     await npm(folder, "publish", tarball, "--registry", url, "--loglevel=error");

@@ -6,8 +6,10 @@ import { createProject, type Project } from "./project.ts";
 const registry = inject("registry");
 
 const MODULES = {
-  nodenext: ["--module", "nodenext"],
-  bundler: ["--module", "preserve", "--moduleResolution", "bundler"],
+  nodenext: ["--module", "nodenext", "all.ts"],
+  bundler: ["--module", "preserve", "--moduleResolution", "bundler", "all.ts"],
+  // Before `nodenext` allowed it, CommonJS could import only what has declarations for CommonJS.
+  "node16, CommonJS": ["--module", "node16", "all.cts"],
 };
 const TSC = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
 const STRICT = ["--noEmit", "--strict", "--target", "es2022", "--types", "node"];
@@ -15,6 +17,7 @@ const STRICT = ["--noEmit", "--strict", "--target", "es2022", "--types", "node"]
 const FUNCTIONS = [
   "@patchbay/functions",
   "@patchbay/functions/access",
+  "@patchbay/functions/conformance",
   "@patchbay/functions/sources",
   "@patchbay/functions/testing",
 ];
@@ -42,8 +45,8 @@ describe.skipIf(registry === null)("declarations", () => {
 
   async function compile(packages: string[], ...options: string[]): Promise<string> {
     const lines = packages.map((name, index) => `export * as a${index} from "${name}";`);
-    await project.write("all.ts", lines.join("\n"));
-    const { stdout, stderr } = await project.run(process.execPath, TSC, ...STRICT, ...options, "all.ts");
+    for (const file of ["all.ts", "all.cts"]) await project.write(file, lines.join("\n"));
+    const { stdout, stderr } = await project.run(process.execPath, TSC, ...STRICT, ...options);
     return stdout + stderr;
   }
 
@@ -67,8 +70,18 @@ describe.skipIf(registry === null)("declarations", () => {
     });
   });
 
+  test("a service in CommonJS compiles and runs", async () => {
+    await project.write("service.cts", SERVICE);
+    const options = ["--strict", "--target", "es2022", "--types", "node", "--module", "node16", "--outDir", "built"];
+    const { stdout } = await project.run(process.execPath, TSC, ...options, "service.cts");
+    expect(stdout).toBe("");
+
+    const { stdout: printed, stderr } = await project.run(process.execPath, "built/service.cjs");
+    expect(printed, stderr).toBe('{"ok":true,"value":"Hello, Ann!"}\n');
+  });
+
   test("are shipped only if an entry reaches them", async () => {
-    const listing = [...STRICT, ...MODULES.nodenext, "--listFilesOnly", "all.ts"];
+    const listing = [...STRICT, ...MODULES.nodenext, "--listFilesOnly"];
     const { stdout } = await project.run(process.execPath, TSC, ...listing);
     // pnpm keeps a copy of a package for each set of its peers.
     const inPackage = (files: string[]) =>
@@ -81,3 +94,20 @@ describe.skipIf(registry === null)("declarations", () => {
     expect(shipped).toEqual(inPackage(stdout.split("\n")));
   });
 });
+
+const SERVICE = `
+import { defineFunction, defineService } from "@patchbay/functions";
+import { callAs } from "@patchbay/functions/testing";
+import { z } from "zod";
+const greet = defineFunction({
+  name: "greet",
+  description: "Greets a person by name.",
+  input: z.object({ name: z.string() }),
+  roles: ["staff"],
+  effect: "read",
+  handler: ({ name }) => "Hello, " + name + "!",
+});
+const service = defineService({ name: "desk", functions: [greet] });
+const call = { role: "staff", functionName: "greet", input: { name: "Ann" } };
+void callAs(service, call).then((outcome) => console.log(JSON.stringify(outcome)));
+`;
