@@ -5,6 +5,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { callFrame, startFakeControlPlane } from "@patchbay/test-support/fake-control-plane";
+import { dialGateway, helloFrom } from "@patchbay/test-support/fake-runtime";
 import { until } from "@patchbay/test-support/inbox";
 import { expect, test } from "vitest";
 import { launchRuntime } from "../src/runtime-child.ts";
@@ -48,6 +49,21 @@ test("dev --inspect opens a debugger in the process with the handlers, and again
   await writeFile(file, `${serviceSource()}// changed\n`);
 
   expect((await targetAt(port, (id) => id !== first.id)).url).toContain("runtime-process");
+});
+
+test("dev --inspect keeps the connection of functions that wait at a breakpoint", async () => {
+  await using folder = await temporaryFolder();
+  await writeFile(join(folder.path, "service.ts"), serviceSource());
+  await using dev = startCommand(["dev", "--port", "0", "--json", `--inspect=${await freePort()}`], {
+    cwd: folder.path,
+  });
+  const { baseUrl, runtimeKey } = JSON.parse(await dev.seen(READY)) as Record<"baseUrl" | "runtimeKey", string>;
+
+  const runtime = dialGateway(Number(new URL(baseUrl).port), { Authorization: `Bearer ${runtimeKey}` });
+  runtime.socket.once("open", () => runtime.send(helloFrom("other")));
+
+  expect((await runtime.next("welcome")).heartbeatMs).toBe(3_600_000);
+  runtime.socket.terminate();
 });
 
 test("dev ends when the process that started it has ended", async () => {

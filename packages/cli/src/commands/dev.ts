@@ -130,7 +130,7 @@ async function announce(service: Announced, file: string, { json, watch }: DevOp
 }
 
 async function startPlane(options: DevOptions, observe: Observer): Promise<ControlPlane> {
-  const { dataDir, record, replay } = options;
+  const { dataDir, record, replay, inspect } = options;
   requireDatabase({ dataDir }, { mayCreate: true });
   makeDataFolder(dataDir);
   const environment = readEnvironment();
@@ -145,6 +145,8 @@ async function startPlane(options: DevOptions, observe: Observer): Promise<Contr
     ...(record !== undefined && { wrapModel: recordTo(record) }),
     ...(replay !== undefined && { model: replayFrom(replay) }),
     local: true,
+    // A process at a breakpoint answers no ping. One that has ended closes its connection.
+    ...(inspect !== undefined && { heartbeatMs: 3_600_000, reconnectMs: 12_500 }),
     // A development receiver is a process on the same machine.
     webhookNetworks: ["127.0.0.0/8", "::1"],
     log,
