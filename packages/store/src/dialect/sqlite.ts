@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { wallMs } from "@patchbay/kit/time";
 import { sql } from "kysely";
 import type { Clock } from "@patchbay/engine/ports/clock";
 import { createPrivateFile, refuseUnfinishedRestore } from "./sqlite-files.ts";
@@ -13,12 +14,15 @@ import type { StoreDialect } from "../engine.ts";
 /** SQLite's own waiting, only while the database is opened. Later statements wait without blocking the event loop. */
 const OPENING_TIMEOUT_MS = 5000;
 
-/** Opens the embedded database. A `clock` replaces SQLite's clock, which is the machine's. */
+/**
+ * Opens the embedded database. A `clock` replaces SQLite's clock, which is the machine's. A database in memory has the process's
+ * clock, so that a test that replaces `Date` has one time.
+ */
 export function sqliteDialect(
   path: string,
-  options: { clock?: Clock | undefined; busyTimeoutMs?: number; readOnly?: boolean } = {},
+  options: { clock?: Pick<Clock, "now"> | undefined; busyTimeoutMs?: number; readOnly?: boolean } = {},
 ): StoreDialect {
-  const { clock, busyTimeoutMs = 5000, readOnly = false } = options;
+  const { clock = path === MEMORY ? { now: wallMs } : undefined, busyTimeoutMs = 5000, readOnly = false } = options;
   const database = openDatabase(path, readOnly);
   const reader = path === MEMORY ? undefined : new DatabaseSync(path, { readOnly: true, timeout: 0 });
   const now = clock && (() => Math.trunc(clock.now()));
