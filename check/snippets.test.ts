@@ -24,6 +24,7 @@ const ASSUMED: Record<string, string> = {
   "packages/client/README.md": ENVIRONMENT,
   "packages/functions/README.md": ENVIRONMENT,
   "docs/guides/approval.md": EMBEDDED,
+  "docs/guides/debugging.md": EMBEDDED,
   "docs/guides/chat.md":
     "declare function sessionOf(request: Request): Promise<{ role: string; customerId: string } | undefined>;",
   "docs/guides/data-flow.md": EMBEDDED,
@@ -136,6 +137,53 @@ test("the function in README.md refunds an order once, and names one that it doe
   const refund = () => callAs(service, { functionName: "refund_order", role: "support", input });
   expect(await refund()).toEqual({ ok: true, value: { refundedUsd: 25, reason: "late" } });
   expect(await refund()).toMatchObject({ ok: false, message: "order not found" });
+});
+
+test("the functions in docs/guides/files.md read the caller's upload, and store bytes from base64", async () => {
+  const service = await serviceOf("docs/guides/files.md");
+  const call = (functionName: string, input: JsonObject, context: JsonObject = { customerId: "ada" }) =>
+    callAs(service, { functionName, role: "customer", input, context });
+  expect(await call("read_upload", { uploadId: "up_1" })).toMatchObject({ value: { text: "article,pieces\nA1,3\n" } });
+  for (const context of [{}, { customerId: "ben" }])
+    for (const uploadId of ["up_1", "up_2"])
+      expect(await call("read_upload", { uploadId }, context)).toMatchObject({ code: "denied" });
+
+  const png = Buffer.from("\x89PNG\r\n", "latin1");
+  const stored = await call("store_signature", { png: png.toString("base64") });
+  expect(stored).toEqual({ ok: true, value: { uploadId: "signature", sizeBytes: png.length } });
+  expect(await call("store_signature", { png: "no base64" })).toMatchObject({ code: "invalid_arguments" });
+  expect(await call("store_signature", { png: "R0lG" })).toMatchObject({ message: "The image is not a PNG." });
+});
+
+test("the function in docs/guides/dates.md finds the visits of a day in the caller's time zone", async () => {
+  const service = await serviceOf("docs/guides/dates.md");
+  const visitsOn = async (day: string, timeZone?: string) => {
+    const context = timeZone === undefined ? {} : { timeZone };
+    const outcome = await callAs(service, { functionName: "list_visits", role: "staff", input: { day }, context });
+    return outcome.ok ? (outcome.value as { visitId: string }[]).map(({ visitId }) => visitId) : outcome.code;
+  };
+  expect(await visitsOn("2026-03-28")).toEqual(["V1"]);
+  expect(await visitsOn("2026-03-29")).toEqual(["V2"]);
+  expect(await visitsOn("2026-03-28", "America/New_York")).toEqual(["V1", "V2"]);
+  expect(await visitsOn("29 March")).toBe("invalid_arguments");
+});
+
+test("the debugging page has a service that runs, and the launch file of a new service", async () => {
+  const service = await serviceOf("docs/guides/debugging.md");
+  const call = (article: string) =>
+    callAs(service, { functionName: "get_stock", role: "warehouse", input: { article } });
+  expect(await call("A1")).toEqual({ ok: true, value: { pieces: 3, shelf: "4b" } });
+  expect(await call("A2")).toMatchObject({ code: "function_failed", message: "There is no article A2." });
+
+  const page = readFileSync(join(root, "docs/guides/debugging.md"), "utf8");
+  expect(/```json\n(.*?)```/s.exec(page)![1]).toBe(
+    readFileSync(join(root, "packages/create/template/launch.json"), "utf8"),
+  );
+});
+
+test("the page about time in tests contains the test file that runs", () => {
+  const [{ code }] = blocksOf("docs/guides/mocked-time.md") as [{ code: string }];
+  expect(code).toBe(readFileSync(join(root, "packages/functions/test/mocked-time.test.ts"), "utf8"));
 });
 
 test("a snippet with a wrong type is found", async () => {
