@@ -3,6 +3,7 @@ import type { RunDetail } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { until } from "@patchbay/test-support/inbox";
+import { mcpClient } from "@patchbay/test-support/mcp-client";
 import { readAlong } from "@patchbay/test-support/reader";
 import { parseSse } from "@patchbay/test-support/sse";
 import { callThenAnswer, startStandIn } from "@patchbay/test-support/providers";
@@ -201,4 +202,30 @@ test.for(engines)("%s: the run of a client that asked for it is cancelled when i
 
   await until(() => shop.begun[0]!.signal.aborted, "the handler's abort");
   expect(await shop.run(runId)).toMatchObject({ status: "cancelled" });
+});
+
+test.for(engines)("%s: MCP clients wait for progress and the result, OpenAI clients do not", async ([, open]) => {
+  await using shop = await startShop(open);
+  if (!shop) return;
+  const { replicas, first } = shop;
+  const { agentId } = replicas;
+  const { url, admin } = replicas.planes[0]!;
+  const { apiKey } = await admin.createKey({ agentId });
+  await using client = await mcpClient({ url, agentId, apiKey }, { headers: { "X-Patchbay-Role": "clerk" } });
+  const seen: unknown[] = [];
+  const called = client.callTool(
+    { name: "export_orders", arguments: {} },
+    { onprogress: (progress) => void seen.push(progress) },
+  );
+  await until(async () => shop.begun.length === 1, "the handler");
+  shop.step();
+  await until(async () => seen.length > 0, "the progress");
+  const body = { model: `${agentId}:clerk`, messages: [{ role: "user", content: "Export" }] };
+  const asked = await first().post(`/agents/${agentId}/v1/chat/completions`, body);
+  expect([asked.status, await asked.json()]).toEqual([
+    409,
+    { error: expect.objectContaining({ code: "call_running", message: "Waiting for a function" }) },
+  ]);
+  shop.end();
+  expect(await called).toMatchObject({ content: [{ type: "text", text: JSON.stringify({ rows: 10 }) }] });
 });

@@ -205,9 +205,13 @@ async function follow(call: Call, run: RunHandle, question: OpenQuestion | undef
   await using progress = progressOf(request.deps, run, ctx, over);
   const replied =
     question &&
-    (await runs.result(run, { signal: AbortSignal.any([over, question.dismissed]), waitMs: questions.REPLY_MS }));
+    (await runs.result(run, {
+      signal: AbortSignal.any([over, question.dismissed]),
+      waitMs: questions.REPLY_MS,
+      pauses: "approval",
+    }));
   // Undefined if the question was dismissed after a decision elsewhere: the run continues.
-  const answer = replied ?? (await runs.result(run, { signal: over }));
+  const answer = replied ?? (await runs.result(run, { signal: over, pauses: "approval" }));
   request.revoked.throwIfAborted();
   if (!answer) {
     if (name !== undefined) await runs.detach(run, name);

@@ -9,9 +9,9 @@ import type { OpenAiError } from "./wire.ts";
 
 /** A run that ended without an answer that its client can use. */
 export class RunEndedError extends Error {
-  readonly code: RunErrorCode | "approval_required";
+  readonly code: RunErrorCode | "approval_required" | "call_running";
 
-  constructor(code: RunErrorCode | "approval_required", message: string) {
+  constructor(code: RunErrorCode | "approval_required" | "call_running", message: string) {
     super(message);
     this.code = code;
   }
@@ -25,6 +25,7 @@ const RUN_STATUS: Partial<Record<RunEndedError["code"], number>> = {
   deadline_exceeded: 504,
   thread_busy: 409,
   approval_required: 409,
+  call_running: 409,
   cancelled: 409,
   insufficient_credits: QUOTA,
   budget_exceeded: QUOTA,
