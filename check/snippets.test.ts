@@ -182,7 +182,7 @@ test("the debugging page has a service that runs, and the launch file of a new s
 });
 
 test("the page about time in tests contains the test file that runs", () => {
-  const [{ code }] = blocksOf("docs/guides/mocked-time.md") as [{ code: string }];
+  const { code } = blocksOf("docs/guides/mocked-time.md")[0]!;
   expect(code).toBe(readFileSync(join(root, "packages/functions/test/mocked-time.test.ts"), "utf8"));
 });
 
