@@ -17,6 +17,7 @@ const ENTRIES = {
   create: ["main", "index"],
   functions: ["index", "access/index", "conformance", "sources", "testing/index"],
   mcp: ["index"],
+  openapi: ["index"],
   "control-plane": ["index", "admin", "sqlite-reader-thread"],
   cli: ["main", "runtime-process", "search-process"],
 };

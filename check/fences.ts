@@ -25,6 +25,7 @@ export const PACKAGES: Allowed = {
   conformance: ["kit", "protocol"],
   functions: ["runtime", "test-kit", "escalation", "conformance"],
   mcp: ["kit", "protocol", "functions"],
+  openapi: ["kit", "schema", "functions"],
   loading: [],
   "access-lab": ["kit", "schema", "protocol", "access", "functions", "loading"],
   cli: ["kit", "protocol", "client", "create", "functions", "control-plane", "loading", "access-lab"],

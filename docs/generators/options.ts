@@ -2,8 +2,9 @@ import { membersOf } from "./doc-comments.ts";
 import type { Section } from "./section.ts";
 
 const SOURCES = "packages/runtime/src";
+const OPENAPI = "packages/openapi/src";
 
-/** The options of the functions package, from the doc comments of its types. */
+/** The options that owners write, from the doc comments of their types. */
 const INTERFACES = {
   "define-function": [
     ["Options of defineFunction", `${SOURCES}/function.ts`, "FunctionOptions"],
@@ -25,6 +26,11 @@ const INTERFACES = {
     ["What onApproval receives", `${SOURCES}/connection/notices.ts`, "ApprovalNotice"],
     ["Waits between attempts", `${SOURCES}/connection/backoff.ts`, "BackoffOptions"],
     ["The connection", `${SOURCES}/connection/connect.ts`, "Connection"],
+  ],
+  openapi: [
+    ["Options of openapiFunctions", `${OPENAPI}/options.ts`, "OpenApiOptions"],
+    ["What override adds to the options of defineFunction", `${OPENAPI}/options.ts`, "OperationOverride"],
+    ["The result", `${OPENAPI}/openapi-functions.ts`, "OpenApiFunctions"],
   ],
 } as const;
 

@@ -18,6 +18,7 @@ export function reference(): Record<string, Section[]> {
     "define-function": optionSections("define-function"),
     "define-service": optionSections("define-service"),
     connect: optionSections("connect"),
+    openapi: optionSections("openapi"),
     cli: cliSections(),
     configuration: variableSections(),
     limits: limitSections(),

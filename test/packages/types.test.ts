@@ -27,6 +27,7 @@ const OTHERS = [
   "@patchbay/control-plane/admin",
   "@patchbay/create",
   "@patchbay/mcp",
+  "@patchbay/openapi",
   "@patchbay/protocol",
   "@patchbay/protocol/arguments-hash",
   "@patchbay/protocol/console",
@@ -61,6 +62,7 @@ describe.skipIf(registry === null)("declarations", () => {
         "@patchbay/control-plane",
         "@patchbay/create",
         "@patchbay/mcp",
+        "@patchbay/openapi",
         "@patchbay/protocol",
       ),
     );

@@ -78,7 +78,7 @@ function defineTools(
     const toOptions = (isPlain: boolean) => toFunction(server, isPlain ? plain : tool, granted, options);
     return [{ name: tool.name, toOptions }];
   });
-  return defineForeign(functions, TERMS, log);
+  return defineForeign(functions, TERMS, log).functions;
 }
 
 /** A tool may have the name of a member that every object inherits. */

@@ -1,5 +1,6 @@
 import { DefinitionError, type JsonObject, type Log } from "@patchbay/functions";
-import type { ForeignOverride } from "@patchbay/functions/sources";
+import { checkForeignOptions, type ForeignOverride } from "@patchbay/functions/sources";
+import { isJsonObject } from "@patchbay/kit";
 
 /** A server in its own process, which speaks over its standard input and output. */
 export interface StdioServer {
@@ -67,23 +68,11 @@ const OPTIONS = ["name", "server", "roles", "override", "lock", "trust", "concur
 
 /** Throws `DefinitionError` for options that would fail later, or grant more than they appear to. */
 export function checkOptions(options: McpOptions): void {
-  const { name, server, roles, trust, concurrency = 1, startTimeoutMs = 1 } = options;
-  if (typeof name !== "string" || !/^[A-Za-z0-9_-]{1,32}$/.test(name))
-    throw new DefinitionError(
-      `mcpFunctions: name must be 1 to 32 of the characters A-Z a-z 0-9 _ -, got ${JSON.stringify(name)}.`,
-    );
-  const must = (holds: boolean, text: string) => {
-    if (!holds) throw new DefinitionError(`MCP server "${name}": ${text}`);
-  };
-  const unknown = Object.keys(options).filter((option) => !OPTIONS.includes(option));
-  must(unknown.length === 0, `unknown option ${unknown.join(", ")}. The options are: ${OPTIONS.join(", ")}.`);
-  must(isObject(server) && "command" in server !== "url" in server, "server must have either a command or a url.");
+  const { name, server, trust, concurrency = 1, startTimeoutMs = 1 } = options;
+  const must = checkForeignOptions("MCP server", options, OPTIONS);
+  must(isJsonObject(server) && "command" in server !== "url" in server, "server must have either a command or a url.");
   if ("url" in server)
     must(/^https?:/.test(urlOf(server, name).href), "server.url must begin with http:// or https://.");
-  must(
-    isObject(roles),
-    'roles is missing. Give the roles of each tool, such as roles: { read_file: ["support"] }; "*" is every other tool.',
-  );
   must(trust === undefined || trust === "annotations", 'trust must be "annotations", or absent.');
   must(
     Number.isInteger(concurrency) && concurrency >= 1 && concurrency <= 1000,
@@ -102,6 +91,3 @@ export function urlOf({ url }: HttpServer, name: string): URL {
     throw new DefinitionError(`MCP server "${name}": server.url is not a URL: ${String(url)}`);
   }
 }
-
-const isObject = (value: unknown): value is object =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { JsonObject } from "@patchbay/kit";
+import { isJsonObject, type JsonObject } from "@patchbay/kit";
 import { DefinitionError, FunctionError } from "./errors.ts";
 import { defineFunction, type FunctionDefinition, type FunctionOptions } from "./function.ts";
 import type { Log } from "./log.ts";
@@ -11,6 +11,28 @@ export type ForeignOptions = FunctionOptions<JsonObject, Schema | undefined, Jso
 
 /** The owner's decisions about one function of another party, in place of its statements. */
 export type ForeignOverride = Partial<Omit<ForeignOptions, "input" | "roles" | "handler" | "reconcile">>;
+
+/**
+ * Checks the options that all sources have. Throws `DefinitionError` for a mistake. The returned function does so unless
+ * something holds.
+ */
+export function checkForeignOptions(kind: string, options: object, known: readonly string[]) {
+  const { name, roles } = options as Readonly<Record<string, unknown>>;
+  const must = (holds: boolean, text: string): void => {
+    if (!holds) throw new DefinitionError(`${kind} ${JSON.stringify(name)}: ${text}`);
+  };
+  must(
+    typeof name === "string" && /^[A-Za-z0-9_-]{1,32}$/.test(name),
+    "name must be 1 to 32 of the characters A-Z a-z 0-9 _ -.",
+  );
+  const unknown = Object.keys(options).filter((option) => !known.includes(option));
+  must(unknown.length === 0, `unknown option ${unknown.join(", ")}. The options are: ${known.join(", ")}.`);
+  must(
+    isJsonObject(roles),
+    'roles is missing. Give the roles of each function, such as roles: { read_file: ["support"] }; "*" is every other function.',
+  );
+  return must;
+}
 
 /** A function as another party describes it. */
 export interface ForeignFunction {
@@ -26,13 +48,21 @@ export interface ForeignFunction {
 /** Largest definition. A function set has at most 1 MiB, and one tool with a long description must not use it up. */
 const DEFINITION_BYTES = 196_608;
 
+/** A function that is not offered. */
+export interface LeftOut {
+  /** Its name at the other party. */
+  readonly name: string;
+  readonly reason: string;
+}
+
 /** Defines functions. Omits one that cannot be a function: the others, and the owner's own functions, still work. */
 export function defineForeign(
   all: readonly ForeignFunction[],
   { kind, part }: Pick<SourceTerms, "kind" | "part">,
   log: Log,
-): FunctionDefinition[] {
+): { functions: FunctionDefinition[]; leftOut: LeftOut[] } {
   const functions = new Map<string, FunctionDefinition>();
+  const leftOut: LeftOut[] = [];
   for (const one of all)
     try {
       const definition = defineFunction(one.toOptions(false));
@@ -47,12 +77,11 @@ export function defineForeign(
       functions.set(name, definition);
     } catch (error) {
       refuseMistake(one.toOptions(true));
-      log.warn(`the ${part} of the ${kind} cannot be a function and is not offered`, {
-        [part]: one.name,
-        reason: error instanceof Error ? error.message : String(error),
-      });
+      const reason = error instanceof Error ? error.message : String(error);
+      log.warn(`the ${part} of the ${kind} cannot be a function and is not offered`, { [part]: one.name, reason });
+      leftOut.push({ name: one.name, reason });
     }
-  return [...functions.values()];
+  return { functions: [...functions.values()], leftOut };
 }
 
 /** Another author's description must not stop the service. An owner's mistake must: throws if `defineFunction` refuses the rest. */

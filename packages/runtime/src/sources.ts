@@ -2,6 +2,7 @@ export { canonicalJson } from "@patchbay/kit";
 export { defaultLog, setDefaultLog } from "./log.ts";
 export { createBackoff } from "./connection/backoff.ts";
 export { readForeignSchema } from "./schema/raw.ts";
+export { dropUnlisted } from "./schema/unlisted.ts";
 
 /**
  * Servers whose tools are service functions: `@patchbay/mcp` and `@patchbay/openapi` register them here, and the commands
