@@ -113,7 +113,7 @@ describe("codes (closed set)", () => {
     expect([...RUN_ERROR_CODES].sort()).toEqual(
       (
         "agent_session_not_found insufficient_credits budget_exceeded provider_not_configured provider_error model_not_allowed model_refused " +
-        "output_limit output_invalid step_limit refused deadline_exceeded cancelled thread_busy approval_required crash_loop internal"
+        "output_limit output_invalid step_limit refused deadline_exceeded cancelled thread_busy approval_required call_running crash_loop internal"
       )
         .split(" ")
         .sort(),
@@ -123,7 +123,7 @@ describe("codes (closed set)", () => {
     expect([...CALL_ERROR_CODES].sort()).toEqual(
       (
         "denied unknown_function invalid_arguments function_failed timed_out outcome_unknown result_too_large call_limit " +
-        "repeated_call approval_required rejected approval_expired cancelled"
+        "repeated_call approval_required rejected approval_expired call_running cancelled"
       )
         .split(" ")
         .sort(),
