@@ -48,8 +48,7 @@ test("of two cancellations at the same time one succeeds", async () => {
   const cancel = () => desk.call("cancel_pending_order", { order_id, reason: "no longer needed" });
   const outcomes = await Promise.all([cancel(), cancel()]);
   expect(outcomes.filter((outcome) => outcome.ok)).toHaveLength(1);
-  expect(outcomes).toContainEqual({
-    ok: false,
+  expect(outcomes.find((outcome) => !outcome.ok)).toMatchObject({
     code: "function_failed",
     message: "non-pending order cannot be cancelled",
   });
