@@ -277,7 +277,11 @@ describe("in the source", () => {
       /encodeFrame\(callFrame\(/,
       ["gateway/src/calls/call-tracker.ts", "gateway/src/peers/remote-call-server.ts"],
     ],
-    ["a call is sent to a runtime", /\.(deliver|recover)\s*\(/, ["engine/src/run/calls/delivery.ts"]],
+    [
+      "a call is sent to a runtime",
+      /\.(deliver|recover)\s*\(/,
+      ["engine/src/run/calls/delivery.ts", "engine/src/run/calls/dispatch.ts"],
+    ],
     [
       "a query becomes a run",
       /\bruns\.start\s*\(/,

@@ -127,7 +127,7 @@ function toFunction(operation: Operation, options: OpenApiOptions, base: string)
         ...present({ output: output ?? (plain ? undefined : described) }),
         input: plain ? { type: "object" } : inputSchema,
         roles: matching(options.roles, operation).at(-1)!,
-        async handler(input: JsonObject, call) {
+        handler: async (input: JsonObject, call) => {
           const request = toRequest(operation, dropUnlisted(inputSchema, input) as JsonObject, base);
           const secrets = await authorize(request, operation, options, call);
           return await send({ ...target, secrets }, request, call);
