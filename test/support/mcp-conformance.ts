@@ -26,7 +26,7 @@ const confirmed = (name: string, more: Parameters<typeof tool>[1] = {}) =>
 const editable = (name: string, properties: object) =>
   confirmed(name, {
     input: { type: "object", properties },
-    approval: { by: ["caller"], edit: Object.keys(properties) as never[] },
+    approval: { by: ["caller"], edit: Object.keys(properties) },
   });
 
 const DEFAULTS = {
