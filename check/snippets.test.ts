@@ -40,6 +40,7 @@ const PARTS = [
   "import { mkdtempDisposableSync }",
   "output: z.object(",
   "roles: [",
+  "roles: {",
 ];
 
 /** The blocks of a page in JavaScript are one program, which a reader continues. */

@@ -33,11 +33,11 @@ export interface ControlPlane {
   /** The port that it listens on; 0 without one. */
   readonly port: number;
   /**
-   * Answers a request of the Fetch API, with or without the prefix in its URL. Hono's context `env` may be the second argument:
-   * sign-in limits then count by the client's address.
+   * Answers a request of the Fetch API. Hono's context `env` may be the second argument: sign-in limits then count by the
+   * client's address.
    */
   readonly fetch: Handlers["fetch"];
-  /** Answers a request of Node's HTTP server, with or without the prefix in its URL. A body parser must not have read its body. */
+  /** Answers a request of Node's HTTP server. A body parser must not have read its body. */
   readonly listener: Handlers["listener"];
   /** For the `upgrade` event of Node's HTTP server. Returns false, and does not touch the socket, if no runtime connects. */
   readonly upgrade: Handlers["upgrade"];
@@ -104,8 +104,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<S
     app,
     upgrade: core.gateway.handleUpgrade,
     log,
-    prefix: settings.prefix,
-    isMounted: settings.port === false,
+    ...(settings.port === false && { mountedAt: settings.prefix }),
     refuse: settings.local ? refuseForeignHosts(settings) : undefined,
   });
   const { connections } = resources.files;

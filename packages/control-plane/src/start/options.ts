@@ -51,8 +51,8 @@ export interface ControlPlaneOptions {
   /** Origins whose pages may call the API. Default none. */
   corsOrigins?: readonly string[];
   /**
-   * Base address that clients use, where it differs from the address that the server listens on. Its path is the prefix of
-   * all routes and of the console.
+   * Base address that clients use, where it differs from the address that the server listens on. A control plane without a
+   * port serves everything below its path; for one with a port, a proxy removes the path.
    */
   publicUrl?: string;
   /** Trust a proxy's X-Forwarded headers. Default false. */
@@ -102,9 +102,6 @@ export type ProviderSettings = Omit<ProviderConfig, "offline"> & { offline?: boo
 /** Options with their defaults. */
 export type Settings = ReturnType<typeof withDefaults>;
 
-/** With such a prefix, a request's path would not show whether a server has removed the prefix. */
-const OWN_PATHS = /^\/(agents?|api|console|functions)(\/|$)/;
-
 export function withDefaults(options: ControlPlaneOptions) {
   const { port = 8787 } = options;
   const publicUrl = options.publicUrl?.replace(/\/+$/, "");
@@ -113,8 +110,10 @@ export function withDefaults(options: ControlPlaneOptions) {
       "A control plane without a port has no address. Set publicUrl to the one at which clients reach it.",
     );
   const prefix = publicUrl === undefined ? "" : new URL(publicUrl).pathname.replace(/^\/$/, "");
-  if (OWN_PATHS.test(prefix))
-    throw new Error(`The control plane serves ${prefix} itself. Choose a publicUrl with another path.`);
+  if (/\/console(\/|$)/.test(prefix))
+    throw new Error(
+      `The path of publicUrl, ${prefix}, contains /console, the path of the console. Choose another path.`,
+    );
   return {
     ...options,
     host: options.host ?? "127.0.0.1",

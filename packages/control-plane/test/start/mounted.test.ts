@@ -53,17 +53,19 @@ async function agentOf(plane: Awaited<ReturnType<typeof start>>, url: string) {
   return (at: string, path: string) => new Request(`${at}/patchbay/agents/${agentId}/${path}`, init);
 }
 
-test("a control plane without a port needs an address, with a path that it does not serve itself", async () => {
+test("a control plane without a port needs an address, whose path does not contain the console's", async () => {
   await expect(start({ publicUrl: undefined as never })).rejects.toThrow("Set publicUrl");
-  for (const path of ["/api", "/console/mine", "/agents", "/agent", "/functions"])
-    await expect(start({ publicUrl: ORIGIN + path })).rejects.toThrow(`serves ${path} itself`);
+  for (const path of ["/console", "/console/mine", "/shop/console"])
+    await expect(start({ publicUrl: ORIGIN + path })).rejects.toThrow(
+      `The path of publicUrl, ${path}, contains /console`,
+    );
   const plane = await start();
   expect([plane.url, plane.port, plane.metricsUrl]).toEqual([`${ORIGIN}/patchbay`, 0, `${ORIGIN}/patchbay/metrics`]);
 });
 
 test.each([
   ["/patchbay/healthz", 200],
-  ["/healthz", 200],
+  ["/healthz", 404],
   ["/patchbay/healthz?probe=1", 200],
   ["/patchbay", 302],
   ["/patchbay?page=1", 302],
@@ -76,6 +78,29 @@ test.each([
 
   expect((await plane.fetch(new Request(ORIGIN + path))).status).toBe(status);
   expect((await fetch(url + path, { redirect: "manual" })).status).toBe(status);
+});
+
+test("a rule of the host for a path holds: the prefix is removed exactly once", async () => {
+  const plane = await start();
+  const url = await serverWith(plane, async (request) => {
+    // As Express does for app.use("/patchbay", …).
+    Object.assign(request, { originalUrl: request.url, url: request.url!.replace(/^\/patchbay/, "") });
+  });
+  expect((await fetch(`${url}/patchbay/healthz`)).status).toBe(200);
+  const twice = await fetch(`${url}/patchbay/patchbay/healthz`);
+  expect([twice.status, await twice.json()]).toMatchObject([404, { code: "not_found" }]);
+});
+
+test("the paths of a publicUrl are not removed from requests to a port, where a proxy has done it", async () => {
+  const plane = await start({ port: 0 });
+  expect((await fetch(`${plane.url}/healthz`)).status).toBe(200);
+  expect((await fetch(`${plane.url}/patchbay/healthz`)).status).toBe(404);
+});
+
+test("a local control plane refuses foreign hosts also by fetch", async () => {
+  const plane = await start({ local: true, publicUrl: "http://127.0.0.1:3000/patchbay" });
+  const status = async (origin: string) => (await plane.fetch(new Request(`${origin}/patchbay/healthz`))).status;
+  expect([await status("http://127.0.0.1:3000"), await status("http://evil.example")]).toEqual([200, 400]);
 });
 
 test("fetch passes the body and the headers on, and streams", async () => {

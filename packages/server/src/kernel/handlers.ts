@@ -1,4 +1,4 @@
-import { STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
+import { type IncomingHttpHeaders, STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { getRequestListener, RequestError } from "@hono/node-server";
 import type { HttpErrorCode } from "@patchbay/protocol";
@@ -13,7 +13,7 @@ export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Bu
 /** What serves the app in an HTTP server, this package's or another one. */
 export interface Handlers {
   /** Answers a request of the Fetch API. `env` has Node's request as `incoming`, and its response as `outgoing`, if there are any. */
-  fetch(request: Request, env?: object): Promise<Response>;
+  fetch(request: Request, env?: unknown): Promise<Response>;
   /** Answers a request of Node's HTTP server. Its body must not have been read. */
   listener(request: IncomingMessage, response: ServerResponse): void;
   /** Takes over the socket of a runtime that connects. Returns false, and does not touch the socket, for every other request. */
@@ -22,58 +22,72 @@ export interface Handlers {
 
 const CONNECT_PATH = "/functions/connect";
 
+/** The parts of a request that decide whether it is refused. */
+type RequestHead = Pick<IncomingMessage, "url" | "headers">;
+
 /**
- * Serves the app, also below a prefix that the server has not removed from the URL. `refuse` returns why a request gets a
- * 400, whatever its path.
+ * Serves the app in an own server, or below a path of another one. `refuse` returns why a request gets a 400, whatever
+ * its path.
  */
 export function createHandlers(options: {
   app: Hono<HttpEnv>;
   upgrade: UpgradeHandler;
   log: Log;
-  /** A path without a slash at its end. Default: none. */
-  prefix?: string | undefined;
-  /** Whether another server calls the handlers. Default false. */
-  isMounted?: boolean;
-  refuse?: ((request: IncomingMessage) => string | undefined) | undefined;
+  /**
+   * Where another server calls the handlers: the path, without a slash at its end, before those of the app. It is removed
+   * exactly once, so that a rule of that server for a path holds for what the app then serves.
+   */
+  mountedAt?: string | undefined;
+  refuse?: ((request: RequestHead) => string | undefined) | undefined;
 }): Handlers {
-  const { app, upgrade, log, prefix = "", isMounted = false } = options;
-  const refusalOf = (request: IncomingMessage): string | undefined =>
+  const { app, upgrade, log, mountedAt } = options;
+  const refusalOf = (request: RequestHead): string | undefined =>
     DOT_SEGMENT.test(request.url ?? "") ? INVALID : options.refuse?.(request);
 
-  /** A path and query without the prefix. */
-  function within(url: string): string {
-    const rest = url.slice(prefix.length);
-    return prefix === "" || !url.startsWith(prefix) || !/^([/?]|$)/.test(rest) ? url : rest.replace(/^(?!\/)/, "/");
+  /** A path and query as the app knows it; undefined if it is outside. */
+  function within(url: string): string | undefined {
+    if (mountedAt === undefined || mountedAt === "") return url;
+    const rest = url.slice(mountedAt.length);
+    return url.startsWith(mountedAt) && /^([/?]|$)/.test(rest) ? rest.replace(/^(?!\/)/, "/") : undefined;
   }
 
-  function answerOf(request: IncomingMessage): typeof app.fetch {
-    if (isMounted && wasRead(request)) return () => alreadyRead(request, log);
+  function answerOf(request: IncomingMessage, path: string | undefined): typeof app.fetch {
+    if (path === undefined) return () => outside(request.headers);
+    if (mountedAt !== undefined && wasRead(request)) return () => alreadyRead(request.headers, log);
     const refusal = refusalOf(request);
-    return refusal === undefined ? app.fetch : () => refused(refusal, request);
+    return refusal === undefined ? app.fetch : () => refused(refusal, request.headers);
   }
+
+  const outside = (headers: IncomingHttpHeaders): Response =>
+    refused(`The control plane serves the paths below ${mountedAt}.`, headers, "not_found");
 
   return {
     async fetch(request, env = {}) {
       const url = new URL(request.url);
+      const headers = { host: url.host, ...Object.fromEntries(request.headers) };
       const path = within(url.pathname);
-      const own = path === url.pathname ? request : new Request(new URL(path + url.search, url), request);
-      return app.fetch(own, env);
+      if (path === undefined) return outside(headers);
+      const refusal = refusalOf({ url: path, headers });
+      if (refusal !== undefined) return refused(refusal, headers);
+      url.pathname = path;
+      return app.fetch(mountedAt ? new Request(url, request) : request, env as object);
     },
 
     listener(request, response) {
-      request.url = within(request.url ?? "");
-      const listener = getRequestListener(answerOf(request), {
+      const path = within(urlOf(request));
+      request.url = path ?? "/";
+      const listener = getRequestListener(answerOf(request, path), {
         // HTTP/1.0 needs no Host header, and load balancers check health without one.
         hostname: "localhost",
         // The faster Request and Response would replace those of the whole process.
-        overrideGlobalObjects: !isMounted,
+        overrideGlobalObjects: mountedAt === undefined,
         errorHandler: (error) => unservable(error, request, log),
       });
       void listener(request, response);
     },
 
     upgrade(request, socket, head) {
-      const url = within(request.url ?? "");
+      const url = within(urlOf(request));
       const { method, headers } = request;
       if (!requestsWebSocket({ method, url, headers })) return false;
       request.url = url;
@@ -85,19 +99,25 @@ export function createHandlers(options: {
   };
 }
 
+/** The request's target. Express and Connect remove the path that they mount a handler at, and store the whole as `originalUrl`. */
+const urlOf = (request: IncomingMessage): string =>
+  "originalUrl" in request && typeof request.originalUrl === "string" ? request.originalUrl : (request.url ?? "");
+
 /** The host's body parser took the body, and left no `rawBody`. */
 const wasRead = (request: IncomingMessage): boolean =>
   request.readableDidRead && !("rawBody" in request && request.rawBody instanceof Buffer);
 
-function alreadyRead(request: IncomingMessage, log: Log): Response {
+function alreadyRead(headers: IncomingHttpHeaders, log: Log): Response {
   const why =
     "The server that the control plane is mounted in has read the request's body. Mount it before body parsers.";
   log.error("request failed", { error: why });
-  return refused(why, request, "internal");
+  return refused(why, headers, "internal");
 }
 
 /** True for the requests that {@link Handlers.upgrade} takes. */
-export function requestsWebSocket(request: Pick<IncomingMessage, "method" | "url" | "headers">): boolean {
+export function requestsWebSocket(
+  request: Pick<IncomingMessage, "method" | "headers"> & { url?: string | undefined },
+): boolean {
   const path = request.url?.split("?", 1)[0];
   return request.method === "GET" && path === CONNECT_PATH && request.headers.upgrade?.toLowerCase() === "websocket";
 }
@@ -111,13 +131,13 @@ const INVALID = "The request's target or Host header is not valid.";
 
 /** Answers requests that no app can handle, for example those with an invalid Host header. */
 function unservable(error: unknown, request: IncomingMessage, log: Log): Response {
-  if (error instanceof RequestError) return refused(INVALID, request);
+  if (error instanceof RequestError) return refused(INVALID, request.headers);
   log.error("request failed", { error: traceOf(error) });
-  return refused("Something went wrong on our side.", request, "internal");
+  return refused("Something went wrong on our side.", request.headers, "internal");
 }
 
-function refused(message: string, request: IncomingMessage, code: HttpErrorCode = "invalid_request"): Response {
-  const requestId = ownRequestId(request);
+function refused(message: string, headers: IncomingHttpHeaders, code: HttpErrorCode = "invalid_request"): Response {
+  const requestId = ownRequestId(headers);
   return new Response(JSON.stringify(errorBody(code, message, requestId)), {
     status: STATUS_OF[code],
     headers: { "Content-Type": "application/json", "X-Request-Id": requestId },
@@ -131,7 +151,7 @@ export function refuseUpgrade(
   code: HttpErrorCode = "not_found",
   message = "Only /functions/connect takes a WebSocket.",
 ): void {
-  const requestId = ownRequestId(request);
+  const requestId = ownRequestId(request.headers);
   const body = JSON.stringify(errorBody(code, message, requestId));
   const status = STATUS_OF[code];
   socket.on("error", () => socket.destroy());
@@ -141,7 +161,7 @@ export function refuseUpgrade(
   );
 }
 
-function ownRequestId({ headers }: IncomingMessage): string {
+function ownRequestId(headers: IncomingHttpHeaders): string {
   const given = headers["x-request-id"];
   return requestIdOf(typeof given === "string" ? given : undefined);
 }
