@@ -20,6 +20,10 @@ const JOINTS = new Set(["and", "then", "but", "or", "also"]);
 const LEADS = new Set(
   "to please kindly now just i we you he she they can could will would should may must shall let lets let's".split(" "),
 );
+/** Words for what the clause before names. */
+const PRONOUNS = new Set(["it", "them"]);
+/** Words before what a thing comes from. */
+const SOURCES = new Set(["from", "by", "of", "in", "at", "with"]);
 /** Deeds whose object is not where they go: "report A to B" asks for B only. */
 const TO_ONLY = new Set(["report"]);
 /** Words of the longest name that a caller writes without quotes. */
@@ -111,8 +115,20 @@ function asksAt(one: Sentence, place: number, deeds: Deeds): boolean {
   if (isRead) return true;
   if (QUESTIONS.has(tokens[0] ?? "")) return false;
   const { deed, at } = deedAt(one, place, deeds);
-  return words.has(deed) && (!TO_ONLY.has(deed) || tokens.slice(at, place).includes("to"));
+  const isAsked = (asked: string): boolean =>
+    words.has(asked) && (!TO_ONLY.has(asked) || tokens.slice(at, place).includes("to"));
+  // "Draft a mail to Carla and send it", but not "Read the mail from Carla and forward it".
+  const isSource = tokens.slice(at, place).some((token) => SOURCES.has(token));
+  return isAsked(deed) || (!isSource && isAsked(deedWithIt(tokens, place)));
 }
+
+/** The deed of a later clause that ends with "it"; empty without such a clause. */
+function deedWithIt(tokens: readonly string[], place: number): string {
+  const at = tokens.findIndex((token, i) => i > place && PRONOUNS.has(token) && isEnd(tokens[i + 1]));
+  return at >= 0 && JOINTS.has(tokens[at - 2] ?? "") ? stemOf(tokens[at - 1]!) : "";
+}
+
+const isEnd = (token: string | undefined): boolean => token === undefined || JOINTS.has(token);
 
 /** The word for the deed that a sentence states before a place: the last deed, or the first word of the last clause. */
 function deedAt({ tokens, names }: Sentence, place: number, { words, verbs }: Deeds): { deed: string; at: number } {
