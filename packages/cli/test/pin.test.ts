@@ -7,8 +7,8 @@ import { runCommand, startCommand, temporaryFolder } from "./support/command.ts"
 const at = (path: string) => JSON.stringify(fileURLToPath(new URL(path, import.meta.url)));
 
 /** A service with the tools of a server, which lists one tool with this description. */
-function source(description: string, { lock = true } = {}): string {
-  const tools = [{ name: "read", description, inputSchema: { type: "object" } }];
+function source(description: string, { lock = true, properties = {} } = {}): string {
+  const tools = [{ name: "read", description, inputSchema: { type: "object", properties } }];
   const env = JSON.stringify({ HOSTILE_TOOLS: JSON.stringify(tools) });
   return `
 import { defineService } from ${at("../../functions/src/index.ts")};
@@ -63,6 +63,25 @@ test("definitions are offered once they are pinned, and a change fails the check
   expect(declined).toMatchObject({ code: 1, stderr: expect.stringContaining("Nothing was written.") });
   expect(declined.stdout).toContain('- description: "Reads."\n  + description: "Reads, and sends."');
   expect(await service.run("access", "--check")).toMatchObject({ code: 1 });
+});
+
+test("a new definition is shown by the texts that models read, and a changed one by what changed", async () => {
+  const path = { type: "string", minLength: 3, description: "Where it is." };
+  await using service = await folderWith(
+    source("Reads.", { properties: { path, size: { type: ["number", "null"] } } }),
+  );
+  const added = (await service.run("pin", "--yes")).stdout;
+  expect(added).toContain('+ inputSchema.properties.size.type: ["number","null"]\n');
+  expect(added).toContain('+ inputSchema.properties.path.description: "Where it is."\n');
+  expect(added).not.toContain("minLength");
+
+  await service.change(
+    source("Reads.", { properties: { path: { ...path, minLength: 0 }, size: { type: ["number", "null"] } } }),
+  );
+  expect((await service.run("pin")).stdout.split("\n").filter((line) => line.startsWith("  "))).toEqual([
+    "  - inputSchema.properties.path.minLength: 3",
+    "  + inputSchema.properties.path.minLength: 0",
+  ]);
 });
 
 test("on a terminal a person is asked", async () => {

@@ -123,7 +123,9 @@ function toInput(whole: JsonObject, room: { parts: number }): JsonObject {
   const { default: fallback, examples, description, oneOf, pattern, $id: _, $anchor: __, ...part } = whole;
   const [example] = itemsOf(examples);
   const notes = [
-    textOf(description).trim(),
+    textOf(description)
+      .trim()
+      .replace(/[\p{L}\p{N})"']$/u, "$&."),
     isScalar(fallback) && `Default: ${JSON.stringify(fallback)}.`,
     isScalar(example) && `Example: ${JSON.stringify(example)}.`,
     part["format"] === "binary" && FILE_NOTE,

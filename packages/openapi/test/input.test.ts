@@ -84,7 +84,7 @@ test("members that the API sets are not in the input, and defaults are the API's
     properties: {
       id: { type: "string", readOnly: true },
       made: { $ref: "#/components/schemas/Time" },
-      state: { type: "string", default: "open", description: "The state.", example: "closed" },
+      state: { type: "string", default: "open", description: "The state", example: "closed" },
     },
     required: ["id", "made", "state"],
   };

@@ -66,13 +66,52 @@ export function describeSource({ kind = "MCP server", name, lockFile }: Function
   return `${kind} ${oneLine(name)}  ${state}`;
 }
 
-/** The sentence, and the changed members before and after: people read a description before models do. */
-function describeDrift({ sentence, before = {}, after = {} }: Drift): string {
-  const lines = (members: object, mark: string, style: "red" | "green") =>
-    Object.entries(members).map(([name, value]) =>
-      paint(style, `  ${mark} ${name}: ${oneLine(visible(JSON.stringify(value)))}`),
-    );
-  return [sentence, ...lines(before, "-", "red"), ...lines(after, "+", "green")].join("\n");
+/** The sentence, and what people read before models do: what changed, or the texts of a definition that is on one side only. */
+function describeDrift({ sentence, before, after }: Drift): string {
+  const [old, current] = [leavesOf(before ?? {}), leavesOf(after ?? {})];
+  const isOneSided = before === undefined || after === undefined;
+  const lines = (leaves: Leaves, others: Leaves, mark: string, style: "red" | "green") =>
+    [...leaves]
+      .filter(([path, text]) => (isOneSided ? isRead(path, leaves) : others.get(path) !== text))
+      .map(([path, text]) => paint(style, oneLine(`  ${mark} ${visible(path)}: ${visible(text)}`)));
+  const unread = isOneSided ? UNREAD.filter((member) => member in { ...before, ...after }) : [];
+  return [
+    sentence,
+    ...lines(old, current, "-", "red"),
+    ...lines(current, old, "+", "green"),
+    ...(unread.length > 0 ? [`  not shown: ${unread.join(", ")}`] : []),
+  ].join("\n");
+}
+
+/** Single values and lists of these, as text, by path. */
+type Leaves = ReadonlyMap<string, string>;
+
+function leavesOf(value: object): Leaves {
+  const leaves = new Map<string, string>();
+  const isNested = (part: unknown): part is object =>
+    typeof part === "object" &&
+    part !== null &&
+    Object.values(part).some((inner) => typeof inner === "object" || !Array.isArray(part));
+  const add = (parts: object, above: string): void => {
+    for (const [name, part] of Object.entries(parts)) {
+      const path = `${above}${name}`;
+      if (isNested(part)) add(part, `${path}.`);
+      else leaves.set(path, JSON.stringify(part));
+    }
+  };
+  add(value, "");
+  return leaves;
+}
+
+/** Members that no model reads. */
+const UNREAD = ["body", "outputSchema", "parameters", "security"];
+/** Of an input schema, texts and choices. */
+const TEXTS = /\.(title|description|default|const|enum|examples)$/;
+
+function isRead(path: string, leaves: Leaves): boolean {
+  if (!path.startsWith("inputSchema.")) return !UNREAD.includes(path.split(".", 1)[0]!);
+  // The type shows that a member exists of which nothing else is said.
+  return TEXTS.test(path) || (path.endsWith(".type") && !leaves.has(path.replace(/type$/, "description")));
 }
 
 /** Unicode format characters are invisible, and a model reads them. */
