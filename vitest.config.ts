@@ -32,7 +32,9 @@ const FULL_SYSTEM = [
   "test/deploy/{nginx-console,nginx-limits,nginx-replicas,nginx-streams,prometheus}.test.ts",
   "test/recovery/{slow,stopped}-readers.test.ts",
 ];
-const FULL_PACKAGES = ["test/packages/{bun-deno,matrix,mounted-next,node-versions,pack,registry,tutorial}.test.ts"];
+const FULL_PACKAGES = [
+  "test/packages/{bun-deno,matrix,mounted-next,node-versions,openai-agents,pack,registry,tutorial}.test.ts",
+];
 
 const project = (name: string, include: string[], exclude: string[] = []) => ({
   extends: true as const,

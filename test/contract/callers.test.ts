@@ -77,12 +77,12 @@ async function begun() {
   await expect.poll(() => statusOf(runId)).toBe("waiting");
   const [approval] = await system.plane.store.approvals.ofRun(runId);
   const asked = await send("/agents/:agent_id/query", { query: `Is it ${SECRET}?`, sessionId });
-  const { threadId: restingId } = (await asked.json()) as { threadId: string };
+  const { threadId: restingId, runId: restingRunId } = (await asked.json()) as { threadId: string; runId: string };
   const call = mcpCall(`${SECRET}-${count}`);
   const left = await (await send(call.path, call.body, call.headers)).text();
   const [leftApprovalId = expect.fail(left)] = /apr_[0-9a-f]+/.exec(left) ?? [];
   const { approvalId, threadId } = approval!;
-  return { runId, threadId, approvalId, chatId, sessionId, restingId, call, leftApprovalId };
+  return { runId, threadId, approvalId, chatId, sessionId, restingId, restingRunId, call, leftApprovalId };
 }
 
 type Begun = Awaited<ReturnType<typeof begun>>;
@@ -166,9 +166,18 @@ const EXPECTED: Record<RouteId, Expected> = {
     hidesFromKey: true,
   },
   listModels: everybody(200),
+  getModel: everybody(404),
   createChatCompletion: {
     headers: ({ restingId }) => ({ "x-patchbay-thread": restingId }),
     body: () => ({ model: system.agentId, messages: [{ role: "user", content: "hi" }] }),
+    statuses: [200, 400, 200],
+  },
+  createResponse: {
+    body: ({ restingRunId }) => ({
+      model: system.agentId,
+      input: "hi",
+      previous_response_id: `resp_${restingRunId}`,
+    }),
     statuses: [200, 400, 200],
   },
   uiStream: { body: decisionIn, statuses: [200, 404, 404] },

@@ -75,8 +75,10 @@ export const EXPECTED: Record<RouteId, Statuses> = {
   checkCall: forKeys(200, 403),
   mcp: forPages(200),
   listModels: forKeys(200),
+  getModel: forKeys(404),
   // A run that fails has no form with the status 200 in OpenAI's API.
   createChatCompletion: forKeys(500),
+  createResponse: forKeys(500),
   uiStream: forPages(200),
   resumeUiStream: forPages(204),
   stopUiStream: forPages(204),

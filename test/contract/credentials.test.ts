@@ -71,6 +71,7 @@ const BODIES: Partial<Record<RouteId, object>> = {
   checkCall: { toolName: "pay", parameters: {} },
   mcp: { jsonrpc: "2.0", id: 1, method: "tools/list" },
   createChatCompletion: { model: "AGENT", messages: [MESSAGE] },
+  createResponse: { model: "AGENT", input: "hi" },
   uiStream: { id: "chat-of-ada", messages: [{ id: "m", ...MESSAGE }] },
   createClientToken: { role: "clerk", expiresInSeconds: 60 },
 };

@@ -18,12 +18,7 @@ type Desk = ReturnType<typeof createTracedService>;
 /** The outcome of each call: `ran`, or its error code. By name, since a denial may arrive before a result. */
 type Fates = Record<string, string>;
 /** The part of a chunk of the AI SDK that contains how a call ended. */
-interface Chunk {
-  type: string;
-  toolCallId?: string;
-  toolName?: string;
-  errorText?: string;
-}
+type Chunk = { type: string; toolCallId?: string; toolName?: string; errorText?: string };
 /** Calls the handlers by one path as a clerk: `look_up` and the denied `wipe_all`. */
 type Way = (desk: Desk) => Promise<Fates>;
 
@@ -44,6 +39,16 @@ async function startWith(desk: Desk | undefined, options: SystemOptions & { scri
       await standIn[Symbol.asyncDispose]();
     },
   };
+}
+
+/** A run of one of OpenAI's APIs. */
+async function completedRun(desk: Desk, api: string, body: object): Promise<Fates> {
+  await using system = await startWith(desk);
+  const { agentId } = system;
+  const response = await system.post(`/agents/${agentId}/v1/${api}`, { model: `${agentId}:clerk`, ...body });
+  await response.text();
+  const detail = await system.get(`/agents/${agentId}/runs/${response.headers.get("x-run-id")}`);
+  return fatesOf(((await detail.json()) as RunDetail).result!.toolInteractions);
 }
 
 /** Every route, by whether a request to it can run functions. Add new routes here. */
@@ -67,15 +72,9 @@ const STARTING = {
     const answer = await system.post(path, undefined, { prefer: "wait=60" });
     return fatesOf(((await answer.json()) as QueryResponse).toolInteractions);
   },
-  createChatCompletion: async (desk) => {
-    await using system = await startWith(desk);
-    const messages = [{ role: "user", content: "hi" }];
-    const path = `/agents/${system.agentId}/v1/chat/completions`;
-    const response = await system.post(path, { model: `${system.agentId}:clerk`, messages });
-    await response.text();
-    const detail = await system.get(`/agents/${system.agentId}/runs/${response.headers.get("x-run-id")}`);
-    return fatesOf(((await detail.json()) as RunDetail).result!.toolInteractions);
-  },
+  createChatCompletion: (desk) =>
+    completedRun(desk, "chat/completions", { messages: [{ role: "user", content: "hi" }] }),
+  createResponse: (desk) => completedRun(desk, "responses", { input: "hi", tools: [{ type: "function" }] }),
   localQueryStream: async (desk) => {
     await using system = await startWith(desk);
     const { events } = await system.local("hi", asClerk);
@@ -108,11 +107,9 @@ const STARTING = {
       const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: {} } };
       const accept = { accept: "application/json, text/event-stream", "x-patchbay-role": "clerk" };
       const answered = await system.post(`/agents/${system.agentId}/mcp`, message, accept);
-      const [{ data }] = parseSse<{ result?: { isError?: boolean }; error?: { message: string } }>(
-        await answered.text(),
-      ) as [{ data: { result?: { isError?: boolean }; error?: { message: string } } }];
+      const [event] = parseSse<{ error?: { message: string } }>(await answered.text());
       // A hidden function is a tool that does not exist.
-      fates[name] = data.error?.message === `Unknown tool: ${name}` ? "unknown_function" : "ran";
+      fates[name] = event?.data.error?.message === `Unknown tool: ${name}` ? "unknown_function" : "ran";
     }
     return fates;
   },
@@ -129,6 +126,7 @@ const HARMLESS: Record<Exclude<RouteId, keyof typeof STARTING>, string> = {
   listThreads: "reads threads",
   getThread: "reads a thread",
   deleteThread: "erases a thread",
+  getModel: "lists names",
   listModels: "reads the names of roles",
   listApprovals: "reads approvals",
   getApproval: "reads an approval",
@@ -244,7 +242,8 @@ test("no harmless route starts a handler", async () => {
 
   for (const { id, method, path } of ROUTES) {
     if (!Object.hasOwn(HARMLESS, id)) continue;
-    const url = path.replace(":agent_id", system.agentId).replace(":run_id", runId).replace(":thread_id", threadId);
+    const ids = path.replaceAll(/:(agent_id|model)/g, system.agentId);
+    const url = ids.replace(":run_id", runId).replace(":thread_id", threadId);
     const body = BODIES[id] === undefined ? {} : { body: BODIES[id] };
     const headers = {
       "content-type": "application/json",

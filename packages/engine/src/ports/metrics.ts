@@ -11,7 +11,14 @@ import type { ModelErrorKind, TokenUsage } from "./model-provider.ts";
 import type { ServiceErrorCode } from "./service-error.ts";
 
 /** A query's endpoint. */
-export type QueryEndpoint = "query" | "query-stream" | "retry" | "local" | "chat-completions" | "ui-stream";
+export type QueryEndpoint =
+  | "query"
+  | "query-stream"
+  | "retry"
+  | "local"
+  | "chat-completions"
+  | "responses"
+  | "ui-stream";
 
 /** The limits on open event streams. */
 export const STREAM_LIMITS = [

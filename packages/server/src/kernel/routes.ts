@@ -35,6 +35,8 @@ export interface Api {
   answerOtherMethod?(exchange: Exchange, methods: readonly string[]): Response | undefined;
   /** Called with a handler's error; returns the error to answer with. May set headers. */
   mapError?(exchange: Exchange, thrown: unknown): unknown;
+  /** The response to an error. Default, also where it returns undefined: the API's error body. */
+  failure?(exchange: Exchange, thrown: unknown): Promise<Response | undefined>;
 }
 
 /** Adds an API's routes to the app. `answerOthers` gets the handler for requests that match no route. */
@@ -79,7 +81,7 @@ async function answer(api: Api, c: Context<HttpEnv>, handle: Handler, route?: Ro
       return new Response(null, { status: CLIENT_GONE, headers });
     }
     const error = api.mapError ? api.mapError(exchange, thrown) : thrown;
-    const response = failure(exchange, error, api.log);
+    const response = (await api.failure?.(exchange, error)) ?? failure(exchange, error, api.log);
     ended(response.status, codeOf(error));
     return response;
   }

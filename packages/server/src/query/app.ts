@@ -33,7 +33,7 @@ export function createHttpApp(deps: HttpDeps, served: readonly RouteSpec[] = pub
     ...threadRoutes(deps),
     ...approvalRoutes(deps),
     ...checkRoutes(deps),
-    ...loadedLater(["listModels", "createChatCompletion"], async () =>
+    ...loadedLater(["listModels", "getModel", "createChatCompletion", "createResponse"], async () =>
       (await import("./openai/routes.ts")).openAiRoutes(deps),
     ),
     ...loadedLater(["uiStream", "resumeUiStream", "stopUiStream", "uiMessages"], async () =>
@@ -62,11 +62,18 @@ export function createHttpApp(deps: HttpDeps, served: readonly RouteSpec[] = pub
         if (codeOf(thrown) === "authentication_failed") challenge(exchange);
         return thrown;
       },
+      async failure(exchange, thrown) {
+        if (!OPENAI.test(exchange.c.req.path)) return undefined;
+        return (await import("./openai/errors.ts")).openAiFailure(exchange, thrown, deps.log);
+      },
     },
     (answer) => app.notFound(answer),
   );
   return app;
 }
+
+/** Also paths that do not exist: their clients read only errors of OpenAI's form. */
+const OPENAI = /^\/agents\/[^/]+\/v1(?:\/|$)/;
 
 /** An adapter's handlers, loaded with its first request: agents without such clients do not pay for its schemas. */
 function loadedLater<Id extends RouteId>(

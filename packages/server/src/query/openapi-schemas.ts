@@ -1,7 +1,15 @@
 import * as protocol from "@patchbay/protocol";
 import { z } from "zod";
 import type { Schema } from "../kernel/openapi.ts";
-import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, ModelList, OpenAiError } from "./openai/wire.ts";
+import { ResponseEvent, ResponseObject, ResponsesRequest } from "./openai/responses-wire.ts";
+import {
+  ChatCompletion,
+  ChatCompletionChunk,
+  ChatCompletionRequest,
+  Model,
+  ModelList,
+  OpenAiError,
+} from "./openai/wire.ts";
 import { UiStreamRequest } from "./ui-stream/request.ts";
 
 /** A Model Context Protocol message. */
@@ -21,10 +29,14 @@ const OF_PROTOCOL = [
   ...(["FunctionList", "CheckRequest", "CheckResponse"] as const),
 ];
 const OF_ADAPTERS = {
+  Model,
   ModelList,
   ChatCompletionRequest,
   ChatCompletion,
   ChatCompletionChunk,
+  ResponsesRequest,
+  ResponseObject,
+  ResponseEvent,
   OpenAiError,
   UiStreamRequest,
 };

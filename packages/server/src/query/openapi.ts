@@ -27,6 +27,7 @@ const IN_PATH = {
   run_id: "Value of `X-Run-Id` or `runId`. 404 if the agent has no such run, or the key may not see it",
   approval_id: "Value of `approvalId`. 404 if the agent has no such approval, or the key may not see its run",
   chat_id: "The `id` of the chat, as the client named it",
+  model: "Id of a model, such as `agt_…:support`. 404 if the agent has no such role",
   thread_id: "Value of `threadId` of an answer. 404 if the agent has no such thread, or the key may not see it",
 };
 

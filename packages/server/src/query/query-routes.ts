@@ -17,7 +17,7 @@ import { nameRun, ownerOf, type StreamDeps, streamStarted, type StreamView, wait
 export type QueryDeps = CallerDeps & StreamDeps & Pick<HttpDeps, "metrics" | "rateLimit">;
 
 /** A parsed query, with the run that its Idempotency-Key has already started. */
-type Received<T extends Pick<Asked, "query"> = Asked> = T & { known?: RunHandle };
+export type Received<T extends Pick<Asked, "query"> = Pick<Asked, "query">> = T & { known?: RunHandle };
 
 /** The three query endpoints. */
 export function queryRoutes(deps: QueryDeps): Record<"query" | "queryStream" | "localQueryStream", Handler> {
@@ -70,7 +70,7 @@ export function streamQuery(
   deps: StreamDeps,
   exchange: Exchange,
   caller: Principal,
-  received: Received,
+  received: Received<Asked>,
   begun: (run: Begun) => RunHandle,
   view: Omit<StreamView, "after" | "deltas">,
 ): Promise<Response> {

@@ -155,6 +155,12 @@ const TABLE = {
     { "200": spec.json("`AGENT`, `AGENT:ROLE` for each role, and `AGENT:titles`", "ModelList") },
     { failure: "OpenAiError" },
   ),
+  getModel: spec.adapter(
+    "GET /agents/:agent_id/v1/models/:model",
+    "Read one of the agent's roles as a model",
+    { "200": spec.json("The role, in the form of the list of models", "Model") },
+    { failure: "OpenAiError", fails: ["404"] },
+  ),
   createChatCompletion: spec.adapter(
     "POST /agents/:agent_id/v1/chat/completions",
     "Send a query in the form of OpenAI's chat completions",
@@ -169,6 +175,22 @@ const TABLE = {
     },
     {
       body: "ChatCompletionRequest",
+      parameters: [spec.IDEMPOTENCY, spec.THREAD, ...spec.ADAPTER_CALLER],
+      failure: "OpenAiError",
+      fails: ["404", "409", "502", "504"],
+    },
+  ),
+  createResponse: spec.adapter(
+    "POST /agents/:agent_id/v1/responses",
+    "Send a query in the form of OpenAI's responses",
+    {
+      "200": {
+        ...spec.json("The answer, or with `stream` its events as server-sent events", "ResponseObject"),
+        stream: spec.ref("ResponseEvent"),
+      },
+    },
+    {
+      body: "ResponsesRequest",
       parameters: [spec.IDEMPOTENCY, spec.THREAD, ...spec.ADAPTER_CALLER],
       failure: "OpenAiError",
       fails: ["404", "409", "502", "504"],

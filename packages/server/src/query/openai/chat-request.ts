@@ -6,7 +6,7 @@ import type { Query } from "@patchbay/engine/run/api";
 import { parse } from "../query-body.ts";
 import { ChatCompletionRequest, type ChatMessage } from "./wire.ts";
 
-/** A chat completion request as a query, and its answer's form. */
+/** A request as a query, and its answer's form. */
 export interface ChatAsked {
   query: Query;
   form: ChatForm;
@@ -30,17 +30,27 @@ export interface Conversation {
   /** The caller's role, if its model names none. */
   role?: string;
   thread?: Pick<Query, "threadId" | "externalThread">;
+  /** The client sends the newest message only, so a dialogue in it is the user's. */
+  sendsNewest?: boolean;
 }
 
 /** Parses a chat completion. Throws `ServiceError` for an invalid body, and `UnknownModel`. */
 export function parseChat(body: unknown, conversation: Conversation, otherFaults: readonly Fault[] = []): ChatAsked {
-  const asked = parse(ChatCompletionRequest, body, otherFaults);
+  return askedIn(parse(ChatCompletionRequest, body, otherFaults), conversation);
+}
+
+/** `member`: where the body has its messages. */
+export function askedIn(
+  asked: ChatCompletionRequest,
+  conversation: Conversation,
+  member: "messages" | "input" = "messages",
+): ChatAsked {
   const { role = conversation.role, isTask: forTasks } = modelNamed(asked.model, conversation.agentId);
-  const said = readMessages(asked.messages);
+  const said = readMessages(asked.messages, member);
   const isTask =
-    forTasks || asked.tool_choice === "none" || opensTask(said.systems[0]?.text ?? "") || opensTask(said.query);
+    forTasks || asked.tool_choice === "none" || (!conversation.sendsNewest && quotesConversation(asked.messages));
   const query = isTask ? taskOf(said) : queryIn(said, conversation.thread);
-  requireLength(query, said.at);
+  requireLength(query, { at: said.at, member });
 
   const { user, temperature, response_format: format, reasoning_effort: effort } = asked;
   const reasoning = effort === "minimal" ? "low" : effort === "xhigh" ? "max" : effort;
@@ -99,19 +109,19 @@ interface Said {
   quoted: QuotedText[];
 }
 
-function readMessages(messages: readonly ChatMessage[]): Said {
+function readMessages(messages: readonly ChatMessage[], member: string): Said {
   const last = messages.findLastIndex(({ role }) => role === "user");
-  if (last < 0) throw invalid([{ path: "messages", message: "must contain a message of the role user" }]);
+  if (last < 0) throw invalid([{ path: member, message: "must contain a message of the role user" }]);
   const quoted = messages.flatMap((message, i): QuotedText[] => {
     const from = SPEAKERS[message.role];
     if (i === last || from === undefined) return [];
     const text = textOf(message).trim();
     return text === "" ? [] : [{ from, text }];
   });
-  const at = `messages.${last}.content`;
+  const at = `${member}.${last}.content`;
   const { content } = messages[last]!;
   const faults = (typeof content === "object" ? content : []).flatMap(({ type }, i): Fault[] =>
-    type === "text" ? [] : [{ path: `${at}.${i}`, message: `is of the type ${type}, and only text is supported` }],
+    TEXTS.has(type) ? [] : [{ path: `${at}.${i}`, message: `is of the type ${type}, and only text is supported` }],
   );
   if (faults.length > 0) throw invalid(faults);
   return { query: textOf(messages[last]!).trim(), at, systems: quoted.filter(isSystem), quoted };
@@ -129,8 +139,11 @@ const SPEAKERS: Partial<Record<ChatMessage["role"], QuotedText["from"]>> = {
 
 function textOf({ content = "" }: ChatMessage): string {
   if (typeof content === "string") return content;
-  return content.map(({ type, text }) => (type === "text" ? (text ?? "") : `[${type} left out]`)).join("\n");
+  return content.map(({ type, text }) => (TEXTS.has(type) ? (text ?? "") : `[${type} left out]`)).join("\n");
 }
+
+/** The types of text parts, in chat completions and in responses. */
+const TEXTS: ReadonlySet<string> = new Set(["text", "input_text", "output_text"]);
 
 type Texts = Pick<Query, "query" | "quoted" | "threadId" | "externalThread" | "warnings">;
 
@@ -160,48 +173,27 @@ function fitting(quoted: readonly QuotedText[]): Pick<Query, "quoted" | "warning
   return { ...(kept.length > 0 && { quoted: kept }), ...(first > 0 && { warnings }) };
 }
 
-function requireLength({ query, quoted = [] }: Texts, at: string): void {
+function requireLength({ query, quoted = [] }: Texts, { at, member }: Record<"at" | "member", string>): void {
   const faults: Fault[] = [];
   if (query.length > LIMITS.queryUnits)
     faults.push({ path: at, message: `must have at most ${LIMITS.queryUnits} UTF-16 units` });
   if (query === "") faults.push({ path: at, message: "must not be empty" });
   const systemUnits = quoted.filter(isSystem).reduce((sum, { text }) => sum + text.length, 0);
   if (systemUnits > LIMITS.queryUnits)
-    faults.push({ path: "messages", message: `must have at most ${LIMITS.queryUnits} UTF-16 units of system texts` });
+    faults.push({ path: member, message: `must have at most ${LIMITS.queryUnits} UTF-16 units of system texts` });
   if (faults.length > 0) throw invalid(faults);
 }
 
+/** A line of each side, as chat clients quote conversations: `USER: …`, `**AI**: …`, `<user>`, `{"role":"user"`. */
+const SIDES = ["user|human|customer|me", "assistant|ai|bot|agent|model|chatgpt"].map(
+  (names) => new RegExp(String.raw`^[^\w\n]*(?:${names})[^\w\n]*[:>]|"role"\s*:\s*"(?:${names})"`, "im"),
+);
+
 /**
- * How chat clients' own requests to a model start: for titles, tags, follow-ups, search queries. They must not run
- * functions: such a request repeats what the user asked. Each line is the start of a prompt in a client's source,
- * without Open WebUI's heading `### Task:`, which also starts its prompt for answers from documents.
+ * True for a chat client's own request to a model: for a title, tags, a search query. Its one message quotes the chat, which a
+ * request of the user would have as messages. It must not run functions, because it repeats what the user asked.
  */
-const OPENINGS = [
-  // Open WebUI: DEFAULT_*_PROMPT_TEMPLATE in backend/open_webui/config.py at 00b1c6bc.
-  "Generate a concise title summarizing the chat history.",
-  "Generate 1-3 broad tags categorizing the main themes of the chat history",
-  "Generate a detailed prompt for am image generation task based on the given language and context.",
-  "Suggest 3-5 relevant follow-up questions or prompts that the user might naturally ask next in this conversation",
-  "Analyze the chat history to determine the necessity of generating search queries",
-  "You are an autocompletion system. Continue the text in `<text>` based on the **completion type**",
-  "Your task is to reflect the speaker's likely facial expression through a fitting emoji.",
-  "You have been provided with a set of responses from various models to the latest user query:",
-  // The tool list follows as JSON.
-  "Available Tools: [",
-  // Open WebUI until 0.6.
-  "Generate a concise, 3-5 word title with an emoji summarizing the chat history.",
-  // LibreChat: src/utils/title.ts at d8751a6a and src/prompts/activityLabel.ts at 0283b7eb of danny-avila/agents.
-  "Provide a concise, 5-word-or-less title for the conversation",
-  "Analyze this conversation and provide:\n1. The detected language of the conversation",
-  "Write a short label describing what this block of agent activity accomplished.",
-  // LibreChat: api/app/clients/prompts/summaryPrompts.js.
-  "Summarize the conversation by integrating new lines into the current summary.",
-];
-
-const HEADING = /^\s*(?:### Task:\s*)?/;
-
-/** True for a text that starts like a known client's background task. */
-function opensTask(text: string): boolean {
-  const begin = text.replace(HEADING, "");
-  return OPENINGS.some((opening) => begin.startsWith(opening));
+function quotesConversation(messages: readonly ChatMessage[]): boolean {
+  const spoken = messages.filter(({ role }) => role === "user" || role === "assistant");
+  return spoken.length === 1 && SIDES.every((side) => side.test(textOf(spoken[0]!)));
 }

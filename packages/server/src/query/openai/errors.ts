@@ -3,7 +3,6 @@ import type { Log } from "@patchbay/kit";
 import type { ServiceErrorCode } from "@patchbay/engine/ports/service-error";
 import { publicError, STATUS_OF } from "../../kernel/errors.ts";
 import { type Exchange, json } from "../../kernel/exchange.ts";
-import { inNames } from "../query-body.ts";
 import { UnknownModel } from "./chat-request.ts";
 import type { OpenAiError } from "./wire.ts";
 
@@ -37,12 +36,14 @@ const KNOWN_CODES: Partial<Record<ServiceErrorCode, string>> = {
   rate_limited: "rate_limit_exceeded",
 };
 
-/** The response to any thrown value. A client must not repeat a request whose run is stored. */
+/** The response to a run without an answer. A client must not repeat a request whose run is stored. */
+export function runFailure(exchange: Exchange, ended: RunEndedError): Response {
+  exchange.headers["x-should-retry"] = "false";
+  return json(exchange, RUN_STATUS[ended.code] ?? 500, runError(ended));
+}
+
+/** The response to any other thrown value, also for paths and methods that do not exist. */
 export function openAiFailure(exchange: Exchange, thrown: unknown, log: Log): Response {
-  if (thrown instanceof RunEndedError) {
-    exchange.headers["x-should-retry"] = "false";
-    return json(exchange, RUN_STATUS[thrown.code] ?? 500, runError(thrown));
-  }
   const error = publicError(exchange, thrown, log);
   const status = STATUS_OF[error.code];
   const param = error.details?.[0]?.path;
@@ -66,12 +67,4 @@ export function runError({ code, message }: Pick<RunEndedError, "code" | "messag
 
 const errorOf = (message: string, type: string, code: string): OpenAiError => ({
   error: { message, type, param: null, code },
-});
-
-/** Rethrows a query error with the names in the client's body. */
-export const inChatNames = inNames({
-  contextJson: "X-Patchbay-Context",
-  threadId: "X-Patchbay-Thread",
-  responseSchema: "response_format.json_schema.schema",
-  max_tokens: "max_completion_tokens",
 });

@@ -1,7 +1,7 @@
 import { LIMITS, optional, REASONING, ResponseSchema, textUpTo } from "@patchbay/protocol";
 import { z } from "zod";
 
-const Part = z.looseObject({ type: z.string(), text: z.string().optional() });
+export const Part = z.looseObject({ type: z.string(), text: z.string().optional() });
 const ChatMessage = z.object({
   role: z
     .enum(["system", "developer", "user", "assistant", "tool", "function"])
@@ -21,7 +21,7 @@ const ResponseFormat = z.discriminatedUnion("type", [
 const maxTokens = optional(z.int().min(1).max(LIMITS.maxTokens));
 
 /** Those of OpenAI, which has two more levels. */
-const EFFORTS = [...REASONING, "minimal", "xhigh"] as const;
+export const EFFORTS = [...REASONING, "minimal", "xhigh"] as const;
 
 /** Chat completion body. Unlisted members have no effect. */
 export const ChatCompletionRequest = z.object({
@@ -78,7 +78,7 @@ const finishReason = z.enum(["stop", "length", "content_filter"]);
 const FINISHED =
   "`stop`: complete. `length`: cut by the limit of tokens. `content_filter`: refused by the model or by a hook; the content says why.";
 const reasoning = text("Thoughts of the model, and a line for each call of a function.");
-const warnings = z
+export const warnings = z
   .array(z.string())
   .optional()
   .describe("What was ignored of the request, and what the run had to do without.");
@@ -97,19 +97,19 @@ const CompletionUsage = z
   })
   .describe("What the run has used.");
 
+/** A role of the agent. */
+export const Model = z.object({
+  id: z.string().describe("A `model` of chat completions and responses."),
+  object: z.literal("model").describe("Always `model`."),
+  created: z.int().describe("0: the models of an agent have no age."),
+  owned_by: z.string().describe("The name of the agent."),
+});
+export type Model = z.infer<typeof Model>;
+
 /** The agent's roles as models. */
 export const ModelList = z.object({
   object: z.literal("list").describe("Always `list`."),
-  data: z
-    .array(
-      z.object({
-        id: z.string().describe("A `model` of chat completions."),
-        object: z.literal("model").describe("Always `model`."),
-        created: z.int().describe("0: the models of an agent have no age."),
-        owned_by: z.string().describe("The name of the agent."),
-      }),
-    )
-    .describe("The agent, its roles that the key may name, and its background tasks."),
+  data: z.array(Model).describe("The agent, its roles that the key may name, and its background tasks."),
 });
 export type ModelList = z.infer<typeof ModelList>;
 

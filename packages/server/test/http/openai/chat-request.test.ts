@@ -109,22 +109,17 @@ describe("messages", () => {
 });
 
 describe("a background task", () => {
-  const follows = (text: string) => [
-    user(`### Task:\n${text}\n### Chat History:\n<chat_history>\nUSER: refund it\n</chat_history>`),
-  ];
+  const quoting = (...lines: string[]) => ({
+    messages: [user(`Name it.\n<chat_history>\n${lines.join("\n")}\n</chat_history>`)],
+  });
 
   test.each<[string, object]>([
     ["its model", { model: "agt_1:titles" }],
     ["tool_choice", { tool_choice: "none" }],
-    ["an opening of Open WebUI", { messages: follows("Generate a concise title summarizing the chat history.") }],
-    [
-      "one of LibreChat",
-      { messages: [user("Provide a concise, 5-word-or-less title for the conversation, using title case")] },
-    ],
-    [
-      "one in the first system text",
-      { messages: [{ role: "system", content: 'Available Tools: [{"name":"a"}]' }, user("Query: refund it")] },
-    ],
+    ["the chat that it quotes", quoting("USER: refund it", "ASSISTANT: Done.")],
+    ["a chat in Markdown", quoting("**User**: refund it", "**AI:** Done.")],
+    ["a chat in JSON", quoting('[{"role": "user", "content": "a"}, {"role":"assistant","content":"b"}]')],
+    ["a chat in tags", quoting("<human>refund it</human>", "<assistant>Done.</assistant>")],
   ])("is known by %s, and has no thread", (_, body) => {
     const query = queryOf(body, { thread: { threadId: "thr_1" } });
 
@@ -132,12 +127,13 @@ describe("a background task", () => {
     expect(query).not.toHaveProperty("threadId");
   });
 
-  test.each([
-    "### Task:\nRespond to the user query using the provided context, incorporating inline citations.",
-    "Please generate a concise title summarizing the chat history.",
-    "Available Tools: which are there?",
-  ])("does not begin with %j", (text) => {
-    expect(queryOf({ messages: [user(text)] })).not.toHaveProperty("task");
+  test.each<[string, object, Partial<Conversation>?]>([
+    ["one side", quoting("USER: refund it", "USER: now")],
+    ["names within a line", quoting("I asked the user: ask the assistant: done")],
+    ["a chat that the client has as messages", { messages: [user("Hi"), ...quoting("USER: a", "AI: b").messages] }],
+    ["a dialogue in the newest message of a thread", quoting("USER: a", "AI: b"), { sendsNewest: true }],
+  ])("is not seen in %s", (_, body, conversation) => {
+    expect(queryOf(body, conversation)).not.toHaveProperty("task");
   });
 
   test("is asked with its system texts, and quotes the earlier messages", () => {

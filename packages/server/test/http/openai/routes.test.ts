@@ -55,6 +55,16 @@ describe("models", () => {
     expect(await listed(narrow)).toEqual(["agent-1", "agent-1:clerk", "agent-1:guest", "agent-1:titles"]);
   });
 
+  test("are read one by one", async () => {
+    await using http = await start();
+
+    expect(await http.client.models.retrieve("agent-1:clerk")).toMatchObject({ id: "agent-1:clerk", owned_by: "Desk" });
+    await expect(http.client.models.retrieve("gpt-6.1")).rejects.toMatchObject({
+      status: 404,
+      code: "model_not_found",
+    });
+  });
+
   test("have a limit of their own, and count as no query", async () => {
     const refusing = { allowed: false, limit: 600, remaining: 0, resetSeconds: 7 };
     await using http = await start({ adapterLimit: async () => refusing });
@@ -179,6 +189,19 @@ describe("the thread", () => {
       param: "X-Conversation-Id",
     });
   });
+});
+
+test.each([
+  ["X-OpenWebUI-Chat-Id", true],
+  ["X-Conversation-Id", true],
+  ["X-Patchbay-Thread", undefined],
+])("a message that quotes a chat, of a client with the header %s, is a background task: %s", async (header, task) => {
+  await using http = await start();
+  const content = "Find a title:\nUSER: Refund it\nASSISTANT: Done.";
+
+  await http.ask({ [header]: "my-chat-1" }, { messages: [{ role: "user", content }] });
+
+  expect(http.asked().task).toBe(task);
 });
 
 describe("a stream", () => {
