@@ -64,6 +64,8 @@ export interface ClientDeps {
 /** How long a client waits for an answer before it asks another replica. */
 const PATIENCE_MS = 45_000;
 const TRIES = 60;
+/** How long a client waits for a run that waits: less than its patience. */
+const WAIT_MS = 30_000;
 
 /** Sends a query and reads its run to the end, over lost connections. */
 export function startClient(number: number, deps: ClientDeps): ClientRecord {
@@ -125,11 +127,12 @@ async function act(record: ClientRecord, deps: ClientDeps): Promise<void> {
   record.answer = await answerOf(run, deps);
 }
 
-/** Asks again until the run has ended: a first answer may say that it waits for an approval. */
+/** Asks again until the run has ended: the first answers may say that it waits. */
 async function answerOf(run: RunHandle, deps: ClientDeps): Promise<QueryResponse | undefined> {
   for (let i = 0; i < 400; i++) {
-    const answer = await persist(deps, (replica, signal) => replica.core!.runs.result(run, { signal }));
-    if (answer && !("status" in answer && answer.status === "waiting")) return answer;
+    const waitMs = i === 0 ? 0 : WAIT_MS;
+    const answer = await persist(deps, (replica, signal) => replica.core!.runs.result(run, { signal, waitMs }));
+    if (answer && answer.code !== "approval_required" && answer.code !== "call_running") return answer;
     await deps.world.pass(2_000);
   }
   return undefined;

@@ -37,7 +37,7 @@ export interface Cluster {
   runtimes: { process: Process; stop(): Promise<void> }[];
   /** When a look found that a run has been claimed. */
   claims: { runId: string; at: number }[];
-  /** When each killed replica died, by the owner of its runs. */
+  /** When each killed process died: a replica by the owner of its runs, a runtime by its name. */
   deaths: Map<string, number>;
   /** When the clock of the machine with the database was set. */
   steppedAt: number;
@@ -90,7 +90,7 @@ export async function startCluster(world: World, database: Database, plan: Plan)
   const asked: Asked[] = [];
   const weather: ProviderWeather = { awayUntil: 0, trouble: plan.providerTrouble };
   const bus = createSimulatedBus(world, plan.bus);
-  const model = createModel(world, { seed: plan.seed, weather, asked });
+  const model = createModel(world, { plan, weather, asked });
   const delivered = new Map<string, string>();
   const replicas: Replica[] = [];
   const faults: Record<string, number> = {};
@@ -173,6 +173,7 @@ export async function startCluster(world: World, database: Database, plan: Plan)
     // The older release is deployed first.
     const older = plan.olderSets && (generation === 0 ? index === 0 : random.chance(0.3));
     process.onKill(() => {
+      cluster.deaths.set(process.name, world.now);
       if (cluster.isOver) return;
       count("runtime killed");
       world.note("killed", process);

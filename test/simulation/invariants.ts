@@ -4,7 +4,7 @@ import { violations as storedViolations } from "@patchbay/store/proof/violations
 import type { Cluster } from "./cluster.ts";
 import { POISON } from "./model.ts";
 import { type FaultKind, MOST_KILLS, type Plan } from "./plan.ts";
-import { AT_MOST_ONCE, type Execution, LIMIT, MANAGERS_ONLY } from "./service.ts";
+import { AT_MOST_ONCE, DETACHED, type Execution, LIMIT, MANAGERS_ONLY } from "./service.ts";
 
 /** A run's end is at most this late while a replica lives: docs/reliability.md. */
 export const GRACE_MS = 20_000;
@@ -81,13 +81,19 @@ function mostLosses({ replicas, killAt, faults }: Plan): number {
   return kills.length + (replicas > 1 ? silent.length : 0);
 }
 
-function* runViolations(run: Row, events: Row[], { calm, plan }: Cluster): Generator<string> {
+/** A run's time begins when the request for it arrives, which is stored at most this much later: the client's patience. */
+const ACCEPTED_MS = 45_000;
+
+function* runViolations(run: Row, events: Row[], { calm, plan, steppedAt }: Cluster): Generator<string> {
   const id = String(run["id"]);
   const { query } = JSON.parse(String(run["request"])) as { query: string };
   if (run["finished_at"] === null && calm) yield `${id} (${query}): has not ended, status ${run["status"]}`;
   const body = String(events.at(-1)?.["body"] ?? "");
   if (query !== POISON && body.includes('"code":"crash_loop"') && mostLosses(plan) <= MOST_KILLS)
     yield `${id} (${query}): innocent, and ended as crash_loop`;
+  const workedMs = Number(run["finished_at"]) - Number(run["created_at"]) - Number(run["waited_ms"]);
+  if (body.includes('"code":"deadline_exceeded"') && steppedAt === 0 && workedMs < plan.runTimeoutMs - ACCEPTED_MS)
+    yield `${id} (${query}): ended at its deadline after ${workedMs} ms of ${plan.runTimeoutMs}`;
   if (body.includes('"code":"internal"')) yield `${id} (${query}): ended with an internal error`;
 }
 
@@ -149,6 +155,7 @@ function* executionViolations(
   executions: readonly Execution[],
 ): Generator<string> {
   const ends = executions.filter(({ ended }) => ended).length;
+  if (DETACHED.includes(name) && executions.length > 2) yield `${id}: ${name} ran ${executions.length} times`;
   if (AT_MOST_ONCE.has(name) && executions.length > 1) yield `${id}: ${name} ran ${executions.length} times`;
   // The runtime has the result until the call is stored. A replica that was frozen, or did not find its connection in the store, has not
   // waited for it, and a runtime that was cut off may notice that too late.

@@ -1,6 +1,7 @@
 import { ModelError, type ModelProvider, type ModelRequest } from "@patchbay/engine/ports/model-provider";
 import { createRandom, type Random } from "@patchbay/test-support/random";
-import { FUNCTIONS } from "./service.ts";
+import type { Plan } from "./plan.ts";
+import { DETACHED, FUNCTIONS } from "./service.ts";
 import { forever, type Process, type World } from "@patchbay/test-support/world";
 
 /** What the provider does wrong. */
@@ -24,25 +25,33 @@ export const POISON = "Poison";
 const KINDS = ["overloaded", "rate_limited", "network", "server"] as const;
 
 /** The turns that the model takes for a query: calls, then a text. */
-function turnsOf(seed: number, query: string) {
-  const random = createRandom(seed, 1_000 + Number(/\d+/.exec(query)?.[0] ?? 0));
+function turnsOf({ seed, detached }: Plan, query: string) {
+  const number = Number(/\d+/.exec(query)?.[0] ?? 0);
+  const random = createRandom(seed, 1_000 + number);
+  const apart = createRandom(seed, 2_000 + number);
   return Array.from({ length: random.below(4) }, (_, turn) =>
-    Array.from({ length: 1 + random.below(random.chance(0.2) ? 4 : 2) }, (_, position) => ({
-      id: `call-${turn}-${position}`,
-      name: random.pick(FUNCTIONS),
-      arguments: JSON.stringify({
-        item: `${query} ${turn} ${position}`,
-        amount: random.below(20),
-        ms: random.chance(0.1) ? random.between(2_000, 20_000) : random.between(1, 400),
-      }),
-    })),
+    Array.from({ length: 1 + random.below(random.chance(0.2) ? 4 : 2) }, (_, position) => {
+      const name = random.pick(FUNCTIONS);
+      const item = `${query} ${turn} ${position}`;
+      const amount = random.below(20);
+      const ms = random.chance(0.1) ? random.between(2_000, 20_000) : random.between(1, 400);
+      const call =
+        detached && apart.chance(detached.share)
+          ? { name: apart.pick(DETACHED), ms: apart.between(detached.leastMs, detached.mostMs) }
+          : { name, ms };
+      return {
+        id: `call-${turn}-${position}`,
+        name: call.name,
+        arguments: JSON.stringify({ item, amount, ms: call.ms }),
+      };
+    }),
   );
 }
 
 /** A provider whose answers a seed determines. */
 export function createModel(
   world: World,
-  { seed, weather, asked }: { seed: number; weather: ProviderWeather; asked: Asked[] },
+  { plan, weather, asked }: { plan: Plan; weather: ProviderWeather; asked: Asked[] },
 ): ModelProvider {
   const { random } = world;
   return {
@@ -59,7 +68,7 @@ export function createModel(
         await forever();
       }
       yield* trouble(signal);
-      const calls = turnsOf(seed, query)[turn] ?? [];
+      const calls = turnsOf(plan, query)[turn] ?? [];
       const offered = calls.filter(({ name }) => request.functions.some((one) => one.name === name));
       const text = calls.length > 0 ? "" : `Done with ${query}.`;
       for (const word of text.split(/(?<= )/)) if (word !== "") yield { type: "textDelta", text: word };

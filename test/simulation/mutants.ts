@@ -94,6 +94,30 @@ export const MUTANTS: readonly Mutant[] = [
     "next_attempt_at: dialect.now",
   ),
   mutant("webhook-refusal-accepted", "server/src/webhooks/sender.ts", "status >= 200 && status < 300", "status >= 200"),
+  mutant(
+    "deadline-in-waits",
+    "store/src/runs/runs-claim.ts",
+    "deadline_at: sql<number>`coalesce(${now} + remaining_ms, deadline_at)`,",
+    "deadline_at: sql<number>`deadline_at`,",
+  ),
+  mutant(
+    "no-wake-up-after-result",
+    "store/src/calls/calls.ts",
+    "if (!ended && call.runs_until !== null) await wakeRun(engine, call.run_id);",
+    "",
+  ),
+  mutant(
+    "result-dropped-at-takeover",
+    "gateway/src/calls/call-tracker.ts",
+    "return (await this.#deps.calls.arrivals([callId]))[0];",
+    "return undefined;",
+  ),
+  mutant(
+    "killed-runtime-awaited",
+    "control-plane/src/start/background.ts",
+    "repeat(() => runs.wakeLost(),",
+    "repeat(async () => {},",
+  ),
   mutant("permit-for-all", "store/src/calls/permits.ts", "return place !== undefined;", "return true;"),
 ];
 

@@ -35,6 +35,8 @@ export interface Plan {
   /** The share of a provider's attempts that fail. */
   providerTrouble: number;
   bus: BusWeather;
+  /** Which of the model's calls are of detached functions. Absent: none. */
+  detached?: { share: number; leastMs: number; mostMs: number };
   /** Some restarted runtimes offer an older function set. */
   olderSets: boolean;
   /** The kill of a replica's first process, by replica. */
@@ -61,6 +63,7 @@ export function planOf(seed: number): Plan {
     kind: random.pick(FAULTS),
     ms: random.between(500, 25_000),
   })).filter(({ kind }) => kind !== "replica killed" || kills-- > 0);
+  const apart = createRandom(seed, 3);
   return {
     seed,
     replicas,
@@ -73,6 +76,7 @@ export function planOf(seed: number): Plan {
       duplication: random.pick([0, 0.05]),
       delayMs: random.pick([2, 20, 500]),
     },
+    ...(apart.chance(0.2) && { detached: { share: 0.3, leastMs: 2_000, mostMs: apart.pick([20_000, 90_000]) } }),
     olderSets: random.chance(0.3),
     killAt,
     faults,

@@ -34,7 +34,7 @@ export interface Effects {
 }
 
 /** Functions that may run at most once: an interrupted call ends with an unknown outcome. */
-export const AT_MOST_ONCE = new Set(["charge", "refund", "close_day", "limited_charge", "settle"]);
+export const AT_MOST_ONCE = new Set(["charge", "refund", "close_day", "limited_charge", "settle", "pay_out", "print"]);
 /** The limit of `limited_charge`. */
 export const LIMIT = 2;
 /** The functions that only managers may call. */
@@ -50,15 +50,21 @@ export const FUNCTIONS = [
   "limited_charge",
 ];
 
+/** Their handlers outlive their run's process. An interrupted export begins once more. */
+export const DETACHED = ["export", "pay_out", "print"];
+/** A detached handler reports its progress, and looks whether it shall stop, this often. */
+const STEP_MS = 5_000;
+
 const input = z.object({ item: z.string(), amount: z.number(), ms: z.number() });
 type Input = z.infer<typeof input>;
 
-/** The owner's service, whose handlers have effects in the world. `older`: a release without `settle`. */
+/** The owner's service, whose handlers have effects in the world. `older`: a release without `settle` and detached functions. */
 export function createService(world: World, effects: Effects, { older = false } = {}) {
   async function execute(
     functionName: string,
     { item, amount, ms }: Input,
     call: { callId: string; attempt: number; role: string | undefined; approval: unknown },
+    pass: (ms: number) => Promise<void> = (time) => world.pass(time),
   ) {
     const { process } = world;
     const { callId, attempt, role } = call;
@@ -84,9 +90,9 @@ export function createService(world: World, effects: Effects, { older = false } 
     };
     effects.executions.push(execution);
     if (functionName === "limited_charge") countLimited();
-    await world.pass(ms / 2);
+    await pass(ms / 2);
     if (killsHere("in")) return forever<never>();
-    await world.pass(ms / 2);
+    await pass(ms / 2);
     execution.ended = true;
     if (killsHere("after")) return forever<never>();
     return { item, amount };
@@ -109,6 +115,24 @@ export function createService(world: World, effects: Effects, { older = false } 
       handler: (given: Input, call) => execute(name, given, call),
     });
 
+  const detached = (name: string, options: object): FunctionDefinition =>
+    defineFunction({
+      name,
+      description: `Executes ${name} over hours.`,
+      input,
+      roles: everyone,
+      detached: true,
+      ...options,
+      handler: (given, call) =>
+        execute(name, given, call, async (ms) => {
+          for (let left = ms; left > 0; left -= STEP_MS) {
+            await world.pass(Math.min(left, STEP_MS));
+            call.signal.throwIfAborted();
+            call.progress({ left });
+          }
+        }),
+    });
+
   const functions = [
     counted("read_item", { effect: "read" }),
     counted("put_item", { idempotent: true }),
@@ -129,7 +153,14 @@ export function createService(world: World, effects: Effects, { older = false } 
       },
     }),
     counted("limited_charge", { concurrency: LIMIT }),
-    ...(older ? [] : [settle()]),
+    ...(older
+      ? []
+      : [
+          settle(),
+          detached("export", { idempotent: true }),
+          detached("pay_out", { timeoutMs: 600_000 }),
+          detached("print", { timeoutMs: 45_000 }),
+        ]),
   ];
 
   function settle(): FunctionDefinition {

@@ -2,6 +2,7 @@ import { type Cluster, startCluster } from "./cluster.ts";
 import { GRACE_MS, violationsOf } from "./invariants.ts";
 import { type Plan, planOf } from "./plan.ts";
 import { retentionViolations } from "./retention.ts";
+import { DETACHED } from "./service.ts";
 import { type Database, openSqlite } from "./store.ts";
 import { createWatch } from "./watch.ts";
 import { World } from "@patchbay/test-support/world";
@@ -20,6 +21,8 @@ export interface Simulated {
   faults: Record<string, number>;
   /** How runs ended, by status or error code. */
   ends: Record<string, number>;
+  /** How detached calls ended, by function and code. */
+  detached: Record<string, number>;
 }
 
 export interface SimulateOptions {
@@ -51,9 +54,10 @@ export async function simulate(
   const started = cluster!;
   let isOver = false;
   const watch = createWatch(started);
-  const limitMs = CALM_AT_MS + 2 * plan.runTimeoutMs + 3_600_000;
+  const calmAt = Math.max(CALM_AT_MS, ...plan.faults.map(({ at }) => at + 1));
+  const limitMs = calmAt + 2 * plan.runTimeoutMs + 3_600_000;
   world.in(world.machine, () => {
-    world.after(CALM_AT_MS, world.machine, () => (started.calm = true));
+    world.after(calmAt, world.machine, () => (started.calm = true));
     const look = (): void => {
       void Promise.all([watch.look(), isSettled(started)]).then(([open, settled]) => {
         isOver = (open === 0 && settled) || watch.violations.length > 0;
@@ -103,7 +107,7 @@ async function summary(cluster: Cluster, found: readonly string[]) {
   const violations = found.length > 0 ? [...found] : await violationsOf(cluster);
   const { db } = cluster.store.engine;
   const runs = await db.selectFrom("runs").select(["status", "ending", "deadline_at", "finished_at", "id"]).execute();
-  const calls = await db.selectFrom("calls").select("id").execute();
+  const calls = await db.selectFrom("calls").select(["function_name", "outcome"]).execute();
   const ends: Record<string, number> = {};
   for (const { status, ending } of runs) {
     const code = ending && (JSON.parse(ending) as { code?: string }).code;
@@ -116,7 +120,13 @@ async function summary(cluster: Cluster, found: readonly string[]) {
       violations.push(`${id}: ended ${finished - deadline} ms after its deadline`);
   // With a clock that was set back, entries are newer than the seals.
   if (violations.length === 0 && cluster.steppedAt === 0) violations.push(...(await retentionViolations(cluster)));
-  return { violations, runs: runs.length, calls: calls.length, ends };
+  const detached: Record<string, number> = {};
+  for (const { function_name: name, outcome } of calls.filter((call) => DETACHED.includes(call.function_name))) {
+    const { ok, code } = JSON.parse(outcome ?? "{}") as { ok?: boolean; code?: string };
+    const end = `${name} ${ok ? "succeeded" : code}`;
+    detached[end] = (detached[end] ?? 0) + 1;
+  }
+  return { violations, runs: runs.length, calls: calls.length, ends, detached };
 }
 
 /** Ends everything, so that the next simulation in this thread begins with nothing. */

@@ -15,6 +15,10 @@ const CANCEL_MS = 5_000 + POLL_MS + SLACK_MS;
 const END_MS = 2_000 + SLACK_MS;
 /** Groups of suspects that crash the process, each survived for a longer time than the one before. */
 const QUARANTINE_MS = 120_000;
+/** A connection that does not close is closed for silence. */
+const NOTICED_MS = 25_000;
+/** How long a runtime is away before its detached calls end, and how often replicas look for such calls: docs/guides/long-functions.md. */
+const GONE_MS = NOTICED_MS + 300_000 + 10_000 + SLACK_MS;
 /** A run without a reader ends after 5 to 6 s, a claimed one after 20 to 21 s. */
 const CLAIMED_GRACE_MS = 21_000;
 
@@ -29,6 +33,15 @@ interface OpenRun {
   cancel_requested: number;
   wake_at: number | null;
 }
+
+interface Awaits {
+  /** Runs that wait for a decision or a result. */
+  pending: ReadonlySet<string>;
+  /** When the runtime died whose detached call a run waits for. */
+  lostSince: ReadonlyMap<string, number>;
+}
+
+const NOTHING: Awaits = { pending: new Set(), lostSince: new Map() };
 
 /** What the watch remembers about an open run. Times are milliseconds of the world. */
 interface Known {
@@ -46,7 +59,7 @@ interface Known {
  * only while a replica serves that no fault affects.
  */
 export function createWatch(cluster: Cluster) {
-  const { world, replicas, deaths, clients } = cluster;
+  const { world, replicas, deaths, clients, effects } = cluster;
   const runs = new Map<string, Known>();
   const violations: string[] = [];
 
@@ -56,10 +69,10 @@ export function createWatch(cluster: Cluster) {
       ? Math.max(servesSince, process.frozenUntil, faults.lostUntil, cluster.diskFullUntil, cluster.steppedAt)
       : Infinity;
 
-  function check(run: OpenRun, pending: ReadonlySet<string>): void {
+  function check(run: OpenRun, { pending, lostSince }: Awaits): void {
     const { now } = world;
     const owner = run.owner === null ? undefined : replicas.find((one) => one.owner === run.owner && one.process.alive);
-    const known = note(run, owner, pending);
+    const known = note(run, owner, pending.has(run.id));
     const anySince = Math.min(...replicas.map(soundSince));
     const ownerSince = owner ? Math.max(soundSince(owner), known.ownedSince) : Infinity;
     /** Reports what has been so for more than `ms`. */
@@ -83,7 +96,10 @@ export function createWatch(cluster: Cluster) {
       else expect("is in quarantine", since, QUARANTINE_MS);
     }
     if (known.decidedSince !== undefined)
-      expect("waits for no approval", Math.max(known.decidedSince, anySince), POLL_MS + SLACK_MS);
+      expect("waits for nothing", Math.max(known.decidedSince, anySince), POLL_MS + SLACK_MS);
+    const lost = lostSince.get(run.id);
+    if (lost !== undefined && cluster.steppedAt === 0)
+      expect("waits for a runtime that was killed", Math.max(lost, anySince), GONE_MS);
     if (isKnown && known.cancelledSince !== undefined && owner) {
       const wasClaimed = known.ownedSince > known.cancelledSince;
       expect("is cancelled", Math.max(known.cancelledSince, ownerSince), wasClaimed ? END_MS : CANCEL_MS);
@@ -108,7 +124,7 @@ export function createWatch(cluster: Cluster) {
     );
   }
 
-  function note(run: OpenRun, owner: Replica | undefined, pending: ReadonlySet<string>): Known {
+  function note(run: OpenRun, owner: Replica | undefined, isPending: boolean): Known {
     const { now } = world;
     const before = runs.get(run.id);
     const since = (is: boolean, member: "freeSince" | "cancelledSince" | "decidedSince"): number | undefined =>
@@ -118,7 +134,7 @@ export function createWatch(cluster: Cluster) {
       ownedSince: before?.fence === run.fence ? before.ownedSince : now,
       freeSince: since(run.status === "running" && run.wake_at === null && !owner, "freeSince"),
       cancelledSince: since(run.cancel_requested === 1, "cancelledSince"),
-      decidedSince: since(run.status === "waiting" && !pending.has(run.id), "decidedSince"),
+      decidedSince: since(run.status === "waiting" && !isPending, "decidedSince"),
     };
     runs.set(run.id, known);
     if (known.ownedSince === now && run.fence > 1) cluster.claims.push({ runId: run.id, at: now });
@@ -133,15 +149,32 @@ export function createWatch(cluster: Cluster) {
     .where("finished_at", "is", null)
     .compile();
 
+  /** What waiting runs wait for. */
+  async function awaited(): Promise<Awaits> {
+    const now = world.wallMs(world.machine);
+    const approvals = db.selectFrom("approvals").select("run_id").where("status", "=", "pending");
+    const asked = await approvals.where("expires_at", ">", now).execute();
+    const calls = db.selectFrom("calls").select(["run_id", "id", "arrived", "runs_until"]).where("outcome", "is", null);
+    const running = await calls.where("runs_until", ">", now).execute();
+    const pending = new Set([...asked, ...running].map(({ run_id: id }) => id));
+    for (const call of running) if (call.arrived !== null) pending.delete(call.run_id);
+    const lostSince = new Map<string, number>();
+    for (const { id, run_id: runId } of running) {
+      const last = effects.executions.findLast(({ callId }) => callId === id);
+      const died = last && deaths.get(last.process.name);
+      if (died !== undefined) lostSince.set(runId, died);
+    }
+    return { pending, lostSince };
+  }
+
   return {
     violations,
     /** Returns the number of open runs. */
     async look(): Promise<number> {
       const { rows: open } = await db.executeQuery(openRuns);
       const waits = open.some(({ status }) => status === "waiting");
-      const asked = db.selectFrom("approvals").select("run_id").where("status", "=", "pending");
-      const pending = waits ? await asked.where("expires_at", ">", world.wallMs(world.machine)).execute() : [];
-      for (const run of open) check(run, new Set(pending.map(({ run_id: id }) => id)));
+      const awaits = waits ? await awaited() : NOTHING;
+      for (const run of open) check(run, awaits);
       return open.length;
     },
   };
