@@ -5,7 +5,7 @@ const functionsPackage = fileURLToPath(import.meta.resolve("@patchbay/functions"
 /**
  * Source of a service whose functions first record each of their runs in the file `function-runs` of `folder`. A call for an id
  * that begins with `held` ends once the file `gate-<id>` exists; other calls end immediately. Calls of `flaky` and `flaky_charge`
- * fail with an error that asks for another attempt. A manager approves each call of `approved_charge`, and the role of the query each of `confirmed_charge`. `charged`, `uncharged` and `unclear` are named after what they know of an interrupted call.
+ * fail with an error that asks for another attempt. A manager approves each call of `approved_charge`, and the role of the query each of `confirmed_charge`. `export_all` and `charge_all` are detached. `charged`, `uncharged` and `unclear` are named after what they know of an interrupted call.
  */
 export function countingSource(folder: string): string {
   return `
@@ -52,6 +52,8 @@ export default defineService({
     counted("fetch_record", { idempotent: true, effect: "read" }),
     counted("flaky", { effect: "read", retries: { max: 3 }, fails: true }),
     counted("flaky_charge", { fails: true }),
+    counted("export_all", { idempotent: true, detached: true }),
+    counted("charge_all", { detached: true }),
     counted("limited", { concurrency: 2, effect: "read" }),
     counted("approved_charge", { approval: { by: ["manager"], edit: ["id"] } }),
     counted("confirmed_charge", { approval: { by: ["caller"], edit: ["id"] } }),
