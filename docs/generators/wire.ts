@@ -1,5 +1,6 @@
 import { CHECKS, FUNCTIONS } from "@patchbay/conformance/checks";
 import {
+  CallerIdentity,
   CallOutcome,
   ControlPlaneFrame,
   FunctionManifest,
@@ -15,7 +16,7 @@ import type { Section } from "./section.ts";
 
 /** The frames of a runtime's connection, and what they carry, from the schemas that both sides parse with. */
 export function wireSections(): Section[] {
-  const named = { Manifest, FunctionManifest, CallOutcome, PreparedContext, HookCall, HookVerdict };
+  const named = { Manifest, FunctionManifest, CallOutcome, PreparedContext, CallerIdentity, HookCall, HookVerdict };
   const registry = z.registry<{ id: string }>();
   for (const [id, schema] of Object.entries({ RuntimeFrame, ControlPlaneFrame, ...named }))
     registry.add(schema, { id });

@@ -71,6 +71,15 @@ describeConsole("model settings in the console", { providers }, (suite) => {
     expect(await stored()).toMatchObject({ callers: "required" });
   });
 
+  test("an owner accepts tokens without a key, and lists the claims that functions receive", async () => {
+    const page = await suite.open(`${suite.desk.agentPath}/settings`);
+    await choose(page.getByLabel("Caller tokens"), "Enough without a key");
+    await page.getByLabel("Claims for functions").fill("email, department");
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByText("Saved", { exact: true }).waitFor();
+    expect(await stored()).toMatchObject({ callers: "keyless", callerClaims: ["email", "department"] });
+  });
+
   test("an owner keeps the runs of an agent for fewer days, sees a fault, and returns to the default", async () => {
     const { desk } = suite;
     const page = await suite.open(`${desk.agentPath}/settings`);

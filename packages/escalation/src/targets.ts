@@ -126,7 +126,7 @@ export function ownerRules(service: Service): OwnerRules {
     const parsedContext = await parseContext(definition, context);
     const parsedInput = await definition.parseInput(input);
     if (!parsedContext.ok || !parsedInput.ok) return undefined;
-    return { role, context: parsedContext.value as never, input: parsedInput.value as never };
+    return { role, caller: undefined, context: parsedContext.value as never, input: parsedInput.value as never };
   }
 
   return {

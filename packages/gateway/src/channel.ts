@@ -1,7 +1,7 @@
 import { monotonicMs } from "@patchbay/kit/time";
 import type { CallToJudge, HookVerdict, PreparedContext } from "@patchbay/protocol";
 import type { AttemptAddress, CallOrder, HookInput } from "@patchbay/engine/ports/function-gateway";
-import type { Caller } from "@patchbay/engine/ports/records";
+import type { Caller } from "@patchbay/engine/ports/callers";
 import type { ConnectedRuntime, SetIdentity } from "@patchbay/engine/ports/store/stores";
 
 /** Identifies a runtime's connection, and the function set that the runtime registered on it. */

@@ -46,7 +46,7 @@ export function encodeFrame(frame: ControlPlaneFrame): string | undefined {
 }
 
 export function callFrame(order: Omit<CallOrder, "fence">): ControlPlaneFrame {
-  const { callId, attempt, functionName, context, threadId, runId, timeoutMs, role, sessionId, unsure } = order;
+  const { callId, attempt, functionName, context, threadId, runId, timeoutMs, role, caller, sessionId, unsure } = order;
   return {
     type: "call",
     callId,
@@ -57,7 +57,7 @@ export function callFrame(order: Omit<CallOrder, "fence">): ControlPlaneFrame {
     threadId,
     runId,
     timeoutMs: Math.ceil(timeoutMs),
-    ...present({ role, sessionId }),
+    ...present({ role, caller, sessionId }),
     ...(unsure && { unsure }),
     ...(order.detached && { detached: true }),
     ...(order.flow && { flow: order.flow }),

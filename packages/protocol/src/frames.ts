@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { GrantedApproval } from "./approval.ts";
+import { caller, context, role } from "./caller.ts";
 import { FRAMES_VERSION } from "./codes.ts";
 import { CallFlow } from "./flow.ts";
+import { HookCall, HookVerdict } from "./hook-frames.ts";
 import { LIMITS } from "./limits.ts";
 import { Manifest } from "./manifest.ts";
 import { CallOutcome, ErrorReport } from "./outcome.ts";
@@ -34,42 +36,6 @@ export const PreparedContext = z.discriminatedUnion("ok", [
   }),
 ]);
 export type PreparedContext = z.infer<typeof PreparedContext>;
-
-const role = optionalText("The query's role, or the service's default role.");
-const context = jsonObject.describe("The object of the query's `contextJson`; `{}` if it had none.");
-
-/**
- * A hook's input: a query, or a text from the model. `part` is `answer` for the text that answers the query, and
- * `thought` for reasoning, the plan and texts next to function calls.
- */
-export const HookCall = z.discriminatedUnion("hook", [
-  z.object({ hook: z.literal("beforeQuery"), query: text("The caller's text."), role, context }),
-  z.object({
-    hook: z.literal("beforeAnswer"),
-    answer: text("A model text; a structured answer is fenced JSON."),
-    part: z
-      .enum(["answer", "thought"])
-      .describe("`answer` for the text that answers the query, `thought` for every other model text."),
-    role,
-    context,
-  }),
-]);
-export type HookCall = z.infer<typeof HookCall>;
-
-/** A hook's decision. `failed`: it threw, timed out or returned something else; the reference is in the runtime's log. */
-export const HookVerdict = z.discriminatedUnion("verdict", [
-  z.object({ verdict: z.literal("passed") }),
-  z.object({
-    verdict: z.literal("replaced"),
-    text: text("Shown and stored in place of the model's text."),
-  }),
-  z.object({ verdict: z.literal("refused"), text: z.string().min(1).describe("Sent to the caller as the reason.") }),
-  z.object({
-    verdict: z.literal("failed"),
-    reference: text("Names the line in the runtime's log that has the error."),
-  }),
-]);
-export type HookVerdict = z.infer<typeof HookVerdict>;
 
 const callId = id.describe("Identifies the call. All its deliveries have the same value.");
 const requestId = id.describe("Pairs the request with its answer.");
@@ -222,6 +188,7 @@ export const ControlPlaneFrame = z.discriminatedUnion("type", [
       arguments: json.describe("What the model wrote, not yet checked against the input schema."),
       role,
       context,
+      caller,
       threadId: text("The query's conversation."),
       sessionId: optionalText("The end user's session that the query named."),
       runId: text("The run that makes the call."),
@@ -275,6 +242,7 @@ export const ControlPlaneFrame = z.discriminatedUnion("type", [
       id: requestId,
       role,
       context,
+      caller,
       trace,
       call: CallToJudge.optional().describe("Asks what the checks decide on this call instead. No handler runs."),
     })

@@ -31,13 +31,12 @@ export {
   CallToJudge,
   ControlPlaneFrame,
   FRAME_DEPTH,
-  HookCall,
-  HookVerdict,
   PreparedContext,
   ReportedCase,
   RuntimeFrame,
   type CallFrame,
 } from "./frames.ts";
+export { HookCall, HookVerdict } from "./hook-frames.ts";
 export {
   CallFlow,
   FLOW_LABELS,
@@ -106,6 +105,7 @@ export {
   Usage,
   type Fault,
 } from "./response.ts";
+export { CallerIdentity } from "./caller.ts";
 export { type JudgedFrame, type JudgeFrame, Judgement, type ShadowFrame } from "./shadow-frames.ts";
 export { CheckRequest, CheckResponse, FunctionList, RoleFunction } from "./check.ts";
 export { isOfService, servicesOf, type StoredCall } from "./stored-call.ts";

@@ -179,6 +179,8 @@ export const AgentSettings = z.strictObject({
   locked: z.array(z.enum(OVERRIDES)).optional(),
   /** With `required`, every request with an agent key needs its caller's token. */
   callers: z.enum(CALLERS).optional(),
+  /** Claims of callers' tokens that the owner's code receives. */
+  callerClaims: z.array(z.string().min(1).max(LIMITS.labelUnits)).max(20).optional(),
   /** What happens to calls that data-flow rules do not allow, where a service's own mode is milder. */
   flows: z.enum(FLOW_MODES).optional(),
   /** Days after their end for which runs are kept. The control plane's own limit also applies. */

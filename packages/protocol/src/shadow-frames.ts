@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { caller, context } from "./caller.ts";
 import { Manifest } from "./manifest.ts";
-import { json, jsonObject, optionalText, text } from "./members.ts";
+import { json, optionalText, text } from "./members.ts";
 
 const id = z.string().min(1).max(128);
 const requestId = id.describe("Pairs the question with its answer.");
@@ -43,7 +44,8 @@ export const JudgeFrame = z
     function: text("The called function's name."),
     arguments: json.describe("What the model wrote."),
     role: optionalText("The query's role, or the default role that it had."),
-    context: jsonObject.describe("The object of the query's `contextJson`."),
+    context,
+    caller,
   })
   .describe("Asks a shadow runtime what its checks decide on an ended call. Sent to shadow runtimes only.");
 export type JudgeFrame = z.infer<typeof JudgeFrame>;

@@ -1,4 +1,5 @@
 import type { CaseDecision } from "./access-lock.ts";
+import type { CallerIdentity } from "./caller.ts";
 import type { JsonObject, JsonValue } from "@patchbay/kit";
 import type { Manifest } from "./manifest.ts";
 
@@ -12,6 +13,7 @@ export interface StoredCall {
   /** True if the query had no role, so that another default role would be its role. Absent in earlier runs. */
   roleByDefault?: true | undefined;
   context: JsonObject;
+  caller?: CallerIdentity | undefined;
   /** As the model wrote them: a string if they are not JSON. */
   arguments: JsonValue;
   /** Undefined if no check decided, or if that is not known. */

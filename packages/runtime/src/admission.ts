@@ -2,6 +2,7 @@ import {
   APPROVAL_REQUIRED,
   approvalRuleOf,
   CALLER,
+  type CallerIdentity,
   LIMITS,
   rolesAllow,
   type CallErrorCode,
@@ -16,7 +17,7 @@ import { approvalFault } from "./approval.ts";
 import { parseContext } from "./context.ts";
 import { failed, failure, listFaults, type FailedOutcome } from "./errors.ts";
 import { flowDecision } from "./flow/decide.ts";
-import type { FunctionDefinition } from "./function.ts";
+import type { Access, FunctionDefinition } from "./function.ts";
 import { type CallHook, runCallHook } from "./hooks.ts";
 import type { Invocation } from "./invocation.ts";
 import type { Log } from "./log.ts";
@@ -33,6 +34,8 @@ export interface AccessRequest {
   role?: string | undefined;
   /** The object in a query's `contextJson`. */
   context: JsonObject;
+  /** What a token proved about the query's caller. */
+  caller?: CallerIdentity | undefined;
   arguments: JsonValue;
 }
 
@@ -101,7 +104,8 @@ export async function admit(
     }
     // Matches the handler's context type: the schema's output, or the context as it was sent.
     const known = (definition.contextSchema === undefined ? request.context : context.value) as never;
-    const access = { role: request.role, context: known, input: input.value as never };
+    const { role, caller } = request;
+    const access = { role, caller, context: known, input: input.value as never };
     const refusal = await refusalOf(definition, access, log);
     if (refusal !== undefined) return refusal;
     rule = "flow";
@@ -115,7 +119,7 @@ export async function admit(
     if (reason !== undefined && noApprover) return refuse(log, rule, "denied", NO_APPROVER);
     if (reason !== undefined) return withFault(refuse(log, rule, "approval_required", reason), flow?.fault);
     // The hook is the service's, so its context is, too.
-    const seen = { input: access.input, context: context.value as never };
+    const seen = { input: access.input, context: context.value as never, caller };
     const refused = delivered && (await refusedByHook(definition.manifest, seen, delivered, log));
     return refused ?? { ok: true, given, approval, input: access.input, context: known };
   } catch (error) {
@@ -132,7 +136,7 @@ interface Delivery {
 
 async function refusedByHook(
   manifest: FunctionManifest,
-  seen: { input: unknown; context: never },
+  seen: { input: unknown; context: never; caller: CallerIdentity | undefined },
   { invocation: { role, flow }, beforeCall, signal }: Delivery,
   log: Log,
 ): Promise<Refusal | undefined> {
@@ -166,7 +170,7 @@ const NOT_PERMITTED = "This call is not permitted.";
 /** The refusal from `authorize`. Undefined if it allows the call, which only `true` does. */
 async function refusalOf(
   { authorize }: FunctionDefinition<never>,
-  access: { role: string | undefined; context: never; input: never },
+  access: Access<never, never>,
   log: Log,
 ): Promise<Refusal | undefined> {
   if (authorize === undefined) return undefined;
@@ -184,7 +188,7 @@ async function refusalOf(
 /** Why the owner asks for approval. Undefined if it needs none, which only `false` says. */
 async function reasonToAsk(
   { needsApproval }: FunctionDefinition<never>,
-  access: { role: string | undefined; context: never; input: never },
+  access: Access<never, never>,
 ): Promise<string | undefined> {
   const decision: unknown = needsApproval === undefined || (await needsApproval(access));
   if (decision === false) return undefined;

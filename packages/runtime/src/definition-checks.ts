@@ -1,4 +1,4 @@
-import { Effect, type ExampleQuery, FUNCTION_NAME, LIMITS, type Roles } from "@patchbay/protocol";
+import { CallerIdentity, Effect, type ExampleQuery, FUNCTION_NAME, LIMITS, type Roles } from "@patchbay/protocol";
 import { isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import { DefinitionError, listFaults } from "./errors.ts";
 import { isLabel } from "./labels.ts";
@@ -157,6 +157,8 @@ export interface FunctionCase<Input, Role extends string = string> {
   input: Input;
   /** The object in the query's `contextJson`. Default `{}`. */
   context?: JsonObject;
+  /** What a token would prove about the query's caller. Default: nothing. */
+  caller?: CallerIdentity;
   /** The roles that the case applies to. Default: every role that may call the function. */
   roles?: readonly Role[];
 }
@@ -165,10 +167,11 @@ export interface FunctionCase<Input, Role extends string = string> {
 export interface CheckedCase {
   readonly input: JsonValue;
   readonly context: JsonObject;
+  readonly caller: CallerIdentity | undefined;
   readonly roles: readonly string[] | undefined;
 }
 
-const CASE_PROPERTIES = ["input", "context", "roles"];
+const CASE_PROPERTIES = ["input", "context", "caller", "roles"];
 
 /**
  * Checks a function's cases. Throws for arguments that the schema refuses. A schema with an async refinement is
@@ -188,8 +191,8 @@ export function checkCases(cases: object, parseInput: Parse, where: string): Rea
 function checkCase(declared: unknown, parseInput: Parse, where: string): CheckedCase {
   const fault = (what: string) => new DefinitionError(`${where}: ${what}`);
   if (!isJsonObject(declared) || !("input" in declared))
-    throw fault("a case must be an object with input, and optionally context and roles.");
-  const { context = {}, roles } = declared;
+    throw fault("a case must be an object with input, and optionally context, caller and roles.");
+  const { context = {}, caller, roles } = declared;
   const unknown = Object.keys(declared).filter((member) => !CASE_PROPERTIES.includes(member));
   if (unknown.length > 0)
     throw fault(`unknown property ${unknown.join(", ")}. The properties are: ${CASE_PROPERTIES.join(", ")}.`);
@@ -198,7 +201,14 @@ function checkCase(declared: unknown, parseInput: Parse, where: string): Checked
   const parsed = parseInput(input);
   if (parsed instanceof Promise) parsed.catch(() => undefined);
   else if (!parsed.ok) throw fault(`the function does not accept its input: ${listFaults(parsed.faults)}`);
-  return { input, context: contextOf(context, where), roles: roles?.map((role) => checkRole(role, where)) };
+  if (caller !== undefined && !CallerIdentity.safeParse(caller).success)
+    throw fault("caller must be an object with subject, issuer and claims, or absent.");
+  return {
+    input,
+    context: contextOf(context, where),
+    caller: caller as CallerIdentity | undefined,
+    roles: roles?.map((role) => checkRole(role, where)),
+  };
 }
 
 const EXAMPLE_PROPERTIES = ["query", "role", "context"];

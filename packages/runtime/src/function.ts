@@ -1,4 +1,4 @@
-import { actsAs, LIMITS, type Effect, type FunctionManifest } from "@patchbay/protocol";
+import { actsAs, type CallerIdentity, LIMITS, type Effect, type FunctionManifest } from "@patchbay/protocol";
 import { type JsonObject, present } from "@patchbay/kit";
 import { type ApprovalOptions, checkApproval } from "./approval.ts";
 import { checkCases, type CheckedCase, checkFunctionOptions, checkRoles } from "./definition-checks.ts";
@@ -34,6 +34,8 @@ export interface Access<Input, Context, Role extends string = string> {
   readonly role: Role | undefined;
   /** The object in the query's `contextJson`, as the service's schema parsed it; `{}` if the query had none. */
   readonly context: Context;
+  /** What a token proved about the query's caller. Undefined without a token. */
+  readonly caller: CallerIdentity | undefined;
   /** The call's arguments, as the input schema parsed them. The model wrote them, so do not take an identity from them. */
   readonly input: Input;
 }

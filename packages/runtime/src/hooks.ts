@@ -1,4 +1,4 @@
-import { type HookCall, type HookVerdict, LIMITS } from "@patchbay/protocol";
+import { type CallerIdentity, type HookCall, type HookVerdict, LIMITS } from "@patchbay/protocol";
 import { isJsonObject } from "@patchbay/kit";
 import { parseContext } from "./context.ts";
 import { isTimeoutError, withDeadline } from "./deadline.ts";
@@ -11,6 +11,8 @@ interface ReviewOfQuery<Context, Role extends string = string> {
   readonly role: Role | undefined;
   /** The object in the query's `contextJson`, as the service's schema parsed it; `{}` if the query had none. */
   readonly context: Context;
+  /** What a token proved about the query's caller. Undefined without a token. */
+  readonly caller: CallerIdentity | undefined;
   /** Aborted after 10 seconds and when the runtime stops. A result after that is dropped. */
   readonly signal: AbortSignal;
 }
@@ -136,7 +138,8 @@ async function decideWith(
 async function decide(hooks: Hooks, call: HookCall, signal: AbortSignal): Promise<unknown> {
   const parsed = await parseContext(hooks.parse, call.context);
   if (!parsed.ok) throw new TypeError("the context of the query does not match the service's schema");
-  const of = { role: call.role, context: parsed.value as never, signal };
+  const { role, caller } = call;
+  const of = { role, caller, context: parsed.value as never, signal };
   if (call.hook === "beforeQuery") return await need(hooks.beforeQuery)({ query: call.query, ...of });
   return await need(hooks.beforeAnswer)({ answer: call.answer, part: call.part, ...of });
 }

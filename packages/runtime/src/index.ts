@@ -1,5 +1,6 @@
 /** Functions with roles, the service that checks their calls, and the runtime that connects them to a control plane. */
 export type {
+  CallerIdentity,
   CallOutcome,
   Effect,
   ExampleQuery,
@@ -43,6 +44,7 @@ export { createLog, silentLog, type Log, type LogFields, type LogLevel } from ".
 export type { BackoffOptions } from "./connection/backoff.ts";
 export { connect, type Connection, type ConnectOptions } from "./connection/connect.ts";
 export type { ApprovalNotice } from "./connection/notices.ts";
+export type { SubjectQuery } from "./context.ts";
 export type { Interrupted, Reconciled } from "./reconcile.ts";
 export type { Retries } from "./retries.ts";
 export type { RoleDefinition, RoleDefinitions, ServiceRoles } from "./roles.ts";

@@ -1,4 +1,4 @@
-import { type CallFlow, type GrantedApproval, LIMITS } from "@patchbay/protocol";
+import { type CallerIdentity, type CallFlow, type GrantedApproval, LIMITS } from "@patchbay/protocol";
 import { type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { Log } from "./log.ts";
 import { toJson } from "./json.ts";
@@ -10,6 +10,8 @@ export interface Invocation {
   /** The query's role, or the service's default role. */
   role?: string;
   context: JsonObject;
+  /** What a token proved about the query's caller. */
+  caller?: CallerIdentity;
   threadId: string;
   sessionId?: string;
   runId: string;
@@ -49,6 +51,8 @@ export interface CallContext<Context = JsonObject, Role extends string = string>
   readonly role: Role | undefined;
   /** The object in the query's `contextJson`, as the service's schema parsed it; `{}` if the query had none. */
   readonly context: Context;
+  /** What a token proved about the query's caller. Undefined without a token. */
+  readonly caller: CallerIdentity | undefined;
   /** The query's conversation. */
   readonly threadId: string;
   /** The end user's session that the query named. Undefined if it named none. */
@@ -80,7 +84,7 @@ export function createCallContext<Context>({ invocation, onProgress, ...given }:
   close(): void;
 } {
   let closed = false;
-  const { role, threadId, sessionId, runId, callId, attempt } = invocation;
+  const { role, caller, threadId, sessionId, runId, callId, attempt } = invocation;
   const { signal, log } = given;
   return {
     close() {
@@ -89,6 +93,7 @@ export function createCallContext<Context>({ invocation, onProgress, ...given }:
     context: {
       ...given,
       role,
+      caller,
       threadId,
       sessionId,
       runId,

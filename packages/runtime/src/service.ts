@@ -10,10 +10,10 @@ import {
   type Manifest,
   type PreparedContext,
 } from "@patchbay/protocol";
-import { type JsonObject, type JsonValue, present } from "@patchbay/kit";
+import { type JsonValue, present } from "@patchbay/kit";
 import type { AccessRequest, Refusal } from "./admission.ts";
 import { checkApprovers } from "./approval.ts";
-import { prepareContext } from "./context.ts";
+import { type ContextQuery, prepareContext, type SubjectQuery } from "./context.ts";
 import { checkExampleQueries, checkRole, checkServiceOptions } from "./definition-checks.ts";
 import { DefinitionError } from "./errors.ts";
 import type { FunctionDefinition } from "./function.ts";
@@ -34,7 +34,7 @@ import type { ContextOf, Parse, Schema } from "./schema/schema.ts";
 export interface Service<Role extends string = string> {
   readonly manifest: Manifest;
   /** Checks a query's context and finds its subject. Faults have paths such as `contextJson.customerId`. */
-  prepare(query: { role?: Role; context: JsonObject }, options?: { log?: Log }): Promise<PreparedContext>;
+  prepare(query: ContextQuery & { role?: Role }, options?: { log?: Log }): Promise<PreparedContext>;
   /**
    * Runs a hook on a query or on a text from the model. Never rejects. The verdict is `failed` if the service has no
    * such hook.
@@ -85,7 +85,7 @@ export interface ServiceOptions<C extends Schema | undefined, Role extends strin
   /** Schema for the query's `contextJson`. A query whose context does not match is answered with 400. Default: any object. */
   context?: C;
   /** Names the identity that a query is about, such as a customer id. The model does not receive earlier turns with another subject. Default: turns are separated by role only. */
-  subject?: (context: ContextOf<C>) => string | undefined | Promise<string | undefined>;
+  subject?: (context: ContextOf<C>, query: SubjectQuery) => string | undefined | Promise<string | undefined>;
   /**
    * Selects the context part that the model receives. Default: the whole context. If it returns undefined, the model
    * receives nothing.
@@ -172,7 +172,7 @@ function serviceOf<C extends Schema | undefined>(options: ServiceOptions<C>): Se
     const { invoke, check } = createGate({ functions: gated, parseContext, beforeCall: review });
     const service: Service = {
       manifest,
-      prepare: (query, { log = defaultLog() } = {}) => prepareContext(reader, query.context, log),
+      prepare: (query, { log = defaultLog() } = {}) => prepareContext(reader, query, log),
       runHook: (call, { signal, timeoutMs = LIMITS.hookTimeoutMs, log = defaultLog() }) =>
         runHook(hooks, call, { signal, timeoutMs, log }),
       invoke,

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { LIMITS, type CallOutcome, type HookCall, type HookVerdict } from "@patchbay/protocol";
-import { type JsonObject, type JsonValue } from "@patchbay/kit";
+import { LIMITS, type CallerIdentity, type CallOutcome, type HookCall, type HookVerdict } from "@patchbay/protocol";
+import { type JsonObject, type JsonValue, present } from "@patchbay/kit";
 import { toJson } from "@patchbay/runtime/json";
 import { createLog, type Log } from "@patchbay/runtime/log";
 import type { Service } from "@patchbay/runtime/service";
@@ -14,6 +14,8 @@ export interface TestCall<Role extends string = string> {
   role?: Role;
   /** The object that a query's `contextJson` would contain. Default `{}`. */
   context?: JsonObject;
+  /** What a token would prove about the query's caller. Default: nothing. */
+  caller?: CallerIdentity;
   signal?: AbortSignal;
   onProgress?: (data: JsonValue) => void;
   /** Default: errors only, as JSON lines on standard error. */
@@ -32,7 +34,7 @@ export async function callAs<Role extends string>(
   service: Service<Role>,
   call: TestCall<NoInfer<Role>>,
 ): Promise<CallOutcome> {
-  const { functionName, input = {}, context = {}, signal = new AbortController().signal, onProgress } = call;
+  const { functionName, input = {}, context = {}, caller, signal = new AbortController().signal, onProgress } = call;
   const role = call.role || service.manifest.defaultRole;
   return service.invoke(
     {
@@ -46,7 +48,7 @@ export async function callAs<Role extends string>(
       timeoutMs: LIMITS.functionTimeoutMaxMs,
       // The test writes the arguments, so data-flow rules trust them.
       flow: { words: [], results: [], tainted: false, secret: false, asks: false, direct: true },
-      ...(role !== undefined && { role }),
+      ...present({ role, caller }),
     },
     { signal, log: call.log ?? createLog({ level: "error" }), ...(onProgress && { onProgress }) },
   );
@@ -61,6 +63,8 @@ export type TestHook<Role extends string = string> = (
   role?: Role;
   /** The object that a query's `contextJson` would contain. Default `{}`. */
   context?: JsonObject;
+  /** What a token would prove about the query's caller. Default: nothing. */
+  caller?: CallerIdentity;
   /** Default: errors only, as JSON lines on standard error. */
   log?: Log;
 };
@@ -77,12 +81,12 @@ export async function runHookAs<Role extends string>(
   service: Service<Role>,
   hook: TestHook<NoInfer<Role>>,
 ): Promise<HookVerdict> {
-  const { context = {}, log = createLog({ level: "error" }) } = hook;
+  const { context = {}, caller, log = createLog({ level: "error" }) } = hook;
   const role = hook.role || service.manifest.defaultRole;
-  const caller = { context, ...(role !== undefined && { role }) };
+  const of = { context, ...present({ role, caller }) };
   const call: HookCall =
     "query" in hook
-      ? { hook: "beforeQuery", query: hook.query, ...caller }
-      : { hook: "beforeAnswer", answer: hook.answer, part: hook.part ?? "answer", ...caller };
+      ? { hook: "beforeQuery", query: hook.query, ...of }
+      : { hook: "beforeAnswer", answer: hook.answer, part: hook.part ?? "answer", ...of };
   return service.runHook(call, { signal: new AbortController().signal, log });
 }

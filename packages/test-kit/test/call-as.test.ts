@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { expect, test } from "vitest";
 import { defineFunction, defineService } from "@patchbay/runtime";
+import { accessMatrix, explainAccess } from "@patchbay/runtime/access";
 import { callAs } from "../src/index.ts";
 import { orderService } from "./order-service.ts";
 
@@ -47,4 +48,26 @@ test("a call without a role has the service's default role", async () => {
   expect(await callAs(service, { functionName: "who" })).toEqual({ ok: true, value: "guest" });
   expect(await callAs(service, { functionName: "who", role: "" })).toEqual({ ok: true, value: "guest" });
   expect(await callAs(service, { functionName: "who", role: "other" })).toMatchObject({ ok: false, rule: "roles" });
+});
+
+test("callAs, the cases of a function and explainAccess state a proven caller", async () => {
+  const caller = { subject: "ada", issuer: "https://id.example", claims: { department: "sales" } };
+  const report = defineFunction({
+    name: "report",
+    description: "Returns the report of a department.",
+    input: z.object({}),
+    roles: ["manager"],
+    authorize: (access) => access.caller?.claims["department"] === "sales",
+    cases: { sales: { input: {}, caller }, "no token": { input: {} } },
+    handler: (_input, context) => context.caller?.subject ?? null,
+  });
+  const service = defineService({ name: "reports", functions: [report] });
+  const call = { functionName: "report", role: "manager", input: {} };
+
+  expect(await callAs(service, { ...call, caller })).toEqual({ ok: true, value: "ada" });
+  expect(await callAs(service, call)).toMatchObject({ code: "denied", rule: "authorize" });
+  expect(await explainAccess(service, { ...call, caller })).toMatchObject({ decision: "allowed" });
+  expect((await accessMatrix(service)).functions[0]!.cells["manager"]).toMatchObject({
+    cases: { sales: { decision: "allowed" }, "no token": { decision: "denied" } },
+  });
 });

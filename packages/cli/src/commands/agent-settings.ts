@@ -92,6 +92,12 @@ const SETTINGS: Partial<Record<keyof AgentSettings, Setting>> = {
     description: `whether requests need a proven caller's token in X-Patchbay-Caller: ${CALLERS.join(", ")} (default: optional)`,
     expected: `one of ${CALLERS.join(", ")}`,
   },
+  callerClaims: {
+    flags: "--caller-claims <claims>",
+    description: "claims of callers' tokens that functions receive in ctx.caller, comma-separated (default: none)",
+    expected: "up to 20 names of claims separated by commas",
+    read: asNames,
+  },
   flows: {
     flags: "--flows <mode>",
     description: `stricter mode for the data-flow rules of services that have some: ${FLOW_MODES.join(", ")} (default: the service's)`,
@@ -184,6 +190,7 @@ export function settingsFields(settings: AgentSettings): [name: string, value: s
     ["cost of a run", maxCostUsd === undefined ? "no limit" : `at most ${maxCostUsd} USD`],
     ["locked", locked?.join(", ") ?? NONE],
     ["proven callers", settings.callers ?? "optional"],
+    ["claims of callers", settings.callerClaims?.join(", ") ?? NONE],
     ["data-flow rules", settings.flows === undefined ? "as the services" : `at least ${settings.flows}`],
     ["retention", settings.retentionDays === undefined ? "default" : daysOf(settings.retentionDays)],
   ];

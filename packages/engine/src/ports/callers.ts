@@ -1,4 +1,15 @@
-import type { JsonObject } from "@patchbay/kit";
+import { type JsonObject, present } from "@patchbay/kit";
+import type { CallerIdentity } from "@patchbay/protocol";
+
+/** For whom a query is made. */
+export interface Caller {
+  role?: string;
+  context: JsonObject;
+  /** What a token proved. */
+  caller?: CallerIdentity;
+}
+
+export const callerOf = ({ role, context, caller }: Caller): Caller => ({ context, ...present({ role, caller }) });
 
 /** A proven caller's ids in the store. */
 export type CallerIds = readonly [string, ...string[]];
@@ -27,6 +38,10 @@ export interface ProvenCaller {
   subject: string;
   /** See `callerIdsOf`. */
   ids: CallerIds;
+  /** The token's `iss`; absent for client tokens from earlier versions. */
+  issuer?: string;
+  /** Its claims: all, and once the agent is known, those that it lists. */
+  claims?: JsonObject;
   /** The roles from its role claim, empty without the claim; undefined if the server reads no roles from tokens. */
   roles?: readonly string[];
   /** The context members that its claims state. */
@@ -34,3 +49,16 @@ export interface ProvenCaller {
   /** Context members that only claims can state, also those that this token lacks. */
   members: readonly string[];
 }
+
+/** What the owner's code learns about a proven caller. */
+export const identityOf = ({ subject, issuer, claims = {} }: ProvenCaller): CallerIdentity | undefined =>
+  issuer === undefined ? undefined : { subject, issuer, claims };
+
+/** The caller with those of its claims that the agent lists. */
+export const withListedClaims = (
+  { claims = {}, ...caller }: ProvenCaller,
+  listed: readonly string[] = [],
+): ProvenCaller => ({
+  ...caller,
+  claims: Object.fromEntries(Object.entries(claims).filter(([name]) => listed.includes(name))),
+});

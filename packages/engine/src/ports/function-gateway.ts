@@ -14,7 +14,7 @@ import type {
   TraceContext,
 } from "@patchbay/protocol";
 import type { JsonValue } from "@patchbay/kit";
-import type { Caller } from "./records.ts";
+import type { Caller } from "./callers.ts";
 
 /** A function set with its hash, the key in the store. */
 export interface FunctionSet {

@@ -7,6 +7,7 @@ import {
   type TraceContext,
 } from "@patchbay/protocol";
 import { type JsonObject, type JsonValue } from "@patchbay/kit";
+import type { Caller } from "./callers.ts";
 import type { ApprovalRecord } from "./store/approvals.ts";
 import type { Message, ModelErrorKind, ModelRequest, TokenUsage } from "./model-provider.ts";
 
@@ -23,14 +24,6 @@ export interface ThreadKey {
   formerScope?: string;
   id: string;
 }
-
-/** For whom a query is made. */
-export interface Caller {
-  role?: string;
-  context: JsonObject;
-}
-
-export const callerOf = ({ role, context }: Caller): Caller => ({ context, ...(role !== undefined && { role }) });
 
 /** A text that a client sent next to its query. The model receives it as data. */
 export interface QuotedText {

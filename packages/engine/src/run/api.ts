@@ -53,6 +53,8 @@ export interface Principal {
   can?: readonly CredentialRight[];
   /** The request's client token: it fixes role and context, whatever a query states. */
   fixed?: ClientToken;
+  /** Claims of the caller's token that the owner's code receives. */
+  callerClaims?: readonly string[];
   /** What the caller's token proved; it narrows `roles`. */
   proven?: ProvenCaller;
 }

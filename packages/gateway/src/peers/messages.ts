@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import {
   CallFlow,
+  CallerIdentity,
   CallOutcome,
   CallToJudge,
   HookCall,
@@ -71,6 +72,7 @@ export const HostRequest = z.discriminatedUnion("type", [
     type: z.literal("prepare"),
     role: z.string().optional(),
     context: jsonObject,
+    caller: CallerIdentity.exactOptional(),
     timeoutMs: z.number(),
     trace,
     call: CallToJudge.exactOptional(),

@@ -115,8 +115,8 @@ export class RemoteCallServer {
         this.#deps.late.acknowledged(connection, request.calls);
         return {};
       case "prepare": {
-        const { timeoutMs, role, context, trace, call } = request;
-        const input = { context, ...present({ role, trace, call }) };
+        const { timeoutMs, role, context, caller, trace, call } = request;
+        const input = { context, ...present({ role, caller, trace, call }) };
         const prepared = await connection.prepare(input, timeoutSignal(Math.max(0, timeoutMs)));
         return prepared ? { prepared: prepared as JsonValue } : {};
       }

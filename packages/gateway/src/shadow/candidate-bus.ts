@@ -1,6 +1,6 @@
 import { timeoutSignal } from "@patchbay/kit/time";
 import { isJsonObject, type JsonObject, type JsonValue, present } from "@patchbay/kit";
-import { Judgement, servicesOf } from "@patchbay/protocol";
+import { CallerIdentity, Judgement, servicesOf } from "@patchbay/protocol";
 import { type Bus, NoResponders, RequestLost } from "@patchbay/engine/ports/bus";
 import type { FunctionGateway } from "@patchbay/engine/ports/function-gateway";
 import { ServiceError } from "@patchbay/engine/ports/service-error";
@@ -19,6 +19,7 @@ const JudgeRequest = z.object({
   role: z.string().optional(),
   roleByDefault: z.literal(true).optional(),
   context: z.custom<JsonObject>(isJsonObject),
+  caller: CallerIdentity.optional(),
   arguments: z.custom<JsonValue>((value) => value !== undefined),
 });
 
@@ -40,7 +41,7 @@ export function serveCandidate(bus: Bus, connection: ShadowConnection): Disposab
 export const askCandidate =
   (bus: Bus): FunctionGateway["judge"] =>
   async (agentId, manifestHash, call, signal) => {
-    const { runId, callId, functionName, role, roleByDefault, context, arguments: given, manifest } = call;
+    const { runId, callId, functionName, role, roleByDefault, context, caller, arguments: given, manifest } = call;
     const services = manifest && servicesOf(manifest, functionName);
     const body = {
       runId,
@@ -48,7 +49,7 @@ export const askCandidate =
       functionName,
       context,
       arguments: given,
-      ...present({ role, roleByDefault, services }),
+      ...present({ role, roleByDefault, caller, services }),
     };
     try {
       return Judgement.parse(

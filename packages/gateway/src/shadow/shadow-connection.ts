@@ -14,7 +14,7 @@ const SILENT_BEATS = 2;
 /** Pings between two heartbeats after which it is closed: each is answered, and delays the replica's other runtimes. */
 const MAX_PINGS = 1_000;
 
-type Asked = "callId" | "runId" | "functionName" | "role" | "roleByDefault" | "context" | "arguments";
+type Asked = "callId" | "runId" | "functionName" | "role" | "roleByDefault" | "context" | "caller" | "arguments";
 /** What a candidate is asked about; it does not learn the ids. */
 export type AskedCall = Pick<StoredCall, Asked>;
 
@@ -57,11 +57,11 @@ export function createShadowConnection(
 
     /** Undefined when the candidate does not answer before `signal` aborts, or the call does not fit into a frame. */
     async judge(call: AskedCall, signal: AbortSignal): Promise<Judgement | undefined> {
-      const { functionName, context, arguments: given } = call;
+      const { functionName, context, caller, arguments: given } = call;
       const role = call.roleByDefault ? manifest.defaultRole : call.role;
       const id = randomUUID();
       const frame = { type: "judge" as const, id, function: functionName, arguments: given, context };
-      const text = encodeFrame({ ...frame, ...present({ role }) });
+      const text = encodeFrame({ ...frame, ...present({ role, caller }) });
       if (text === undefined || !isOpen() || signal.aborted) return undefined;
       const judgement = await questions.ask(id, () => socket.send(text), signal);
       if (!judgement) unanswered++;

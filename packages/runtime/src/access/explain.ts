@@ -1,5 +1,5 @@
 import { accessSurface, type FlowNeed, flowNeeds, NO_ROLE } from "@patchbay/access";
-import { explainDenial, inheritedFrom, listRoles } from "@patchbay/protocol";
+import { type CallerIdentity, explainDenial, inheritedFrom, listRoles } from "@patchbay/protocol";
 import { type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { Rule } from "../admission.ts";
 import type { Service } from "../service.ts";
@@ -13,6 +13,8 @@ export interface AccessQuestion {
   input?: JsonValue | undefined;
   /** The object in the query's `contextJson`. Default `{}`. */
   context?: JsonObject | undefined;
+  /** What a token would prove about the query's caller. Default: nothing. */
+  caller?: CallerIdentity | undefined;
 }
 
 /** Why a call is allowed or denied. It names hidden functions and rules: an answer for the owner, never for a caller. */
@@ -33,9 +35,9 @@ export interface AccessExplanation {
 
 /** Runs the gate's checks on one call, without its handler, and names the rule that decided. */
 export async function explainAccess(service: Service, question: AccessQuestion): Promise<AccessExplanation> {
-  const { functionName, input, context = {} } = question;
+  const { functionName, input, context = {}, caller } = question;
   const role = question.role || service.manifest.defaultRole;
-  const verdict = await service.check({ functionName, role, context, arguments: input ?? {} });
+  const verdict = await service.check({ functionName, role, context, caller, arguments: input ?? {} });
   const { functions, roleOptions } = service.manifest;
   const { roles = [], conditional, approval } = functions.find(({ name }) => name === functionName) ?? {};
   const answer = (decision: AccessExplanation["decision"], rule: AccessExplanation["rule"], sentence: string) => {

@@ -8,10 +8,11 @@ export async function judge(
     functionName,
     role,
     context,
+    caller,
     arguments: given,
-  }: Pick<StoredCall, "functionName" | "role" | "context" | "arguments">,
+  }: Pick<StoredCall, "functionName" | "role" | "context" | "caller" | "arguments">,
 ): Promise<{ decision: CaseDecision; rule?: string } | undefined> {
-  const verdict = await service.check({ functionName, role, context, arguments: given });
+  const verdict = await service.check({ functionName, role, context, caller, arguments: given });
   if (verdict.ok) return { decision: "allowed" };
   if (verdict.outcome.code === "approval_required") return { decision: "approval" };
   return verdict.outcome.code === "timed_out" ? undefined : { decision: "denied", rule: verdict.rule };

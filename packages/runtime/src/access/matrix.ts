@@ -175,9 +175,9 @@ async function cellOf(service: Service, functionName: string, column: string): P
 async function judge(
   service: Service,
   { functionName, role, name }: { functionName: string; role: string | undefined; name: string },
-  { context, input }: CheckedCase,
+  { context, caller, input }: CheckedCase,
 ): Promise<CaseVerdict> {
-  const verdict = await service.check({ functionName, role, context, arguments: input });
+  const verdict = await service.check({ functionName, role, context, caller, arguments: input });
   if (verdict.ok) return { decision: "allowed", rule: "allowed" };
   const { rule, outcome, error } = verdict;
   if (rule === "input" && error === undefined)

@@ -25,7 +25,7 @@ export interface Ended {
 }
 
 export function toInvocation({ frame, receivedAt }: OpenCall, keys: FlowKeys): Invocation {
-  const { callId, attempt, context, threadId, runId, role, sessionId, approval, unsure } = frame;
+  const { callId, attempt, context, threadId, runId, role, caller, sessionId, approval, unsure } = frame;
   return {
     functionName: frame.function,
     arguments: frame.arguments,
@@ -35,7 +35,7 @@ export function toInvocation({ frame, receivedAt }: OpenCall, keys: FlowKeys): I
     callId,
     attempt,
     timeoutMs: Math.max(0, Math.ceil(frame.timeoutMs - (monotonicMs() - receivedAt))),
-    ...present({ role, sessionId, approval, unsure, flow: frame.flow && provedFlow(frame, frame.flow, keys) }),
+    ...present({ role, caller, sessionId, approval, unsure, flow: frame.flow && provedFlow(frame, frame.flow, keys) }),
   };
 }
 

@@ -30,9 +30,9 @@ export async function answerPrepare(
   connection: ControlPlaneConnection,
   { service, log, inSpan }: Answering,
 ): Promise<void> {
-  const { id, role, context, call } = frame;
-  const query = { context, ...present({ role }) };
-  const answer = () => (call ? judgeCall(service, { role, context, call }) : service.prepare(query, { log }));
+  const { id, role, context, caller, call } = frame;
+  const query = { context, ...present({ role, caller }) };
+  const answer = () => (call ? judgeCall(service, { ...query, call }) : service.prepare(query, { log }));
   const prepared = await inSpan(prepareSpan(service, frame), answer).catch((error: unknown) => {
     log.error("the context could not be prepared", { error });
     return { ok: false as const, faults: [{ path: "contextJson", message: "could not be checked" }] };
@@ -45,9 +45,9 @@ export async function answerPrepare(
 
 async function judgeCall(
   service: Service,
-  { role, context, call }: Pick<FrameOf<"prepare">, "role" | "context"> & { call: CallToJudge },
+  { call, ...query }: Pick<FrameOf<"prepare">, "role" | "context" | "caller"> & { call: CallToJudge },
 ) {
-  const asked = { functionName: call.function, role, context, arguments: call.arguments };
+  const asked = { functionName: call.function, role: undefined, ...query, arguments: call.arguments };
   return { ok: true as const, judgement: (await judge(service, asked)) ?? {} };
 }
 
@@ -70,9 +70,9 @@ export async function answerHook(
 /** Answers what the service's checks decide on a call. No handler runs. */
 export async function answerJudge(
   service: Service,
-  { id, function: functionName, role, context, arguments: given }: JudgeFrame,
+  { id, function: functionName, role, context, caller, arguments: given }: JudgeFrame,
   connection: ControlPlaneConnection,
 ): Promise<void> {
-  const verdict = await judge(service, { functionName, role, context, arguments: given });
+  const verdict = await judge(service, { functionName, role, context, caller, arguments: given });
   connection.send(JSON.stringify({ type: "judged", id, ...verdict } satisfies RuntimeFrame));
 }

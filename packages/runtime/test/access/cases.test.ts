@@ -26,6 +26,11 @@ test("cases have the input type of the schema", () => {
 test.each<[string, unknown, RegExp]>([
   ["invalid arguments", { input: { id: 7, at: "x" } }, /case "one": the function does not accept its input: id: /],
   ["no arguments", { context: {} }, /a case must be an object with input/],
+  [
+    "a caller without an issuer",
+    { input: { id: "1", at: "x" }, caller: { subject: "ada" } },
+    /caller must be an object with subject, issuer/,
+  ],
   ["a list", [], /a case must be an object with input/],
   ["an unknown property", { input: { id: "1", at: "x" }, rolls: [] }, /unknown property rolls/],
   ["a context that is a string", { input: { id: "1", at: "x" }, context: "ada" }, /context must be an object/],

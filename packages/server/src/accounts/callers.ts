@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue, type Log } from "@patchbay/kit";
+import { isJsonObject, type JsonObject, type JsonValue, type Log, nestsDeeper } from "@patchbay/kit";
 import { LIMITS } from "@patchbay/protocol";
 import type { JWTHeaderParameters, JWTPayload } from "jose";
 import { callerIdsOf, type ProvenCaller } from "@patchbay/engine/ports/callers";
@@ -94,6 +94,9 @@ export function createCallerProof(
     if (payload.exp! - now / 1_000 > maxAgeSeconds + SKEW_SECONDS)
       throw notProven(`it is valid for more than ${maxAgeSeconds} s from now`);
     requireAccessToken(protectedHeader, payload, issuer);
+    // Claims go into frames and runs, as a query's context does.
+    if (nestsDeeper(JSON.stringify(payload), LIMITS.jsonDepth))
+      throw notProven(`its claims nest more than ${LIMITS.jsonDepth} levels deep`);
     const proven = { ...provenBy(payload, issuer), context: contextIn(payload, contextClaims), members };
     const { scope } = issuer;
     return { ...proven, ...(of.alone && scope !== undefined && !hasScope(payload, scope) && { lacks: scope }) };
@@ -132,11 +135,11 @@ function hasScope(payload: JWTPayload, scope: string): boolean {
 function provenBy(
   payload: JWTPayload,
   { issuer, roleClaim, roleMap }: CallerIssuer,
-): Pick<ProvenCaller, "subject" | "ids" | "roles"> {
+): Pick<ProvenCaller, "subject" | "ids" | "issuer" | "claims" | "roles"> {
   const { sub: subject } = payload as Record<string, unknown>;
   // RFC 9068, 2.2, requires it. Callers without one would find each other's runs and chats.
   if (!isLabel(subject)) throw notProven("its claim sub is not a text of 1 to 200 characters");
-  const caller = { subject, ids: callerIdsOf({ issuer, subject }) };
+  const caller = { subject, ids: callerIdsOf({ issuer, subject }), issuer, claims: payload as JsonObject };
   if (roleClaim === undefined) return caller;
   const value = claimIn(payload, roleClaim) ?? [];
   const roles = Array.isArray(value) ? value : [value];

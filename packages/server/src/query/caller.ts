@@ -266,6 +266,6 @@ function noteIn(facts: RequestFacts, { agentId, credentialId: keyId, label }: Cr
   Object.assign(facts, { agentId, keyId, ...present({ keyLabel: label }) });
 }
 
-function callerOf({ credentialId, label, agentId, orgId, tier, roles, can }: Credential): Principal {
-  return { keyId: credentialId, agentId, orgId, tier, ...present({ keyLabel: label, roles, can }) };
+function callerOf({ credentialId, label, agentId, orgId, tier, roles, can, callerClaims }: Credential): Principal {
+  return { keyId: credentialId, agentId, orgId, tier, ...present({ keyLabel: label, roles, can, callerClaims }) };
 }

@@ -1,11 +1,19 @@
 import { CLIENT_DOORS_BY_DEFAULT, ClientTokenRequest } from "@patchbay/protocol";
 import { isoTime, present } from "@patchbay/kit";
+import type { ProvenCaller } from "@patchbay/engine/ports/callers";
 import { asClaimed } from "@patchbay/engine/run/api";
 import { receiveJson } from "../kernel/body.ts";
 import { type Handler, json } from "../kernel/exchange.ts";
 import { apiHandler, type CallerDeps } from "./caller.ts";
 import { parse } from "./query-body.ts";
 import { countQuery } from "./query-routes.ts";
+
+/** What a client token keeps of its caller, without the role and context that it fixes. */
+const lastingOf = ({ subject, ids, issuer, claims }: ProvenCaller) => ({
+  subject,
+  ids,
+  ...present({ issuer, claims }),
+});
 
 /** The route by which a key's holder creates client tokens. */
 export function clientTokenRoutes(deps: CallerDeps): Record<"createClientToken", Handler> {
@@ -24,7 +32,7 @@ export function clientTokenRoutes(deps: CallerDeps): Record<"createClientToken",
         allow: allow ?? CLIENT_DOORS_BY_DEFAULT,
         ...(reasoning && { reasoning }),
         ...present({ threadKey }),
-        ...(proven && { proven: { subject: proven.subject, ids: proven.ids } }),
+        ...(proven && { proven: lastingOf(proven) }),
       });
       return json(exchange, 201, { token, expiresAt: isoTime(expiresAt) });
     }),

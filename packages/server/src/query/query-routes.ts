@@ -121,8 +121,8 @@ function hashOf(raw: Parameters<typeof hashBody>[0], { proven }: Principal, head
 
 /** What a token states, in the form that earlier versions hash: a request repeated during an upgrade joins its run. */
 export function statedBy(proven: ProvenCaller): object {
-  const { ids: _, ...stated } = proven;
-  return stated;
+  const { subject, roles, context, members } = proven;
+  return present({ subject, roles, context, members });
 }
 
 /** A query's run. `joined`: it existed before. */

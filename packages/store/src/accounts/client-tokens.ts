@@ -77,6 +77,6 @@ export function clientTokenStore(engine: Engine): ClientTokenStore<Credential> {
 }
 
 function callerIn(stored: NonNullable<Schema["client_tokens"]["proven"]>): NonNullable<ClientToken["proven"]> {
-  const { subject, ids = callerIdsOf({ subject }) } = fromJson(stored);
-  return { subject, ids };
+  const { subject, ids = callerIdsOf({ subject }), ...more } = fromJson(stored);
+  return { subject, ids, ...more };
 }

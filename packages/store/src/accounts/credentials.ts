@@ -149,7 +149,7 @@ export async function mayContinue(
     const member = await dialect.lockShared(members).executeTakeFirst();
     return (member?.removed_at ?? null) === null;
   }
-  if (own.kind === "caller" && callersOf(agent.settings) !== "keyless") return false;
+  if (own.kind === "caller" && ofCallers(agent.settings).callers !== "keyless") return false;
   const successors = lineageOf(engine, own.lineage)
     .select(["roles", "created_at", "revoked_at"])
     .orderBy("created_at", "desc")
@@ -198,13 +198,15 @@ async function rotate(
 }
 
 /** Settings may hold a large schema, which is not worth parsing for every request. */
-const callersOf = (settings: Json<AgentSettings>): AgentSettings["callers"] =>
-  settings.includes('"callers"') ? fromJson(settings).callers : undefined;
+const ofCallers = (settings: Json<AgentSettings>): Pick<AgentSettings, "callers" | "callerClaims"> =>
+  settings.includes('"caller') ? fromJson(settings) : {};
 
 export function toCredential(row: CredentialRow & { tier: string; settings: Json<AgentSettings> }): Credential {
+  const { callers, callerClaims } = ofCallers(row.settings);
   return {
     ...credentialColumns.recordOf(row),
     tier: row.tier,
-    ...(callersOf(row.settings) === "required" && { needsProof: true }),
+    ...(callers === "required" && { needsProof: true }),
+    ...present({ callerClaims }),
   };
 }

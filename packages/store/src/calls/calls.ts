@@ -1,4 +1,5 @@
 import type { JsonValue } from "@patchbay/kit";
+import { callerOf } from "@patchbay/engine/ports/callers";
 import { type GrantedApproval, isProvisional } from "@patchbay/protocol";
 import { type ExpressionBuilder, sql } from "kysely";
 import { grantOf } from "@patchbay/engine/ports/store/approvals";
@@ -64,7 +65,7 @@ function assignments(engine: Engine): Pick<CallStore, "accept" | "withdraw"> {
         agentId: accepted.agent_id,
         functionName: accepted.function_name,
         arguments: fromJson(accepted.arguments),
-        context: fromJson(accepted.request).context,
+        ...callerOf(fromJson(accepted.request)),
         threadId: accepted.thread_id,
         runId: accepted.run_id,
         ...(accepted.attempts && isUnsure({ earlier: fromJson(accepted.attempts) }) && { unsure: true }),

@@ -69,8 +69,8 @@ async function callersOf({ reads }: Engine, runIds: readonly string[]) {
   const rows = await inBatches(runIds, (ids) => runs.where("id", "in", ids).execute());
   return new Map(
     rows.map(({ id, request, hash }) => {
-      const { context, roleByDefault } = fromJson(request);
-      return [id, { context, manifestHash: hash ?? undefined, ...present({ roleByDefault }) }];
+      const { context, caller, roleByDefault } = fromJson(request);
+      return [id, { context, manifestHash: hash ?? undefined, ...present({ caller, roleByDefault }) }];
     }),
   );
 }

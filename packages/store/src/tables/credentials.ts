@@ -14,7 +14,7 @@ export interface CredentialTables {
 }
 
 /** What only the agent and the organisation say is left out. */
-type StoredCredential = Omit<Credential, "tier" | "needsProof">;
+type StoredCredential = Omit<Credential, "tier" | "needsProof" | "callerClaims">;
 
 const CREDENTIAL = {
   credentialId: text("id"),
@@ -61,7 +61,7 @@ export interface ClientTokenRow {
   context: Json<JsonObject>;
   thread_key: string | null;
   /** Tokens from versions without caller issuers have no `ids`. */
-  proven: Json<{ subject: string; ids?: CallerIds }> | null;
+  proven: Json<{ subject: string; ids?: CallerIds; issuer?: string; claims?: JsonObject }> | null;
   /** Null in tokens from versions in which all tokens had equal rights, like `reasoning`. */
   allow: Json<ClientDoor[]> | null;
   reasoning: number | null;

@@ -64,17 +64,20 @@ const FLOWS = [
 type GeneralDraft = Pick<Agent, "name" | "instructions" | "accessChanges"> & {
   callers: (typeof CALLERS)[number]["value"];
   flows: (typeof FLOWS)[number]["value"];
+  /** Comma-separated. */
+  callerClaims: string;
   /** As typed; empty for the default. */
   retentionDays: string;
 };
 
 /** The request that saves a draft; of the settings only the changed ones. `null` clears a setting. */
 function generalChange(stored: GeneralDraft, draft: GeneralDraft) {
-  const { name, instructions, accessChanges, callers, flows } = draft;
+  const { name, instructions, accessChanges, callers, flows, callerClaims } = draft;
   const days = draft.retentionDays.trim();
   const settings = {
     ...(flows !== stored.flows && { flows: flows === "service" ? null : flows }),
     ...(callers !== stored.callers && { callers }),
+    ...(callerClaims !== stored.callerClaims && { callerClaims: callerClaims.split(/[\s,]+/).filter(Boolean) }),
     ...(days !== stored.retentionDays && { retentionDays: days === "" ? null : Number(days) }),
   };
   return { name: name.trim(), instructions, accessChanges, ...(Object.keys(settings).length > 0 && { settings }) };
@@ -82,8 +85,14 @@ function generalChange(stored: GeneralDraft, draft: GeneralDraft) {
 
 function General({ agent }: { agent: AgentDetail }) {
   const { agentId, createdAt } = agent;
-  const { callers = "optional", flows = "service", retentionDays } = agent.settings;
-  const stored: GeneralDraft = { ...agent, callers, flows, retentionDays: retentionDays?.toString() ?? "" };
+  const { callers = "optional", flows = "service", callerClaims = [], retentionDays } = agent.settings;
+  const stored: GeneralDraft = {
+    ...agent,
+    callers,
+    flows,
+    callerClaims: callerClaims.join(", "),
+    retentionDays: retentionDays?.toString() ?? "",
+  };
   return (
     <AgentSettingsForm
       agentId={agentId}
@@ -151,6 +160,13 @@ function GeneralFields({ draft, onChange }: GeneralFieldsProps) {
       >
         <Select {...field("callers")} options={CALLERS} disabled={readOnly} />
       </Field>
+      <TextField
+        {...field("callerClaims")}
+        label="Claims for functions"
+        hint="Claims of caller tokens that functions receive; the model never sees them"
+        placeholder="email, department"
+        readOnly={readOnly}
+      />
       <Field
         label="Data-flow rules"
         hint="What happens to calls that the rules of a service do not allow, where the service's own mode is milder"

@@ -14,7 +14,7 @@ export interface ClientToken {
   /** The only chat that it opens; undefined for all chats with its key, role and context. */
   threadKey?: string;
   /** The proven caller for whom it was made. */
-  proven?: Pick<ProvenCaller, "subject" | "ids">;
+  proven?: Pick<ProvenCaller, "subject" | "ids" | "issuer" | "claims">;
 }
 
 /** Client tokens. A token ends when it expires, and with the key that it was made with. */

@@ -33,6 +33,8 @@ export interface Credential extends NewCredential {
   tier: string;
   /** True if requests to its agent need a proven caller's token. */
   needsProof?: true;
+  /** The claims of callers' tokens that the owner's code receives. */
+  callerClaims?: readonly string[];
   createdAt: number;
   lastUsedAt?: number;
   revokedAt?: number;

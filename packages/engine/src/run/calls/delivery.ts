@@ -1,7 +1,8 @@
 import type { TraceContext } from "@patchbay/protocol";
 import { type JsonValue, present } from "@patchbay/kit";
 import type { AttemptAddress, CallOrder, Delivery } from "../../ports/function-gateway.ts";
-import { type CallRecord, callerOf, isUnsure, type RunRecord } from "../../ports/records.ts";
+import { callerOf } from "../../ports/callers.ts";
+import { type CallRecord, isUnsure, type RunRecord } from "../../ports/records.ts";
 import { grantOf } from "../../ports/store/approvals.ts";
 import type { ActiveRun, RunState } from "../state.ts";
 import { recovered } from "./attempts.ts";

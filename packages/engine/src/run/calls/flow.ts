@@ -25,7 +25,8 @@ import type {
   Manifest,
 } from "@patchbay/protocol";
 import type { Delivery } from "../../ports/function-gateway.ts";
-import { type CallRecord, callerOf, type RunRecord } from "../../ports/records.ts";
+import { callerOf } from "../../ports/callers.ts";
+import { type CallRecord, type RunRecord } from "../../ports/records.ts";
 import { callFailure, type CallFailure } from "../../ports/refusal.ts";
 import type { HistoryEntry, RunStore } from "../../ports/store/run-store.ts";
 import { withRetry } from "../run-context.ts";

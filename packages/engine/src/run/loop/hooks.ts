@@ -1,7 +1,7 @@
 import { type HookCall, type HookVerdict, LIMITS, type ServiceHooks } from "@patchbay/protocol";
 import { type JsonObject, type JsonValue, parseJson } from "@patchbay/kit";
 import type { ModelCall, ModelTurn } from "../../ports/model-provider.ts";
-import { type Caller, callerOf } from "../../ports/records.ts";
+import { type Caller, callerOf } from "../../ports/callers.ts";
 import { WITHHELD } from "../answer.ts";
 import { RunFailure } from "../run-failure.ts";
 import type { ActiveRun, NextTurn, RunState } from "../state.ts";

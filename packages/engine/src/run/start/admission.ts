@@ -1,4 +1,4 @@
-import { type Fault, type Manifest, MESSAGES } from "@patchbay/protocol";
+import { type Fault, MESSAGES } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import type { RunRecord } from "../../ports/records.ts";
 import { type NewRun, NO_HISTORY } from "../../ports/store/run-store.ts";
@@ -7,7 +7,7 @@ import type { Segment } from "../../ports/tracing.ts";
 import { failed } from "../answer.ts";
 import type { Principal, Query, RetryOptions, RunHandle } from "../api.ts";
 import { detailOf, refusedQuery, reportOf, runEntry } from "../calls/journal.ts";
-import { effectiveRole, isUnknownRole, mayState } from "../role-check.ts";
+import { isUnknownRole, mayState } from "../role-check.ts";
 import { noSession } from "../no-session.ts";
 import { isOfCaller, isVisible, visibleTo } from "../visibility.ts";
 import { observeRun } from "../observer.ts";
@@ -18,7 +18,7 @@ import { LEASE_MS } from "../worker/leases.ts";
 import { askHooks, connectServices } from "./connect.ts";
 import { type Checked, complete, type Connected, handleOf, newRun, type Timed, timed, unstarted } from "./new-run.ts";
 import { overtaken, planRetry } from "./retry.ts";
-import { asClaimed } from "./claimed.ts";
+import { asClaimed, callerIn } from "./claimed.ts";
 import { fallbackModels, refusedOverrides, settle, type Settled, testCallModel, withoutPrice } from "./settings.ts";
 
 /** Maximum number of unknown roles that are noted: a client may send any number. */
@@ -201,11 +201,11 @@ export class Admission {
 
   /** The run's functions and what their services made from its context; undefined when no runtime is connected. */
   async #connect(principal: Principal, query: Timed, segment?: Segment): Promise<Connected | undefined> {
-    const callerIn = (manifest: Manifest) => ({
-      context: query.context ?? {},
-      ...present({ role: effectiveRole(principal, query.role, manifest) }),
-    });
-    const connected = await connectServices(principal.agentId, callerIn, this.#asking(segment, query));
+    const connected = await connectServices(
+      principal.agentId,
+      callerIn(principal, query),
+      this.#asking(segment, query),
+    );
     if (connected && "faults" in connected)
       throw await this.#unfitContext(principal, connected.caller.role, connected.faults);
     return connected;

@@ -2,9 +2,9 @@ import type { CheckRequest, CheckResponse } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import { invalid, ServiceError } from "../../ports/service-error.ts";
 import type { Principal } from "../api.ts";
-import { effectiveRole, visibleFunctions } from "../role-check.ts";
+import { visibleFunctions } from "../role-check.ts";
 import type { RunContext } from "../run-context.ts";
-import { asClaimed } from "./claimed.ts";
+import { asClaimed, callerIn } from "./claimed.ts";
 import { connectServices } from "./connect.ts";
 
 /** How long a check waits for a runtime that is reconnecting. */
@@ -20,12 +20,12 @@ export async function checkCall(
   signal: AbortSignal,
 ): Promise<CheckResponse | undefined> {
   const { agentId } = principal;
-  const { role, context = {} } = asClaimed(principal, present({ role: stated, context: contextJson }));
-  const connected = await connectServices(
-    agentId,
-    (manifest) => ({ context, ...present({ role: effectiveRole(principal, role, manifest) }) }),
-    { gateway, signal, remainingMs: () => ARRIVAL_MS },
-  );
+  const { role, context } = asClaimed(principal, present({ role: stated, context: contextJson }));
+  const connected = await connectServices(agentId, callerIn(principal, present({ role, context })), {
+    gateway,
+    signal,
+    remainingMs: () => ARRIVAL_MS,
+  });
   if (!connected) return undefined;
   if ("faults" in connected) throw invalid(connected.faults);
   const { caller, prepared } = connected;

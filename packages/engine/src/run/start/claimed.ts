@@ -1,8 +1,8 @@
 import { canonicalJson, type JsonObject, present } from "@patchbay/kit";
-import { type Fault, type Inclusions, outermost } from "@patchbay/protocol";
-import type { ProvenCaller } from "../../ports/callers.ts";
+import { type Fault, type Inclusions, type Manifest, outermost } from "@patchbay/protocol";
+import { type Caller, identityOf, type ProvenCaller, withListedClaims } from "../../ports/callers.ts";
 import { invalid, type ServiceError, standardError } from "../../ports/service-error.ts";
-import { mayState, ownRole, statable } from "../role-check.ts";
+import { effectiveRole, mayState, ownRole, statable } from "../role-check.ts";
 
 /** The part of a principal that decides on roles and contexts. */
 interface Holder {
@@ -10,6 +10,7 @@ interface Holder {
   roles?: readonly string[];
   pinned?: readonly string[] | undefined;
   inclusions?: Inclusions | undefined;
+  callerClaims?: readonly string[];
   proven?: ProvenCaller;
 }
 
@@ -18,14 +19,16 @@ interface Claimed {
   role?: string;
   defaultRole?: string;
   context?: JsonObject;
+  repeats?: { request: Pick<Caller, "caller"> };
 }
 
 /**
  * The principal as narrowed by its caller's token: the token limits the roles, and never adds one to the key's. A role
  * that another one includes is not listed. Throws `role_not_allowed` when the key may state none of the token's roles.
  */
-export function narrowed<Of extends Holder>(principal: Of, proven: ProvenCaller): Of {
-  const { roles: pinned, inclusions } = principal;
+export function narrowed<Of extends Holder>(principal: Of, caller: ProvenCaller): Of {
+  const { roles: pinned, inclusions, callerClaims } = principal;
+  const proven = withListedClaims(caller, callerClaims);
   if (!proven.roles) return { ...principal, pinned, proven };
   const both = statable({ roles: proven.roles, inclusions })!.filter((role) => mayState(principal, role));
   const roles = outermost(both, inclusions);
@@ -38,7 +41,7 @@ export function narrowed<Of extends Holder>(principal: Of, proven: ProvenCaller)
  * A query's role and context: those in its client token, else those that it states, and those that the caller's token
  * proves. Throws where they contradict each other.
  */
-export function asClaimed(principal: Holder, query: Claimed): Omit<Claimed, "defaultRole"> {
+export function asClaimed(principal: Holder, query: Claimed): Pick<Claimed, "role" | "context"> {
   const { proven, fixed, inclusions } = principal;
   const claimed: Claimed = fixed ?? query;
   const { role, defaultRole, context } = claimed;
@@ -49,6 +52,18 @@ export function asClaimed(principal: Holder, query: Claimed): Omit<Claimed, "def
     throw notOfCaller(`the token in X-Patchbay-Caller proves ${roles.join(", ") || "no role"}, not ${role}`);
   return { ...present({ role: role ?? ownRole(principal) }), context: contextOf(claimed, proven) };
 }
+
+/** What is proved about a query's caller: a repeated run keeps its own. */
+export const identityIn = ({ proven }: Holder, { repeats }: Claimed) =>
+  proven ? identityOf(proven) : repeats?.request.caller;
+
+/** For whom a query is made, with the default role of its function set. */
+export const callerIn =
+  (principal: Holder, query: Claimed) =>
+  (manifest: Manifest): Caller => ({
+    context: query.context ?? {},
+    ...present({ role: effectiveRole(principal, query.role, manifest), caller: identityIn(principal, query) }),
+  });
 
 function contextOf({ context: claimed = {} }: Claimed, { context, members }: ProvenCaller): JsonObject {
   const faults = members

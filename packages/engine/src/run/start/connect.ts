@@ -1,7 +1,8 @@
 import { type Fault, type Manifest } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
 import { hooksOf } from "../../ports/function-gateway.ts";
-import type { Caller, QuotedText } from "../../ports/records.ts";
+import type { Caller } from "../../ports/callers.ts";
+import type { QuotedText } from "../../ports/records.ts";
 import type { Segment } from "../../ports/tracing.ts";
 import { checkQuery, undecided } from "../loop/hooks.ts";
 import type { RunContext } from "../run-context.ts";

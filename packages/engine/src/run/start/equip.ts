@@ -1,4 +1,5 @@
-import { callerOf, type RunRecord } from "../../ports/records.ts";
+import { callerOf } from "../../ports/callers.ts";
+import { type RunRecord } from "../../ports/records.ts";
 import { present } from "@patchbay/kit";
 import { digestOf, pseudonymsOf } from "../calls/audit-digests.ts";
 import { runEntry } from "../calls/journal.ts";

@@ -2,9 +2,11 @@ import { monotonicMs, randomBytes, wallMs } from "@patchbay/kit/time";
 import { present } from "@patchbay/kit";
 import type { FunctionSession } from "../../ports/function-gateway.ts";
 import type { ChosenModel } from "../../ports/model-provider.ts";
-import type { Caller, RunRecord } from "../../ports/records.ts";
+import type { Caller } from "../../ports/callers.ts";
+import type { RunRecord } from "../../ports/records.ts";
 import { type NewRun, NO_HISTORY, recordOf } from "../../ports/store/run-store.ts";
 import type { Principal, Query, RunHandle } from "../api.ts";
+import { identityIn } from "./claimed.ts";
 import { digestOf, pseudonymsOf } from "../calls/audit-digests.ts";
 import { runEntry } from "../calls/journal.ts";
 import { nextReservation } from "../loop/cost.ts";
@@ -38,11 +40,12 @@ export function timed(query: Query, timeoutMs: number): Timed {
 
 /** A query's run before its checks. */
 export function newRun(
-  { orgId, agentId, keyId, keyLabel, proven }: Principal,
+  principal: Principal,
   query: Query & { reported?: boolean },
   { wanted, request }: Settled,
   lease: Pick<NewRun, "timeoutMs" | "owner" | "leaseMs">,
 ): NewRun {
+  const { orgId, agentId, keyId, keyLabel, proven } = principal;
   const { query: text, context = {}, analysisMode, threadId, externalThread, testCall, repeats, warnings = [] } = query;
   const { role, instructions, sessionId, requestId, quoted, cancelWhenGone, resumable, reported, task } = query;
   const provenSubject = proven?.subject ?? repeats?.request.provenSubject;
@@ -71,6 +74,7 @@ export function newRun(
         instructions,
         keyLabel,
         provenSubject,
+        caller: identityIn(principal, query),
         quoted,
         testCall,
         rerunOf: repeats && originOf(repeats),

@@ -8,7 +8,7 @@ import {
   type MissingService,
   type ServiceSet,
 } from "../../ports/function-gateway.ts";
-import type { Caller } from "../../ports/records.ts";
+import type { Caller } from "../../ports/callers.ts";
 
 /** A run's functions, and what their services made from its context. */
 export interface Prepared {
