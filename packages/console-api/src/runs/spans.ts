@@ -32,6 +32,7 @@ export interface Bar extends Stretch, Pick<Span, "id" | "parentId" | "kind" | "n
   error?: ErrorReport | undefined;
   input?: JsonValue | undefined;
   output?: JsonValue | undefined;
+  progress?: JsonValue | undefined;
   attributes?: Span["attributes"];
 }
 
@@ -128,7 +129,8 @@ export const isPlan = ({ messages }: TimedTurn): boolean =>
 
 export function callBar(parts: RunParts, call: TimedCall, manifest: Manifest | undefined): Bar {
   const { run } = parts;
-  const { outcome, attempt, instanceId, callId, functionName } = call;
+  const { outcome, attempt, instanceId, callId, functionName, runsUntil } = call;
+  const isRunning = !outcome && runsUntil !== undefined && run.finishedAt === undefined;
   const stretch = { from: call.createdAt, to: call.finishedAt ?? run.finishedAt };
   const withheld = outcome?.ok ? (outcome.redacted ?? []) : [];
   const { flow: { untrusted = [], secret = [] } = {}, flowFault } = outcome ?? {};
@@ -143,7 +145,9 @@ export function callBar(parts: RunParts, call: TimedCall, manifest: Manifest | u
     waitedUntil: firstSentAt(call),
     input: parametersOf(call),
     output: outcome?.ok ? outcome.value : undefined,
+    progress: isRunning ? call.progress : undefined,
     attributes: {
+      ...(isRunning && { detached: true }),
       ...(instanceId !== undefined && present({ runtime: instanceId, runtimeName: parts.runtimes.get(instanceId) })),
       ...(attempt > 1 && { attempts: attempt }),
       ...(withheld.length > 0 && { withheld }),
@@ -191,7 +195,7 @@ function resumedIn({ resumedAt }: RunParts, { from, to }: Stretch): { resumed?: 
 
 /** A span with times relative to the run's start, and truncated payloads. */
 export function spanOf(
-  { from, to, ending, waitedUntil, error, input, output, attributes, ...bar }: Bar,
+  { from, to, ending, waitedUntil, error, input, output, progress, attributes, ...bar }: Bar,
   { acceptedAt, shownBytes }: { acceptedAt: number; shownBytes: number },
 ): Span {
   const shown = {
@@ -213,6 +217,7 @@ export function spanOf(
     ...(error && { error }),
     ...(shown.input && { input: shown.input.value }),
     ...(shown.output && { output: shown.output.value }),
+    ...(progress !== undefined && { progress: payloadOf(progress, shownBytes).value }),
     attributes: { ...attributes, ...(truncated.length > 0 && { truncated }) },
   };
 }

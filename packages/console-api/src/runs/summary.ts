@@ -30,10 +30,29 @@ export async function toSummaries(engine: Engine, rows: readonly SummarisedRun[]
     engine,
     rows.map(({ id }) => id),
   );
-  return rows.map((row) => toSummary(row, figures.get(row.id)!));
+  const waiting = rows.filter(({ status }) => status === "waiting").map(({ id }) => id);
+  const calls = waiting.length === 0 ? [] : await openCalls(engine, waiting).execute();
+  const open = Map.groupBy(calls, ({ run_id: id }) => id);
+  return rows.map((row) => toSummary(row, figures.get(row.id)!, open.get(row.id) ?? []));
 }
 
-function toSummary(row: SummarisedRun, figures: Figures): RunSummary {
+type OpenCall = InferResult<ReturnType<typeof openCalls>>[number];
+
+const openCalls = ({ db }: Engine, runIds: readonly string[]) =>
+  db
+    .selectFrom("calls")
+    .select(["run_id", "function_name", "sent_at", "runs_until"])
+    .where("run_id", "in", runIds)
+    .where("outcome", "is", null)
+    .orderBy("position");
+
+/** Calls that a person has to decide come first: until then, the run waits for that person. */
+const waitsFor = (calls: readonly OpenCall[]): RunSummary["waitsFor"] =>
+  calls.some(({ runs_until: until }) => until === null)
+    ? []
+    : calls.map(({ function_name: functionName, sent_at: at }) => ({ functionName, since: isoTime(at ?? 0) }));
+
+function toSummary(row: SummarisedRun, figures: Figures, open: readonly OpenCall[]): RunSummary {
   const { query, provider, model } = fromJson(row.request);
   return {
     runId: row.id,
@@ -43,6 +62,7 @@ function toSummary(row: SummarisedRun, figures: Figures): RunSummary {
     source: sourceOf(row.key_id, row.kind),
     keyId: row.key_id,
     status: row.status,
+    waitsFor: waitsFor(open),
     code: (row.failure && fromJson(row.failure).code) ?? null,
     role: row.role,
     query: shownQuery(query),

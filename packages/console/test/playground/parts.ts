@@ -11,6 +11,7 @@ export function runSummary(given: Partial<RunSummary>): RunSummary {
     source: "playground",
     keyId: "mem_1",
     status: "succeeded",
+    waitsFor: [],
     code: null,
     role: null,
     query: "",

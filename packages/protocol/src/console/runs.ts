@@ -27,6 +27,8 @@ export const RunSummary = z.object({
   /** The key, token or member that sent the query. */
   keyId: z.string(),
   status: RunStatus,
+  /** The detached functions that it waits for. Empty while it waits for a person, or does not wait. */
+  waitsFor: z.array(z.object({ functionName: z.string(), since: time })),
   /** Why it failed. */
   code: z.string().nullable(),
   role: z.string().nullable(),
@@ -63,10 +65,7 @@ export const Span = z.object({
   startMs: z.number(),
   /** Null while it is open. */
   endMs: z.number().nullable(),
-  /**
-   * Waiting time at its start: for a call until it was first sent to a runtime, for an attempt until it was sent or its back-off
-   * ended. Null when unknown.
-   */
+  /** Waiting time at its start: until a call was first sent, and an attempt sent or its back-off over. Null when unknown. */
   waitMs: z.number().nullable(),
   state: z.enum(["running", "ok", "failed", "denied", "cancelled", "unknown"]),
   /** The check that denied it, and the reason as a sentence. */
@@ -78,6 +77,8 @@ export const Span = z.object({
   error: ErrorReport.optional(),
   input: z.unknown().optional(),
   output: z.unknown().optional(),
+  /** What a detached call that runs reported last. */
+  progress: z.unknown().optional(),
   /** Further values: tokens, cost, model, runtime, attempt, removed fields. */
   attributes: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])),
 });
@@ -223,10 +224,7 @@ export const SentTurn = z.object({
     input: z.number().nullable(),
     cachedInput: z.number().nullable(),
   }),
-  /**
-   * The difference to the previous turn; null for the first turn. All turns in a run have the same system text and
-   * functions.
-   */
+  /** From the previous turn; null for the first one. All turns in a run have the same system text and functions. */
   difference: z
     .object({
       /** Positions of messages that the previous turn did not send. */

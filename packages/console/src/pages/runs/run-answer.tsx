@@ -23,7 +23,9 @@ export function RunAnswer({ run, live: { running, partial, progress } }: { run: 
   const long = text.length > LONG_UNITS;
   return (
     <Card title="Answer" actions={run.response !== null && <CopyButton text={run.response} label="Copy answer" />}>
-      {run.status === "waiting" ? (
+      {run.waitsFor.length > 0 ? (
+        <WaitsForFunctions run={run} progress={progress} />
+      ) : run.status === "waiting" ? (
         <WaitsForApproval runId={run.runId} />
       ) : text === "" ? (
         <p className="text-muted">
@@ -46,6 +48,27 @@ export function RunAnswer({ run, live: { running, partial, progress } }: { run: 
         </>
       )}
     </Card>
+  );
+}
+
+/** Says that a run waits for detached functions, since when, and what they reported last. */
+function WaitsForFunctions({ run, progress }: { run: RunTrace; progress: Progress }) {
+  const calls = run.spans.filter(({ attributes, endMs }) => attributes["detached"] === true && endMs === null);
+  return (
+    <div className="text-muted grid gap-1 text-sm">
+      <p>{run.waitsFor.length > 1 ? "Waiting for functions:" : "Waiting for a function:"}</p>
+      <ul className="grid gap-1">
+        {run.waitsFor.map(({ functionName, since }, at) => {
+          const report = progress.get(calls[at]?.id ?? "")?.at(-1);
+          return (
+            <li key={calls[at]?.id ?? at}>
+              <code className="text-text font-mono text-xs">{functionName}</code> since <Time at={since} exact />
+              {report && `: ${oneLine(report.data)}`}
+            </li>
+          );
+        })}
+      </ul>
+    </div>
   );
 }
 

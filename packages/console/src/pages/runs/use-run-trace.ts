@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import type { RunTrace } from "@patchbay/protocol/console";
 import { useEffect, useState } from "react";
 import { list, queryClient, resource } from "../../api/api.ts";
 import { followRun } from "../../api/stream.ts";
@@ -11,7 +12,7 @@ const POLL_MS = 3_000;
 /** What a page knows of a run that it follows, besides its trace. */
 export type LiveRun = ReturnType<typeof useRunTrace>["live"];
 
-/** What call handlers reported since the page was opened, by call; it is not stored. */
+/** What call handlers reported since the page was opened, by call; before, of detached calls that run, their last report. */
 export type Progress = ReadonlyMap<string, readonly Report[]>;
 
 /** Kept reports for each call. */
@@ -27,12 +28,13 @@ export function useRunTrace(agentId: string, runId: string) {
   const options = resource("/agents/:agent_id/runs/:run_id", { params });
   const query = useQuery({
     ...options,
-    refetchInterval: ({ state }) => polling && state.data !== undefined && isActive(state.data.status) && POLL_MS,
+    refetchInterval: ({ state }) => polling && follows(state.data) && POLL_MS,
   });
   const running = query.data !== undefined && isActive(query.data.status);
+  const followed = follows(query.data);
 
   useEffect(() => {
-    if (!running) return undefined;
+    if (!followed) return undefined;
     const aborter = new AbortController();
     const { signal } = aborter;
     const refetch = oneAtATime(async () => {
@@ -61,10 +63,16 @@ export function useRunTrace(agentId: string, runId: string) {
     })();
     return () => aborter.abort();
     // `options` depends only on these ids.
-  }, [running, agentId, runId]);
+  }, [followed, agentId, runId]);
 
-  return { query, live: { running, partial, progress } };
+  const kept = query.data?.spans.filter((span) => span.progress !== undefined && !progress.has(span.id)) ?? [];
+  const reports = kept.map((span) => [span.id, [{ data: span.progress, receivedAt: undefined }]] as const);
+  return { query, live: { running, partial, progress: new Map([...progress, ...reports]) } };
 }
+
+/** A run that waits for a function has progress meanwhile, and continues without a reader's doing. */
+const follows = (run: RunTrace | undefined): boolean =>
+  run !== undefined && (isActive(run.status) || run.waitsFor.length > 0);
 
 const withReport = (before: Progress, callId: string, report: Report): Progress =>
   new Map(before).set(callId, [...(before.get(callId) ?? []), report].slice(-MAX_REPORTS));

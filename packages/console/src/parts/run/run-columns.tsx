@@ -6,7 +6,7 @@ import { Icon, type IconName } from "../../ui/icon.tsx";
 import { useMedia } from "../../ui/measure.ts";
 import { Tooltip } from "../../ui/tooltip.tsx";
 import { Badge, Cost, Count, Status, Time } from "../../ui/values.tsx";
-import { isCall, SOURCE_LABELS, stateOf } from "./run-facts.ts";
+import { isCall, SOURCE_LABELS, stateOf, waitOf } from "./run-facts.ts";
 
 const QUERY = "sm:w-full sm:max-w-0";
 /** Leaves space for the query next to a status and an error code in a table that scrolls sideways. */
@@ -144,13 +144,19 @@ const allColumns = (longestMs: number, keys: ReadonlyMap<string, string>): Colum
 
 function Query({ run }: { run: RunSummary }) {
   const failure = run.status === "failed" ? run.code : null;
+  const wait = waitOf(run);
   return (
     <span className="flex min-w-0 items-center gap-2 max-sm:flex-col max-sm:items-start max-sm:gap-1.5">
       <span className="shrink-0 @7xl:w-24 max-sm:w-auto">
-        <Status state={stateOf(run)} brief detail={failure} />
+        <Status state={stateOf(run)} brief detail={failure ?? wait} />
       </span>
       <span className="min-w-0 font-medium max-sm:line-clamp-2 sm:truncate">{run.query}</span>
       {failure !== null && <span className="text-bad shrink-0 font-mono text-xs sm:@max-4xl:hidden">{failure}</span>}
+      {wait !== null && (
+        <span className="text-muted shrink-0 text-xs sm:@max-4xl:hidden">
+          {wait} since <Time at={run.waitsFor[0]!.since} />
+        </span>
+      )}
     </span>
   );
 }

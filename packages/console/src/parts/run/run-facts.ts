@@ -25,8 +25,12 @@ export function stateOf(run: Pick<RunSummary, "source" | "status" | "failedCalls
 
 export const isActive = (status: RunTrace["status"]): boolean => status === "queued" || status === "running";
 
-/** Whether a run can be cancelled. A run that waits for approval is open, but neither works nor counts its time. */
+/** Whether a run can be cancelled. A run that waits is open, but neither works nor counts its time. */
 export const isOpen = (status: RunTrace["status"]): boolean => isActive(status) || status === "waiting";
+
+/** What a run waits for in words, if it waits for functions. */
+export const waitOf = ({ waitsFor }: Pick<RunSummary, "waitsFor">): string | null =>
+  waitsFor.length === 0 ? null : `waiting for ${waitsFor.map(({ functionName }) => functionName).join(", ")}`;
 
 /** Whether the trace has only a part of a payload. */
 export function isTruncated(

@@ -34,9 +34,9 @@ export function barClass({ kind, state }: Pick<Span, "kind" | "state">): string 
   return KIND_BARS[kind];
 }
 
-/** A span's state as it is shown. Open spans wait while their run waits for approval. */
-export const stateOf = ({ endMs, state }: Span, waiting: boolean): string =>
-  waiting && endMs === null ? "waiting" : state;
+/** A span's state as it is shown. Open spans wait while their run waits, except detached calls, which run. */
+export const stateOf = ({ endMs, state, attributes }: Span, waiting: boolean): string =>
+  waiting && endMs === null && attributes["detached"] !== true ? "waiting" : state;
 
 /** The name in a row. A queue span has no name. */
 export const nameOf = (span: Span): string => (span.kind === "queue" ? "waiting to start" : span.name);

@@ -15,7 +15,7 @@ import "./waterfall.css";
 interface WaterfallProps {
   spans: readonly Span[];
   running: boolean;
-  /** The run waits for approval. */
+  /** The run waits for approval or detached functions. */
   waiting: boolean;
   /** The run's current time, or its duration. */
   nowMs: number;
