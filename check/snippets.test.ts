@@ -70,6 +70,8 @@ const snippets: readonly { page: string; file: string; code: string }[] = all.fi
 /** Modules of a reader's project, and packages that only `.ci/full` installs. */
 const MODULES: Record<string, string> = {
   "app.module.d.ts": "export declare class AppModule {}",
+  "langchain.d.ts":
+    'declare module "@langchain/core/tools" { export function tool(run: (input: any) => unknown, fields: object): object; }',
   "next.d.ts": 'declare module "next" { export default function next(options: { dev: boolean }): any; }',
 };
 

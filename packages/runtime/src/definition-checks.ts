@@ -26,7 +26,10 @@ const countTo = (most: number): Check => [
 const FUNCTION_OPTIONS: Checks = {
   name: null,
   description: [isText, "is missing. The model selects functions by it."],
-  input: [isSchema, "must be a schema. Use z.object({}) for a function without arguments."],
+  input: [
+    isSchema,
+    "must be a schema. Use z.object({}) for a function without arguments, and fromTool for a tool of another library.",
+  ],
   output: SCHEMA,
   roles: null,
   authorize: FUNCTION,

@@ -26,6 +26,7 @@ export {
   type FunctionDefinition,
   type FunctionOptions,
 } from "./function.ts";
+export { fromTool, type FromToolOptions } from "./from-tool.ts";
 export { secret, untrusted } from "./flow/labels.ts";
 export type { FlowOptions, FunctionFlow, TargetSource } from "./flow/options.ts";
 export type {

@@ -49,6 +49,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
  * misspelt one would have no effect.
  */
 export function readRawSchema(schema: object, where: string): JsonObject {
+  refuseTool(schema, where);
   const { $schema: _, ...copy } = JSON.parse(JSON.stringify(schema)) as JsonObject;
   return mapSchema(copy, (part, path) => {
     const at = `${where}: ${placeOf(path)}`;
@@ -60,6 +61,16 @@ export function readRawSchema(schema: object, where: string): JsonObject {
         throw fault(`${JSON.stringify(keyword)} is not a keyword of JSON Schema 2020-12: ${adviceFor(keyword)}.`);
     return current;
   });
+}
+
+/** What other libraries have where JSON Schema is expected, by a member that JSON Schema does not have. */
+function refuseTool(schema: object, where: string): void {
+  if ("jsonSchema" in schema)
+    throw new DefinitionError(
+      `${where} is a schema of the AI SDK. Give its whole tool to fromTool, or write ${where.split(" ").at(-1)}: schema.jsonSchema.`,
+    );
+  if ("inputSchema" in schema || "parameters" in schema || "function" in schema)
+    throw new DefinitionError(`${where} is a whole tool, not its schema. Give the tool to fromTool.`);
 }
 
 /** Throws `DefinitionError` for a reference without a target. */
