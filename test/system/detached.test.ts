@@ -1,4 +1,4 @@
-import { connect, defineFunction, defineService, silentLog } from "@patchbay/functions";
+import { connect, defineFunction, defineService, type Log, silentLog } from "@patchbay/functions";
 import type { RunDetail } from "@patchbay/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -7,6 +7,7 @@ import { mcpClient } from "@patchbay/test-support/mcp-client";
 import { readAlong } from "@patchbay/test-support/reader";
 import { parseSse } from "@patchbay/test-support/sse";
 import { callThenAnswer, startStandIn } from "@patchbay/test-support/providers";
+import { startSystem } from "@patchbay/test-support/system";
 import { REPLICAS } from "../support/replicas.ts";
 
 /** A service whose exports run until the test ends or stops them. */
@@ -228,4 +229,67 @@ test.for(engines)("%s: MCP clients wait for progress and the result, OpenAI clie
   ]);
   shop.end();
   expect(await called).toMatchObject({ content: [{ type: "text", text: JSON.stringify({ rows: 10 }) }] });
+});
+
+/** The shop's function as a release before detached functions has it. */
+const olderShop = (calls: string[]) =>
+  defineService({
+    name: "shop",
+    roles: ["clerk", "manager"],
+    functions: [
+      defineFunction({
+        name: "export_orders",
+        description: "Exports all orders.",
+        input: z.object({}),
+        roles: ["clerk"],
+        handler: (_, { callId }) => void calls.push(callId),
+      }),
+    ],
+  });
+
+test.for(engines)("%s: a runtime of an earlier release receives no detached call", async ([, open]) => {
+  await using shop = await startShop(open);
+  if (!shop) return;
+  const older: string[] = [];
+  const { planes, agentId, runtimeKey: key } = shop.replicas;
+  const options = { url: planes[0]!.url, agentId, key, log: silentLog, deployment: "release-1" };
+  const runtimes = [1, 2, 3].map(() => connect(olderShop(older), options));
+  await using _ = { [Symbol.asyncDispose]: async () => void (await Promise.all(runtimes.map((one) => one.stop()))) };
+  await Promise.all(runtimes.map(({ ready }) => ready));
+  const newest = connect(shop.service, { ...options, deployment: "release-2" });
+  await using __ = { [Symbol.asyncDispose]: () => newest.stop({ drainMs: 0 }) };
+  await newest.ready;
+  shop.step();
+  shop.end();
+
+  const keys = ["a", "b", "c", "d"];
+  const answers = await Promise.all(keys.map((key) => shop.query({ "idempotency-key": key, prefer: "wait=60" })));
+
+  expect(answers).toMatchObject(keys.map(() => ({ success: true, toolInteractions: [{ result: { rows: 10 } }] })));
+  expect([shop.begun.length, older]).toEqual([4, []]);
+});
+
+test("a runtime logs which of its functions end with their run, unless they are detached", async () => {
+  const warnings: unknown[] = [];
+  const log: Log = { ...silentLog, warn: (text, more) => void warnings.push([text, more]), child: () => log };
+  const shared = { description: "Works.", input: z.object({}), roles: ["clerk"], handler: () => null };
+  const named = (name: string, more: object) => defineFunction({ ...shared, name, ...more });
+  const functions = [
+    named("usual", {}),
+    named("long", { timeoutMs: 90_000 }),
+    named("longer", { timeoutMs: 90_001 }),
+    named("longest", { timeoutMs: 90_001, detached: true }),
+  ];
+  await using system = await startSystem({ runTimeoutMs: 90_000 });
+  await system.connect(defineService({ name: "shop", roles: ["clerk"], functions }), { log });
+
+  expect(warnings).toEqual([
+    [
+      "warning about the function set",
+      {
+        warning:
+          "function longer has a timeoutMs of 90001, but its run ends after 90000 ms. Raise --run-timeout of the control plane, or set detached: true",
+      },
+    ],
+  ]);
 });

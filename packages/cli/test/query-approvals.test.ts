@@ -198,3 +198,44 @@ test("a decision that was made elsewhere ends the question of query --stream", a
   expect(stdout).toContain("It was rejected.");
   expect(stdout).not.toContain("patchbay approvals");
 });
+
+test("query waits for a detached function with its progress, and prints the answer", async () => {
+  const running = (progress?: object) => ({
+    success: false,
+    response: "",
+    errorMessage: "Waiting for a function",
+    code: "call_running",
+    calls: [{ toolCallId: "call_1", toolName: "export", startedAt: "2026-11-24T10:00:00.000Z", progress }],
+    ...of,
+  });
+  await using service = await startFakeService([
+    json(200, running()),
+    json(200, running({ percent: 40 })),
+    json(200, done),
+  ]);
+
+  const { code, stdout, stderr } = await runCommand(["query", "Export", ...target(service.url)]);
+
+  expect({ code, stdout }).toEqual({ code: 0, stdout: "Refunded.\n" });
+  expect(stderr).toContain(
+    'waiting for export, which runs since 2026-11-24T10:00:00.000Z\n· waiting for export, which runs since 2026-11-24T10:00:00.000Z: {"percent":40}\n',
+  );
+  expect(service.requests.map(({ headers }) => headers["prefer"])).toEqual([undefined, "wait=60", "wait=60"]);
+  expect(new Set(service.requests.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
+});
+
+test("Ctrl-C while query waits for a detached function says that the run continues", async () => {
+  const calls = [{ toolCallId: "call_1", toolName: "export", startedAt: expiresAt }];
+  const running = { ...waits(), approvals: undefined, code: "call_running", calls };
+  await using service = await startFakeService([json(200, running), () => {}]);
+  await using query = ask(service.url);
+
+  await query.seen("waiting for export");
+  query.type("\u0003");
+  const { code, stdout } = await query.finished;
+
+  expect(code).toBe(1);
+  expect(stdout).toContain(
+    "The query continues on the service as run_1; POST /agents/AGENT/runs/run_1/cancel ends it.",
+  );
+});

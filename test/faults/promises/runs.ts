@@ -58,6 +58,17 @@ export const runs: readonly Promised[] = [
   },
   {
     promise:
+      "A detached function and the run that waits for it outlive the processes of both sides, and the run's deadline does not come closer",
+    tests: {
+      "test/simulation/detached.test.ts": "a detached function of 30 minutes survives kills of $killed",
+      "test/recovery/detached.test.ts": [
+        "on %s, detached functions that end while their control plane is down continue their run",
+        "on %s, a detached function of a killed runtime begins once more if it is idempotent, and ends as unknown otherwise",
+      ],
+    },
+  },
+  {
+    promise:
       "A run that waits for an approval has no lease and no reserved credit, and its deadline does not come closer",
     tests: {
       "packages/store/test/contract/waiting-runs.ts":

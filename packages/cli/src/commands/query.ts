@@ -76,7 +76,7 @@ async function queryOnce(client: AgentClient, text: string, options: QueryOnceOp
   try {
     const answer = options.stream
       ? await streamQuery(client, body, { confirmations, onRun: (runId) => (interrupt.runId = runId) })
-      : await queryToEnd(client, body, confirmations);
+      : await queryToEnd(client, body, { confirmations, onRun: (runId) => (interrupt.runId = runId) });
     if (options.json) printJson(answer);
     else showAnswer(answer);
     if (!answer.success) throw new CommandFailure(oneLine(hintFor(answer, options.target)));
@@ -86,11 +86,26 @@ async function queryOnce(client: AgentClient, text: string, options: QueryOnceOp
   }
 }
 
-/** A query's answer. While its run waits for calls that were decided here, the query is repeated. */
-async function queryToEnd(client: AgentClient, body: Query, confirmations: Confirmations): Promise<QueryResponse> {
-  const options = { idempotencyKey: randomUUID() };
+interface Noticed {
+  confirmations: Confirmations;
+  onRun: (runId: string) => void;
+}
+
+/** Seconds between two lines about a detached function that runs. */
+const SHOWN_EVERY_S = 60;
+
+/** A query's answer. While its run waits for detached functions, or for calls that were decided here, the query is repeated. */
+async function queryToEnd(client: AgentClient, body: Query, { confirmations, onRun }: Noticed): Promise<QueryResponse> {
+  const idempotencyKey = randomUUID();
+  let waitSeconds: number | undefined;
   for (;;) {
-    const answer = await client.query(body, options);
+    const answer = await client.query(body, { idempotencyKey, waitSeconds });
+    onRun(answer.runId);
+    if (answer.code === "call_running") {
+      for (const call of answer.calls ?? []) showRunning(call);
+      waitSeconds = SHOWN_EVERY_S;
+      continue;
+    }
     if (answer.code !== "approval_required") return answer;
     let decided = 0;
     for (const request of answer.approvals ?? []) if (await confirmations.decide(request)) decided++;
@@ -111,7 +126,7 @@ export const queryFromTerminal = (target: QueryTarget, body: Query, ask: Ask): P
 async function streamQuery(
   client: AgentClient,
   body: Query,
-  { confirmations, onRun }: { confirmations: Confirmations; onRun: (runId: string) => void },
+  { confirmations, onRun }: Noticed,
 ): Promise<QueryResponse> {
   const startedAt = Date.now();
   const calls = new Map<string, ToolCall>();
@@ -177,6 +192,11 @@ function hintFor({ errorMessage, code }: QueryResponse, target: QueryTarget): st
   if (code !== "agent_session_not_found") return errorMessage;
   return `${errorMessage}: no functions are connected. Start them with \`${connectCommand(target)}\`.`;
 }
+
+const showRunning = ({ toolName, startedAt, progress }: NonNullable<QueryResponse["calls"]>[number]): void => {
+  const report = progress === undefined ? "" : `: ${brief(progress)}`;
+  printStatus(paintStatus("dim", `· waiting for ${oneLine(toolName)}, which runs since ${startedAt}${report}`));
+};
 
 const showFailure = (error: unknown): void =>
   printStatus(`${paintStatus("red", "error:")} ${oneLine(reasonOf(error))}`);

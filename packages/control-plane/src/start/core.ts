@@ -3,7 +3,7 @@ import { present } from "@patchbay/kit";
 import { VERSION } from "@patchbay/protocol";
 import { createApprovals } from "@patchbay/engine/run/approvals";
 import { flowReplay } from "@patchbay/engine/run/calls/replay";
-import { excesses } from "@patchbay/engine/run/function-limits";
+import { cutShort, excesses } from "@patchbay/engine/run/function-limits";
 import { createRuns } from "@patchbay/engine/run/runs";
 import type { Store } from "@patchbay/engine/ports/store/stores";
 import { createFunctionGateway } from "@patchbay/gateway/gateway";
@@ -48,7 +48,10 @@ export function createCore(
     log,
     metrics,
     replay: (agentId, manifest) => flowReplay(store, agentId, manifest),
-    advise: async (agentId, services) => excesses(services, models, await accounts.getAgent(agentId)),
+    advise: async (agentId, services) => [
+      ...excesses(services, models, await accounts.getAgent(agentId)),
+      ...services.slice(0, 1).flatMap((own) => cutShort(own, runTimeoutMs)),
+    ],
     ...present({ heartbeatMs, reconnectMs, arrivalMs }),
   });
   const charged = (tier: string): boolean => tierNamed(tiers, tier).charged;

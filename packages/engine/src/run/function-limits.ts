@@ -1,4 +1,4 @@
-import { type Manifest, rolesOf } from "@patchbay/protocol";
+import { LIMITS, type Manifest, rolesOf } from "@patchbay/protocol";
 import {
   agentModels,
   type ChosenModel,
@@ -19,6 +19,15 @@ export function excessOf(
   const whose = role === undefined ? "a query without a role" : `role ${role}`;
   return `${whose} has ${functions.length} functions; ${model} takes ${maxFunctions}. Give the role fewer functions, or the agent another model`;
 }
+
+/** Functions whose owner gives them more time than their run has, which ends them with it. */
+export const cutShort = ({ functions }: Manifest, runTimeoutMs: number): string[] =>
+  functions
+    .filter(({ timeoutMs, detached }) => !detached && timeoutMs > Math.max(runTimeoutMs, LIMITS.functionTimeoutMs))
+    .map(
+      ({ name, timeoutMs }) =>
+        `function ${name} has a timeoutMs of ${timeoutMs}, but its run ends after ${runTimeoutMs} ms. Raise --run-timeout of the control plane, or set detached: true`,
+    );
 
 /** What the roles of an agent's services have together beyond what its models take. */
 export function excesses(services: readonly Manifest[], catalog: ModelCatalog, agent: ModelUser = {}): string[] {
