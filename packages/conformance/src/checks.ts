@@ -9,7 +9,7 @@ const SECRET = "secret of the handler";
 /** What the functions do that the runtime under test serves. Each has the input `{ key: string; by: number }`. */
 export const FUNCTIONS: Readonly<Record<string, string>> = {
   count: "Adds `by` to the number of `key`, which is 0 when the process starts, and returns the sum.",
-  hold: "Adds 1 to the number of `key`, waits until its call is cancelled or times out, and then adds 10.",
+  hold: "Adds 1 to the number of `key`, waits until its call is cancelled or times out, and then adds 10. Is `detached` in a manifest that has such functions.",
   throw: `Throws an error with the message \`${SECRET}\`.`,
   large: "Returns a string of 300,000 characters.",
   progress: "Reports progress 1,000 times without a pause, and returns `null`.",
@@ -25,6 +25,8 @@ export interface Check {
   expects: readonly unknown[];
   run: (session: Session) => Promise<readonly unknown[]>;
 }
+
+const DETACHED = ["running", "running", "cancelled", 11];
 
 /** The checks by name, in the order in which they run. The last one stops the runtime. */
 export const CHECKS: Readonly<Record<string, Check>> = {
@@ -184,6 +186,20 @@ export const CHECKS: Readonly<Record<string, Check>> = {
       const seen = [await session.ask(held), await session.number(held)];
       session.cancel(held);
       return [...seen, await session.result(held)];
+    },
+  },
+  detached: {
+    rule: "The handler of a detached call is reported when it begins, and again over the next connection.",
+    does: "Calls `hold` with `detached`, reads the state, ends the connection, and reads the state again. Cancels the call, and reads its number. Runtimes whose `hold` is not `detached` receive no such call, and pass.",
+    expects: DETACHED,
+    async run(session) {
+      if (!session.hello.manifest.functions.some(({ name, detached }) => name === "hold" && detached)) return DETACHED;
+      const held = await session.hold({ detached: true });
+      const seen = [await session.state(held)];
+      await session.reconnect();
+      seen.push(await session.state(held));
+      session.cancel(held);
+      return [...seen, await session.result(held), await session.number(held, 11)];
     },
   },
   limits: {

@@ -160,8 +160,8 @@ export class Session implements AsyncDisposable {
   }
 
   /** Calls `hold`, whose handler then runs. */
-  async hold(): Promise<CallId> {
-    const callId = this.send("hold");
+  async hold(more?: Partial<CallFrame>): Promise<CallId> {
+    const callId = this.send("hold", more);
     await this.number(callId, 1);
     return callId;
   }

@@ -24,6 +24,7 @@ export default defineService({
     defineFunction({
       ...shared,
       name: "hold",
+      detached: true,
       async handler({ key }, { signal }) {
         add(key, 1);
         await new Promise((resolve) => signal.addEventListener("abort", resolve));

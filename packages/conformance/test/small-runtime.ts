@@ -14,7 +14,7 @@ export const FAULTS = {
   "answers differently for forbidden functions": ["permission"],
   "does not check arguments": ["permission"],
   "sends the text of errors": ["failure"],
-  "ends cancelled calls but not their handlers": ["cancel", "running"],
+  "ends cancelled calls but not their handlers": ["cancel", "running", "detached"],
   "does not end calls in time": ["cancel", "drain"],
   "starts a running call again": ["running", "drain"],
   "runs an ended call again": ["ended"],
@@ -23,7 +23,9 @@ export const FAULTS = {
   "runs an attempt that was unseen": ["unseen"],
   "sends each result once": ["results", "drain"],
   "sends acknowledged results again": ["results", "drain"],
-  "aborts calls with their connection": ["loss", "drain"],
+  "aborts calls with their connection": ["loss", "detached", "drain"],
+  "does not report detached calls": ["detached", "drain"],
+  "reports detached calls over one connection": ["detached", "drain"],
   "reads frames of up to 64 KiB": ["limits"],
   "sends results of every size": ["limits"],
   "sends all progress": ["progress"],
@@ -50,6 +52,7 @@ const manifestOf = (name: string): FunctionManifest => ({
   effect: "read",
   idempotent: false,
   timeoutMs: 60_000,
+  ...(name === "hold" && { detached: true }),
 });
 
 /** A runtime that is only a WebSocket client, for the functions of the kit. Returns how to stop it. */
@@ -58,6 +61,7 @@ export function startSmallRuntime({ url, key }: { url: string; key: string }, fa
   const instanceId = randomUUID();
   const numbers = new Map<string, number>();
   const running = new Map<string, AbortController>();
+  const detached = new Set<string>();
   const ended = new Map<string, Kept>();
   const unseen = new Map<string, number>();
   const sockets = new Set<WebSocket>();
@@ -108,6 +112,7 @@ export function startSmallRuntime({ url, key }: { url: string; key: string }, fa
       current = socket;
       framesPerSecond = frame.framesPerSecond ?? 1_000;
       heartbeat(socket, frame.heartbeatMs);
+      if (!has("reports detached calls over one connection")) for (const callId of detached) report(callId);
       for (const { result } of ended.values()) if (result && !has("sends each result once")) send(result);
     } else if (frame.type === "call") call(frame);
     else if (frame.type === "callQuery") answerQuery(frame);
@@ -130,6 +135,10 @@ export function startSmallRuntime({ url, key }: { url: string; key: string }, fa
 
   function answerQuery(asked: { callId: string; attempt: number }): void {
     if (!answerKnown(asked.callId)) refuse(asked);
+  }
+
+  function report(callId: string): void {
+    if (!has("does not report detached calls")) send({ type: "callState", callId, state: "running" });
   }
 
   function refuse({ callId, attempt }: { callId: string; attempt: number }): void {
@@ -155,10 +164,15 @@ export function startSmallRuntime({ url, key }: { url: string; key: string }, fa
     const { callId } = frame;
     const abort = new AbortController();
     running.set(callId, abort);
+    if (frame.detached) {
+      detached.add(callId);
+      report(callId);
+    }
     const late = setTimeout(() => has("does not end calls in time") || abort.abort("timed_out"), frame.timeoutMs);
     const outcome = await outcomeOf(frame, abort.signal);
     clearTimeout(late);
     running.delete(callId);
+    detached.delete(callId);
     const attempt = has("names attempt 1 in every result") ? 1 : frame.attempt;
     const result = { type: "result", callId, attempt, outcome };
     ended.set(callId, { of: ofCall(frame), result });
