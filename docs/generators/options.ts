@@ -8,7 +8,7 @@ const OPENAPI = "packages/openapi/src";
 const INTERFACES = {
   "define-function": [
     ["Options of defineFunction", `${SOURCES}/function.ts`, "FunctionOptions"],
-    ["What authorize receives", `${SOURCES}/function.ts`, "Access"],
+    ["What authorize receives", `${SOURCES}/decision.ts`, "Access"],
     ["An approval", `${SOURCES}/approval.ts`, "ApprovalOptions"],
     ["What the handler receives", `${SOURCES}/invocation.ts`, "CallContext"],
     ["A case", `${SOURCES}/definition-checks.ts`, "FunctionCase"],

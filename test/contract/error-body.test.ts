@@ -123,7 +123,8 @@ describe("codes (closed set)", () => {
     expect([...CALL_ERROR_CODES].sort()).toEqual(
       (
         "denied unknown_function invalid_arguments function_failed timed_out outcome_unknown result_too_large call_limit " +
-        "repeated_call approval_required rejected approval_expired call_running cancelled"
+        "repeated_call approval_required rejected approval_expired caller_token_expired " +
+        "call_running cancelled"
       )
         .split(" ")
         .sort(),

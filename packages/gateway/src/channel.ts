@@ -73,6 +73,8 @@ export interface RuntimeChannel {
   readonly load: number;
   /** Grows with each pick among all channels: among equally loaded ones, the one picked longest ago is next. */
   lastPick: number;
+  /** True if the function's calls carry their caller's token here: its set needs it, and no other replica reads it. */
+  carriesToken(functionName: string): boolean;
   /** Queues a call. False when the queue is full: the call is not sent. */
   enqueue(call: ChannelCall): boolean;
   /** Asks the runtime about a call that was sent over another connection, and counts it as running here. */

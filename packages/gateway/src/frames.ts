@@ -46,7 +46,8 @@ export function encodeFrame(frame: ControlPlaneFrame): string | undefined {
 }
 
 export function callFrame(order: Omit<CallOrder, "fence">): ControlPlaneFrame {
-  const { callId, attempt, functionName, context, threadId, runId, timeoutMs, role, caller, sessionId, unsure } = order;
+  const { callId, attempt, functionName, context, threadId, runId, timeoutMs, role, sessionId, unsure } = order;
+  const caller = order.caller && { ...order.caller, ...present({ token: order.callerToken }) };
   return {
     type: "call",
     callId,

@@ -9,6 +9,14 @@ export const CallerIdentity = z.object({
 });
 export type CallerIdentity = z.infer<typeof CallerIdentity>;
 
+/** A call's caller, for the handler. */
+export const CallerWithToken = CallerIdentity.extend({
+  token: optionalText(
+    "The caller's token, for functions with `needsCallerToken`. Absent if it has expired, and after another replica has taken over the run.",
+  ),
+});
+export type CallerWithToken = z.infer<typeof CallerWithToken>;
+
 // For whom a query is made: members of several frames.
 export const role = optionalText("The query's role, or the service's default role.");
 export const context = jsonObject.describe("The object of the query's `contextJson`; `{}` if it had none.");

@@ -99,6 +99,8 @@ export const CALL_ERROR_CODES = [
   "rejected",
   /** The approval expired before a person decided. The call was not run. */
   "approval_expired",
+  /** The function needs the caller's token, which has expired or is not known any more. The call was not run. */
+  "caller_token_expired",
   /** The function is detached and has not ended yet. */
   "call_running",
   /** The run ended or gave its answer before the call finished. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { GrantedApproval } from "./approval.ts";
-import { caller, context, role } from "./caller.ts";
+import { caller, CallerWithToken, context, role } from "./caller.ts";
 import { FRAMES_VERSION } from "./codes.ts";
 import { CallFlow } from "./flow.ts";
 import { HookCall, HookVerdict } from "./hook-frames.ts";
@@ -188,7 +188,7 @@ export const ControlPlaneFrame = z.discriminatedUnion("type", [
       arguments: json.describe("What the model wrote, not yet checked against the input schema."),
       role,
       context,
-      caller,
+      caller: CallerWithToken.optional().describe("As in `prepare`."),
       threadId: text("The query's conversation."),
       sessionId: optionalText("The end user's session that the query named."),
       runId: text("The run that makes the call."),

@@ -105,7 +105,7 @@ export {
   Usage,
   type Fault,
 } from "./response.ts";
-export { CallerIdentity } from "./caller.ts";
+export { CallerIdentity, CallerWithToken } from "./caller.ts";
 export { type JudgedFrame, type JudgeFrame, Judgement, type ShadowFrame } from "./shadow-frames.ts";
 export { CheckRequest, CheckResponse, FunctionList, RoleFunction } from "./check.ts";
 export { isOfService, servicesOf, type StoredCall } from "./stored-call.ts";

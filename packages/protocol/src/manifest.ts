@@ -112,6 +112,9 @@ export const FunctionManifest = z.object({
   reconciles: optionalFlag(
     "True if the owner's `reconcile` can find out whether a call whose outcome is unknown took effect.",
   ),
+  needsCallerToken: optionalFlag(
+    "True if the handler receives the caller's token. Without one, calls end before the handler starts.",
+  ),
   flow: FlowRules.optional().describe("Where the function's data may come from and go to. Absent: anywhere."),
 });
 export type FunctionManifest = z.infer<typeof FunctionManifest> & { origin?: FunctionOrigin };

@@ -34,7 +34,7 @@ export const CallOutcome = z.discriminatedUnion("ok", [
       .describe("Which failure it was. `call_limit` and `repeated_call` from a runtime count as `function_failed`."),
     message: text("Why the call failed, for the model and the caller."),
     rule: optionalText(
-      "The rule that refused the call: `unknown`, `roles`, `context`, `input`, `authorize`, `flow`, `approval` or `hook`. Not sent to callers.",
+      "The rule that refused the call: `unknown`, `roles`, `context`, `input`, `authorize`, `flow`, `approval`, `hook` or `caller_token`. Not sent to callers.",
     ),
     retryAfterMs: z
       .number()

@@ -14,10 +14,12 @@ import {
 } from "@patchbay/protocol";
 import { isEncoded, type JsonObject, type JsonValue, present } from "@patchbay/kit";
 import { approvalFault } from "./approval.ts";
+import { withoutToken } from "./caller-token.ts";
 import { parseContext } from "./context.ts";
 import { failed, failure, listFaults, type FailedOutcome } from "./errors.ts";
 import { flowDecision } from "./flow/decide.ts";
-import type { Access, FunctionDefinition } from "./function.ts";
+import type { Access } from "./decision.ts";
+import type { FunctionDefinition } from "./function.ts";
 import { type CallHook, runCallHook } from "./hooks.ts";
 import type { Invocation } from "./invocation.ts";
 import type { Log } from "./log.ts";
@@ -104,7 +106,8 @@ export async function admit(
     }
     // Matches the handler's context type: the schema's output, or the context as it was sent.
     const known = (definition.contextSchema === undefined ? request.context : context.value) as never;
-    const { role, caller } = request;
+    const { role } = request;
+    const caller = withoutToken(request.caller);
     const access = { role, caller, context: known, input: input.value as never };
     const refusal = await refusalOf(definition, access, log);
     if (refusal !== undefined) return refusal;

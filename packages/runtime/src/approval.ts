@@ -1,4 +1,12 @@
-import { approvalIdOf, type ApprovalRule, CALLER, type GrantedApproval, LIMITS } from "@patchbay/protocol";
+import {
+  approvalIdOf,
+  type ApprovalRule,
+  approvalRuleOf,
+  CALLER,
+  type FunctionManifest,
+  type GrantedApproval,
+  LIMITS,
+} from "@patchbay/protocol";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "@patchbay/kit";
 import { argumentsHash } from "@patchbay/protocol/arguments-hash";
 import { DefinitionError } from "./errors.ts";
@@ -77,11 +85,16 @@ function millisecondsOf(time: unknown): number | undefined {
   return parts === null ? undefined : Math.round(Number(parts[1]) * UNIT_MS[parts[2]!]!);
 }
 
-/** Refuses a role in `by` that no decision can have, and `"caller"` where a role has this name. */
-export function checkApprovers({ by }: ApprovalRule, known: readonly string[], where: string): void {
+/** Refuses approvals by others of calls that need their caller's token, a role in `by` that no decision can have, and `"caller"` where a role has this name. */
+export function checkApprovers(manifest: FunctionManifest, known: readonly string[], where: string): void {
+  const by = approvalRuleOf(manifest)?.by ?? [];
   if (by.includes(CALLER) && known.includes(CALLER))
     throw new DefinitionError(
       `${where} has "${CALLER}", which means the role of the query, but a role of the service has this name. Rename the role.`,
+    );
+  if (manifest.needsCallerToken && by.some((role) => role !== CALLER))
+    throw new DefinitionError(
+      `${where} has other roles than "${CALLER}", but the function needs its caller's token, which may have expired when another person decides. Use by: ["${CALLER}"], or remove needsCallerToken.`,
     );
   const unknown = by.find((role) => role !== CALLER && !known.includes(role));
   if (unknown !== undefined)

@@ -54,6 +54,7 @@ const FUNCTION_OPTIONS: Checks = {
   foreign: null,
   deprecated: null,
   reconcile: FUNCTION,
+  needsCallerToken: BOOLEAN,
   concurrency: countTo(LIMITS.functionConcurrency),
   handler: [(value) => typeof value === "function", "must be a function."],
 };

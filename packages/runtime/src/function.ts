@@ -1,7 +1,8 @@
-import { actsAs, type CallerIdentity, LIMITS, type Effect, type FunctionManifest } from "@patchbay/protocol";
+import { actsAs, LIMITS, type Effect, type FunctionManifest } from "@patchbay/protocol";
 import { type JsonObject, present } from "@patchbay/kit";
 import { type ApprovalOptions, checkApproval } from "./approval.ts";
 import { checkCases, type CheckedCase, checkFunctionOptions, checkRoles } from "./definition-checks.ts";
+import type { Access, Decision } from "./decision.ts";
 import type { FunctionCase } from "./definition-checks.ts";
 import { createLabels, type Labels } from "./flow/labels.ts";
 import { checkFlow, type FunctionFlow } from "./flow/options.ts";
@@ -21,24 +22,6 @@ import { isRaw } from "./schema/schema.ts";
 
 /** The `roles` value for a function that is open to every query, with or without a role. */
 export const everyone = "everyone";
-
-/**
- * The decision from `authorize`: `true` allows the call, `false` refuses it, a string refuses it with that message for
- * the model and the caller.
- */
-export type Decision = boolean | string;
-
-/** The call that `authorize` decides on. */
-export interface Access<Input, Context, Role extends string = string> {
-  /** The query's role, or the service's default role, not one that it includes. Undefined without both. */
-  readonly role: Role | undefined;
-  /** The object in the query's `contextJson`, as the service's schema parsed it; `{}` if the query had none. */
-  readonly context: Context;
-  /** What a token proved about the query's caller. Undefined without a token. */
-  readonly caller: CallerIdentity | undefined;
-  /** The call's arguments, as the input schema parsed them. The model wrote them, so do not take an identity from them. */
-  readonly input: Input;
-}
 
 /** Options for {@link defineFunction}. It refuses unknown options. */
 export interface FunctionOptions<
@@ -132,6 +115,13 @@ export interface FunctionOptions<
    * `outcome_unknown`, unless it may run twice.
    */
   reconcile?: (call: Interrupted<OutputOf<I>, Context>) => Reconciled<Found> | Promise<Reconciled<Found>>;
+  /**
+   * True if the handler acts with the caller's token, `ctx.caller.token`. It is never stored. Without one, a call ends
+   * before its handler starts: `denied` for a query without a token, `caller_token_expired` once the token has expired, after
+   * another replica has taken over the run, and where only another replica has the runtime's connection. Not with an
+   * approval by others. Default false.
+   */
+  needsCallerToken?: boolean;
   /**
    * The function's handlers that may run at the same time, over all the service's runtimes: 1 to 10,000. Further calls
    * wait in order; the wait counts toward the run's time, and not toward `timeoutMs`. Default: only each runtime's
@@ -275,6 +265,7 @@ function define<I extends Schema, O extends Schema | undefined, Context>(
       ...present({ restrictedFields: protection?.members, redactions: protection?.redactions, outputSchema }),
       ...(retries && { retries: { max: retries.max } }),
       ...(reconcile && { reconciles: true }),
+      ...(options.needsCallerToken && { needsCallerToken: true }),
       ...present({ concurrency, flow: checkFlow(options, { inputSchema, labels, where }) }),
     }),
     parseInput,

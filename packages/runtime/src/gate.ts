@@ -2,6 +2,7 @@ import { labelsIn, labelsOf } from "@patchbay/access";
 import { type CallOutcome, type FunctionManifest, LIMITS } from "@patchbay/protocol";
 import { canonicalJson, isJsonObject, type JsonValue } from "@patchbay/kit";
 import { type AccessRequest, admit, type Admitted, findFunction, type Refusal } from "./admission.ts";
+import { tokenRefusal } from "./caller-token.ts";
 import { asCall } from "./call-in-progress.ts";
 import type { CallHook } from "./hooks.ts";
 import { createCallContext, type Invocation, type InvokeOptions } from "./invocation.ts";
@@ -132,6 +133,8 @@ async function runHandler(
 ): Promise<CallOutcome> {
   const { definition, invocation, options, log } = attempt;
   if (signal.aborted) return endedEarly(attempt, signal.reason);
+  const refusal = tokenRefusal(definition.manifest, invocation.caller);
+  if (refusal) return refusal;
   reportReached(attempt, { given, input });
   attempt.begun = true;
   options.onBegin?.();

@@ -1,6 +1,7 @@
 /** Functions with roles, the service that checks their calls, and the runtime that connects them to a control plane. */
 export type {
   CallerIdentity,
+  CallerWithToken,
   CallOutcome,
   Effect,
   ExampleQuery,
@@ -15,17 +16,10 @@ export type { JsonObject, JsonValue } from "@patchbay/kit";
 export type { AccessRequest, Refusal, Rule } from "./admission.ts";
 export type { ApprovalOptions, Duration } from "./approval.ts";
 export { callInProgress, type CallInProgress } from "./call-in-progress.ts";
+export type { Access, Decision } from "./decision.ts";
 export type { CheckedCase, FunctionCase } from "./definition-checks.ts";
 export { ConnectionError, DefinitionError, FunctionError, OutcomeUnknownError, RetryableError } from "./errors.ts";
-export {
-  defineFunction,
-  everyone,
-  functionsFor,
-  type Access,
-  type Decision,
-  type FunctionDefinition,
-  type FunctionOptions,
-} from "./function.ts";
+export { defineFunction, everyone, functionsFor, type FunctionDefinition, type FunctionOptions } from "./function.ts";
 export { fromTool, type FromToolOptions } from "./from-tool.ts";
 export { secret, untrusted } from "./flow/labels.ts";
 export type { FlowOptions, FunctionFlow, TargetSource } from "./flow/options.ts";

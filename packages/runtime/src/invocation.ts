@@ -1,4 +1,4 @@
-import { type CallerIdentity, type CallFlow, type GrantedApproval, LIMITS } from "@patchbay/protocol";
+import { type CallerWithToken, type CallFlow, type GrantedApproval, LIMITS } from "@patchbay/protocol";
 import { type JsonObject, type JsonValue } from "@patchbay/kit";
 import type { Log } from "./log.ts";
 import { toJson } from "./json.ts";
@@ -11,7 +11,7 @@ export interface Invocation {
   role?: string;
   context: JsonObject;
   /** What a token proved about the query's caller. */
-  caller?: CallerIdentity;
+  caller?: CallerWithToken;
   threadId: string;
   sessionId?: string;
   runId: string;
@@ -51,8 +51,11 @@ export interface CallContext<Context = JsonObject, Role extends string = string>
   readonly role: Role | undefined;
   /** The object in the query's `contextJson`, as the service's schema parsed it; `{}` if the query had none. */
   readonly context: Context;
-  /** What a token proved about the query's caller. Undefined without a token. */
-  readonly caller: CallerIdentity | undefined;
+  /**
+   * What a token proved about the query's caller. Undefined without a token. For functions with `needsCallerToken` it has
+   * the `token`.
+   */
+  readonly caller: CallerWithToken | undefined;
   /** The query's conversation. */
   readonly threadId: string;
   /** The end user's session that the query named. Undefined if it named none. */

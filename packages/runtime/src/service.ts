@@ -1,5 +1,4 @@
 import {
-  approvalRuleOf,
   DEFAULT_LIMITS,
   LIMITS,
   type CallOutcome,
@@ -248,8 +247,7 @@ function describeService<C extends Schema | undefined>(
     for (const role of manifest.roles === "everyone" ? [] : manifest.roles) checkKnown(roles, role, of);
     // A misspelt role in a mark would remove the field for every role, which is easy to overlook.
     for (const role of protection?.roles ?? []) checkKnown(known, role, `${of}: a mark of its output`);
-    const approvers = approvalRuleOf(manifest);
-    if (approvers) checkApprovers(approvers, known, manifest.approval ? `${of}: approval.by` : `${where}: flows.by`);
+    checkApprovers(manifest, known, manifest.approval ? `${of}: approval.by` : `${where}: flows.by`);
     for (const [name, definition] of cases)
       for (const role of definition.roles ?? []) checkKnown(known, role, `${of}: case "${name}"`);
   }

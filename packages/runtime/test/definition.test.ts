@@ -241,3 +241,40 @@ test("a service warns of functions that models would know by one name", () => {
     name: "orders_find",
   });
 });
+
+test("an approval by others is refused for a function that needs its caller's token", () => {
+  const options = {
+    name: "act",
+    description: "Acts.",
+    input: z.object({}),
+    needsCallerToken: true,
+    handler: () => null,
+  };
+  const serviceOf = (by: string[]) =>
+    defineService({
+      name: "desk",
+      functions: [defineFunction({ ...options, roles: ["clerk", "manager"], approval: { by } })],
+    });
+
+  expect(serviceOf(["caller"]).manifest.functions[0]).toMatchObject({ needsCallerToken: true });
+  expect(() => serviceOf(["caller", "manager"])).toThrow(
+    /approval\.by has other roles than "caller", but the function needs/,
+  );
+  expect(() => defineFunction({ ...options, roles: ["clerk"], needsCallerToken: "yes" as never })).toThrow(
+    "needsCallerToken must be true or false",
+  );
+  const writes = defineFunction({
+    ...options,
+    roles: ["clerk"],
+    input: z.object({ to: z.string() }),
+    targets: { to: "caller" } as never,
+  });
+  expect(() =>
+    defineService({
+      name: "desk",
+      roles: ["clerk", "manager"],
+      flows: { mode: "ask", by: ["manager"] },
+      functions: [writes],
+    }),
+  ).toThrow(/flows\.by has other roles than "caller"/);
+});

@@ -1,5 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { LIMITS, type CallerIdentity, type CallOutcome, type HookCall, type HookVerdict } from "@patchbay/protocol";
+import {
+  LIMITS,
+  type CallerIdentity,
+  type CallerWithToken,
+  type CallOutcome,
+  type HookCall,
+  type HookVerdict,
+} from "@patchbay/protocol";
 import { type JsonObject, type JsonValue, present } from "@patchbay/kit";
 import { toJson } from "@patchbay/runtime/json";
 import { createLog, type Log } from "@patchbay/runtime/log";
@@ -14,8 +21,8 @@ export interface TestCall<Role extends string = string> {
   role?: Role;
   /** The object that a query's `contextJson` would contain. Default `{}`. */
   context?: JsonObject;
-  /** What a token would prove about the query's caller. Default: nothing. */
-  caller?: CallerIdentity;
+  /** What a token would prove about the query's caller, and for functions that need it the token. Default: nothing. */
+  caller?: CallerWithToken;
   signal?: AbortSignal;
   onProgress?: (data: JsonValue) => void;
   /** Default: errors only, as JSON lines on standard error. */

@@ -32,6 +32,12 @@ export interface VisibleTo {
   callers?: CallerIds | undefined;
 }
 
+/** A verified token. `expiresAt`: milliseconds, as it says. */
+export interface CallerToken {
+  value: string;
+  expiresAt: number;
+}
+
 /** What a caller's token proved. */
 export interface ProvenCaller {
   /** The token's `sub`. It is unique only within its issuer. */
@@ -42,6 +48,8 @@ export interface ProvenCaller {
   issuer?: string;
   /** Its claims: all, and once the agent is known, those that it lists. */
   claims?: JsonObject;
+  /** The token itself, for handlers that act as the caller; it is never stored or sent to another replica. */
+  token?: CallerToken;
   /** The roles from its role claim, empty without the claim; undefined if the server reads no roles from tokens. */
   roles?: readonly string[];
   /** The context members that its claims state. */

@@ -79,6 +79,8 @@ export interface CallOrder extends Caller {
   agentId: string;
   functionName: string;
   arguments: JsonValue;
+  /** The caller's token, for a function that needs it. Only a connection to this replica carries it. */
+  callerToken?: string;
   /** True if an earlier attempt may have run. */
   unsure?: boolean;
   /** True if the wait ends as soon as the handler is known to run. */
@@ -176,13 +178,13 @@ export interface FunctionGateway {
   /**
    * Assigns a runtime to a call: the least loaded with this function set, else one with another set from the same
    * service under which the function allows no more. Resolves with its instance id. While none is connected, waits as
-   * `session` does, then resolves with undefined.
+   * `session` does, then resolves with undefined. `near`: prefers runtimes that are connected to this replica.
    */
   assign(
     agentId: string,
     manifestHash: string,
     functionName: string,
-    options: { signal: AbortSignal },
+    options: { signal: AbortSignal; near?: boolean },
   ): Promise<string | undefined>;
 
   /**

@@ -22,6 +22,7 @@ export const refusalRules: ReadonlySet<string> = new Set([
   "flow",
   "approval",
   "hook",
+  "caller_token",
 ]);
 
 /** The rule that refused a call, as the audit log names it. Undefined for an allowed call, even if it failed. */
@@ -57,8 +58,9 @@ export function decisionOf({ outcome, earlier = [] }: Ended): CaseDecision | und
   if (outcome.ok) return "allowed";
   const { code, rule } = outcome;
   if (code === "approval_required" || code === "rejected" || code === "approval_expired") return "approval";
+  // The runtime asks for the token after its checks.
+  if (code === "result_too_large" || rule === "caller_token") return "allowed";
   if (refusalOf(outcome) !== undefined) return "denied";
-  if (code === "result_too_large") return "allowed";
   // The other rules are the control plane's own, for calls that it did not send.
   return UNDECIDED.has(code) || rule !== undefined ? undefined : "allowed";
 }

@@ -9,6 +9,7 @@ import { StoreUnavailable } from "../ports/store/run-store.ts";
 import type { AuditStore } from "../ports/store/audit.ts";
 import type { Store } from "../ports/store/stores.ts";
 import type { Tracing } from "../ports/tracing.ts";
+import type { CallerTokens } from "./caller-tokens.ts";
 import type { Permits } from "./calls/permits.ts";
 import type { Feed } from "./follow/feed.ts";
 
@@ -17,6 +18,7 @@ export interface RunContext extends Pick<Store, "runs" | "threads" | "runtimes" 
   audit: Pick<AuditStore, "record">;
   gateway: FunctionGateway;
   permits: Permits;
+  callerTokens: CallerTokens;
   models: ModelCatalog;
   feed: Feed;
   /** Readers of runs that this process claims: see `follow/cancel-when-abandoned.ts`. */

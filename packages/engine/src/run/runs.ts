@@ -8,6 +8,7 @@ import { ends, succeeds } from "../ports/store/run-store.ts";
 import { ServiceError, standardError } from "../ports/service-error.ts";
 import { answerIn, runningIn, usageOf, waitingFor } from "./answer.ts";
 import type { Followed, Principal, ResultOptions, RunHandle, Runs, RoleFunctions } from "./api.ts";
+import { createCallerTokens } from "./caller-tokens.ts";
 import { cancelWhenAbandoned } from "./follow/cancel-when-abandoned.ts";
 import { createPermits } from "./calls/permits.ts";
 import { createFeed } from "./follow/feed.ts";
@@ -28,10 +29,12 @@ const ERASE_WAIT_MS = 5_000;
 /** Pause before a response reads the state of a run again that stops waiting. */
 const CONTINUES_MS = 50;
 
+type Rated = Parameters<RunContext["runs"]["deleteFeedback"]>[0];
+
 /** Creates one replica's run layer. */
 export function createRuns(
   { owner, bus }: { owner: string; bus: Bus },
-  options: Omit<RunContext, "feed" | "permits" | "readers"> & { permits: PermitStore },
+  options: Omit<RunContext, "feed" | "permits" | "readers" | "callerTokens"> & { permits: PermitStore },
 ): Runs {
   const retry = <T>(work: () => Promise<T>, signal: AbortSignal) => withRetry(work, { ...options, signal });
   const permits = createPermits(options.permits, { bus, retry, ...options });
@@ -39,7 +42,8 @@ export function createRuns(
     const cancelled = withRetry(() => requestCancel(agentId, runId), context);
     cancelled.catch((cause: unknown) => log.warn("a run could not be cancelled", { cause }));
   });
-  const context: RunContext = { ...options, permits, readers, feed: createFeed(bus) };
+  const callerTokens = createCallerTokens(options.clock);
+  const context: RunContext = { ...options, permits, readers, callerTokens, feed: createFeed(bus) };
   const { runs, threads, log } = context;
   const executor = new Executor(owner, bus, context);
   const admission = new Admission(executor, context);
@@ -55,8 +59,6 @@ export function createRuns(
     if (status && isOpen(status)) executor.cancel(runId);
     return status;
   }
-
-  type Rated = Parameters<typeof runs.deleteFeedback>[0];
 
   async function changeFeedback(principal: Principal, runId: string, change: (of: Rated) => Promise<void>) {
     const found = await reads.find(principal, runId);

@@ -61,7 +61,9 @@ export class CallTracker {
     const channel = this.#channelOf(order);
     channel?.assigned.delivered();
     if (!channel?.available) return { kind: "undelivered" };
-    const text = encodeFrame(callFrame(order));
+    const { callerToken, ...open } = order;
+    const isCarried = callerToken !== undefined && channel.carriesToken(order.functionName);
+    const text = encodeFrame(callFrame(isCarried ? order : open));
     if (text === undefined) return { kind: "outcome", outcome: TOO_LARGE };
     const call = this.#track(order, text, options);
     call.start(channel);

@@ -134,6 +134,12 @@ export class RuntimeConnection implements RuntimeChannel {
     this.#socket.send(text, flushed);
   }
 
+  carriesToken(functionName: string): boolean {
+    return this.identity.manifest.functions.some(
+      ({ name, needsCallerToken }) => needsCallerToken && name === functionName,
+    );
+  }
+
   enqueue(call: QueuedCall): boolean {
     if (!this.hasRoom) return false;
     this.#queue.add(call);

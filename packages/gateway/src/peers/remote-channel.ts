@@ -47,6 +47,7 @@ type CallState = "offered" | "taken";
 export class RemoteChannel implements RuntimeChannel {
   readonly identity: ConnectionIdentity;
   readonly local = false;
+  readonly carriesToken = (): boolean => false;
   draining = false;
   lastPick = 0;
   readonly assigned = new AssignedCalls();

@@ -139,12 +139,14 @@ export class RuntimePicker {
     this.#deps = deps;
   }
 
-  readonly assign: FunctionGateway["assign"] = async (agentId, manifestHash, functionName, { signal }) => {
+  readonly assign: FunctionGateway["assign"] = async (agentId, manifestHash, functionName, { signal, near }) => {
     const origin = await this.#originOf(agentId, manifestHash, functionName);
     const set = origin ?? { service: "", manifestHash };
     const choose: Choose = async (channels) => {
+      const own = reachable(ofSet(channels, set.manifestHash));
       const channel =
-        leastLoaded(reachable(ofSet(channels, set.manifestHash))) ??
+        (near ? leastLoaded(own.filter(({ local }) => local)) : undefined) ??
+        leastLoaded(own) ??
         (await this.#chooseOther(agentId, set, functionName));
       if (!channel) return undefined;
       // Both change here and not at delivery: all calls in a burst are assigned before the first is delivered.

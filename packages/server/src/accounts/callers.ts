@@ -97,7 +97,12 @@ export function createCallerProof(
     // Claims go into frames and runs, as a query's context does.
     if (nestsDeeper(JSON.stringify(payload), LIMITS.jsonDepth))
       throw notProven(`its claims nest more than ${LIMITS.jsonDepth} levels deep`);
-    const proven = { ...provenBy(payload, issuer), context: contextIn(payload, contextClaims), members };
+    const proven = {
+      ...provenBy(payload, issuer),
+      token: { value: token, expiresAt: payload.exp! * 1_000 },
+      context: contextIn(payload, contextClaims),
+      members,
+    };
     const { scope } = issuer;
     return { ...proven, ...(of.alone && scope !== undefined && !hasScope(payload, scope) && { lacks: scope }) };
   };

@@ -4,7 +4,7 @@ import type { CallAddress, CallOrder } from "../function-gateway.ts";
 import type { Page, PageAsked } from "./page.ts";
 
 /** A stored call for the replica with its runtime's connection: its order without the timeout. */
-export type AcceptedCall = Omit<CallOrder, "timeoutMs">;
+export type AcceptedCall = Omit<CallOrder, "timeoutMs" | "callerToken">;
 
 /** `attempt`: the one that a provisional outcome ends. */
 export interface ArrivedOutcome {

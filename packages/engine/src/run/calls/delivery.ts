@@ -26,7 +26,7 @@ export async function deliver(
   active: ActiveCall,
   { recover, flow }: { recover: boolean; flow: FlowVerdict | undefined },
 ): Promise<Delivery> {
-  const { gateway, journal, signal, trace } = active;
+  const { gateway, journal, signal, trace, callerTokens } = active;
   const manifest = functions.get(call.functionName)!;
   const order: CallOrder = {
     ...addressOf(run, call),
@@ -38,6 +38,7 @@ export async function deliver(
     timeoutMs: timeLeftMs(call, manifest, active),
     ...present({ detached: manifest.detached }),
     ...callerOf(run.request),
+    ...present({ callerToken: manifest.needsCallerToken ? callerTokens.of(run.runId) : undefined }),
     ...(isUnsure(call) && { unsure: true }),
     ...present({ sessionId: run.sessionId, flow: flow?.flow }),
     ...present({ approval: call.approval && grantOf(call.approval), afterMs: call.earlier?.at(-1)?.endedAt, trace }),

@@ -80,8 +80,10 @@ function refuse(state: RunState, name: string, parsed: ParsedJson): CallOutcome 
 }
 
 /** Assigns the call to a runtime. Without a connected runtime the call ends here, and `lostSession` detects it. */
-async function assign(call: CallRecord, run: RunRecord, { gateway, signal }: ActiveRun): Promise<void> {
-  const instanceId = await gateway.assign(run.agentId, run.manifestHash!, call.functionName, { signal });
+async function assign(call: CallRecord, run: RunRecord, { gateway, signal, callerTokens }: ActiveRun): Promise<void> {
+  // The token, which only runs with a function that needs it have, leaves this process over its own connections only.
+  const near = callerTokens.of(run.runId) !== undefined;
+  const instanceId = await gateway.assign(run.agentId, run.manifestHash!, call.functionName, { signal, near });
   if (instanceId === undefined) call.outcome = attempts.outcomeSoFar(call) ?? NO_RUNTIME;
   else call.instanceId = instanceId;
 }

@@ -20,6 +20,7 @@ const UNCOUNTED: ReadonlySet<CallErrorCode> = new Set([
   "repeated_call",
   "rejected",
   "approval_expired",
+  "caller_token_expired",
 ]);
 /** Codes for calls beyond the run's limits. */
 const BEYOND: ReadonlySet<CallErrorCode> = new Set(["call_limit", "repeated_call"]);

@@ -43,12 +43,11 @@ export class Admission {
   /** See `Runs.retry`. */
   async retry(principal: Principal, failed: RunRecord, options: RetryOptions): Promise<RunHandle> {
     const { runs, runTimeoutMs: timeoutMs } = this.#context;
-    const { owner } = this.#executor;
-    const planned = await planRetry(principal, failed, { ...options, owner, timeoutMs }, runs);
+    const planned = await planRetry(principal, failed, { ...options, owner: this.#executor.owner, timeoutMs }, runs);
     return await this.#traced(principal, options, async (segment) => {
       const run = { ...planned, ...present({ trace: segment?.trace }) };
       segment?.accepted(run);
-      const started = await this.#executor.start(run, present({ segment }));
+      const started = await this.#executor.start(run, present({ segment, token: principal.proven?.token }));
       if (started.kind === "thread_gone") throw new ServiceError("not_found", "Run not found");
       if (started.kind === "joined") {
         segment?.end("joined");
@@ -98,7 +97,7 @@ export class Admission {
 
   /** Returns undefined and stores nothing if the thread changed. */
   async #begin(principal: Principal, query: Timed, segment?: Segment): Promise<RunHandle | undefined> {
-    const { agentId, orgId } = principal;
+    const { agentId, orgId, proven } = principal;
     const models = modelsFor(this.#context, orgId);
     const agent = await this.#context.accounts.agentWithBalance(agentId);
     const { settings = {}, instructions = "", balanceMicros = 0, hasWebhook = false } = agent ?? {};
@@ -131,7 +130,8 @@ export class Admission {
     const charged = this.#pays(principal, query);
     const { run, next } = complete(fresh, checked, { ...query, instructions, charged, auditKey });
     const history = run.newThread && !query.repeats ? NO_HISTORY : undefined;
-    const atHand = { manifest: checked.prepared.set.manifest, ...present({ history, next, segment }) };
+    const { manifest } = checked.prepared.set;
+    const atHand = { manifest, ...present({ history, next, segment, token: proven?.token }) };
     segment?.accepted(run);
     let started = await this.#executor.start(run, atHand);
     if (started.kind === "busy" && started.waits && query.supersede && (await this.#cancelWaiting(principal, run)))

@@ -72,12 +72,18 @@ export class Executor {
   /** Stores a run, and works on it unless it has to wait. */
   async start(run: NewRun, atHand: AtHand): Promise<StartedRun> {
     const { runId, orgId, threadId } = run;
-    const { runs } = this.#context;
+    const { runs, callerTokens } = this.#context;
+    const { token, manifest } = atHand;
+    const isNeeded = !manifest || manifest.functions.some((one) => one.needsCallerToken);
+    if (token && isNeeded) callerTokens.keep(runId, token);
     let hasSlot = this.#claims.slots.take(orgId);
     const since = monotonicMs();
     try {
       const started = await runs.start({ ...run, mustWait: !hasSlot });
-      if (started.kind !== "started") return started;
+      if (started.kind !== "started") {
+        callerTokens.forget(runId);
+        return started;
+      }
       if (started.run.status === "running") {
         void this.#work(started.run, since, { ...atHand, reservedMicros: started.reservedMicros });
         hasSlot = false;
@@ -85,6 +91,7 @@ export class Executor {
       else void this.#claims.fill(orgId);
       return started;
     } catch (error) {
+      callerTokens.forget(runId);
       // The commit may have been applied although the store failed. Without the release the run would wait for its lease to end.
       if (error instanceof StoreUnavailable)
         withRetry(() => this.#release([runId]), this.#context).catch(this.#releaseFailed);
@@ -166,6 +173,7 @@ export class Executor {
   async #leave(run: RunRecord, how: Outcome): Promise<void> {
     // A decision may have come before the run began to wait.
     if (how === "waits") return void this.#wake();
+    this.#context.callerTokens.forget(run.runId);
     if (how === "ended" || this.#handedOver || (how === "left" && run.crashes > 0)) return;
     this.#leaving.set(run.runId, { fence: run.fence, crashed: how === "left" });
     await this.#endLeft().catch(this.#releaseFailed);

@@ -1,6 +1,7 @@
 import { monotonicMs } from "@patchbay/kit/time";
 import { type Manifest, type RunErrorCode, type RunStatus } from "@patchbay/protocol";
 import { present } from "@patchbay/kit";
+import type { CallerToken } from "../../ports/callers.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { RunMoved } from "../../ports/function-gateway.ts";
 import { QUARANTINE_CLAIMS } from "../../ports/quarantine.ts";
@@ -49,6 +50,8 @@ export interface AtHand {
   /** Micro-USD reserved for the first turn. */
   reservedMicros?: number;
   segment?: Segment;
+  /** The caller's token, for functions that need it. */
+  token?: CallerToken;
 }
 
 /** How the work on a run ended here. `waits`: for an approval or a detached function. `left`: its end could not be stored. */
