@@ -23,6 +23,7 @@ const ASSUMED: Record<string, string> = {
   "README.md": EMBEDDED,
   "packages/client/README.md": ENVIRONMENT,
   "packages/functions/README.md": ENVIRONMENT,
+  "docs/guides/act-as-user.md": EMBEDDED,
   "docs/guides/approval.md": EMBEDDED,
   "docs/guides/debugging.md": EMBEDDED,
   "docs/guides/chat.md":

@@ -47,6 +47,7 @@ export const sidebar = [
       { text: "Functions in MCP clients", link: "/guides/mcp" },
       { text: "Client tokens", link: "/guides/client-tokens" },
       { text: "Proven callers", link: "/guides/callers" },
+      { text: "Act as the user", link: "/guides/act-as-user" },
       { text: "Webhooks", link: "/guides/webhooks" },
     ],
   },

@@ -102,6 +102,18 @@ test("credentials and headers can be chosen for each call", async () => {
   });
 });
 
+test("the caller's token is the credential of operations that need it", async () => {
+  await using shop = await openShop(needing("bearer"), {
+    override: { "*": { needsCallerToken: true } },
+    auth: ({ caller }) => ({ bearer: caller?.token }),
+  });
+  const ada = { subject: "ada", issuer: "https://id.example", claims: {} };
+  const { headers } = await shop.sent("get_a", {}, { caller: { ...ada, token: "token-of-ada" } });
+  expect(headers.authorization).toBe("Bearer token-of-ada");
+  expect(await shop.call("get_a", {}, { caller: ada })).toMatchObject({ code: "caller_token_expired" });
+  expect(shop.standIn.received).toHaveLength(1);
+});
+
 test("an error shows no credential, however it was encoded", async () => {
   await using shop = await openShop(needing("basic"), { auth: { basic: { username: "ada", password: "pa55word" } } });
   shop.standIn.answer = (request, response) =>

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import {
+  type CallerWithToken,
   type CallOutcome,
   defineService,
   type FlowOptions,
@@ -95,6 +96,7 @@ export const answering = (schema: JsonObject): JsonObject => ({
 interface CallOptions {
   role?: string;
   context?: JsonObject;
+  caller?: CallerWithToken;
   signal?: AbortSignal;
   timeoutMs?: number;
 }
@@ -126,7 +128,7 @@ export async function openShop(
     ...options,
   });
   const service = defineService({ name: "desk", functions: [...api.functions], ...(flows && { flows }) });
-  const call: Shop["call"] = (name, input = {}, { role, context = {}, signal, timeoutMs = 60_000 } = {}) =>
+  const call: Shop["call"] = (name, input = {}, { role, context = {}, caller, signal, timeoutMs = 60_000 } = {}) =>
     service.invoke(
       {
         functionName: `shop_${name}`,
@@ -138,6 +140,7 @@ export async function openShop(
         attempt: 1,
         timeoutMs,
         ...(role !== undefined && { role }),
+        ...(caller && { caller }),
       },
       { signal: signal ?? new AbortController().signal, log },
     );
