@@ -158,9 +158,8 @@ function* executionViolations(
   if (DETACHED.includes(name) && executions.length > 2) yield `${id}: ${name} ran ${executions.length} times`;
   if (AT_MOST_ONCE.has(name) && executions.length > 1) yield `${id}: ${name} ran ${executions.length} times`;
   // The runtime has the result until the call is stored. A replica that was frozen, or did not find its connection in the store, has not
-  // waited for it, and a runtime that was cut off may notice that too late.
-  const isReachable = ({ alive, frozenUntil, wasCutOff }: Execution["process"]): boolean =>
-    alive && frozenUntil === 0 && !wasCutOff;
+  // waited for it.
+  const isReachable = ({ alive, frozenUntil }: Execution["process"]): boolean => alive && frozenUntil === 0;
   // An earlier attempt failed, and its runtime does not know how the last one ended, which another runtime may have received.
   const kept =
     !isUnseen && executions.some(({ attempt, ended, process }) => attempt === last && ended && isReachable(process));
@@ -225,8 +224,9 @@ const RECORD_MS = 15_000;
 function* setViolations(tables: Record<string, Row[]>, cluster: Cluster): Generator<string> {
   const { faults, world, steppedAt, longestLossMs } = cluster;
   // A set that was registered after the clock was set back looks older than the runs before it, and the record of a connection may have
-  // ended meanwhile.
-  if (steppedAt > 0 || faults["replica frozen"] !== undefined || longestLossMs > CONNECTION_LOST_MS) return;
+  // ended meanwhile. A replica that is cut off from a set's runtimes takes an older set that allows no more.
+  if (steppedAt > 0 || faults["replica frozen"] !== undefined || faults.partition !== undefined) return;
+  if (longestLossMs > CONNECTION_LOST_MS) return;
   const sets = tables["function_sets"]!.toSorted((a, b) => Number(b["place"]) - Number(a["place"]));
   const now = world.wallMs(world.machine);
   const open = tables["runtimes"]!.filter(

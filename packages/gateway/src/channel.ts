@@ -38,12 +38,15 @@ export interface ChannelCall extends QueuedCall {
   sentByHost(at: number | undefined): void;
   /** This attempt was not sent and never will be. */
   notSent(): void;
-  /**
-   * The channel no longer carries the call. `hostSilent`: the host replica does not answer, and may still have the
-   * call.
-   */
-  detach(options?: { hostSilent: boolean }): void;
+  /** The channel no longer carries the call. Default: `closed`. */
+  detach(why?: Detachment): void;
 }
+
+/**
+ * Why a call has no channel: its connection has `closed`, which its runtime knows too; its host is `gone`, which the
+ * runtime finds out by the silence; or the host is `silent`, and may still have the call.
+ */
+export type Detachment = "closed" | "gone" | "silent";
 
 /** A call's newest attempt with a stored result. */
 export type StoredAttempt = Pick<AttemptAddress, "callId" | "attempt">;

@@ -32,8 +32,6 @@ import { createSetOrders } from "./routing/set-order.ts";
 
 /** How often loads are announced and failed writes retried. */
 const HOUSEKEEPING_MS = 1_000;
-/** Heartbeats without a byte after which either side ends a connection. */
-const SILENT_BEATS = 3;
 
 export interface FunctionGatewayOptions extends Omit<GatewayContext, "metrics"> {
   authenticate: Authenticate;
@@ -182,7 +180,9 @@ function createParts(options: PartsOptions, closed: AbortSignal) {
   const sessions = createSessions({ directory, wait, serving, combined, manifests, store, limits });
   const picker = new RuntimePicker({ directory, wait, manifests, serving, clock, arrivalMs, prepareMs });
 
-  const times = { reconnectMs, stopGraceMs, silenceMs: SILENT_BEATS * heartbeatMs };
+  // A runtime ends a connection within three heartbeats without a byte, and `reconnectMs` has two of them.
+  const noticeMs = { closed: 0, gone: heartbeatMs, silent: 3 * heartbeatMs };
+  const times = { reconnectMs, stopGraceMs, noticeMs };
   const tracker = new CallTracker({ directory, calls, times, clock, closed });
   const late = new LateResults({ calls, within, bus, log, answerMs: callCheckMs });
   const lifetimes = { graceMs: 2 * stopGraceMs, abandonedMs: 4 * callCheckMs };

@@ -68,3 +68,26 @@ test("a run gets a newer function set although its announcement was lost", async
     expect(await functionsNow()).toEqual(["wipe", "read"]);
   });
 });
+
+test.each([
+  { call: "it sent", waitsMs: 12_500 },
+  { call: "it takes over", waitsMs: 17_500 },
+])("a run waits $waitsMs ms for the runtime of a call that $call", async ({ call, waitsMs }) => {
+  await inCluster({ heartbeatMs: 5_000, reconnectMs: 12_500, callCheckMs: 60_000 }, async (cluster) => {
+    const { x, desk, run, deliver } = await cluster.place({ answer: () => new Promise(() => {}) });
+    await x.gateway.connected("agent-a");
+    const began = monotonicMs();
+    if (call === "it sent") {
+      const delivery = deliver();
+      await sleep(100);
+      desk.die();
+      expect(await delivery).toEqual({ kind: "unknown" });
+    } else {
+      const order = await cluster.intend(run, desk.instanceId);
+      desk.die();
+      expect(await x.gateway.recover(order, { signal: never })).toEqual({ kind: "unknown" });
+    }
+    // After the wait the store is read once more.
+    expect(Math.floor((monotonicMs() - began) / 500) * 500).toBe(waitsMs);
+  });
+});

@@ -90,7 +90,7 @@ export class SimulatedSocket extends EventEmitter {
     this.readyState = CLOSED;
     const { peer } = this;
     if (!peer || this.isCut) return;
-    if (this.#world.random.chance(0.2)) return void (peer.process.wasCutOff = true);
+    if (this.#world.random.chance(0.2)) return;
     this.#world.after(this.#latency(), peer.process, () => peer.#closed(LOST, ""));
   }
 

@@ -21,8 +21,6 @@ export class Process {
   alive = true;
   /** Nothing happens in the process before this time. */
   frozenUntil = 0;
-  /** True once the other end of a connection was killed and its machine did not say so. */
-  wasCutOff = false;
   /** Its machine's clock: processes of one machine share it. */
   clock: Clock = { offsetMs: 0, rate: 1 };
   readonly #ends: (() => void)[] = [];

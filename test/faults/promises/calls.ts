@@ -20,6 +20,13 @@ export const calls: readonly Promised[] = [
     },
   },
   {
+    promise:
+      "A run that takes over a call waits 17.5 s for its runtime, which may first have to notice that its replica is gone",
+    tests: {
+      "packages/gateway/test/exact-times.test.ts": "a run waits $waitsMs ms for the runtime of a call that $call",
+    },
+  },
+  {
     promise: "A call whose runtime is killed ends as `outcome_unknown` within 14.5 s, and the model does not repeat it",
     tests: {
       "test/recovery/runtime-killed.test.ts": "a call whose runtime is killed ends as unknown, and is not repeated",

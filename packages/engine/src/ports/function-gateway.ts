@@ -195,7 +195,10 @@ export interface FunctionGateway {
    */
   deliver(order: CallOrder, options: DeliveryOptions): Promise<Delivery>;
 
-  /** Asks the order's runtime about a call that another replica sent, and waits for its outcome as `deliver` does. */
+  /**
+   * Asks the order's runtime about a call that another replica sent, and waits for its outcome as `deliver` does: for a
+   * runtime that is not connected, up to 17.5 s.
+   */
   recover(order: CallOrder, options: DeliveryOptions): Promise<Delivery>;
 
   /**

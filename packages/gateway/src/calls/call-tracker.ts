@@ -79,7 +79,8 @@ export class CallTracker {
     if (stored && isOf(stored, order)) return { kind: "outcome", outcome: stored.outcome };
     this.#check(options);
     const call = this.#track(order, "", options);
-    call.detach();
+    const channel = this.#channelOf(order);
+    call.detach(channel?.local && channel.open ? "closed" : "gone");
     return call.delivery;
   };
 

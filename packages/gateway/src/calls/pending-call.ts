@@ -4,15 +4,15 @@ import { type JsonValue } from "@patchbay/kit";
 import { RunMoved, type CallOrder, type Delivery, type DeliveryOptions } from "@patchbay/engine/ports/function-gateway";
 import { callFailure } from "@patchbay/engine/ports/refusal";
 import type { ArrivedOutcome } from "@patchbay/engine/ports/store/call-store";
-import type { CancelReason, ChannelCall, RuntimeChannel } from "../channel.ts";
+import type { CancelReason, ChannelCall, Detachment, RuntimeChannel } from "../channel.ts";
 
 export interface PendingCallTimes {
   /** How long to wait for a closed connection, and for the answer to a query. */
   reconnectMs: number;
   /** How long a handler that was asked to stop may still answer. */
   stopGraceMs: number;
-  /** Within this time a runtime notices that its replica is silent, and connects to another one. */
-  silenceMs: number;
+  /** How much longer to wait for a runtime that first has to notice that its replica is gone or silent. */
+  noticeMs: Record<Detachment, number>;
 }
 
 /** What a pending call needs from its tracker. */
@@ -133,11 +133,11 @@ export class PendingCall implements ChannelCall {
     this.#options.onProgress?.(data);
   }
 
-  detach({ hostSilent } = { hostSilent: false }): void {
+  detach(why: Detachment = "closed"): void {
     if (this.#phase === "concluding" || this.#phase === "ended") return;
     this.#phase = "detached";
     this.#leaveChannel();
-    this.#prolongDoubt(hostSilent ? this.#owner.times.silenceMs : 0, { again: hostSilent });
+    this.#prolongDoubt(this.#owner.times.noticeMs[why], { again: why === "silent" });
     this.#owner.detached(this);
   }
 
@@ -248,15 +248,15 @@ export class PendingCall implements ChannelCall {
 
   /**
    * Gives each new connection its time to answer, within the call's own time. A connection that was asked before gets
-   * no further time, so that a runtime that reconnects repeatedly cannot postpone the end. A silent host gets `moreMs`
-   * more: its runtime needs that time to notice the silence and to connect to another replica.
+   * no further time, so that a runtime that reconnects repeatedly cannot postpone the end. `moreMs`: the time in which a
+   * runtime notices that it has to connect to another replica.
    */
   #prolongDoubt(moreMs: number, { again }: { again: boolean }): void {
-    const { reconnectMs, stopGraceMs } = this.#owner.times;
+    const { reconnectMs, stopGraceMs, noticeMs } = this.#owner.times;
     const now = monotonicMs();
     const wanted = now + reconnectMs + moreMs;
     if (!this.#doubt) {
-      const latest = Math.max(now, this.#expiresAt + stopGraceMs) + reconnectMs;
+      const latest = Math.max(now + noticeMs.gone, this.#expiresAt + stopGraceMs) + reconnectMs;
       this.#doubt = { endsAt: Math.min(wanted, latest), latest, asked: new Set() };
     } else if (again) this.#doubt.endsAt = Math.max(this.#doubt.endsAt, Math.min(wanted, this.#doubt.latest));
     this.#arm(this.#doubt.endsAt - now, this.#giveUp);

@@ -75,7 +75,7 @@ export function reconcileCalls({ everyMs, bus, calls, directory, busy, tracker, 
     await settleStored([...missing, ...detached]).catch((error: unknown) =>
       log.debug("stored outcomes could not be read", { error }),
     );
-    for (const call of missing) if (!call.ended) call.detach();
+    for (const call of missing) if (!call.ended) call.detach("gone");
     const agents = new Set([...detached].map(({ order }) => order.agentId));
     await Promise.all([...agents].map((agentId) => directory.refresh(agentId)));
     for (const call of detached) tracker.reattach(call);

@@ -186,7 +186,7 @@ export class RemoteChannel implements RuntimeChannel {
       if (++this.#unansweredChecks < SILENT_CHECKS) return [];
       this.#unansweredChecks = 0;
       this.#closeForNow();
-      for (const call of calls) if (this.#calls.has(call)) call.detach({ hostSilent: true });
+      for (const call of calls) if (this.#calls.has(call)) call.detach("silent");
       return [];
     }
   }
