@@ -9,6 +9,7 @@ export {
   JSON_DEPTH,
   type JsonObject,
   type JsonValue,
+  depthOf,
   nestsDeeper,
   type ParsedJson,
   parseJson,

@@ -99,16 +99,19 @@ export function parseJson(json: string, maxDepth: number = JSON_DEPTH): ParsedJs
 }
 
 /** Counts brackets outside strings. The result is undefined for invalid JSON, which the parser refuses anyway. */
-export function nestsDeeper(text: string, limit: number): boolean {
+export const nestsDeeper = (text: string, limit: number): boolean => depthOf(text, limit) > limit;
+
+/** The levels of valid JSON. Stops at the first one above `limit`. */
+export function depthOf(text: string, limit = Number.POSITIVE_INFINITY): number {
   let depth = 0;
-  for (let i = 0; i < text.length; i++) {
+  let deepest = 0;
+  for (let i = 0; i < text.length && deepest <= limit; i++) {
     const unit = text.charCodeAt(i);
     if (unit === 34) i = endOfString(text, i + 1);
-    else if (unit === 123 || unit === 91) {
-      if (++depth > limit) return true;
-    } else if (unit === 125 || unit === 93) depth--;
+    else if (unit === 123 || unit === 91) deepest = Math.max(deepest, ++depth);
+    else if (unit === 125 || unit === 93) depth--;
   }
-  return false;
+  return deepest;
 }
 
 /** The index of the quote that ends a string: the next one with an even number of backslashes before it. */

@@ -8,7 +8,7 @@ import {
   readForeignSchema,
   visibleText,
 } from "@patchbay/functions/sources";
-import { checkOptions, type McpOptions, type ToolOverride } from "./options.ts";
+import { checkOptions, type McpOptions, startOf, type ToolOverride } from "./options.ts";
 import { NotRunningError, toResult } from "./results.ts";
 import { type Server, startServer } from "./server.ts";
 import type { ToolDefinition } from "./tool.ts";
@@ -43,7 +43,7 @@ export async function mcpFunctions(options: McpOptions): Promise<McpFunctions> {
   const log = (options.log ?? defaultLog()).child({ mcpServer: name });
   const server = await startServer(options, log);
   try {
-    const offered = () => ({ server: server.title, definitions: server.tools() });
+    const offered = () => ({ server: server.title, start: startOf(options), definitions: server.tools() });
     const functions = defineTools(server, lock.accepted(offered(), log), options, log);
     const remove = lock.register(offered);
     return {

@@ -1,3 +1,4 @@
+import { basename, isAbsolute, parse } from "node:path";
 import { DefinitionError, type JsonObject, type Log } from "@patchbay/functions";
 import { checkForeignOptions, type ForeignOverride } from "@patchbay/functions/sources";
 import { isJsonObject } from "@patchbay/kit";
@@ -83,6 +84,25 @@ export function checkOptions(options: McpOptions): void {
     `startTimeoutMs must be a positive number of milliseconds, got ${String(startTimeoutMs)}.`,
   );
 }
+
+/** Programs whose arguments name the program that they start. */
+const LAUNCHERS = /^(?:npx|bunx|uvx|pipx|node|bun|deno|python3?)$/;
+
+/** How the server is started, for the lock file: without arguments that may be secret, and folders that differ between machines. */
+export function startOf({ name, server }: Pick<McpOptions, "name" | "server">): string {
+  if ("url" in server) {
+    const { origin, pathname } = urlOf(server, name);
+    return origin + pathname;
+  }
+  const { command, args = [] } = server;
+  const program = parse(command).name;
+  const at = args.findIndex((arg) => !arg.startsWith("-"));
+  const launched = LAUNCHERS.test(program) && at >= 0 ? [...args.slice(0, at), nameOf(args[at]!)] : [];
+  return [program, ...launched].join(" ");
+}
+
+/** A package's name may have a slash, and a path has a folder. */
+const nameOf = (launched: string): string => (isAbsolute(launched) ? basename(launched) : launched);
 
 export function urlOf({ url }: HttpServer, name: string): URL {
   try {

@@ -52,6 +52,12 @@ describe("a bad tool of a server is left out, and the others are offered", () =>
     expect(JSON.stringify(warnings)).toContain('"bad"');
   });
 
+  test("is named with the levels of its schema", async () => {
+    const tools = [{ name: "bad", inputSchema: nested(300) }];
+    await using desk = await openDesk({ env: { HOSTILE_TOOLS: JSON.stringify(tools) } });
+    expect(JSON.stringify(desk.log.lines)).toContain("the JSON Schema nests 601 levels, which exceed the limit of 64");
+  });
+
   test("an entry that is not an object", async () => {
     const tools = [null, "x", { inputSchema: object }, { name: "good", inputSchema: object }];
     await using desk = await openDesk({ env: { HOSTILE_TOOLS: JSON.stringify(tools) } });

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import { isAbsolute, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { canonicalJson, isJsonObject, type JsonValue } from "@patchbay/kit";
+import { canonicalJson, isJsonObject, type JsonValue, present } from "@patchbay/kit";
 import { DefinitionError } from "./errors.ts";
 import type { Log } from "./log.ts";
 import { addFunctionSource, type Drift, serviceFolder } from "./sources.ts";
@@ -16,12 +16,16 @@ export interface ForeignDefinition {
 export interface Offered<D extends ForeignDefinition = ForeignDefinition> {
   /** The server's identity. A different one means that another program answers. */
   server: string;
+  /** How the server is reached, without secrets, where its identity is only what it says about itself. */
+  start?: string;
   definitions: readonly D[];
 }
 
 /** What an owner accepted from one server. */
 interface Pinned {
   server: string;
+  /** Absent in files of earlier versions, which accept any. */
+  start?: string | undefined;
   tools: Record<string, ForeignDefinition>;
 }
 
@@ -49,9 +53,10 @@ export function createSourceLock(terms: SourceTerms, name: string, lock: string 
   const pinned = path === undefined ? undefined : readPinned(path, name);
   return {
     /** The accepted ones among what the server offers. Warns of the others. */
-    accepted<D extends ForeignDefinition>({ server, definitions }: Offered<D>, log: Log): readonly D[] {
+    accepted<D extends ForeignDefinition>({ server, start, definitions }: Offered<D>, log: Log): readonly D[] {
       if (path === undefined) return definitions;
-      const isPinned = (one: D) => pinned?.server === server && isSameDefinition(ownTool(pinned, one.name), one);
+      const isServer = pinned?.server === server && (pinned.start ?? start) === start;
+      const isPinned = (one: D) => isServer && isSameDefinition(ownTool(pinned, one.name), one);
       const accepted = definitions.filter(isPinned);
       const leftOut = definitions.filter((one) => !accepted.includes(one));
       const { kind, part } = terms;
@@ -88,9 +93,9 @@ export function createSourceLock(terms: SourceTerms, name: string, lock: string 
 export const isSameDefinition = (a: ForeignDefinition | undefined, b: ForeignDefinition | undefined): boolean =>
   a !== undefined && b !== undefined && canonicalJson({ ...a }) === canonicalJson({ ...b });
 
-function toPinned({ server, definitions }: Offered): Pinned {
+function toPinned({ server, start, definitions }: Offered): Pinned {
   const sorted = definitions.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  return { server, tools: Object.fromEntries(sorted.map((one) => [one.name, one])) };
+  return { server, ...present({ start }), tools: Object.fromEntries(sorted.map((one) => [one.name, one])) };
 }
 
 function lockPath(lock: string | URL): string {
@@ -147,16 +152,13 @@ function compare(
   const file = where.startsWith("..") ? path : where;
   const source = `${kind} "${name}"`;
   const of = (tool: string) => `${source}: the ${part} "${tool}"`;
-  const moved: Drift[] =
-    before && before.server !== now.server
-      ? [
-          {
-            sentence: `${source}: ${identity} ${JSON.stringify(now.server)}, and ${file} is for ${JSON.stringify(before.server)}`,
-            before: { server: before.server },
-            after: { server: now.server },
-          },
-        ]
-      : [];
+  const moved = (["server", "start"] as const).flatMap((member): Drift[] => {
+    const [old, current] = [before?.[member], now[member]];
+    if (old === undefined || old === current) return [];
+    const stated = member === "server" ? identity : "it is started as";
+    const sentence = `${source}: ${stated} ${JSON.stringify(current)}, and ${file} is for ${JSON.stringify(old)}`;
+    return [{ sentence, before: { [member]: old }, after: { ...present({ [member]: current }) } }];
+  });
   const names = [...new Set([...Object.keys(before?.tools ?? {}), ...Object.keys(now.tools)])].toSorted();
   const changed = names.flatMap((tool): Drift[] => {
     const [old, current] = [ownTool(before, tool), ownTool(now, tool)];

@@ -64,6 +64,7 @@ const calls: Record<string, (request: Request) => object | undefined> = {
   },
   huge: () => text("x".repeat(5 * 1024 * 1024)),
   silent: () => undefined,
+  choice: () => text("chosen"),
   die: () => process.exit(3),
   mismatch: () => ({ content: [], structuredContent: { sum: "3" } }),
   fail: () => ({ ...text("the disk is \u0007full"), isError: true }),

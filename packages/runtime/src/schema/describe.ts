@@ -1,6 +1,6 @@
 import { LIMITS } from "@patchbay/protocol";
 import { mapSchema, withoutAnnotations, withoutMark, withoutTexts, withOpenObjects } from "@patchbay/schema";
-import { nestsDeeper, type JsonObject } from "@patchbay/kit";
+import { depthOf, nestsDeeper, type JsonObject } from "@patchbay/kit";
 import { DefinitionError } from "../errors.ts";
 import { checkRefs, readRawSchema } from "./raw.ts";
 import { explainUnwritable, findLosses } from "./losses.ts";
@@ -19,9 +19,10 @@ export function describeInput(schema: Schema, where: string): JsonObject {
   // The schema may also be an output schema, and models do not need its marks.
   const jsonSchema = mapSchema(written, withoutMark);
   const text = JSON.stringify(jsonSchema);
-  if (nestsDeeper(text, LIMITS.jsonDepth))
+  const depth = depthOf(text);
+  if (depth > LIMITS.jsonDepth)
     throw new DefinitionError(
-      `${where}: the JSON Schema nests more than ${LIMITS.jsonDepth} levels. Move inner schemas to "$defs", and refer to them.`,
+      `${where}: the JSON Schema nests ${depth} levels, which exceed the limit of ${LIMITS.jsonDepth}. Move inner schemas to "$defs", and refer to them.`,
     );
   const sizeBytes = Buffer.byteLength(text);
   if (sizeBytes > LIMITS.schemaBytes)
@@ -129,13 +130,15 @@ function adviceFor(vendor: string): string {
 }
 
 /** A call's arguments are always one object, and model providers do not accept a choice at the root. */
+/** An object may have choices, which models see as one object with the members of all. The runtime checks them. */
 function checkRoot(root: JsonObject, where: string): void {
-  const choice = ["anyOf", "oneOf", "allOf", "not", "enum"].find((keyword) => keyword in root);
+  const isObject = root["type"] === "object";
+  const choice = [...(isObject ? [] : ["anyOf", "oneOf", "allOf"]), "not", "enum"].find((keyword) => keyword in root);
   if (choice !== undefined)
     throw new DefinitionError(
       `${where}: the schema has ${choice} at its root, which models do not accept. Put it inside a property: z.object({ request: z.union([...]) }).`,
     );
-  if (root["type"] !== "object")
+  if (!isObject)
     throw new DefinitionError(
       `${where}: the schema must describe an object (type: "object") with the arguments as properties, got ${JSON.stringify(root["type"] ?? "no type")}. Use z.object({}) for a function without arguments.`,
     );
