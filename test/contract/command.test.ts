@@ -32,6 +32,13 @@ test("serve: no provider key = provider_not_configured, and the local variant is
 
   expect(await serve.as(agent).query("hi")).toMatchObject({ success: false, code: "provider_not_configured" });
   await expect(serve.as({ ...agent, ...token }).local("hi")).rejects.toThrow("status 404");
+  const { agentId = "", apiKey = "" } = agent;
+  const doctor = await runCommand(["doctor", "--url", serve.baseUrl, "--agent", agentId, "--key", apiKey, "--json"]);
+  const { checks } = JSON.parse(doctor.stdout) as { checks: { name: string; message: string; fix: string }[] };
+  expect(checks.find(({ name }) => name === "query")).toMatchObject({
+    message: "No model provider is configured",
+    fix: expect.stringContaining("PATCHBAY_PROVIDER=offline"),
+  });
 });
 
 test("administration works while a server runs: tiers, credits, keys pinned to roles, revoking", async () => {

@@ -61,9 +61,12 @@ export function countOpenQueries() {
 /** `ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY`. */
 export const KEYS = new Intl.ListFormat("en-GB", { type: "disjunction" }).format(PROVIDER_KEYS);
 
+/** How `serve` answers without a key of a model provider. */
+export const WITHOUT_KEY = "PATCHBAY_PROVIDER=offline to try it without a language model";
+
 /** The default model provider for people, with what to do when it is not a real one. */
 export function describeProvider(provider: string): string {
-  if (provider === "none") return `none, so queries fail; set ${KEYS}`;
+  if (provider === "none") return `none, so queries fail; set ${KEYS}, or ${WITHOUT_KEY}`;
   if (provider === "offline") return `offline: word matching, not a language model; set ${KEYS} for a real one`;
   return provider;
 }

@@ -36,7 +36,7 @@ test("a row in each of the two tables adds a provider everywhere", async () => {
   expect(attemptAttributes(chosen, request)).toMatchObject({ "gen_ai.provider.name": "acme.ai" });
   expect(checkProviders({ ACME_API_KEY: "sk-1" })).toMatchObject([{ status: "warn", fix: "Check ACME_API_KEY." }]);
   expect(SECRETS).toContain("ACME_API_KEY");
-  expect(describeProvider("none")).toMatch(/GEMINI_API_KEY or ACME_API_KEY/);
+  expect(describeProvider("none")).toMatch(/GEMINI_API_KEY or ACME_API_KEY, or PATCHBAY_PROVIDER=offline/);
   expect(LlmConfig.safeParse({ provider: "acme" }).success).toBe(true);
   expect(Models.shape.providers.element.shape.name.safeParse("acme").success).toBe(true);
 });

@@ -18,7 +18,7 @@ import {
 import { reasonOf } from "@patchbay/loading/failure";
 import { readPrices } from "../options.ts";
 import { readProvidersFile } from "../providers-file.ts";
-import { KEYS, modelsOf } from "../serving.ts";
+import { KEYS, modelsOf, WITHOUT_KEY } from "../serving.ts";
 import { findServiceFile, loadService } from "../service-file.ts";
 
 /** The result of one check; `fix` says what to do. */
@@ -169,7 +169,13 @@ export function checkProviders(environment: Environment): Finding[] {
     }
     if (findings.length > 0) return findings;
     if (config.offline) return [ok("provider", "the offline model: word matching, not a language model")];
-    return [warn("provider", "no key is set: `dev` uses the offline model, `serve` refuses queries", `Set ${KEYS}.`)];
+    return [
+      warn(
+        "provider",
+        "no key is set: `dev` uses the offline model, queries to `serve` fail",
+        `Set ${KEYS}, or ${WITHOUT_KEY}.`,
+      ),
+    ];
   } catch (error) {
     return [fail("provider", reasonOf(error), "Correct these variables or unset them.")];
   }

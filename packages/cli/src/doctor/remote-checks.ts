@@ -3,6 +3,7 @@ import { request as httpsRequest } from "node:https";
 import { text } from "node:stream/consumers";
 import { createClient, PatchbayError, type AgentClient, type StreamedEvent } from "@patchbay/client";
 import type { QueryTarget } from "../commands/query-target.ts";
+import { KEYS, WITHOUT_KEY } from "../serving.ts";
 import { reasonOf } from "@patchbay/loading/failure";
 import { connectCommand } from "../printed-commands.ts";
 import { fail, ok, warn, type Finding } from "./local-checks.ts";
@@ -150,6 +151,8 @@ function queryFinding(last: StreamedEvent["event"] | undefined, target: QueryTar
       ["no functions are connected", ...(last.warnings ?? [])].join(": "),
       `Start them: ${connectCommand(target)}`,
     );
+  if (last?.type === "error" && last.code === "provider_not_configured")
+    return fail("query", last.errorMessage, `Where serve runs, set ${KEYS}, or ${WITHOUT_KEY}.`);
   const reason = last?.type === "error" ? last.errorMessage : "the stream ended without a last event";
   const fix = "Look at the service's log, and at proxies that cut connections (300 s must be allowed).";
   return fail("query", reason, fix);

@@ -1,6 +1,7 @@
 import { DEFAULT_LIMITS, OperatorLimits } from "@patchbay/protocol";
-import { eventStreamContent, jsonContent, openApiDocument, pathParameters, type Schema } from "../kernel/openapi.ts";
-import { componentSchemas, type SchemaName } from "./openapi-schemas.ts";
+import { eventStreamContent, openApiDocument, pathParameters, type Schema } from "../kernel/openapi.ts";
+import { componentSchemas } from "./openapi-schemas.ts";
+import examples from "./openapi-examples.json" with { type: "json" };
 import { type Access, type Answer, CALLER, ref } from "./route-entry.ts";
 import type { RouteSpec } from "./routes.ts";
 
@@ -31,6 +32,22 @@ const IN_PATH = {
   thread_id: "Value of `threadId` of an answer. 404 if the agent has no such thread, or the key may not see it",
 };
 
+/** The groups of operations, each with the paths that it has; the first that fits decides. */
+const TAGS: [tag: string, path: RegExp][] = [
+  ["Queries", /\/query(-stream)?$|^\/agent\//],
+  ["Runs", /\/runs/],
+  ["Threads", /\/threads/],
+  ["Approvals", /\/approvals/],
+  ["Access", /\/(functions|check)$/],
+  ["MCP", /\/mcp$/],
+  ["OpenAI", /\/v1\//],
+  ["AI SDK", /\/ui-stream/],
+  ["Client tokens", /\/client-tokens$/],
+  ["Service", /./],
+];
+
+const { parameters: IDS, ...EXAMPLES } = examples as Record<string, unknown> & { parameters: Record<string, string> };
+
 const SECURITY: Record<Access, Schema[]> = {
   api: [{ apiKey: [] }],
   adapter: [{ apiKey: [] }, { apiKeyAsBearer: [] }],
@@ -52,7 +69,7 @@ export function queryDocument(options: {
     version,
     serverUrl,
     operations: routes.map((route) => ({ ...route, operation: operation(route) })),
-    extensions: { "x-limits": limitsAt(limits) },
+    extensions: { tags: TAGS.map(([name]) => ({ name })), "x-limits": limitsAt(limits) },
     components: {
       schemas: componentSchemas(),
       securitySchemes: {
@@ -79,27 +96,36 @@ function limitsAt(limits: OperatorLimits): Schema {
 function operation(route: RouteSpec): Schema {
   const { path, access, body, answers, failures, parameters = [] } = route;
   const ofCaller = access === "api" || access === "adapter" || access === "access" ? [CALLER] : [];
-  const all = [...pathParameters(path, IN_PATH), ...parameters, ...ofCaller];
+  const inPath = pathParameters(path, IN_PATH).map((one) => ({ ...one, example: IDS[String(one["name"])] }));
+  const all = [...inPath, ...parameters, ...ofCaller];
   return {
     operationId: route.id,
+    tags: [TAGS.find(([, paths]) => paths.test(path))![0]],
     summary: route.summary,
     security: SECURITY[access],
     ...(all.length > 0 && { parameters: all }),
-    ...(body && { requestBody: { required: true, content: jsonContent(ref(body)) } }),
+    ...(body && { requestBody: { required: true, content: jsonLike(ref(body), route) } }),
     responses: {
-      ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, described(answer)])),
-      ...Object.fromEntries(failures.map((status) => [status, failed(status, route.failure)])),
+      ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, described(answer, route)])),
+      ...Object.fromEntries(failures.map((status) => [status, failed(status, route)])),
     },
   };
 }
 
-function described({ description, json, mediaType, stream }: Answer): Schema {
+function described({ description, json, mediaType, stream }: Answer, route: RouteSpec): Schema {
   // Each `data:` line in the stream contains one value of this schema.
-  const content = { ...(json && jsonContent(json)), ...(stream && eventStreamContent(stream)) };
+  const content = { ...(json && jsonLike(json, route)), ...(stream && eventStreamContent(stream)) };
   if (json || stream) return { description, content };
   return { description, ...(mediaType && { content: { [mediaType]: { schema: { type: "string" } } } }) };
 }
 
-function failed(status: string, body: SchemaName = "ErrorBody"): Schema {
-  return { description: FAILURES[status], content: jsonContent(ref(body)) };
+function failed(status: string, route: RouteSpec): Schema {
+  return { description: FAILURES[status], content: jsonLike(ref(route.failure ?? "ErrorBody"), route) };
+}
+
+/** JSON with the example of its schema, or of its operation where the schema has no name. */
+function jsonLike(schema: Schema, { id }: RouteSpec): Schema {
+  const { $ref } = schema;
+  const name = typeof $ref === "string" ? $ref.split("/").at(-1)! : id;
+  return { "application/json": { schema, example: EXAMPLES[name] } };
 }

@@ -102,13 +102,6 @@ export const chunks = {
   },
 };
 
-const id = (description: string): Schema => ({ type: "string", description });
-/** The answer to a query whose client does not wait. */
-export const acceptedRun: Schema = {
-  type: "object",
-  properties: { runId: id("Names the run in the paths of its events and result."), threadId: id("The conversation.") },
-  required: ["runId", "threadId"],
-};
 export const messagePage: Schema = {
   type: "object",
   properties: {

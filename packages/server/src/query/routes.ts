@@ -7,8 +7,11 @@ const TABLE = {
     "POST /agents/:agent_id/query",
     "Send a query and wait for the whole answer",
     {
-      "200": spec.json("The run ended, or waits for an approval; see `code`", "QueryResponse"),
-      "202": { description: "The run is stored. With `Prefer: respond-async` only", json: spec.acceptedRun },
+      // Without an entry for 202, whose body has other members: the types of generated clients would be a union.
+      "200": spec.json(
+        "The run ended, or waits for an approval; see `code`. With `Prefer: respond-async` the run is only stored: the status is 202, and the JSON has `runId` and `threadId`",
+        "QueryResponse",
+      ),
     },
     { body: "QueryRequest", parameters: [spec.IDEMPOTENCY, spec.ON_DISCONNECT, spec.PREFER] },
   ),
@@ -75,8 +78,10 @@ const TABLE = {
     "POST /agents/:agent_id/runs/:run_id/retry",
     "Retry a failed run from its last stored step",
     {
-      "200": spec.json("The new run ended within `Prefer: wait=N`", "QueryResponse"),
-      "202": spec.json("The new run is stored", "RetryResponse"),
+      "202": spec.json(
+        "The new run is stored. With `Prefer: wait=N`, and if it ends within that time, the status is 200 and the JSON that of a query",
+        "RetryResponse",
+      ),
     },
     { parameters: [spec.IDEMPOTENCY, spec.ON_DISCONNECT, spec.PREFER_WAIT], fails: ["409", "429"] },
   ),
@@ -207,10 +212,7 @@ const TABLE = {
         spec.inQuery(
           "reasoning",
           "`1` asks the model for its reasoning, which the message then has in parts of its own",
-          {
-            type: "string",
-            enum: ["1"],
-          },
+          { type: "string", enum: ["1"] },
         ),
         ...spec.ADAPTER_CALLER,
       ],

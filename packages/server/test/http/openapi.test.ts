@@ -1,4 +1,6 @@
 import { DEFAULT_LIMITS } from "@patchbay/protocol";
+import { validateAnswer } from "@patchbay/schema";
+import type { JsonObject } from "@patchbay/kit";
 import { describe, expect, test } from "vitest";
 import { ROUTES } from "../../src/query/routes.ts";
 import { startHttp } from "./support/start-http.ts";
@@ -6,7 +8,14 @@ import { startHttp } from "./support/start-http.ts";
 interface Json {
   [name: string]: Json;
 }
+type JsonContent = { schema: JsonObject; example?: JsonObject };
+type Operation = {
+  tags: string[];
+  parameters?: { in: string; example?: string }[];
+  responses: Record<string, { description: string; content?: object }>;
+};
 type Document = {
+  tags: { name: string }[];
   openapi: string;
   servers: { url: string }[];
   paths: Record<string, Json>;
@@ -123,6 +132,42 @@ describe("GET /openapi.json", () => {
         const inPath = declared.filter((one) => one.in === "path").map((one) => `{${one.name}}`);
         expect(inPath).toEqual(path.match(/\{\w+\}/g) ?? []);
       }
+  });
+
+  test("has an example, which its schema accepts, of each JSON body and answer", async () => {
+    const { paths, components } = await read();
+    const contents = Object.values(paths).flatMap((methods) =>
+      Object.values(methods).flatMap((operation) =>
+        [operation["requestBody"]!, ...Object.values(operation["responses"]!)].flatMap((one) =>
+          one?.["content"]?.["application/json"] ? [one["content"]["application/json"] as unknown as JsonContent] : [],
+        ),
+      ),
+    );
+    expect(contents.length).toBeGreaterThan(100);
+    for (const { schema, example = expect.fail(`no example of ${JSON.stringify(schema)}`) } of contents)
+      expect(validateAnswer({ ...schema, components }, example), JSON.stringify(example)).toEqual([]);
+  });
+
+  test("groups the operations by tags that it names, and has an example of each id in a path", async () => {
+    const { paths, tags } = await read();
+    const operations = Object.values(paths).flatMap((methods) => Object.values(methods)) as unknown as Operation[];
+    expect([...new Set(operations.flatMap((one) => one.tags))].toSorted()).toEqual(
+      tags.map(({ name }) => name).toSorted(),
+    );
+    for (const { parameters = [] } of operations)
+      for (const { in: place, example } of parameters) if (place === "path") expect(example).toMatch(/./);
+  });
+
+  test("gives each operation one type of answer, and names the statuses of others", async () => {
+    const { paths } = await read();
+    for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+      const { responses } = operation as unknown as Operation;
+      const answers = Object.entries(responses).filter(([status]) => status.startsWith("2"));
+      const types = answers.flatMap(([, { content }]) => (content ? JSON.stringify(content) : []));
+      expect(new Set(types).size, JSON.stringify(operation)).toBeLessThanOrEqual(1);
+    }
+    const { responses } = paths["/agents/{agent_id}/query"]!["post"] as unknown as Operation;
+    expect(responses["200"]!.description).toContain("respond-async");
   });
 
   test("contains the public address, and uses proxy headers only of a trusted proxy", async () => {
