@@ -95,9 +95,19 @@ function schemaOf(format: ChatCompletionRequest["response_format"]): Query["resp
   return format?.type === "json_object" ? { type: "object", additionalProperties: true } : undefined;
 }
 
-function ignored({ tools = [], functions = [] }: ChatCompletionRequest): string[] {
-  const names = [...(tools.length > 0 ? ["tools"] : []), ...(functions.length > 0 ? ["functions"] : [])];
-  return names.map((name) => `${name} was ignored: the agent calls the functions of its services only`);
+const OWN_FUNCTIONS = "the agent calls the functions of its services only";
+const IGNORED = {
+  tools: OWN_FUNCTIONS,
+  functions: OWN_FUNCTIONS,
+  tool_choice: OWN_FUNCTIONS,
+  prompt: "the agent has instructions of its own",
+};
+
+const UNSAID: ReadonlySet<unknown> = new Set([undefined, null, "auto", "none"]);
+
+function ignored(asked: Readonly<Record<string, unknown>>): string[] {
+  const isGiven = (value: unknown) => (Array.isArray(value) ? value.length > 0 : !UNSAID.has(value));
+  return Object.entries(IGNORED).flatMap(([name, why]) => (isGiven(asked[name]) ? `${name} was ignored: ${why}` : []));
 }
 
 interface Said {

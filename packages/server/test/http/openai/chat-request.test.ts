@@ -177,6 +177,14 @@ test("options become those of the query", () => {
   expect(parsed({ response_format: { type: "text" } }).form.asJson).toBe(false);
 });
 
+test.each([
+  ["required", ["tool_choice was ignored: the agent calls the functions of its services only"]],
+  [{ type: "function", function: { name: "a" } }, [expect.stringContaining("tool_choice was ignored")]],
+  ["auto", undefined],
+])("tool_choice %j cannot make the agent call a function, and has the warnings %j", (tool_choice, warnings) => {
+  expect(queryOf({ tool_choice }).warnings).toEqual(warnings);
+});
+
 test.each<[string, object]>([
   ["n", { n: 2 }],
   ["temperature", { temperature: 3 }],

@@ -79,6 +79,7 @@ test("options become those of the query", () => {
       reasoning: { effort: "xhigh", summary: "auto" },
       text: { verbosity: "low", format: { type: "json_schema", name: "sum", strict: true, schema } },
       tools: [{ type: "web_search" }],
+      prompt: { id: "pmpt_1" },
       stream: true,
       store: false,
       conversation: null,
@@ -94,7 +95,10 @@ test("options become those of the query", () => {
       sessionId: "ada",
       reasoning: "max",
       responseSchema: schema,
-      warnings: ["tools was ignored: the agent calls the functions of its services only"],
+      warnings: [
+        "tools was ignored: the agent calls the functions of its services only",
+        "prompt was ignored: the agent has instructions of its own",
+      ],
     },
     form: { model: "agt_1:clerk", stream: true, includeUsage: false, asJson: true },
   });
