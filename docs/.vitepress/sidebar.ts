@@ -6,6 +6,7 @@ export const sidebar = [
       { text: "What Patchbay is", link: "/" },
       { text: "Tutorial", link: "/tutorial" },
       { text: "Concepts", link: "/concepts" },
+      { text: "Comparisons", link: "/compare" },
     ],
   },
   {
