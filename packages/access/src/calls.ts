@@ -83,6 +83,14 @@ export function compareApproval({ name, before, after }: Calls): AccessChange[] 
   ];
 }
 
+/** A function that needs its caller's token runs no call without one. */
+export function compareToken({ name, before, after }: Calls): AccessChange[] {
+  if (before.needsCallerToken === after.needsCallerToken) return [];
+  return before.needsCallerToken
+    ? [change("widening", "authorize", `calls of ${name} need no token of their caller any more`)]
+    : [change("narrowing", "authorize", `calls of ${name} need the token of their caller`)];
+}
+
 const EFFECTS = ["read", "write", "destructive"];
 
 /** A weaker effect lets equal calls repeat more often, and an idempotent call may run twice. */

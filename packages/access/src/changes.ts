@@ -2,7 +2,7 @@ import { type AccessLock, actsAs, type Inclusions, type LockedFunction, type Man
 import { type AccessChange, asks, cellFor, change, isHidden, list, own, quote, who } from "./sentences.ts";
 import { compareDefaultRole } from "./default-role.ts";
 import { compareGuards, compareParsing, compareTexts } from "./guards.ts";
-import { compareApproval, compareCode, compareEffect, compareInput, isSameCode } from "./calls.ts";
+import { compareApproval, compareCode, compareEffect, compareInput, isSameCode, compareToken } from "./calls.ts";
 import { compareFlow } from "./flow/compare.ts";
 import { compareOutput } from "./results.ts";
 import { compareRoles } from "./roles.ts";
@@ -238,6 +238,7 @@ function* compareFunction(
     ...decisions,
     ...compareCode(calls, decisions),
     ...compareApproval(calls),
+    ...compareToken(calls),
     ...compareEffect(calls),
     ...compareInput(calls),
     ...compareParsing(`the input of ${name}`, before, after, isDecidedByCall(after)),

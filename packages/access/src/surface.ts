@@ -64,6 +64,7 @@ export function accessColumns({ roles = [], defaultRole, functions }: Manifest):
 
 function functionSurface(declared: FunctionManifest, columns: readonly string[], steps: Steps): LockedFunction {
   const { effect, idempotent, approval, conditional, inputSchema, keepsUnlisted, outputSchema } = declared;
+  const { needsCallerToken } = declared;
   const input = withoutAnnotations(inputSchema, steps);
   const cell = cellsOf(declared, columns, steps);
   return {
@@ -74,6 +75,7 @@ function functionSurface(declared: FunctionManifest, columns: readonly string[],
     roles: Object.fromEntries(columns.map((column) => [column, cell(column)])),
     input: keepsUnlisted === true ? withOpenObjects(input, steps) : input,
     ...(outputSchema !== undefined && { output: withoutTexts(outputSchema, steps) }),
+    ...(needsCallerToken && { needsCallerToken }),
     ...present({ flow: flowSurface(declared) }),
   };
 }

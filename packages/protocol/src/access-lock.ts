@@ -43,6 +43,7 @@ const LockedFunction = z.strictObject({
   parsing: Facts.optional(),
   texts: Facts.optional(),
   flow: FlowRules.optional(),
+  needsCallerToken: z.boolean().optional(),
 });
 /**
  * The locked access to one function. `parsing`: what the input schema does before it judges, by place and kind.

@@ -168,3 +168,26 @@ describe("with raw JSON Schema", () => {
     ]);
   });
 });
+
+test("a function that does not need its caller's token any more is a widening, and the reverse a narrowing", () => {
+  const acting = (needsCallerToken: boolean): Manifest =>
+    defineService({
+      name: "desk",
+      functions: [
+        defineFunction({
+          name: "act",
+          description: "Acts as the caller.",
+          input: z.object({}),
+          roles: "everyone",
+          needsCallerToken,
+          handler: () => null,
+        }),
+      ],
+    }).manifest;
+
+  expect(texts(acting(true), acting(false))).toEqual([
+    expect.stringContaining("calls of act need no token of their caller any more"),
+  ]);
+  expect(texts(acting(false), acting(true))).toEqual([]);
+  expect(texts(acting(true), acting(true))).toEqual([]);
+});
