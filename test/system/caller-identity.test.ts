@@ -6,6 +6,7 @@ import { freePort } from "@patchbay/test-support/free-port";
 import { startIssuer } from "@patchbay/test-support/issuer";
 import { callThenAnswer, startStandIn } from "@patchbay/test-support/providers";
 import { startSystem } from "@patchbay/test-support/system";
+import { signIn } from "../support/console.ts";
 import { REPLICAS } from "../support/replicas.ts";
 import { UiChat } from "../support/ui-chat.ts";
 
@@ -192,6 +193,20 @@ test("a run that waited for an approval, and a repetition with another token, ke
 
   expect(JSON.parse(again)).toMatchObject({ runId, success: true });
   expect(seen.filter(([place]) => place === "handler")).toEqual([["handler", ada()]]);
+});
+
+test("a repetition in the console has the caller of the repeated run, and a test call has none", async () => {
+  const headers = await WAYS["a token next to a key"]();
+  const { runId } = JSON.parse(await sent(`${address}/query`, { query: "hi" }, headers)) as { runId: string };
+  seen.splice(0);
+  const ask = await signIn(system.plane, system.orgId);
+  const path = `/agents/${system.agentId}`;
+
+  expect((await ask(`${path}/runs/${runId}/reruns`, { method: "POST", body: {} })).status).toBe(201);
+  await expect.poll(() => seen.filter(([place]) => place === "handler")).toEqual([["handler", ada()]]);
+  seen.splice(0);
+  await ask(`${path}/functions/look/test-calls`, { method: "POST", body: { arguments: {} } });
+  expect(seen.filter(([place]) => place === "handler")).toEqual([["handler", undefined]]);
 });
 
 test("a runtime at another replica has the caller", async (t) => {

@@ -9,6 +9,7 @@ import { startIssuer } from "@patchbay/test-support/issuer";
 import { testNats } from "@patchbay/test-support/nats";
 import { callThenAnswer, type Script, startStandIn } from "@patchbay/test-support/providers";
 import { startSystem, type SystemOptions } from "@patchbay/test-support/system";
+import { signIn } from "../support/console.ts";
 import { REPLICAS } from "../support/replicas.ts";
 import { keepSpans } from "../support/spans.ts";
 import { UiChat } from "../support/ui-chat.ts";
@@ -150,6 +151,39 @@ test("a page has no token: its client token keeps only what the token proved", a
 
   expect(JSON.stringify(chat.messages)).toContain("the token of its caller has expired");
   expect(handled).toEqual([]);
+});
+
+test("a retry has the token that it is asked for with, and a repetition by a member has none", async () => {
+  let down = true;
+  const script: Script = ({ step }) => {
+    if (step === 1 && down) return { error: { status: 401 } };
+    return step < 2 ? { calls: [{ name: step === 0 ? "look" : "act" }] } : { text: "Done." };
+  };
+  const model = await startStandIn("anthropic", script);
+  await using system = await start([], { providers: model.config });
+  const headersOf = async (jti: string) => ({ "x-patchbay-caller": await issuer.token({ jti, role: "clerk" }) });
+  const failed = await system.query("hi", {}, await headersOf("first"));
+  down = false;
+  const again = await headersOf("second");
+
+  const path = `/agents/${system.agentId}/runs/${failed.runId}/retry`;
+  const retried = await system.post(path, undefined, { ...again, prefer: "wait=60" });
+
+  expect(await retried.json()).toMatchObject({ success: true });
+  expect(handled.map(([name, caller]) => [name, caller?.token])).toEqual([
+    ["look", undefined],
+    ["act", again["x-patchbay-caller"]],
+  ]);
+  const ask = await signIn(system.plane, system.orgId);
+  const { runId } = await system.query("hi", {}, again);
+  handled.splice(0);
+  await ask(`/agents/${system.agentId}/runs/${runId}/reruns`, { method: "POST", body: {} });
+  await vi.waitFor(() => expect(handled.map(([name]) => name)).toEqual(["look"]));
+  await vi.waitFor(async () => {
+    const { items } = await system.plane.store.audit.list({ agentId: system.agentId, action: "call.failed", limit: 1 });
+    expect(items).toMatchObject([{ functionName: "act", rule: "caller_token_expired" }]);
+  });
+  await model.close();
 });
 
 /** Two replicas, with a runtime at each of `at`, and a model whose first turn waits for `released`. */

@@ -97,6 +97,7 @@ export function consoleRunContract(place: MakePlace): void {
         finishedAt: "2030-01-01T00:00:00.042Z",
         durationMs: 42,
         calls: 4,
+        waitsFor: [],
         failedCalls: 1,
         deniedCalls: 1,
         inputTokens: 200,
