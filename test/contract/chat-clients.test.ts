@@ -161,6 +161,25 @@ test("a pinned key has the models of its roles only", async () => {
     });
 });
 
+test("a key's task model runs background tasks, also after a rotation", async () => {
+  await using system = await start();
+  const { agentId, plane } = system;
+  const { keyId } = await plane.admin.createKey({ agentId, taskModel: "gpt-titles" });
+  const { secret } = await plane.admin.credentials.rotate("api", keyId, { overlapMs: 0 });
+  const client = system.clientOf(secret);
+  const messages = [user("Refund order A-1")];
+
+  expect((await client.models.list()).data.map(({ id }) => id)).toContain("gpt-titles");
+  await client.chat.completions.create({ model: "gpt-titles", messages });
+  expect(system.desk.handled).toEqual([]);
+  await client.chat.completions.create({ model: `${agentId}:support`, messages });
+  expect(system.desk.handled).toMatchObject([{ name: "refund" }]);
+  await expect(system.client.chat.completions.create({ model: "gpt-titles", messages })).rejects.toMatchObject({
+    status: 404,
+    code: "model_not_found",
+  });
+});
+
 test("the model chooses the role, and a header only the role of a model that names none", async () => {
   await using system = await start();
   const { agentId } = system;

@@ -228,12 +228,14 @@ test("members are invited, linked again, listed and removed, except the last own
 test("a key with the right to decide approvals shows it, and a rotation keeps it", async () => {
   await using admin = await administration();
   const { agentId = "" } = await admin.json("agents", "create", "Desk");
-  const made = await admin.json("keys", "create", "--agent", agentId, "--can", "approve");
+  const made = await admin.json("keys", "create", "--agent", agentId, "--can", "approve", "--task-model", "titles-1");
   expect(made).toMatchObject({ can: ["approve"], roles: null });
 
   expect(await admin.json("keys", "rotate", made["keyId"] ?? "")).toMatchObject({ can: ["approve"] });
   const { items } = await admin.json("keys", "list", "--agent", agentId);
   expect((items as unknown as object[]).filter((item) => "can" in item)).toHaveLength(2);
+  const models = (items as unknown as { taskModel?: string }[]).map(({ taskModel }) => taskModel);
+  expect(models).toEqual([undefined, "titles-1", "titles-1"]);
   const { code, stderr } = await admin.run("keys", "create", "--agent", agentId, "--can", "anything");
   expect([code, stderr]).toEqual([2, expect.stringContaining("the rights are approve and check")]);
 });

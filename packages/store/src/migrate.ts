@@ -8,6 +8,7 @@ import { auditKeys } from "./migrations/0041-audit-keys.ts";
 import { flowNotices } from "./migrations/0042-flow-notices.ts";
 import { writtenValues } from "./migrations/0043-written-values.ts";
 import { detachedCalls } from "./migrations/0044-detached-calls.ts";
+import { taskModels } from "./migrations/0045-task-models.ts";
 import type { Log } from "@patchbay/kit";
 import { StoreUnavailable } from "@patchbay/engine/ports/store/run-store";
 import type { SchemaStatus } from "@patchbay/engine/ports/store/schema-status";
@@ -37,6 +38,7 @@ const migrations = (options: MigrationOptions): Record<string, Migration> => ({
   "0042-flow-notices": { up: flowNotices },
   "0043-written-values": { up: (db) => writtenValues(db, options) },
   "0044-detached-calls": { up: detachedCalls },
+  "0045-task-models": { up: taskModels },
 });
 
 /** The lock of Kysely's migrator, with which earlier versions of this service migrate. */

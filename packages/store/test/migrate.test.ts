@@ -14,6 +14,7 @@ const MIGRATIONS = [
   "0042-flow-notices",
   "0043-written-values",
   "0044-detached-calls",
+  "0045-task-models",
 ];
 const namesIn = async (place: MigratedPlace) =>
   (await place.rows("select name from kysely_migration order by name")).map(({ name }) => name as string);

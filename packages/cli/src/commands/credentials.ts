@@ -1,6 +1,7 @@
 import type { Admin } from "@patchbay/control-plane";
 import type { Store } from "@patchbay/control-plane/admin";
 import { isoTime, isoTimeOrNull, present } from "@patchbay/kit";
+import { LIMITS } from "@patchbay/protocol";
 import { InvalidArgumentError, type Command } from "commander";
 import { option, overlapOption, parseList, requiredAgentOption } from "../options.ts";
 import { adminCommandLine, connectCommand, queryCommand } from "../printed-commands.ts";
@@ -73,6 +74,11 @@ const API_KEY_OPTIONS = () => [
     "rights besides sending queries, comma-separated; `approve` reads and decides approvals, `check` asks what a role may call (default: none)",
     { parse: parseRights },
   ),
+  option(
+    "--task-model <name>",
+    "model name for background tasks of chat apps that cannot send AGENT:titles (default: none)",
+    { parse: parseModel },
+  ),
 ];
 
 function addCreate(parent: Command, kind: Kind): void {
@@ -85,8 +91,9 @@ function addCreate(parent: Command, kind: Kind): void {
       ...(isApiKey ? API_KEY_OPTIONS() : []),
     ],
     examples: [`patchbay ${kind.command} create --agent agt_...${isApiKey ? " --roles customer,guest" : ""}`],
-    async work({ admin, store, options: { agent, roles, can, label } }) {
-      const created = await admin.credentials.create(kind.kind, { agentId: agent, ...present({ roles, can, label }) });
+    async work({ admin, store, options: { agent, roles, can, taskModel, label } }) {
+      const wanted = present({ roles, can, taskModel, label });
+      const created = await admin.credentials.create(kind.kind, { agentId: agent, ...wanted });
       use = await useOf(kind, agent, store);
       return named(kind, created);
     },
@@ -144,7 +151,10 @@ function named({ kind, id, secret }: Kind, created: Created) {
 function listed({ kind, id }: Kind, stored: Listed) {
   return {
     [id]: stored.credentialId,
-    ...(kind === "api" && { roles: stored.roles ?? null, ...(stored.can && { can: stored.can }) }),
+    ...(kind === "api" && {
+      roles: stored.roles ?? null,
+      ...present({ can: stored.can, taskModel: stored.taskModel }),
+    }),
     agentId: stored.agentId,
     hint: stored.hint,
     label: stored.label ?? null,
@@ -172,6 +182,11 @@ function stateOf({ expiresAt, revokedAt }: ReturnType<typeof listed>): string {
   if (revokedAt !== null) return `revoked ${revokedAt}`;
   if (expiresAt === null) return "valid";
   return Date.parse(expiresAt) < Date.now() ? `expired ${expiresAt}` : `valid until ${expiresAt}`;
+}
+
+function parseModel(text: string): string {
+  if (text !== "" && text.length <= LIMITS.labelUnits) return text;
+  throw new InvalidArgumentError(`a model name has 1 to ${LIMITS.labelUnits} characters`);
 }
 
 function parseRights(text: string): ("approve" | "check")[] {

@@ -237,6 +237,7 @@ function toCredential(row: ListedCredential): Credential {
     label: row.label,
     roles: row.roles === null ? null : fromJson(row.roles),
     can: row.can === null ? null : fromJson(row.can),
+    taskModel: row.task_model,
     createdAt: isoTime(row.created_at),
     lastUsedAt: isoTimeOrNull(row.last_used_at),
     expiresAt: isoTimeOrNull(row.expires_at),

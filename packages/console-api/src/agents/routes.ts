@@ -71,17 +71,19 @@ export function credentialRoutes({ queries, adminOf }: CredentialDeps) {
     },
 
     async "POST /agents/:agent_id/credentials"({ by, agent, body }) {
-      const { kind, label, roles, can, expiresInDays } = body;
+      const { kind, label, roles, can, taskModel, expiresInDays } = body;
       if (roles && kind !== "api")
         throw invalid([{ path: "roles", message: "are for API keys only: other credentials send no queries" }]);
       if (can && kind !== "api")
         throw invalid([{ path: "can", message: "is for API keys only: other credentials decide no approvals" }]);
+      if (taskModel !== undefined && kind !== "api")
+        throw invalid([{ path: "taskModel", message: "is for API keys only: other credentials send no queries" }]);
       if (expiresInDays !== undefined && kind === "access")
         throw invalid([{ path: "expiresInDays", message: "is not for access tokens, which always live 12 hours" }]);
       requireScopes(by, scopesFor({ kind, can }));
       const { credentialId, secret } = await adminOf(by.actorId).credentials.create(kind, {
         agentId: agent.agentId,
-        ...present({ label, roles, can, expiresInDays }),
+        ...present({ label, roles, can, taskModel, expiresInDays }),
       });
       return { credential: await credentialOf(agent, credentialId), secret };
     },

@@ -22,7 +22,7 @@ import type { JsonObject } from "@patchbay/kit";
 import type { ClientToken } from "../ports/store/client-tokens.ts";
 import type { ProvenCaller } from "../ports/callers.ts";
 import type { PageAsked, RunsAsked } from "../ports/store/page.ts";
-import type { CredentialRight } from "../ports/store/stores.ts";
+import type { Credential, CredentialRight } from "../ports/store/stores.ts";
 import type { QuotedText, RunRecord, TestCall, ThreadKey } from "../ports/records.ts";
 
 export { promptParts } from "./loop/compact.ts";
@@ -36,7 +36,7 @@ export { visibleTo } from "./visibility.ts";
 export type { Observer, QueryLine } from "./run-context.ts";
 
 /** The authenticated sender of a request, identified by its key or token. */
-export interface Principal {
+export interface Principal extends Pick<Credential, "taskModel"> {
   keyId: string;
   /** The key's label. */
   keyLabel?: string;

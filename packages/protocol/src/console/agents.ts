@@ -103,6 +103,8 @@ export const Credential = z.object({
   roles: z.array(z.string()).nullable(),
   /** An API key's rights besides sending queries; null for none. */
   can: z.array(right).nullable(),
+  /** An API key's model name for background tasks of OpenAI clients; null for none. */
+  taskModel: z.string().nullable(),
   createdAt: time,
   lastUsedAt: time.nullable(),
   expiresAt: time.nullable(),
@@ -123,6 +125,8 @@ export const NewCredential = z.object({
   roles: z.array(label).min(1).max(50).optional(),
   /** For API keys only. `approve`: to read and decide approvals. `check`: to ask what a role may call. Default: none. */
   can: z.array(right).min(1).max(2).optional(),
+  /** For API keys only: the model name under which OpenAI clients send background tasks, besides `AGENT:titles`. */
+  taskModel: label.optional(),
   /** Default: API and runtime keys do not expire. Access tokens always expire after 12 hours. */
   expiresInDays: z.number().int().min(1).max(3_650).optional(),
 });

@@ -15,6 +15,8 @@ export interface NewSecret {
    * may call.
    */
   can?: readonly CredentialRight[];
+  /** An API key's model for background tasks of OpenAI clients, besides `AGENT:titles`. */
+  taskModel?: string;
   /** Without it, API and runtime keys never expire. Access tokens always expire after 12 hours. */
   expiresInDays?: number;
 }
@@ -82,16 +84,18 @@ export function createCredentials(store: Store, by?: string): Credentials {
   }
 
   return {
-    async create(kind, { agentId, label, roles, can: rights, expiresInDays }) {
+    async create(kind, { agentId, label, roles, can: rights, taskModel, expiresInDays }) {
       const can = rights && [...new Set(rights)];
       const pinned = roles && pinnedTo(roles);
       const { orgId } = await agentOf(accounts, agentId);
       const { secret, stored } = fresh(kind);
-      const optional = present({ label, roles: pinned, can, expiresAt: await endOf(kind, expiresInDays) });
+      const optional = present({ label, roles: pinned, can, taskModel, expiresAt: await endOf(kind, expiresInDays) });
       const expiresAt = await accounts.createCredential({ ...stored, ...optional, agentId, kind });
       const { credentialId } = stored;
       const action = `${WORDS[kind].action}.created`;
-      await audit.record([{ orgId, agentId, action, ...about(credentialId, present({ roles: pinned, can })) }]);
+      await audit.record([
+        { orgId, agentId, action, ...about(credentialId, present({ roles: pinned, can, taskModel })) },
+      ]);
       return { credentialId, agentId, secret, roles: pinned ?? null, can: can ?? null, expiresAt };
     },
 

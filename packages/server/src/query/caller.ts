@@ -266,6 +266,8 @@ function noteIn(facts: RequestFacts, { agentId, credentialId: keyId, label }: Cr
   Object.assign(facts, { agentId, keyId, ...present({ keyLabel: label }) });
 }
 
-function callerOf({ credentialId, label, agentId, orgId, tier, roles, can, callerClaims }: Credential): Principal {
-  return { keyId: credentialId, agentId, orgId, tier, ...present({ keyLabel: label, roles, can, callerClaims }) };
+function callerOf({ credentialId, label, agentId, orgId, tier, ...key }: Credential): Principal {
+  const { roles, can, taskModel, callerClaims } = key;
+  const optional = present({ keyLabel: label, roles, can, taskModel, callerClaims });
+  return { keyId: credentialId, agentId, orgId, tier, ...optional };
 }

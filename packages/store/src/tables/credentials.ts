@@ -25,6 +25,7 @@ const CREDENTIAL = {
   hint: text("hint"),
   roles: json("roles"),
   can: json("can"),
+  taskModel: text("task_model"),
   label: text("label"),
   createdAt: bigint("created_at"),
   expiresAt: bigint("expires_at"),

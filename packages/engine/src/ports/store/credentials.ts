@@ -21,6 +21,8 @@ export interface NewCredential {
   roles?: string[];
   /** Rights besides sending queries; undefined for none. */
   can?: CredentialRight[];
+  /** The model that OpenAI clients with this key name for background tasks, besides `AGENT:titles`. */
+  taskModel?: string;
   label?: string;
   expiresAt?: number;
   /** Id of the member or service token that created it; absent for a command. */

@@ -27,6 +27,8 @@ export const TASKS = "titles";
 /** What a request says about its conversation outside its body. */
 export interface Conversation {
   agentId: string;
+  /** The key's own name for `AGENT:titles`. */
+  taskModel?: string;
   /** The caller's role, if its model names none. */
   role?: string;
   thread?: Pick<Query, "threadId" | "externalThread">;
@@ -45,7 +47,7 @@ export function askedIn(
   conversation: Conversation,
   member: "messages" | "input" = "messages",
 ): ChatAsked {
-  const { role = conversation.role, isTask: forTasks } = modelNamed(asked.model, conversation.agentId);
+  const { role = conversation.role, isTask: forTasks } = modelNamed(asked.model, conversation);
   const said = readMessages(asked.messages, member);
   const isTask =
     forTasks || asked.tool_choice === "none" || (!conversation.sendsNewest && quotesConversation(asked.messages));
@@ -81,8 +83,9 @@ export class UnknownModel extends ServiceError {
   }
 }
 
-/** `AGENT`, `AGENT:ROLE` or `AGENT:titles`. A role may contain colons. */
-function modelNamed(model: string, agentId: string): { role?: string; isTask: boolean } {
+/** `AGENT`, `AGENT:ROLE`, `AGENT:titles` or the key's task model. A role may contain colons. */
+function modelNamed(model: string, { agentId, taskModel }: Conversation): { role?: string; isTask: boolean } {
+  if (model === taskModel) return { isTask: true };
   if (model === agentId) return { isTask: false };
   const role = model.slice(agentId.length + 1);
   if (!model.startsWith(`${agentId}:`) || role === "" || role.includes("\0") || role.length > LIMITS.labelUnits)

@@ -52,8 +52,9 @@ export function openAiRoutes(
     asAdapterCaller(exchange, deps, async ({ holder }) => {
       await countQuery(exchange, holder, deps.adapterLimit, "requests");
       const { name, roles = [] } = await deps.runs.agentFacts(holder);
-      const { agentId } = holder;
-      const ids = [agentId, ...[...(statable(holder) ?? roles), TASKS].map((role) => `${agentId}:${role}`)];
+      const { agentId, taskModel = [] } = holder;
+      const own = [...(statable(holder) ?? roles), TASKS].map((role) => `${agentId}:${role}`);
+      const ids = [agentId, ...own].concat(taskModel);
       // Clients sort by `created`, and all models of an agent are equally old.
       return json(exchange, 200, answer(ids.map((id) => ({ id, object: "model", created: 0, owned_by: name }))));
     });
@@ -176,7 +177,7 @@ function conversationOf({ c }: Exchange, caller: AdapterCaller): Conversation {
   const thread = named && threadOf(named, caller);
   // Chat apps send the whole conversation with their own headers.
   const sendsNewest = named?.header === THREAD ? true : undefined;
-  return { agentId: holder.agentId, ...present({ role, thread, sendsNewest }) };
+  return { agentId: holder.agentId, ...present({ taskModel: holder.taskModel, role, thread, sendsNewest }) };
 }
 
 /** A Patchbay thread by its own id, or by the client's id. */

@@ -22,6 +22,12 @@ describe("the model", () => {
     expect(() => parsed({ model })).toThrow(expect.objectContaining({ code: "not_found" }));
   });
 
+  test("is a task under the key's own name for it, which other keys do not have", () => {
+    expect(queryOf({ model: "gpt-titles" }, { taskModel: "gpt-titles" }).task).toBe(true);
+    expect(queryOf({}, { taskModel: "gpt-titles" })).not.toHaveProperty("task");
+    expect(() => parsed({ model: "gpt-titles" })).toThrow(expect.objectContaining({ code: "not_found" }));
+  });
+
   test("without a role has the role of the caller, and its own beats that one", () => {
     expect(queryOf({}, { role: "clerk" }).role).toBe("clerk");
     expect(queryOf({ model: "agt_1:chief" }, { role: "clerk" }).role).toBe("chief");
