@@ -109,7 +109,9 @@ export const LOST_LABELS: Record<string, Mutant[]> = {
   "a tool's description": [mutant("tool-description", MCP, "foreign: true,", "")],
   "a tool's result": [mutant("tool-result", MCP, `returns: "untrusted",`, "")],
   "a tool's error": [mutant("tool-error", MCP, `returns: "untrusted",`, "")],
-  "a task that repeats a stranger's words": [mutant("task-as-a-query", CHAT, "|| opensTask(said.query)", "")],
+  "a task that repeats a stranger's words": [
+    mutant("task-as-a-query", CHAT, "quotesConversation(asked.messages))", "false)"),
+  ],
   "a chat after a task that repeats a stranger's words": [
     mutant(
       "words-of-a-task",
