@@ -20,6 +20,7 @@ test.each(["RS256", "ES256", "EdDSA"])("a token signed with %s proves its subjec
     ids: callerIdsOf({ issuer: issuer.url, subject: "ada" }),
     issuer: issuer.url,
     claims,
+    token: { value: token, expiresAt: claims.exp! * 1_000 },
     roles: ["clerk"],
     context: { tenant: 7, userId: "ada", country: "NL" },
     members: ["tenant", "userId", "country"],

@@ -127,6 +127,7 @@ export function consoleAgentContract(place: MakePlace): void {
           label: "till",
           roles: ["clerk"],
           can: null,
+          taskModel: null,
           createdAt: iso(clock.now() - 3),
           lastUsedAt: null,
           expiresAt: null,
