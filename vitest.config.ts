@@ -33,7 +33,7 @@ const FULL_SYSTEM = [
   "test/recovery/{slow,stopped}-readers.test.ts",
 ];
 const FULL_PACKAGES = [
-  "test/packages/{bun-deno,generated-clients,matrix,mounted-next,node-versions,openai-agents,pack,registry,tool-libraries,tutorial}.test.ts",
+  "test/packages/{bun-deno,generated-clients,matrix,mounted-next,node-versions,pack,real-clients,registry,tool-libraries,tutorial}.test.ts",
 ];
 
 const project = (name: string, include: string[], exclude: string[] = []) => ({

@@ -177,7 +177,7 @@ test("the debugging page has a service that runs, and the launch file of a new s
   const call = (article: string) =>
     callAs(service, { functionName: "get_stock", role: "warehouse", input: { article } });
   expect(await call("A1")).toEqual({ ok: true, value: { pieces: 3, shelf: "4b" } });
-  expect(await call("A2")).toMatchObject({ code: "function_failed", message: "There is no article A2." });
+  expect(await call("A2")).toMatchObject({ code: "function_failed", message: "No article has the name A2." });
 
   const page = readFileSync(join(root, "docs/guides/debugging.md"), "utf8");
   expect(/```json\n(.*?)```/s.exec(page)![1]).toBe(
